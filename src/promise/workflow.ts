@@ -120,35 +120,25 @@ export const workflow = <C extends Schema | undefined = undefined>(
 
 // The interface has the types of these methods. A class, because closures for each step would take most of the time of a long chain.
 class Chain implements Record<Exclude<keyof WorkflowBuilder<unknown, unknown>, PhantomField>, unknown> {
+  readonly name: string
+  readonly secrets: unknown
+  readonly onSuccess: unknown
+  readonly decodeInput: unknown
+  readonly encodeInput: unknown
+  readonly problems: unknown
+  declare readonly steps: unknown
+  declare readonly identity: unknown
   private readonly program: Fields
 
   constructor(program: Fields) {
+    this.name = program.name
+    this.secrets = program.secrets
+    this.onSuccess = program.onSuccess
+    this.decodeInput = program.decodeInput
+    this.encodeInput = program.encodeInput
+    this.problems = program.problems
     this.program = program
-  }
-
-  get name() {
-    return this.program.name
-  }
-  get secrets() {
-    return this.program.secrets
-  }
-  get onSuccess() {
-    return this.program.onSuccess
-  }
-  get decodeInput() {
-    return this.program.decodeInput
-  }
-  get encodeInput() {
-    return this.program.encodeInput
-  }
-  get problems() {
-    return this.program.problems
-  }
-  get steps() {
-    return this.program.steps
-  }
-  get identity() {
-    return this.program.identity
+    Object.defineProperties(this, ON_ACCESS)
   }
 
   // A third argument is refused as a misplaced option.
@@ -174,6 +164,22 @@ class Chain implements Record<Exclude<keyof WorkflowBuilder<unknown, unknown>, P
 
   private with(add: unknown) {
     return new Chain((add as (self: Fields) => Fields)(this.program))
+  }
+}
+
+/** Own properties, so that the spread of a workflow has them. */
+const ON_ACCESS = {
+  steps: {
+    enumerable: true,
+    get(this: { readonly program: Fields }) {
+      return this.program.steps
+    }
+  },
+  identity: {
+    enumerable: true,
+    get(this: { readonly program: Fields }) {
+      return this.program.identity
+    }
   }
 }
 
