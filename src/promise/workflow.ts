@@ -138,7 +138,8 @@ class Chain implements Record<Exclude<keyof WorkflowBuilder<unknown, unknown>, P
     this.encodeInput = program.encodeInput
     this.problems = program.problems
     this.program = program
-    Object.defineProperties(this, ON_ACCESS)
+    Object.defineProperty(this, 'steps', STEPS)
+    Object.defineProperty(this, 'identity', IDENTITY)
   }
 
   // A third argument is refused as a misplaced option.
@@ -167,21 +168,17 @@ class Chain implements Record<Exclude<keyof WorkflowBuilder<unknown, unknown>, P
   }
 }
 
-/** Own properties, so that the spread of a workflow has them. */
-const ON_ACCESS = {
-  steps: {
-    enumerable: true,
-    get(this: { readonly program: Fields }) {
-      return this.program.steps
-    }
-  },
-  identity: {
-    enumerable: true,
-    get(this: { readonly program: Fields }) {
-      return this.program.identity
-    }
+/** Made when they are first read, and own properties, so that the spread of a workflow has them. */
+const derived = (field: 'steps' | 'identity'): PropertyDescriptor => ({
+  enumerable: true,
+  get(this: { readonly program: Fields }) {
+    return this.program[field]
   }
-}
+})
+
+const STEPS = derived('steps')
+
+const IDENTITY = derived('identity')
 
 const chain = <Builder>(program: Fields): Builder => new Chain(program) as Builder
 

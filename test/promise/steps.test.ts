@@ -153,3 +153,13 @@ test('the steps of a map’s body cannot run on their own: they need an item', (
     }
   )
 })
+
+test('the spread of a workflow has its steps, its name and its identity', () => {
+  const flow = workflow('w').step('one', () => 1)
+  const { name, steps, identity } = { ...flow }
+  assert.deepEqual([name, steps, identity], [flow.name, flow.steps, flow.identity])
+  assert.deepEqual(
+    steps.map((step) => step.name),
+    ['one']
+  )
+})

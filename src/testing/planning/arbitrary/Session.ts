@@ -21,8 +21,7 @@ export const recordOverrides = (
   options: PlanOptions
 ): void => {
   const { checkpoint } = recorder.now()
-  // A built workflow inherits its steps.
-  const program = { name: workflow.name, steps: workflow.steps, identity: Identity.of(workflow) }
+  const program = { ...workflow, identity: Identity.of(workflow) }
   const changes = overrides(checkpoint, program, plan, options, recorder.at())
   if (!changes.some((change) => change._tag === 'WorkflowEdited')) recorder.adopt(workflow)
   for (const [index, change] of changes.entries()) {

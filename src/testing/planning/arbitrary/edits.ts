@@ -85,18 +85,11 @@ export const edit = (before: Workflow, { inside = [], ...change }: WorkflowEdit)
   const [deeper, ...rest] = inside
   const step = steps[first] as Step
   if (deeper !== undefined && step._tag !== 'Task')
-    return {
-      workflow: {
-        ...before,
-        name: before.name,
-        steps: replaced(steps, first, editedInside(step, change, deeper, rest))
-      },
-      first
-    }
+    return { workflow: { ...before, steps: replaced(steps, first, editedInside(step, change, deeper, rest)) }, first }
   const edited = editedAmong(steps, change)
   const moved = change.kind === 'move' ? Math.min(first, change.salt % steps.length) : first
   const place = change.kind === 'add' ? change.at % (steps.length + 1) : moved
-  return { workflow: { ...before, name: before.name, steps: edited }, first: edited === steps ? steps.length : place }
+  return { workflow: { ...before, steps: edited }, first: edited === steps ? steps.length : place }
 }
 
 type EditAmong = Omit<WorkflowEdit, 'inside'>

@@ -101,6 +101,6 @@ export const wrapped = (
   options: PlanOptions
 ): Moment & { readonly options: PlanOptions } => ({
   checkpoint: runInside(checkpoint),
-  workflow: { ...workflow, name: workflow.name, steps: [sequence(NAME, workflow.steps)] },
+  workflow: { ...workflow, steps: [sequence(NAME, workflow.steps)] },
   options: optionsInside(options)
 })

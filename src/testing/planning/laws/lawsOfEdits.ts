@@ -243,11 +243,7 @@ const redeclared = (workflow: Workflow, unit: Unit, change: (task: Task) => Task
     return step._tag === 'Wave' ? { ...step, groups: step.groups.map(part) } : { ...step, steps: step.steps.map(part) }
   }
   const [first, ...more] = names(unit)
-  return {
-    ...workflow,
-    name: workflow.name,
-    steps: workflow.steps.map((step) => (step.name === first ? redeclare(step, more) : step))
-  }
+  return { ...workflow, steps: workflow.steps.map((step) => (step.name === first ? redeclare(step, more) : step)) }
 }
 
 const refused = (
