@@ -163,3 +163,30 @@ test('the spread of a workflow has its steps, its name and its identity', () => 
     ['one']
   )
 })
+
+test('what a retry omits is that of the standard policy, in steps and sub-steps', async () => {
+  const slept: Array<number> = []
+  const sleep = (millis: number) => () => {
+    slept.push(millis)
+    return Promise.resolve()
+  }
+  const busy = Object.assign(new Error('busy'), { status: 503 })
+  const retry = { attempts: 3, delayMillis: 200, jitter: 0 }
+  let calls = 0
+  const flow = workflow('w')
+    .step('one', {
+      retry,
+      run: ({ attempt }) => {
+        if (attempt < 3) throw busy
+      }
+    })
+    .step('two', ({ step }) =>
+      step('inner', { retry: { ...retry, delayMillis: undefined } as never }, () => {
+        calls += 1
+        if (calls < 3) throw busy
+      })
+    )
+  const environment = { clock: { now: () => 1e12, sleep } }
+  await runOrResume(flow, { id: 'r', storage: memoryStorage(), environment })
+  assert.deepEqual(slept, [200, 400, 5_000, 10_000])
+})

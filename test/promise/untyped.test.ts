@@ -337,7 +337,7 @@ describe('options of steps', () => {
     [
       'a retry that is null',
       (w) => w['step']?.('q', { run: () => 1, retry: null }),
-      'retry of "q" must be a RetryPolicy, not null'
+      'retry of "q" must be a RetryPolicy such as { attempts: 3 }, not null'
     ],
     [
       'a concurrency that is null',
@@ -347,7 +347,17 @@ describe('options of steps', () => {
     [
       'a retry that is a number',
       (w) => w['step']?.('q', { run: () => 1, retry: 3 }),
-      'retry of "q" must be a RetryPolicy, not the number 3; start from RetryPolicy.standard'
+      'retry of "q" must be a RetryPolicy such as { attempts: 3 }, not the number 3'
+    ],
+    [
+      'a misspelled field of a retry',
+      (w) => w['step']?.('q', { run: () => 1, retry: { attemps: 3 } }),
+      'unknown option "retry.attemps" of "q"; did you mean "retry.attempts"?'
+    ],
+    [
+      'an invalid field of a retry',
+      (w) => w['step']?.('q', { run: () => 1, retry: { attempts: 0 } }),
+      'retry.attempts of "q" must be a whole number from 1 to 1000'
     ],
     [
       'a flag that is a string',

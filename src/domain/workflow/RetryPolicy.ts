@@ -6,7 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { OptionProblem } from '../data/Options.js'
-import { kindOf } from '../data/Options.js'
+import { anything, fieldsOf, kindOf, optionProblems } from '../data/Options.js'
 
 // --- model
 
@@ -56,6 +56,14 @@ export const standard: RetryPolicy = {
  */
 export const never: RetryPolicy = { _tag: 'Constant', attempts: 1, delayMillis: 0, maxDelayMillis: 0, jitter: 0 }
 
+/** The policy of an option `retry`: what it omits is that of {@link standard}, and without it there is one attempt. */
+export const fromOption = (given: Partial<RetryPolicy> | undefined): RetryPolicy => {
+  if (given === undefined) return never
+  const fields = fieldsOf(given)
+  const present = Object.keys(FIELDS).filter((field) => fields[field] !== undefined)
+  return { ...standard, ...Object.fromEntries(present.map((field) => [field, fields[field]])) }
+}
+
 const STRATEGIES: ReadonlySet<string> = new Set<RetryPolicy['_tag']>(['Constant', 'Linear', 'Exponential'])
 
 /**
@@ -77,20 +85,29 @@ export const make = (given: Partial<RetryPolicy>): E.Either<InvalidRetryPolicy, 
   return problem === undefined ? E.right(policy) : E.left(problem)
 }
 
+const FIELDS: Readonly<Record<keyof RetryPolicy, typeof anything>> = {
+  _tag: anything,
+  attempts: anything,
+  delayMillis: anything,
+  maxDelayMillis: anything,
+  jitter: anything,
+  withinMillis: anything
+}
+
 /** Returns why an option `retry` is invalid, or undefined. */
 export const retryProblem = (given: unknown): OptionProblem | undefined => {
+  if (given === undefined) return undefined
   if (typeof given !== 'object' || given === null)
-    return { option: 'retry', expected: `a RetryPolicy, not ${kindOf(given)}; start from RetryPolicy.standard` }
-  const missing = Object.keys(standard).filter(
-    (field) => (given as Readonly<Record<string, unknown>>)[field] === undefined
-  )
-  if (missing.length > 0)
-    return {
-      option: 'retry',
-      expected: `a whole RetryPolicy, and has no ${missing.join(', ')}; write { ...RetryPolicy.standard, … }`
-    }
-  const problem = problemOf(given as RetryPolicy)
+    return { option: 'retry', expected: `a RetryPolicy such as { attempts: 3 }, not ${kindOf(given)}` }
+  const [unknown] = optionProblems(given, FIELDS)
+  if (unknown !== undefined) return inRetry(unknown)
+  const problem = problemOf(fromOption(given))
   return problem === undefined ? undefined : { option: `retry.${problem.field}`, expected: problem.expected }
+}
+
+const inRetry = (problem: OptionProblem): OptionProblem => {
+  const option = `retry.${problem.option}`
+  return 'known' in problem ? { option, known: problem.known.map((one) => `retry.${one}`) } : { ...problem, option }
 }
 
 /** Returns the invalid field of a policy, or undefined. */

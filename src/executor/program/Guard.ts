@@ -2,6 +2,7 @@
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
+import { fromOption } from '../../domain/workflow/RetryPolicy.js'
 import type { CheckAnswer } from '../../ports/Checks.js'
 import { settling } from '../steps/settle.js'
 
@@ -56,7 +57,7 @@ export interface GuardSpec<Context> {
 
 /** Returns undefined if there is nothing to check. */
 export const fromSpec = <Context, Output>(
-  { before, expect, after, onCheckFailure, retry = THRICE }: GuardSpec<Context> & { readonly retry?: RetryPolicy },
+  { before, expect, after, onCheckFailure, retry }: GuardSpec<Context> & { readonly retry?: Partial<RetryPolicy> },
   evidence?: ReadonlyArray<ExpectedEvidence> | Guard<Context, Output>['evidence']
 ): Guard<Context, Output> | undefined =>
   [before, expect, after, onCheckFailure, evidence].every((one) => one === undefined)
@@ -67,7 +68,7 @@ export const fromSpec = <Context, Output>(
         after: after === undefined ? undefined : settling(after),
         evidence: evidence === undefined || typeof evidence === 'function' ? evidence : () => evidence,
         onCheckFailure: onCheckFailure ?? 'ask',
-        retry
+        retry: retry === undefined ? THRICE : fromOption(retry)
       }
 
 /** The default policy for failed checks. */

@@ -136,7 +136,7 @@ export interface SubStepOptions<C> {
   readonly version?: string
   readonly idempotent?: boolean
   readonly output?: C extends Schema ? C : undefined
-  readonly retry?: RetryPolicy
+  readonly retry?: Partial<RetryPolicy>
   readonly timeoutMillis?: number
 }
 
@@ -195,7 +195,7 @@ export interface TaskOptions<Context, C> extends GuardSpec<Context> {
   readonly idempotent?: boolean
   readonly capture?: string
   readonly numbered?: boolean
-  readonly retry?: RetryPolicy
+  readonly retry?: Partial<RetryPolicy>
   readonly timeoutMillis?: number
   readonly workspace?: 'fresh'
   /** The evidence that the task must leave behind. */

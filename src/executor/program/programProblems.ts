@@ -1,7 +1,6 @@
 /** Validates a program before it runs. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { OnSuccess } from '../../domain/checkpoint/Retention.js'
-import { retryProblem } from '../../domain/workflow/RetryPolicy.js'
 import type { OptionProblem } from '../../domain/data/Options.js'
 import { join } from '../../domain/workflow/Unit.js'
 import * as W from '../../domain/workflow/Workflow.js'
@@ -33,13 +32,11 @@ export const problems = (
   }
   add(program.name, program.problems ?? [])
   const look = (place: string, task: ProgramTask): void => {
-    const { retry, job, awaits, workspace, guard, codecExpected, problems } = task
+    const { job, awaits, workspace, guard, codecExpected, problems } = task
     add(place, problems)
     mustBe(place, 'output', codecExpected)
     // An option that is unknown may be what the wait misses.
     if (awaits !== undefined && E.isLeft(awaits) && problems.length === 0) add(place, [awaits.left])
-    const wrong = retryProblem(retry)
-    if (wrong !== undefined) add(place, [wrong])
     if (job?.guard?.expect.commits !== undefined)
       found.push({ _tag: 'InvalidSetting', place, field: 'expect.commits', expected: NOT_COUNTED })
     if (workspace !== undefined && (guard?.expect.commits !== undefined || guard?.expect.cleanTree !== undefined))

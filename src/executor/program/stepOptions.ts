@@ -2,6 +2,7 @@
 import { isExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Check, OptionProblem, OptionTable } from '../../domain/data/Options.js'
 import * as Opt from '../../domain/data/Options.js'
+import { retryProblem } from '../../domain/workflow/RetryPolicy.js'
 import type { Expectation, GuardSpec } from './Guard.js'
 import type {
   Job,
@@ -58,7 +59,7 @@ const COMMON = {
   output: Opt.anything,
   capture: Opt.text,
   idempotent: Opt.flag,
-  retry: notNull('a RetryPolicy'),
+  retry: Opt.anything,
   timeoutMillis: Opt.millis,
   ...GUARD,
   workspace: Opt.oneOf('fresh'),
@@ -122,8 +123,10 @@ export const taskProblems = (step: unknown): ReadonlyArray<OptionProblem> => {
     Opt.optionProblems(given, table, { required, misplaced: MISPLACED })
   if ('sleep' in given) return checked(SLEEP)
   if ('waitFor' in given) return checked(WAIT)
-  if ('job' in given) return [...checked(JOB), ...jobProblems(given.job)]
-  return 'steps' in given ? [NO_STEPS] : checked(TASK, 'run')
+  const wrongRetry = retryProblem(Opt.fieldsOf(given)['retry'])
+  const ofRetry = wrongRetry === undefined ? [] : [wrongRetry]
+  if ('job' in given) return [...checked(JOB), ...jobProblems(given.job), ...ofRetry]
+  return 'steps' in given ? [NO_STEPS] : [...checked(TASK, 'run'), ...ofRetry]
 }
 
 const jobProblems = (job: unknown): ReadonlyArray<OptionProblem> =>

@@ -10,7 +10,7 @@ import type { Json } from '../../domain/data/Json.js'
 import type { Check } from '../../domain/data/Options.js'
 import { anything, flag, millis, optionProblems, text } from '../../domain/data/Options.js'
 import * as Redaction from '../../domain/data/Redaction.js'
-import { delay, never as noRetry, retryProblem } from '../../domain/workflow/RetryPolicy.js'
+import { delay, fromOption, retryProblem } from '../../domain/workflow/RetryPolicy.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { SubStep } from '../../domain/checkpoint/SubStep.js'
@@ -172,7 +172,7 @@ const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Ei
   const given = options as SubStepOptions<unknown>
   const { redaction } = root.scope.environment.vault
   const [wrong] = optionProblems(given, SUB_STEP)
-  const wrongRetry = given.retry === undefined ? undefined : retryProblem(given.retry)
+  const wrongRetry = retryProblem(given.retry)
   if (wrongRetry !== undefined) return E.left(wrongOption(unit, wrongRetry))
   if (wrong !== undefined) return E.left(wrongOption(unit, wrong))
   if (given.version !== undefined && Redaction.isIn(redaction, given.version))
@@ -277,7 +277,7 @@ const run = async (level: Level, call: Call): Promise<Ending> => {
     if (ended._tag === 'Failed') {
       const { failure } = ended
       const wait = mayRetry(ended, subStep.idempotent !== false)
-        ? delay(options.retry ?? noRetry, { attempt: number, elapsedMillis: times.endedAt - first, random: random() })
+        ? delay(fromOption(options.retry), { attempt: number, elapsedMillis: times.endedAt - first, random: random() })
         : O.none
       if (O.isNone(wait)) {
         const saved = await save(scope, [subStepFailed(unit, subStep, failure, times)])
