@@ -166,9 +166,9 @@ async function bundle() {
   return metafile
 }
 
-/** Takes the white space out of the library, whose names and lines stay for stack traces, and shortens what only the command loads. */
+/** Takes the white space out of the library, whose names and lines stay for stack traces, and shortens what only the command or the kit loads. */
 async function shorten(outputs) {
-  const library = reachable(outputs, entries.map(outputOf))
+  const library = reachable(outputs, entries.filter((entry) => entry !== 'testing/index').map(outputOf))
   for (const path of Object.keys(outputs).filter((one) => one.endsWith('.js'))) {
     const options = library.has(path)
       ? { minifyWhitespace: true, minifySyntax: true, lineLimit: 120 }
