@@ -58,7 +58,11 @@ describe('a run on a file system that starts to refuse writes', () => {
     const copy = await planted()
     let refused = 0
     for (let nth = 0; ; nth++) {
-      const others = [(_: string, same: CheckpointStorage) => same, (root: string) => jsonFileStorage(root), copy]
+      const others = [
+        (_: string, same: CheckpointStorage) => same,
+        (root: string) => jsonFileStorage(root),
+        (root: string) => copy(root)
+      ]
       const outcomes = await Promise.all(
         others.map(async (open) => {
           const root = folder()
