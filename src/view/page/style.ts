@@ -46,7 +46,7 @@ button,input,select{font:inherit;font-size:.87rem;color:inherit;background:var(-
 button{cursor:pointer}button:hover{border-color:var(--soft)}
 .head{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:baseline;justify-content:space-between}
 .tools{display:flex;flex-wrap:wrap;gap:.4rem;margin-bottom:.6rem}
-.chart{--name:clamp(11rem,30%,24rem);--state:10.5rem;--time:4.8rem;position:relative;border-top:1px solid var(--line)}
+.chart{--name:clamp(11rem,30%,24rem);--state:10.5rem;--time:5.9rem;position:relative;border-top:1px solid var(--line)}
 .chart table,.chart tbody,.chart thead{display:block;width:100%}
 .chart tbody{content-visibility:auto;contain-intrinsic-block-size:auto 1900px}
 .chart tr{display:grid;grid-template-columns:var(--name) var(--state) var(--time) minmax(0,1fr);min-height:30px;align-items:center;border-bottom:1px solid var(--line);position:relative}
@@ -97,7 +97,7 @@ rect{y:9px;height:11px;rx:2.5px;fill:var(--done)}
 footer{color:var(--soft);font-size:.85rem;border-top:1px solid var(--line);padding-top:.9rem}
 @media (max-width:640px){
 body{padding:.8rem .9rem 2rem}header{padding:1.1rem 1.1rem 1rem;margin-bottom:1.4rem;grid-template-columns:1fr}h1{font-size:1.5rem}.status{justify-self:start;margin:.5rem 0 0}dl{gap:.6rem 1.6rem}
-.chart tr{grid-template-columns:minmax(0,1fr) 8.7rem 4rem;min-height:46px;padding-top:.2rem}
+.plan{white-space:pre-wrap;overflow-wrap:anywhere}.chart tr{grid-template-columns:minmax(0,1fr) 8.4rem 5.2rem;min-height:46px;padding-top:.2rem}
 .chart td:nth-child(2){padding-right:.4rem}.axis text:nth-of-type(even):not(.why),.near{display:none}.chart td:nth-child(3),.chart thead th:nth-child(3){padding-right:0}
 .chart td:last-child,.chart th.axis{grid-column:1/-1}
 .chart svg{height:18px}.chart .axis svg{height:36px}rect{y:3px}.w,.s{y:6px}.d{y:7.5px}

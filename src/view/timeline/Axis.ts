@@ -104,7 +104,7 @@ const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500].concat(
 )
 
 /** The width of a label on a narrow axis, in percent. */
-const widthOf = (label: string): number => 1.75 * label.length
+const widthOf = (label: string): number => 2.2 * label.length
 
 /** A clock time where work begins after a rest, and round distances from there. */
 const ticksOf = (stretches: ReadonlyArray<Stretch>, busy: number): ReadonlyArray<Tick> => {
