@@ -208,7 +208,8 @@ const programOf = ({ stdout, stderr }: Host, version: string, perform: Perform):
     .addHelpText('after', OVERVIEW)
   for (const row of Table.COMMANDS) fill(program.command(row.name), row, program, perform)
   const list = program.command('list', { hidden: true })
-  for (const row of Table.COMMANDS) if (row.name === 'runs') fill(list.command('runs'), row, program, perform)
+  for (const row of Table.COMMANDS)
+    if (row.name === 'runs') fill(list.command('runs', { isDefault: true }), row, program, perform)
   return program
 }
 

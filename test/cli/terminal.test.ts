@@ -40,7 +40,7 @@ describe.skipIf(!hasTerminal)('a terminal', () => {
       expect(code).toBe(0)
       expect(stdout).toContain('Run first: w, failed, 1/2 steps done (50%), updated ')
       expect(stdout).toContain('Resuming run first')
-      expect(stdout.includes('Please answer y, n or a\n')).toBe(answer.startsWith('what?'))
+      expect(stdout.includes('Please type "y", "n" or "a"\n')).toBe(answer.startsWith('what?'))
       expect(place.read('log')).toBe('one\ntwo\n')
     }
   )
@@ -115,7 +115,11 @@ steps:
     place = sandbox({ 'w.yml': 'name: w\nsteps: [{ name: slow, shell: "echo $$ > pid; kill -9 $PPID; sleep 0.2" }]' })
     await place.process(['run', 'w.yml', '--id', 'first'])
     const running = onTerminal(['run', 'w.yml'], { NO_COLOR: '1' })
-    const { code, stdout } = await answering(running, [offer, 'w\n'], ['Please answer y, n or a\r\nPrevious', 'a\n'])
+    const { code, stdout } = await answering(
+      running,
+      [offer, 'w\n'],
+      ['Please type "y", "n" or "a"\r\nPrevious', 'a\n']
+    )
     expect(code).toBe(4)
     expect(stdout).toContain('Run first: w, interrupted, 0/1 steps done (0%), updated ')
     expect(stdout).toContain('\n⚡   1 slow  was running (attempt 1) when the process ended\n')
@@ -248,7 +252,7 @@ steps:
   ])('a step that may have taken effect needs an answer, and %s is obeyed', async (answer, log) => {
     await withFailedRun(crashing)
     const { code, stdout } = await answering(onTerminal(['resume']), [question, `perhaps\n${answer}\n`])
-    expect(stdout).toContain('Please answer again or done\n')
+    expect(stdout).toContain('Please type "again" or "done"\n')
     expect(code).toBe(0)
     expect(stdout).toContain('"publish" may already have taken effect, and is not idempotent')
     expect(place.read('log')).toBe(log)

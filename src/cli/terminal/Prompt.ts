@@ -1,6 +1,7 @@
 /** Prompts the user. */
 import { createInterface } from 'node:readline'
 import * as O from 'fp-ts/lib/Option.js'
+import { orList } from '../../domain/data/Suggestion.js'
 import type { Screen } from './Screen.js'
 
 /** Returns none at the end of input and after a signal. */
@@ -48,7 +49,7 @@ const stopped = (stop: AbortSignal): Promise<undefined> =>
   })
 
 export const pleaseAnswer = (words: ReadonlyArray<string>): string =>
-  `Please answer ${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`
+  `Please type ${orList(words.map((word) => `"${word}"`))}`
 
 /** `''` is the empty line. */
 export const choose = async <A>(
