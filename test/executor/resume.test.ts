@@ -726,7 +726,7 @@ describe('a program with an invalid setting', () => {
   const settings: ReadonlyArray<readonly [string, Partial<Parameters<typeof task>[1]>, string]> = [
     ['a delay of NaN', { retry: { ...RetryPolicy.standard, delayMillis: Number('x') } }, 'retry.delayMillis'],
     ['attempts of NaN', { retry: { ...RetryPolicy.standard, attempts: Number('x') } }, 'retry.attempts'],
-    ['a policy without a tag', { retry: { attempts: 3 } as RetryPolicy.RetryPolicy }, 'retry'],
+    ['a policy of no kind', { retry: { _tag: 'Never' as never } }, 'retry._tag'],
     ['a timeout of NaN', { timeoutMillis: Number('x') }, 'timeoutMillis'],
     ['an infinite timeout', { timeoutMillis: Infinity }, 'timeoutMillis']
   ]
