@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, test } from 'vitest'
 import { bundled } from '../bundled.js'
-import { growth } from '../../src/domain/change/growth.js'
+import { growth, RESUME_BYTES, slack } from '../../src/domain/change/growth.js'
 import { encode } from '../../src/domain/checkpoint/CheckpointCodec.js'
 import { biggest } from '../../src/domain/data/Size.js'
 import type { Json } from '../../src/domain/data/Json.js'
@@ -13,6 +13,13 @@ import { quickest } from '../quickest.js'
 import { law } from './law.js'
 
 const text = (bytes: number): string => 'x'.repeat(bytes - 2)
+
+test('the first save of a claim may exceed the limit, unless it starts an attempt', () => {
+  const sizes = (['Answered', 'Interrupted', 'AttemptStarted'] as const).map((_tag) => slack(true, [{ _tag }]))
+  assert.deepEqual(sizes, [RESUME_BYTES, RESUME_BYTES, 0])
+  assert.equal(slack(true, [{ _tag: 'Rewound' }, { _tag: 'AttemptStarted' }]), 0)
+  assert.equal(slack(false, [{ _tag: 'Answered' }]), 0)
+})
 
 describe('the biggest values', () => {
   test('at most five values are reported, largest first', () => {

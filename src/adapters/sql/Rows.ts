@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Change } from '../../domain/change/Change.js'
-import { growth, RESUME_BYTES } from '../../domain/change/growth.js'
+import { growth, slack } from '../../domain/change/growth.js'
 import type { Json } from '../../domain/data/Json.js'
 import { biggest, bytesOf } from '../../domain/data/Size.js'
 import type { Revision, RevisionConflict, TooLarge, WriteFailed } from '../../ports/CheckpointStorage.js'
@@ -77,7 +77,12 @@ export const saveOf = (
   const isResume = progress.baseBytes === 0 && progress.revision >= 0
   const limit: Limit = {
     limitBytes: limits.checkpointBytes,
-    mostBytes: limits.checkpointBytes + (isResume ? RESUME_BYTES : 0)
+    mostBytes:
+      limits.checkpointBytes +
+      slack(
+        isResume,
+        revisions.map(({ change }) => change)
+      )
   }
   const rows: Array<Row> = []
   for (const revision of revisions) {

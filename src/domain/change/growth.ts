@@ -1,8 +1,15 @@
 /** Bounds the size of a checkpoint by the sizes of its changes, so that a store need not measure it at each save. */
 import type { Change } from './Change.js'
 
-/** The first save of a claim may exceed the limit by this, so that a run at its limit can still be resumed or cancelled. */
+/** The most that {@link slack} allows. */
 export const RESUME_BYTES = 65_536
+
+/**
+ * By how much a save may exceed the limit: the first one of a claim may, so that a run at its limit can still be answered, cancelled or moved. Not if
+ * it starts an attempt, whose result could not be recorded.
+ */
+export const slack = (isFirst: boolean, changes: ReadonlyArray<Pick<Change, '_tag'>>): number =>
+  isFirst && changes.every(({ _tag }) => _tag !== 'AttemptStarted') ? RESUME_BYTES : 0
 
 /** The most that a record has around the facts of its change: a fingerprint, a position, times. */
 const RECORD_BYTES = 256

@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Change } from '../../../domain/change/Change.js'
-import { growth, RESUME_BYTES } from '../../../domain/change/growth.js'
+import { growth, RESUME_BYTES, slack } from '../../../domain/change/growth.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type {
   Revision,
@@ -96,14 +96,15 @@ const sizeAfter = (
   const later = (kind === 'changes' ? revisions : revisions.slice(1)).map(({ change }) => change)
   const before = kind === 'changes' ? holding.sizeBytes : line.length
   const most = before + (later.length === 0 ? 0 : growth(later, line.length))
-  if (most <= mostBytes(holding)) return E.right(most)
+  const changes = revisions.map(({ change }) => change)
+  if (most <= mostBytes(holding, changes)) return E.right(most)
   const newest = revisions[revisions.length - 1] as Revision
-  return E.map((text: string) => Buffer.byteLength(text))(encode(holding, newest.checkpoint()))
+  return E.map((text: string) => Buffer.byteLength(text))(encode(holding, changes, newest.checkpoint()))
 }
 
 /** The largest checkpoint that a save may lead to. */
-const mostBytes = ({ baseBytes, revision, context }: Holding): number =>
-  context.settings.checkpointBytes + (baseBytes === 0 && revision >= 0 ? RESUME_BYTES : 0)
+const mostBytes = ({ baseBytes, revision, context }: Holding, changes: Fields['changes']): number =>
+  context.settings.checkpointBytes + slack(baseBytes === 0 && revision >= 0, changes)
 
 const saveChanges = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, line: Buffer, done: Done): void =>
   append(holding, line, done, () => {
@@ -308,11 +309,21 @@ interface Fields {
 
 const lineOf = (holding: Holding, fields: Fields): E.Either<StorageError, Buffer> =>
   E.map(Line.encode)(
-    encode(holding, fields as unknown as Json, (fields.checkpoint ?? { changes: fields.changes }) as Json)
+    encode(
+      holding,
+      fields.changes,
+      fields as unknown as Json,
+      (fields.checkpoint ?? { changes: fields.changes }) as Json
+    )
   )
 
 /** Encodes as JSON what is not too large. `explained`: the part that an error explains. */
-const encode = (holding: Holding, value: Json, explained = value): E.Either<StorageError, string> => {
+const encode = (
+  holding: Holding,
+  changes: Fields['changes'],
+  value: Json,
+  explained = value
+): E.Either<StorageError, string> => {
   const { context, layout, journal } = holding
   const limitBytes = context.settings.checkpointBytes
   const tooLarge = (bytes: number): TooLarge => ({
@@ -326,7 +337,7 @@ const encode = (holding: Holding, value: Json, explained = value): E.Either<Stor
   try {
     const text = JSON.stringify(value)
     const bytes = Buffer.byteLength(text)
-    return bytes > mostBytes(holding) ? E.left(tooLarge(bytes)) : E.right(text)
+    return bytes > mostBytes(holding, changes) ? E.left(tooLarge(bytes)) : E.right(text)
   } catch (cause) {
     const isTooLong = cause instanceof RangeError && cause.message === 'Invalid string length'
     return E.left(isTooLong ? tooLarge(bytesOf(value)) : writeFailed(journal.path, 'encode', cause, 'no'))
