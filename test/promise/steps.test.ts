@@ -190,3 +190,10 @@ test('what a retry omits is that of the standard policy, in steps and sub-steps'
   await runOrResume(flow, { id: 'r', storage: memoryStorage(), environment })
   assert.deepEqual(slept, [200, 400, 5_000, 10_000])
 })
+
+test('a task made by hand with a part of a retry policy is refused', async () => {
+  const flow = workflow('w').step('one', () => 1)
+  const steps = flow.steps.map((step) => ({ ...step, retry: { attempts: 3 } }))
+  const ran = await runOutcome({ ...flow, steps } as never, { id: 'r', storage: memoryStorage() })
+  assert.match(JSON.stringify(ran), /retry\._tag/)
+})

@@ -350,6 +350,26 @@ describe('options of steps', () => {
       'retry of "q" must be a RetryPolicy such as { attempts: 3 }, not the number 3'
     ],
     [
+      'an expectation that is an array',
+      (w) => w['step']?.('q', { run: () => 1, expect: ['f'] }),
+      'expect of "q" must be an object like { files: [\'a.txt\'] }: options must be an object, not an array'
+    ],
+    [
+      'options of a wave that are a Map',
+      (w) => w['wave']?.('c', { q: () => 1 }, new Map([['concurrency', 1]])),
+      'options of "c" must be an object, not a Map'
+    ],
+    [
+      'a retry that is an array',
+      (w) => w['step']?.('q', { run: () => 1, retry: [] }),
+      'retry of "q" must be a RetryPolicy such as { attempts: 3 }, not an array'
+    ],
+    [
+      'a wait with a string',
+      (w) => w['waitFor']?.('q', 'Sure?'),
+      'waitFor of "q" must be { question?, timeoutMillis? }'
+    ],
+    [
       'a misspelled field of a retry',
       (w) => w['step']?.('q', { run: () => 1, retry: { attemps: 3 } }),
       'unknown option "retry.attemps" of "q"; did you mean "retry.attempts"?'

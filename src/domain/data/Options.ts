@@ -48,7 +48,7 @@ export const optionProblems = (
   table: OptionTable,
   { required = [], misplaced = {} }: Context = {}
 ): ReadonlyArray<OptionProblem> => {
-  if (given !== undefined && !isObject(given))
+  if (given !== undefined && (!isObject(given) || Symbol.iterator in given))
     return [{ option: 'options', expected: `an object, not ${kindOf(given)}` }]
   const fields = fieldsOf(given)
   const isAbsent = (option: string): boolean => fields[option] === undefined
@@ -93,7 +93,8 @@ export const kindOf = (value: unknown): string => {
   if (value === undefined || value === null) return String(value)
   if (Array.isArray(value)) return 'an array'
   if (typeof value === 'string') return `the string ${JSON.stringify(value.slice(0, 40))}`
-  if (typeof value === 'object') return 'an object'
+  if (typeof value === 'object')
+    return Symbol.iterator in value ? `a ${Object.prototype.toString.call(value).slice(8, -1)}` : 'an object'
   return typeof value === 'number' || typeof value === 'boolean' ? `the ${typeof value} ${value}` : `a ${typeof value}`
 }
 

@@ -97,7 +97,7 @@ const FIELDS: Readonly<Record<keyof RetryPolicy, typeof anything>> = {
 /** Returns why an option `retry` is invalid, or undefined. */
 export const retryProblem = (given: unknown): OptionProblem | undefined => {
   if (given === undefined) return undefined
-  if (typeof given !== 'object' || given === null)
+  if (typeof given !== 'object' || given === null || Symbol.iterator in given)
     return { option: 'retry', expected: `a RetryPolicy such as { attempts: 3 }, not ${kindOf(given)}` }
   const [unknown] = optionProblems(given, FIELDS)
   if (unknown !== undefined) return inRetry(unknown)

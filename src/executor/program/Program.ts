@@ -233,7 +233,8 @@ export const waitFor =
     self: Program<Outputs, Input, Given, Seen>
   ): Program<Outputs & { readonly [K in N]: OutputOf<C> }, Input, Given, Seen> => {
     const { question, timeoutMillis } = fieldsOf(options)
-    const own = { question: undefined, timeoutMillis: undefined, waitFor: { question, timeoutMillis } }
+    const waitFor = typeof options === 'object' ? { question, timeoutMillis } : options
+    const own = { question: undefined, timeoutMillis: undefined, waitFor }
     return add(self, task(name, extended(options, own) as WaitForSpec<unknown>))
   }
 

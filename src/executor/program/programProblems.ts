@@ -1,6 +1,7 @@
 /** Validates a program before it runs. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { OnSuccess } from '../../domain/checkpoint/Retention.js'
+import { problemOf } from '../../domain/workflow/RetryPolicy.js'
 import type { OptionProblem } from '../../domain/data/Options.js'
 import { join } from '../../domain/workflow/Unit.js'
 import * as W from '../../domain/workflow/Workflow.js'
@@ -32,8 +33,11 @@ export const problems = (
   }
   add(program.name, program.problems ?? [])
   const look = (place: string, task: ProgramTask): void => {
-    const { job, awaits, workspace, guard, codecExpected, problems } = task
+    const { retry, job, awaits, workspace, guard, codecExpected, problems } = task
     add(place, problems)
+    // A task that was made by hand has no problems yet.
+    const wrongRetry = problems.length === 0 ? problemOf(retry) : undefined
+    if (wrongRetry !== undefined) mustBe(place, `retry.${wrongRetry.field}`, wrongRetry.expected)
     mustBe(place, 'output', codecExpected)
     // An option that is unknown may be what the wait misses.
     if (awaits !== undefined && E.isLeft(awaits) && problems.length === 0) add(place, [awaits.left])
