@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, BrowserContextOptions } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { RunPage } from '../../src/index.js'
 import { renderRun } from '../../src/index.js'
 import { hasChromium, launch, type Opened, open as openIn } from './chromium.js'
@@ -167,7 +167,13 @@ describe.skipIf(!hasChromium)('the page of a run in a browser', () => {
   test('a screen reader finds a tree grid with levels, headers and the attempts of each unit', async () => {
     const { page } = await open(resumed())
     const session = await page.context().newCDPSession(page)
-    const { nodes } = await session.send('Accessibility.getFullAXTree')
+    // Without this the browser may still be building the tree when it is asked for it.
+    await session.send('Accessibility.enable')
+    const { nodes } = await vi.waitFor(async () => {
+      const tree = await session.send('Accessibility.getFullAXTree')
+      expect(tree.nodes.filter(({ role, ignored }) => role?.value === 'rowheader' && !ignored)).toHaveLength(5)
+      return tree
+    })
     const named = (role: string): readonly string[] =>
       nodes.filter((node) => node.role?.value === role && !node.ignored).map((node) => String(node.name?.value ?? ''))
     expect(named('treegrid')).toEqual(['Timeline'])
@@ -260,7 +266,7 @@ const CONTRAST = `
   }
 `
 
-/** The smallest contrast of a text. */
+/** The lowest contrast of all texts of the page. */
 const WORST_CONTRAST = `(() => {${CONTRAST}
   let worst = 21
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
