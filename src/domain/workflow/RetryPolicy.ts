@@ -80,7 +80,7 @@ const STRATEGIES: ReadonlySet<string> = new Set<RetryPolicy['_tag']>(['Constant'
  * @category constructors
  */
 export const make = (given: Partial<RetryPolicy>): E.Either<InvalidRetryPolicy, RetryPolicy> => {
-  const policy: RetryPolicy = { ...standard, ...given }
+  const policy = fromOption(given)
   const problem = problemOf(policy)
   return problem === undefined ? E.right(policy) : E.left(problem)
 }

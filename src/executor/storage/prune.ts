@@ -8,7 +8,7 @@ import type { Executor } from '../Executor.js'
 import { describeLeft, hasMovedOn, keptBy, removeRun, RESUMED_MEANWHILE } from '../workspace/onSuccess.js'
 import { describe } from '../RunError.js'
 import type { RunSummary } from './runs.js'
-import { listRuns, viewRun } from './runs.js'
+import { listRuns, storedRun } from './runs.js'
 
 /** `left`: runs that were not removed: resumed meanwhile, with their own workspace (`clean` deletes that), damaged (`verify` shows how), or after a failure. `isStopped`: a stop came before all were tried. */
 export interface Pruned {
@@ -81,7 +81,7 @@ const removeUnchanged = async (
   environment: Environment,
   run: RunSummary
 ): Promise<Pick<KeptRun, 'reason' | 'why'> | undefined> => {
-  const now = await viewRun(run.runId)(environment)()
+  const now = await storedRun(run.runId)(environment)()
   if (E.isLeft(now)) return { reason: 'failed', why: describe(now.left) }
   const view = O.toUndefined(now.right)
   if (view !== undefined && hasMovedOn(run, view)) return resumedMeanwhile

@@ -16,7 +16,7 @@ import { describe } from '../RunError.js'
 import { describeArtifact, describeStorage } from '../storage/portErrors.js'
 import { report } from '../RunScope.js'
 import type { RunSummary } from '../storage/runs.js'
-import { viewRun } from '../storage/runs.js'
+import { storedRun } from '../storage/runs.js'
 import { callWorkspaces } from './workspace.js'
 
 /** Acts once the completion is durable and the run is released. If that fails, the next resume of the run tries again. */
@@ -63,7 +63,7 @@ const archivedAs = async (
 
 /** The run was released: another process may have restarted it, or started a new run under its id. */
 const removeAsEnded = async (environment: Environment, ended: Checkpoint): Promise<E.Either<string, void>> => {
-  const now = await viewRun(ended.runId)(environment)()
+  const now = await storedRun(ended.runId)(environment)()
   if (E.isLeft(now)) return E.left(describe(now.left))
   if (O.isSome(now.right) && hasMovedOn(ended, now.right.value)) return E.left(RESUMED_MEANWHILE)
   return E.mapLeft(describeLeft)(await removeRun(environment, ended.runId, ended))
