@@ -157,6 +157,7 @@ describe('--store', () => {
     [['--store', ' '], '--store: the value is empty'],
     [['--store', 'mysql://h/d'], '--store: "mysql:" is no kind of store'],
     [['--store', 'sqlite:'], '--store: "sqlite:" needs a file, as in sqlite:state.db'],
+    [['--store', 'sqlite://'], '--store: "sqlite:" needs a file, as in sqlite:state.db'],
     [['--store', 'postgres:x'], '"postgres:" needs a host and a database, as in postgres://HOST/DATABASE'],
     [['--store', 'a', '--home', 'b'], '--home and --store name different folders']
   ])('dogear runs %j is refused: %s', async (flags, message) => {

@@ -53,7 +53,7 @@ export const fileRequests = (root: string, options: FileSystemOption = {}): Requ
 
 const refusing = ({ call, calls }: Refusal): Requests => ({
   ...calls('leave', 'list', 'withdraw', 'clearPause', 'point', 'unpoint'),
-  // Whoever asks then lists them, and learns why that fails.
+  // The caller then lists the requests, which fails with the reason.
   isAny: () => true,
   pointer: call
 })

@@ -16,7 +16,7 @@ export const parse = (given: string, folder: string): E.Either<string, Location>
   const problem = misread(text)
   if (problem !== undefined) return E.left(problem)
   if (/^postgres(ql)?:\/\//i.test(text)) return E.right({ _tag: 'Postgres', url: text })
-  const [, file] = /^sqlite:(?:\/\/)?(.+)$/is.exec(text) ?? []
+  const [, file] = /^sqlite:(?:\/\/)?(?!\/*$)(.+)$/is.exec(text) ?? []
   if (file !== undefined) return E.right({ _tag: 'Sqlite', path: resolve(folder, file) })
   const [, scheme] = /^([a-z][a-z0-9+.-]+|[a-z](?!:[\\/])):/i.exec(text) ?? []
   if (/^sqlite$/i.test(scheme ?? '')) return E.left('"sqlite:" needs a file, as in sqlite:state.db')
@@ -65,7 +65,7 @@ const identityOf = (self: Location): string => {
   }
 }
 
-/** Masks the password of each URL in a text. A word that is a URL may have any character, because a driver takes more than a URL may have. */
+/** Masks the password of each URL in a text. If the text is a URL itself, its password may contain blanks and quotes, as drivers allow. */
 export const withoutPassword = (text: string): string =>
   /^(--[\w-]+=)?["']?postgres(ql)?:\/\//i.test(text)
     ? masked(text)

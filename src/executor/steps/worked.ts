@@ -54,5 +54,5 @@ const spanOf = ({ startedAt, durationMillis }: Times): Span => {
   return { from, to: from + durationMillis }
 }
 
-/** The clock may have gone back meanwhile. */
+/** A composite that rested has a duration other than the time from its start to its end, which is negative if the clock was set back. */
 const hasRested = (record: CompletedStep): boolean => spanOf(record).to !== Date.parse(record.completedAt)

@@ -134,7 +134,7 @@ const timeouts = (context: Context, { runId }: Checkpoint, units: ReadonlyArray<
           {
             code: 'WaitTimeout',
             message: `${decision.unit}: ${describeOver('TimedOut')}`,
-            next: [{ text: 'Resume to end the wait, and again to wait anew:', command: resumeLine(context, runId) }],
+            next: [{ text: 'End the wait with:', command: resumeLine(context, runId) }],
             exit: ExitCode.stepFailed
           }
         ]
