@@ -52,8 +52,8 @@ export type { LargeCheckpoint } from './Context.js'
  * - `heartbeat`: how often an owner touches its heartbeat (`updateMillis`, default 5 s, at least 1 s), and when it counts as
  *   dead without a touch (`staleMillis`, default 30 s, at least 2 s) for other hosts and containers. Dead processes of
  *   the same machine are detected at once.
- * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB), the largest file to read
- *   (`readBytes`, default three times that, and never less than the longest possible journal), the bytes of changes
+ * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB, at most 250 MiB), the largest file to
+ *   read (`readBytes`, by default and at least the longest possible journal, about three times that), the bytes of changes
  *   that never cause a compaction (`compactBytes`, default 1 MiB), and the checkpoint size that is reported
  *   (`warnBytes`, default 10 MiB).
  * - `onLarge`: called once for each claim with a large checkpoint and its largest values. Exceptions are ignored.
@@ -102,9 +102,12 @@ const looks = new Map<string, Observation>()
 /** proper-lockfile touches a heartbeat once a second at most. */
 const LEAST_STALE_MILLIS = 2_000
 
+/** A line has a checkpoint and a change, each up to the limit, and is one string, which Node.js limits to 512 MiB. */
+const MOST_CHECKPOINT_BYTES = 250 * MEBIBYTE
+
 const contextOf = (root: string, options: JsonFileOptions): Context => {
   const { heartbeat, limits } = options
-  const checkpointBytes = limits?.checkpointBytes ?? 64 * MEBIBYTE
+  const checkpointBytes = Math.min(limits?.checkpointBytes ?? 64 * MEBIBYTE, MOST_CHECKPOINT_BYTES)
   const compactBytes = limits?.compactBytes ?? MEBIBYTE
   const fs = options.fs ?? nodeFileSystem
   return {
@@ -118,7 +121,7 @@ const contextOf = (root: string, options: JsonFileOptions): Context => {
       heartbeatMillis: heartbeat?.updateMillis ?? 5_000,
       staleMillis: Math.max(LEAST_STALE_MILLIS, heartbeat?.staleMillis ?? 30_000),
       checkpointBytes,
-      readBytes: Math.max(limits?.readBytes ?? 3 * checkpointBytes, longestJournal(checkpointBytes, compactBytes)),
+      readBytes: Math.max(limits?.readBytes ?? 0, longestJournal(checkpointBytes, compactBytes)),
       compactBytes,
       warnBytes: limits?.warnBytes ?? 10 * MEBIBYTE,
       onLarge: options.onLarge ?? (() => undefined)
