@@ -50,6 +50,11 @@ describe.each(Object.entries(stores))('%s', (name, open) => {
     )
   })
 
+  test('refuses null and a list as options', async () => {
+    expect(await reasonOf(open(null as never))).toContain('options must be an object, not null')
+    expect(await reasonOf(open([] as never))).toContain('options must be an object, not an array')
+  })
+
   test('accepts no options, and options that are undefined', async () => {
     if (name === 'postgresStorage') return
     expect(await reasonOf(open({ keep: undefined, formerOwners: undefined } as never))).toBe('it was accepted')
@@ -74,6 +79,12 @@ test('memoryStorage refuses an invalid liveness', async () => {
   )
 })
 
+test('memoryStorage refuses data that memoryData() did not make', async () => {
+  expect(await reasonOf(memoryStorage({ formerOwners: 'dead' } as never))).toBe(
+    'Cannot use the store in memory: memoryStorage: the data must be made by memoryData(), not an object'
+  )
+})
+
 test('artifacts and requests in files refuse invalid options', async () => {
   const wrong = { maxByte: 5 } as never
   expect(await causeOf(fileArtifacts(root, wrong).list('r'))).toContain('did you mean "maxBytes"?')
@@ -85,6 +96,9 @@ test('artifacts and requests in databases refuse invalid options too, and share 
   expect(await causeOf(sqliteArtifacts(database(), wrong).list('r'))).toContain('did you mean "maxBytes"?')
   expect(await causeOf(sqliteRequests(database(), wrong).list('r'))).toContain('did you mean "maxBytes"?')
   expect(await causeOf(postgresArtifacts(pool(), wrong).list('r'))).toContain('did you mean "maxBytes"?')
+  expect(await causeOf(sqliteArtifacts(database(), null as never).list('r'))).toContain('must be an object, not null')
+  expect(await causeOf(sqliteRequests(database(), null as never).list('r'))).toContain('must be an object, not null')
+  expect(await causeOf(postgresArtifacts(pool(), null as never).list('r'))).toContain('must be an object, not null')
   const { storage, artifacts, close } = connect(join(root, 'own.db'), Database, { keep: 3, maxBytes: 7 })
   expect(await reasonOf(storage)).toBe('it was accepted')
   expect(E.isRight(await artifacts.list('r')())).toBe(true)

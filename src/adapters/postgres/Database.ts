@@ -5,6 +5,7 @@ import {
   amount,
   arrayOf,
   describeInvalid,
+  readable,
   flag,
   isText,
   nested,
@@ -91,7 +92,7 @@ export const invalidOptions = (options: unknown): string | undefined =>
 const watched = new WeakSet<PostgresPool>()
 
 export const databaseOf = (pool: PostgresPool, options: PostgresDatabaseOptions): Database => {
-  const { schema = 'dogear', migrate = true, allow = [], retryMillis = 10_000, signal } = options
+  const { schema = 'dogear', migrate = true, allow = [], retryMillis = 10_000, signal } = readable(options)
   // Without a listener a connection that breaks while it is idle would end the process.
   if (!watched.has(pool)) pool.on('error', () => undefined)
   watched.add(pool)

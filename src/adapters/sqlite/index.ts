@@ -11,6 +11,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
+import { readable } from '../../domain/data/Options.js'
 import type { ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { CheckpointStorage, Claim, StorageError } from '../../ports/CheckpointStorage.js'
 import type { Requests } from '../../ports/Requests.js'
@@ -58,16 +59,19 @@ export interface SqliteStorageOptions extends SqliteOptions {
 
 const MEBIBYTE = 1_048_576
 
-const storeOf = (database: SqliteDatabase, options: SqliteStorageOptions): Store => ({
-  connection: connectionOf(database, options),
-  owners: { threads: threads(), open: options.open ?? openerOf(database), folderOf, ...options.owners },
-  limits: {
-    checkpointBytes: options.limits?.checkpointBytes ?? 64 * MEBIBYTE,
-    baseBytes: options.limits?.baseBytes ?? MEBIBYTE
-  },
-  keep: Math.max(1, options.keep ?? 10),
-  checkIntervalMillis: options.checkIntervalMillis ?? 1_000
-})
+const storeOf = (database: SqliteDatabase, options: SqliteStorageOptions): Store => {
+  const { open = openerOf(database), owners, limits, keep = 10, checkIntervalMillis = 1_000 } = readable(options)
+  return {
+    connection: connectionOf(database, options),
+    owners: { threads: threads(), open, folderOf, ...owners },
+    limits: {
+      checkpointBytes: limits?.checkpointBytes ?? 64 * MEBIBYTE,
+      baseBytes: limits?.baseBytes ?? MEBIBYTE
+    },
+    keep: Math.max(1, keep),
+    checkIntervalMillis
+  }
+}
 
 /**
  * Creates a store in a SQLite database. The first call creates the tables. A save is one transaction and one sync. The run of a

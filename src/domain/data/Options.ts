@@ -20,6 +20,9 @@ export type OptionTable = Readonly<Record<string, Check>>
 export const fieldsOf = (given: unknown): Readonly<Record<string, unknown>> =>
   isObject(given) ? (given as Readonly<Record<string, unknown>>) : {}
 
+/** Options to read from, also if an untyped host passes something else, which the check of the options then refuses. */
+export const readable = <A extends object>(options: A): Partial<A> => Object(options) as Partial<A>
+
 const isObject = (given: unknown): given is object => typeof given === 'object' && given !== null
 
 /** Whether the object, which may be of another realm, has its fields alone: unlike an instance of a class it inherits none. */
