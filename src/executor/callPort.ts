@@ -19,7 +19,7 @@ export const callPort = async <A, Failure, Thrown>(
   try {
     const task: unknown = ask()
     if (typeof task !== 'function') {
-      if (task instanceof Promise) task.catch(() => undefined)
+      Promise.resolve(task).catch(() => undefined)
       return E.left(onThrow(operation, notTask(task), NO_EITHER))
     }
     const result: unknown = await (task as TaskEither<Failure, A>)()

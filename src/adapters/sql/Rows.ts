@@ -75,13 +75,12 @@ export const saveOf = (
   const conflict = conflictOf(target, progress, revisions)
   if (conflict !== undefined) return E.left(conflict)
   const hasBase = isBaseDue(progress, limits)
-  const isResume = progress.baseBytes === 0 && progress.revision >= 0
   const limit: Limit = {
     limitBytes: limits.checkpointBytes,
     mostBytes:
       limits.checkpointBytes +
       slack(
-        isResume,
+        progress,
         revisions.map(({ change }) => change)
       )
   }

@@ -103,8 +103,8 @@ const sizeAfter = (
 }
 
 /** The largest checkpoint that a save may lead to. */
-const mostBytes = ({ baseBytes, revision, context }: Holding, changes: Changes): number =>
-  context.settings.checkpointBytes + slack(baseBytes === 0 && revision >= 0, changes)
+const mostBytes = (holding: Holding, changes: Changes): number =>
+  holding.context.settings.checkpointBytes + slack(holding, changes)
 
 const saveChanges = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, line: Buffer, done: Done): void =>
   append(holding, line, done, () => {
