@@ -12,7 +12,7 @@ import * as Heartbeat from './Heartbeat.js'
 import type { ClaimRecord, FoundRecord } from '../journal/Journal.js'
 import * as Layout from '../files/Layout.js'
 import { holderOf } from './Liveness.js'
-import { packages } from '../files/Packages.js'
+import { lockFunction } from '../files/Packages.js'
 import { cleanUp } from '../journal/Prune.js'
 import type { Published, Unpublished } from '../journal/Publish.js'
 import { discard, foundLine, prepare, publish, publishEnd, releasedLine, ownership } from '../journal/Publish.js'
@@ -66,8 +66,8 @@ export const claim = async (
   owner: Owner,
   { reads = true, takeOver = false }: ClaimSettings = {}
 ): Promise<E.Either<StorageError, Granted>> => {
-  // The heartbeat needs them after the journals are read.
-  if (reads) void packages()
+  // The heartbeat needs it after the journals are read.
+  if (reads) void lockFunction()
   const self = await reading('/proc/self', 'identify', () => context.processes.self())
   if (E.isLeft(self)) return self
   const attempt: Attempt = {
