@@ -396,8 +396,10 @@ const describeRefusal = ({ runId, unit, why, expected, waiting }: AnswerRefused)
   if (why === 'InvalidName' || why === 'WaitOver') return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}`
   if (why === 'NotAsked') {
     const asked =
-      waiting.length === 0 ? 'the run has no open question' : `units with an open question: ${waiting.join(', ')}`
-    return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${asked}`
+      waiting.length === 0
+        ? 'the run has no open question'
+        : `${REFUSED[why]}; units with an open question: ${waiting.join(', ')}`
+    return `Cannot answer ${unit} of run ${runId}: ${asked}`
   }
   const open =
     waiting.length === 0

@@ -537,6 +537,17 @@ describe('an answer', () => {
     )
   })
 
+  test('a question about a pending unit says what the unit waits for', () => {
+    const { stepIndex, summary, fingerprint } = { stepIndex: 0, summary: '', fingerprint: 'v1:x' }
+    const about = (reason: Confirm['reason']): string =>
+      describeQuestion({ _tag: 'Confirm', unit: 'publish', stepIndex, summary, fingerprint, reason })
+    const head = '"publish" may already have taken effect, and is not idempotent: '
+    assert.equal(about({ _tag: 'JobPending', submittedAt: AT }), `${head}it waits for its job, submitted at ${AT}`)
+    assert.equal(about({ _tag: 'TimerPending', wakeAt: AT }), `${head}it sleeps until ${AT}`)
+    assert.equal(about({ _tag: 'AnswerPending' }), `${head}it waits for an answer`)
+    assert.equal(about({ _tag: 'AnswerPending', answered: true }), `${head}its answer is recorded`)
+  })
+
   test('the answer "again" retries the unit', () => {
     const plan = planned(inFlight, workflow, { confirm: new Map([['publish', { _tag: 'Again' }]]) })
     assert.deepEqual(tags(plan), ['publish Retry InFlight', 'notify Run NotStarted'])
