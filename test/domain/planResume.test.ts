@@ -9,7 +9,7 @@ import type { CompletedStep } from '../../src/domain/checkpoint/CompletedStep.js
 import * as Units from '../../src/domain/checkpoint/Units.js'
 import type { Json } from '../../src/domain/data/Json.js'
 import { describeProblem, describeProblems, describeQuestion, explain } from '../../src/domain/explain/Explain.js'
-import type { PlanOptions, PlanProblem, ResumePlan, Run } from '../../src/domain/plan/Plan.js'
+import type { Confirm, PlanOptions, PlanProblem, ResumePlan, Run } from '../../src/domain/plan/Plan.js'
 import { overrides } from '../../src/domain/plan/Overrides.js'
 import { hashPlan, openQuestions } from '../../src/domain/plan/Plan.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
