@@ -129,7 +129,8 @@ export interface RunCancelled {
 /**
  * A unit cannot take an answer. `why`: the run has no such unit; it has completed; it does not wait for an answer; its time limit is
  * over; the answer is not plain JSON, and `expected` says where; `by` is too long, empty or has control characters; a resume asks no
- * question about it; or the answer to a question is invalid, and `expected` says why. `waiting`: the units that wait for an answer. Nothing was recorded.
+ * question about it; or the answer to a question is invalid, and `expected` says why. `waiting`: the units that wait for an answer, or with `NotAsked`
+ * those with an open question. Nothing was recorded.
  */
 export interface AnswerRefused {
   readonly _tag: 'AnswerRefused'
@@ -396,8 +397,10 @@ const describeRefusal = ({ runId, unit, why, expected, waiting }: AnswerRefused)
   if (why === 'InvalidName' || why === 'WaitOver') return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}`
   if (why === 'NotAsked') {
     const asked =
-      waiting.length === 0 ? 'the run has no open question' : `units with an open question: ${waiting.join(', ')}`
-    return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${asked}`
+      waiting.length === 0
+        ? 'the run has no open question'
+        : `${REFUSED[why]}; units with an open question: ${waiting.join(', ')}`
+    return `Cannot answer ${unit} of run ${runId}: ${asked}`
   }
   const open =
     waiting.length === 0

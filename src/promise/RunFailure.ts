@@ -62,6 +62,15 @@ const NEXT = { Job: 'poll it', Answer: 'answer it' } as const
 const waitingText = (one: PendingUnit): string =>
   `${one.unit} ${one._tag === 'Timer' ? `sleeps until ${one.wakeAt}` : `waits for ${one._tag === 'Job' ? 'its job' : 'an answer'}`}`
 
+/** Adds the run to an error that does not name it, unless the caller's code is wrong. */
+const refusalOf = ({ runId, error }: Refused): string =>
+  runId === '' || 'runId' in error || error._tag === 'InvalidOptions' || isInvalidWorkflow(error)
+    ? describe(error)
+    : `Run ${runId}: ${describe(error)}`
+
+const isInvalidWorkflow = (error: RunError): boolean =>
+  error._tag === 'PlanError' && error.problems.every(({ _tag }) => _tag === 'InvalidWorkflow')
+
 const messageOf = (outcome: RunFailure['outcome']): string => {
   switch (outcome._tag) {
     case 'Failed': {
@@ -81,6 +90,6 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
     case 'Fenced':
       return describeFenced(outcome)
     case 'Refused':
-      return describe(outcome.error)
+      return refusalOf(outcome)
   }
 }

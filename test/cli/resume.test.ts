@@ -521,6 +521,15 @@ describe('the output of a resume', () => {
     expect((await place.dogear(['resume', 'pay'])).stderr).toBe('Run pay: nothing left to do\n')
   })
 
+  test('a resume lists the units that were assumed done before among the skipped ones', async () => {
+    const groups = '{ a: { shell: exit 1, idempotent: false }, b: { shell: "true" } }'
+    await failedRun('r', `steps: [{ wave: g, groups: ${groups} }, { name: last, shell: exit 1 }]`)
+    expect((await place.dogear(['answer', 'r', 'g/a', 'done'])).code).toBe(0)
+    const { stderr } = await place.dogear(['resume', 'r'])
+    expect(stderr).toContain('\n↷ 1 unit completed earlier: g/b; assumed done: g/a\n')
+    expect(stderr).toMatch(/\nRun failed after .*: 1 task failed, 2 skipped\n/)
+  })
+
   const made = `
 steps:
   - { name: generate, shell: echo x > gen.js, artifacts: [gen.js] }

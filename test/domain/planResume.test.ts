@@ -9,7 +9,7 @@ import type { CompletedStep } from '../../src/domain/checkpoint/CompletedStep.js
 import * as Units from '../../src/domain/checkpoint/Units.js'
 import type { Json } from '../../src/domain/data/Json.js'
 import { describeProblem, describeProblems, describeQuestion, explain } from '../../src/domain/explain/Explain.js'
-import type { PlanOptions, PlanProblem, ResumePlan, Run } from '../../src/domain/plan/Plan.js'
+import type { Confirm, PlanOptions, PlanProblem, ResumePlan, Run } from '../../src/domain/plan/Plan.js'
 import { overrides } from '../../src/domain/plan/Overrides.js'
 import { hashPlan, openQuestions } from '../../src/domain/plan/Plan.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
@@ -535,6 +535,17 @@ describe('an answer', () => {
       describeQuestion(question),
       '"publish" may already have taken effect, and is not idempotent: it was running (attempt 2) when the process ended'
     )
+  })
+
+  test('a question about a pending unit says what the unit waits for', () => {
+    const { stepIndex, summary, fingerprint } = { stepIndex: 0, summary: '', fingerprint: 'v1:x' }
+    const about = (reason: Confirm['reason']): string =>
+      describeQuestion({ _tag: 'Confirm', unit: 'publish', stepIndex, summary, fingerprint, reason })
+    const head = '"publish" may already have taken effect, and is not idempotent: '
+    assert.equal(about({ _tag: 'JobPending', submittedAt: AT }), `${head}it waits for its job, submitted at ${AT}`)
+    assert.equal(about({ _tag: 'TimerPending', wakeAt: AT }), `${head}it sleeps until ${AT}`)
+    assert.equal(about({ _tag: 'AnswerPending' }), `${head}it waits for an answer`)
+    assert.equal(about({ _tag: 'AnswerPending', answered: true }), `${head}its answer is recorded`)
   })
 
   test('the answer "again" retries the unit', () => {

@@ -228,7 +228,7 @@ describe('a wait for an answer', () => {
     assert.equal(failed.failures[0]?.error.code, 'WAIT_TIMEOUT')
     assert.equal(
       failed.failures[0]?.error.message,
-      'no answer came from 2026-01-02T03:04:05.000Z to 2026-01-02T03:04:06.000Z; resume to wait again'
+      'no answer came between 2026-01-02T03:04:05.000Z and 2026-01-02T03:04:06.000Z; resume to wait again'
     )
     assert.equal(pending(await runOutcome(limited, options)).wakeAt, '2026-01-02T03:04:07.000Z')
   })

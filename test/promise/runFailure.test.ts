@@ -45,6 +45,18 @@ describe('the message of a RunFailure', () => {
   })
 })
 
+test('a refusal whose error names no run is preceded by the run', async () => {
+  const storage = memoryStorage()
+  await assert.rejects(dogear.run(failing, { id: 'r', storage }))
+  const unknown = dogear.resume(failing, { id: 'r', storage, fromStep: 'two' })
+  await assert.rejects(unknown, {
+    message: 'Run r: Cannot resume or fork this run:\n  step "two" not found; steps: "one"'
+  })
+  const exists = dogear.run(failing, { id: 'r', storage })
+  await assert.rejects(exists, { message: 'Run r already exists. Resume it, or choose another id' })
+  await assert.rejects(dogear.run(failing, { id: 'r', storage, extra: 1 } as never), /^RunFailure: These options are/)
+})
+
 test('a run that was stopped rejects with what to do', async () => {
   const storage = memoryStorage()
   const waiting = dogear

@@ -398,6 +398,17 @@ describe('options of steps', () => {
     )
   })
 
+  test('a sleep with both times is refused, and so is one in the code of a task', async () => {
+    const both = { millis: 3, until: '2026-01-02T03:04:05Z' }
+    expect(await refusal(run1(untyped('w')['sleep']?.('q', both) as never))).toBe(
+      'Cannot run this workflow:\n  sleep of "q" must be either { millis } or { until }, not both'
+    )
+    const flow = untyped('w')['step']?.('one', ({ sleep }: Readonly<Record<string, Call>>) => sleep?.('q', both))
+    expect(await refusal(run1(flow as never))).toMatch(
+      /sleep of "one\/q" must be either { millis } or { until }, not both/
+    )
+  })
+
   test.each([
     [null, 'options of "w" must be an object, not null'],
     [{ secrets: 'X' }, 'secrets of "w" must be an array of names'],
