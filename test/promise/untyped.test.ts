@@ -246,6 +246,11 @@ describe('options of steps', () => {
       'unknown option "timeout" of "q"; did you mean "timeoutMillis"?'
     ],
     [
+      'the option run beside job',
+      (w) => w['step']?.('q', { run: () => 1, job: { submit: () => 1, poll: () => 1, collect: () => 1 } }),
+      'run of "q" must be in job, as its submit'
+    ],
+    [
       'an unknown option of a wait',
       (w) => w['waitFor']?.('q', { timeout: 5 }),
       'unknown option "timeout" of "q"; did you mean "timeoutMillis"?'
