@@ -209,6 +209,7 @@ const storageOn = (data: MemoryData, { formerOwners = 'dead' }: MemoryOptions): 
         run.epoch += 1
         run.held = { epoch: run.epoch, holder, lost, by: self }
         data.runs.set(runId, run)
+        // A killed store still grants claims, and loses them at once.
         if (newest !== data.newest) evict(run, runId)
         return E.right({ claim: { runId, epoch: run.epoch, lost: lost.signal }, stored: found })
       }),

@@ -241,10 +241,10 @@ export const retryLater = ({ _tag }: RunError): boolean => _tag === 'HeldBy'
  */
 export const describe = (error: RunError): string => printableLines(withEffect(error, linesOf(error)))
 
-/** Describes an error without saying that it changed nothing, which goes without saying where nothing could change. */
+/** Describes an error of a call that changes nothing anyway, without `Nothing was changed`. */
 export const describeCause = (error: RunError): string => printableLines(linesOf(error))
 
-/** Says so of an error that has changed nothing although a resume might have. */
+/** Adds `Nothing was changed` to an error that stopped a call before it changed anything. */
 export const withEffect = ({ _tag }: RunError, lines: ReadonlyArray<string>): ReadonlyArray<string> => {
   if (!HARMLESS.has(_tag)) return lines
   const [only, ...more] = lines
@@ -349,7 +349,7 @@ const sentence = (error: SingleLine): string => {
     case 'PlanChanged':
       return `The plan is not the reviewed one: its hash is ${error.found}, not ${error.expected}; review it again`
     case 'RecoveryRefused':
-      return `${describeLoss(error)}; to continue from it, return your name from \`onRecovered\``
+      return `${describeLoss(error)}; to continue from it, resume with an \`onRecovered\` that returns your name`
     case 'TreeUnreadable':
       return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); fix its permissions (or git), then resume`
     case 'NoWorkspaces':

@@ -84,7 +84,7 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
       return `Run ${outcome.runId} was stopped at step ${outcome.stepIndex + 1} (${outcome.step}): ${outcome.reason}; ${outcome.reason === 'cancelled' ? 'resume it only with `reopen`' : 'resume it'}`
     case 'Pending': {
       const next = new Set(outcome.units.flatMap(({ _tag }) => (_tag === 'Timer' ? [] : NEXT[_tag])))
-      const remedy = [...next, 'then resume it'].join(', ')
+      const remedy = [...next, 'then resume the run'].join(', ')
       return `Run ${outcome.runId} is pending: ${outcome.units.map(waitingText).join(', ')}; ${remedy}`
     }
     case 'Fenced':

@@ -602,6 +602,31 @@ describe('damaged state', () => {
     writeFileSync(newestJournal(), lines.join('\n'))
   }
 
+  test('a refused fork or move of a damaged run prints the resume to run first', async () => {
+    await failedRun('r')
+    damage()
+    for (const words of [
+      ['fork', 'r', '--from-step', 'two'],
+      ['move', 'r', '--to', 'other']
+    ]) {
+      const refused = await place.dogear(words)
+      expect(refused.code).toBe(5)
+      expect(linesOf(refused.stderr).slice(-2)).toEqual([
+        'To resume from the recovered state first:',
+        '  dogear resume r --yes'
+      ])
+    }
+  })
+
+  test('the answers that verify prints for a damaged run agree to the recovered state', async () => {
+    await failedRun('r', three.replace('echo three >> log }', 'echo three >> log, idempotent: false }'))
+    damage()
+    const { stdout } = await place.dogear(['verify', 'r'])
+    expect(stdout).toContain('      dogear resume r --confirm three=again --yes\n')
+    place.write('fixed', '')
+    expect((await place.dogear(['resume', 'r', '--confirm', 'three=again', '--yes'])).code).toBe(0)
+  })
+
   test('recovered state is used only with consent; without it nothing changes', async () => {
     await failedRun('r')
     damage()
@@ -612,7 +637,7 @@ describe('damaged state', () => {
     expect(place.read('log')).toBe('one\n')
     const verified = await place.dogear(['verify'])
     expect(verified.code).toBe(5)
-    expect(verified.stdout).toMatch(/^! r {2}recovered from .*, revision \d+\n {4}lost: /)
+    expect(verified.stdout).toMatch(/^! r {2}recovered from .*, revision \d+\n {4}damage: /)
     const summarized = await place.dogear(['runs'])
     expect([summarized.stdout, summarized.stderr]).toEqual([expect.stringMatching(/^r /m), ''])
     const journal = readFileSync(newestJournal(), 'utf8')

@@ -238,8 +238,8 @@ describe('a stored error', () => {
     [7, '7'],
     [1n, '1'],
     [true, 'true'],
-    [null, 'threw null'],
-    [undefined, 'threw undefined'],
+    [null, 'failed with null'],
+    [undefined, 'failed with undefined'],
     [Symbol('x'), 'Symbol(x)'],
     [Object.create(null), '{}'],
     [[1, 2], '[1,2]']

@@ -161,7 +161,7 @@ describe('a run of five steps', () => {
     assert.deepEqual(readOff(planned(standing(five, state, done(2)), five)), [2, false, [0, 1]])
   })
 
-  test('a run whose checkpoint is outside of its steps is refused with both numbers', () => {
+  test('a checkpoint at a step that its workflow does not have is refused with both numbers', () => {
     const found = problems(standing(five, State.beforeStep(10, 'step-10')), five)
     assert.deepEqual(found, [{ _tag: 'StepOutOfRange', stepIndex: 10, steps: 5 }])
     assert.equal(
@@ -689,7 +689,7 @@ describe('a run that lost its newest state', () => {
     )
     const [question] = openQuestions(plan)
     assert.ok(question !== undefined)
-    assert.match(describeQuestion(question), /newer state was lost, so it may have run$/)
+    assert.match(describeQuestion(question), /the newest state is damaged, so it may have run$/)
   })
 
   test('a recovered run accepts answers, also for later steps', () => {

@@ -593,6 +593,16 @@ describe('an invalid wait in the code of a task', () => {
     assert.equal(failed.failures[0]?.error.code, code)
   })
 
+  test('a wait without a name is refused with the form of such a call', async () => {
+    const { options } = world()
+    const failed = await runOutcome(
+      workflow('wrong').step('wrong', ({ waitFor }) => waitFor('')),
+      options
+    )
+    assert.ok(failed._tag === 'Failed')
+    assert.match(failed.failures[0]?.error.message ?? '', /needs a name, .* waitFor\(name, options\)/)
+  })
+
   test('a wait in the code of a task that is not idempotent is refused', async () => {
     const { options } = world()
     const once = workflow('once').step('once', { idempotent: false, run: ({ sleep }) => sleep('nap', { millis: 1 }) })

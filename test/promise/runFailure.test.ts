@@ -70,12 +70,12 @@ test.each([
   [
     'an answer',
     dogear.workflow('w').waitFor('ask'),
-    'Run r is pending: ask waits for an answer; answer it, then resume it'
+    'Run r is pending: ask waits for an answer; answer it, then resume the run'
   ],
   [
     'a time',
     dogear.workflow('w').sleep('nap', { until: '2126-01-02T03:04:05Z' }),
-    'Run r is pending: nap sleeps until 2126-01-02T03:04:05.000Z; then resume it'
+    'Run r is pending: nap sleeps until 2126-01-02T03:04:05.000Z; then resume the run'
   ]
 ])('a run that waits for %s rejects with what to do', async (_, flow, message) => {
   const failed = dogear.run(flow, { id: 'r', storage: memoryStorage() })

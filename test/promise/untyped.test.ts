@@ -134,6 +134,17 @@ describe('arguments of calls', () => {
     expect(await refusal(called)).toBe(`These options are invalid:\n  ${expected}`)
   })
 
+  test('a part of an environment that resembles none is refused with the names of all', async () => {
+    const called = calls['viewRun']?.({
+      storage: memoryStorage(),
+      id: 'r',
+      environment: { foo: 1 }
+    }) as Promise<unknown>
+    expect(await refusal(called)).toMatch(
+      /unknown option "environment\.foo"; the options are environment\.storage, environment\.clock, /
+    )
+  })
+
   test('calls that run nothing ignore the options of a run, so that a host can share them', async () => {
     const options = { ...host(), input: {}, wait: false, changes: 'strict' } as const
     await runOutcome(one(), options)
@@ -214,10 +225,10 @@ describe('arguments of calls', () => {
     if (E.isRight(result)) expect.fail('it was accepted')
     const text = RunError.describe(result.left as RunError.RunError)
     expect(text).toContain(`${why}; pass one, such as `)
-    expect(text).not.toContain('unknown whether')
+    expect(text).not.toMatch(/unknown whether|Earlier saves/)
   })
 
-  test('requests without a folder may have any, so that a run learns of it', () => {
+  test('isAny of requests without a folder is true, so that a run reads them and learns of it', () => {
     expect(fileRequests(NONE).isAny('r')).toBe(true)
   })
 })
@@ -233,6 +244,11 @@ describe('options of steps', () => {
       'an unknown option',
       (w) => w['step']?.('q', { run: () => 1, timeout: 5 }),
       'unknown option "timeout" of "q"; did you mean "timeoutMillis"?'
+    ],
+    [
+      'the option run beside job',
+      (w) => w['step']?.('q', { run: () => 1, job: { submit: () => 1, poll: () => 1, collect: () => 1 } }),
+      'run of "q" must be in job, as its submit'
     ],
     [
       'an unknown option of a wait',

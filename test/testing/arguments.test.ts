@@ -14,6 +14,7 @@ import {
   checkPlanLaws,
   ConformanceReport,
   conformanceTests,
+  crashCase,
   crashEverywhere,
   runArtifactConformance,
   runConformance,
@@ -117,6 +118,16 @@ test.each([
 
 test('crashEverywhere refuses a first argument that is no workflow', async () => {
   expect(await messageOf(() => crashEverywhere(untyped(undefined)))).toContain('not undefined')
+})
+
+test.each([
+  [undefined, {}, 'the first argument must be a workflow, not undefined'],
+  [job, { foo: 1 }, 'unknown option "foo"; the options are interventions, leaving, items'],
+  [job, { interventions: 5 }, 'interventions must be 0 or 1'],
+  [job, { leaving: 'job' }, 'leaving must be an array of paths of units'],
+  [job, { items: [5] }, 'items must be an array of paths of units']
+])('crashCase refuses invalid arguments: %#', async (program, options, why) => {
+  expect(await messageOf(() => crashCase(untyped(program), untyped(options)))).toBe(`crashCase: ${why}`)
 })
 
 test.each([

@@ -41,8 +41,8 @@ export { sqliteMigrations } from './Schema.js'
  *
  * - `keep`: how many whole checkpoints a run keeps. Default 10.
  * - `checkIntervalMillis`: how often an owner checks during a long step whether it was superseded. Default 1 s.
- * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB). Each claim begins with a whole
- *   checkpoint, and writes another once the changes since the last one exceed both `baseBytes` (default 1 MiB) and the size of that one.
+ * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB). The first save of a claim writes a whole
+ *   checkpoint, a later one only once the changes since the last one exceed both `baseBytes` (default 1 MiB) and the size of that one.
  * - `open`: opens a lock file. Default: with the class of the connection. Needed if the connection is wrapped.
  *
  * @category model

@@ -36,7 +36,7 @@ export const linesOf = (run: LiveRun, event: Event): Lines => {
     case 'CheckpointSaved':
       return detail(`saved revision ${event.revision}: ${event.state._tag} ${event.state.step}`)
     case 'CheckpointRecovered':
-      return [warning(`recovered from ${event.from}; lost: ${event.lost}`)]
+      return [warning(`recovered from ${event.from}; damage: ${event.lost}`)]
     case 'MapExpanded':
       return [`${position(run, event)} ${event.unit}: ${counted(event.items, 'item')}`]
     case 'StepStarted':

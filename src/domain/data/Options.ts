@@ -25,7 +25,7 @@ export const readable = <A extends object>(options: A): Partial<A> => Object(opt
 
 const isObject = (given: unknown): given is object => typeof given === 'object' && given !== null
 
-/** Whether the object, which may be of another realm, has its fields alone: unlike an instance of a class it inherits none. */
+/** Detects an object that inherits no fields, also one of another realm; an instance of a class may inherit some. */
 const isPlain = (given: object): boolean => {
   const prototype = Object.getPrototypeOf(given) as object | null
   return prototype === null || Object.getPrototypeOf(prototype) === null
@@ -86,9 +86,18 @@ export const describeOption = (problem: OptionProblem, place?: string): string =
   const of = place === undefined ? '' : ` of "${place}"`
   if ('expected' in problem) return `${problem.option}${of} must be ${problem.expected}`
   if (problem.known.length === 0) return `unknown option "${problem.option}"${of}; there are no options`
-  const meant = nearest(problem.option, problem.known)
+  const meant = nearestOption(problem.option, problem.known)
   const remedy = meant === undefined ? `the options are ${problem.known.join(', ')}` : `did you mean "${meant}"?`
   return `unknown option "${problem.option}"${of}; ${remedy}`
+}
+
+/** What all options have in common (`environment.`) makes none of them a near one. */
+const nearestOption = (option: string, known: ReadonlyArray<string>): string | undefined => {
+  const prefix = option.slice(0, option.lastIndexOf('.') + 1)
+  if (!known.every((one) => one.startsWith(prefix))) return nearest(option, known)
+  const rest = (one: string): string => one.slice(prefix.length)
+  const meant = nearest(rest(option), known.map(rest))
+  return meant === undefined ? undefined : prefix + meant
 }
 
 /** Names a value in a message: `the string "x"`, `an array`. */
@@ -134,7 +143,7 @@ export const wholeFrom =
       ? undefined
       : `a whole number ≥ ${least}, not ${kindOf(value)}`
 
-/** Infinity is none. */
+/** Infinity is no limit. */
 export const amount: Check = (value) =>
   typeof value === 'number' && value >= 0 ? undefined : `a number ≥ 0, not ${kindOf(value)}`
 

@@ -237,7 +237,7 @@ export const describeReason = (decision: Decision, now?: string): string => {
     case 'AnswerPending':
       return describeWait(reason)
     case 'MaybeLost':
-      return 'newer state was lost, so it may have run'
+      return 'the newest state is damaged, so it may have run'
   }
 }
 

@@ -96,7 +96,7 @@ export interface Retry extends DecisionBase {
   readonly reason: RetryReason
 }
 
-/** Why a unit needs confirmation. `MaybeLost`: it has no record, but newer state was lost. */
+/** Why a unit needs confirmation. `MaybeLost`: it has no record, and the newest state is damaged. */
 export type ConfirmReason = RetryReason | RunReason | PollReason | { readonly _tag: 'MaybeLost' }
 
 /**
@@ -212,7 +212,7 @@ export type FoundEvidence = MissingEvidence | ChangedEvidence
  *   flight, failed or interrupted since. `fromStep` keeps changes before that step.
  * - `onChanged`: the default for changed evidence without an answer: `refuse` (default) leaves the question open; `keep` accepts the
  *   current state.
- * - `recovered`: the newest state was lost; units that are not idempotent and have no record need confirmation.
+ * - `recovered`: the newest state is damaged; units that are not idempotent and have no record need confirmation.
  *
  * @category model
  */

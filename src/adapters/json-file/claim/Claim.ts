@@ -29,14 +29,14 @@ export interface Granted {
 }
 
 /**
- * `reads`: reads the content, and refuses the claim if that fails (default true). A removal passes false. It reads no content, acknowledges no save, so that
- * the name of its journal need not be durable, and renames in the same synchronous code as its check, so that it needs no heartbeat.
+ * `reads`: reads the content, and refuses the claim if that fails (default true). A removal passes false: it acknowledges no save, so the name of its
+ * journal need not be durable, and it renames in the same synchronous code as its check, so it needs no heartbeat.
  */
 export interface ClaimSettings extends ClaimOptions {
   readonly reads?: boolean
 }
 
-/** What all attempts of one claim share, and what to clean up if it fails. */
+/** One call of `claim`: what all its tries share, and what to clean up if it fails. */
 interface Attempt {
   readonly context: Context
   readonly layout: Layout.Layout
