@@ -306,6 +306,16 @@ describe('options of steps', () => {
       (w) => w['sequence']?.('q', () => undefined),
       'steps of "q" must be a function that adds steps to its argument and returns the result'
     ],
+    [
+      'a group whose steps return nothing',
+      (w) => w['wave']?.('c', { q: { steps: () => undefined } }),
+      'steps of "c/q" must be a function that adds steps to its argument and returns the result'
+    ],
+    [
+      'a body of a map whose steps return nothing',
+      (w) => w['map']?.('m', { forEach: () => [1] }, { steps: () => undefined }),
+      'steps of "m" must be a function that adds steps to its argument and returns the result'
+    ],
     ['a map without items', (w) => w['map']?.('m', undefined, () => 1), 'forEach of "m" must be a function'],
     [
       'a map whose items are undefined',
