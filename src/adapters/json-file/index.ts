@@ -15,7 +15,7 @@ import { resolve } from 'node:path'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
 import type { Check } from '../../domain/data/Options.js'
-import { amount, callback, nested, wholeFrom } from '../../domain/data/Options.js'
+import { amount, callback, interval, nested, wholeFrom } from '../../domain/data/Options.js'
 import type { CheckpointStorage, Claim, StorageError, Stored } from '../../ports/CheckpointStorage.js'
 import { deletions } from './claim/Deletion.js'
 import * as Claiming from './claim/Claim.js'
@@ -163,8 +163,8 @@ export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): Ch
 
 const OPTIONS: Readonly<Record<Exclude<keyof JsonFileOptions, 'fs' | 'processes'>, Check>> = {
   keep: wholeFrom(1),
-  checkIntervalMillis: amount,
-  heartbeat: nested({ updateMillis: amount, staleMillis: amount }),
+  checkIntervalMillis: interval,
+  heartbeat: nested({ updateMillis: interval, staleMillis: amount }),
   limits: nested({ checkpointBytes: amount, readBytes: amount, compactBytes: amount, warnBytes: amount }),
   onLarge: callback,
   onExposed: callback

@@ -6,6 +6,7 @@ import {
   arrayOf,
   describeInvalid,
   flag,
+  interval,
   isText,
   nested,
   oneOf,
@@ -78,8 +79,8 @@ const OPTIONS: OptionTable = {
   retryMillis: amount,
   signal: isSignal,
   liveness: oneOf('lock', 'lease'),
-  leaseMillis: amount,
-  checkIntervalMillis: amount,
+  leaseMillis: interval,
+  checkIntervalMillis: interval,
   keep: wholeFrom(1),
   limits: nested({ checkpointBytes: amount, baseBytes: amount }),
   maxBytes: amount

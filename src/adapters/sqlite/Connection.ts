@@ -6,6 +6,7 @@ import {
   amount,
   callback,
   describeInvalid,
+  interval,
   kindOf,
   nested,
   oneOf,
@@ -275,7 +276,7 @@ const OPTIONS: OptionTable = {
   busyMillis: amount,
   signal,
   keep: wholeFrom(1),
-  checkIntervalMillis: amount,
+  checkIntervalMillis: interval,
   limits: nested({ checkpointBytes: amount, baseBytes: amount }),
   open: callback,
   maxBytes: amount

@@ -135,6 +135,15 @@ export const wholeFrom =
 export const amount: Check = (value) =>
   typeof value === 'number' && value >= 0 ? undefined : `a number ≥ 0, not ${kindOf(value)}`
 
+/** The longest delay that a Node timer supports; a longer one would fire at once. */
+export const LONGEST_TIMER = 2 ** 31 - 1
+
+/** Milliseconds of a Node timer. */
+export const interval: Check = (value) =>
+  typeof value === 'number' && value >= 0 && value <= LONGEST_TIMER
+    ? undefined
+    : `a number from 0 to ${LONGEST_TIMER}, not ${kindOf(value)}`
+
 /** An option that has options. */
 export const nested =
   (table: OptionTable): Check =>
