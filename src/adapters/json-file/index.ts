@@ -49,9 +49,9 @@ export type { LargeCheckpoint } from './Context.js'
  *
  * - `keep`: how many journals with a whole checkpoint a run keeps. Default 10.
  * - `checkIntervalMillis`: how often an owner checks during a long step whether it was superseded. Default 3 s.
- * - `heartbeat`: how often an owner touches its heartbeat (`updateMillis`, default 5 s, at least 1 s), and when it counts as
- *   dead without a touch (`staleMillis`, default 30 s, at least 2 s) for other hosts and containers. Dead processes of
- *   the same machine are detected at once.
+ * - `heartbeat`: how often an owner touches its heartbeat (`updateMillis`, default 5 s, at least 1 s, at most half of
+ *   `staleMillis`), and when it counts as dead without a touch (`staleMillis`, default 30 s, at least 2 s) for other
+ *   hosts and containers. Dead processes of the same machine are detected at once.
  * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB), the largest file to read
  *   (`readBytes`, default three times that, and never less than the longest possible journal), the bytes of changes
  *   that never cause a compaction (`compactBytes`, default 1 MiB), and the checkpoint size that is reported
@@ -99,14 +99,16 @@ const givenUp = (): Set<string> => {
 
 const looks = new Map<string, Observation>()
 
-/** proper-lockfile touches a heartbeat once a second at most. */
-const LEAST_STALE_MILLIS = 2_000
+/** As proper-lockfile does: an owner touches its heartbeat once a second at most, and twice before it is stale. */
+const LEAST_UPDATE_MILLIS = 1_000
+const LEAST_STALE_MILLIS = 2 * LEAST_UPDATE_MILLIS
 
 const contextOf = (root: string, options: JsonFileOptions): Context => {
   const { heartbeat, limits } = options
   const checkpointBytes = limits?.checkpointBytes ?? 64 * MEBIBYTE
   const compactBytes = limits?.compactBytes ?? MEBIBYTE
   const fs = options.fs ?? nodeFileSystem
+  const staleMillis = Math.max(LEAST_STALE_MILLIS, heartbeat?.staleMillis ?? 30_000)
   return {
     root,
     fs,
@@ -115,8 +117,8 @@ const contextOf = (root: string, options: JsonFileOptions): Context => {
     settings: {
       keep: Math.max(1, options.keep ?? 10),
       checkIntervalMillis: options.checkIntervalMillis ?? 3_000,
-      heartbeatMillis: heartbeat?.updateMillis ?? 5_000,
-      staleMillis: Math.max(LEAST_STALE_MILLIS, heartbeat?.staleMillis ?? 30_000),
+      heartbeatMillis: Math.max(LEAST_UPDATE_MILLIS, Math.min(heartbeat?.updateMillis ?? 5_000, staleMillis / 2)),
+      staleMillis,
       checkpointBytes,
       readBytes: Math.max(limits?.readBytes ?? 3 * checkpointBytes, longestJournal(checkpointBytes, compactBytes)),
       compactBytes,
