@@ -28,10 +28,12 @@ const isPlain = (given: object): boolean => {
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-/** The options with other values for some. Inherited ones stay. */
+/** The options with other values for some. Inherited ones stay; their accessors may read private fields. */
 export const extended = (given: unknown, more: Readonly<Record<string, unknown>>): object =>
   isObject(given) && !isPlain(given)
-    ? (Object.create(given, Object.getOwnPropertyDescriptors(more)) as object)
+    ? new Proxy(Object.create(given, Object.getOwnPropertyDescriptors(more)) as object, {
+        get: (own, key): unknown => Reflect.get(Object.hasOwn(own, key) ? own : given, key)
+      })
     : { ...fieldsOf(given), ...more }
 
 const NONE: ReadonlyArray<OptionProblem> = []
