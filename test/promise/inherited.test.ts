@@ -92,7 +92,7 @@ describe('options that are inherited', () => {
     const outcome = await runOutcome(flow, options)
     assert.deepInclude(outcome._tag === 'Pending' ? outcome.units[0] : {}, { question: 'who?' })
     await answer({ ...options, unit: 'q', value: 'me' })
-    assert.deepEqual((await resume(flow, { ...options, wait: true })).c, { a: 1, q: { one: 1 } } as never)
+    assert.deepEqual((await resume(flow, { ...options, wait: true })).c, { a: 1, q: { one: 1 } })
   })
 
   test('a job may have its functions as methods, and fields of its own', async () => {
