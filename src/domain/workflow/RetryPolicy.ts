@@ -124,7 +124,7 @@ export const problemOf = (policy: RetryPolicy): InvalidRetryPolicy | undefined =
   }
   if (!isDuration(policy.delayMillis)) return wrong('delayMillis', 'a finite number ≥ 0')
   if (!isDuration(policy.maxDelayMillis)) return wrong('maxDelayMillis', 'a finite number ≥ 0')
-  if (!(policy.jitter >= 0 && policy.jitter <= 1)) return wrong('jitter', 'a number from 0 to 1')
+  if (!isDuration(policy.jitter) || policy.jitter > 1) return wrong('jitter', 'a number from 0 to 1')
   return policy.withinMillis === undefined || isDuration(policy.withinMillis)
     ? undefined
     : wrong('withinMillis', 'a finite number ≥ 0')
