@@ -67,10 +67,24 @@ describe.each(Object.entries(stores).filter(([name]) => name !== 'memoryStorage'
     [{ kep: 5 }, 'unknown option "kep"; did you mean "keep"?'],
     [{ limits: { checkpointByte: 5 } }, 'unknown option "checkpointByte"; did you mean "checkpointBytes"?'],
     [{ limits: 5 }, 'limits must be an object, not the number 5'],
-    [{ checkIntervalMillis: Number.NaN }, 'checkIntervalMillis must be a number ≥ 0, not the number NaN']
+    [
+      { checkIntervalMillis: Number.NaN },
+      'checkIntervalMillis must be a number from 0 to 2147483647, not the number NaN'
+    ],
+    // A timer would take it for one millisecond.
+    [
+      { checkIntervalMillis: Infinity },
+      'checkIntervalMillis must be a number from 0 to 2147483647, not the number Infinity'
+    ],
+    [{ checkIntervalMillis: 2 ** 31 }, 'checkIntervalMillis must be a number from 0 to 2147483647']
   ])('refuses %j', async (options, why) => {
     expect(await reasonOf(open(options as never))).toContain(why)
   })
+})
+
+test('jsonFileStorage refuses a heartbeat that no timer can keep', async () => {
+  const storage = jsonFileStorage(join(root, 'files'), { heartbeat: { updateMillis: Infinity } })
+  expect(await reasonOf(storage)).toContain('updateMillis must be a number from 0 to 2147483647')
 })
 
 test('memoryStorage refuses an invalid liveness', async () => {

@@ -25,6 +25,7 @@ describe('options of calls', () => {
     [{ wait: 'yes' }, 'wait must be true or false'],
     [{ environment: { request: {} } }, 'unknown option "environment.request"; did you mean "environment.requests"?'],
     [{ fromStep: 1 }, 'fromStep must be a string'],
+    [{ evidence: ['a.txt'] }, 'evidence must be an array of what collectEvidence returns'],
     [{ id: 7 }, 'id must be a string'],
     [{ onRecovered: 'me' }, 'onRecovered must be a function'],
     [{ formStep: 'one' }, 'unknown option "formStep"; did you mean "fromStep"?'],
@@ -128,6 +129,11 @@ describe('arguments of calls', () => {
     ],
     ['viewRun', { id: 'r', environment: { clock: {} } }, 'environment.clock must be a Clock, with now and sleep'],
     ['viewRun', { id: 'r', environment: { random: 4 } }, 'environment.random must be a function'],
+    [
+      'viewRun',
+      { id: 'r', environment: { interrupt: { reason: () => undefined } } },
+      'environment.interrupt must be an Interrupt, with signal and reason'
+    ],
     ['listRuns', { limt: 3 }, 'unknown option "limt"; did you mean "limit"?']
   ])('%s with an invalid or missing option is refused: %j', async (name, options, expected) => {
     const called = calls[name]?.({ storage: memoryStorage(), ...options }) as Promise<unknown>
@@ -322,6 +328,16 @@ describe('options of steps', () => {
       (w) => w['sequence']?.('q', () => undefined),
       'steps of "q" must be a function that adds steps to its argument and returns the result'
     ],
+    [
+      'a group whose steps return nothing',
+      (w) => w['wave']?.('c', { q: { steps: () => undefined } }),
+      'steps of "c/q" must be a function that adds steps to its argument and returns the result'
+    ],
+    [
+      'a body of a map whose steps return nothing',
+      (w) => w['map']?.('m', { forEach: () => [1] }, { steps: () => undefined }),
+      'steps of "m" must be a function that adds steps to its argument and returns the result'
+    ],
     ['a map without items', (w) => w['map']?.('m', undefined, () => 1), 'forEach of "m" must be a function'],
     [
       'a map whose items are undefined',
@@ -389,6 +405,11 @@ describe('options of steps', () => {
       'a misspelled field of a retry',
       (w) => w['step']?.('q', { run: () => 1, retry: { attemps: 3 } }),
       'unknown option "retry.attemps" of "q"; did you mean "retry.attempts"?'
+    ],
+    [
+      'a jitter that is null',
+      (w) => w['step']?.('q', { run: () => 1, retry: { jitter: null } }),
+      'retry.jitter of "q" must be a number from 0 to 1'
     ],
     [
       'an invalid field of a retry',

@@ -7,6 +7,7 @@ import {
   describeInvalid,
   readable,
   flag,
+  interval,
   isText,
   nested,
   oneOf,
@@ -79,8 +80,8 @@ const OPTIONS: OptionTable = {
   retryMillis: amount,
   signal: isSignal,
   liveness: oneOf('lock', 'lease'),
-  leaseMillis: amount,
-  checkIntervalMillis: amount,
+  leaseMillis: interval,
+  checkIntervalMillis: interval,
   keep: wholeFrom(1),
   limits: nested({ checkpointBytes: amount, baseBytes: amount }),
   maxBytes: amount

@@ -6,10 +6,11 @@ import {
   amount,
   callback,
   describeInvalid,
-  readable,
+  interval,
   kindOf,
   nested,
   oneOf,
+  readable,
   signal,
   wholeFrom
 } from '../../domain/data/Options.js'
@@ -278,7 +279,7 @@ const OPTIONS: OptionTable = {
   busyMillis: amount,
   signal,
   keep: wholeFrom(1),
-  checkIntervalMillis: amount,
+  checkIntervalMillis: interval,
   limits: nested({ checkpointBytes: amount, baseBytes: amount }),
   open: callback,
   maxBytes: amount

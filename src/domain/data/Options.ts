@@ -31,10 +31,12 @@ const isPlain = (given: object): boolean => {
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-/** The options with other values for some. Inherited ones stay. */
+/** The options with other values for some. Inherited ones stay; their accessors may read private fields. */
 export const extended = (given: unknown, more: Readonly<Record<string, unknown>>): object =>
   isObject(given) && !isPlain(given)
-    ? (Object.create(given, Object.getOwnPropertyDescriptors(more)) as object)
+    ? new Proxy(Object.create(given, Object.getOwnPropertyDescriptors(more)) as object, {
+        get: (own, key): unknown => Reflect.get(Object.hasOwn(own, key) ? own : given, key)
+      })
     : { ...fieldsOf(given), ...more }
 
 const NONE: ReadonlyArray<OptionProblem> = []
@@ -146,6 +148,15 @@ export const wholeFrom =
 /** Infinity is no limit. */
 export const amount: Check = (value) =>
   typeof value === 'number' && value >= 0 ? undefined : `a number ≥ 0, not ${kindOf(value)}`
+
+/** The longest delay that a Node timer supports; a longer one would fire at once. */
+export const LONGEST_TIMER = 2 ** 31 - 1
+
+/** Milliseconds of a Node timer. */
+export const interval: Check = (value) =>
+  typeof value === 'number' && value >= 0 && value <= LONGEST_TIMER
+    ? undefined
+    : `a number from 0 to ${LONGEST_TIMER}, not ${kindOf(value)}`
 
 /** An option that has options. */
 export const nested =

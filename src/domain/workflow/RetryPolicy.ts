@@ -129,7 +129,7 @@ export const problemOf = (policy: RetryPolicy): InvalidRetryPolicy | undefined =
   }
   if (!isDuration(policy.delayMillis)) return invalid('delayMillis', 'a finite number ≥ 0')
   if (!isDuration(policy.maxDelayMillis)) return invalid('maxDelayMillis', 'a finite number ≥ 0')
-  if (!(policy.jitter >= 0 && policy.jitter <= 1)) return invalid('jitter', 'a number from 0 to 1')
+  if (!isDuration(policy.jitter) || policy.jitter > 1) return invalid('jitter', 'a number from 0 to 1')
   return policy.withinMillis === undefined || isDuration(policy.withinMillis)
     ? undefined
     : invalid('withinMillis', 'a finite number ≥ 0')
