@@ -132,6 +132,14 @@ describe('a policy', () => {
     assert.ok(policy.left.expected.length > 0)
   })
 
+  test('a policy with a longer first delay than the standard maximum keeps it', () => {
+    assert.deepEqual(
+      delays(made({ _tag: 'Constant', attempts: 3, delayMillis: 600_000, jitter: 0 })),
+      [600_000, 600_000]
+    )
+    assert.equal(made({ delayMillis: 1_000 }).maxDelayMillis, Retry.standard.maxDelayMillis)
+  })
+
   test('a policy may have up to 1,000 attempts, and a delay of 0', () => {
     assert.equal(delays(made({ attempts: 1000, delayMillis: 0, maxDelayMillis: 0 })).length, 999)
     assert.equal(E.isRight(Retry.make({ jitter: 1 })), true)

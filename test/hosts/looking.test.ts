@@ -51,6 +51,20 @@ describe('listRuns with promises', () => {
     )
   })
 
+  test.each<[string, (all: ReadonlyArray<{ runId: string }>) => ReadonlyArray<object>, RegExp]>([
+    ['ignores where a page begins', (all) => all, /listed the string "a"/],
+    ['lists entries without a run id', () => [{}], /listed undefined/]
+  ])('listRuns ends with an error at a store that %s', async (_, altered, why) => {
+    const storage = await threeRuns()
+    const list: CheckpointStorage['list'] = ({ limit } = {}) =>
+      TE.map(altered)(storage.list(limit === undefined ? {} : { limit })) as ReturnType<CheckpointStorage['list']>
+    const error = await listRuns({ storage: { ...storage, list }, after: 'a', limit: 2 }).catch(
+      (thrown: unknown) => thrown
+    )
+    assert.ok(isRunFailure(error) && error.outcome._tag === 'Refused')
+    assert.match(error.message, why)
+  })
+
   test('listRuns rejects with a RunFailure if the storage cannot be read', async () => {
     const broken: CheckpointStorage = { ...memoryStorage(), list: () => () => Promise.reject(new Error('no disk')) }
     const error = await listRuns({ storage: broken }).catch((thrown: unknown) => thrown)

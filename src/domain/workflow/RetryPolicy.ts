@@ -56,18 +56,24 @@ export const standard: RetryPolicy = {
  */
 export const never: RetryPolicy = { _tag: 'Constant', attempts: 1, delayMillis: 0, maxDelayMillis: 0, jitter: 0 }
 
-/** The policy of an option `retry`: what it omits is that of {@link standard}, and without it there is one attempt. */
-export const fromOption = (given: Partial<RetryPolicy> | undefined): RetryPolicy => {
+type Given = { readonly [Field in keyof RetryPolicy]?: RetryPolicy[Field] | undefined }
+
+/**
+ * The policy of an option `retry`: what it omits is that of {@link standard}, with room for a longer delay, and without it there is one
+ * attempt.
+ */
+export const fromOption = (given: Given | undefined): RetryPolicy => {
   if (given === undefined) return never
   const fields = fieldsOf(given)
   const present = Object.keys(FIELDS).filter((field) => fields[field] !== undefined)
-  return { ...standard, ...Object.fromEntries(present.map((field) => [field, fields[field]])) }
+  const maxDelayMillis = Math.max(standard.maxDelayMillis, Number(fields['delayMillis'] ?? 0))
+  return { ...standard, maxDelayMillis, ...Object.fromEntries(present.map((field) => [field, fields[field]])) }
 }
 
 const STRATEGIES: ReadonlySet<string> = new Set<RetryPolicy['_tag']>(['Constant', 'Linear', 'Exponential'])
 
 /**
- * Makes a policy; omitted fields come from {@link standard}. Returns the invalid field otherwise.
+ * Makes a policy; omitted fields come from {@link standard}, with room for a longer delay. Returns the invalid field otherwise.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

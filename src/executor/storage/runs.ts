@@ -13,6 +13,7 @@ import type {
   Stored
 } from '../../ports/CheckpointStorage.js'
 import type { Executor } from '../Executor.js'
+import { fieldsOf, isText, kindOf } from '../../domain/data/Options.js'
 import { callPort, load, readFailed, STORE } from '../callPort.js'
 import { withLeftAnswers } from '../requests/leftAnswers.js'
 import { restoreStored } from './stored.js'
@@ -111,6 +112,8 @@ export const listRuns =
       const asked = rest
       const listed = await callPort('list', () => storage.list(asked), readFailed(STORE))
       if (E.isLeft(listed)) return listed
+      const wrong = misplaced(listed.right, asked)
+      if (wrong !== undefined) return E.left(readFailed(STORE)('list', wrong))
       for (let n = 0; n < listed.right.length; n += AT_ONCE) {
         const some = listed.right.slice(n, n + AT_ONCE)
         runs.push(...(await Promise.all(some.map((one) => listedRun(storage, one)))).flat())
@@ -122,6 +125,16 @@ export const listRuns =
       rest = { after: last, limit: missing }
     }
   }
+
+/** A store that ignores `after` would list its first page for ever. */
+const misplaced = (listed: ReadonlyArray<Listed>, { after = '' }: ListOptions): Error | undefined => {
+  for (const one of listed) {
+    const runId = fieldsOf(one)['runId']
+    if (!isText(runId) || (runId as string) <= after)
+      return new Error(`after ${JSON.stringify(after)} it listed ${kindOf(runId)}`)
+  }
+  return undefined
+}
 
 /** Each may have a whole checkpoint in memory. */
 const AT_ONCE = 8

@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as RunId from '../../../domain/checkpoint/RunId.js'
 import * as ArtifactId from '../../../domain/data/ArtifactId.js'
 import type { RetryPolicy } from '../../../domain/workflow/RetryPolicy.js'
-import { MAX_ATTEMPTS, standard } from '../../../domain/workflow/RetryPolicy.js'
+import { fromOption, MAX_ATTEMPTS, standard } from '../../../domain/workflow/RetryPolicy.js'
 import * as Duration from '../Duration.js'
 import { didYouMean } from '../../../domain/data/Suggestion.js'
 import type { Action, CommandAction, JobEntry, TaskEntry } from '../WorkflowFile.js'
@@ -119,7 +119,7 @@ const retry: Schema<RetryPolicy> = mapped(
         `The total number of attempts. Default: ${standard.attempts}.`
       ),
       delay: field(duration, 'The first delay. Default: 5s.'),
-      maxDelay: field(duration, 'No delay is longer. Default: 2m.'),
+      maxDelay: field(duration, 'No delay is longer. Default: 2m, or the first delay if that is longer.'),
       jitter: field(
         number({ from: 0, to: 1, whole: false }),
         `The fraction by which each delay varies, up or down. Default: ${standard.jitter}.`
@@ -128,16 +128,16 @@ const retry: Schema<RetryPolicy> = mapped(
     { otherwise: (kind) => `"retry" must be false, or a mapping like { attempts: 3 }, not ${kind}` }
   ),
   ({ strategy, attempts, delay, maxDelay, jitter }, { report }) => {
-    const delayMillis = delay?.value ?? standard.delayMillis
-    if (maxDelay?.value !== undefined && maxDelay.value < delayMillis)
+    const policy = fromOption({
+      _tag: strategy?.value,
+      attempts: attempts?.value,
+      delayMillis: delay?.value,
+      maxDelayMillis: maxDelay?.value,
+      jitter: jitter?.value
+    })
+    if (maxDelay !== undefined && policy.maxDelayMillis < policy.delayMillis)
       report(maxDelay.entry.at, '"maxDelay" must not be shorter than "delay"')
-    return {
-      _tag: strategy?.value ?? 'Exponential',
-      attempts: attempts?.value ?? standard.attempts,
-      delayMillis,
-      maxDelayMillis: maxDelay?.value ?? Math.max(standard.maxDelayMillis, delayMillis),
-      jitter: jitter?.value ?? standard.jitter
-    }
+    return policy
   }
 )
 
