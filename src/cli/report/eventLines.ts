@@ -256,9 +256,9 @@ const failed = (run: LiveRun, event: Of<'StepFailed'>): Lines => {
 }
 
 /** What failed, and why. */
-export const errorLines = (step: StepEntry | undefined, { message }: StepError, attempts: number): Lines => [
+export const errorLines = (step: StepEntry | undefined, { message }: StepError, attempt: number): Lines => [
   ...(step?._tag === 'Task' ? [`  command: ${commandLine(step.action)}`] : []),
-  `  error: ${message}${attempts > 1 ? ` (after ${attempts} attempts)` : ''}`
+  `  error: ${message}${attempt > 1 ? ` (attempt ${attempt})` : ''}`
 ]
 
 const position = ({ steps }: LiveRun, { stepIndex }: { readonly stepIndex: number }): string =>

@@ -225,7 +225,7 @@ export const describeReason = (decision: Decision, now?: string): string => {
     case 'Forced':
       return 'as requested'
     case 'Failed':
-      return `failed after ${count(reason.attempts, 'attempt')}: ${firstLine(reason.message)}`
+      return `failed${reason.attempts > 1 ? ` in attempt ${reason.attempts}` : ''}: ${firstLine(reason.message)}`
     case 'InFlight':
       return `was running (attempt ${reason.attempt}) when the process ended`
     case 'Interrupted':

@@ -6,7 +6,7 @@ import type { Unit } from '../../domain/workflow/Unit.js'
 import type { Axis } from '../timeline/Axis.js'
 import type { Bar, Gap, Timeline, Why } from '../timeline/Timeline.js'
 import { coveredBy } from '../../domain/data/Span.js'
-import { counted, duration, grouped } from '../text.js'
+import { duration, grouped } from '../text.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import { data, escaped } from './html.js'
 import type { RunPage } from './RunPage.js'
@@ -144,7 +144,7 @@ const stateOf = (page: RunPage, view: UnitView): string => {
   const state = isStopped ? 'stopped' : status === 'in flight' ? 'running' : status
   const over = overNow(page, view)
   if (over !== undefined) return `${state} <small>${over}</small>`
-  return attempts > 1 && parts === undefined ? `${state} <small>${counted(attempts, 'attempt')}</small>` : state
+  return attempts > 1 && parts === undefined ? `${state} <small>attempt ${attempts}</small>` : state
 }
 
 /** What a wait that is over is called in its row; also a unit that was answered before it waits. */

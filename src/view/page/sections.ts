@@ -73,7 +73,7 @@ export const failures = (_: RunPage, units: ReadonlyArray<UnitView>): string => 
   if (failed.length === 0) return ''
   const shown = failed.slice(0, MAX_FAILURES).map(({ view: { unit, error, attempts }, index }) => {
     const { name = '', message = '', code } = error ?? {}
-    const more = [name, ...(code === undefined ? [] : [code]), ...(attempts > 1 ? [counted(attempts, 'attempt')] : [])]
+    const more = [name, ...(code === undefined ? [] : [code]), ...(attempts > 1 ? [`attempt ${attempts}`] : [])]
     return `<li><a href="#u${index}">${escaped(unit)}</a> <small>${escaped(more.join(' · '))}</small><pre>${escapedLines(message)}</pre></li>`
   })
   const rest = failed.length - shown.length
