@@ -45,6 +45,25 @@ describe.skipIf(!hasTerminal)('a terminal', () => {
     }
   )
 
+  test('tables fold between words where the terminal is narrow', async () => {
+    await withFailedRun(
+      'name: nightly\nsteps: [{ name: integration-tests, shell: "echo no connection to the test database >&2; exit 1" }]'
+    )
+    const narrow = async (...words: ReadonlyArray<string>): Promise<ReadonlyArray<string>> =>
+      (await onTerminalIn(place, words, {}, 40).ended).stdout.split('\r\n')
+    expect(await narrow('plan', 'first')).toEqual(
+      expect.arrayContaining([
+        '  1/1  retry    integration-tests',
+        '                failed: exit code 1: no',
+        '                connection to the test',
+        '                database'
+      ])
+    )
+    const [heading, below, run, facts] = await narrow('runs')
+    expect([heading, below, run]).toEqual(['RUN-ID  NAME', '  STATUS  STARTED               STEPS', 'first   nightly'])
+    expect(facts).toMatch(/^ {2}failed {2}\d{4}-\d\d-\d\d \d\d:\d\d UTC {2}0\/1$/)
+  })
+
   test('the answer no starts a new run', async () => {
     await withFailedRun()
     const { code } = await answering(onTerminal(['run', 'w.yml']), [offer, 'n\n'])
