@@ -8,6 +8,7 @@ import { describeProblems, describeQuestion } from '../domain/explain/Explain.js
 import { describeEvidence } from '../domain/checkpoint/CompletedStep.js'
 import type { Confirm, MissingEvidence, PlanError, PlanProblem } from '../domain/plan/Plan.js'
 import { listed } from '../domain/data/listed.js'
+import { didYouMean } from '../domain/data/Suggestion.js'
 import type { OptionProblem } from '../domain/data/Options.js'
 import { describeOption } from '../domain/data/Options.js'
 import { printableLines } from '../domain/explain/printable.js'
@@ -396,13 +397,15 @@ const describeRefusal = ({ runId, unit, why, expected, waiting }: AnswerRefused)
   if (why === 'InvalidName' || why === 'WaitOver') return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}`
   if (why === 'NotAsked') {
     const asked =
-      waiting.length === 0 ? 'the run has no open question' : `units with an open question: ${waiting.join(', ')}`
+      waiting.length === 0
+        ? 'the run has no open question'
+        : `units with an open question: ${waiting.join(', ')}${didYouMean(unit, waiting)}`
     return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${asked}`
   }
   const open =
     waiting.length === 0
       ? 'no unit of the run waits for an answer'
-      : `these units wait for an answer: ${waiting.join(', ')}`
+      : `these units wait for an answer: ${waiting.join(', ')}${why === 'UnknownUnit' ? didYouMean(unit, waiting) : ''}`
   return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${open}`
 }
 

@@ -87,6 +87,21 @@ describe('the chosen run', () => {
     expect(place.read('log')).toBe('one\n')
   })
 
+  test('a mistyped run id is refused with the id that was probably meant', async () => {
+    within({ 'w.yml': three })
+    const uuid = 'aaaa1111-0000-4000-8000-000000000001'
+    for (const id of ['release-7', uuid]) await place.dogear(['run', 'w.yml', '--id', id])
+    for (const [typed, meant] of [
+      ['relaese-7', 'release-7'],
+      ['aaab1111', 'aaaa1111'],
+      [uuid.replace('0001', '0002'), uuid]
+    ] as const) {
+      const { code, stderr } = await place.dogear(['show', typed])
+      expect(code).toBe(3)
+      expect(linesOf(stderr)).toContain(`Did you mean "${meant}"?`)
+    }
+  })
+
   test('a run is resumed from any folder, in the folder where it was started', async () => {
     await failedRun('r')
     place.write('fixed', '')
@@ -246,7 +261,7 @@ describe('the choice of steps', () => {
     await failedRun('r')
     const { code, stderr } = await place.dogear(['resume', 'r', '--from-step', 'tow'])
     expect(code).toBe(4)
-    expect(stderr).toContain('step "tow" not found; steps: "one", "two", "three"')
+    expect(stderr).toContain('step "tow" not found; steps: "one", "two", "three". Did you mean "two"?')
     place.write('fixed', '')
     await place.dogear(['resume', 'r'])
     expect((await place.dogear(['resume', 'r', '--from-step', 'two'])).code).toBe(0)

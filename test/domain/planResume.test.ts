@@ -750,6 +750,10 @@ describe('restartWave', () => {
     const [none] = problems(standing(workflow, State.beforeStep(0, 'a')), workflow, { restartWave: 'x' })
     assert.ok(none !== undefined)
     assert.equal(describeProblem(none), 'wave "x" not found; waves: "checks"')
+    const near = { ...none, step: 'check' } as const
+    assert.equal(describeProblem(near), 'wave "check" not found; waves: "checks". Did you mean "checks"?')
+    const inner = { _tag: 'UnknownStep', step: 'push', available: ['build', 'deploy', 'deploy/push'] } as const
+    assert.match(describeProblem(inner), /\. Did you mean "deploy\/push"\?$/)
     const [group] = problems(standing(workflow, State.beforeStep(0, 'a')), workflow, { restartWave: 'checks/g' })
     assert.deepEqual(group, {
       _tag: 'NotAWave',
