@@ -285,6 +285,6 @@ const named = (names: ReadonlyArray<string>): string =>
 
 export const printWarnings = (context: Context, { file, shown }: Loaded, flags: PlanFlags = {}): void => {
   const { screen } = context
-  const warnings = [...Problem.describeAll(shown, file.warnings), ...warningsOf(context, file, shown, flags)]
+  const warnings = [...Problem.describeAll(shown, file.warnings), ...warningsOf(context, file, flags)]
   for (const warning of warnings) screen.warn(warning)
 }
