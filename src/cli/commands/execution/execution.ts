@@ -254,6 +254,8 @@ const announceSignals = (
     // Only a second signal removes the handlers while steps run; a SIGHUP never is one, also while the run is ending.
     if (signal === 'SIGHUP' || process.listenerCount(signal) > (before.get(signal) ?? 0)) return
     reporter.finish()
+    const names = named(reporter.inFlight())
+    screen.line(screen.style.yellow(`Ended at once${names === '' ? '' : `, in the middle of ${names}`}`))
     screen.line('Resume with:')
     screen.line(`  ${screen.style.bold(resume)}`)
     end()
