@@ -14,7 +14,7 @@ export const onTerminal = (
   const size = columns === undefined ? '' : `stty cols ${columns}; `
   const child = spawn('script', ['-qefc', `${size}exec ${quoted}`, '/dev/null'], {
     cwd: folder,
-    env: { ...process.env, TERM: 'xterm', NO_COLOR: '1', FORCE_COLOR: '', DOGEAR_HOME: '', ...environment },
+    env: { ...process.env, TERM: 'xterm', NO_COLOR: '1', FORCE_COLOR: '', DOGEAR_HOME: '', CI: '', ...environment },
     stdio: ['pipe', 'pipe', 'pipe']
   })
   return watch(child)
