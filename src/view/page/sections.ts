@@ -90,10 +90,17 @@ export const next = ({ next: all = [] }: RunPage): string => {
   return `<section class="next" aria-labelledby="next"><h2 id="next">Next</h2>${items.join('')}</section>`
 }
 
+/** Each line is a box of its own, so that it can hang. */
+const linesOf = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => `<span>${escaped(line)}\n</span>`)
+    .join('')
+
 export const plan = (page: RunPage): string => {
   const { plan, status } = page
   if (plan === undefined || status === 'completed') return ''
-  return `<section aria-labelledby="plan"><h2 id="plan">What a resume does</h2><pre class="plan">${escapedLines(explain(plan, presentOf(page, page.now)))}</pre></section>`
+  return `<section aria-labelledby="plan"><h2 id="plan">What a resume does</h2><pre class="plan">${linesOf(explain(plan, presentOf(page, page.now)))}</pre></section>`
 }
 
 export const artifacts = ({ artifacts = [] }: RunPage): string => {
