@@ -299,10 +299,7 @@ describe('a call that differs from the record', () => {
     assert.equal(code, 'SUB_STEP_IN_DOUBT')
     assert.match(message, /"agent\/b" has another version, so "agent\/c", which is not idempotent, would run again/)
     assert.deepEqual(ran, [])
-    assert.match(
-      await planned(() => undefined),
-      /retry +agent .*\n +skip +a +completed\n +confirm +c +failed/
-    )
+    assert.match(await planned(() => undefined), /retry +agent .*\n +skip +a +completed\n +confirm +c +failed/)
     const refused = await again({ version: '2' })
     assert.ok(E.isLeft(refused) && refused.left._tag === 'Unconfirmed')
     assert.deepEqual(ran, [])
