@@ -253,6 +253,10 @@ describe.skipIf(!hasChromium)('the page of a run in a browser', () => {
       return [...lines.values()]
     })()`)
     expect(lefts.length).toBeGreaterThan(2)
+    // A long name has the whole width, as one line or two.
+    const lines = '(document.querySelectorAll("tbody th")[1].clientHeight / 22.5)'
+    expect(await page.evaluate<number>(lines)).toBeLessThan(2.5)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(375)
     expect(lefts[0]).toBeLessThan(20)
     for (const left of lefts.slice(1)) expect(left).toBeGreaterThan(100)
     const height = (of: string): Promise<number> =>

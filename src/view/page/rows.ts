@@ -118,6 +118,9 @@ const STATES: Readonly<Record<UnitView['status'], string>> = {
   'not started': 'n'
 }
 
+/** A longer name has a line of its own on a phone. */
+const LONG_NAME = 16
+
 /** There may be 10,000: without end tags and attributes that HTML implies, a browser reads them in half the time. */
 const rowOf = (page: RunPage, { view, level, bars, millis }: Row, index: number, axis: Axis): string => {
   const { status, parts, unit } = view
@@ -128,7 +131,7 @@ const rowOf = (page: RunPage, { view, level, bars, millis }: Row, index: number,
   const id = status === 'failed' ? ` id=u${index}` : ''
   const label = parts !== undefined || bars.length === 0 ? '' : ` aria-label="${bars.map(labelOf).join('; ')}"`
   return (
-    `<tr class=${STATES[status]} aria-level=${level}${id}${isFolder ? ' aria-expanded=true' : ''}>` +
+    `<tr class=${nameOf(unit).length > LONG_NAME ? `"${STATES[status]} l"` : STATES[status]} aria-level=${level}${id}${isFolder ? ' aria-expanded=true' : ''}>` +
     `<th scope=row>${isFolder ? `<b></b><span>${name}</span>` : name}<td>${state}${count}` +
     `<td>${millis === undefined ? '' : duration(millis)}<td${label}>${bars.length === 0 ? '' : graphicOf(view, bars, axis)}`
   )
