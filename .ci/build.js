@@ -16,11 +16,11 @@ const [command] = Object.values(manifest.bin)
 /** The name of a bundle in esbuild's report. */
 const outputOf = (entry) => relative(root, join(fresh, `${entry}.js`))
 
-/** The bundles that load with those at `from`. */
-function reachable(outputs, from) {
+/** The bundles that load with those at `from`, at once or later. */
+function reachable(outputs, from, isFollowed = () => true) {
   const found = new Set(from)
   for (const path of found)
-    for (const { path: imported, external } of outputs[path].imports) if (!external) found.add(imported)
+    for (const one of outputs[path].imports) if (!one.external && isFollowed(one)) found.add(one.path)
   return found
 }
 
@@ -83,6 +83,7 @@ await clearAway()
 emitTypes()
 await keepReachableTypes()
 const { inputs, outputs } = await bundle()
+await joinChunks(outputs)
 await shorten(outputs)
 await convertToCommonJs(outputs)
 await writeNotices(Object.keys(inputs))
@@ -157,13 +158,92 @@ async function bundle() {
     outdir: fresh,
     chunkNames: 'chunks/[name]-[hash]',
     // Tests read them; the package has none.
-    sourcemap: 'external',
+    sourcemap: 'linked',
     sourcesContent: false,
     // Drivers of databases are the user's.
     external: [...Object.keys(manifest.dependencies), 'fast-check', 'pg']
   })
   await chmod(join(fresh, relative('dist', command)), 0o755)
   return metafile
+}
+
+/** Makes one file of the chunks that a run loads together anyway, because each file takes a process most of a millisecond. */
+async function joinChunks(outputs) {
+  const groups = groupsOf(outputs)
+  const joined = Object.keys(groups).map((name) => relative(root, join(fresh, `chunks/${name}.js`)))
+  /** An export has the number of its chunk behind its name, because two chunks may use one name. */
+  const placeOf = (path) => {
+    const members = Object.values(groups)
+    const group = members.findIndex((paths) => paths.includes(path))
+    return group === -1 ? undefined : { file: joined[group], mark: `$${members[group].indexOf(path)}` }
+  }
+  const others = (members) => ({
+    name: 'others',
+    setup: (context) =>
+      context.onResolve({ filter: /^/ }, ({ path, kind }) =>
+        kind === 'entry-point' || members.some((member) => basename(member) === basename(path))
+          ? undefined
+          : { path, external: true }
+      )
+  })
+  for (const [name, members] of Object.entries(groups)) {
+    const contents = members.map((path) => {
+      const names = outputs[path].exports.map((one) => `${one} as ${one}${placeOf(path).mark}`)
+      return `export { ${names.join(', ')} } from './${basename(path)}'`
+    })
+    await build({
+      ...bundling,
+      splitting: false,
+      stdin: { contents: contents.join('\n'), resolveDir: join(fresh, 'chunks') },
+      outfile: join(fresh, `chunks/${name}.js`),
+      sourcemap: 'linked',
+      sourcesContent: false,
+      plugins: [others(members)]
+    })
+    const imports = members.flatMap((path) => outputs[path].imports).filter(({ path }) => !members.includes(path))
+    outputs[relative(root, join(fresh, `chunks/${name}.js`))] = { imports }
+    for (const path of members)
+      for (const file of [path, `${path}.map`]) {
+        await rm(join(root, file))
+        delete outputs[file]
+      }
+  }
+  for (const path of Object.keys(outputs).filter((one) => one.endsWith('.js'))) {
+    const toPlace = (target) => placeOf(relative(root, join(root, dirname(path), target)))
+    const text = await readFile(join(root, path), 'utf8')
+    const named = text.replaceAll(/^import (?:\{([^}]*)\} from )?"(\..*)";$/gm, (statement, names, target) => {
+      const place = toPlace(target)
+      if (place === undefined) return statement
+      const from = JSON.stringify(`./${relative(dirname(path), place.file)}`.replace(/^\.\/\.\./, '..'))
+      return names === undefined ? `import ${from};` : `import {${marked(names, place.mark)}} from ${from};`
+    })
+    await writeFile(join(root, path), named)
+    outputs[path].imports = outputs[path].imports.map((one) => ({ ...one, path: placeOf(one.path)?.file ?? one.path }))
+  }
+}
+
+/** `a, b as c` becomes `a$1 as a, b$1 as c`. */
+function marked(names, mark) {
+  return names.replaceAll(/([\w$]+)(?: as ([\w$]+))?/g, (_, name, here = name) => `${name}${mark} as ${here}`)
+}
+
+/**
+ * The chunks to join: what a run loads with each store (`data`), what it loads besides (`engine`), and what stores share (`stores`). What the
+ * command loads first stays alone.
+ */
+function groupsOf(outputs) {
+  const from = (entry) => reachable(outputs, [outputOf(entry)])
+  const first = reachable(outputs, [outputOf('cli/main')], ({ kind }) => kind === 'import-statement')
+  const run = from('promise/index')
+  const stores = entries.filter((entry) => /^adapters\/(?!node)/.test(entry)).map(from)
+  const groups = { data: [], engine: [], stores: [] }
+  for (const path of Object.keys(outputs)) {
+    if (!/chunks\/chunk-\w+\.js$/.test(path) || first.has(path)) continue
+    const users = stores.filter((store) => store.has(path)).length
+    if (run.has(path)) groups[users > 0 ? 'data' : 'engine'].push(path)
+    else if (users > 1) groups.stores.push(path)
+  }
+  return groups
 }
 
 /** Takes the white space out of the library, whose names and lines stay for stack traces, and shortens what only the command or the kit loads. */

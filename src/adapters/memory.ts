@@ -17,7 +17,7 @@ import type { Change } from '../domain/change/Change.js'
 import { sha256 } from '../domain/data/Digest.js'
 import type { Json } from '../domain/data/Json.js'
 import type { Check } from '../domain/data/Options.js'
-import { describeInvalid, oneOf } from '../domain/data/Options.js'
+import { describeInvalid, fieldsOf, kindOf, oneOf } from '../domain/data/Options.js'
 import * as RunId from '../domain/checkpoint/RunId.js'
 import type { ContinueHere } from '../domain/request/Pause.js'
 import type { Request } from '../domain/request/Request.js'
@@ -166,7 +166,9 @@ export const memoryData = (): MemoryData => ({
  * @category constructors
  */
 export const memoryStorage = (data: MemoryData = memoryData(), options: MemoryOptions = {}): CheckpointStorage => {
-  const invalid = describeInvalid('memoryStorage', options, OPTIONS)
+  const invalid = isData(data)
+    ? describeInvalid('memoryStorage', options, OPTIONS)
+    : `memoryStorage: the data must be made by memoryData(), not ${kindOf(data)}`
   if (invalid === undefined) return storageOn(data, options)
   const where = 'the store in memory'
   const refuse = TE.left({
@@ -175,6 +177,8 @@ export const memoryStorage = (data: MemoryData = memoryData(), options: MemoryOp
   const store = storageOn(memoryData(), {})
   return Object.fromEntries(Object.keys(store).map((name) => [name, () => refuse])) as unknown as CheckpointStorage
 }
+
+const isData = (data: unknown): boolean => fieldsOf(data)['runs'] instanceof Map
 
 const OPTIONS: Readonly<Record<keyof MemoryOptions, Check>> = { formerOwners: oneOf('dead', 'undecided') }
 
@@ -205,6 +209,7 @@ const storageOn = (data: MemoryData, { formerOwners = 'dead' }: MemoryOptions): 
         run.epoch += 1
         run.held = { epoch: run.epoch, holder, lost, by: self }
         data.runs.set(runId, run)
+        // A killed store still grants claims, and loses them at once.
         if (newest !== data.newest) evict(run, runId)
         return E.right({ claim: { runId, epoch: run.epoch, lost: lost.signal }, stored: found })
       }),

@@ -130,7 +130,8 @@ export interface RunCancelled {
 /**
  * A unit cannot take an answer. `why`: the run has no such unit; it has completed; it does not wait for an answer; its time limit is
  * over; the answer is not plain JSON, and `expected` says where; `by` is too long, empty or has control characters; a resume asks no
- * question about it; or the answer to a question is invalid, and `expected` says why. `waiting`: the units that wait for an answer. Nothing was recorded.
+ * question about it; or the answer to a question is invalid, and `expected` says why. `waiting`: the units that wait for an answer, or of `confirm`
+ * those with an open question. Nothing was recorded.
  */
 export interface AnswerRefused {
   readonly _tag: 'AnswerRefused'
@@ -241,10 +242,10 @@ export const retryLater = ({ _tag }: RunError): boolean => _tag === 'HeldBy'
  */
 export const describe = (error: RunError): string => printableLines(withEffect(error, linesOf(error)))
 
-/** Describes an error without saying that it changed nothing, which goes without saying where nothing could change. */
+/** Describes an error of a call that changes nothing anyway, without `Nothing was changed`. */
 export const describeCause = (error: RunError): string => printableLines(linesOf(error))
 
-/** Says so of an error that has changed nothing although a resume might have. */
+/** Adds `Nothing was changed` to an error that stopped a call before it changed anything. */
 export const withEffect = ({ _tag }: RunError, lines: ReadonlyArray<string>): ReadonlyArray<string> => {
   if (!HARMLESS.has(_tag)) return lines
   const [only, ...more] = lines
@@ -349,7 +350,7 @@ const sentence = (error: SingleLine): string => {
     case 'PlanChanged':
       return `The plan is not the reviewed one: its hash is ${error.found}, not ${error.expected}; review it again`
     case 'RecoveryRefused':
-      return `${describeLoss(error)}; to continue from it, return your name from \`onRecovered\``
+      return `${describeLoss(error)}; to continue from it, resume with an \`onRecovered\` that returns your name`
     case 'TreeUnreadable':
       return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); fix its permissions (or git), then resume`
     case 'NoWorkspaces':
@@ -399,8 +400,8 @@ const describeRefusal = ({ runId, unit, why, expected, waiting }: AnswerRefused)
     const asked =
       waiting.length === 0
         ? 'the run has no open question'
-        : `units with an open question: ${waiting.join(', ')}${didYouMean(unit, waiting)}`
-    return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${asked}`
+        : `${REFUSED[why]}; units with an open question: ${waiting.join(', ')}${didYouMean(unit, waiting)}`
+    return `Cannot answer ${unit} of run ${runId}: ${asked}`
   }
   const open =
     waiting.length === 0

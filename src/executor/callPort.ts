@@ -2,16 +2,43 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { ArtifactError } from '../ports/ArtifactStore.js'
 import type { ReadFailed, StorageError, Stored, WriteFailed } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
+import type { AlreadyAnswered, PointerError, RequestError } from '../ports/Requests.js'
+import type { TreeUnreadable } from '../ports/WorkingTree.js'
+import type { WorkspaceError } from '../ports/Workspaces.js'
 import { notEither, notTask } from '../domain/data/notTaskEither.js'
 
 /** The code of a port that returned something else than its type says. */
 const NO_EITHER = 'NO_TASK_EITHER'
 
+type PortError =
+  StorageError | ArtifactError | RequestError | AlreadyAnswered | PointerError | TreeUnreadable | WorkspaceError
+
+const TAGS: Readonly<Record<PortError['_tag'], true>> = {
+  HeldBy: true,
+  Fenced: true,
+  RevisionConflict: true,
+  Corrupt: true,
+  UnsupportedFormat: true,
+  TooLarge: true,
+  InvalidRunId: true,
+  InvalidArtifactId: true,
+  InvalidPointer: true,
+  Insecure: true,
+  ReadFailed: true,
+  WriteFailed: true,
+  AlreadyAnswered: true,
+  TreeUnreadable: true,
+  NoWorktree: true,
+  WorkspaceTaken: true,
+  WorkspaceFailed: true
+}
+
 type OnThrow<Thrown> = (operation: string, cause: unknown, code?: string) => Thrown
 
-export const callPort = async <A, Failure, Thrown>(
+export const callPort = async <A, Failure extends PortError, Thrown>(
   operation: string,
   ask: () => TaskEither<Failure, A>,
   onThrow: OnThrow<Thrown>
@@ -19,11 +46,11 @@ export const callPort = async <A, Failure, Thrown>(
   try {
     const task: unknown = ask()
     if (typeof task !== 'function') {
-      if (task instanceof Promise) task.catch(() => undefined)
+      Promise.resolve(task).catch(() => undefined)
       return E.left(onThrow(operation, notTask(task), NO_EITHER))
     }
     const result: unknown = await (task as TaskEither<Failure, A>)()
-    const wrong = notEither(result)
+    const wrong = notEither(result, TAGS)
     return wrong === undefined ? (result as E.Either<Failure, A>) : E.left(onThrow(operation, wrong, NO_EITHER))
   } catch (cause) {
     return E.left(onThrow(operation, cause))

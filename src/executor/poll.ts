@@ -48,7 +48,7 @@ import { workspaceMissing } from './workspace/workspace.js'
  *
  * - `Unfinished`: nothing has changed; `done` of `total`, if known.
  * - `Collected`: its output is recorded, and its step or group has completed.
- * - `Failed`: the job failed or is unknown (code `JOB_MISSING`), or its output is not storable. Its step has failed.
+ * - `Failed`: the job failed or no longer exists (code `JOB_MISSING`), or its output is not storable. Its step has failed.
  * - `Unknown`: polling or collecting failed for now. Nothing has changed.
  */
 export type JobEnd =

@@ -116,7 +116,7 @@ const checkCall = async <Outputs, Input>(
   if (E.isLeft(inputs)) return inputs
   const { initial } = inputs.right
   const wanted = request._tag === 'Resume' ? undefined : request.options.workspace
-  // Without the claim, a run is loaded only to refuse early, or to plan no second workspace.
+  // Before the claim, a run is loaded only to refuse early, or because a known run plans no second workspace.
   const stored = E.isLeft(initial) || typeof wanted === 'string' ? await load(environment, runId) : E.right(O.none)
   if (E.isLeft(stored)) return stored
   const isKnown = O.isSome(stored.right)

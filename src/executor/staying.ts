@@ -29,7 +29,7 @@ export const staying = async <Outputs>(
     const at = timestamp(environment.clock.now())
     const { revision } = ended.right.checkpoint
     const again = await resumeWhenFree(environment, ended.right.runId, resume)
-    // A wait that is over behind another one cannot end yet.
+    // Nothing changed, so the waits that are over come after one that is not: look again at the next time.
     const isUnchanged =
       E.isRight(again) && again.right._tag === 'Pending' && again.right.checkpoint.revision === revision
     past = isUnchanged ? at : ''

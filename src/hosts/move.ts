@@ -120,9 +120,14 @@ const copyTo = async (
   const shelf = { ...moving.target, runId: source.runId }
   const cleared = await clearArtifacts(shelf)
   if (E.isLeft(cleared)) return cleared
+  const change: Moved = { _tag: 'Moved', at: now(environment), way: 'from', store: moving.from }
+  const copy = make({ ...source, revision: 0, moved: { way: 'from', store: moving.from } })
   const copied = await copyArtifactsOf({ ...environment, runId: source.runId }, shelf)
-  const saved = E.isLeft(copied) ? copied : await saveCopy(environment, moving, source, claim)
-  if (E.isLeft(saved) && isUnstored(saved.left)) await clearArtifacts(shelf)
+  const saved = E.isLeft(copied)
+    ? copied
+    : await callPort('save', () => shelf.storage.save(claim, [revisionOf(copy, change)]), writeFailed(STORE))
+  if (E.isRight(saved)) return verifyCopy(moving.target, copy)
+  if (isUnstored(saved.left)) await clearArtifacts(shelf)
   return saved
 }
 
@@ -139,17 +144,8 @@ const copyArtifactsOf = async (from: Shelf, to: Shelf): Promise<E.Either<RunErro
   return E.isLeft(copied) ? copied : await verifyArtifacts(all.right, to)
 }
 
-const saveCopy = async (
-  environment: Environment,
-  { from, target }: Moving,
-  source: Checkpoint,
-  claim: Claim
-): Promise<E.Either<RunError, Checkpoint>> => {
-  const { runId } = source
-  const change: Moved = { _tag: 'Moved', at: now(environment), way: 'from', store: from }
-  const copy = make({ ...source, revision: 0, moved: { way: 'from', store: from } })
-  const saved = await callPort('save', () => target.storage.save(claim, [revisionOf(copy, change)]), writeFailed(STORE))
-  if (E.isLeft(saved)) return saved
+const verifyCopy = async (target: Environment, copy: Checkpoint): Promise<E.Either<RunError, Checkpoint>> => {
+  const { runId } = copy
   const read = await load(target, runId)
   if (E.isLeft(read)) return read
   const restored = O.isSome(read.right) ? restoreStored(read.right.value, runId) : undefined

@@ -214,7 +214,7 @@ export interface LostFiles {
 }
 
 /**
- * A later claim exists, or the claim's files are missing: this claim must write nothing more. `by`: the later epoch, if known;
+ * A later claim exists, the claim was released, or its files are missing: this claim must write nothing more. `by`: the later epoch, if known;
  * `files`: what happened to the run's files, if a store keeps files and no later claim is the cause.
  *
  * @category errors

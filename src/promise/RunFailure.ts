@@ -63,6 +63,15 @@ const NEXT = { Job: 'poll it', Answer: 'answer it' } as const
 const waitingText = (one: PendingUnit): string =>
   `${one.unit} ${one._tag === 'Timer' ? `sleeps until ${one.wakeAt}` : `waits for ${one._tag === 'Job' ? 'its job' : 'an answer'}`}`
 
+/** Adds the run to an error that does not name it, unless the caller's code is wrong. */
+const refusalOf = ({ runId, error }: Refused): string =>
+  runId === '' || 'runId' in error || error._tag === 'InvalidOptions' || isInvalidWorkflow(error)
+    ? describe(error)
+    : `Run ${runId}: ${describe(error)}`
+
+const isInvalidWorkflow = (error: RunError): boolean =>
+  error._tag === 'PlanError' && error.problems.every(({ _tag }) => _tag === 'InvalidWorkflow')
+
 const messageOf = (outcome: RunFailure['outcome']): string => {
   switch (outcome._tag) {
     case 'Failed': {
@@ -76,12 +85,12 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
       return `Run ${outcome.runId} was stopped at step ${outcome.stepIndex + 1} (${outcome.step}): ${outcome.reason}; ${outcome.reason === 'cancelled' ? 'resume it only with `reopen`' : 'resume it'}`
     case 'Pending': {
       const next = new Set(outcome.units.flatMap(({ _tag }) => (_tag === 'Timer' ? [] : NEXT[_tag])))
-      const remedy = [...next, 'then resume it'].join(', ')
+      const remedy = [...next, 'then resume the run'].join(', ')
       return `Run ${outcome.runId} is pending: ${outcome.units.map(waitingText).join(', ')}; ${remedy}`
     }
     case 'Fenced':
       return describeFenced(outcome)
     case 'Refused':
-      return describe(outcome.error)
+      return refusalOf(outcome)
   }
 }

@@ -11,6 +11,7 @@ import {
   millis,
   oneOf,
   optionProblems,
+  signal,
   text
 } from '../domain/data/Options.js'
 import { notAnswer } from '../executor/requests/confirm.js'
@@ -69,6 +70,17 @@ const workspace: Check = (value) => {
     : `'directory', 'worktree' or { kind: 'none', path }, not ${kindOf(value)}`
 }
 
+/** Of evidence that is missing or has changed. */
+const isFound = (value: unknown): boolean => {
+  const { unit, missing, changed } = fieldsOf(value)
+  return isText(unit) && (Array.isArray(missing) || Array.isArray(changed))
+}
+
+const interrupt: Check = (value) => {
+  const expected = 'an Interrupt, with signal and reason'
+  return signal(fieldsOf(value)['signal']) === undefined ? having(['reason'], expected)(value) : expected
+}
+
 const RUN: Readonly<Record<keyof RunOptions, Check>> = { workspace, wait: flag }
 
 const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
@@ -78,7 +90,7 @@ const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
   changes: oneOf('strict', 'completed', 'ignore'),
   confirm: answers,
   outputs: map,
-  evidence: arrayOf(() => true, 'an array'),
+  evidence: arrayOf(isFound, 'an array of what collectEvidence returns'),
   onChanged: oneOf('refuse', 'keep'),
   recovered: flag,
   planHash: text,
@@ -90,7 +102,7 @@ const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
 
 const HOST: Readonly<Record<keyof HostOptions, Check>> = {
   storage: having(['claim', 'load', 'save', 'list'], "a CheckpointStorage, such as jsonFileStorage('.dogear')"),
-  signal: having(['addEventListener'], 'an AbortSignal'),
+  signal,
   environment: object
 }
 
@@ -100,7 +112,7 @@ const ENVIRONMENT: Readonly<Record<keyof Environment, Check>> = {
   clock: having(['now', 'sleep'], 'a Clock, with now and sleep'),
   tree: object,
   owner: object,
-  interrupt: having(['reason'], 'an Interrupt, with signal and reason'),
+  interrupt,
   events: having(['report'], 'Events, with report'),
   random: callback,
   graceMillis: millis,

@@ -4,7 +4,8 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as fc from 'fast-check'
 import type { CheckpointStorage, StorageError } from '../ports/CheckpointStorage.js'
 import type { Clock } from '../ports/Clock.js'
-import { fieldsOf, kindOf, oneOf, wholeFrom } from '../domain/data/Options.js'
+import type { OptionTable } from '../domain/data/Options.js'
+import { anything, fieldsOf, kindOf, millis, oneOf, wholeFrom } from '../domain/data/Options.js'
 import { orList } from '../domain/data/Suggestion.js'
 import type { TableOf } from './arguments.js'
 import { problemsOf, refuse } from './arguments.js'
@@ -101,13 +102,18 @@ export const withFaults = (
   })
 }
 
-const FAULTS: Readonly<Record<Fault['_tag'], true>> = {
-  Fail: true,
-  Delay: true,
-  Drop: true,
-  Duplicate: true,
-  Hang: true
+const WHEN = { when: oneOf('before', 'after') }
+
+/** The fields of each fault. */
+const FAULTS: Readonly<Record<Fault['_tag'], OptionTable>> = {
+  Fail: { ...WHEN, error: anything },
+  Delay: { millis },
+  Drop: {},
+  Duplicate: {},
+  Hang: WHEN
 }
+
+const isFault = (tag: unknown): tag is Fault['_tag'] => typeof tag === 'string' && Object.hasOwn(FAULTS, tag)
 
 const CALLS: ReadonlyArray<StorageCall> = [
   'save',
@@ -121,10 +127,16 @@ const CALLS: ReadonlyArray<StorageCall> = [
 ]
 
 const RULE: TableOf<FaultRule> = {
-  fault: (value) =>
-    Object.hasOwn(FAULTS, String(fieldsOf(value)['_tag']))
-      ? undefined
-      : `a fault with the _tag ${orList(Object.keys(FAULTS))}`,
+  fault: (value) => {
+    const { _tag } = fieldsOf(value)
+    if (!isFault(_tag)) return `a fault with the _tag ${orList(Object.keys(FAULTS))}`
+    const [wrong] = problemsOf(
+      value,
+      { _tag: anything, ...FAULTS[_tag] },
+      Object.keys(FAULTS[_tag]).filter((field) => field !== 'error')
+    )
+    return wrong === undefined ? undefined : `a whole fault; ${wrong}`
+  },
   call: oneOf(...CALLS),
   nth: wholeFrom(1),
   from: wholeFrom(1)

@@ -50,6 +50,11 @@ describe.each(Object.entries(stores))('%s', (name, open) => {
     )
   })
 
+  test('refuses null and a list as options', async () => {
+    expect(await reasonOf(open(null as never))).toContain('options must be an object, not null')
+    expect(await reasonOf(open([] as never))).toContain('options must be an object, not an array')
+  })
+
   test('accepts no options, and options that are undefined', async () => {
     if (name === 'postgresStorage') return
     expect(await reasonOf(open({ keep: undefined, formerOwners: undefined } as never))).toBe('it was accepted')
@@ -62,15 +67,35 @@ describe.each(Object.entries(stores).filter(([name]) => name !== 'memoryStorage'
     [{ kep: 5 }, 'unknown option "kep"; did you mean "keep"?'],
     [{ limits: { checkpointByte: 5 } }, 'unknown option "checkpointByte"; did you mean "checkpointBytes"?'],
     [{ limits: 5 }, 'limits must be an object, not the number 5'],
-    [{ checkIntervalMillis: Number.NaN }, 'checkIntervalMillis must be a number ≥ 0, not the number NaN']
+    [
+      { checkIntervalMillis: Number.NaN },
+      'checkIntervalMillis must be a number from 0 to 2147483647, not the number NaN'
+    ],
+    // A timer would take it for one millisecond.
+    [
+      { checkIntervalMillis: Infinity },
+      'checkIntervalMillis must be a number from 0 to 2147483647, not the number Infinity'
+    ],
+    [{ checkIntervalMillis: 2 ** 31 }, 'checkIntervalMillis must be a number from 0 to 2147483647']
   ])('refuses %j', async (options, why) => {
     expect(await reasonOf(open(options as never))).toContain(why)
   })
 })
 
+test('jsonFileStorage refuses a heartbeat that no timer can keep', async () => {
+  const storage = jsonFileStorage(join(root, 'files'), { heartbeat: { updateMillis: Infinity } })
+  expect(await reasonOf(storage)).toContain('updateMillis must be a number from 0 to 2147483647')
+})
+
 test('memoryStorage refuses an invalid liveness', async () => {
   expect(await reasonOf(memoryStorage(undefined, { formerOwners: 'alive' as never }))).toBe(
     "Cannot use the store in memory: memoryStorage: formerOwners must be 'dead' or 'undecided'"
+  )
+})
+
+test('memoryStorage refuses data that memoryData() did not make', async () => {
+  expect(await reasonOf(memoryStorage({ formerOwners: 'dead' } as never))).toBe(
+    'Cannot use the store in memory: memoryStorage: the data must be made by memoryData(), not an object'
   )
 })
 
@@ -85,6 +110,9 @@ test('artifacts and requests in databases refuse invalid options too, and share 
   expect(await causeOf(sqliteArtifacts(database(), wrong).list('r'))).toContain('did you mean "maxBytes"?')
   expect(await causeOf(sqliteRequests(database(), wrong).list('r'))).toContain('did you mean "maxBytes"?')
   expect(await causeOf(postgresArtifacts(pool(), wrong).list('r'))).toContain('did you mean "maxBytes"?')
+  expect(await causeOf(sqliteArtifacts(database(), null as never).list('r'))).toContain('must be an object, not null')
+  expect(await causeOf(sqliteRequests(database(), null as never).list('r'))).toContain('must be an object, not null')
+  expect(await causeOf(postgresArtifacts(pool(), null as never).list('r'))).toContain('must be an object, not null')
   const { storage, artifacts, close } = connect(join(root, 'own.db'), Database, { keep: 3, maxBytes: 7 })
   expect(await reasonOf(storage)).toBe('it was accepted')
   expect(E.isRight(await artifacts.list('r')())).toBe(true)

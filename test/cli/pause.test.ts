@@ -222,7 +222,7 @@ test('with --no-commit the worktree stays unchanged', async () => {
   expect(JSON.parse(place.read('.dogear/continue-here.json'))).not.toHaveProperty('committed')
 })
 
-test('a resume of a run that was asked to stop says so, and not to pause it', async () => {
+test('a refused resume of a live run says that the run will pause or be cancelled, if that is requested', async () => {
   place = sandbox({ 'w.yml': workflow })
   const running = await started()
   for (const [words, what] of [

@@ -536,6 +536,15 @@ describe('the output of a resume', () => {
     expect((await place.dogear(['resume', 'pay'])).stderr).toBe('Run pay: nothing left to do\n')
   })
 
+  test('a resume lists the units that were assumed done before among the skipped ones', async () => {
+    const groups = '{ a: { shell: exit 1, idempotent: false }, b: { shell: "true" } }'
+    await failedRun('r', `steps: [{ wave: g, groups: ${groups} }, { name: last, shell: exit 1 }]`)
+    expect((await place.dogear(['answer', 'r', 'g/a', 'done'])).code).toBe(0)
+    const { stderr } = await place.dogear(['resume', 'r'])
+    expect(stderr).toContain('\n↷ 1 unit completed earlier: g/b; assumed done: g/a\n')
+    expect(stderr).toMatch(/\nRun failed after .*: 1 task failed, 2 skipped\n/)
+  })
+
   const made = `
 steps:
   - { name: generate, shell: echo x > gen.js, artifacts: [gen.js] }
@@ -621,6 +630,31 @@ describe('damaged state', () => {
     writeFileSync(newestJournal(), lines.join('\n'))
   }
 
+  test('a refused fork or move of a damaged run prints the resume to run first', async () => {
+    await failedRun('r')
+    damage()
+    for (const words of [
+      ['fork', 'r', '--from-step', 'two'],
+      ['move', 'r', '--to', 'other']
+    ]) {
+      const refused = await place.dogear(words)
+      expect(refused.code).toBe(5)
+      expect(linesOf(refused.stderr).slice(-2)).toEqual([
+        'To resume from the recovered state first:',
+        '  dogear resume r --yes'
+      ])
+    }
+  })
+
+  test('the answers that verify prints for a damaged run agree to the recovered state', async () => {
+    await failedRun('r', three.replace('echo three >> log }', 'echo three >> log, idempotent: false }'))
+    damage()
+    const { stdout } = await place.dogear(['verify', 'r'])
+    expect(stdout).toContain('      dogear resume r --confirm three=again --yes\n')
+    place.write('fixed', '')
+    expect((await place.dogear(['resume', 'r', '--confirm', 'three=again', '--yes'])).code).toBe(0)
+  })
+
   test('recovered state is used only with consent; without it nothing changes', async () => {
     await failedRun('r')
     damage()
@@ -631,7 +665,7 @@ describe('damaged state', () => {
     expect(place.read('log')).toBe('one\n')
     const verified = await place.dogear(['verify'])
     expect(verified.code).toBe(5)
-    expect(verified.stdout).toMatch(/^! r {2}recovered from .*, revision \d+\n {4}lost: /)
+    expect(verified.stdout).toMatch(/^! r {2}recovered from .*, revision \d+\n {4}damage: /)
     const summarized = await place.dogear(['runs'])
     expect([summarized.stdout, summarized.stderr]).toEqual([expect.stringMatching(/^r /m), ''])
     const journal = readFileSync(newestJournal(), 'utf8')

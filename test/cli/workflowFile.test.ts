@@ -603,6 +603,6 @@ test.each([
   expect(problemsOf(`steps:\n  - { ${keys} }`)).toEqual([`w.yml:${at}: ${message}`])
 })
 
-test('a map that is named with "name" is one problem', () => {
+test('a map with "name" in place of "wave" is reported as one problem', () => {
   expect(problemsOf('steps: [{name: lots, forEach: [a], each: {shell: x}}]')).toHaveLength(1)
 })

@@ -46,7 +46,7 @@ describe('a failed run', () => {
     await failed()
     const { code, stderr } = await place.dogear(['resume', 'r', '--confirm', 'g=keep'])
     expect(code).toBe(4)
-    expect(stderr).toContain('"g" needs an answer for each of its groups: "g/a", "g/b"')
+    expect(stderr).toContain('"g" takes no answer of its own; answer its parts: "g/a", "g/b"')
   })
 
   test('another input is refused without a step, and the printed command applies it', async () => {

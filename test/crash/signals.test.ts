@@ -105,7 +105,7 @@ describe('dogear under signals', () => {
     )
   })
 
-  test('dogear stopped before its first step resumes as well', async () => {
+  test('a run that a signal stops before its first step can be resumed', async () => {
     const chance = chanceOf(21)
     const cases = Array.from({ length: sweep ? 60 : 3 }, () => chance.below(1_200))
     await eachOf(cases, async (millis) => void (await prove('SIGTERM', 0, millis)))

@@ -114,7 +114,7 @@ describe('a policy', () => {
     }
   )
 
-  test.each<readonly [string, Partial<Record<keyof RetryPolicy, unknown>>]>([
+  test.each<readonly [string, unknown]>([
     ...[0, -1, 1.5, Number.NaN, Infinity, 1001, '3'].map((attempts) => ['attempts', { attempts }] as const),
     ...[-1, Number.NaN, Infinity, '1'].flatMap((value) => [
       ['delayMillis', { delayMillis: value }] as const,
@@ -122,7 +122,9 @@ describe('a policy', () => {
       ['withinMillis', { withinMillis: value }] as const
     ]),
     ...[-0.1, 1.1, Number.NaN].map((jitter) => ['jitter', { jitter }] as const),
-    ['_tag', { _tag: 'Fibonacci' }]
+    ['_tag', { _tag: 'Fibonacci' }],
+    ['attempt', { attempt: 3 }],
+    ['options', null]
   ])('a policy is refused for its %s: %j', (field, given) => {
     const policy = Retry.make(given as Partial<RetryPolicy>)
     assert.ok(E.isLeft(policy))
@@ -236,8 +238,8 @@ describe('a stored error', () => {
     [7, '7'],
     [1n, '1'],
     [true, 'true'],
-    [null, 'threw null'],
-    [undefined, 'threw undefined'],
+    [null, 'failed with null'],
+    [undefined, 'failed with undefined'],
     [Symbol('x'), 'Symbol(x)'],
     [Object.create(null), '{}'],
     [[1, 2], '[1,2]']

@@ -9,7 +9,7 @@ import type { CompletedStep } from '../../src/domain/checkpoint/CompletedStep.js
 import * as Units from '../../src/domain/checkpoint/Units.js'
 import type { Json } from '../../src/domain/data/Json.js'
 import { describeProblem, describeProblems, describeQuestion, explain } from '../../src/domain/explain/Explain.js'
-import type { PlanOptions, PlanProblem, ResumePlan, Run } from '../../src/domain/plan/Plan.js'
+import type { Confirm, PlanOptions, PlanProblem, ResumePlan, Run } from '../../src/domain/plan/Plan.js'
 import { overrides } from '../../src/domain/plan/Overrides.js'
 import { hashPlan, openQuestions } from '../../src/domain/plan/Plan.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
@@ -161,7 +161,7 @@ describe('a run of five steps', () => {
     assert.deepEqual(readOff(planned(standing(five, state, done(2)), five)), [2, false, [0, 1]])
   })
 
-  test('a run whose checkpoint is outside of its steps is refused with both numbers', () => {
+  test('a checkpoint at a step that its workflow does not have is refused with both numbers', () => {
     const found = problems(standing(five, State.beforeStep(10, 'step-10')), five)
     assert.deepEqual(found, [{ _tag: 'StepOutOfRange', stepIndex: 10, steps: 5 }])
     assert.equal(
@@ -537,6 +537,17 @@ describe('an answer', () => {
     )
   })
 
+  test('a question about a pending unit says what the unit waits for', () => {
+    const { stepIndex, summary, fingerprint } = { stepIndex: 0, summary: '', fingerprint: 'v1:x' }
+    const about = (reason: Confirm['reason']): string =>
+      describeQuestion({ _tag: 'Confirm', unit: 'publish', stepIndex, summary, fingerprint, reason })
+    const head = '"publish" may already have taken effect, and is not idempotent: '
+    assert.equal(about({ _tag: 'JobPending', submittedAt: AT }), `${head}it waits for its job, submitted at ${AT}`)
+    assert.equal(about({ _tag: 'TimerPending', wakeAt: AT }), `${head}it sleeps until ${AT}`)
+    assert.equal(about({ _tag: 'AnswerPending' }), `${head}it waits for an answer`)
+    assert.equal(about({ _tag: 'AnswerPending', answered: true }), `${head}its answer is recorded`)
+  })
+
   test('the answer "again" retries the unit', () => {
     const plan = planned(inFlight, workflow, { confirm: new Map([['publish', { _tag: 'Again' }]]) })
     assert.deepEqual(tags(plan), ['publish Retry InFlight', 'notify Run NotStarted'])
@@ -678,7 +689,7 @@ describe('a run that lost its newest state', () => {
     )
     const [question] = openQuestions(plan)
     assert.ok(question !== undefined)
-    assert.match(describeQuestion(question), /newer state was lost, so it may have run$/)
+    assert.match(describeQuestion(question), /the newest state is damaged, so it may have run$/)
   })
 
   test('a recovered run accepts answers, also for later steps', () => {

@@ -14,11 +14,15 @@ import { law } from './law.js'
 
 const text = (bytes: number): string => 'x'.repeat(bytes - 2)
 
-test('the first save of a claim may exceed the limit, unless it starts an attempt', () => {
-  const sizes = (['Answered', 'Interrupted', 'AttemptStarted'] as const).map((_tag) => slack(true, [{ _tag }]))
+test('the first save of a claim may exceed the limit, unless it begins the run or starts an attempt', () => {
+  const first = { baseBytes: 0, revision: 7 }
+  const sizes = (['Answered', 'Interrupted', 'AttemptStarted'] as const).map((_tag) => slack(first, [{ _tag }]))
   assert.deepEqual(sizes, [RESUME_BYTES, RESUME_BYTES, 0])
-  assert.equal(slack(true, [{ _tag: 'Rewound' }, { _tag: 'AttemptStarted' }]), 0)
-  assert.equal(slack(false, [{ _tag: 'Answered' }]), 0)
+  assert.equal(slack(first, [{ _tag: 'Rewound' }, { _tag: 'AttemptStarted' }]), 0)
+  assert.equal(slack({ baseBytes: 9, revision: 7 }, [{ _tag: 'Answered' }]), 0)
+  const begins = { baseBytes: 0, revision: -1 }
+  assert.equal(slack(begins, [{ _tag: 'Started' }]), 0)
+  assert.equal(slack(begins, [{ _tag: 'Moved' }]), RESUME_BYTES, 'a run at its limit moves to a store with that limit')
 })
 
 describe('the biggest values', () => {

@@ -112,6 +112,8 @@ describe('a step that is not idempotent and may have taken effect', () => {
       describeError(error),
       'Cannot answer ship of run r: it has no open question; units with an open question: pay/charge'
     )
+    const none = { ...error, waiting: [] }
+    assert.equal(describeError(none), 'Cannot answer ship of run r: the run has no open question')
     refused(await answering(world, 'pay/charge', KEEP), 'PlanError')
     assert.equal((await storedIn(world)).revision, before)
   })

@@ -110,7 +110,11 @@ describe('the text of an error', () => {
       /SELECT runs: ECONNREFUSED: connect ECONNREFUSED 127\.0\.0\.1:1 \(no server listens there/,
       /UNKNOWN/
     ],
-    [{ _tag: 'RecoveryRefused', runId: 'r', from: 'a', lost: 'b', cause: 0 }, /`onRecovered`/, /--/],
+    [
+      { _tag: 'RecoveryRefused', runId: 'r', from: 'a', lost: 'b', cause: 0 },
+      /; to continue from it, resume with an `onRecovered` that returns your name\. Nothing was changed$/,
+      /--/
+    ],
     [
       { _tag: 'PlanError', problems: [{ _tag: 'InputWithoutStep' }] },
       /^Cannot resume or fork this run:\n {2}the input differs from the recorded one/,

@@ -315,8 +315,8 @@ describe('the end of a step', () => {
     ['throws when it is started', () => () => assert.fail('thrown'), 'thrown'],
     ['rejects', () => rejecting(new Error('rejected')), 'rejected'],
     ['rejects with a string', () => rejecting('text' as unknown as Error), 'text'],
-    ['rejects with nothing', () => rejecting(undefined as unknown as Error), 'threw undefined'],
-    ['fails with null', () => TE.left(null), 'threw null'],
+    ['rejects with nothing', () => rejecting(undefined as unknown as Error), 'failed with undefined'],
+    ['fails with null', () => TE.left(null), 'failed with null'],
     ['fails with a number', () => TE.left(7), '7'],
     ['fails with a symbol', () => TE.left(Symbol('sign')), 'Symbol(sign)'],
     [

@@ -69,7 +69,7 @@ describe('an answer that arrives while its owner records the timeout', () => {
     assert.equal(options.environment.requests?.isAny('r'), false)
   })
 
-  test('an answer to a group is refused if the run failed with its timeout before it was left', async () => {
+  test('an answer to a group is refused if the group timed out and the run failed before the answer was left', async () => {
     const { options, later, until, give } = slowly()
     const answered = later(500).then(() => give('all/ok'))
     const wave = workflow('w').wave('all', { ok: { waitFor: limited }, slow: () => later(3_000) })

@@ -235,6 +235,11 @@ describe('a store that is no store of TaskEithers', () => {
       untyped(() => () => Promise.resolve({ _tag: 'Left', left: 'held' })),
       'a "_tag", not a left that is the string "held"'
     ],
+    [
+      'a left with a tag of its own',
+      untyped(() => () => Promise.resolve({ _tag: 'Left', left: { _tag: 'Throttled' } })),
+      'a "_tag", not a left that is an error with the unknown "_tag" "Throttled"'
+    ],
     ['a promise', untyped(() => Promise.reject(new Error('held'))), 'it must return a TaskEither, not a promise'],
     ['nothing', untyped(() => undefined), 'it must return a TaskEither, not undefined']
   ])('a claim that returns %s is described as the fault of the store', async (_, claim, why) => {

@@ -228,7 +228,7 @@ describe('a wait for an answer', () => {
     assert.equal(failed.failures[0]?.error.code, 'WAIT_TIMEOUT')
     assert.equal(
       failed.failures[0]?.error.message,
-      'no answer came from 2026-01-02T03:04:05.000Z to 2026-01-02T03:04:06.000Z; resume to wait again'
+      'no answer came between 2026-01-02T03:04:05.000Z and 2026-01-02T03:04:06.000Z; resume to wait again'
     )
     assert.equal(pending(await runOutcome(limited, options)).wakeAt, '2026-01-02T03:04:07.000Z')
   })
@@ -591,6 +591,16 @@ describe('an invalid wait in the code of a task', () => {
     const failed = await runOutcome(workflow('wrong').step('wrong', run as never), options)
     assert.ok(failed._tag === 'Failed')
     assert.equal(failed.failures[0]?.error.code, code)
+  })
+
+  test('a wait without a name is refused with the form of such a call', async () => {
+    const { options } = world()
+    const failed = await runOutcome(
+      workflow('wrong').step('wrong', ({ waitFor }) => waitFor('')),
+      options
+    )
+    assert.ok(failed._tag === 'Failed')
+    assert.match(failed.failures[0]?.error.message ?? '', /needs a name, .* waitFor\(name, options\)/)
   })
 
   test('a wait in the code of a task that is not idempotent is refused', async () => {

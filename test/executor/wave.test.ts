@@ -270,7 +270,7 @@ describe('a group that fails', () => {
     )
   })
 
-  test('a wave is retryable exactly if every group that failed itself is', async () => {
+  test('a failed wave is retryable exactly if each failed group is; a halted group does not count', async () => {
     const transient = { status: 503 }
     for (const [fails, retryable] of [
       [transient, true],

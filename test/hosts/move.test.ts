@@ -400,6 +400,23 @@ describe('move', () => {
     assert.deepEqual(await target.artifacts?.list('r')(), E.right([]))
   })
 
+  test('a copy that was saved and cannot be read back keeps its artifacts', async () => {
+    const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
+    await runOutcome(program, { id: 'r', storage: source.storage, environment: source })
+    const tooLarge = { _tag: 'TooLarge', runId: 'r', where: 't', bytes: 7, limitBytes: 6, biggest: [] } as const
+    let isSaved = false
+    const { storage } = target
+    const reading: typeof storage = {
+      ...storage,
+      save: (...given) => ((isSaved = true), storage.save(...given)),
+      load: (runId) => (isSaved ? TE.left(tooLarge) : storage.load(runId))
+    }
+    const moved = await moveFrom(source, { ...target, storage: reading })
+    assert.ok(E.isLeft(moved) && moved.left._tag === 'TooLarge')
+    const listed = await target.artifacts?.list('r')()
+    assert.ok(listed !== undefined && E.isRight(listed) && listed.right.length === 1)
+  })
+
   test('artifacts that a broken move left are not in the run that arrives later', async () => {
     const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
     await runOutcome(program, { id: 'r', storage: source.storage, environment: source })

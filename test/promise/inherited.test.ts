@@ -1,7 +1,7 @@
 /** Options that an object inherits count as its own ones do. */
 import { assert, describe, expect, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
-import { run, runOutcome, workflow } from '../../src/promise/index.js'
+import { answer, resume, run, runOutcome, workflow } from '../../src/promise/index.js'
 
 class Checked {
   get onCheckFailure(): 'abort' {
@@ -59,6 +59,40 @@ describe('options that are inherited', () => {
       { id: 'r', storage: memoryStorage() }
     )
     assert.deepEqual(outputs.m, [1, 2])
+  })
+
+  test('accessors may read private fields', async () => {
+    class Wait {
+      readonly #millis = 1
+      readonly #question = 'who?'
+      get millis(): number {
+        return this.#millis
+      }
+      get question(): string {
+        return this.#question
+      }
+      get summary(): string {
+        return this.#question
+      }
+    }
+    class Group {
+      readonly #needs = ['a']
+      get needs(): ReadonlyArray<string> {
+        return this.#needs
+      }
+      get steps() {
+        return this.#needs.length === 1 ? (part: never) => added(part, 'one') : undefined
+      }
+    }
+    const flow = workflow('w')
+      .waitFor('q', new Wait() as never)
+      .sleep('s', new Wait())
+      .wave('c', { a: () => 1, q: new Group() as never })
+    const options = { id: 'r', storage: memoryStorage() }
+    const outcome = await runOutcome(flow, options)
+    assert.deepInclude(outcome._tag === 'Pending' ? outcome.units[0] : {}, { question: 'who?' })
+    await answer({ ...options, unit: 'q', value: 'me' })
+    assert.deepEqual((await resume(flow, { ...options, wait: true })).c, { a: 1, q: { one: 1 } })
   })
 
   test('a job may have its functions as methods, and fields of its own', async () => {

@@ -45,6 +45,18 @@ describe('the message of a RunFailure', () => {
   })
 })
 
+test('a refusal whose error names no run is preceded by the run', async () => {
+  const storage = memoryStorage()
+  await assert.rejects(dogear.run(failing, { id: 'r', storage }))
+  const unknown = dogear.resume(failing, { id: 'r', storage, fromStep: 'two' })
+  await assert.rejects(unknown, {
+    message: 'Run r: Cannot resume or fork this run:\n  step "two" not found; steps: "one"'
+  })
+  const exists = dogear.run(failing, { id: 'r', storage })
+  await assert.rejects(exists, { message: 'Run r already exists. Resume it, or choose another id' })
+  await assert.rejects(dogear.run(failing, { id: 'r', storage, extra: 1 } as never), /^RunFailure: These options are/)
+})
+
 test('a run that was stopped rejects with what to do', async () => {
   const storage = memoryStorage()
   const waiting = dogear
@@ -58,12 +70,12 @@ test.each([
   [
     'an answer',
     dogear.workflow('w').waitFor('ask'),
-    'Run r is pending: ask waits for an answer; answer it, then resume it'
+    'Run r is pending: ask waits for an answer; answer it, then resume the run'
   ],
   [
     'a time',
     dogear.workflow('w').sleep('nap', { until: '2126-01-02T03:04:05Z' }),
-    'Run r is pending: nap sleeps until 2126-01-02T03:04:05.000Z; then resume it'
+    'Run r is pending: nap sleeps until 2126-01-02T03:04:05.000Z; then resume the run'
   ]
 ])('a run that waits for %s rejects with what to do', async (_, flow, message) => {
   const failed = dogear.run(flow, { id: 'r', storage: memoryStorage() })

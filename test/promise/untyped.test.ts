@@ -26,6 +26,7 @@ describe('options of calls', () => {
     [{ wait: 'yes' }, 'wait must be true or false'],
     [{ environment: { request: {} } }, 'unknown option "environment.request"; did you mean "environment.requests"?'],
     [{ fromStep: 1 }, 'fromStep must be a string'],
+    [{ evidence: ['a.txt'] }, 'evidence must be an array of what collectEvidence returns'],
     [{ id: 7 }, 'id must be a string'],
     [{ onRecovered: 'me' }, 'onRecovered must be a function'],
     [{ formStep: 'one' }, 'unknown option "formStep"; did you mean "fromStep"?'],
@@ -131,10 +132,26 @@ describe('arguments of calls', () => {
     ],
     ['viewRun', { id: 'r', environment: { clock: {} } }, 'environment.clock must be a Clock, with now and sleep'],
     ['viewRun', { id: 'r', environment: { random: 4 } }, 'environment.random must be a function'],
+    [
+      'viewRun',
+      { id: 'r', environment: { interrupt: { reason: () => undefined } } },
+      'environment.interrupt must be an Interrupt, with signal and reason'
+    ],
     ['listRuns', { limt: 3 }, 'unknown option "limt"; did you mean "limit"?']
   ])('%s with an invalid or missing option is refused: %j', async (name, options, expected) => {
     const called = calls[name]?.({ storage: memoryStorage(), ...options }) as Promise<unknown>
     expect(await refusal(called)).toBe(`These options are invalid:\n  ${expected}`)
+  })
+
+  test('a part of an environment that resembles none is refused with the names of all', async () => {
+    const called = calls['viewRun']?.({
+      storage: memoryStorage(),
+      id: 'r',
+      environment: { foo: 1 }
+    }) as Promise<unknown>
+    expect(await refusal(called)).toMatch(
+      /unknown option "environment\.foo"; the options are environment\.storage, environment\.clock, /
+    )
   })
 
   test('calls that run nothing ignore the options of a run, so that a host can share them', async () => {
@@ -217,10 +234,10 @@ describe('arguments of calls', () => {
     if (E.isRight(result)) expect.fail('it was accepted')
     const text = RunError.describe(result.left as RunError.RunError)
     expect(text).toContain(`${why}; pass one, such as `)
-    expect(text).not.toContain('unknown whether')
+    expect(text).not.toMatch(/unknown whether|Earlier saves/)
   })
 
-  test('requests without a folder may have any, so that a run learns of it', () => {
+  test('isAny of requests without a folder is true, so that a run reads them and learns of it', () => {
     expect(fileRequests(NONE).isAny('r')).toBe(true)
   })
 })
@@ -236,6 +253,11 @@ describe('options of steps', () => {
       'an unknown option',
       (w) => w['step']?.('q', { run: () => 1, timeout: 5 }),
       'unknown option "timeout" of "q"; did you mean "timeoutMillis"?'
+    ],
+    [
+      'the option run beside job',
+      (w) => w['step']?.('q', { run: () => 1, job: { submit: () => 1, poll: () => 1, collect: () => 1 } }),
+      'run of "q" must be in job, as its submit'
     ],
     [
       'an unknown option of a wait',
@@ -309,6 +331,16 @@ describe('options of steps', () => {
       (w) => w['sequence']?.('q', () => undefined),
       'steps of "q" must be a function that adds steps to its argument and returns the result'
     ],
+    [
+      'a group whose steps return nothing',
+      (w) => w['wave']?.('c', { q: { steps: () => undefined } }),
+      'steps of "c/q" must be a function that adds steps to its argument and returns the result'
+    ],
+    [
+      'a body of a map whose steps return nothing',
+      (w) => w['map']?.('m', { forEach: () => [1] }, { steps: () => undefined }),
+      'steps of "m" must be a function that adds steps to its argument and returns the result'
+    ],
     ['a map without items', (w) => w['map']?.('m', undefined, () => 1), 'forEach of "m" must be a function'],
     [
       'a map whose items are undefined',
@@ -378,6 +410,11 @@ describe('options of steps', () => {
       'unknown option "retry.attemps" of "q"; did you mean "retry.attempts"?'
     ],
     [
+      'a jitter that is null',
+      (w) => w['step']?.('q', { run: () => 1, retry: { jitter: null } }),
+      'retry.jitter of "q" must be a number from 0 to 1'
+    ],
+    [
       'an invalid field of a retry',
       (w) => w['step']?.('q', { run: () => 1, retry: { attempts: 0 } }),
       'retry.attempts of "q" must be a whole number from 1 to 1000'
@@ -398,6 +435,17 @@ describe('options of steps', () => {
   test('a misspelled time of a sleep is one problem', async () => {
     expect(await refusal(run1(untyped('w')['sleep']?.('q', { milis: 3 }) as never))).toBe(
       'Cannot run this workflow:\n  unknown option "milis" of "q"; did you mean "millis"?'
+    )
+  })
+
+  test('a sleep with both times is refused, and so is one in the code of a task', async () => {
+    const both = { millis: 3, until: '2026-01-02T03:04:05Z' }
+    expect(await refusal(run1(untyped('w')['sleep']?.('q', both) as never))).toBe(
+      'Cannot run this workflow:\n  sleep of "q" must be either { millis } or { until }, not both'
+    )
+    const flow = untyped('w')['step']?.('one', ({ sleep }: Readonly<Record<string, Call>>) => sleep?.('q', both))
+    expect(await refusal(run1(flow as never))).toMatch(
+      /sleep of "one\/q" must be either { millis } or { until }, not both/
     )
   })
 

@@ -14,6 +14,7 @@ import {
   checkPlanLaws,
   ConformanceReport,
   conformanceTests,
+  crashCase,
   crashEverywhere,
   runArtifactConformance,
   runConformance,
@@ -120,6 +121,16 @@ test('crashEverywhere refuses a first argument that is no workflow', async () =>
 })
 
 test.each([
+  [undefined, {}, 'the first argument must be a workflow, not undefined'],
+  [job, { foo: 1 }, 'unknown option "foo"; the options are interventions, leaving, items'],
+  [job, { interventions: 5 }, 'interventions must be 0 or 1'],
+  [job, { leaving: 'job' }, 'leaving must be an array of paths of units'],
+  [job, { items: [5] }, 'items must be an array of paths of units']
+])('crashCase refuses invalid arguments: %#', async (program, options, why) => {
+  expect(await messageOf(() => crashCase(untyped(program), untyped(options)))).toBe(`crashCase: ${why}`)
+})
+
+test.each([
   [{ laws: ['PL-XX'] }, 'the string "PL-XX" is none'],
   [{ laws: [] }, 'laws must be an array of at least one law'],
   [{ numruns: 5 }, 'unknown option "numruns"; did you mean "numRuns"?'],
@@ -161,8 +172,17 @@ test.each([
   [[{ nht: 1, fault: { _tag: 'Drop' } }], 'rule 1: unknown option "nht"; did you mean "nth"?'],
   [[{ nth: 0, fault: { _tag: 'Drop' } }], 'rule 1: nth must be a whole number ≥ 1, not the number 0'],
   [[{ nth: 1 }], 'rule 1: fault must be a fault with the _tag Fail, Delay, Drop, Duplicate or Hang'],
+  [[{ fault: { _tag: 'Delay' } }], 'rule 1: fault must be a whole fault; millis must be a finite number ≥ 0'],
+  [
+    [{ fault: { _tag: 'Fail', when: 'afer' } }],
+    "rule 1: fault must be a whole fault; when must be 'before' or 'after'"
+  ],
+  [
+    [{ fault: { _tag: 'Hang', wen: 'after', when: 'before' } }],
+    'rule 1: fault must be a whole fault; unknown option "wen"; did you mean "when"?'
+  ],
   ['save', 'the schedule must be an array of rules, not the string "save"']
-])('withFaults refuses a rule that would match no call: %j', async (schedule, why) => {
+])('withFaults refuses a rule that would match no call, or inject another fault: %j', async (schedule, why) => {
   expect(await messageOf(() => withFaults(memoryStorage(), schedule as unknown as FaultSchedule))).toContain(why)
 })
 

@@ -3,8 +3,8 @@
  *
  * `docs/file-format.md` in the repository is the norm for the files and for the order in which things are done.
  *
- * The first claim loads `proper-lockfile` and `write-file-atomic`. Both add listeners for signals to the process (the
- * signals still end it), and `graceful-fs`, which comes with them, patches `fs.close`. Importing this module does
+ * The first claim loads `proper-lockfile`, the first copy `write-file-atomic`. Both add listeners for signals to the process
+ * (the signals still end it), and `graceful-fs`, which comes with them, patches `fs.close`. Importing this module does
  * neither.
  *
  * @module
@@ -15,7 +15,7 @@ import { resolve } from 'node:path'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
 import type { Check } from '../../domain/data/Options.js'
-import { amount, callback, nested, wholeFrom } from '../../domain/data/Options.js'
+import { amount, callback, interval, nested, wholeFrom } from '../../domain/data/Options.js'
 import type { CheckpointStorage, Claim, StorageError, Stored } from '../../ports/CheckpointStorage.js'
 import { deletions } from './claim/Deletion.js'
 import * as Claiming from './claim/Claim.js'
@@ -49,11 +49,11 @@ export type { LargeCheckpoint } from './Context.js'
  *
  * - `keep`: how many journals with a whole checkpoint a run keeps. Default 10.
  * - `checkIntervalMillis`: how often an owner checks during a long step whether it was superseded. Default 3 s.
- * - `heartbeat`: how often an owner touches its heartbeat (`updateMillis`, default 5 s, at least 1 s), and when it counts as
- *   dead without a touch (`staleMillis`, default 30 s, at least 2 s) for other hosts and containers. Dead processes of
- *   the same machine are detected at once.
- * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB), the largest file to read
- *   (`readBytes`, default three times that, and never less than the longest possible journal), the bytes of changes
+ * - `heartbeat`: how often an owner touches its heartbeat (`updateMillis`, default 5 s, at least 1 s, at most half of
+ *   `staleMillis`), and when it counts as dead without a touch (`staleMillis`, default 30 s, at least 2 s) for other
+ *   hosts and containers. Dead processes of the same machine are detected at once.
+ * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB, at most 250 MiB), the largest file to
+ *   read (`readBytes`, by default and at least the longest possible journal, about three times that), the bytes of changes
  *   that never cause a compaction (`compactBytes`, default 1 MiB), and the checkpoint size that is reported
  *   (`warnBytes`, default 10 MiB).
  * - `onLarge`: called once for each claim with a large checkpoint and its largest values. Exceptions are ignored.
@@ -99,14 +99,19 @@ const givenUp = (): Set<string> => {
 
 const looks = new Map<string, Observation>()
 
-/** proper-lockfile touches a heartbeat once a second at most. */
-const LEAST_STALE_MILLIS = 2_000
+/** As proper-lockfile does: an owner touches its heartbeat once a second at most, and twice before it is stale. */
+const LEAST_UPDATE_MILLIS = 1_000
+const LEAST_STALE_MILLIS = 2 * LEAST_UPDATE_MILLIS
+
+/** A line has a checkpoint and a change, each up to the limit, and is one string, which Node.js limits to 512 MiB. */
+const MOST_CHECKPOINT_BYTES = 250 * MEBIBYTE
 
 const contextOf = (root: string, options: JsonFileOptions): Context => {
   const { heartbeat, limits } = options
-  const checkpointBytes = limits?.checkpointBytes ?? 64 * MEBIBYTE
+  const checkpointBytes = Math.min(limits?.checkpointBytes ?? 64 * MEBIBYTE, MOST_CHECKPOINT_BYTES)
   const compactBytes = limits?.compactBytes ?? MEBIBYTE
   const fs = options.fs ?? nodeFileSystem
+  const staleMillis = Math.max(LEAST_STALE_MILLIS, heartbeat?.staleMillis ?? 30_000)
   return {
     root,
     fs,
@@ -115,10 +120,10 @@ const contextOf = (root: string, options: JsonFileOptions): Context => {
     settings: {
       keep: Math.max(1, options.keep ?? 10),
       checkIntervalMillis: options.checkIntervalMillis ?? 3_000,
-      heartbeatMillis: heartbeat?.updateMillis ?? 5_000,
-      staleMillis: Math.max(LEAST_STALE_MILLIS, heartbeat?.staleMillis ?? 30_000),
+      heartbeatMillis: Math.max(LEAST_UPDATE_MILLIS, Math.min(heartbeat?.updateMillis ?? 5_000, staleMillis / 2)),
+      staleMillis,
       checkpointBytes,
-      readBytes: Math.max(limits?.readBytes ?? 3 * checkpointBytes, longestJournal(checkpointBytes, compactBytes)),
+      readBytes: Math.max(limits?.readBytes ?? 0, longestJournal(checkpointBytes, compactBytes)),
       compactBytes,
       warnBytes: limits?.warnBytes ?? 10 * MEBIBYTE,
       onLarge: options.onLarge ?? (() => undefined)
@@ -163,8 +168,8 @@ export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): Ch
 
 const OPTIONS: Readonly<Record<Exclude<keyof JsonFileOptions, 'fs' | 'processes'>, Check>> = {
   keep: wholeFrom(1),
-  checkIntervalMillis: amount,
-  heartbeat: nested({ updateMillis: amount, staleMillis: amount }),
+  checkIntervalMillis: interval,
+  heartbeat: nested({ updateMillis: interval, staleMillis: amount }),
   limits: nested({ checkpointBytes: amount, readBytes: amount, compactBytes: amount, warnBytes: amount }),
   onLarge: callback,
   onExposed: callback

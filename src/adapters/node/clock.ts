@@ -1,8 +1,6 @@
 /** The system clock. */
+import { LONGEST_TIMER } from '../../domain/data/Options.js'
 import type { Clock } from '../../ports/Clock.js'
-
-/** The longest delay that a Node timer supports; a longer one would fire at once. */
-const LONGEST_TIMER = 2 ** 31 - 1
 
 /**
  * The system clock. A sleep keeps the process alive, supports any duration, and ends at once when its signal fires; it

@@ -4,6 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
 import * as ArtifactId from '../../domain/data/ArtifactId.js'
+import { readable } from '../../domain/data/Options.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/ArtifactStore.js'
 import * as Records from '../sql/Records.js'
 import type { Database, PostgresDatabaseOptions } from './Database.js'
@@ -30,7 +31,7 @@ type Answer<A> = Promise<E.Either<ArtifactError, A>>
  */
 export const postgresArtifacts = (pool: PostgresPool, options: PostgresArtifactsOptions = {}): ArtifactStore => {
   const database = databaseOf(poolOf(pool), options)
-  const { maxBytes = Records.ARTIFACT_BYTES } = options
+  const { maxBytes = Records.ARTIFACT_BYTES } = readable(options)
   const table = database.table('artifacts')
   const where = database.where('artifacts')
   const { on, at, read, write } = callsOf(database)

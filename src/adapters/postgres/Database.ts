@@ -5,7 +5,9 @@ import {
   amount,
   arrayOf,
   describeInvalid,
+  readable,
   flag,
+  interval,
   isText,
   nested,
   oneOf,
@@ -78,8 +80,8 @@ const OPTIONS: OptionTable = {
   retryMillis: amount,
   signal: isSignal,
   liveness: oneOf('lock', 'lease'),
-  leaseMillis: amount,
-  checkIntervalMillis: amount,
+  leaseMillis: interval,
+  checkIntervalMillis: interval,
   keep: wholeFrom(1),
   limits: nested({ checkpointBytes: amount, baseBytes: amount }),
   maxBytes: amount
@@ -91,7 +93,7 @@ export const invalidOptions = (options: unknown): string | undefined =>
 const watched = new WeakSet<PostgresPool>()
 
 export const databaseOf = (pool: PostgresPool, options: PostgresDatabaseOptions): Database => {
-  const { schema = 'dogear', migrate = true, allow = [], retryMillis = 10_000, signal } = options
+  const { schema = 'dogear', migrate = true, allow = [], retryMillis = 10_000, signal } = readable(options)
   // Without a listener a connection that breaks while it is idle would end the process.
   if (!watched.has(pool)) pool.on('error', () => undefined)
   watched.add(pool)

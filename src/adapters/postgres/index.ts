@@ -9,6 +9,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
+import { readable } from '../../domain/data/Options.js'
 import type { ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { CheckpointStorage, Claim, StorageError } from '../../ports/CheckpointStorage.js'
 import type { Requests } from '../../ports/Requests.js'
@@ -67,10 +68,10 @@ export interface PostgresStorage extends CheckpointStorage {
 const hubs = new WeakMap<PostgresPool, Map<string, Hub>>()
 
 const sharedHub = (pool: PostgresPool, options: PostgresOptions): Hub => {
-  const { liveness = 'lock', leaseMillis = 30_000, checkIntervalMillis = 1_000 } = options
+  const { liveness = 'lock', leaseMillis = 30_000, checkIntervalMillis = 1_000 } = readable(options)
   const ofPool = hubs.get(pool) ?? new Map<string, Hub>()
   hubs.set(pool, ofPool)
-  const { schema, migrate, allow, retryMillis } = options
+  const { schema, migrate, allow, retryMillis, signal } = readable(options)
   const key = JSON.stringify([
     schema,
     migrate,
@@ -81,10 +82,10 @@ const sharedHub = (pool: PostgresPool, options: PostgresOptions): Hub => {
     checkIntervalMillis,
     invalidOptions(options)
   ])
-  const shared = options.signal === undefined ? ofPool.get(key) : undefined
+  const shared = signal === undefined ? ofPool.get(key) : undefined
   if (shared !== undefined) return shared
   const hub = hubOf(databaseOf(pool, options), { liveness, leaseMillis, checkIntervalMillis })
-  if (options.signal === undefined) ofPool.set(key, hub)
+  if (signal === undefined) ofPool.set(key, hub)
   return hub
 }
 
@@ -97,7 +98,7 @@ const MEBIBYTE = 1_048_576
  */
 export const postgresStorage = (pool: PostgresPool, options: PostgresOptions = {}): PostgresStorage => {
   const hub = sharedHub(poolOf(pool), options)
-  const { keep = 10, limits } = options
+  const { keep = 10, limits } = readable(options)
   const saving = {
     statementOf: statementsOf(hub.database, Math.max(1, Math.floor(keep)), hub.usesSessions),
     checkpointBytes: limits?.checkpointBytes ?? 64 * MEBIBYTE,
@@ -149,7 +150,7 @@ export const postgresStorage = (pool: PostgresPool, options: PostgresOptions = {
  * @category constructors
  */
 export const postgresRequests = (pool: PostgresPool, options: PostgresDatabaseOptions = {}): Requests => {
-  const { schema = 'dogear' } = options
+  const { schema = 'dogear' } = readable(options)
   const here = (): ReadonlyArray<Hub> =>
     [...(hubs.get(pool)?.values() ?? [])].filter(({ database }) => database.schema === schema)
   return requestsIn(databaseOf(poolOf(pool), options), {

@@ -5,7 +5,8 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Change } from '../../domain/change/Change.js'
 import { growth, slack } from '../../domain/change/growth.js'
 import type { Json } from '../../domain/data/Json.js'
-import { biggest, bytesOf } from '../../domain/data/Size.js'
+import type { Encoded, NotEncoded } from '../../domain/data/Size.js'
+import { encodeWithin } from '../../domain/data/Size.js'
 import type { Revision, RevisionConflict, TooLarge, WriteFailed } from '../../ports/CheckpointStorage.js'
 
 /** The format of a run that this version writes, and the newest that it reads. */
@@ -74,13 +75,12 @@ export const saveOf = (
   const conflict = conflictOf(target, progress, revisions)
   if (conflict !== undefined) return E.left(conflict)
   const hasBase = isBaseDue(progress, limits)
-  const isResume = progress.baseBytes === 0 && progress.revision >= 0
   const limit: Limit = {
     limitBytes: limits.checkpointBytes,
     mostBytes:
       limits.checkpointBytes +
       slack(
-        isResume,
+        progress,
         revisions.map(({ change }) => change)
       )
   }
@@ -138,45 +138,28 @@ const rowOf = (
 ): E.Either<TooLarge | WriteFailed, Row> => {
   const whole = isBase ? checkpoint() : undefined
   const facts = isBase ? withoutContent(change) : change
-  return encoded(target, (whole ?? facts) as Json, limit, (text) => {
+  return E.map(({ text }: Encoded) => {
     const fields = { revision, epoch: target.epoch, kind: change._tag, at: change.at }
     const texts =
       whole === undefined ? { change: text, checkpoint: null } : { change: JSON.stringify(facts), checkpoint: text }
     return { ...fields, ...texts, checksum: checksumOf(target.runId, { ...fields, ...texts }) }
-  })
+  })(encoded(target, (whole ?? facts) as Json, limit))
 }
 
 /** Measures a checkpoint that may exceed the limit. */
 const measured = (target: Target, { checkpoint }: Revision, limit: Limit): E.Either<TooLarge | WriteFailed, number> =>
-  encoded(target, checkpoint(), limit, (_, bytes) => bytes)
+  E.map(({ bytes }: Encoded) => bytes)(encoded(target, checkpoint(), limit))
 
-const encoded = <A>(
+const encoded = (
   { runId, where }: Target,
   value: Json,
-  { limitBytes, mostBytes }: Limit,
-  use: (text: string, bytes: number) => A
-): E.Either<TooLarge | WriteFailed, A> => {
-  const tooLarge = (bytes: number): TooLarge => ({
-    _tag: 'TooLarge',
-    runId,
-    where,
-    bytes,
-    limitBytes,
-    biggest: biggest(value)
-  })
-  try {
-    const text = JSON.stringify(value)
-    const bytes = Buffer.byteLength(text)
-    return bytes > mostBytes ? E.left(tooLarge(bytes)) : E.right(use(text, bytes))
-  } catch (cause) {
-    const isTooLong = cause instanceof RangeError && cause.message === 'Invalid string length'
-    return E.left(
-      isTooLong
-        ? tooLarge(bytesOf(value))
-        : { _tag: 'WriteFailed', committed: 'no', where, operation: 'encode', code: 'UNKNOWN', cause }
-    )
-  }
-}
+  { limitBytes, mostBytes }: Limit
+): E.Either<TooLarge | WriteFailed, Encoded> =>
+  E.mapLeft((refused: NotEncoded): TooLarge | WriteFailed =>
+    refused._tag === 'TooLarge'
+      ? { ...refused, runId, where, limitBytes }
+      : { _tag: 'WriteFailed', committed: 'no', where, operation: 'encode', code: 'UNKNOWN', cause: refused.cause }
+  )(encodeWithin(value, mostBytes))
 
 /** The checkpoint of revision 0 has what a `Started` holds. */
 const withoutContent = (change: Change): Pick<Change, '_tag' | 'at'> =>

@@ -4,6 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
 import * as ArtifactId from '../../domain/data/ArtifactId.js'
+import { readable } from '../../domain/data/Options.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/ArtifactStore.js'
 import { ARTIFACT_BYTES, artifactOf, contentOf, sorted } from '../sql/Records.js'
 import type { SqliteOptions } from './Connection.js'
@@ -41,7 +42,7 @@ const CLEAR = "DELETE FROM artifacts WHERE run = ? AND substr(id, 1, 1) <> '_'"
  * @category constructors
  */
 export const sqliteArtifacts = (database: SqliteDatabase, options: SqliteArtifactsOptions = {}): ArtifactStore => {
-  const { maxBytes = ARTIFACT_BYTES } = options
+  const { maxBytes = ARTIFACT_BYTES } = readable(options)
   const self = connectionOf(database, options)
   const where = (): string => `artifacts of ${self.file}`
 

@@ -6,9 +6,11 @@ import {
   amount,
   callback,
   describeInvalid,
+  interval,
   kindOf,
   nested,
   oneOf,
+  readable,
   signal,
   wholeFrom
 } from '../../domain/data/Options.js'
@@ -50,6 +52,8 @@ export type Failure = Corrupt | UnsupportedFormat | ReadFailed | WriteFailed
 export interface Connection {
   readonly database: SqliteDatabase
   readonly options: SqliteOptions
+  /** What is wrong with the options. */
+  readonly invalid: string | undefined
   readonly statements: Map<string, SqliteStatement>
   /** The path of the database; before the first call as it was given, or empty. */
   file: string
@@ -62,9 +66,10 @@ export interface Connection {
 
 export const connectionOf = (database: SqliteDatabase, options: SqliteOptions): Connection => ({
   database,
-  options,
+  options: readable(options),
+  invalid: describeInvalid('a SQLite store', options, OPTIONS, HIDDEN),
   statements: new Map(),
-  file: options.name ?? '',
+  file: readable(options).name ?? '',
   isReady: false,
   isOpen: false,
   statement: ''
@@ -228,8 +233,7 @@ const READY: E.Either<never, void> = E.right(undefined)
 /** Checks what is expected of the connection and brings the schema up to date. */
 const prepared = (self: Connection): E.Either<Failure | Thrown, void> => {
   if (!isDatabase(self.database)) return E.left(notOpened('NO_DATABASE', noDatabase(self.database)))
-  const invalid = describeInvalid('a SQLite store', self.options, OPTIONS, HIDDEN)
-  if (invalid !== undefined) return E.left(notOpened('INVALID_OPTIONS', invalid))
+  if (self.invalid !== undefined) return E.left(notOpened('INVALID_OPTIONS', self.invalid))
   try {
     self.statement = 'PRAGMA busy_timeout'
     self.database.exec('PRAGMA busy_timeout = 0')
@@ -275,7 +279,7 @@ const OPTIONS: OptionTable = {
   busyMillis: amount,
   signal,
   keep: wholeFrom(1),
-  checkIntervalMillis: amount,
+  checkIntervalMillis: interval,
   limits: nested({ checkpointBytes: amount, baseBytes: amount }),
   open: callback,
   maxBytes: amount

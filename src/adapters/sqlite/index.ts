@@ -11,6 +11,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
+import { readable } from '../../domain/data/Options.js'
 import type { ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { CheckpointStorage, Claim, StorageError } from '../../ports/CheckpointStorage.js'
 import type { Requests } from '../../ports/Requests.js'
@@ -40,8 +41,8 @@ export { sqliteMigrations } from './Schema.js'
  *
  * - `keep`: how many whole checkpoints a run keeps. Default 10.
  * - `checkIntervalMillis`: how often an owner checks during a long step whether it was superseded. Default 1 s.
- * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB). Each claim begins with a whole
- *   checkpoint, and writes another once the changes since the last one exceed both `baseBytes` (default 1 MiB) and the size of that one.
+ * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB). The first save of a claim writes a whole
+ *   checkpoint, a later one only once the changes since the last one exceed both `baseBytes` (default 1 MiB) and the size of that one.
  * - `open`: opens a lock file. Default: with the class of the connection. Needed if the connection is wrapped.
  *
  * @category model
@@ -58,16 +59,19 @@ export interface SqliteStorageOptions extends SqliteOptions {
 
 const MEBIBYTE = 1_048_576
 
-const storeOf = (database: SqliteDatabase, options: SqliteStorageOptions): Store => ({
-  connection: connectionOf(database, options),
-  owners: { threads: threads(), open: options.open ?? openerOf(database), folderOf, ...options.owners },
-  limits: {
-    checkpointBytes: options.limits?.checkpointBytes ?? 64 * MEBIBYTE,
-    baseBytes: options.limits?.baseBytes ?? MEBIBYTE
-  },
-  keep: Math.max(1, options.keep ?? 10),
-  checkIntervalMillis: options.checkIntervalMillis ?? 1_000
-})
+const storeOf = (database: SqliteDatabase, options: SqliteStorageOptions): Store => {
+  const { open = openerOf(database), owners, limits, keep = 10, checkIntervalMillis = 1_000 } = readable(options)
+  return {
+    connection: connectionOf(database, options),
+    owners: { threads: threads(), open, folderOf, ...owners },
+    limits: {
+      checkpointBytes: limits?.checkpointBytes ?? 64 * MEBIBYTE,
+      baseBytes: limits?.baseBytes ?? MEBIBYTE
+    },
+    keep: Math.max(1, keep),
+    checkIntervalMillis
+  }
+}
 
 /**
  * Creates a store in a SQLite database. The first call creates the tables. A save is one transaction and one sync. The run of a

@@ -94,7 +94,7 @@ const findingLines = (context: Context, finding: Finding, style: Style): Readonl
   const lost =
     found._tag === 'Exact'
       ? []
-      : [`    lost: ${printable(found.lost)}`, ...linesOf(ofDamage(context, runId, {})).map((line) => `    ${line}`)]
+      : [`    damage: ${printable(found.lost)}`, ...linesOf(ofDamage(context, runId, {})).map((line) => `    ${line}`)]
   return [`${mark} ${runId}  ${what}${held}`, ...lost, ...more]
 }
 

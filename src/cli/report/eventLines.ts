@@ -17,7 +17,7 @@ import type { LiveRun, Of } from './LiveRun.js'
 import { wideWave } from './LiveRun.js'
 import { waitText } from './pending.js'
 import { completedText, isNothingLeft } from './summary.js'
-import { skippedBy } from './skipped.js'
+import { assumedIn, skippedBy } from './skipped.js'
 import { rowFolded, shortened } from './text.js'
 import type { Wave } from './waves.js'
 import * as Waves from './waves.js'
@@ -36,7 +36,7 @@ export const linesOf = (run: LiveRun, event: Event): Lines => {
     case 'CheckpointSaved':
       return detail(`saved revision ${event.revision}: ${event.state._tag} ${event.state.step}`)
     case 'CheckpointRecovered':
-      return [warning(`recovered from ${event.from}; lost: ${event.lost}`)]
+      return [warning(`recovered from ${event.from}; damage: ${event.lost}`)]
     case 'MapExpanded':
       return [`${position(run, event)} ${event.unit}: ${counted(event.items, 'item')}`]
     case 'StepStarted':
@@ -153,15 +153,19 @@ const planned = (run: LiveRun, { runId, resumed, plan }: Of<'RunPlanned'>): Line
 const skipped = (run: LiveRun, plan: ResumePlan): Lines => {
   const { style } = run.screen
   const units = skippedBy(plan)
-  if (units.length === 0) return []
-  const named = units.slice(0, MAX_SKIPPED).join(', ')
-  const more = units.length > MAX_SKIPPED ? ` and ${grouped(units.length - MAX_SKIPPED)} more` : ''
+  const before = assumedIn(plan).filter((unit) => run.assumed.has(unit))
+  const assumed = before.length === 0 ? [] : [`assumed done: ${firstOf(before)}`]
+  if (units.length === 0) return assumed.map((line) => style.dim(`${style.symbols.skipped} ${line}`))
   const noun = units.every(isTop) ? 'step' : 'unit'
   const tasks = tasksIn(run, units)
   const inside = tasks === units.length ? '' : ` (${counted(tasks, 'task')})`
-  return [
-    style.dim(`${style.symbols.skipped} ${counted(units.length, noun)} completed earlier${inside}: ${named}${more}`)
-  ]
+  const completed = `${counted(units.length, noun)} completed earlier${inside}: ${firstOf(units)}`
+  return [style.dim(`${style.symbols.skipped} ${[completed, ...assumed].join('; ')}`)]
+}
+
+const firstOf = (units: ReadonlyArray<Unit>): string => {
+  const more = units.length > MAX_SKIPPED ? ` and ${grouped(units.length - MAX_SKIPPED)} more` : ''
+  return `${units.slice(0, MAX_SKIPPED).join(', ')}${more}`
 }
 
 /** How many tasks the end of the run will count as skipped for these units. */

@@ -16,7 +16,7 @@ export const factsOf = (change: Change): string => {
     case 'WorkflowEdited':
       return ''
     case 'Recovered':
-      return `from ${change.from}; lost: ${change.lost}; agreed by ${change.agreedBy}`
+      return `from ${change.from}; damage: ${change.lost}; agreed by ${change.agreedBy}`
     case 'InputReplaced':
       return clipped(JSON.stringify(change.input))
     case 'Expanded':

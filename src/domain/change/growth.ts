@@ -4,12 +4,20 @@ import type { Change } from './Change.js'
 /** The most that {@link slack} allows. */
 export const RESUME_BYTES = 65_536
 
+/** `baseBytes`: 0 before the first save of the claim; `revision`: the newest one, -1 if the claim found nothing. */
+interface Progress {
+  readonly baseBytes: number
+  readonly revision: number
+}
+
 /**
  * By how much a save may exceed the limit: the first one of a claim may, so that a run at its limit can still be answered, cancelled or moved. Not if
- * it starts an attempt, whose result could not be recorded.
+ * it begins a run, or starts an attempt, whose result could not be recorded.
  */
-export const slack = (isFirst: boolean, changes: ReadonlyArray<Pick<Change, '_tag'>>): number =>
-  isFirst && changes.every(({ _tag }) => _tag !== 'AttemptStarted') ? RESUME_BYTES : 0
+export const slack = ({ baseBytes, revision }: Progress, changes: ReadonlyArray<Pick<Change, '_tag'>>): number => {
+  const isResume = baseBytes === 0 && (revision >= 0 || changes[0]?._tag === 'Moved')
+  return isResume && changes.every(({ _tag }) => _tag !== 'AttemptStarted') ? RESUME_BYTES : 0
+}
 
 /** The most that a record has around the facts of its change: a fingerprint, a position, times. */
 const RECORD_BYTES = 256

@@ -20,18 +20,23 @@ export type OptionTable = Readonly<Record<string, Check>>
 export const fieldsOf = (given: unknown): Readonly<Record<string, unknown>> =>
   isObject(given) ? (given as Readonly<Record<string, unknown>>) : {}
 
+/** Options to read from, also if an untyped host passes something else, which the check of the options then refuses. */
+export const readable = <A extends object>(options: A): Partial<A> => Object(options) as Partial<A>
+
 const isObject = (given: unknown): given is object => typeof given === 'object' && given !== null
 
-/** Whether the object, which may be of another realm, has its fields alone: unlike an instance of a class it inherits none. */
+/** Detects an object that inherits no fields, also one of another realm; an instance of a class may inherit some. */
 const isPlain = (given: object): boolean => {
   const prototype = Object.getPrototypeOf(given) as object | null
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-/** The options with other values for some. Inherited ones stay. */
+/** The options with other values for some. Inherited ones stay; their accessors may read private fields. */
 export const extended = (given: unknown, more: Readonly<Record<string, unknown>>): object =>
   isObject(given) && !isPlain(given)
-    ? (Object.create(given, Object.getOwnPropertyDescriptors(more)) as object)
+    ? new Proxy(Object.create(given, Object.getOwnPropertyDescriptors(more)) as object, {
+        get: (own, key): unknown => Reflect.get(Object.hasOwn(own, key) ? own : given, key)
+      })
     : { ...fieldsOf(given), ...more }
 
 const NONE: ReadonlyArray<OptionProblem> = []
@@ -83,9 +88,18 @@ export const describeOption = (problem: OptionProblem, place?: string): string =
   const of = place === undefined ? '' : ` of "${place}"`
   if ('expected' in problem) return `${problem.option}${of} must be ${problem.expected}`
   if (problem.known.length === 0) return `unknown option "${problem.option}"${of}; there are no options`
-  const meant = nearest(problem.option, problem.known)
+  const meant = nearestOption(problem.option, problem.known)
   const remedy = meant === undefined ? `the options are ${problem.known.join(', ')}` : `did you mean "${meant}"?`
   return `unknown option "${problem.option}"${of}; ${remedy}`
+}
+
+/** What all options have in common (`environment.`) makes none of them a near one. */
+const nearestOption = (option: string, known: ReadonlyArray<string>): string | undefined => {
+  const prefix = option.slice(0, option.lastIndexOf('.') + 1)
+  if (!known.every((one) => one.startsWith(prefix))) return nearest(option, known)
+  const rest = (one: string): string => one.slice(prefix.length)
+  const meant = nearest(rest(option), known.map(rest))
+  return meant === undefined ? undefined : prefix + meant
 }
 
 /** Names a value in a message: `the string "x"`, `an array`. */
@@ -131,9 +145,18 @@ export const wholeFrom =
       ? undefined
       : `a whole number ≥ ${least}, not ${kindOf(value)}`
 
-/** Infinity is none. */
+/** Infinity is no limit. */
 export const amount: Check = (value) =>
   typeof value === 'number' && value >= 0 ? undefined : `a number ≥ 0, not ${kindOf(value)}`
+
+/** The longest delay that a Node timer supports; a longer one would fire at once. */
+export const LONGEST_TIMER = 2 ** 31 - 1
+
+/** Milliseconds of a Node timer. */
+export const interval: Check = (value) =>
+  typeof value === 'number' && value >= 0 && value <= LONGEST_TIMER
+    ? undefined
+    : `a number from 0 to ${LONGEST_TIMER}, not ${kindOf(value)}`
 
 /** An option that has options. */
 export const nested =

@@ -1,4 +1,5 @@
-/** Finds the values that make a checkpoint large. */
+/** Encodes values up to a limit, and finds what makes one large. */
+import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from './Json.js'
 import { isObject } from './Json.js'
 
@@ -29,6 +30,29 @@ export const biggest = (value: Json): ReadonlyArray<Sized> => {
   const found: Array<Found> = []
   measure(value, undefined, '$', 0, found)
   return found.map(({ place, bytes }) => ({ path: pathOf(place), bytes }))
+}
+
+export interface Encoded {
+  readonly text: string
+  readonly bytes: number
+}
+
+/** A value that is not encoded: it is too large, or `JSON.stringify` threw. */
+export type NotEncoded =
+  | { readonly _tag: 'TooLarge'; readonly bytes: number; readonly biggest: ReadonlyArray<Sized> }
+  | { readonly _tag: 'NotJson'; readonly cause: unknown }
+
+/** Encodes a value as JSON of at most `mostBytes`. */
+export const encodeWithin = (value: Json, mostBytes: number): E.Either<NotEncoded, Encoded> => {
+  const tooLarge = (bytes: number): NotEncoded => ({ _tag: 'TooLarge', bytes, biggest: biggest(value) })
+  try {
+    const text = JSON.stringify(value)
+    const bytes = Buffer.byteLength(text)
+    return bytes > mostBytes ? E.left(tooLarge(bytes)) : E.right({ text, bytes })
+  } catch (cause) {
+    const isTooLong = cause instanceof RangeError && cause.message === 'Invalid string length'
+    return E.left(isTooLong ? tooLarge(bytesOf(value)) : { _tag: 'NotJson', cause })
+  }
 }
 
 /** One pass that allocates only for candidates, because there may be millions of values. */

@@ -71,7 +71,7 @@ export const fromUnknown = (thrown: unknown): StepError => {
   if (typeof thrown === 'string') return make('Error', thrown)
   if (typeof thrown !== 'object' || thrown === null) {
     const said = attempt(() => String(thrown as number | null)) ?? 'unknown'
-    return make('Error', thrown === undefined || thrown === null ? `threw ${said}` : said)
+    return make('Error', thrown === undefined || thrown === null ? `failed with ${said}` : said)
   }
   const name = text(thrown, 'name') ?? text(thrown, '_tag') ?? 'Error'
   const stack = text(thrown, 'stack')

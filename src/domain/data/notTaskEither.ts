@@ -6,10 +6,12 @@ export const notTask = (given: unknown): Error => {
   return new Error(`it must return a TaskEither, not ${isPromise ? 'a promise' : kindOf(given)}`)
 }
 
-/** Returns undefined for an Either whose left has a tag. */
-export const notEither = (result: unknown): Error | undefined => {
+/** Returns undefined for a Right, or a Left of an error with one of these tags. */
+export const notEither = (result: unknown, tags: Readonly<Record<string, true>>): Error | undefined => {
   const { _tag, left } = fieldsOf(result)
-  if (_tag === 'Right' || (_tag === 'Left' && isText(fieldsOf(left)['_tag']))) return undefined
-  const found = _tag === 'Left' ? `a left that is ${kindOf(left)}` : kindOf(result)
+  const tag = fieldsOf(left)['_tag']
+  if (_tag === 'Right' || (_tag === 'Left' && isText(tag) && Object.hasOwn(tags, tag as string))) return undefined
+  const wrong = isText(tag) ? `an error with the unknown "_tag" ${JSON.stringify(tag)}` : kindOf(left)
+  const found = _tag === 'Left' ? `a left that is ${wrong}` : kindOf(result)
   return new Error(`it must return a TaskEither of a Right, or a Left of an error with a "_tag", not ${found}`)
 }

@@ -238,7 +238,7 @@ export const describeReason = (decision: Decision, now?: string): string => {
     case 'AnswerPending':
       return describeWait(reason)
     case 'MaybeLost':
-      return 'newer state was lost, so it may have run'
+      return 'the newest state is damaged, so it may have run'
   }
 }
 
@@ -289,10 +289,20 @@ export const describeQuestion = (question: Confirm): string => {
     return `"${question.unit}" completed, but its evidence changed since: ${describeChanged(reason.changed)}${alsoMissing(reason)}`
   if (reason._tag === 'EvidenceMissing')
     return `"${question.unit}" completed and is not idempotent; it would run again because ${describeReason(question)}`
-  const aboutIt = reason._tag === 'Failed' || reason._tag === 'InFlight' || reason._tag === 'Interrupted'
+  const aboutIt = ABOUT_IT.has(reason._tag) && !('answered' in reason)
   const why = `${aboutIt ? 'it ' : ''}${describeReason(question)}`
   return `"${question.unit}" may already have taken effect, and is not idempotent: ${why}`
 }
+
+/** The reasons whose descriptions need a subject. */
+const ABOUT_IT: ReadonlySet<string> = new Set([
+  'Failed',
+  'InFlight',
+  'Interrupted',
+  'JobPending',
+  'TimerPending',
+  'AnswerPending'
+])
 
 /**
  * Describes problems, one sentence each. Of more than 20, five of each kind are described and the others counted: an edit may affect 10,000
@@ -325,9 +335,9 @@ const nearUnit = (typed: string, paths: ReadonlyArray<string>): string => {
 }
 
 const unknownStep = (step: string, available: ReadonlyArray<string>): string => {
-  const groups = available.filter((one) => one.startsWith(`${step}/`))
-  return groups.length > 0 && !available.includes(step)
-    ? `"${step}" needs an answer for each of its groups: ${quoted(groups)}`
+  const parts = available.filter((one) => one.startsWith(`${step}/`))
+  return parts.length > 0 && !available.includes(step)
+    ? `"${step}" takes no answer of its own; answer its parts: ${quoted(parts)}`
     : `step "${step}" not found; steps: ${quoted(available)}${nearUnit(step, available)}`
 }
 

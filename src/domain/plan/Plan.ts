@@ -96,7 +96,7 @@ export interface Retry extends DecisionBase {
   readonly reason: RetryReason
 }
 
-/** Why a unit needs confirmation. `MaybeLost`: it has no record, but newer state was lost. */
+/** Why a unit needs confirmation. `MaybeLost`: it has no record, and the newest state is damaged. */
 export type ConfirmReason = RetryReason | RunReason | PollReason | { readonly _tag: 'MaybeLost' }
 
 /**
@@ -109,8 +109,8 @@ export interface Confirm extends DecisionBase {
 }
 
 /**
- * The unit waits: for a job, which `poll` polls, or for a timer or an answer, which a resume checks. A wave waits if none of its groups
- * runs and at least one waits; a task, if its code only waits.
+ * The unit waits: for a job, which `poll` polls, or for a timer or an answer, which a resume checks. A wave or map waits if none of
+ * its groups runs and at least one waits; a sequence, if its next step waits; a task, if its code only waits.
  */
 export interface Poll extends DecisionBase {
   readonly _tag: 'Poll'
@@ -201,8 +201,8 @@ export type FoundEvidence = MissingEvidence | ChangedEvidence
  *
  * - `fromStep` (the path of a unit): assumes all earlier steps done; the unit and everything after it runs.
  * - `input`: with `fromStep`, replaces the recorded input for everything that still runs. Without `fromStep`, it must equal the recorded
- *   input. Refused with `InputInUse` if a unit beside the named one has already started with the recorded input (in flight, failed, or with
- *   a pending job).
+ *   input. Refused with `InputInUse` if a unit beside the named one has already started with the recorded input (in flight, failed or
+ *   pending).
  * - `restartWave` (the path of a sequence, wave or map): all its parts and everything after it run.
  * - `changes`: default `completed`.
  * - `confirm`: answers, by unit. Ignored for a unit whose record is kept, so that a resume can be repeated with them.
@@ -212,7 +212,7 @@ export type FoundEvidence = MissingEvidence | ChangedEvidence
  *   flight, failed or interrupted since. `fromStep` keeps changes before that step.
  * - `onChanged`: the default for changed evidence without an answer: `refuse` (default) leaves the question open; `keep` accepts the
  *   current state.
- * - `recovered`: the newest state was lost; units that are not idempotent and have no record need confirmation.
+ * - `recovered`: the newest state is damaged; units that are not idempotent and have no record need confirmation.
  *
  * @category model
  */
@@ -300,7 +300,7 @@ export interface PlanError {
   readonly problems: ReadonlyNonEmptyArray<PlanProblem>
 }
 
-/** Returns all units of a plan that need an answer. A wave is included only if none of its groups is: its own evidence then changed. */
+/** Returns all units of a plan that need an answer. A composite is included only if none of its parts is: its own evidence then changed. */
 export const confirms = (plan: ResumePlan): ReadonlyArray<Confirm> => {
   const found = plan.decisions.filter((decision) => decision._tag === 'Confirm')
   const above = new Set(found.map(({ unit }) => parent(unit)))
@@ -361,8 +361,8 @@ const hasParts = ({ decisions }: ResumePlan, index: number): boolean => {
 }
 
 /**
- * Returns the completed units that a plan runs again: a wave's groups instead of the wave, and a map itself if its items are computed
- * again.
+ * Returns the completed units that a plan runs again: the parts of a composite instead of the composite, and a map itself if its items
+ * are computed again.
  */
 export const runsAgain = (
   plan: ResumePlan,

@@ -80,10 +80,20 @@ const STRATEGIES: ReadonlySet<string> = new Set<RetryPolicy['_tag']>(['Constant'
  * @category constructors
  */
 export const make = (given: Partial<RetryPolicy>): E.Either<InvalidRetryPolicy, RetryPolicy> => {
+  const [wrong] = optionProblems(given, FIELDS)
   const policy = fromOption(given)
-  const problem = problemOf(policy)
+  const problem = wrong === undefined ? problemOf(policy) : invalid(wrong.option, isA(wrong))
   return problem === undefined ? E.right(policy) : E.left(problem)
 }
+
+const isA = (problem: OptionProblem): string =>
+  'known' in problem ? `a field of RetryPolicy: ${problem.known.join(', ')}` : problem.expected
+
+const invalid = (field: string, expected: string): InvalidRetryPolicy => ({
+  _tag: 'InvalidRetryPolicy',
+  field,
+  expected
+})
 
 const FIELDS: Readonly<Record<keyof RetryPolicy, typeof anything>> = {
   _tag: anything,
@@ -112,22 +122,17 @@ const inRetry = (problem: OptionProblem): OptionProblem => {
 
 /** Returns the invalid field of a policy, or undefined. */
 export const problemOf = (policy: RetryPolicy): InvalidRetryPolicy | undefined => {
-  const wrong = (field: string, expected: string): InvalidRetryPolicy => ({
-    _tag: 'InvalidRetryPolicy',
-    field,
-    expected
-  })
   const isDuration = (millis: number): boolean => Number.isFinite(millis) && millis >= 0
-  if (!STRATEGIES.has(policy._tag)) return wrong('_tag', `one of ${[...STRATEGIES].join(', ')}`)
+  if (!STRATEGIES.has(policy._tag)) return invalid('_tag', `one of ${[...STRATEGIES].join(', ')}`)
   if (!Number.isInteger(policy.attempts) || policy.attempts < 1 || policy.attempts > MAX_ATTEMPTS) {
-    return wrong('attempts', `a whole number from 1 to ${MAX_ATTEMPTS}`)
+    return invalid('attempts', `a whole number from 1 to ${MAX_ATTEMPTS}`)
   }
-  if (!isDuration(policy.delayMillis)) return wrong('delayMillis', 'a finite number ≥ 0')
-  if (!isDuration(policy.maxDelayMillis)) return wrong('maxDelayMillis', 'a finite number ≥ 0')
-  if (!(policy.jitter >= 0 && policy.jitter <= 1)) return wrong('jitter', 'a number from 0 to 1')
+  if (!isDuration(policy.delayMillis)) return invalid('delayMillis', 'a finite number ≥ 0')
+  if (!isDuration(policy.maxDelayMillis)) return invalid('maxDelayMillis', 'a finite number ≥ 0')
+  if (!isDuration(policy.jitter) || policy.jitter > 1) return invalid('jitter', 'a number from 0 to 1')
   return policy.withinMillis === undefined || isDuration(policy.withinMillis)
     ? undefined
-    : wrong('withinMillis', 'a finite number ≥ 0')
+    : invalid('withinMillis', 'a finite number ≥ 0')
 }
 
 // --- deciding

@@ -40,8 +40,7 @@ export interface Guard<Context, Output> {
 }
 
 /**
- * How a guard is defined, around a unit or around a whole wave.
- * The checks of a unit or of a whole wave.
+ * The checks of a unit or of a whole wave, as users declare them.
  *
  * - `before`: the unit does not start if this fails. `after`: the unit does not complete if this fails.
  * - `expect`: what must exist then. Its files and commits are evidence: if they are missing on a resume, the unit runs again.

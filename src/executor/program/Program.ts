@@ -402,12 +402,12 @@ type LooseOptions = WaveOptions<StepContext<unknown, unknown>>
 
 type LoosePart = StepSpec<never, unknown> | StepsSpec<never, never, unknown, never>
 
-/** A body whose `steps` is not a function becomes a task, which is refused. */
+/** A body whose `steps` is not a function, or adds no steps, becomes a task, which is refused. */
 const partFrom = (self: Base<never, unknown>, name: string, spec: LoosePart): ProgramStep => {
   const { steps } = fieldsOf(spec)
-  return typeof steps === 'function'
-    ? without('steps', sequenceFrom(self, name, steps, spec))
-    : task(name, spec as StepSpec<never, unknown>)
+  if (typeof steps !== 'function') return task(name, spec as StepSpec<never, unknown>)
+  const made = sequenceFrom(self, name, steps, spec)
+  return made._tag === 'Sequence' ? without('steps', made) : made
 }
 
 const sequenceFrom = (self: Base<never, unknown>, name: string, steps: unknown, options: unknown): ProgramStep => {

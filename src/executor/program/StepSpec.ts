@@ -22,7 +22,7 @@ import type { OutputOf, Returned, ReturnOf, Schema, Storable, Accepted } from '.
  *   those of its ancestors; of its own wave, the groups that it needs. All are copies of stored values: the same on a resume as in an
  *   undisturbed run.
  * - `attempt`: from 1. `idempotencyKey`: the same for all attempts and resumes of this unit; a rewind of the unit changes it.
- * - `signal` fires when the attempt must stop: interrupted, timed out, or fenced. Its `reason` says why.
+ * - `signal` fires when the attempt must stop: interrupted, timed out, fenced or suspended. Its `reason` says why.
  * - `secrets`: the values of the program's secrets, by name. No other field contains them.
  * - `workspace`: the folder of the run; `folder`: the folder of the step, its own if it has one. Both are absent if none is recorded.
  * - `artifacts`: the artifacts of the run, by id. `step`: runs and records a sub-step. `sleep` and `waitFor`: wait in the task's

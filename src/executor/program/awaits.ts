@@ -14,6 +14,8 @@ export const sleepOf = (sleep: Sleep): E.Either<OptionProblem, StartWait> => {
   const { millis, until } = given
   const [wrong] = optionProblems(given, SLEEP)
   if (wrong !== undefined) return E.left(wrong)
+  if (millis !== undefined && until !== undefined)
+    return E.left({ option: 'sleep', expected: 'either { millis } or { until }, not both' })
   if (until === undefined)
     return isDelay(millis)
       ? E.right((now) => ({ _tag: 'Timer', wakeAt: isoTime(now + millis) }))

@@ -99,6 +99,8 @@ const MISPLACED: OptionTable = {
   options: Opt.instead('in one object with the code, such as { timeoutMillis: 3, run: … }')
 }
 
+const MISPLACED_IN_JOB: OptionTable = { ...MISPLACED, run: Opt.instead('in job, as its submit') }
+
 export const SEQUENCE: Table<SequenceOptions<never>> = { ...SUMMARY, ...GUARD }
 
 export const WAVE: Table<WaveOptions<never>> = {
@@ -119,14 +121,14 @@ export const MAP: Table<MapOptions<unknown, unknown, unknown>> = {
 export const taskProblems = (step: unknown): ReadonlyArray<OptionProblem> => {
   if (typeof step === 'function') return []
   const given = typeof step === 'object' && step !== null ? step : {}
-  const checked = (table: OptionTable, ...required: ReadonlyArray<string>): ReadonlyArray<OptionProblem> =>
-    Opt.optionProblems(given, table, { required, misplaced: MISPLACED })
+  const checked = (table: OptionTable, required: ReadonlyArray<string> = [], misplaced = MISPLACED) =>
+    Opt.optionProblems(given, table, { required, misplaced })
   if ('sleep' in given) return checked(SLEEP)
   if ('waitFor' in given) return checked(WAIT)
   const wrongRetry = retryProblem(Opt.fieldsOf(given)['retry'])
   const ofRetry = wrongRetry === undefined ? [] : [wrongRetry]
-  if ('job' in given) return [...checked(JOB), ...jobProblems(given.job), ...ofRetry]
-  return 'steps' in given ? [NO_STEPS] : [...checked(TASK, 'run'), ...ofRetry]
+  if ('job' in given) return [...checked(JOB, [], MISPLACED_IN_JOB), ...jobProblems(given.job), ...ofRetry]
+  return 'steps' in given ? [NO_STEPS] : [...checked(TASK, ['run']), ...ofRetry]
 }
 
 const jobProblems = (job: unknown): ReadonlyArray<OptionProblem> =>

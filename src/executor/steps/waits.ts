@@ -65,7 +65,7 @@ export const timeout = (wait: PendingWait, at: string) => ({
     startedAt: wait.startedAt,
     error: StepError.make(
       'WaitTimeout',
-      `no answer came from ${wait.startedAt} to ${endOf(wait)}; resume to wait again`,
+      `no answer came between ${wait.startedAt} and ${endOf(wait)}; resume to wait again`,
       {
         code: WAIT_TIMEOUT
       }

@@ -37,7 +37,7 @@ interface GroupToRun {
 
 /** `ready`: groups that only need a free slot, in the order of the wave. */
 interface Board {
-  readonly waiting: Map<string, GroupToRun>
+  readonly unstarted: Map<string, GroupToRun>
   readonly needing: Map<string, Array<GroupToRun>>
   readonly ready: Array<GroupToRun>
   readonly running: Set<string>
@@ -124,7 +124,7 @@ const tasksStart = (scope: RunScope, wave: Unit, ready: ReadonlyArray<GroupToRun
 
 const boardOf = ({ awake }: RunScope, { step: wave, node: { parts } }: StepToRun<ProgramWave>): Board => {
   const board: Board = {
-    waiting: new Map(),
+    unstarted: new Map(),
     needing: new Map(),
     ready: [],
     running: new Set(),
@@ -139,12 +139,12 @@ const boardOf = ({ awake }: RunScope, { step: wave, node: { parts } }: StepToRun
     const { name } = group
     if (node === undefined || node.decision._tag === 'Skip') board.done.add(name)
     else if (node.decision._tag === 'Poll' && !awake.has(node.decision.unit)) board.pendingCount += 1
-    else board.waiting.set(name, { group, name, index, node, unmet: 0 })
+    else board.unstarted.set(name, { group, name, index, node, unmet: 0 })
   }
   const { done } = board
   // Usually no done group needs one that runs again.
   const isPlain = wave.groups.every(({ name, needs }) => !done.has(name) || needs.every((need) => done.has(need)))
-  for (const one of board.waiting.values()) {
+  for (const one of board.unstarted.values()) {
     for (const need of isPlain ? one.group.needs : throughDone(wave, one.group, done)) {
       if (board.done.has(need)) continue
       one.unmet += 1
@@ -192,7 +192,7 @@ const next = async (scope: RunScope, board: Board, wave: ProgramWave): Promise<R
 const take = (board: Board, wave: ProgramWave): ReadonlyArray<GroupToRun> => {
   if (!mayStart(board, wave)) return []
   const taken = board.ready.splice(0, wave.concurrency - board.running.size)
-  for (const { name } of taken) board.waiting.delete(name)
+  for (const { name } of taken) board.unstarted.delete(name)
   return taken
 }
 
@@ -232,7 +232,7 @@ const conclude = async (
   if (isWaiting) return E.right({ _tag: 'Pending' })
   if (board.stopped || isHeldBack || board.failed.length === 0) return E.right({ _tag: 'Stopped' })
   const retryable = board.failed.every((isTransient) => isTransient)
-  const undone = [...board.waiting.keys()].flatMap((name) => leftUndone(scope, join(place.unit, name), NOT_RESUMED))
+  const undone = [...board.unstarted.keys()].flatMap((name) => leftUndone(scope, join(place.unit, name), NOT_RESUMED))
   return await endFailedBy(scope, place, undone, retryable)
 }
 

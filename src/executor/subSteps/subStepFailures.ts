@@ -20,7 +20,11 @@ export const errorOf = (failure: StepFailure): Error => {
 const wrong = (name: string, message: string, code: string): StepFailure =>
   Failure.permanent(StepError.make(name, message, { code }), 'notApplied')
 
-export const NO_NAME = wrong('SubStepName', 'a sub-step needs a name: step(name, run)', 'SUB_STEP_NAME')
+export const NO_NAME = wrong(
+  'SubStepName',
+  'the call needs a name, as in step(name, run), sleep(name, options) or waitFor(name, options)',
+  'SUB_STEP_NAME'
+)
 
 export const HAS_SECRET = wrong(
   'SecretInSubStep',

@@ -1,6 +1,9 @@
 /** Arbitrary crash cases. */
 import * as fc from 'fast-check'
+import { arrayOf, fieldsOf, isText, kindOf } from '../../domain/data/Options.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
+import type { TableOf } from '../arguments.js'
+import { problemsOf, refuse } from '../arguments.js'
 import { crashSchedule } from './CrashPoint.js'
 import type { CrashCase } from './CrashReport.js'
 import { interventions } from './Intervention.js'
@@ -32,16 +35,19 @@ import { tasksOf } from './tasksOf.js'
  */
 export const crashCase = (
   workflow: Workflow,
-  {
-    interventions: least = 0,
-    items = [],
-    ...options
-  }: {
+  given: {
     readonly interventions?: 0 | 1
     readonly leaving?: ReadonlyArray<string>
     readonly items?: ReadonlyArray<string>
   } = {}
 ): fc.Arbitrary<CrashCase> => {
+  refuse('crashCase', [
+    ...(Array.isArray(fieldsOf(workflow)['steps'])
+      ? []
+      : [`the first argument must be a workflow, not ${kindOf(workflow)}`]),
+    ...problemsOf(given, OPTIONS)
+  ])
+  const { interventions: least = 0, items = [], ...options } = given
   // A wait runs no code in which the process could die.
   const running = [...tasksOf(workflow)].filter(([, { wait }]) => wait === undefined)
   const units = [...running.map(([unit]) => unit), ...items]
@@ -61,4 +67,12 @@ export const crashCase = (
     },
     { noNullPrototype: true }
   )
+}
+
+const paths = arrayOf(isText, 'an array of paths of units')
+
+const OPTIONS: TableOf<NonNullable<Parameters<typeof crashCase>[1]>> = {
+  interventions: (value) => (value === 0 || value === 1 ? undefined : '0 or 1'),
+  leaving: paths,
+  items: paths
 }

@@ -146,7 +146,7 @@ const momentOf = (change: Change): string | undefined => {
     case 'WorkflowEdited':
       return 'The run continues with an edited workflow'
     case 'Recovered':
-      return `Recovered from ${change.from}; lost: ${change.lost}; agreed by ${change.agreedBy}`
+      return `Recovered from ${change.from}; damage: ${change.lost}; agreed by ${change.agreedBy}`
     case 'InputReplaced':
       return 'The input was replaced'
     case 'Answered':

@@ -399,6 +399,31 @@ describe('a checkpoint that is too large', () => {
     assertHolds(some(await right(next(root).load('a'))), payloads)
   })
 
+  test('the first save of a claim is measured without the change that led to it, and its journal is readable', async () => {
+    for (const compactBytes of [0, MIB]) {
+      const root = folder()
+      const limits = { checkpointBytes: 200_000, compactBytes }
+      const answer = 'x'.repeat(190_000)
+      await seed(next(root, { limits }), 'a', ['small'])
+      const storage = next(root, { limits })
+      const claim = await claimed(storage, 'a')
+      const answered: Revision = {
+        ...revisions(['small', 'answered'])[0],
+        change: { _tag: 'Answered', at: '2026-01-02T03:04:05.678Z', unit: 'ask', value: answer, by: 'me' },
+        checkpoint: () => ({ answers: [answer] })
+      }
+      await right(storage.save(claim, [answered]))
+      const { bytes } = await left(storage.save(claim, big(2, 200_000)), 'TooLarge')
+      assert.ok(bytes > 200_000)
+      let n = 2
+      while ((await storage.save(claim, step(n, 190_000))())._tag === 'Right' && n < 10) n++
+      for (const readBytes of [undefined, 100]) {
+        const reader = next(root, { limits: { ...limits, ...(readBytes === undefined ? {} : { readBytes }) } })
+        assert.equal(some(await right(reader.load('a'))).revision, n - 1)
+      }
+    }
+  })
+
   test('a checkpoint that grew over the limit is refused by the compaction, and nothing is lost', async () => {
     const root = folder()
     const storage = next(root, { limits: { checkpointBytes: 20_000, compactBytes: 0 } })

@@ -7,6 +7,7 @@ import { describe, test } from 'vitest'
 import type { CheckpointStorage, Claim } from '../../../src/ports/CheckpointStorage.js'
 import type { Processes } from '../../../src/adapters/json-file/claim/Processes.js'
 import { jsonFileStorage } from '../../../src/adapters/json-file/index.js'
+import type { HeartbeatTiming } from '../../../src/adapters/json-file/files/FileSystem.js'
 import { nodeFileSystem } from '../../../src/adapters/json-file/files/nodeFileSystem.js'
 import { nodeProcesses } from '../../../src/adapters/json-file/claim/Processes.js'
 import {
@@ -70,6 +71,28 @@ describe('an owner known only by its heartbeat', { concurrent: true }, () => {
     assert.equal((await left(other.claim('a', OTHER), 'HeldBy')).holder.liveness, 'alive')
     assert.equal(await livenessOf(other), 'alive')
   })
+
+  test.each([
+    [{ updateMillis: 60_000 }, 15_000],
+    [{ updateMillis: 0 }, 1_000],
+    [{ updateMillis: 5_000, staleMillis: 500 }, 1_000],
+    [{ updateMillis: 4_000, staleMillis: Infinity }, 4_000]
+  ])(
+    'an owner touches its heartbeat twice before it is stale, and once a second at most: %j',
+    async (heartbeat, every) => {
+      const found: Array<number> = []
+      const fs = {
+        ...nodeFileSystem,
+        heartbeat: (_: string, { updateMillis }: HeartbeatTiming) => {
+          found.push(updateMillis)
+          return Promise.resolve(() => Promise.resolve())
+        }
+      }
+      const storage = jsonFileStorage(folder(), { fs, processes: faraway('near'), heartbeat })
+      await right(storage.release(await work(storage, [1])))
+      assert.deepEqual(found, [every])
+    }
+  )
 
   test('an owner keeps its heartbeat fresh', async () => {
     const { other } = await owned({ updateMillis: 1000 }, { staleMillis: 2500 })

@@ -12,7 +12,7 @@ import * as Heartbeat from './Heartbeat.js'
 import type { ClaimRecord, FoundRecord } from '../journal/Journal.js'
 import * as Layout from '../files/Layout.js'
 import { holderOf } from './Liveness.js'
-import { packages } from '../files/Packages.js'
+import { lockFunction } from '../files/Packages.js'
 import { cleanUp } from '../journal/Prune.js'
 import type { Published, Unpublished } from '../journal/Publish.js'
 import { discard, foundLine, prepare, publish, publishEnd, releasedLine, ownership } from '../journal/Publish.js'
@@ -29,14 +29,14 @@ export interface Granted {
 }
 
 /**
- * `reads`: reads the content, and refuses the claim if that fails (default true). A removal passes false. It reads no content, acknowledges no save, so that
- * the name of its journal need not be durable, and renames in the same synchronous code as its check, so that it needs no heartbeat.
+ * `reads`: reads the content, and refuses the claim if that fails (default true). A removal passes false: it acknowledges no save, so the name of its
+ * journal need not be durable, and it renames in the same synchronous code as its check, so it needs no heartbeat.
  */
 export interface ClaimSettings extends ClaimOptions {
   readonly reads?: boolean
 }
 
-/** What all attempts of one claim share, and what to clean up if it fails. */
+/** One call of `claim`: what all its tries share, and what to clean up if it fails. */
 interface Attempt {
   readonly context: Context
   readonly layout: Layout.Layout
@@ -66,8 +66,8 @@ export const claim = async (
   owner: Owner,
   { reads = true, takeOver = false }: ClaimSettings = {}
 ): Promise<E.Either<StorageError, Granted>> => {
-  // The heartbeat needs them after the journals are read.
-  if (reads) void packages()
+  // The heartbeat needs it after the journals are read.
+  if (reads) void lockFunction()
   const self = await reading('/proc/self', 'identify', () => context.processes.self())
   if (E.isLeft(self)) return self
   const attempt: Attempt = {

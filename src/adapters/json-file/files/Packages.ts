@@ -1,4 +1,4 @@
-/** Loads the store's two packages at the first claim; `docs/file-format.md` §11 lists what the store relies on. */
+/** Loads the store's two packages when they are first needed; `docs/file-format.md` §11 lists what the store relies on. */
 import { mkdir, open, rmdir, stat, utimes } from 'node:fs/promises'
 import { codeOf } from './Fault.js'
 
@@ -16,29 +16,25 @@ export type Lock = (
 /** Writes a file: the part of write-file-atomic that the store uses. */
 export type Write = (path: string, text: string, options: { mode: number }) => Promise<void>
 
-export interface Packages {
-  readonly lock: Lock
-  readonly write: Write
+/** Loads a package once. A minimal function replaces one that cannot be loaded. */
+const loadOnce = <Package, Function>(
+  load: () => Promise<Package>,
+  pick: (loaded: Package) => Function,
+  plain: Function
+): (() => Promise<Function>) => {
+  let loading: Promise<Function> | undefined
+  return () => {
+    ignoreFullFiles()
+    return (loading ??= load().then(pick, () => plain))
+  }
 }
 
-let loading: Promise<Packages> | undefined
-
-/** Loads both packages once. A minimal function replaces a package that cannot be loaded. */
-export const packages = (): Promise<Packages> => (loading ??= load())
-
-const load = async (): Promise<Packages> => {
-  ignoreFullFiles()
-  const none = (): undefined => undefined
-  const [lockfile, atomic] = await Promise.all([
-    import('proper-lockfile').catch(none),
-    import('write-file-atomic').catch(none)
-  ])
-  return { lock: lockfile?.lock ?? lockPlainly, write: atomic === undefined ? writePlainly : writing(atomic.default) }
-}
+let ignoresFullFiles = process.platform === 'win32'
 
 /** Both packages end the process on SIGXFSZ unless another listener exists; then a write beyond `ulimit -f` fails with EFBIG. */
 const ignoreFullFiles = (): void => {
-  if (process.platform !== 'win32') process.on('SIGXFSZ', () => undefined)
+  if (!ignoresFullFiles) process.on('SIGXFSZ', () => undefined)
+  ignoresFullFiles = true
 }
 
 /** The package reads `__filename` in each call, and a bundled ES module has none. */
@@ -107,3 +103,17 @@ const writePlainly: Write = async (path, text, { mode }) => {
     await file.close()
   }
 }
+
+/** The `lock` of proper-lockfile. */
+export const lockFunction: () => Promise<Lock> = loadOnce(
+  () => import('proper-lockfile'),
+  ({ lock }): Lock => lock,
+  lockPlainly
+)
+
+/** The function of write-file-atomic. */
+export const writeFunction: () => Promise<Write> = loadOnce(
+  () => import('write-file-atomic'),
+  (loaded): Write => writing(loaded.default),
+  writePlainly
+)

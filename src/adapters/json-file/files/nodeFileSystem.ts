@@ -2,7 +2,7 @@
 import * as fs from 'node:fs'
 import * as fsp from 'node:fs/promises'
 import type { HeartbeatTiming, FileStats, FileSystem } from './FileSystem.js'
-import { packages } from './Packages.js'
+import { lockFunction, writeFunction } from './Packages.js'
 import { exposureOf, foreigner } from './Users.js'
 
 // Windows has neither flag; there they are undefined.
@@ -64,7 +64,7 @@ const fsyncFolder =
   process.platform === 'win32' ? (path: string) => syncFolder(path).catch(() => undefined) : syncFolder
 
 const replace = async (path: string, text: string): Promise<void> => {
-  const { write } = await packages()
+  const write = await writeFunction()
   await write(path, text, { mode: 0o600 })
 }
 
@@ -83,7 +83,7 @@ const heartbeat = async (
   beat: HeartbeatTiming,
   onDisturbed: () => void
 ): Promise<() => Promise<void>> => {
-  const { lock } = await packages()
+  const lock = await lockFunction()
   return lock(path, {
     lockfilePath: path,
     realpath: false,

@@ -4,14 +4,8 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Change } from '../../../domain/change/Change.js'
 import { growth, RESUME_BYTES, slack } from '../../../domain/change/growth.js'
-import type { Json } from '../../../domain/data/Json.js'
-import type {
-  Revision,
-  RevisionConflict,
-  StorageError,
-  TooLarge,
-  WriteFailed
-} from '../../../ports/CheckpointStorage.js'
+import type { Json, JsonObject } from '../../../domain/data/Json.js'
+import type { Revision, RevisionConflict, StorageError, WriteFailed } from '../../../ports/CheckpointStorage.js'
 import * as Copying from './Copying.js'
 import { codeOf, quietly, writeFailed } from '../files/Fault.js'
 import { NOTHING_WRITTEN, writeFully } from '../files/Files.js'
@@ -22,7 +16,8 @@ import type { Published } from './Publish.js'
 import { prepareNext, publish, ownership } from './Publish.js'
 import type { Holding } from '../claim/Holding.js'
 import { fence, later, poison } from '../claim/Holding.js'
-import { biggest, bytesOf } from '../../../domain/data/Size.js'
+import type { Encoded, NotEncoded } from '../../../domain/data/Size.js'
+import { biggest, bytesOf, encodeWithin } from '../../../domain/data/Size.js'
 import { runExclusive } from '../claim/Mutex.js'
 
 type Saved = E.Either<StorageError, void>
@@ -37,9 +32,14 @@ const EXTENSION_BYTES = { least: 65_536, most: 1_048_576 }
 /** Room for the claim, found and released lines. */
 const RECORDS_BYTES = 65_536
 
-/** The longest possible journal before its last save: a base and changes, followed by the unused tail of a killed owner. */
+/** The longest possible journal: a base with its changes, changes up to a compaction, the last save, and the unused tail of a killed owner. */
 export const longestJournal = (checkpointBytes: number, compactBytes: number): number =>
-  RECORDS_BYTES + 2 * checkpointBytes + RESUME_BYTES + compactBytes + EXTENSION_BYTES.least + EXTENSION_BYTES.most
+  RECORDS_BYTES +
+  2 * (checkpointBytes + RESUME_BYTES) +
+  compactBytes +
+  checkpointBytes +
+  EXTENSION_BYTES.least +
+  EXTENSION_BYTES.most
 
 /** Saves revisions. Concurrent saves of one claim run one after the other. */
 export const save = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): Promise<Saved> =>
@@ -96,15 +96,15 @@ const sizeAfter = (
   const later = (kind === 'changes' ? revisions : revisions.slice(1)).map(({ change }) => change)
   const before = kind === 'changes' ? holding.sizeBytes : line.length
   const most = before + (later.length === 0 ? 0 : growth(later, line.length))
-  const changes = revisions.map(({ change }) => change)
+  const changes = changesOf(revisions)
   if (most <= mostBytes(holding, changes)) return E.right(most)
   const newest = revisions[revisions.length - 1] as Revision
-  return E.map((text: string) => Buffer.byteLength(text))(encode(holding, changes, newest.checkpoint()))
+  return E.map(({ bytes }: Encoded) => bytes)(encode(holding, changes, newest.checkpoint()))
 }
 
 /** The largest checkpoint that a save may lead to. */
-const mostBytes = ({ baseBytes, revision, context }: Holding, changes: Fields['changes']): number =>
-  context.settings.checkpointBytes + slack(baseBytes === 0 && revision >= 0, changes)
+const mostBytes = (holding: Holding, changes: Changes): number =>
+  holding.context.settings.checkpointBytes + slack(holding, changes)
 
 const saveChanges = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, line: Buffer, done: Done): void =>
   append(holding, line, done, () => {
@@ -279,7 +279,7 @@ const postpone = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, 
 }
 
 const saveLine = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): E.Either<StorageError, Buffer> =>
-  lineOf(holding, { kind: 'save', revision: revisions[0].revision, changes: revisions.map(({ change }) => change) })
+  lineOf(holding, { kind: 'save', revision: revisions[0].revision }, changesOf(revisions))
 
 /** Writes the checkpoint of the first revision, so that all of them can be loaded. Omits the fields of a `Started`, because the checkpoint has them. */
 const baseLine = (
@@ -287,59 +287,39 @@ const baseLine = (
   revisions: ReadonlyNonEmptyArray<Revision>,
   epoch: number
 ): E.Either<StorageError, Buffer> =>
-  lineOf(holding, {
-    kind: 'base',
-    format: FORMAT,
-    runId: holding.layout.runId,
-    epoch,
-    revision: revisions[0].revision,
-    checkpoint: revisions[0].checkpoint(),
-    changes: revisions.map(({ change }) => (change._tag === 'Started' ? { _tag: change._tag, at: change.at } : change))
-  })
-
-interface Fields {
-  readonly kind: 'base' | 'save'
-  readonly revision: number
-  readonly format?: number
-  readonly runId?: string
-  readonly epoch?: number
-  readonly checkpoint?: Json
-  readonly changes: ReadonlyArray<Pick<Change, '_tag' | 'at'>>
-}
-
-const lineOf = (holding: Holding, fields: Fields): E.Either<StorageError, Buffer> =>
-  E.map(Line.encode)(
-    encode(
-      holding,
-      fields.changes,
-      fields as unknown as Json,
-      (fields.checkpoint ?? { changes: fields.changes }) as Json
-    )
+  lineOf(
+    holding,
+    { kind: 'base', format: FORMAT, runId: holding.layout.runId, epoch, revision: revisions[0].revision },
+    changesOf(revisions).map((change) => (change._tag === 'Started' ? { _tag: change._tag, at: change.at } : change)),
+    revisions[0].checkpoint()
   )
 
-/** Encodes as JSON what is not too large. `explained`: the part that an error explains. */
-const encode = (
+const changesOf = (revisions: ReadonlyNonEmptyArray<Revision>): ReadonlyArray<Change> =>
+  revisions.map(({ change }) => change)
+
+type Changes = ReadonlyArray<Pick<Change, '_tag' | 'at'>>
+
+/** Checkpoint and changes are measured one by one, because the checkpoint has the large values of its change too. */
+const lineOf = (
   holding: Holding,
-  changes: Fields['changes'],
-  value: Json,
-  explained = value
-): E.Either<StorageError, string> => {
+  fields: JsonObject,
+  changes: Changes,
+  checkpoint?: Json
+): E.Either<StorageError, Buffer> => {
+  const end = encode(holding, changes, { changes: changes as unknown as Json })
+  if (E.isLeft(end)) return end
+  const whole = checkpoint === undefined ? undefined : encode(holding, changes, checkpoint)
+  if (whole !== undefined && E.isLeft(whole)) return whole
+  const middle = whole === undefined ? '' : `"checkpoint":${whole.right.text},`
+  return E.right(Line.encode(`${JSON.stringify(fields).slice(0, -1)},${middle}${end.right.text.slice(1)}`))
+}
+
+/** Encodes as JSON what is not too large. */
+const encode = (holding: Holding, changes: Changes, value: Json): E.Either<StorageError, Encoded> => {
   const { context, layout, journal } = holding
-  const limitBytes = context.settings.checkpointBytes
-  const tooLarge = (bytes: number): TooLarge => ({
-    _tag: 'TooLarge',
-    runId: layout.runId,
-    where: journal.path,
-    bytes,
-    limitBytes,
-    biggest: biggest(explained)
-  })
-  try {
-    const text = JSON.stringify(value)
-    const bytes = Buffer.byteLength(text)
-    return bytes > mostBytes(holding, changes) ? E.left(tooLarge(bytes)) : E.right(text)
-  } catch (cause) {
-    const isTooLong = cause instanceof RangeError && cause.message === 'Invalid string length'
-    return E.left(isTooLong ? tooLarge(bytesOf(value)) : writeFailed(journal.path, 'encode', cause, 'no'))
-  }
+  return E.mapLeft((refused: NotEncoded): StorageError =>
+    refused._tag === 'TooLarge'
+      ? { ...refused, runId: layout.runId, where: journal.path, limitBytes: context.settings.checkpointBytes }
+      : writeFailed(journal.path, 'encode', refused.cause, 'no')
+  )(encodeWithin(value, mostBytes(holding, changes)))
 }

@@ -92,17 +92,18 @@ const planOf = (
   { checkpoint, options, workspaceFound, plan }: Survey,
   secrets: ReadonlyArray<Obstacle>
 ): Preview => {
+  const flags = options.recovered === true ? { yes: true } : {}
   if (E.isRight(plan)) {
     const units = nextUnits(program, plan.right)
     const isGone = E.isLeft(requireWorkspace(checkpoint, plan.right, workspaceFound))
     const hints = (open: ReadonlyArray<Confirm>): ReadonlyArray<Hint> =>
-      answers(context, checkpoint.runId, {}, program, open)
+      answers(context, checkpoint.runId, flags, program, open)
     return {
       obstacles: [
         ...(isGone ? [missingWorkspace(context, checkpoint)] : []),
         ...questionsIn(plan.right, hints),
         ...secrets,
-        ...timeouts(context, checkpoint, units)
+        ...timeouts(resumeLine(context, checkpoint.runId, flags), units)
       ],
       again: runsAgain(plan.right, checkpoint),
       unrecorded: unrecordedOf(checkpoint, plan.right),
@@ -110,7 +111,7 @@ const planOf = (
     }
   }
   const { problems } = plan.left
-  const next = ofPlanError(context, { checkpoint, workflow: program, options, flags: {} }, problems)
+  const next = ofPlanError(context, { checkpoint, workflow: program, options, flags }, problems)
   const refused = problems.map((problem) => ({ code: problem._tag, message: describeProblem(problem) }))
   // Predicts the obstacles that remain once the edits are accepted.
   const likely = planResume(checkpoint, program, { ...options, changes: 'ignore' })
@@ -127,14 +128,14 @@ const planOf = (
 }
 
 /** A resume ends a wait that is over without an answer, and fails. */
-const timeouts = (context: Context, { runId }: Checkpoint, units: ReadonlyArray<NextUnit>): ReadonlyArray<Obstacle> =>
+const timeouts = (command: string, units: ReadonlyArray<NextUnit>): ReadonlyArray<Obstacle> =>
   units.flatMap(({ decision }) =>
     overOf(decision, nowText()) === 'TimedOut'
       ? [
           {
             code: 'WaitTimeout',
             message: `${decision.unit}: ${describeOver('TimedOut')}`,
-            next: [{ text: 'End the wait with:', command: resumeLine(context, runId) }],
+            next: [{ text: 'End the wait with:', command }],
             exit: ExitCode.stepFailed
           }
         ]

@@ -112,6 +112,13 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
       return [ofAnswerRefused(typed, error)]
     case 'RunMoved':
       return [ofMove(typed, error)]
+    case 'RecoveryRefused':
+      return [
+        {
+          text: 'To resume from the recovered state first:',
+          command: dogearCommand(typed, ['resume', error.runId, '--yes'])
+        }
+      ]
     case 'AlreadyAnswered':
     case 'ForkRefused':
     case 'Fenced':
@@ -126,7 +133,6 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'NoWorktree':
     case 'NoWorkspaces':
     case 'NoRequests':
-    case 'RecoveryRefused':
     case 'TooLarge':
     case 'Insecure':
     case 'ReadFailed':

@@ -70,7 +70,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-EDIT-05',
-    'with changes ignored, exactly the units run whose path is neither recorded nor waiting',
+    'with changes ignored, a unit runs if and only if its path is neither recorded nor waiting',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const edited = edit(workflow, change).workflow
