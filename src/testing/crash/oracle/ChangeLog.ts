@@ -18,6 +18,7 @@ export type IsDue = (unit: Unit) => boolean
 /** A saved change, the process that saved it, and the units that it must redo. */
 export interface Entry {
   readonly life: number
+  readonly epoch: number
   readonly change: Change
   readonly isDue: IsDue
 }
@@ -29,7 +30,7 @@ export interface ChangeLog {
   readonly recorded: () => Recorded
   readonly recordedAt: (revision: number) => Recorded
   /** Adds revisions that are not yet known to be durable. */
-  readonly attempt: (life: number, revisions: ReadonlyArray<Revision>, isDue?: IsDue) => void
+  readonly attempt: (life: number, epoch: number, revisions: ReadonlyArray<Revision>, isDue?: IsDue) => void
   /** Marks revisions as durable and returns the new ones. */
   readonly advance: (revision: number) => ReadonlyArray<Entry>
 }
@@ -54,9 +55,10 @@ export const makeChangeLog = (): ChangeLog => {
       for (const { change } of upTo(revision, 0)) follow(then, change)
       return then
     },
-    attempt: (life, revisions, isDue = () => false) => {
-      // Revisions of a superseded process do not become durable: the next process overwrites them.
-      for (const { revision, change } of revisions) entries.set(revision, { life, change, isDue })
+    attempt: (life, epoch, revisions, isDue = () => false) => {
+      // Revisions of a superseded process do not become durable, whenever its save arrives.
+      for (const { revision, change } of revisions)
+        if ((entries.get(revision)?.epoch ?? 0) <= epoch) entries.set(revision, { life, epoch, change, isDue })
     },
     advance: (revision) => {
       const added = upTo(revision, known + 1)

@@ -53,6 +53,8 @@ export interface Oracle {
   readonly claimed: (granted: Claimed) => void
   readonly saves: (life: number, claim: Claim, revisions: ReadonlyArray<Revision>) => void
   readonly acknowledged: (life: number, claim: Claim, revisions: ReadonlyArray<Revision>) => void
+  /** A process that pauses or cancels the run saved these, in place of what a dead process tried to save. */
+  readonly savedByRequester: (life: number, claim: Claim, revisions: ReadonlyArray<Revision>) => void
   readonly starts: (unit: string, attempt: number) => void
   readonly endsWell: (unit: string) => void
   /** The process reported to an observer that a unit completed. */
@@ -132,7 +134,7 @@ export const makeOracle = (
     },
     saves: (life, claim, revisions) => {
       const execution = byEpoch.get(claim.epoch)
-      changeLog.attempt(life, revisions, execution?.due.isDue)
+      changeLog.attempt(life, claim.epoch, revisions, execution?.due.isDue)
       pauses.saves(life, revisions)
       const changes = revisions.map(({ change }) => change)
       // A cancel decides about no unit.
@@ -142,7 +144,7 @@ export const makeOracle = (
       else afterwards(found, changes)
     },
     acknowledged: (life, claim, revisions) => {
-      changeLog.attempt(life, revisions, byEpoch.get(claim.epoch)?.due.isDue)
+      changeLog.attempt(life, claim.epoch, revisions, byEpoch.get(claim.epoch)?.due.isDue)
       known(changeLog.advance(Math.max(...revisions.map(({ revision }) => revision))))
       const starts = byEpoch.get(claim.epoch)?.starts
       pauses.acknowledged(life, revisions)
@@ -153,6 +155,7 @@ export const makeOracle = (
         for (const { unit, attempt } of change.attempts) starts?.set(unit, attempt)
       }
     },
+    savedByRequester: (life, { epoch }, revisions) => changeLog.attempt(life, epoch, revisions),
     starts: (unit, attempt) => {
       pauses.starts(unit)
       waits.starts(unit)

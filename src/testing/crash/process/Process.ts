@@ -242,7 +242,19 @@ const requesterOf = <World>(inside: ProcessState<World>): Requester => {
   return {
     runId,
     due: asked,
-    environment: { ...portsOf(inside), storage, requests: inside.requests(), owner: { host: 'simulated', pid: 0 } },
+    environment: {
+      ...portsOf(inside),
+      storage: {
+        ...storage,
+        save: (claim, revisions) => async () => {
+          const saved = await storage.save(claim, revisions)()
+          if (E.isRight(saved)) oracle.savedByRequester(life, claim, revisions)
+          return saved
+        }
+      },
+      requests: inside.requests(),
+      owner: { host: 'simulated', pid: 0 }
+    },
     alive: lifetime.alive,
     oracle: oracle.pauses,
     note: (by) => note({ _tag: 'Intervened', life, by }),
