@@ -131,6 +131,37 @@ describe('random workflows', () => {
       assert.ok((tally.get(what) ?? 0) > 2, `${what} hardly ever happened`)
   })
 
+  test('an answer about an item is accepted, though a later one takes its map back', async () => {
+    const subSteps = [{ idempotent: false, parallel: true, fails: 'always', nested: false } as const]
+    const report = await perform({
+      spec: [
+        { _tag: 'Task', unit: { ...SIMPLE, leaves: 'artifact', subSteps } },
+        { _tag: 'Map', each: { _tag: 'Task', unit: { ...SIMPLE, idempotent: false } }, items: 2, concurrency: 2 }
+      ],
+      only: {
+        schedule: [{ _tag: 'AtEffect', n: 3, how: 'before' }],
+        answer: 'again',
+        interventions: [{ _tag: 'EditEvidence', life: 2, unit: 's0', answer: 'again' }]
+      }
+    })
+    assert.deepEqual(report.violations, [], toText(report))
+  })
+
+  test('a save of a dead process that arrives after a pause is not counted as recorded', async () => {
+    const report = await perform({
+      spec: [{ _tag: 'Task', unit: { ...SIMPLE, sleeps: 1, wait: { _tag: 'Ask' } } }],
+      only: {
+        schedule: [
+          { _tag: 'AtCall', n: 1, how: 'before' },
+          { _tag: 'AtCall', n: 6, how: 'meanwhile' }
+        ],
+        answer: 'again',
+        interventions: [{ _tag: 'PauseAtCall', life: 3, n: 1, how: 'before' }]
+      }
+    })
+    assert.deepEqual(report.violations, [], toText(report))
+  })
+
   test('keys follow the rewinds even after a map lost its recorded items', async () => {
     const report = await perform({
       spec: [
