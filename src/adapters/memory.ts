@@ -166,19 +166,23 @@ export const memoryData = (): MemoryData => ({
  * @category constructors
  */
 export const memoryStorage = (data: MemoryData = memoryData(), options: MemoryOptions = {}): CheckpointStorage => {
-  const invalid = isData(data)
-    ? describeInvalid('memoryStorage', options, OPTIONS)
-    : `memoryStorage: the data must be made by memoryData(), not ${kindOf(data)}`
-  if (invalid === undefined) return storageOn(data, options)
+  const invalid = notData('memoryStorage', data) ?? describeInvalid('memoryStorage', options, OPTIONS)
+  return invalid === undefined ? storageOn(data, options) : refusing(invalid, storageOn(memoryData(), {}))
+}
+
+const notData = (call: string, data: unknown): string | undefined =>
+  fieldsOf(data)['runs'] instanceof Map
+    ? undefined
+    : `${call}: the data must be made by memoryData(), not ${kindOf(data)}`
+
+/** Refuses each call of a port. */
+const refusing = <Port extends object>(invalid: string, port: Port): Port => {
   const where = 'the store in memory'
   const refuse = TE.left({
     ...{ _tag: 'ReadFailed', where, operation: 'open', code: 'INVALID_OPTIONS', cause: new Error(invalid) }
   } as const)
-  const store = storageOn(memoryData(), {})
-  return Object.fromEntries(Object.keys(store).map((name) => [name, () => refuse])) as unknown as CheckpointStorage
+  return Object.fromEntries(Object.keys(port).map((name) => [name, () => refuse])) as Port
 }
-
-const isData = (data: unknown): boolean => fieldsOf(data)['runs'] instanceof Map
 
 const OPTIONS: Readonly<Record<keyof MemoryOptions, Check>> = { formerOwners: oneOf('dead', 'undecided') }
 
@@ -281,6 +285,11 @@ const storageOn = (data: MemoryData, { formerOwners = 'dead' }: MemoryOptions): 
  * @category constructors
  */
 export const memoryArtifacts = (data: MemoryData = memoryData()): ArtifactStore => {
+  const invalid = notData('memoryArtifacts', data)
+  return invalid === undefined ? artifactsOn(data) : refusing(invalid, artifactsOn(memoryData()))
+}
+
+const artifactsOn = (data: MemoryData): ArtifactStore => {
   const on = <A>(runId: string, act: (run: Artifacts) => A): TE.TaskEither<ArtifactError, A> =>
     TE.fromIOEither(() => pipe(RunId.parse(runId), E.map(artifactsIn(data)), E.map(act)))
   const at = <A>(runId: string, id: string, act: (run: Artifacts) => A): TE.TaskEither<ArtifactError, A> =>
@@ -325,7 +334,15 @@ export const memoryArtifacts = (data: MemoryData = memoryData()): ArtifactStore 
  *
  * @category constructors
  */
-export const memoryRequests = ({ inboxes }: MemoryData = memoryData()): Requests => {
+export const memoryRequests = (data: MemoryData = memoryData()): Requests => {
+  const invalid = notData('memoryRequests', data)
+  if (invalid === undefined) return requestsOn(data)
+  const requests = refusing(invalid, requestsOn(memoryData()))
+  // A run then reads the requests, and learns of it.
+  return { ...requests, isAny: () => true, pointer: requests.unpoint('') as unknown as Requests['pointer'] }
+}
+
+const requestsOn = ({ inboxes }: MemoryData): Requests => {
   const all = (runId: string): ReadonlyArray<Request> =>
     [...(inboxes.get(runId)?.values() ?? [])].map((text) => JSON.parse(text) as Request)
   const remove = (runId: string, isIt: (request: Request) => boolean): void => {

@@ -32,7 +32,10 @@ export const usageError = (
     case 'commander.help':
       return usage('a command is missing', [takes])
     case 'commander.unknownCommand':
-      return usage(unknown(name === 'help' ? (topic ?? name) : name, program), [...running(name, words), takes])
+      return usage(
+        unknown(name === 'help' ? (topic ?? name) : name, program, name === 'status' && topic !== undefined),
+        [...running(name, words), takes]
+      )
     case 'commander.unknownOption':
       return usage(`${textOf(message)}${nearestFlag(program, name, message)}`, [takes])
     case 'commander.missingArgument':
@@ -60,8 +63,9 @@ const textOf = (message: string): string =>
     .replace(/^error: /, '')
     .replace(/(?<!\w)'([^']*)'(?!\w)/g, '"$1"')
 
-const unknown = (name: string, program: Command): string => {
-  const known = SYNONYMS.get(name)
+/** `isOfRun`: the id of a run follows. */
+const unknown = (name: string, program: Command, isOfRun: boolean): string => {
+  const known = isOfRun ? 'show' : SYNONYMS.get(name)
   const names = program.commands.map((command) => command.name()).filter((one) => one !== 'list')
   const hint = known === undefined ? didYouMean(name, names) : `. Did you mean "${known}"?`
   return `unknown command "${withoutPassword(name)}"${hint}`

@@ -6,6 +6,8 @@
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import type { Failure, InterruptReason } from '../domain/checkpoint/CheckpointState.js'
 import type { PendingUnit } from '../domain/checkpoint/Pending.js'
+import type { Unit } from '../domain/workflow/Unit.js'
+import type { OutputMismatch } from '../domain/workflow/Workflow.js'
 import type { LostFiles } from '../ports/CheckpointStorage.js'
 
 /**
@@ -43,7 +45,8 @@ export interface Interrupted {
 
 /**
  * The run only waits. `units`: the waiting units. Resume at `wakeAt` (UTC, ISO 8601), when the first timer or time limit ends; after an
- * `answer`; or after a `poll` of the jobs. An earlier resume changes nothing, and returns `Pending` again.
+ * `answer`; or after a `poll` of the jobs. An earlier resume changes nothing, and returns `Pending` again. `rejected`: the units whose answer this
+ * execution rejected, as in the event `AnswerRejected`.
  */
 export interface Pending {
   readonly _tag: 'Pending'
@@ -53,6 +56,7 @@ export interface Pending {
   readonly step: string
   readonly units: ReadonlyArray<PendingUnit>
   readonly wakeAt?: string
+  readonly rejected?: ReadonlyArray<OutputMismatch & { readonly unit: Unit }>
 }
 
 /**

@@ -9,6 +9,7 @@ import * as Items from '../domain/checkpoint/Items.js'
 import * as IdempotencyKey from '../domain/checkpoint/IdempotencyKey.js'
 import { find } from '../domain/checkpoint/Tree.js'
 import type { Unit } from '../domain/workflow/Unit.js'
+import type { OutputMismatch } from '../domain/workflow/Workflow.js'
 import { get } from '../domain/checkpoint/Units.js'
 import type { DecisionTree, PlanOptions } from '../domain/plan/Plan.js'
 import * as StepError from '../domain/data/StepError.js'
@@ -66,7 +67,7 @@ export interface StepToRun<S extends ProgramStep = ProgramStep> {
 
 export type RunStep = (scope: RunScope, toRun: StepToRun) => Promise<E.Either<RecordError, StepEnd>>
 
-/** `interruptedUnits`: units that were in flight when the execution began, until they start again. `awake`: waits that were over when the plan was made, and their ancestors. `stretches`: when parts of a composite ran that closed after a rest, until the one above closes. */
+/** `interruptedUnits`: units that were in flight when the execution began, until they start again. `awake`: waits that were over when the plan was made, and their ancestors. `rejected`: why answers to waits were rejected. `stretches`: when parts of a composite ran that closed after a rest, until the one above closes. */
 export interface RunScope {
   readonly environment: SecuredEnvironment
   readonly program: Program<unknown, never>
@@ -75,6 +76,7 @@ export interface RunScope {
   readonly policy: Pick<PlanOptions, 'changes' | 'onChanged'>
   readonly restarts: Map<Unit, number>
   readonly interruptedUnits: Set<Unit>
+  readonly rejected: Map<Unit, OutputMismatch>
   readonly stretches: Map<Unit, ReadonlyArray<Span>>
   awake: ReadonlySet<Unit>
   readonly stopping: AbortSignal

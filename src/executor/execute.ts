@@ -134,6 +134,10 @@ const endPending = async (
   const { runId } = checkpoint
   const units = [...checkpoint.pending]
   const next = wakeAt(units)
+  const rejected = units.flatMap(({ unit }) => {
+    const why = scope.rejected.get(unit)
+    return why === undefined ? [] : [{ unit, ...why }]
+  })
   report(scope.environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
   return E.right({
     _tag: 'Pending',
@@ -142,7 +146,8 @@ const endPending = async (
     stepIndex,
     step,
     units,
-    ...(next === undefined ? {} : { wakeAt: next })
+    ...(next === undefined ? {} : { wakeAt: next }),
+    ...(rejected.length === 0 ? {} : { rejected })
   })
 }
 

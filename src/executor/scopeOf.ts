@@ -42,6 +42,7 @@ export const scopeOf = <Outputs, Input>(
     values: makeValues(checkpoint),
     policy,
     restarts: new Map(),
+    rejected: new Map(),
     stretches: new Map(),
     interruptedUnits: new Set(Array.from(inFlight(checkpoint.state), ({ unit }) => unit)),
     awake: NOBODY,

@@ -3,7 +3,7 @@ import type { PendingUnit } from '../domain/checkpoint/Pending.js'
 import { nameOf, parent } from '../domain/workflow/Unit.js'
 import type { RunError } from '../executor/RunError.js'
 import { describe } from '../executor/RunError.js'
-import type { RunOutcome } from '../executor/RunOutcome.js'
+import type { Pending, RunOutcome } from '../executor/RunOutcome.js'
 import { describeFenced } from '../executor/storage/portErrors.js'
 
 /**
@@ -72,6 +72,10 @@ const refusalOf = ({ runId, error }: Refused): string =>
 const isInvalidWorkflow = (error: RunError): boolean =>
   error._tag === 'PlanError' && error.problems.every(({ _tag }) => _tag === 'InvalidWorkflow')
 
+/** An answer was given, and does not fit. */
+const rejectedText = ({ unit, path, expected }: NonNullable<Pending['rejected']>[number]): string =>
+  `the answer to ${unit} was rejected: at ${path} expected ${expected}; `
+
 const messageOf = (outcome: RunFailure['outcome']): string => {
   switch (outcome._tag) {
     case 'Failed': {
@@ -86,7 +90,8 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
     case 'Pending': {
       const next = new Set(outcome.units.flatMap(({ _tag }) => (_tag === 'Timer' ? [] : NEXT[_tag])))
       const remedy = [...next, 'then resume the run'].join(', ')
-      return `Run ${outcome.runId} is pending: ${outcome.units.map(waitingText).join(', ')}; ${remedy}`
+      const rejected = (outcome.rejected ?? []).map(rejectedText).join('')
+      return `Run ${outcome.runId} is pending: ${rejected}${outcome.units.map(waitingText).join(', ')}; ${remedy}`
     }
     case 'Fenced':
       return describeFenced(outcome)

@@ -41,10 +41,12 @@ const answers: Check = (value) => {
   return undefined
 }
 
-const isWorkflow = (value: unknown): boolean => {
-  const { name, steps, decodeInput } = fieldsOf(value)
-  return typeof name === 'string' && Array.isArray(steps) && typeof decodeInput === 'function'
+const isProgram = (value: unknown): boolean => {
+  const { steps, decodeInput } = fieldsOf(value)
+  return Array.isArray(steps) && typeof decodeInput === 'function'
 }
+
+const isWorkflow = (value: unknown): boolean => isProgram(value) && typeof fieldsOf(value)['name'] === 'string'
 
 const workflows: Check = (value) => {
   const wrong = arrayOf(isWorkflow, 'an array of workflows')(value)
@@ -210,7 +212,12 @@ const picked = (
   )
 
 export const invalidWorkflow = (program: unknown): InvalidOptions | undefined =>
-  refusal(isWorkflow(program) ? [] : [{ option: 'the first argument', expected: `a workflow, not ${kindOf(program)}` }])
+  refusal(isWorkflow(program) ? [] : [notWorkflow(program)])
+
+const notWorkflow = (program: unknown): OptionProblem =>
+  isProgram(program)
+    ? { option: 'the name of the workflow', expected: `a string, not ${kindOf(fieldsOf(program)['name'])}` }
+    : { option: 'the first argument', expected: `a workflow, not ${kindOf(program)}` }
 
 const refusal = ([problem, ...more]: ReadonlyArray<OptionProblem>): InvalidOptions | undefined =>
   problem === undefined ? undefined : { _tag: 'InvalidOptions', problems: [problem, ...more] }

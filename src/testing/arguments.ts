@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert'
 import type { Check, OptionTable } from '../domain/data/Options.js'
 import { describeOption, fieldsOf, kindOf, optionProblems } from '../domain/data/Options.js'
-import { nearest } from '../domain/data/Suggestion.js'
+import { nearest, orList } from '../domain/data/Suggestion.js'
 
 /** The table of all options of a call. */
 export type TableOf<Options> = Readonly<Record<keyof Options, Check>> & OptionTable
@@ -17,6 +17,9 @@ export const problemsOf = (
 export const refuse = (call: string, problems: ReadonlyArray<string>): void =>
   assert.ok(problems.length === 0, `${call}: ${problems.join('; ')}`)
 
+/** How many names a message lists. */
+const FEW = 5
+
 /** A selection by names: an empty one, or one with an unknown name, selects less than its caller believes. */
 export const selection =
   (what: string, known: ReadonlyArray<string>): Check =>
@@ -26,7 +29,8 @@ export const selection =
     const unknown = value.find((one) => !known.includes(one as string)) as unknown
     if (unknown === undefined) return undefined
     const meant = typeof unknown === 'string' ? nearest(unknown, known) : undefined
-    const remedy = meant === undefined ? '' : `; did you mean "${meant}"?`
+    const few = known.length > FEW ? '' : `; use ${orList(known)}`
+    const remedy = meant === undefined ? few : `; did you mean "${meant}"?`
     return `an array of at least one ${what}; ${kindOf(unknown)} is none${remedy}`
   }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterAll, describe, expect, test } from 'vitest'
 import { fileArtifacts, fileRequests, jsonFileStorage } from '../../src/adapters/json-file/index.js'
-import { memoryStorage } from '../../src/adapters/memory.js'
+import { memoryArtifacts, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
 import type { PostgresPool } from '../../src/adapters/postgres/index.js'
 import { postgresArtifacts, postgresStorage } from '../../src/adapters/postgres/index.js'
 import { connect, sqliteArtifacts, sqliteRequests, sqliteStorage } from '../../src/adapters/sqlite/index.js'
@@ -97,6 +97,34 @@ test('memoryStorage refuses data that memoryData() did not make', async () => {
   expect(await reasonOf(memoryStorage({ formerOwners: 'dead' } as never))).toBe(
     'Cannot use the store in memory: memoryStorage: the data must be made by memoryData(), not an object'
   )
+})
+
+test('artifacts and requests in memory refuse data that memoryData() did not make', async () => {
+  const wrong = memoryStorage() as never
+  expect(await causeOf(memoryArtifacts(wrong).list('r'))).toContain(
+    'memoryArtifacts: the data must be made by memoryData(), not an object'
+  )
+  expect(memoryRequests(wrong).isAny('r')).toBe(true)
+  expect(await causeOf(memoryRequests(wrong).list('r'))).toContain(
+    'memoryRequests: the data must be made by memoryData(), not an object'
+  )
+})
+
+test('what is wrong with a pool or its options is said of the database, not of a table', async () => {
+  expect(await reasonOf(postgresStorage('postgres://x' as never))).toMatch(
+    /^Cannot use the database: a PostgreSQL store needs a pool/
+  )
+  expect(await reasonOf(postgresStorage(pool(), { table: 'x' } as never))).toMatch(
+    /^Cannot use the database: .*unknown option/
+  )
+})
+
+test('the stores of connect refuse a driver that is no class with an example', async () => {
+  const { storage, artifacts, close } = connect(join(root, 'x.db'), undefined as never)
+  const why = 'connect needs the class of a driver, not undefined; pass one, such as DatabaseSync of node:sqlite'
+  expect(await reasonOf(storage)).toBe(`Cannot use the database: ${why}`)
+  expect(await causeOf(artifacts.list('r'))).toContain(why)
+  close()
 })
 
 test('artifacts and requests in files refuse invalid options', async () => {

@@ -163,6 +163,18 @@ test('an object or list that is not JSON is not offered as a string', async () =
     })
 })
 
+test('an answer in place of the unit is a usage error that lists the units', async () => {
+  await resting()
+  const refused = await place.dogear(['answer', 'r-1', 'yes'])
+  expect(refused.code).toBe(2)
+  expect(linesOf(refused.stderr)).toEqual([
+    'dogear: answer: the run has no unit "yes"; name the unit, then the answer',
+    'List the units with:',
+    '  dogear show r-1'
+  ])
+  expect(await follow(refused)).toMatchObject({ code: 0 })
+})
+
 test('a file that is missing or not JSON is a usage error', async () => {
   await resting()
   place.write('bad.json', 'yes')

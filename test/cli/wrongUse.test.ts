@@ -72,6 +72,8 @@ describe('an unknown command', () => {
     ['version', 'unknown command "version". Did you mean "--version"?'],
     ['ls', 'unknown command "ls". Did you mean "runs"?'],
     ['logs x', 'unknown command "logs". Did you mean "show"?'],
+    ['status x', 'unknown command "status". Did you mean "show"?'],
+    ['status', 'unknown command "status". Did you mean "runs"?'],
     ['help stop', 'unknown command "stop". Did you mean "pause"?']
   ])('an unknown command is refused with the probable one: dogear %s', async (words, message) => {
     within()

@@ -339,6 +339,13 @@ describe('contradictions in a checkpoint', () => {
     )
   })
 
+  test('the text of a contradiction counts steps from 1', () => {
+    const found = problems(standing(workflow, State.beforeStep(1, 'x'), [record(7)]), workflow)
+    const [state, beyond] = found.map(describeProblem)
+    assert.match(state ?? '', /: step 2 is "step-1", but the state calls it "x"/)
+    assert.match(beyond ?? '', /: a record names step 8, but there are 3 steps/)
+  })
+
   test('a consistent checkpoint is planned', () => {
     assert.deepEqual(
       tags(planned(standing(workflow, State.beforeStep(1, 'step-1'), [record(0), group('g')]), workflow)),

@@ -386,6 +386,11 @@ describe('a failed check of a unit', () => {
     ['it made no commit', { expect: { commits: true } }, 'it ran, but a check failed: a commit expected, none made'],
     ['its own check fails', { after: () => TE.left(new Error('no')) }, 'it ran, but a check failed: no'],
     [
+      'its own check returns false',
+      { after: () => TE.right(false) },
+      'it ran, but a check failed: the check returned false'
+    ],
+    [
       'its evidence cannot be computed',
       { evidence: () => assert.fail('what output?') },
       'it ran, but a check failed: its `evidence` function failed: what output?'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test, vi } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
+import * as t from 'io-ts'
 import * as dogear from '../../src/promise/index.js'
 import type { Program } from '../../src/executor/program/Program.js'
 
@@ -80,6 +81,19 @@ test.each([
 ])('a run that waits for %s rejects with what to do', async (_, flow, message) => {
   const failed = dogear.run(flow, { id: 'r', storage: memoryStorage() })
   await assert.rejects(failed, { message })
+})
+
+test('a run whose answer does not fit rejects with the reason', async () => {
+  const options = { id: 'r', storage: memoryStorage() }
+  const flow = dogear.workflow('w').waitFor('ask', { output: t.boolean })
+  await dogear.runOutcome(flow, options)
+  await dogear.answer({ ...options, unit: 'ask', value: 'yes' })
+  await assert.rejects(dogear.resume(flow, options), {
+    message:
+      'Run r is pending: the answer to ask was rejected: at $ expected boolean; ask waits for an answer; answer it, then resume the run'
+  })
+  const again = await dogear.runOutcome(flow, options)
+  assert.ok(again._tag === 'Pending' && again.rejected === undefined)
 })
 
 describe('planRun', () => {

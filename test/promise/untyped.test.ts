@@ -104,6 +104,13 @@ describe('arguments of calls', () => {
       )
   })
 
+  test('a workflow without a name is refused as such', async () => {
+    const nameless = workflow(undefined as never).step('one', () => 1)
+    await expect(run(nameless, { id: 'r', storage: memoryStorage() })).rejects.toThrow(
+      'the name of the workflow must be a string, not undefined'
+    )
+  })
+
   test('runOutcome returns the refusal of invalid arguments as data', async () => {
     const outcome = await calls['runOutcome']?.()
     expect(outcome).toMatchObject({ _tag: 'Refused', error: { _tag: 'InvalidOptions' } })
@@ -298,101 +305,6 @@ describe('options of steps', () => {
       'a misspelled function of a job',
       (w) => w['step']?.('q', { job: { submit: () => 1, polls: () => 1, collect: () => 1 } }),
       'unknown option "job.polls" of "q"; did you mean "job.poll"?'
-    ],
-    [
-      'options after the code',
-      (w) => w['step']?.('q', () => 1, { timeoutMillis: 3 }),
-      'options of "q" must be in one object with the code, such as { timeoutMillis: 3, run: … }'
-    ],
-    [
-      'the options of a wait beside it',
-      (w) => w['wave']?.('c', { q: { waitFor: {}, timeoutMillis: 3 } }),
-      'timeoutMillis of "c/q" must be in waitFor'
-    ],
-    ['a group that is a number', (w) => w['wave']?.('c', { q: 3 }), 'run of "c/q" must be a function'],
-    ['groups that are missing', (w) => w['wave']?.('c'), 'wave "c" needs at least one group'],
-    [
-      'needs that are no array',
-      (w) => w['wave']?.('c', { a: () => 1, q: { needs: 'a', run: () => 1 } }),
-      'needs of "c/q" must be an array of names of groups'
-    ],
-    [
-      'needs of a step outside of a wave',
-      (w) => w['step']?.('q', { run: () => 1, needs: ['a'] }),
-      'unknown option "needs" of "q"'
-    ],
-    [
-      'steps that are no function',
-      (w) => w['wave']?.('c', { q: { steps: 3 } }),
-      'steps of "c/q" must be a function that adds steps to its argument and returns the result'
-    ],
-    [
-      'a sequence without steps',
-      (w) => w['sequence']?.('q', () => undefined),
-      'steps of "q" must be a function that adds steps to its argument and returns the result'
-    ],
-    [
-      'a group whose steps return nothing',
-      (w) => w['wave']?.('c', { q: { steps: () => undefined } }),
-      'steps of "c/q" must be a function that adds steps to its argument and returns the result'
-    ],
-    [
-      'a body of a map whose steps return nothing',
-      (w) => w['map']?.('m', { forEach: () => [1] }, { steps: () => undefined }),
-      'steps of "m" must be a function that adds steps to its argument and returns the result'
-    ],
-    ['a map without items', (w) => w['map']?.('m', undefined, () => 1), 'forEach of "m" must be a function'],
-    [
-      'a map whose items are undefined',
-      (w) => w['map']?.('m', { forEach: undefined }, () => 1),
-      'forEach of "m" must be a function'
-    ],
-    [
-      'a job whose poll is undefined',
-      (w) => w['step']?.('q', { job: { submit: () => 1, poll: undefined, collect: () => 1 } }),
-      'job.poll of "q" must be a function'
-    ],
-    ['a job that is none', (w) => w['step']?.('q', { job: null }), 'job.submit of "q" must be a function'],
-    ['a name that is none', (w) => w['step']?.(3, () => 1), '"3" is not a valid name: use letters'],
-    [
-      'evidence that is no array',
-      (w) => w['step']?.('q', { run: () => 1, evidence: { files: [] } }),
-      "evidence of \"q\" must be an array such as [{ _tag: 'File', path: 'a.txt' }]"
-    ],
-    [
-      'evidence of another shape',
-      (w) => w['step']?.('q', { run: () => 1, evidence: ['f'] }),
-      "evidence of \"q\" must be an array such as [{ _tag: 'File', path: 'a.txt' }]"
-    ],
-    [
-      'a misspelled expectation',
-      (w) => w['step']?.('q', { run: () => 1, expect: { file: ['f'] } }),
-      `expect of "q" must be an object like { files: ['a.txt'] }: unknown option "file"; did you mean "files"?`
-    ],
-    [
-      'a retry that is null',
-      (w) => w['step']?.('q', { run: () => 1, retry: null }),
-      'retry of "q" must be a RetryPolicy such as { attempts: 3 }, not null'
-    ],
-    [
-      'a concurrency that is null',
-      (w) => w['wave']?.('c', { q: () => 1 }, { concurrency: null }),
-      'concurrency of "c" must be a whole number ≥ 1, not null'
-    ],
-    [
-      'a retry that is a number',
-      (w) => w['step']?.('q', { run: () => 1, retry: 3 }),
-      'retry of "q" must be a RetryPolicy such as { attempts: 3 }, not the number 3'
-    ],
-    [
-      'an expectation that is an array',
-      (w) => w['step']?.('q', { run: () => 1, expect: ['f'] }),
-      'expect of "q" must be an object like { files: [\'a.txt\'] }: options must be an object, not an array'
-    ],
-    [
-      'options of a wave that are a Map',
-      (w) => w['wave']?.('c', { q: () => 1 }, new Map([['concurrency', 1]])),
-      'options of "c" must be an object, not a Map'
     ],
     [
       'a retry that is an array',

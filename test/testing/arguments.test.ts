@@ -57,6 +57,7 @@ describe('a selection of conformance cases', () => {
     [{ only: [] }, 'only must be an array of at least one case or family of cases'],
     [{ only: 'CS-FENCE' }, 'not the string "CS-FENCE"'],
     [{ levels: ['coer'] }, 'the string "coer" is none; did you mean "core"?'],
+    [{ levels: ['fast'] }, 'the string "fast" is none; use core, capability or stress'],
     [{ levels: [] }, 'levels must be an array of at least one level'],
     [{ levels: ['stress'], only: ['CS-ID'] }, 'CS-ID has no stress case; select another level'],
     [{ limit: 5 }, 'unknown option "limit"; did you mean "limitMillis"?'],
@@ -78,6 +79,15 @@ describe('a selection of conformance cases', () => {
     const report = { store: 'mine', capabilities: [], results: [], hints: [], untried: [] }
     expect(ConformanceReport.isConformant(report)).toBe(false)
   })
+})
+
+test('the kit refuses a runner that is none before it looks at the spec', async () => {
+  const runner = 'the first argument must be an object with the functions `describe` and `test`'
+  expect(await messageOf(() => conformanceTests(untyped(undefined), spec))).toBe(
+    `conformanceTests: ${runner}, not undefined`
+  )
+  expect(await messageOf(() => conformanceTests(untyped(spec), untyped({ describe, test })))).toContain(runner)
+  expect(await messageOf(() => artifactConformanceTests(untyped(undefined), artifacts))).toContain(runner)
 })
 
 test('the kit refuses a spec that is none, and says what it lacks', async () => {
@@ -118,6 +128,13 @@ test.each([
 
 test('crashEverywhere refuses a first argument that is no workflow', async () => {
   expect(await messageOf(() => crashEverywhere(untyped(undefined)))).toContain('not undefined')
+})
+
+test('crashEverywhere refuses a function that makes no workflow', async () => {
+  const wrong = untyped(() => undefined)
+  expect(await messageOf(() => crashEverywhere(wrong))).toBe(
+    'crashEverywhere: the function must return a workflow, not undefined'
+  )
 })
 
 test.each([

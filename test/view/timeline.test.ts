@@ -230,7 +230,7 @@ describe('the timeline of a run', () => {
 })
 
 describe('the axis of a timeline', () => {
-  test('a rest of a day is a narrow gap between the stretches of work', () => {
+  test('a day without work is a narrow gap between the stretches of work', () => {
     const timeline = timelineOf(resumed())
     const { place } = axisOf(timeline)
     for (const { from, to } of timeline.gaps) {

@@ -270,12 +270,22 @@ const newer = (database: Database, { cause }: Failure, runId = ''): UnsupportedF
   supported: Migrations.VERSION
 })
 
+/** A missing pool and invalid options concern no single table. */
+const whereOf = (database: Database, table: string, { code }: Failure): string =>
+  code === 'NO_POOL' || code === 'INVALID_OPTIONS' ? 'the database' : database.where(table)
+
 export const readFailed =
   (database: Database, { table, operation, runId }: Place) =>
   (failure: Failure): ReadFailed | UnsupportedFormat =>
     failure.code === NEWER
       ? newer(database, failure, runId)
-      : { _tag: 'ReadFailed', where: database.where(table), operation, code: failure.code, cause: failure.cause }
+      : {
+          _tag: 'ReadFailed',
+          where: whereOf(database, table, failure),
+          operation,
+          code: failure.code,
+          cause: failure.cause
+        }
 
 export const writeFailed =
   (database: Database, { table, operation, runId }: Place) =>
@@ -285,7 +295,7 @@ export const writeFailed =
       : {
           _tag: 'WriteFailed',
           committed: failure.effect === 'none' ? 'no' : 'unknown',
-          where: database.where(table),
+          where: whereOf(database, table, failure),
           operation,
           code: failure.code,
           cause: failure.cause

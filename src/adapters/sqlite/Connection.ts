@@ -232,7 +232,7 @@ const READY: E.Either<never, void> = E.right(undefined)
 
 /** Checks what is expected of the connection and brings the schema up to date. */
 const prepared = (self: Connection): E.Either<Failure | Thrown, void> => {
-  if (!isDatabase(self.database)) return E.left(notOpened('NO_DATABASE', noDatabase(self.database)))
+  if (!isDatabase(self.database)) return E.left(notOpened('NO_DATABASE', noDatabase(self)))
   if (self.invalid !== undefined) return E.left(notOpened('INVALID_OPTIONS', self.invalid))
   try {
     self.statement = 'PRAGMA busy_timeout'
@@ -262,8 +262,10 @@ const isDatabase = (database: unknown): boolean => {
   return typeof exec === 'function' && typeof prepare === 'function'
 }
 
-const noDatabase = (given: unknown): string =>
-  `a SQLite store needs an open database, not ${kindOf(given)}; pass one, such as new DatabaseSync('state.db')`
+const noDatabase = ({ database, options: { isOwn } }: Connection): string =>
+  isOwn === true
+    ? `connect needs the class of a driver, not ${kindOf(database)}; pass one, such as DatabaseSync of node:sqlite`
+    : `a SQLite store needs an open database, not ${kindOf(database)}; pass one, such as new DatabaseSync('state.db')`
 
 const notOpened = (code: string, why: string): ReadFailed => ({
   _tag: 'ReadFailed',

@@ -177,12 +177,14 @@ export interface SqliteStores {
  * @category constructors
  */
 export const connect = (file: string, driver: SqliteDriver, options: ConnectOptions = {}): SqliteStores => {
-  const database = new driver(file)
+  const isDriver = typeof driver === 'function'
+  // Untyped hosts may pass nothing, or the namespace of a module; the stores then refuse each call.
+  const database = isDriver ? new driver(file) : (driver as unknown as SqliteDatabase)
   const all = { open: (path: string) => new driver(path), ...options, isOwn: true, name: file }
   return {
     storage: sqliteStorage(database, all),
     artifacts: sqliteArtifacts(database, all),
     requests: sqliteRequests(database, all),
-    close: () => void database.close()
+    close: () => void (isDriver && database.close())
   }
 }

@@ -29,7 +29,7 @@ export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> 
   const named = Number.isInteger(state.stepIndex) ? workflow.steps[state.stepIndex]?.name : undefined
   if (named === undefined) yield { _tag: 'StepOutOfRange', stepIndex: state.stepIndex, steps }
   else if (named !== state.step)
-    yield wrong(`step ${state.stepIndex} is "${named}", but the state calls it "${state.step}"`)
+    yield wrong(`step ${state.stepIndex + 1} is "${named}", but the state calls it "${state.step}"`)
   for (const record of completedSteps) {
     const why = wrongRecord(record, checkpoint)
     if (why !== undefined) yield wrong(why)
@@ -53,8 +53,8 @@ const isUnit = ({ workflow, items }: Checkpoint, unit: Unit, stepIndex: number):
 const wrongRecord = ({ unit, stepIndex, subStep }: CompletedStep, checkpoint: Checkpoint): string | undefined => {
   const { workflow, items } = checkpoint
   const step = workflow.steps[stepIndex]
-  if (step === undefined) return `a record names step ${stepIndex}, but there are ${workflow.steps.length} steps`
-  if (!isWithin(unit, step.name)) return `step ${stepIndex} is "${step.name}", but a record calls it "${top(unit)}"`
+  if (step === undefined) return `a record names step ${stepIndex + 1}, but there are ${workflow.steps.length} steps`
+  if (!isWithin(unit, step.name)) return `step ${stepIndex + 1} is "${step.name}", but a record calls it "${top(unit)}"`
   const found = findIn(step, items, unit)
   if (found === undefined && subStep !== undefined)
     return isUnit(checkpoint, unit, stepIndex) ? undefined : `"${unit}" is recorded, but there is no such task`

@@ -56,13 +56,13 @@ export const standard: RetryPolicy = {
  */
 export const never: RetryPolicy = { _tag: 'Constant', attempts: 1, delayMillis: 0, maxDelayMillis: 0, jitter: 0 }
 
-type Given = { readonly [Field in keyof RetryPolicy]?: RetryPolicy[Field] | undefined }
-
 /**
  * The policy of an option `retry`: what it omits is that of {@link standard}, with room for a longer delay, and without it there is one
  * attempt.
  */
-export const fromOption = (given: Given | undefined): RetryPolicy => {
+export const fromOption = (
+  given: { readonly [Field in keyof RetryPolicy]?: RetryPolicy[Field] | undefined } | undefined
+): RetryPolicy => {
   if (given === undefined) return never
   const fields = fieldsOf(given)
   const present = Object.keys(FIELDS).filter((field) => fields[field] !== undefined)

@@ -25,7 +25,7 @@ export interface Expectation {
  */
 export type OnCheckFailure = Extract<CheckAnswer, 'retry' | 'continue' | 'abort'> | 'ask'
 
-/** The checks of a unit. `before` and `after` hold if they don't fail; the record of the unit counts only while its `evidence` exists. */
+/** The checks of a unit. `before` and `after` hold unless they fail or return false; the record of the unit counts only while its `evidence` exists. */
 export interface Guard<Context, Output> {
   /** The unit does not start if this fails. */
   readonly before: ((context: Context) => TaskEither<unknown, unknown>) | undefined
@@ -42,7 +42,8 @@ export interface Guard<Context, Output> {
 /**
  * The checks of a unit or of a whole wave, as users declare them.
  *
- * - `before`: the unit does not start if this fails. `after`: the unit does not complete if this fails.
+ * - `before`: the unit does not start if this fails. `after`: the unit does not complete if this fails. A check fails by throwing, rejecting,
+ *   a `Left`, or `false`.
  * - `expect`: what must exist then. Its files and commits are evidence: if they are missing on a resume, the unit runs again.
  */
 export interface GuardSpec<Context> {

@@ -13,7 +13,7 @@ import type { OutputOf, Schema, SeenInput, StartOf } from './Output.js'
 import type { Added, EachSpec, Groups, NewName, PartOf, Program, ProgramOptions, StepsSpec } from './ProgramSpec.js'
 import type { ProgramGroup, ProgramStep } from './ProgramStep.js'
 import { mapOf, sequenceOf, task, waveOf } from './ProgramStep.js'
-import { MAP, NEEDS, ON_SUCCESS } from './stepOptions.js'
+import { mapProblems, NEEDS, ON_SUCCESS } from './stepOptions.js'
 import type {
   ForItem,
   MapOptions,
@@ -377,8 +377,9 @@ export const map =
     self: Program<Outputs, Input, Given, Seen>
   ): Program<Outputs & { readonly [K in N]: ReadonlyArray<PartOf<C, Outputs>> }, Input, Given, Seen> => {
     const given = fieldsOf(options) as never
-    const made = mapOf(name, partFrom(self, name, each as LoosePart), itemsFrom(given), given)
-    return add(self, { ...made, problems: optionProblems(options, MAP, { required: ['forEach'] }) })
+    const body = (each as LoosePart | undefined) ?? (() => undefined)
+    const made = mapOf(name, partFrom(self, name, body), itemsFrom(given), given)
+    return add(self, { ...made, problems: mapProblems(options, each) })
   }
 
 /** Author code may return anything, or throw. */

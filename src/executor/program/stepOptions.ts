@@ -40,7 +40,10 @@ const GUARD: Table<GuardSpec<never>> & { readonly evidence: Check } = {
   after: Opt.callback,
   expect: (value) => {
     const [problem] = Opt.optionProblems(value, EXPECT)
-    return problem === undefined ? undefined : `an object like { files: ['a.txt'] }: ${Opt.describeOption(problem)}`
+    if (problem === undefined) return undefined
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? `an object like { files: ['a.txt'] }: ${Opt.describeOption(problem)}`
+      : `an object like { files: ['a.txt'] }, not ${Opt.kindOf(value)}`
   },
   onCheckFailure: Opt.oneOf('retry', 'continue', 'abort', 'ask'),
   evidence: (value) => (typeof value === 'function' ? undefined : evidenceProblem(value))
@@ -96,7 +99,7 @@ const NO_STEPS: OptionProblem = {
 }
 
 const MISPLACED: OptionTable = {
-  options: Opt.instead('in one object with the code, such as { timeoutMillis: 3, run: … }')
+  options: Opt.instead('in one object with the code, such as { retry: { attempts: 3 }, run: … }')
 }
 
 const MISPLACED_IN_JOB: OptionTable = { ...MISPLACED, run: Opt.instead('in job, as its submit') }
@@ -115,6 +118,22 @@ export const MAP: Table<MapOptions<unknown, unknown, unknown>> = {
   forEach: Opt.callback,
   key: Opt.callback,
   item: Opt.anything
+}
+
+const IN_BODY = Opt.instead('in the third argument')
+
+/** The code of a map among its options. */
+const MISPLACED_IN_MAP: OptionTable = { run: IN_BODY, job: IN_BODY, steps: IN_BODY }
+
+/** Untyped authors may pass no body. */
+export const mapProblems = (options: unknown, body: unknown): ReadonlyArray<OptionProblem> => [
+  ...Opt.optionProblems(options, MAP, { required: ['forEach'], misplaced: MISPLACED_IN_MAP }),
+  ...(body === undefined ? [NO_BODY] : [])
+]
+
+const NO_BODY: OptionProblem = {
+  option: 'the third argument',
+  expected: 'a function, or an object with run, job or steps'
 }
 
 /** Untyped authors may pass anything. */

@@ -77,7 +77,8 @@ export const checkBefore = async <Context>(
 const holds = async (check: TaskEither<unknown, unknown>): Promise<Failures> => {
   try {
     const result = await check()
-    return E.isRight(result) ? NOTHING_WRONG : [Failure.fromUnknown(result.left).error.message]
+    if (E.isLeft(result)) return [Failure.fromUnknown(result.left).error.message]
+    return result.right === false ? ['the check returned false'] : NOTHING_WRONG
   } catch (error) {
     return [Failure.fromUnknown(error).error.message]
   }

@@ -33,7 +33,7 @@ export type WaitEnd =
 
 /** A mismatching answer is rejected: it is reported, and the wait starts again with its time limit. */
 export const endOfWait = (
-  { recorder, environment }: RunScope,
+  { recorder, environment, rejected }: RunScope,
   place: Place,
   wait: PendingWait,
   accepts: ProgramTask['accepts'],
@@ -48,6 +48,7 @@ export const endOfWait = (
     const fits = accepts(output)
     if (E.isRight(fits)) return { _tag: 'Completed', output }
     recorder.stage([{ _tag: 'WaitStarted', at: timestamp(now), unit, wait: again }])
+    rejected.set(unit, fits.left)
     report(environment, { _tag: 'AnswerRejected', runId, ...place, by: answer.by, ...fits.left })
     return { _tag: 'Rejected' }
   }

@@ -10,7 +10,7 @@ import { reasonOf } from './difference.js'
 import type { CaseOutcome, CaseResult, Report } from './Report.js'
 import { BEYOND, make, resultOf } from './Report.js'
 import type { ConformanceOptions, TestOptions } from './selection.js'
-import { checkCall, chosenOf } from './selection.js'
+import { checkCall, checkRunner, chosenOf } from './selection.js'
 import type { Capability, StorageSpec } from './Spec.js'
 import { artifactSpecProblems, specProblems } from './specProblems.js'
 
@@ -203,6 +203,7 @@ export const conformanceTests = <Data>(
   spec: StorageSpec<Data>,
   options: TestOptions = {}
 ): void => {
+  checkRunner('conformanceTests', runner)
   checkCall('conformanceTests', checkpointStorageCases, specProblems(spec), options)
   testAll(runner, storeOf(spec), `${spec.name} keeps the laws of a checkpoint store`, trialsOf(spec, options), options)
 }
@@ -232,6 +233,7 @@ export const artifactConformanceTests = <Data>(
   spec: ArtifactSpec<Data>,
   options: TestOptions = {}
 ): void => {
+  checkRunner('artifactConformanceTests', runner)
   checkCall('artifactConformanceTests', artifactStoreCases, artifactSpecProblems(spec), options)
   testAll(
     runner,

@@ -1,7 +1,7 @@
 /** Selects cases, and refuses selections that are empty or misspelled. */
 import type { TableOf } from '../arguments.js'
 import { problemsOf, refuse, selection } from '../arguments.js'
-import { callback, wholeFrom } from '../../domain/data/Options.js'
+import { callback, fieldsOf, kindOf, wholeFrom } from '../../domain/data/Options.js'
 import type { ConformanceCase, Level } from './Case.js'
 import { LEVELS } from './Case.js'
 import type { CaseResult, Report } from './Report.js'
@@ -51,6 +51,14 @@ export const chosenOf = <C extends Selectable>(
       (levels === undefined || levels.includes(level)) &&
       (only === undefined || only.some((start) => id === start || id.startsWith(`${start}-`)))
   )
+
+/** Checked before the spec, because a caller may exchange the two. */
+export const checkRunner = (call: string, runner: unknown): void => {
+  const { describe, test } = fieldsOf(runner)
+  const isRunner = typeof describe === 'function' && typeof test === 'function'
+  const expected = 'the first argument must be an object with the functions `describe` and `test`'
+  refuse(call, isRunner ? [] : [`${expected}, not ${kindOf(runner)}`])
+}
 
 /** Throws for a spec that is none, for invalid options, and if they select no case. */
 export const checkCall = (

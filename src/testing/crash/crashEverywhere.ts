@@ -1,7 +1,7 @@
 /** Crashes a workflow at every point and checks that it ends in the same way. */
 import * as fc from 'fast-check'
 import type { CrashOptions, Invariant } from './crashOptions.js'
-import { checkCall } from './crashOptions.js'
+import { checkCall, checkMade } from './crashOptions.js'
 import { memoryData, memoryStorage } from '../../adapters/memory.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
@@ -253,6 +253,7 @@ const testOf = <Outputs, Input, World, Data>(
   const settingOf = (): Setting<World, Data> => ({
     programOf: (context) => {
       const made = typeof program === 'function' ? program(context) : program
+      checkMade(made)
       workflow = made
       return made as Program<unknown, unknown>
     },

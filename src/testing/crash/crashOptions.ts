@@ -158,8 +158,13 @@ const OPTIONS: TableOf<CrashOptions<unknown, unknown, unknown>> = {
   only
 }
 
+const isWorkflow = (program: unknown): boolean => Array.isArray(fieldsOf(program)['steps'])
+
+export const checkMade = (program: unknown): void =>
+  refuse('crashEverywhere', isWorkflow(program) ? [] : [`the function must return a workflow, not ${kindOf(program)}`])
+
 export const checkCall = (program: unknown, options: unknown): void => {
-  const isProgram = typeof program === 'function' || Array.isArray(fieldsOf(program)['steps'])
+  const isProgram = typeof program === 'function' || isWorkflow(program)
   refuse('crashEverywhere', [
     ...(isProgram
       ? []
