@@ -41,9 +41,12 @@ const answers: Check = (value) => {
   return undefined
 }
 
-const isWorkflow = (value: unknown): boolean => {
-  const { name, steps, decodeInput } = fieldsOf(value)
-  return typeof name === 'string' && Array.isArray(steps) && typeof decodeInput === 'function'
+const isWorkflow = (value: unknown): boolean => isBuilt(value) && typeof fieldsOf(value)['name'] === 'string'
+
+/** Detects a workflow, also one that an untyped host gave no name. */
+const isBuilt = (value: unknown): boolean => {
+  const { steps, decodeInput } = fieldsOf(value)
+  return Array.isArray(steps) && typeof decodeInput === 'function'
 }
 
 const workflows: Check = (value) => {
@@ -174,14 +177,16 @@ const SHARING: ReadonlySet<CallName> = new Set(['one', 'answer', 'confirm', 'pau
 const OF_RUNS: OptionTable = Object.fromEntries(Object.keys(KNOWN.runOrResume).map((option) => [option, anything]))
 
 /** Refuses options that a call does not have, and invalid or missing values. An option that is `undefined` counts as absent. */
-export const invalidOptions = (call: CallName, options: unknown): InvalidOptions | undefined =>
-  refusal([
+export const invalidOptions = (call: CallName, options: unknown): InvalidOptions | undefined => {
+  if (isBuilt(options)) return refusal([{ option: 'options', expected: 'an object with storage, not a workflow' }])
+  return refusal([
     ...optionProblems(options, KNOWN[call], {
       required: ['storage', ...('id' in KNOWN[call] ? ['id'] : []), ...(NEEDED[call] ?? [])],
       misplaced: SHARING.has(call) ? OF_RUNS : {}
     }),
     ...optionProblems(fieldsOf(fieldsOf(options)['environment']), ENVIRONMENT).map(inEnvironment)
   ])
+}
 
 const inEnvironment = (problem: OptionProblem): OptionProblem => {
   const inside = (part: string): string => `environment.${part}`
@@ -210,7 +215,18 @@ const picked = (
   )
 
 export const invalidWorkflow = (program: unknown): InvalidOptions | undefined =>
-  refusal(isWorkflow(program) ? [] : [{ option: 'the first argument', expected: `a workflow, not ${kindOf(program)}` }])
+  refusal(
+    isWorkflow(program)
+      ? []
+      : [
+          {
+            option: 'the first argument',
+            expected: isBuilt(program)
+              ? "a workflow with a name, such as workflow('release')"
+              : `a workflow, not ${kindOf(program)}`
+          }
+        ]
+  )
 
 const refusal = ([problem, ...more]: ReadonlyArray<OptionProblem>): InvalidOptions | undefined =>
   problem === undefined ? undefined : { _tag: 'InvalidOptions', problems: [problem, ...more] }
