@@ -10,7 +10,7 @@ import { withoutValues } from './commands/hints/nextActions.js'
 import type { Hint } from './report/Hint.js'
 import { withoutPassword } from './store/Location.js'
 import { commandOf } from './terminal/shellQuote.js'
-import { didYouMean } from '../domain/data/Suggestion.js'
+import { didYouMean, nearest } from '../domain/data/Suggestion.js'
 
 /** Commander answers `help UNKNOWN` with the general help, so only the name is passed on. */
 export const normalized = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<string> => {
@@ -71,10 +71,11 @@ const nearestFlag = (program: Command, name: string, message: string): string =>
   const [, flag = ''] = /'(--[^'=]*)/.exec(message) ?? []
   const command = program.commands.find((one) => one.name() === name)
   const options = [...(command?.options ?? []), ...program.options].flatMap(({ long }) => long ?? [])
-  return didYouMean(
+  const meant = nearest(
     flag.slice(2),
     [...options, '--help'].map((one) => one.slice(2))
-  ).replace('"', '"--')
+  )
+  return meant === undefined ? '' : `. Did you mean "--${meant}"?`
 }
 
 const running = (name: string, words: ReadonlyArray<string>): ReadonlyArray<Hint> =>

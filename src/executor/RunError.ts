@@ -8,6 +8,7 @@ import { describeProblems, describeQuestion } from '../domain/explain/Explain.js
 import { describeEvidence } from '../domain/checkpoint/CompletedStep.js'
 import type { Confirm, MissingEvidence, PlanError, PlanProblem } from '../domain/plan/Plan.js'
 import { listed } from '../domain/data/listed.js'
+import { didYouMean } from '../domain/data/Suggestion.js'
 import type { OptionProblem } from '../domain/data/Options.js'
 import { describeOption } from '../domain/data/Options.js'
 import { printableLines } from '../domain/explain/printable.js'
@@ -129,7 +130,7 @@ export interface RunCancelled {
 /**
  * A unit cannot take an answer. `why`: the run has no such unit; it has completed; it does not wait for an answer; its time limit is
  * over; the answer is not plain JSON, and `expected` says where; `by` is too long, empty or has control characters; a resume asks no
- * question about it; or the answer to a question is invalid, and `expected` says why. `waiting`: the units that wait for an answer, or with `NotAsked`
+ * question about it; or the answer to a question is invalid, and `expected` says why. `waiting`: the units that wait for an answer, or of `confirm`
  * those with an open question. Nothing was recorded.
  */
 export interface AnswerRefused {
@@ -399,13 +400,13 @@ const describeRefusal = ({ runId, unit, why, expected, waiting }: AnswerRefused)
     const asked =
       waiting.length === 0
         ? 'the run has no open question'
-        : `${REFUSED[why]}; units with an open question: ${waiting.join(', ')}`
+        : `${REFUSED[why]}; units with an open question: ${waiting.join(', ')}${didYouMean(unit, waiting)}`
     return `Cannot answer ${unit} of run ${runId}: ${asked}`
   }
   const open =
     waiting.length === 0
       ? 'no unit of the run waits for an answer'
-      : `these units wait for an answer: ${waiting.join(', ')}`
+      : `these units wait for an answer: ${waiting.join(', ')}${why === 'UnknownUnit' ? didYouMean(unit, waiting) : ''}`
   return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${open}`
 }
 

@@ -8,13 +8,14 @@ import { describeFenced } from '../executor/storage/portErrors.js'
 
 /**
  * A run without an outcome, and the reason: it was refused before anything ran, or its state could not be written.
- * `retryLater`: the same call may succeed later, because another process holds the run (`HeldBy`).
+ * `message`: the error for people and logs. `retryLater`: the same call may succeed later, because another process holds the run (`HeldBy`).
  *
  * @category model
  */
 export interface Refused {
   readonly _tag: 'Refused'
   readonly runId: string
+  readonly message: string
   readonly error: RunError
   readonly retryLater: boolean
 }

@@ -4,7 +4,7 @@ import { interruptFrom, nodeEnvironment } from '../adapters/node/index.js'
 import { fieldsOf } from '../domain/data/Options.js'
 import type { Executor } from '../executor/Executor.js'
 import type { RunError } from '../executor/RunError.js'
-import { retryLater } from '../executor/RunError.js'
+import { describe, retryLater } from '../executor/RunError.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Interrupt } from '../ports/Interrupt.js'
@@ -34,6 +34,7 @@ const eitherOf = (interrupt: Interrupt, other: AbortSignal): Interrupt => {
 const refusedWith = (runId: string, error: RunError): Refused => ({
   _tag: 'Refused',
   runId,
+  message: describe(error),
   error,
   retryLater: retryLater(error)
 })

@@ -211,7 +211,7 @@ export const cancel = (options: Options): Promise<CancelResult> => orThrow('one'
  * })
  * await runOutcome(broken, { id: 'broken-1', storage })
  * const { plan } = await planRun(broken, { id: 'broken-1', storage })
- * assert.match(explain(plan), /failed after 1 attempt: no compiler/)
+ * assert.match(explain(plan), /failed: no compiler/)
  *
  * @category running
  */

@@ -84,7 +84,7 @@ test('the history shows who answered', async () => {
 })
 
 test.each([
-  ['approv', 'the run has no such unit; these units wait for an answer: approve'],
+  ['approv', 'the run has no such unit; these units wait for an answer: approve. Did you mean "approve"?'],
   ['build', 'it has completed; these units wait for an answer: approve'],
   ['publish', 'it does not wait for an answer; these units wait for an answer: approve']
 ])('an answer to %s is refused with the unit that waits', async (unit, why) => {
@@ -129,9 +129,19 @@ test.each([
   [
     ['--value', 'yes'],
     '--value: not valid JSON; put a string in double quotes',
-    `dogear answer r-1 approve --value '"TEXT"'`
+    `dogear answer r-1 approve --value '"yes"'`
   ],
-  [['--value', '1e999'], '--value: not storable as JSON at $: Infinity', `dogear answer r-1 approve --value '"TEXT"'`]
+  [
+    ['--value', "it's fine"],
+    '--value: not valid JSON; put a string in double quotes',
+    `dogear answer r-1 approve --value '"it'\\''s fine"'`
+  ],
+  [
+    ['approved'],
+    'answer: unknown answer "approved"; use again, keep or done, or --value for a unit that waits',
+    `dogear answer r-1 approve --value '"approved"'`
+  ],
+  [['--value', '1e999'], '--value: not storable as JSON at $: Infinity', `dogear answer r-1 approve --value '"1e999"'`]
 ])(
   'a missing or invalid value is a usage error that ends with a command that works: %j',
   async (words, message, command) => {
@@ -143,6 +153,15 @@ test.each([
     expect(await follow(refused)).toMatchObject({ code: 0 })
   }
 )
+
+test('an object or list that is not JSON is not offered as a string', async () => {
+  await resting()
+  for (const value of ['{approved: true}', '[yes]', '"yes'])
+    expect(await place.dogear(['answer', 'r-1', 'approve', '--value', value])).toMatchObject({
+      code: 2,
+      stderr: 'dogear: --value: not valid JSON; put strings and names in double quotes\n'
+    })
+})
 
 test('a file that is missing or not JSON is a usage error', async () => {
   await resting()

@@ -103,14 +103,17 @@ steps:
   - { name: send, shell: 'echo "$greeting, $who, $level, $TOKEN" > sent' }
 `
 
-test('a fork warns of inputs that the workflow does not know, and of those that an earlier step captures', async () => {
+test('a fork refuses inputs that the workflow does not know, and warns of those that an earlier step captures', async () => {
   place = sandbox({ 'w.yml': WITH_INPUT })
   const environment = { TOKEN: 's3cr3t-token' }
   await place.dogear(['run', 'w.yml', '--id', 'old-1'], { environment })
-  const words = ['fork', 'old-1', '--from-step', 'send', '--input', 'whoo=bob', '--input', 'greeting=hi']
-  const { code, stderr } = await place.dogear([...words, '--id', 'new-1'], { environment })
+  const captured = ['fork', 'old-1', '--from-step', 'send', '--input', 'greeting=hi']
+  const words = [...captured, '--input', 'whoo=bob']
+  const refused = await place.dogear([...words, '--id', 'new-1'], { environment })
+  expect(refused.code).toBe(2)
+  expect(refused.stderr).toContain('dogear: --input "whoo": w.yml has no such input. Did you mean "who"?\n')
+  const { code, stderr } = await place.dogear([...captured, '--id', 'new-1'], { environment })
   expect(code).toBe(0)
-  expect(stderr).toContain('warning: --input "whoo": w.yml has no such input. Did you mean "who"?\n')
   expect(stderr).toContain('warning: --input "greeting" has no effect: step "greet" captures it, and its value wins\n')
   place.write('w.yml', 'steps: {')
   expect((await place.dogear([...words, '--id', 'new-2'], { environment })).code).toBe(0)

@@ -7,12 +7,14 @@ export const hasTerminal = process.platform === 'linux' && hasProgram('script')
 export const onTerminal = (
   { folder }: Sandbox,
   words: readonly string[],
-  environment: Readonly<Record<string, string>> = {}
+  environment: Readonly<Record<string, string>> = {},
+  columns?: number
 ): Running => {
   const quoted = [process.execPath, main, ...words].map((word) => `'${word}'`).join(' ')
-  const child = spawn('script', ['-qefc', `exec ${quoted}`, '/dev/null'], {
+  const size = columns === undefined ? '' : `stty cols ${columns}; `
+  const child = spawn('script', ['-qefc', `${size}exec ${quoted}`, '/dev/null'], {
     cwd: folder,
-    env: { ...process.env, TERM: 'xterm', NO_COLOR: '1', FORCE_COLOR: '', DOGEAR_HOME: '', ...environment },
+    env: { ...process.env, TERM: 'xterm', NO_COLOR: '1', FORCE_COLOR: '', DOGEAR_HOME: '', CI: '', ...environment },
     stdio: ['pipe', 'pipe', 'pipe']
   })
   return watch(child)

@@ -87,6 +87,21 @@ describe('the chosen run', () => {
     expect(place.read('log')).toBe('one\n')
   })
 
+  test('a mistyped run id is refused with the id that was probably meant', async () => {
+    within({ 'w.yml': three })
+    const uuid = 'aaaa1111-0000-4000-8000-000000000001'
+    for (const id of ['release-7', uuid]) await place.dogear(['run', 'w.yml', '--id', id])
+    for (const [typed, meant] of [
+      ['relaese-7', 'release-7'],
+      ['aaab1111', 'aaaa1111'],
+      [uuid.replace('0001', '0002'), uuid]
+    ] as const) {
+      const { code, stderr } = await place.dogear(['show', typed])
+      expect(code).toBe(3)
+      expect(linesOf(stderr)).toContain(`Did you mean "${meant}"?`)
+    }
+  })
+
   test('a run is resumed from any folder, in the folder where it was started', async () => {
     await failedRun('r')
     place.write('fixed', '')
@@ -246,7 +261,7 @@ describe('the choice of steps', () => {
     await failedRun('r')
     const { code, stderr } = await place.dogear(['resume', 'r', '--from-step', 'tow'])
     expect(code).toBe(4)
-    expect(stderr).toContain('step "tow" not found; steps: "one", "two", "three"')
+    expect(stderr).toContain('step "tow" not found; steps: "one", "two", "three". Did you mean "two"?')
     place.write('fixed', '')
     await place.dogear(['resume', 'r'])
     expect((await place.dogear(['resume', 'r', '--from-step', 'two'])).code).toBe(0)
@@ -270,7 +285,7 @@ describe('the choice of steps', () => {
       'Run completed in T: 2 steps ran, 1 skipped'
     ])
     expect(verbose.filter((line) => terse.includes(line))).toEqual(terse)
-    expect(verbose).toContain('  2/3  retry    two    failed after 1 attempt: exit code 1')
+    expect(verbose).toContain('  2/3  retry    two    failed: exit code 1')
     expect(verbose).toContainEqual(expect.stringMatching(/^saved revision \d+: Completed three$/))
   })
 
@@ -312,7 +327,7 @@ steps:
       'Run r: three, failed',
       '1/3 steps are done, 2 to run',
       '  1/3  skip     one    completed',
-      '  2/3  retry    two    failed after 1 attempt: exit code 1',
+      '  2/3  retry    two    failed: exit code 1',
       '  3/3  run      three  not started',
       'To do exactly this:',
       `  dogear resume r --plan ${hash}`
@@ -456,7 +471,7 @@ steps:
     expect({ code: failed.code, hints: linesOf(failed.stderr).slice(-5) }).toEqual({
       code: 1,
       hints: [
-        '"publish" may already have taken effect, and is not idempotent: it failed after 1 attempt: exit code 1',
+        '"publish" may already have taken effect, and is not idempotent: it failed: exit code 1',
         'To run again:',
         '  dogear resume r --confirm publish=again',
         'To count as done:',
@@ -580,6 +595,19 @@ steps:
     const { stdout } = await place.dogear(['show', 'r', '--history'])
     expect(stdout.match(/ AttemptStarted {2}two, attempt 1\n/g)).toHaveLength(3)
     expect(stdout).not.toMatch(/AttemptStarted *\n/)
+  })
+
+  test('a failure has the number of its attempt, which counts from 1 again once a resume renewed them', async () => {
+    const text = 'steps: [{ name: flaky, shell: exit 3, retry: { attempts: 2, delay: 1ms } }]'
+    await failedRun('r', text)
+    for (let resumes = 0; resumes < 2; resumes++) {
+      expect((await place.dogear(['resume', 'r'])).stderr).toContain('error: exit code 3 (attempt 2)')
+      expect((await place.dogear(['plan', 'r'])).stdout).toMatch(/retry {4}flaky {2}failed in attempt 2: exit code 3$/m)
+      expect((await place.dogear(['show', 'r'])).stdout).toMatch(/1 flaky {2}failed, attempt 2$/m)
+    }
+    place.write('w.yml', 'steps: [{ name: flaky, shell: exit 3 }]')
+    await place.dogear(['resume', 'r'])
+    expect((await place.dogear(['plan', 'r'])).stdout).toMatch(/retry {4}flaky {2}failed: exit code 3$/m)
   })
 })
 

@@ -102,8 +102,9 @@ test('a second signal ends everything at once', async () => {
   process.kill(running.pid, 'SIGINT')
   const { code, signal, stderr } = await running.ended
   expect(code === 130 || signal === 'SIGINT').toBe(true)
-  expect(linesOf(stderr).slice(-3)).toEqual([
+  expect(linesOf(stderr).slice(-4)).toEqual([
     'Stopping stubborn … press Ctrl+C again to end at once',
+    'Ended at once, in the middle of stubborn',
     'Resume with:',
     '  dogear resume r'
   ])
@@ -171,7 +172,7 @@ test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
     const line = `trap 'kill -HUP $pid' HUP; ${command} & pid=$!; wait $pid; wait $pid; echo $? > status; mv status ended`
     const terminal = spawn('script', ['-qefc', line, '/dev/null'], {
       cwd: place.folder,
-      env: { ...process.env, TERM: 'xterm', DOGEAR_HOME: '' },
+      env: { ...process.env, TERM: 'xterm', DOGEAR_HOME: '', CI: '' },
       stdio: ['pipe', 'ignore', 'ignore']
     })
     await until(() => place.exists('grandchild') && place.read('grandchild') !== '')
@@ -191,7 +192,7 @@ test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
     const terminal = watch(
       spawn('script', ['-qefc', command, '/dev/null'], {
         cwd: place.folder,
-        env: { ...process.env, TERM: 'xterm', DOGEAR_HOME: '' },
+        env: { ...process.env, TERM: 'xterm', DOGEAR_HOME: '', CI: '' },
         stdio: ['pipe', 'pipe', 'pipe']
       })
     )
@@ -214,7 +215,7 @@ test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
     const terminal = watch(
       spawn('script', ['-qefc', "sh -c 'echo $$ > pid; exec .bin/dogear run w.yml --id r' 2> err; true", '/dev/null'], {
         cwd: place.folder,
-        env: { ...process.env, SHELL: '/bin/sh', TERM: 'xterm', DOGEAR_HOME: '' },
+        env: { ...process.env, SHELL: '/bin/sh', TERM: 'xterm', DOGEAR_HOME: '', CI: '' },
         stdio: ['pipe', 'pipe', 'pipe']
       })
     )

@@ -93,17 +93,30 @@ describe('an input from the command line', () => {
     return stderr
   }
 
-  test('an input with an unknown name raises a warning if the file has input', async () => {
-    expect(await given('chanel=beta')).toContain(
-      'warning: --input "chanel": w.yml has no such input. Did you mean "channel"?\n'
-    )
-    place.remove()
-    expect(await given('other=beta')).toContain('warning: --input "other": w.yml has no such input. It has "channel"\n')
+  test('an input with an unknown name is refused before anything is written, if the file has input', async () => {
+    place = sandbox({ 'w.yml': file })
+    for (const [name, hint] of [
+      ['chanel', '. Did you mean "channel"?'],
+      ['other', '. It has "channel"; if a step reads "other", add it to "input" of the file']
+    ] as const) {
+      const { code, stderr } = await place.dogear(['run', 'w.yml', '--input', `${name}=beta`])
+      expect({ code, stderr }).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(`dogear: --input "${name}": w.yml has no such input${hint}\n`) as string
+      })
+    }
+    expect(place.exists('.dogear')).toBe(false)
   })
 
   test.each([
     ['it is one of the file', 'channel=beta', file],
     ['a step names it', 'tag=beta', file],
+    ['a check names it', 'tag=beta', 'input: { a: 1 }\nsteps: [{ shell: echo, before: [test "$tag" = beta] }]'],
+    [
+      'a program in a script names it',
+      'tag=beta',
+      'input: { a: 1 }\nsteps: [{ shell: test "$(printenv tag)" = beta }]'
+    ],
     ['the file has no input', 'chanel=beta', 'steps: [{ shell: echo }]']
   ])('an input raises no warning if %s', async (_, word, text) => {
     expect(await given(word, text)).not.toContain('warning')

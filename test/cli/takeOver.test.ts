@@ -29,7 +29,7 @@ const begun = async ({ skip, onTestFinished }: Tools, idempotent = true) => {
   needsContainer(skip)
   const place = sandbox({ 'w.yml': workflow(idempotent) })
   const words = [...CONTAINER.slice(1), process.execPath, main, 'run', 'w.yml', '--id', 'r']
-  const env = { ...process.env, DOGEAR_HOME: '' }
+  const env = { ...process.env, DOGEAR_HOME: '', CI: '' }
   const owner = watch(spawn('unshare', words, { cwd: place.folder, env, stdio: ['ignore', 'pipe', 'pipe'] }))
   onTestFinished(async () => {
     owner.child.kill('SIGKILL')
@@ -177,7 +177,7 @@ describe('an owner that may be dead', { concurrent: true }, () => {
         ['n\n', 4],
         ['y\n', 0]
       ] as const) {
-        const env = { ...process.env, TERM: 'xterm', NO_COLOR: '', DOGEAR_HOME: '' }
+        const env = { ...process.env, TERM: 'xterm', NO_COLOR: '', DOGEAR_HOME: '', CI: '' }
         const terminal = watch(
           spawn('script', ['-qefc', `exec ${line}`, '/dev/null'], { cwd: place.folder, env, stdio: 'pipe' })
         )

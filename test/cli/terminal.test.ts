@@ -45,6 +45,35 @@ describe.skipIf(!hasTerminal)('a terminal', () => {
     }
   )
 
+  test('tables fold between words where the terminal is narrow', async () => {
+    await withFailedRun(
+      'name: nightly\nsteps: [{ name: integration-tests, shell: "echo no connection to the test database >&2; exit 1" }]'
+    )
+    const narrow = async (...words: ReadonlyArray<string>): Promise<ReadonlyArray<string>> =>
+      (await onTerminalIn(place, words, {}, 40).ended).stdout.split('\r\n')
+    expect(await narrow('plan', 'first')).toEqual(
+      expect.arrayContaining([
+        '  1/1  retry    integration-tests',
+        '                failed: exit code 1: no',
+        '                connection to the test',
+        '                database'
+      ])
+    )
+    const [heading, below, run, facts] = await narrow('runs')
+    expect([heading, below, run]).toEqual(['RUN-ID  NAME', '  STATUS  STARTED               STEPS', 'first   nightly'])
+    expect(facts).toMatch(/^ {2}failed {2}\d{4}-\d\d-\d\d \d\d:\d\d UTC {2}0\/1$/)
+  })
+
+  test('on a terminal of a CI service nothing is asked, and no line is redrawn', async () => {
+    await withFailedRun()
+    const { code, stdout } = await onTerminal(['run', 'w.yml'], { CI: 'true' }).ended
+    expect(code).toBe(0)
+    expect(stdout).toContain('An earlier run is unfinished')
+    expect(stdout).not.toContain('\x1b[2K')
+    const asked = await answering(onTerminal(['run', 'w.yml'], { CI: 'false' }), [offer, 'y\n'])
+    expect(asked.stdout).toContain('\x1b[2K')
+  })
+
   test('the answer no starts a new run', async () => {
     await withFailedRun()
     const { code } = await answering(onTerminal(['run', 'w.yml']), [offer, 'n\n'])
@@ -168,7 +197,7 @@ steps:
     const narrow = `stty cols 40; exec '${process.execPath}' '${main}' run w.yml`
     const child = spawn('script', ['-qefc', narrow, '/dev/null'], {
       cwd: place.folder,
-      env: { ...process.env, TERM: 'xterm', NO_COLOR: '1', FORCE_COLOR: '', DOGEAR_HOME: '' },
+      env: { ...process.env, TERM: 'xterm', NO_COLOR: '1', FORCE_COLOR: '', DOGEAR_HOME: '', CI: '' },
       stdio: ['pipe', 'pipe', 'pipe']
     })
     const { stdout } = await answering(watch(child), [offer, 'a\n'])

@@ -27,6 +27,7 @@ const started = async (text: string, ...words: readonly string[]) => {
 test('a run that waits for an answer exits with 75 and prints the command that answers', async () => {
   const { code, stderr } = await started(release)
   expect(code).toBe(75)
+  expect(stderr).toMatch(/^Step 2\/3 approve waits for an answer: Publish\? \(until \S+Z\)$/m)
   expect(linesOf(stderr).slice(-4)).toEqual([
     'Waiting for an answer to approve: Publish?',
     expect.stringMatching(/^Run pending after .*: 1 step completed, 1 pending$/),

@@ -243,6 +243,24 @@ test.each([
     '"retry" must be false, or a mapping like { attempts: 3 }, not the boolean true'
   ],
   [
+    'jobs: {build: {runs-on: ubuntu-latest, steps: [{run: make}]}}',
+    'a workflow has no key "jobs"; list the steps under "steps", and what runs in parallel as groups of a "wave": "dogear help" shows a workflow'
+  ],
+  [
+    'on: [push]\nsteps: [{shell: x}]',
+    'a workflow has no key "on"; start it with "dogear run", for example from cron or CI'
+  ],
+  ['env: {A: b}\nsteps: [{shell: x}]', 'a workflow has no key "env"; use "input" in its place'],
+  ['steps: [{uses: actions/checkout@v4}]', 'a step has no key "uses"; write a command under "shell"'],
+  ['steps: [{shell: x, if: always()}]', 'a step has no key "if"; write the condition into the script'],
+  ['steps: [{script: make}]', 'a step has no key "script"; use "shell" in its place'],
+  ['steps: [{shell: x, timeout-minutes: 5}]', 'a step has no key "timeout-minutes"; use "timeout" in its place'],
+  ['steps: [{wave: w, groups: {a: {shell: x, env: {A: b}}}}]', 'a group has no key "env"; set it in the script'],
+  [
+    'steps: [{name: a, shell: x, needs: [b]}]',
+    'a step has no key "needs"; steps run in order, and groups of a "wave" in parallel'
+  ],
+  [
     'steps: [{name: lots, forEach: [a], each: {shell: x}}]',
     'w.yml:1:10: a wave has no key "name"; use "wave" in its place'
   ],

@@ -215,6 +215,7 @@ describe('commands to copy keep the state folder', () => {
 
 test.each([
   ['resume --done', 'unknown option "--done"'],
+  ['resume --from', 'unknown option "--from". Did you mean "--from-step"?'],
   ['resume --forse', 'unknown option "--forse". Did you mean "--force"?'],
   ['runs --hlep', 'unknown option "--hlep". Did you mean "--help"?']
 ])('an unknown option is refused, with a similar one if there is one: dogear %s', async (words, message) => {

@@ -761,6 +761,10 @@ describe('restartWave', () => {
     const [none] = problems(standing(workflow, State.beforeStep(0, 'a')), workflow, { restartWave: 'x' })
     assert.ok(none !== undefined)
     assert.equal(describeProblem(none), 'wave "x" not found; waves: "checks"')
+    const near = { ...none, step: 'check' } as const
+    assert.equal(describeProblem(near), 'wave "check" not found; waves: "checks". Did you mean "checks"?')
+    const inner = { _tag: 'UnknownStep', step: 'push', available: ['build', 'deploy', 'deploy/push'] } as const
+    assert.match(describeProblem(inner), /\. Did you mean "deploy\/push"\?$/)
     const [group] = problems(standing(workflow, State.beforeStep(0, 'a')), workflow, { restartWave: 'checks/g' })
     assert.deepEqual(group, {
       _tag: 'NotAWave',
@@ -900,10 +904,10 @@ describe('the text of a plan', () => {
   2/6  skip     sign     completed; its definition changed since (v1:old), which is accepted
   3/6  skip     upload   assumed done
   4/6  skip     idle     completed
-  5/6  confirm  checks   failed after 1 attempt: ${'x'.repeat(199)}…
-       retry      unit   failed after 5 attempts: first line
+  5/6  confirm  checks   failed: ${'x'.repeat(199)}…
+       retry      unit   failed in attempt 5: first line
        run        lint   not started
-       confirm    smoke  failed after 1 attempt: ${'x'.repeat(199)}…
+       confirm    smoke  failed: ${'x'.repeat(199)}…
   6/6  run      notify   not started`
     )
     const evidence = [
@@ -950,7 +954,7 @@ describe('the text of a plan', () => {
   15/30  skip     step-14   assumed done
   16/30  skip     step-15   assumed done
   17/30  skip     step-16   assumed done
-  18/30  retry    step-17   failed after 1 attempt: 500 error
+  18/30  retry    step-17   failed: 500 error
   19/30  run      step-18   not started
   20/30  run      step-19   not started
   21/30  run      step-20   not started
@@ -976,9 +980,9 @@ describe('the text of a plan', () => {
     const checkpoint = standing(workflow, State.failed(0, 'all', failed, true))
     const lines = explain(planned(checkpoint, workflow)).split('\n').slice(2)
     assert.deepEqual(lines, [
-      ...names.slice(0, 5).map((name) => `       retry      ${name.padEnd(8)}  failed after 1 attempt: no ${name}`),
+      ...names.slice(0, 5).map((name) => `       retry      ${name.padEnd(8)}  failed: no ${name}`),
       '       retry      … 5 more',
-      ...names.slice(10, 17).map((name) => `       confirm    ${name.padEnd(8)}  failed after 1 attempt: asked`),
+      ...names.slice(10, 17).map((name) => `       confirm    ${name.padEnd(8)}  failed: asked`),
       ...names.slice(17).map((name) => `       run        ${name.padEnd(8)}  not started`)
     ])
     const six = standing(workflow, State.failed(0, 'all', failed.slice(0, 6), true))

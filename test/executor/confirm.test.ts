@@ -90,6 +90,12 @@ describe('a step that is not idempotent and may have taken effect', () => {
     assert.deepEqual(await rest(world, program), ['invoice'])
   })
 
+  test('an answer to a unit that the run does not have is refused with the open questions', async () => {
+    const { world } = await failed(['charge'])
+    const { why, waiting } = refused(await answering(world, 'pay/chagre', DONE), 'AnswerRefused')
+    assert.deepEqual({ why, waiting }, { why: 'UnknownUnit', waiting: ['pay/charge'] })
+  })
+
   test.each(['pay', 'pay/charge'])('an answer that was recorded is not replaced: %s', async (unit) => {
     const { world, program } = await failed(['charge'])
     right(await answering(world, 'pay/charge', { _tag: 'Done', output: 'paid' }))

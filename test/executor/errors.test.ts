@@ -67,7 +67,7 @@ describe('the text of an error', () => {
       RunError.describe(error),
       [
         'These steps need an answer before they run again:',
-        '  "pay" may already have taken effect, and is not idempotent: it failed after 1 attempt: no answer',
+        '  "pay" may already have taken effect, and is not idempotent: it failed: no answer',
         `    to run it again: confirm: new Map([["pay", { _tag: 'Again' }]])`,
         `    if it is done: confirm: new Map([["pay", { _tag: 'Done' }]])`,
         "  If the step returns an output, add it: { _tag: 'Done', output: … }"

@@ -1,4 +1,5 @@
 /** Calls of JavaScript hosts, which no compiler checks: an ignored option may repeat work or discard it. */
+import { inspect } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import { describe, expect, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
@@ -53,6 +54,8 @@ describe('options of calls', () => {
       _tag: 'Refused',
       error: { _tag: 'InvalidOptions', problems: [{ option: 'formStep' }] }
     })
+    // console.log prints the problems as [Object].
+    expect(inspect(outcome)).toContain('unknown option "formStep"; did you mean "fromStep"?')
     expect(await run(one(), { id: 'r', storage })).toEqual({ one: 1 })
   })
 

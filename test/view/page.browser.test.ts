@@ -1,10 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
 import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { RunPage } from '../../src/index.js'
-import { renderRun } from '../../src/index.js'
+import { planResume, renderRun } from '../../src/index.js'
 import { hasChromium, launch, type Opened, open as openIn } from './chromium.js'
 import { completed, failed, pageOf, resumed, started, task, wave, wide } from './pages.js'
 
@@ -227,6 +228,43 @@ describe.skipIf(!hasChromium)('the page of a run in a browser', () => {
     const { page: still } = await open(wide(200), { javaScriptEnabled: false })
     expect(await still.locator('tbody tr:visible').count()).toBe(203)
     expect(await still.locator('.tools').isVisible()).toBe(false)
+  })
+
+  test('on a phone the lines of the plan hang below their names, and no small fact is torn', async () => {
+    const steps = [task('version'), task('integration-tests-of-the-payments')]
+    const ended = pageOf(steps, [
+      started(0, { version: 1 }),
+      completed('version', 0, 1),
+      started(1, { 'integration-tests-of-the-payments': 2 }),
+      failed('integration-tests-of-the-payments', 2, 1, 2, 'connection refused by the database of the tests')
+    ])
+    const planned = planResume(ended.checkpoint, { name: 'release', steps })
+    if (E.isLeft(planned)) throw new Error('no plan')
+    const next = [{ text: 'Resume with:', command: 'dogear resume r-1' }]
+    const { page } = await open({ ...ended, plan: planned.right, next }, { viewport: { width: 375, height: 800 } })
+    const lefts = await page.evaluate<readonly number[]>(`(() => {
+      const { lastElementChild: line } = document.querySelector('.plan')
+      const range = document.createRange()
+      range.selectNodeContents(line)
+      const edge = document.querySelector('.plan').firstElementChild.getBoundingClientRect().left
+      const lines = new Map()
+      for (const { top, left, width } of range.getClientRects())
+        if (width > 0) lines.set(Math.round(top), Math.min(left - edge, lines.get(Math.round(top)) ?? Infinity))
+      return [...lines.values()]
+    })()`)
+    expect(lefts.length).toBeGreaterThan(2)
+    // A long name has the whole width, as one line or two.
+    const lines = '(document.querySelectorAll("tbody th")[1].clientHeight / 22.5)'
+    expect(await page.evaluate<number>(lines)).toBeLessThan(2.5)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(375)
+    expect(lefts[0]).toBeLessThan(20)
+    for (const left of lefts.slice(1)) expect(left).toBeGreaterThan(100)
+    const height = (of: string): Promise<number> =>
+      page.evaluate<number>(`document.querySelector(${JSON.stringify(of)}).getClientRects().length`)
+    expect(await height('tbody td small')).toBe(1)
+    const size = (of: string): Promise<string> =>
+      page.evaluate<string>(`getComputedStyle(document.querySelector(${JSON.stringify(of)})).fontSize`)
+    expect(await size('.copy code')).toBe(await size('.bad pre'))
   })
 
   test('the page of a run prints black on white, without controls', async () => {

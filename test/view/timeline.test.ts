@@ -250,6 +250,15 @@ describe('the axis of a timeline', () => {
     expect(ticks[0]).toEqual({ at: 0, label: '03:04:05' })
   })
 
+  test('a run that is resumed within a second has each label once', () => {
+    const ends = [0.04, 0.34, 0.64, 0.94, 1.24]
+    const changes = ends.flatMap((end) => [started(end - 0.04, { build: 1 }), failed('build', 1, end - 0.04, end)])
+    const labels = axisOf(timelineOf(pageOf([task('build')], changes))).ticks.map(({ label }) => label)
+    expect(labels).toContain('03:04:06')
+    expect(labels.length).toBeGreaterThan(3)
+    expect(new Set(labels).size, labels.join()).toBe(labels.length)
+  })
+
   test('no label sticks out', () => {
     for (let millis = 900; millis < 1_400; millis += 7) {
       const at = millis / 1_000

@@ -40,7 +40,7 @@ export const answerCommand = async (
   word: string | undefined,
   flags: AnswerFlags
 ): Promise<Result> => {
-  const given = word === undefined ? valueOf(context, id, unit, flags) : answersOf(unit, word, flags)
+  const given = word === undefined ? valueOf(context, id, unit, flags) : answersOf(context, id, unit, word, flags)
   if (E.isLeft(given)) return given
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
@@ -115,6 +115,8 @@ const ofRefusal = (
 
 /** The answers to the questions of a resume: the one to the unit, and those of `--confirm`. */
 const answersOf = (
+  context: Context,
+  id: string,
   unit: string,
   word: string,
   { value, valueFile, output, confirm = [] }: AnswerFlags
@@ -122,7 +124,11 @@ const answersOf = (
   if (value !== undefined || valueFile !== undefined)
     return E.left(usage(`--value and --value-file cannot be combined with "${word}"; use --output for an output`))
   if (!['again', 'keep', 'done'].includes(word))
-    return E.left(usage(`answer: unknown answer "${word}"; use again, keep or done, or --value for a unit that waits`))
+    return E.left(
+      usage(`answer: unknown answer "${word}"; use again, keep or done, or --value for a unit that waits`, [
+        ofString(context, id, unit, word)
+      ])
+    )
   if (word !== 'done' && output !== undefined)
     return E.left(usage(`--output: only "done" has an output, not "${word}"`))
   const json = output === undefined ? E.right(undefined) : parsed(output)
@@ -152,15 +158,16 @@ const valueOf = (
   const json = parsed(value)
   return E.isRight(json)
     ? E.right({ value: json.right })
-    : E.left(
-        usage(`--value: ${json.left}`, [
-          {
-            text: 'To answer with a string:',
-            command: dogearCommand(context, ['answer', id, unit, '--value', '"TEXT"'])
-          }
-        ])
-      )
+    : E.left(usage(`--value: ${json.left}`, STRUCTURED.test(value) ? [] : [ofString(context, id, unit, value)]))
 }
+
+/** The text that was typed, quoted for JSON and for the shell. */
+const ofString = (context: Context, id: string, unit: string, text: string): Hint => ({
+  text: 'To answer with a string:',
+  command: dogearCommand(context, ['answer', id, unit, '--value', JSON.stringify(text)])
+})
+
+const STRUCTURED = /^\s*[{["]/
 
 const fromFile = ({ folder }: Context, file: string): E.Either<CliError, Value> => {
   const text = E.tryCatch(
@@ -177,7 +184,8 @@ const fromFile = ({ folder }: Context, file: string): E.Either<CliError, Value> 
 
 const parsed = (text: string): E.Either<string, Json> => {
   const value = E.tryCatch((): unknown => JSON.parse(text), String)
-  if (E.isLeft(value)) return E.left('not valid JSON; put a string in double quotes')
+  if (E.isLeft(value))
+    return E.left(`not valid JSON; put ${STRUCTURED.test(text) ? 'strings and names' : 'a string'} in double quotes`)
   const json = fromUnknown(value.right)
   return E.isRight(json) ? json : E.left(`not storable as JSON at ${json.left.path}: ${json.left.found}`)
 }

@@ -21,7 +21,8 @@ import { answersOf } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
 import { nonIdempotent } from './find/definitions.js'
 import { findRun } from './find/find.js'
-import { workflowOf } from './find/workflowOf.js'
+import { shownPath } from '../workflow/load.js'
+import { checkInputs, loadWorkflow } from './find/workflowOf.js'
 import { ofResume } from './find/findHints.js'
 
 export interface ForkFlags {
@@ -47,7 +48,8 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   const { workflow } = checkpoint
   const input = inputFor(context, checkpoint, flags)
   if (E.isLeft(input)) return input
-  if (flags.input !== undefined) warnOfInput(context, checkpoint, flags)
+  const known = checkInput(context, checkpoint, flags)
+  if (E.isLeft(known)) return known
   const environment = environmentFor(context, { tree: treeFor(context, view.right) })
   const options = {
     fromStep,
@@ -81,11 +83,15 @@ const repetition = (newId: string, units: ReadonlyArray<string>): string => {
 }
 
 /** A fork works without the file; only it knows all inputs. */
-const warnOfInput = (context: Context, checkpoint: Checkpoint, flags: ForkFlags): void => {
-  const loaded = workflowOf(context, checkpoint, namesIn(flags))
-  if (E.isLeft(loaded)) return
-  const { file, shown } = loaded.right
-  warningsOf(context, file, shown, flags).forEach(context.screen.warn)
+const checkInput = (context: Context, { workflow }: Checkpoint, flags: ForkFlags): E.Either<CliError, void> => {
+  const { path } = workflow
+  if (flags.input === undefined || path === undefined) return E.right(undefined)
+  const loaded = loadWorkflow(path, shownPath(path, context.folder))
+  if (E.isLeft(loaded)) return E.right(undefined)
+  const known = checkInputs(loaded.right, namesIn(flags))
+  if (E.isLeft(known)) return known
+  warningsOf(context, loaded.right.file, flags).forEach(context.screen.warn)
+  return E.right(undefined)
 }
 
 /** The input of the new run, if it replaces the recorded one. A program has an input of its own kind. */

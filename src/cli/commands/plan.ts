@@ -28,7 +28,7 @@ import { overwriteWarning, findOverwrites, repeatWarnings } from './execution/ov
 import type { PlanFlags } from './execution/planFlags.js'
 import { surveyRun, treeFor, usablePlan } from './execution/survey.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
-import { shortened } from '../report/text.js'
+import { rowFolded, shortened } from '../report/text.js'
 
 export const planCommand = async (context: Context, id: string | undefined, typed: PlanFlags): Promise<Result> => {
   const found = await findOrOnly(context, id)
@@ -95,7 +95,8 @@ const planLines = (
     ...(O.isNone(heldBy) ? [] : [style.yellow(inProgress(heldBy.value))]),
     ...explain(plan, presentOf({ heldBy }, nowText()))
       .split('\n')
-      .map((line) => shortened(asOf(heldBy, line))),
+      .map((line) => shortened(asOf(heldBy, line)))
+      .flatMap((line) => rowFolded(line, style.width)),
     ...editLines(edits),
     ...(O.isSome(heldBy)
       ? linesOf(ofHeld(context, runId, heldBy.value, flags))

@@ -9,7 +9,6 @@ import type { RunSummary, RunView } from '../../executor/storage/runs.js'
 import { viewRun } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage } from '../CliError.js'
-import { unknownInputs } from '../workflow/unknownInputs.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, showHint } from './Context.js'
 import { positionOf } from '../report/text.js'
@@ -27,7 +26,7 @@ import { offer } from './execution/offer.js'
 import { heldError } from './execution/owner.js'
 import type { PlanFlags } from './execution/planFlags.js'
 import { resumeRun } from './execution/resumeRun.js'
-import { checkVariables, loadWorkflow, programError } from './find/workflowOf.js'
+import { checkInputs, checkVariables, loadWorkflow, programError } from './find/workflowOf.js'
 import type { MergeFlags } from './execution/workspace.js'
 import { warnOfUncommitted } from './execution/workspace.js'
 
@@ -63,6 +62,8 @@ export const runCommand = async (context: PromptContext, file: string, flags: Ru
 const runLoaded = async (context: PromptContext, workflow: Loaded, typed: Given, flags: RunFlags): Promise<Result> => {
   const given = recordable(context, workflow.file, typed)
   if (E.isLeft(given)) return given
+  const known = checkInputs(workflow, Object.keys(typed))
+  if (E.isLeft(known)) return known
   redactedIn(typed, given.right).forEach(context.screen.warn)
   const choice = await choose(context, workflow, given.right, flags)
   if (E.isLeft(choice)) return choice
@@ -131,7 +132,6 @@ const start = async (
   const known = checkVariables(workflow, Object.keys(input))
   if (E.isLeft(known)) return known
   printWarnings(context, workflow)
-  unknownInputs(workflow.file, workflow.shown, Object.keys(given)).forEach(context.screen.warn)
   const start = wordsOf(workflow, given, flags)
   const execution = { workflow, runId, folder: context.folder, done: 0, start, merging: flags }
   const { program, reporter } = programFor(context, execution)

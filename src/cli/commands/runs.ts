@@ -10,6 +10,7 @@ import { linesOf } from '../report/Hint.js'
 import { nowText } from '../report/pending.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import type { Style } from '../terminal/Style.js'
+import { columnsOf, folded } from '../terminal/Style.js'
 import { printable } from '../../domain/explain/printable.js'
 import { didYouMean, orList } from '../../domain/data/Suggestion.js'
 import type { Context, Result } from './Context.js'
@@ -124,11 +125,18 @@ const table = (
   )
   const aligned = (cells: ReadonlyArray<string>): ReadonlyArray<string> =>
     cells.map((cell, column) => (column === cells.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
-  const lines = rows.map((row) => {
-    const cells = aligned(row)
-    return cells.map((cell, column) => (column === 2 ? coloured(style, row[2], cell) : cell)).join('  ')
+  const lines = [headings, ...rows].map(aligned)
+  const isNarrow = lines.some((cells) => columnsOf(cells.join('  ').trimEnd()) > style.width)
+  return lines.flatMap((cells, index) => {
+    const painted = index === 0 ? style.bold : (text: string): string => coloured(style, rows[index - 1]?.[2], text)
+    const [id = '', name = '', status = '', ...facts] = cells
+    if (!isNarrow && index === 0) return [painted(cells.join('  ').trimEnd())]
+    if (!isNarrow) return [[id, name, painted(status), ...facts].join('  ').trimEnd()]
+    const [first = '', ...more] = folded(`  ${[status, ...facts].join('  ')}`.trimEnd(), style.width, 4)
+    const below =
+      index === 0 ? [first, ...more].map(painted) : [`  ${painted(status)}${first.slice(2 + status.length)}`, ...more]
+    return [index === 0 ? painted(`${id}  ${name}`.trimEnd()) : `${id}  ${name}`.trimEnd(), ...below]
   })
-  return [style.bold(aligned(headings).join('  ')), ...lines.map((line) => line.trimEnd())]
 }
 
 const coloured = (style: Style, status: string | undefined, cell: string): string => {

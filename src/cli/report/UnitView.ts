@@ -19,7 +19,7 @@ export const describe = (run: RunView, view: UnitView, now: string): string => {
     assumed ? 'assumed done' : (stopped ?? status),
     ...(parts === undefined ? [] : [`${grouped(parts.completed)}/${grouped(parts.total)} ${PARTS[kind]}`]),
     ...waitOf(view, presentOf(run, now)),
-    ...(attempts > 1 && stopped === undefined ? [`${attempts} attempts`] : []),
+    ...(attempts > 1 && stopped === undefined ? [`attempt ${attempts}`] : []),
     ...(durationMillis === undefined || assumed ? [] : [duration(durationMillis)])
   ].join(', ')
 }

@@ -82,11 +82,11 @@ const failureLines = (
 ): ReadonlyArray<string> => {
   const { unit, error } = failure
   const step = definitionAt(file, unit)
-  const attempts = failure.attempts.at(-1)?.attempt ?? 1
+  const attempt = failure.attempts.at(-1)?.attempt ?? 1
   const own = ownFolders.get(unit)
   return [
     style.red(`${style.symbols.failed} Step ${stepIndex + 1}/${workflow.steps.length} failed: ${unit}`),
-    ...(printed.has(unit) ? [] : errorLines(step, error, attempts)),
+    ...(printed.has(unit) ? [] : errorLines(step, error, attempt)),
     ...(own === undefined ? [] : [`  its own folder: ${own}`]),
     ...(workspace === undefined ? [] : [workspaceLine(workspace)])
   ]

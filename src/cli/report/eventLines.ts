@@ -18,7 +18,7 @@ import { wideWave } from './LiveRun.js'
 import { waitText } from './pending.js'
 import { completedText, isNothingLeft } from './summary.js'
 import { assumedIn, skippedBy } from './skipped.js'
-import { shortened } from './text.js'
+import { rowFolded, shortened } from './text.js'
 import type { Wave } from './waves.js'
 import * as Waves from './waves.js'
 
@@ -140,7 +140,12 @@ const planned = (run: LiveRun, { runId, resumed, plan }: Of<'RunPlanned'>): Line
     ...lines,
     ...skipped(run, plan),
     ...(verbose
-      ? explain(plan, new Date(run.now()).toISOString()).split('\n').slice(1).map(shortened).map(style.dim)
+      ? explain(plan, new Date(run.now()).toISOString())
+          .split('\n')
+          .slice(1)
+          .map(shortened)
+          .flatMap((line) => rowFolded(line, style.width))
+          .map(style.dim)
       : [])
   ]
 }
@@ -260,9 +265,9 @@ const failed = (run: LiveRun, event: Of<'StepFailed'>): Lines => {
 }
 
 /** What failed, and why. */
-export const errorLines = (step: StepEntry | undefined, { message }: StepError, attempts: number): Lines => [
+export const errorLines = (step: StepEntry | undefined, { message }: StepError, attempt: number): Lines => [
   ...(step?._tag === 'Task' ? [`  command: ${commandLine(step.action)}`] : []),
-  `  error: ${message}${attempts > 1 ? ` (after ${attempts} attempts)` : ''}`
+  `  error: ${message}${attempt > 1 ? ` (attempt ${attempt})` : ''}`
 ]
 
 const position = ({ steps }: LiveRun, { stepIndex }: { readonly stepIndex: number }): string =>

@@ -17,7 +17,7 @@ export const waitText = (pending: PendingUnit): string => {
     case 'Timer':
       return `sleeps until ${pending.wakeAt}`
     case 'Answer':
-      return `waits for an answer${questionOf(pending)}${pending.until === undefined ? '' : ` until ${pending.until}`}`
+      return `waits for an answer${questionOf(pending)}${pending.until === undefined ? '' : ` (until ${pending.until})`}`
   }
 }
 

@@ -28,6 +28,9 @@ export interface Streams {
   readonly environment: Readonly<Record<string, string | undefined>>
 }
 
+/** The terminals of CI services have nobody who answers, and logs keep every redrawn line. */
+export const isAttended = ({ CI: ci = '' }: Streams['environment']): boolean => ['', '0', 'false'].includes(ci)
+
 const CLEAR_LINE = '\r\x1b[2K'
 const CLEAR_LINE_ABOVE = '\x1b[1A\x1b[2K'
 const TICK_MILLIS = 1_000
@@ -37,7 +40,7 @@ export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout'
   const toOut = writerTo(stdout)
   const toErr = writerTo(stderr)
   const together = goTogether({ stdout, stderr })
-  const live = stderr.isTTY && environment['TERM'] !== 'dumb'
+  const live = stderr.isTTY && environment['TERM'] !== 'dumb' && isAttended(environment)
   let status: (() => Status) | undefined
   /** The number of live lines that are drawn. */
   let drawn = 0

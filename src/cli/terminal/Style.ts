@@ -79,6 +79,21 @@ export const fitted = (text: string, { symbols, width }: Pick<Style, 'symbols' |
   return `${kept}${symbols.more}`
 }
 
+/** Breaks a line that is too wide between words, and indents what follows by `indent` columns. */
+export const folded = (line: string, width: number, indent: number): ReadonlyArray<string> => {
+  if (columnsOf(line) <= width) return [line]
+  const margin = Math.min(indent, Math.floor(width / 2))
+  const lines: Array<string> = []
+  let current = ''
+  for (const piece of line.split(/(?<=\S)(?=\s)/)) {
+    if (columnsOf(current) > margin && columnsOf(current + piece) > width) {
+      lines.push(current)
+      current = `${' '.repeat(margin)}${piece.trimStart()}`
+    } else current += piece
+  }
+  return [...lines, current]
+}
+
 const GRAPHEMES = new Intl.Segmenter()
 
 /** Only this process knows the key, so no text from outside can forge a mark. */

@@ -1,35 +1,28 @@
 /** Finds input names that a workflow does not know, which are probably mistyped. */
 import { didYouMean } from '../../domain/data/Suggestion.js'
-import type { Action, StepEntry, WorkflowFile } from './WorkflowFile.js'
-import { placed, tasksOf } from './WorkflowFile.js'
+import type { StepEntry, WorkflowFile } from './WorkflowFile.js'
+import { placed } from './WorkflowFile.js'
 
-/** A file without input takes any name; a name that a step uses needs no default. */
+/** A file without input takes any name; a name that a step mentions needs no default. A secret is refused for itself. */
 export const unknownInputs = (
-  { input, steps }: WorkflowFile,
+  { input, secrets, steps }: WorkflowFile,
   shown: string,
   names: ReadonlyArray<string>
 ): ReadonlyArray<string> => {
   const known = Object.keys(input)
   if (known.length === 0) return []
-  const tasks = tasksOf(steps)
-  const mapped = new Set(
-    placed(steps).map(({ step }) => (step._tag === 'Map' && step.forEach._tag === 'Variable' ? step.forEach.name : ''))
-  )
   return names
-    .filter(
-      (name) => !known.includes(name) && !mapped.has(name) && !tasks.some(({ action }) => isNamedIn(action, name))
-    )
+    .filter((name) => ![...known, ...secrets].includes(name) && !mentions(steps, new RegExp(`\\b${name}\\b`)))
     .map((name) => {
-      const hint = didYouMean(name, known) || `. It has ${known.map((one) => `"${one}"`).join(', ')}`
-      return `--input "${name}": ${shown} has no such input${hint}`
+      const all = `. It has ${known.map((one) => `"${one}"`).join(', ')}; if a step reads "${name}", add it to "input" of the file`
+      return `--input "${name}": ${shown} has no such input${didYouMean(name, known) || all}`
     })
 }
 
-const isNamedIn = (action: Action, name: string): boolean => {
-  if (action._tag === 'Reuse') return false
-  const text = action._tag === 'Shell' ? action.script : action.argv.map((word) => word.text).join(' ')
-  return new RegExp(`\\$\\{?${name}\\b`).test(text)
-}
+const mentions = (value: unknown, name: RegExp): boolean =>
+  typeof value === 'string'
+    ? name.test(value)
+    : typeof value === 'object' && value !== null && Object.values(value).some((one) => mentions(one, name))
 
 /** Inputs without an effect: a step before `fromStep`, whose record counts, captures a variable of that name. */
 export const capturedInputs = (

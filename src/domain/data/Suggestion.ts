@@ -21,7 +21,7 @@ export const nearest = (word: string, known: ReadonlyArray<string>): string | un
 const MIN_BEGINNING = 4
 
 const closest = (word: string, known: ReadonlyArray<string>): string | undefined => {
-  const limit = Math.max(1, Math.floor(word.length / 3))
+  const limit = word.length < 2 ? 0 : Math.max(1, Math.floor(word.length / 3))
   const [first] = known
     .slice(0, MAX_KNOWN)
     .map((candidate) => ({ candidate, distance: nearness(word.toLowerCase(), candidate.toLowerCase()) }))

@@ -6,6 +6,7 @@ import { overAt } from '../checkpoint/Due.js'
 import type { Wait } from '../checkpoint/Pending.js'
 import type { Json } from '../data/Json.js'
 import type { Changed, Confirm, Decision, DecisionTree, PlanProblem, ResumePlan } from '../plan/Plan.js'
+import { didYouMean } from '../data/Suggestion.js'
 import { listed } from '../data/listed.js'
 import { confirms, decisionTrees } from '../plan/Plan.js'
 import { printableLines } from './printable.js'
@@ -225,7 +226,7 @@ export const describeReason = (decision: Decision, now?: string): string => {
     case 'Forced':
       return 'as requested'
     case 'Failed':
-      return `failed after ${count(reason.attempts, 'attempt')}: ${firstLine(reason.message)}`
+      return `failed${reason.attempts > 1 ? ` in attempt ${reason.attempts}` : ''}: ${firstLine(reason.message)}`
     case 'InFlight':
       return `was running (attempt ${reason.attempt}) when the process ended`
     case 'Interrupted':
@@ -327,11 +328,17 @@ const kindOfProblem = (problem: PlanProblem): string =>
     ? `${problem.edit} ${problem.inDoubt === true} ${problem.pending === true}`
     : problem._tag
 
+/** A path with this last name, or else a similar path. */
+const nearUnit = (typed: string, paths: ReadonlyArray<string>): string => {
+  const inner = paths.find((one) => one.endsWith(`/${typed}`))
+  return inner === undefined ? didYouMean(typed, paths) : `. Did you mean "${inner}"?`
+}
+
 const unknownStep = (step: string, available: ReadonlyArray<string>): string => {
   const parts = available.filter((one) => one.startsWith(`${step}/`))
   return parts.length > 0 && !available.includes(step)
     ? `"${step}" takes no answer of its own; answer its parts: ${quoted(parts)}`
-    : `step "${step}" not found; steps: ${quoted(available)}`
+    : `step "${step}" not found; steps: ${quoted(available)}${nearUnit(step, available)}`
 }
 
 /**
@@ -381,10 +388,10 @@ const quoted = (names: ReadonlyArray<string>): string =>
 
 const describeNoWave = ({ step, exists, available, steps }: PlanProblem & { readonly _tag: 'NotAWave' }): string => {
   const what = exists ? `"${step}" is not a wave` : `wave "${step}" not found`
-  if (available.length > 0) return `${what}; waves: ${quoted(available)}`
+  if (available.length > 0) return `${what}; waves: ${quoted(available)}${exists ? '' : nearUnit(step, available)}`
   return exists
     ? `${what}: the workflow has no sequence, wave or map; run from that step instead`
-    : `${what}: the workflow has no sequence, wave or map; run from a step instead; steps: ${quoted(steps)}`
+    : `${what}: the workflow has no sequence, wave or map; run from a step instead; steps: ${quoted(steps)}${nearUnit(step, steps)}`
 }
 
 const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged' }): string => {

@@ -2,6 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Interrupted } from '../../domain/change/Change.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import { find, taskAround } from '../../domain/checkpoint/Tree.js'
 import { fromUnknown } from '../../domain/data/Json.js'
 import { fieldsOf } from '../../domain/data/Options.js'
 import { overrides } from '../../domain/plan/Overrides.js'
@@ -12,7 +13,7 @@ import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
 import type { Planned } from '../planRun.js'
 import { EXACT, planStored } from '../planRun.js'
-import type { AnswerRefused, RunError } from '../RunError.js'
+import type { RunError } from '../RunError.js'
 import { timestamp } from '../RunScope.js'
 import { secure } from '../secrets.js'
 import { withIntactClaim } from '../storage/stored.js'
@@ -106,8 +107,11 @@ const planAnswered = async (
     const planned = others.size === 0 ? before : await planWith(others, before.right)
     if (E.isLeft(planned)) return planned
     const asked = planned.right.questions.map((question) => question.unit)
-    const refused: AnswerRefused = { _tag: 'AnswerRefused', runId, unit, why: 'NotAsked', waiting: asked }
-    if (!asked.includes(unit)) return E.left(refused)
+    if (asked.includes(unit)) continue
+    const { workflow, items } = checkpoint
+    const isKnown = (find(workflow, items, unit) ?? taskAround(workflow, items, unit)) !== undefined
+    const why = isKnown ? 'NotAsked' : 'UnknownUnit'
+    return E.left({ _tag: 'AnswerRefused', runId, unit, why, waiting: asked })
   }
   const planned = await planWith(answers, before.right)
   if (E.isLeft(planned)) return planned

@@ -6,7 +6,7 @@ import type { Unit } from '../../domain/workflow/Unit.js'
 import type { Axis } from '../timeline/Axis.js'
 import type { Bar, Gap, Timeline, Why } from '../timeline/Timeline.js'
 import { coveredBy } from '../../domain/data/Span.js'
-import { counted, duration, grouped } from '../text.js'
+import { duration, grouped } from '../text.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import { data, escaped } from './html.js'
 import type { RunPage } from './RunPage.js'
@@ -118,6 +118,9 @@ const STATES: Readonly<Record<UnitView['status'], string>> = {
   'not started': 'n'
 }
 
+/** A longer name has a line of its own on a phone. */
+const LONG_NAME = 16
+
 /** There may be 10,000: without end tags and attributes that HTML implies, a browser reads them in half the time. */
 const rowOf = (page: RunPage, { view, level, bars, millis }: Row, index: number, axis: Axis): string => {
   const { status, parts, unit } = view
@@ -128,7 +131,7 @@ const rowOf = (page: RunPage, { view, level, bars, millis }: Row, index: number,
   const id = status === 'failed' ? ` id=u${index}` : ''
   const label = parts !== undefined || bars.length === 0 ? '' : ` aria-label="${bars.map(labelOf).join('; ')}"`
   return (
-    `<tr class=${STATES[status]} aria-level=${level}${id}${isFolder ? ' aria-expanded=true' : ''}>` +
+    `<tr class=${nameOf(unit).length > LONG_NAME ? `"${STATES[status]} l"` : STATES[status]} aria-level=${level}${id}${isFolder ? ' aria-expanded=true' : ''}>` +
     `<th scope=row>${isFolder ? `<b></b><span>${name}</span>` : name}<td>${state}${count}` +
     `<td>${millis === undefined ? '' : duration(millis)}<td${label}>${bars.length === 0 ? '' : graphicOf(view, bars, axis)}`
   )
@@ -144,7 +147,7 @@ const stateOf = (page: RunPage, view: UnitView): string => {
   const state = isStopped ? 'stopped' : status === 'in flight' ? 'running' : status
   const over = overNow(page, view)
   if (over !== undefined) return `${state} <small>${over}</small>`
-  return attempts > 1 && parts === undefined ? `${state} <small>${counted(attempts, 'attempt')}</small>` : state
+  return attempts > 1 && parts === undefined ? `${state} <small>attempt ${attempts}</small>` : state
 }
 
 /** What a wait that is over is called in its row; also a unit that was answered before it waits. */

@@ -73,7 +73,7 @@ export const failures = (_: RunPage, units: ReadonlyArray<UnitView>): string => 
   if (failed.length === 0) return ''
   const shown = failed.slice(0, MAX_FAILURES).map(({ view: { unit, error, attempts }, index }) => {
     const { name = '', message = '', code } = error ?? {}
-    const more = [name, ...(code === undefined ? [] : [code]), ...(attempts > 1 ? [counted(attempts, 'attempt')] : [])]
+    const more = [name, ...(code === undefined ? [] : [code]), ...(attempts > 1 ? [`attempt ${attempts}`] : [])]
     return `<li><a href="#u${index}">${escaped(unit)}</a> <small>${escaped(more.join(' · '))}</small><pre>${escapedLines(message)}</pre></li>`
   })
   const rest = failed.length - shown.length
@@ -90,10 +90,17 @@ export const next = ({ next: all = [] }: RunPage): string => {
   return `<section class="next" aria-labelledby="next"><h2 id="next">Next</h2>${items.join('')}</section>`
 }
 
+/** Each line is a box of its own, so that it can hang. */
+const linesOf = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => `<span>${escaped(line)}\n</span>`)
+    .join('')
+
 export const plan = (page: RunPage): string => {
   const { plan, status } = page
   if (plan === undefined || status === 'completed') return ''
-  return `<section aria-labelledby="plan"><h2 id="plan">What a resume does</h2><pre class="plan">${escapedLines(explain(plan, presentOf(page, page.now)))}</pre></section>`
+  return `<section aria-labelledby="plan"><h2 id="plan">What a resume does</h2><pre class="plan">${linesOf(explain(plan, presentOf(page, page.now)))}</pre></section>`
 }
 
 export const artifacts = ({ artifacts = [] }: RunPage): string => {

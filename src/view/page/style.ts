@@ -11,7 +11,7 @@ export const STYLE = `:root{--paper:#fbfaf7;--card:#fff;--ink:#1d1c1a;--soft:#5f
 html{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;background:var(--paper);color:var(--ink);-webkit-text-size-adjust:100%;font-variant-numeric:tabular-nums}
 body{margin:0 auto;max-width:82rem;padding:2rem 2rem 3rem}
 code,pre{font:.86em/1.55 ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace}
-pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere}
+pre code{font-size:1em}pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere}
 h1{font-size:1.9rem;line-height:1.2;letter-spacing:-.02em;font-weight:650;margin:0;overflow-wrap:anywhere}
 h2{font-size:1.05rem;font-weight:650;letter-spacing:-.005em;margin:0 0 .7rem}
 h3{font-size:.95rem;margin:0 0 .5rem;overflow-wrap:anywhere}
@@ -26,7 +26,7 @@ section{margin:0 0 2.2rem}
 :focus-visible{outline:2px solid var(--run);outline-offset:2px;border-radius:3px}
 header{position:relative;background:var(--card);border:1px solid var(--line);border-radius:10px 0 10px 10px;padding:1.5rem 1.75rem 1.4rem;margin-bottom:2rem;display:grid;grid-template-columns:1fr auto;gap:.1rem 1.5rem}
 header::after{content:"";position:absolute;top:-1px;right:-1px;width:30px;height:30px;background:linear-gradient(225deg,var(--paper) 50%,var(--line) 50.5%,var(--faint));border-bottom-left-radius:6px}
-.id{grid-column:1/-1;color:var(--soft);font-size:.87rem;overflow-wrap:anywhere}
+.id{grid-column:1/-1;padding-right:1.2rem;color:var(--soft);font-size:.87rem;overflow-wrap:anywhere}
 .status{align-self:center;font-weight:600;padding:.22rem .8rem;border-radius:99px;border:1.5px solid currentColor;margin-right:1.2rem;white-space:nowrap}
 .status.completed{color:var(--done)}.status.failed,.status.cancelled{color:var(--bad)}.status.running,.status.queued{color:var(--run)}.status.interrupted{color:var(--cut)}.status.pending,.status.paused{color:var(--wait)}
 progress{grid-column:1/-1;appearance:none;width:100%;height:5px;border:0;border-radius:3px;overflow:hidden;background:var(--faint);margin:1rem 0 1.1rem}
@@ -97,7 +97,7 @@ rect{y:9px;height:11px;rx:2.5px;fill:var(--done)}
 footer{color:var(--soft);font-size:.85rem;border-top:1px solid var(--line);padding-top:.9rem}
 @media (max-width:640px){
 body{padding:.8rem .9rem 2rem}header{padding:1.1rem 1.1rem 1rem;margin-bottom:1.4rem;grid-template-columns:1fr}h1{font-size:1.5rem}.status{justify-self:start;margin:.5rem 0 0}dl{gap:.6rem 1.6rem}
-.plan{white-space:pre-wrap;overflow-wrap:anywhere}.chart tr{grid-template-columns:minmax(0,1fr) 8.4rem 5.2rem;min-height:46px;padding-top:.2rem}
+.plan{white-space:pre-wrap;overflow-wrap:anywhere}.plan span+span{display:block;padding-left:16ch;text-indent:-16ch}td small{white-space:nowrap}.l th{grid-column:1/-1}.l td:nth-child(2){grid-column:2}.chart tr{grid-template-columns:minmax(0,1fr) 8.4rem 5.2rem;min-height:46px;padding-top:.2rem}
 .chart td:nth-child(2){padding-right:.4rem}.axis text:nth-of-type(even):not(.why),.near{display:none}.chart td:nth-child(3),.chart thead th:nth-child(3){padding-right:0}
 .chart td:last-child,.chart th.axis{grid-column:1/-1}
 .chart svg{height:18px}.chart .axis svg{height:36px}rect{y:3px}.w,.s{y:6px}.d{y:7.5px}

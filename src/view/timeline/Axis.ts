@@ -112,6 +112,7 @@ const ticksOf = (stretches: ReadonlyArray<Stretch>, busy: number): ReadonlyArray
   const ticks: Array<Tick> = []
   const add = (at: number, label: string): void => {
     const last = ticks.at(-1)
+    if (last?.label === label) return
     if ((last === undefined || at - last.at >= widthOf(last.label)) && at + widthOf(label) <= 100)
       ticks.push({ at, label })
   }
@@ -128,7 +129,8 @@ const ticksOf = (stretches: ReadonlyArray<Stretch>, busy: number): ReadonlyArray
       isAfterRest ||= isRest || to - from > busy * WIDEST
       continue
     }
-    if (isAfterRest) {
+    // Within the second of the last clock time, distances go on from there.
+    if (isAfterRest && (ticks.length === 0 || clock(from) !== clock(origin) || from - origin >= 1_000)) {
       origin = from
       addClock(left, from)
     }

@@ -254,6 +254,8 @@ const announceSignals = (
     // Only a second signal removes the handlers while steps run; a SIGHUP never is one, also while the run is ending.
     if (signal === 'SIGHUP' || process.listenerCount(signal) > (before.get(signal) ?? 0)) return
     reporter.finish()
+    const names = named(reporter.inFlight())
+    screen.line(screen.style.yellow(`Ended at once${names === '' ? '' : `, in the middle of ${names}`}`))
     screen.line('Resume with:')
     screen.line(`  ${screen.style.bold(resume)}`)
     end()
@@ -285,6 +287,6 @@ const named = (names: ReadonlyArray<string>): string =>
 
 export const printWarnings = (context: Context, { file, shown }: Loaded, flags: PlanFlags = {}): void => {
   const { screen } = context
-  const warnings = [...Problem.describeAll(shown, file.warnings), ...warningsOf(context, file, shown, flags)]
+  const warnings = [...Problem.describeAll(shown, file.warnings), ...warningsOf(context, file, flags)]
   for (const warning of warnings) screen.warn(warning)
 }

@@ -7,7 +7,7 @@ import * as Redaction from '../../../domain/data/Redaction.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { CliError } from '../../CliError.js'
 import { usage } from '../../CliError.js'
-import { capturedInputs, unknownInputs } from '../../workflow/unknownInputs.js'
+import { capturedInputs } from '../../workflow/unknownInputs.js'
 import { objection } from '../../workflow/Variable.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import type { Context, Place } from '../Context.js'
@@ -100,7 +100,6 @@ export const namesIn = ({ input = [] }: PlanFlags): ReadonlyArray<string> =>
 export const warningsOf = (
   context: Pick<Context, 'inherited'>,
   file: WorkflowFile,
-  shown: string,
   flags: PlanFlags
 ): ReadonlyArray<string> => {
   const typed = inputOf(flags.input ?? [])
@@ -108,7 +107,7 @@ export const warningsOf = (
   if (E.isLeft(typed) || E.isLeft(given)) return []
   const names = Object.keys(given.right)
   const captured = flags.fromStep === undefined ? [] : capturedInputs(file, flags.fromStep, names)
-  return [...redactedIn(typed.right, given.right), ...unknownInputs(file, shown, names), ...captured]
+  return [...redactedIn(typed.right, given.right), ...captured]
 }
 
 export const redactedIn = (typed: Given, given: Given): ReadonlyArray<string> =>

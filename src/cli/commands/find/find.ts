@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
+import { didYouMean } from '../../../domain/data/Suggestion.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { isFinal } from '../../../domain/checkpoint/Checkpoint.js'
 import * as RunId from '../../../domain/checkpoint/RunId.js'
@@ -62,25 +63,39 @@ export const warnOfDamaged = ({ screen }: Context, { damaged }: Runs): void => {
 export const findRun = async (context: Context, id: string): Promise<E.Either<CliError, RunView>> => {
   const tooShort = id.length < MIN_PREFIX && id !== ''
   const file = isFile(context, id) ? [ofFile(id)] : []
-  const none = notDone({ _tag: 'NoSuchRun', runId: id }, [
-    ...ofNoRun(context, tooShort ? MIN_PREFIX : undefined),
-    ...file
-  ])
+  const invalid = RunId.parse(id)
+  const none = (meant: ReadonlyArray<Hint>): E.Either<CliError, never> =>
+    E.left(
+      E.isLeft(invalid)
+        ? notDone(invalid.left, file)
+        : notDone({ _tag: 'NoSuchRun', runId: id }, [
+            ...meant,
+            ...ofNoRun(context, tooShort ? MIN_PREFIX : undefined),
+            ...file
+          ])
+    )
   const environment = environmentFor(context)
-  if (E.isRight(RunId.parse(id))) {
+  if (E.isRight(invalid)) {
     const found = await viewRun(id)(environment)()
     if (E.isLeft(found)) return E.left(notDone(found.left))
     if (O.isSome(found.right)) return E.right(found.right.value)
   }
-  const invalid = RunId.parse(id)
-  if (id.length < MIN_PREFIX) return E.left(E.isLeft(invalid) ? notDone(invalid.left, file) : none)
+  if (id.length < MIN_PREFIX) return none([])
   const listed = await listRuns()(environment)()
   if (E.isLeft(listed)) return E.left(notDone(listed.left))
-  const [first, ...others] = newestFirst(listed.right).filter(({ runId }) => runId.startsWith(id))
-  if (first === undefined) return E.left(E.isLeft(invalid) ? notDone(invalid.left, file) : none)
+  const all = newestFirst(listed.right)
+  const [first, ...others] = all.filter(({ runId }) => runId.startsWith(id))
+  if (first === undefined) return none(idMeant(all, id))
   return others.length === 0
     ? viewOf(context, first.runId)
     : E.left({ _tag: 'AmbiguousRun', prefix: id, candidates: [first, ...others].map(candidateOf) })
+}
+
+/** A UUID may be abbreviated to its first part. */
+const idMeant = (listed: ReadonlyArray<ListedRun>, id: string): ReadonlyArray<Hint> => {
+  const ids = listed.map(({ runId }) => runId)
+  const meant = didYouMean(id, id.length > 8 ? ids : ids.flatMap((one) => [one, one.slice(0, 8)]))
+  return meant === '' ? [] : [{ text: meant.slice(2) }]
 }
 
 const isFile = ({ folder }: Context, name: string): boolean => {

@@ -6,13 +6,14 @@ import type { CliError } from '../../CliError.js'
 import { usage } from '../../CliError.js'
 import { load, shownPath } from '../../workflow/load.js'
 import { toProgram } from '../../workflow/toProgram.js'
+import { unknownInputs } from '../../workflow/unknownInputs.js'
 import { unknownVariables } from '../../workflow/unknownVariables.js'
 import type { Context } from '../Context.js'
 import { showHint } from '../Context.js'
 import type { Loaded } from '../execution/execution.js'
 import { ofMissingFile } from './findHints.js'
 
-/** `more`: extra variables. */
+/** `more`: the names of `--input`. */
 export const workflowOf = (
   context: Context,
   { runId, workflow, variables }: Checkpoint,
@@ -21,7 +22,10 @@ export const workflowOf = (
   const { path } = workflow
   if (path === undefined) return E.left(programError(context, runId))
   const loaded = loadWorkflow(path, shownPath(path, context.folder))
-  if (E.isRight(loaded)) return checkVariables(loaded.right, [...variables.keys(), ...more])
+  if (E.isRight(loaded)) {
+    const known = checkInputs(loaded.right, more)
+    return E.isLeft(known) ? known : checkVariables(loaded.right, [...variables.keys(), ...more])
+  }
   return loaded.left._tag === 'Usage' ? E.left(usage(loaded.left.message, ofMissingFile(context, runId))) : loaded
 }
 
@@ -33,6 +37,12 @@ export const programError = (context: Context, runId: string): CliError =>
 export const loadWorkflow = (path: string, shown: string): E.Either<CliError, Loaded> => {
   const file = load(path, shown)
   return E.isLeft(file) ? file : E.right({ file: file.right, path, shown })
+}
+
+/** Refuses an input that is probably mistyped. */
+export const checkInputs = (workflow: Loaded, names: ReadonlyArray<string>): E.Either<CliError, Loaded> => {
+  const [problem] = unknownInputs(workflow.file, workflow.shown, names)
+  return problem === undefined ? E.right(workflow) : E.left(usage(problem))
 }
 
 /** Refuses a `run:` step that names an unset variable. `variables`: those set from the start. */

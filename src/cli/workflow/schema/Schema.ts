@@ -173,7 +173,7 @@ export const field = <A>(schema: Schema<A>, about: string, missing?: string): Fi
   ...(missing === undefined ? {} : { missing })
 })
 
-/** `of`: the owner of the keys in messages; `except`: keys that are not allowed here; `instead`: the keys to use for others. */
+/** `of`: the owner of the keys in messages; `except`: keys that are not allowed here; `instead`: the keys to use for others; `foreign`: what to do in place of keys of other tools. */
 export const object = <F extends Fields>(
   of: string,
   fields: F,
@@ -182,11 +182,18 @@ export const object = <F extends Fields>(
     readonly rules?: ReadonlyArray<Rule<Read<F>>>
     readonly otherwise?: (kind: string) => string
     readonly instead?: Readonly<Record<string, keyof F & string>>
+    readonly foreign?: Readonly<Record<string, string>>
   } = {}
 ): Schema<Read<F>> => {
-  const { except = [], rules = [], otherwise, instead = {} } = options
+  const { except = [], rules = [], otherwise, instead = {}, foreign = {} } = options
   const own = new Map(Object.entries(fields).filter(([key]) => !except.includes(key)))
   const known = [...own.keys()]
+  const remedyFor = (key: string): string | undefined =>
+    Object.hasOwn(instead, key)
+      ? `use "${instead[key]}" in its place`
+      : Object.hasOwn(foreign, key)
+        ? foreign[key]
+        : undefined
   return {
     decode: (reading, entry) => {
       const { report } = reading
@@ -198,7 +205,7 @@ export const object = <F extends Fields>(
       const found: Array<readonly [string, Found<unknown>]> = []
       for (const one of node.entries) {
         const schema = own.get(one.key)?.schema
-        if (schema === undefined) report(one.at, unknownKey(of, one.key, known, instead[one.key]))
+        if (schema === undefined) report(one.at, unknownKey(of, one.key, known, remedyFor(one.key)))
         else found.push([one.key, { entry: one, value: schema.decode(reading, one) }])
       }
       for (const [key, { missing }] of own)
@@ -229,8 +236,8 @@ export const object = <F extends Fields>(
 /** More keys are not listed in a message. */
 const MAX_KEYS = 8
 
-const unknownKey = (of: string, key: string, known: ReadonlyArray<string>, instead: string | undefined): string => {
-  if (instead !== undefined) return `${of} has no key "${key}"; use "${instead}" in its place`
+const unknownKey = (of: string, key: string, known: ReadonlyArray<string>, remedy: string | undefined): string => {
+  if (remedy !== undefined) return `${of} has no key "${key}"; ${remedy}`
   const listed = known.map((one) => `"${one}"`).join(', ')
   const all = known.length <= MAX_KEYS ? `; use one of ${listed}` : '; "dogear schema" prints the keys'
   const hint = didYouMean(key, known) || all

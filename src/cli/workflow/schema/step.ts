@@ -290,12 +290,31 @@ const stepFields = {
   ...groupFields
 }
 
+/** Keys of GitHub Actions and GitLab. */
+const FOREIGN = {
+  uses: 'write a command under "shell"',
+  with: 'pass values in the command',
+  env: 'set it in the script, or name it in "input" of the workflow',
+  if: 'write the condition into the script',
+  'working-directory': 'begin the script with cd',
+  'continue-on-error': 'end the script with || true',
+  'runs-on': 'steps run on this machine'
+}
+const IN_ORDER = 'steps run in order, and groups of a "wave" in parallel, where they may have "needs"'
+
 const task = (place: Place): Schema<AnyStep> =>
   mapped(
     object(ofAt(place, 'a step'), stepFields, {
       except: place === 'step' ? ['groups', 'forEach', 'needs'] : ['name', 'wave', 'workflow', ...notAt(place)],
       rules: taskRules,
-      instead: { map: 'wave' }
+      instead: {
+        script: 'shell',
+        command: 'shell',
+        cmd: 'shell',
+        'timeout-minutes': 'timeout',
+        ...(place === 'step' ? ({ map: 'wave' } as const) : {})
+      },
+      foreign: place === 'step' ? { ...FOREIGN, needs: IN_ORDER } : FOREIGN
     }),
     (read, reading) => ({ ...taskOf(read, reading, read.name?.value !== undefined), ...needsOf(read) })
   )

@@ -44,6 +44,17 @@ const secrets = limited(
 const WORKSPACES: ReadonlyArray<Workspace['kind']> = ['none', 'directory', 'worktree']
 const ON_SUCCESS: ReadonlyArray<OnSuccess> = ['keep', 'archive', 'delete']
 
+const LISTED =
+  'list the steps under "steps", and what runs in parallel as groups of a "wave": "dogear help" shows a workflow'
+
+/** Keys of GitHub Actions, GitLab and Taskfiles. */
+const FOREIGN = {
+  on: 'start it with "dogear run", for example from cron or CI',
+  jobs: LISTED,
+  stages: LISTED,
+  tasks: LISTED
+}
+
 /** `steps` is undefined if no steps can be read. */
 export interface Contents extends Omit<WorkflowFile, 'steps' | 'warnings'> {
   readonly nameAt: Position
@@ -67,6 +78,8 @@ export const workflow: Schema<Contents> = mapped(
     },
     {
       rules: listingRules,
+      instead: { env: 'input', variables: 'input', vars: 'input' },
+      foreign: FOREIGN,
       otherwise: (kind) =>
         kind === 'nothing'
           ? 'the file is empty; write a workflow with "steps", "dogear help" shows one'
