@@ -86,7 +86,7 @@ const executePlan = async (
     case 'Pending': {
       if (await isToStop(scope)) return await interrupt(scope, index, step)
       const reached = recorder.checkpoint()
-      // Without a change since the plan, another one would end the same way.
+      // If nothing was recorded since this plan, the next plan would end the same way.
       const isWoken = reached.revision > revision && awakeIn(reached, environment.clock.now()).size > 0
       return isWoken ? E.right({ _tag: 'Woken', index, step }) : await endPending(scope, index, step)
     }

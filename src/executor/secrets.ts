@@ -91,7 +91,7 @@ export const withoutSecrets = (
     : E.left({ _tag: 'InvalidInput', path: `$.${name}`, expected: NO_FIELD })
 }
 
-const NO_FIELD = 'no such field: it is the name of a secret, which an input would store. Give it where secrets are kept'
+const NO_FIELD = 'no field with the name of a secret, because the input is stored; leave it out'
 
 /** Redacts an event. Checkpoints in it are redacted already. */
 const told = (redaction: Redaction.Redaction, event: Event): Event => {

@@ -176,14 +176,16 @@ const SHARING: ReadonlySet<CallName> = new Set(['one', 'answer', 'confirm', 'pau
 const OF_RUNS: OptionTable = Object.fromEntries(Object.keys(KNOWN.runOrResume).map((option) => [option, anything]))
 
 /** Refuses options that a call does not have, and invalid or missing values. An option that is `undefined` counts as absent. */
-export const invalidOptions = (call: CallName, options: unknown): InvalidOptions | undefined =>
-  refusal([
+export const invalidOptions = (call: CallName, options: unknown): InvalidOptions | undefined => {
+  if (isProgram(options)) return refusal([{ option: 'options', expected: 'an object with storage, not a workflow' }])
+  return refusal([
     ...optionProblems(options, KNOWN[call], {
       required: ['storage', ...('id' in KNOWN[call] ? ['id'] : []), ...(NEEDED[call] ?? [])],
       misplaced: SHARING.has(call) ? OF_RUNS : {}
     }),
     ...optionProblems(fieldsOf(fieldsOf(options)['environment']), ENVIRONMENT).map(inEnvironment)
   ])
+}
 
 const inEnvironment = (problem: OptionProblem): OptionProblem => {
   const inside = (part: string): string => `environment.${part}`

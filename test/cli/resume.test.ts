@@ -41,7 +41,7 @@ describe('the chosen run', () => {
     place.write('fixed', '')
     expect((await place.dogear(['resume', 'first'])).code).toBe(0)
     expect((await place.dogear(['resume'])).stderr).toContain('Resuming run second')
-    expect(await place.dogear(['resume'])).toMatchObject({ code: 0, stderr: 'Run second: nothing left to do\n' })
+    expect(await place.dogear(['resume'])).toMatchObject({ code: 0, stderr: 'Run second is completed\n' })
     const json = JSON.parse((await place.dogear(['resume', '--json'])).stdout) as unknown
     expect(json).toMatchObject({ run_id: 'second', status: 'completed' })
     expect((await place.dogear(['resume', '--force', '--yes'])).code).toBe(3)
@@ -681,7 +681,7 @@ describe('damaged state', () => {
     expect(copied).toMatch(/^ {2}dogear resume r --plan [0-9a-f]{16} --yes$/)
     expect((await place.shell(copied)).code).toBe(0)
     expect((await place.dogear(['show', 'r', '--history'])).stdout).toContain('Recovered')
-    expect((await place.dogear(['verify'])).stdout).toMatch(/^✓ r {2}exact/)
+    expect((await place.dogear(['verify'])).stdout).toMatch(/^✓ r {2}intact/)
   })
 
   test('an unreadable run is an error and breaks no listing', async () => {

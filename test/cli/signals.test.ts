@@ -145,6 +145,7 @@ test('after kill -9 a run is interrupted, can be planned, and resumes at the ste
   expect((await place.process(['runs', '--status', 'running', '--json'])).stdout).toContain('"run_id": "r"')
   const live = await place.process(['plan', 'r'])
   expect(live.stdout).toContain('2/3  retry    slow   is running (attempt 1)\n')
+  expect(live.stdout).toMatch(/^In progress: process \d+ on .+; if it died now, a resume would do this:$/m)
   expect((await place.process(['show', 'r'])).stdout).toContain('⚡   2 slow   in flight\n')
   expect(live.stdout).not.toMatch(/when the process ended|dogear resume/)
   process.kill(running.pid, 'SIGKILL')

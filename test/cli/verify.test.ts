@@ -48,7 +48,7 @@ describe('verify', () => {
     await failed()
     const { code, stdout } = await place.dogear(['verify', 'r'], { environment: SECRET })
     expect(code).toBe(0)
-    expect(linesOf(stdout)).toEqual([expect.stringMatching(/^✓ r {2}exact, revision \d+$/)])
+    expect(linesOf(stdout)).toEqual([expect.stringMatching(/^✓ r {2}intact, revision \d+$/)])
     expect(await reportOf()).toMatchObject({ obstacles: [], runs_again: [], unrecorded: [] })
   })
 

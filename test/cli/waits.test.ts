@@ -87,7 +87,10 @@ test('the printed command after an answer of a cancelled run resumes it', async 
   await started(release)
   await place.dogear(['cancel', 'r-1'])
   const { code, stderr } = await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
-  expect([code, linesOf(stderr)]).toEqual([0, ['To resume it anyway:', '  dogear resume r-1 --reopen']])
+  expect([code, linesOf(stderr)]).toEqual([
+    0,
+    ['Run r-1 is cancelled. To resume it anyway:', '  dogear resume r-1 --reopen']
+  ])
   expect((await place.shell('dogear resume r-1 --reopen')).code).toBe(0)
 })
 
@@ -96,7 +99,10 @@ test('a late answer of a cancelled run is refused with a command that resumes it
   await place.dogear(['cancel', 'r-1'])
   await delay(60)
   const { code, stderr } = await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
-  expect([code, linesOf(stderr).slice(1)]).toEqual([4, ['To resume it anyway:', '  dogear resume r-1 --reopen']])
+  expect([code, linesOf(stderr).slice(1)]).toEqual([
+    4,
+    ['Run r-1 is cancelled. To resume it anyway:', '  dogear resume r-1 --reopen']
+  ])
 })
 
 test('a failed wait names no command', async () => {

@@ -265,6 +265,11 @@ test.each([
     'w.yml:1:10: a wave has no key "name"; use "wave" in its place'
   ],
   [
+    'steps: [{map: pages, forEach: [a], each: {shell: x}}]',
+    'w.yml:1:10: a wave has no key "map"; use "wave" in its place'
+  ],
+  ['steps: [{map: pages, items: [a], shell: x}]', 'w.yml:1:10: a step has no key "map"; use "wave" in its place'],
+  [
     'steps: [{wave: w, forEach: {}, each: {shell: x}}]',
     '"forEach" must be a string (a variable) or a list, not a mapping'
   ],

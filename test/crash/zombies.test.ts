@@ -124,7 +124,7 @@ describe('zombie owners', () => {
     rmSync(world.folder, { recursive: true, force: true })
   })
 
-  test('with a zombie between two claims, each number has one owner and nothing acknowledged is lost', async () => {
+  test('with a zombie between two claims, each claim number has one owner and nothing acknowledged is lost', async () => {
     const chance = chanceOf(3)
     let acknowledged = 0
     for (let round = 0; round < (sweep ? 500 : 20); round++) {

@@ -98,7 +98,7 @@ describe('a completed composite', () => {
     expect(editsOf(having(before, all), after)).toEqual(['insertedBefore deploy/tell'])
   })
 
-  test('a composite gains no step if a later one has completed', () => {
+  test('an edit that adds a step at the end of a composite is refused if a step after the composite has completed', () => {
     const more = flow(...before.steps, task('announce'))
     const after = flow(task('build'), deploy(task('push'), task('smoke'), task('tell')), task('announce'))
     expect(editsOf(having(more, [...all, 'announce']), after)).toEqual(['insertedBefore deploy/tell'])

@@ -780,7 +780,7 @@ describe('an adopted edit', () => {
     assert.notEqual(publishingNow, publishing)
   })
 
-  test('an adopted edit opens a wave that gained a group, and closes none', () => {
+  test('an adopted edit that adds a group to a completed wave opens it again, and drops no record of its groups', () => {
     const more = W.wave('checks', [...second.groups, W.group(W.task('fuzz'))])
     const reached = edited(checked, first, more, third)
     assert.deepEqual(done(reached), ['build', 'checks/unit', 'checks/lint', 'checks/smoke'])

@@ -111,6 +111,14 @@ describe('the text of an error', () => {
       /UNKNOWN/
     ],
     [
+      {
+        ...{ _tag: 'TooLarge', runId: 'r', where: 'a', bytes: 7, limitBytes: 6 },
+        biggest: [{ path: '$.changes[0].output', bytes: 5 }]
+      },
+      /output \(5 bytes\)\. Store large outputs as artifacts, or raise limits\.checkpointBytes$/,
+      /--/
+    ],
+    [
       { _tag: 'RecoveryRefused', runId: 'r', from: 'a', lost: 'b', cause: 0 },
       /; to continue from it, resume with an `onRecovered` that returns your name\. Nothing was changed$/,
       /--/

@@ -61,7 +61,7 @@ describe('options that are inherited', () => {
     assert.deepEqual(outputs.m, [1, 2])
   })
 
-  test('accessors may read private fields', async () => {
+  test('accessors of options may read private fields', async () => {
     class Wait {
       readonly #millis = 1
       readonly #question = 'who?'

@@ -111,6 +111,12 @@ describe('arguments of calls', () => {
     )
   })
 
+  test.each(ofRuns)('%s, which takes options only, refuses a workflow in their place', async (name) => {
+    expect(await refusal(calls[name]?.(one(), { ...host(), fromStep: 'one' }) as Promise<unknown>)).toBe(
+      'These options are invalid:\n  options must be an object with storage, not a workflow'
+    )
+  })
+
   test('runOutcome returns the refusal of invalid arguments as data', async () => {
     const outcome = await calls['runOutcome']?.()
     expect(outcome).toMatchObject({ _tag: 'Refused', error: { _tag: 'InvalidOptions' } })
@@ -150,7 +156,7 @@ describe('arguments of calls', () => {
     expect(await refusal(called)).toBe(`These options are invalid:\n  ${expected}`)
   })
 
-  test('a part of an environment that resembles none is refused with the names of all', async () => {
+  test('an unknown part of an environment is refused with the names of all parts if it resembles none', async () => {
     const called = calls['viewRun']?.({
       storage: memoryStorage(),
       id: 'r',

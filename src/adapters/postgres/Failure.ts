@@ -17,6 +17,9 @@ const OPEN = /^(08...|57P0[124])$/
 /** Codes of the system, with which a connection ends or is not made. */
 const BROKEN = /^(ECONN.*|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EAI_AGAIN|ENOENT)$/
 
+/** The system calls before a connection exists. */
+const UNCONNECTED: ReadonlySet<unknown> = new Set(['connect', 'getaddrinfo'])
+
 /** Messages of the driver without a code. */
 const UNSENT = /timeout exceeded when trying to connect|timeout expired|not queryable|connection timeout/i
 const CUT = /connection terminated|connection ended|query read timeout|client was closed/i
@@ -27,7 +30,7 @@ export const failureOf = (cause: unknown): Failure => {
   if (known !== undefined && severity !== undefined)
     return { code: known, cause, passes: PASSING.test(known), effect: OPEN.test(known) ? 'unknown' : 'none' }
   if (known !== undefined)
-    return { code: known, cause, passes: BROKEN.test(known), effect: syscall === 'connect' ? 'none' : 'unknown' }
+    return { code: known, cause, passes: BROKEN.test(known), effect: UNCONNECTED.has(syscall) ? 'none' : 'unknown' }
   const text = typeof message === 'string' ? message : ''
   if (UNSENT.test(text)) return { code: 'ETIMEDOUT', cause, passes: true, effect: 'none' }
   if (CUT.test(text)) return { code: 'ECONNRESET', cause, passes: true, effect: 'unknown' }

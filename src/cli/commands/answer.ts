@@ -94,7 +94,7 @@ const RECORDED = { _tag: 'Recorded' } as const
 /** A plain resume of a cancelled run is refused. A program reopens its own. */
 const ofResuming = (context: Context, { runId, workflow, status }: RunView): Hint =>
   status === 'cancelled' && workflow.path !== undefined
-    ? resumeHint(context, 'To resume it anyway:', runId, { reopen: true })
+    ? resumeHint(context, `Run ${runId} is cancelled. To resume it anyway:`, runId, { reopen: true })
     : ofResume(context, runId, workflow)
 
 /** The questions that are left, with a command that answers them together; or how to end a wait that is over. */

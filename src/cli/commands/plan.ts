@@ -106,7 +106,7 @@ const planLines = (
 
 const inProgress = ({ host, pid, liveness }: Holder): string =>
   liveness === 'alive'
-    ? `In progress: process ${pid} on ${host}`
+    ? `In progress: process ${pid} on ${host}; if it died now, a resume would do this:`
     : `In progress, or abandoned by a dead process: process ${pid} on ${host}`
 
 /** What a resume asks consent for: changes that it would overwrite, and work that it would repeat. */

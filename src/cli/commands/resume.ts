@@ -68,7 +68,7 @@ const printDone = async (
   flags: MergeFlags
 ): Promise<Result> => {
   const { screen, json } = context
-  screen.line(`Run ${runId}: nothing left to do`)
+  screen.line(`Run ${runId} is completed`)
   const place = await settleWorkspace(context, checkpoint, flags, false)
   if (json) screen.out(printedResult(context, { ...endJson(checkpoint, 'completed'), ...place }))
   return E.right(ExitCode.done)

@@ -93,7 +93,10 @@ export const COMMANDS: ReadonlyArray<Command> = [
         text: 'set a variable, overriding the input in the file; repeat for more',
         repeats: true
       },
-      { syntax: '--resume', text: 'resume an unfinished earlier run, if there is one, without a question' },
+      {
+        syntax: '--resume',
+        text: 'resume an unfinished earlier run, if there is one, without a question; with --id, only the run of that id'
+      },
       { syntax: '--from-step <step>', text: 'resume [an earlier run](#from-a-step-on) from this step on' },
       { syntax: '--restart-wave <wave>', text: 'resume [an earlier run](#from-a-step-on), and run this wave again' },
       {
@@ -277,7 +280,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'verify',
     args: [ANY_RUN],
     summary: 'check the stored state, and predict a resume',
-    text: 'Checks that the stored state is intact, and lists [everything that a resume would meet](#before-a-resume): obstacles, questions, steps that run again, and steps that were in flight when their process ended. Without an id, checks all runs.',
+    text: 'Checks that the stored state is intact, and lists [everything that a resume would meet](#before-a-resume): obstacles, questions, steps that run again, and steps that were in flight when their process ended. Without an id, checks the state of all runs, and predicts the resumes of unfinished ones.',
     flags: [JSON_FLAG],
     example: 'dogear verify',
     load: async () => (await import('../actions.js')).verifyCommand

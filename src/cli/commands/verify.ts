@@ -90,7 +90,7 @@ const findingLines = (context: Context, finding: Finding, style: Style): Readonl
   const more = previewLines(context, runId, finding.preview)
   const isClear = found._tag === 'Exact' && more.length === 0
   const mark = isClear ? style.green(style.symbols.completed) : style.yellow('!')
-  const what = found._tag === 'Exact' ? `exact, revision ${revision}` : printable(`recovered from ${found.from}`)
+  const what = found._tag === 'Exact' ? `intact, revision ${revision}` : printable(`recovered from ${found.from}`)
   const lost =
     found._tag === 'Exact'
       ? []

@@ -160,7 +160,7 @@ const decideComposite = (context: PlanContext, placed: Placed<Sequence | Wave>, 
   )
 }
 
-/** Decides about the parts of a composite, then about the composite. Its decision comes first. */
+/** Decides about the parts of a composite, then about the composite, whose decision precedes theirs in the list. */
 const decideParts = (
   context: PlanContext,
   composite: Placed<Sequence | Wave | MapStep>,
@@ -235,7 +235,7 @@ const decideByEvidence = (
 
 /**
  * Derives the decision of a composite: for a sequence that of its next part, for a wave or map the most significant one. If all parts are
- * done it is skipped, unless only its own record is missing (`isDone`): then it runs, to be closed.
+ * skipped, so is it, unless they have records that count (`isDone`) and it has none: then it runs, to be closed.
  */
 const compositeDecision = (
   context: PlanContext,

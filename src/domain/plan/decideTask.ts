@@ -26,8 +26,8 @@ export interface Planned {
 }
 
 /**
- * A unit with its definition, its record, and what the plan demands of it. `summary`: of an item, its key unless the body of its map has
- * one; `keptAbove`: the accepted evidence of an ancestor; `ownFingerprint`: of a composite, the fingerprint in its record. For a map
+ * A unit with its definition, its record, and what the plan demands of it. `summary`: of an item, the summary of its map's body if that
+ * has one, else its key; `keptAbove`: the accepted evidence of an ancestor; `ownFingerprint`: of a composite, the fingerprint in its record. For a map
  * without items: `hasBegun`: a part of it started; `pending`: what a part waits for; `changedByUser`: changed evidence of its parts.
  */
 export interface Placed<A extends Described = Described> extends Subject<A> {

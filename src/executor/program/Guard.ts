@@ -47,10 +47,10 @@ export interface Guard<Context, Output> {
  * - `expect`: what must exist then. Its files and commits are evidence: if they are missing on a resume, the unit runs again.
  */
 export interface GuardSpec<Context> {
-  /** The unit does not start if this fails. */
+  /** The unit does not start if this throws, rejects or is a `Left`; any other result passes, even `false`. */
   readonly before?: (context: Context) => unknown
   readonly expect?: Expectation
-  /** The unit does not complete if this fails. */
+  /** The unit does not complete if this throws, rejects or is a `Left`; any other result passes, even `false`. */
   readonly after?: (context: Context) => unknown
   readonly onCheckFailure?: OnCheckFailure
 }

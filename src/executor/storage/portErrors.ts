@@ -133,7 +133,7 @@ const biggest = (error: {
 }): string =>
   error.biggest.length === 0
     ? ''
-    : ` The biggest values are ${error.biggest.map(({ path, bytes }) => `${path} (${bytes} bytes)`).join(', ')}`
+    : ` The biggest values are ${error.biggest.map(({ path, bytes }) => `${path} (${bytes} bytes)`).join(', ')}. Store large outputs as artifacts, or raise limits.checkpointBytes`
 
 /** What a code of the system means, in words. */
 export interface Meaning {

@@ -66,7 +66,7 @@ export const claim = async (
   owner: Owner,
   { reads = true, takeOver = false }: ClaimSettings = {}
 ): Promise<E.Either<StorageError, Granted>> => {
-  // The heartbeat needs it after the journals are read.
+  // Begins to load the package now, because the heartbeat needs it as soon as the journals are read.
   if (reads) void lockFunction()
   const self = await reading('/proc/self', 'identify', () => context.processes.self())
   if (E.isLeft(self)) return self

@@ -238,7 +238,7 @@ const wave = (place: Place): Schema<AnyStep> =>
         onlyWith('key', ['forEach', 'each'], '"key" is for the items of "forEach"'),
         atLeastOne(['groups', 'forEach', 'each'], 'a wave needs "groups", or "forEach" and "each"')
       ],
-      ...(place === 'step' ? { instead: { name: 'wave' } as const } : {})
+      ...(place === 'step' ? { instead: { name: 'wave', map: 'wave' } as const } : {})
     }),
     (read, { unit }) => {
       const { forEach, key, each, groups, concurrency, onFailure } = read
@@ -307,7 +307,13 @@ const task = (place: Place): Schema<AnyStep> =>
     object(ofAt(place, 'a step'), stepFields, {
       except: place === 'step' ? ['groups', 'forEach', 'needs'] : ['name', 'wave', 'workflow', ...notAt(place)],
       rules: taskRules,
-      instead: { script: 'shell', command: 'shell', cmd: 'shell', 'timeout-minutes': 'timeout' },
+      instead: {
+        script: 'shell',
+        command: 'shell',
+        cmd: 'shell',
+        'timeout-minutes': 'timeout',
+        ...(place === 'step' ? ({ map: 'wave' } as const) : {})
+      },
       foreign: place === 'step' ? { ...FOREIGN, needs: IN_ORDER } : FOREIGN
     }),
     (read, reading) => ({ ...taskOf(read, reading, read.name?.value !== undefined), ...needsOf(read) })
