@@ -5,7 +5,7 @@
 import { appendFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { DelayedError, Queue, Worker } from 'bullmq'
-import { jsonFileStorage } from 'dogear/json-file'
+import { fileRequests, jsonFileStorage } from 'dogear/json-file'
 import { RunFailure, runOutcome, workflow } from 'dogear/promise'
 
 const order = workflow('order')
@@ -20,14 +20,14 @@ const order = workflow('order')
   })
 
 const connection = { host: '127.0.0.1', port: Number(process.env.REDIS_PORT ?? 6379) }
-// For workers on several hosts: await connect('postgres://…') of dogear/postgres.
+// For workers on several hosts: await connect('postgres://…') of dogear/postgres, and its `requests`.
 const storage = jsonFileStorage('state')
 const stopping = new AbortController()
 const { signal } = stopping
 
 const work = async (job, token) => {
   const { id } = job.data
-  const outcome = await runOutcome(order, { id, storage, signal })
+  const outcome = await runOutcome(order, { id, storage, signal, environment: { requests: fileRequests('state') } })
   console.log(`${id}: ${outcome._tag}`)
   if (outcome._tag === 'Completed') return outcome.outputs
   const later = async (time) => {

@@ -4,11 +4,13 @@
 //
 // A child has its own id, so you can look at it, pause it and resume it alone. child-run.log shows what ran.
 import { appendFileSync } from 'node:fs'
-import { jsonFileStorage } from 'dogear/json-file'
+import { fileRequests, jsonFileStorage } from 'dogear/json-file'
 import { RunFailure, runOutcome, workflow } from 'dogear/promise'
 
 const log = (line) => appendFileSync('child-run.log', `${line}\n`)
 const storage = jsonFileStorage('state')
+// With `requests`, a running child can be paused or cancelled too.
+const environment = { requests: fileRequests('state') }
 
 const invoice = workflow('invoice')
   .step('total', async ({ input }) => {
@@ -27,7 +29,7 @@ const child = async ({ runId, step, sleep, signal }, program, name, input) => {
   for (;;) {
     // Each look at the child is a record of its own: "run ada", "run ada#2" …
     const ended = await step(`run ${name}`, async () => {
-      const outcome = await runOutcome(program, { id: `${runId}.${name}`, storage, input, signal })
+      const outcome = await runOutcome(program, { id: `${runId}.${name}`, storage, input, signal, environment })
       const { _tag, wakeAt, outputs } = outcome
       if (_tag === 'Pending') return { wakeAt }
       if (_tag === 'Completed') return { outputs }
@@ -49,6 +51,6 @@ const closing = workflow('closing')
   .step('report', async ({ outputs }) => outputs.invoices.reduce((sum, one) => sum + one, 0))
 
 const [, , month] = process.argv
-const outcome = await runOutcome(closing, { id: month, storage, wait: true })
+const outcome = await runOutcome(closing, { id: month, storage, environment, wait: true })
 console.log(outcome._tag === 'Completed' ? `Completed ${outcome.outputs.report}` : new RunFailure(outcome).message)
 process.exitCode = outcome._tag === 'Completed' ? 0 : 1

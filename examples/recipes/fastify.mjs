@@ -7,7 +7,7 @@
 // fastify.log shows what ran.
 import { appendFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { jsonFileStorage } from 'dogear/json-file'
+import { fileRequests, jsonFileStorage } from 'dogear/json-file'
 import { isRunFailure, resumeAll, runOutcome, start, viewRun, workflow } from 'dogear/promise'
 import Fastify from 'fastify'
 
@@ -22,7 +22,9 @@ const order = workflow('order')
   })
 
 const stopping = new AbortController()
-const host = { storage: jsonFileStorage('state'), signal: stopping.signal }
+// With `requests`, a running run can be paused.
+const environment = { requests: fileRequests('state') }
+const host = { storage: jsonFileStorage('state'), environment, signal: stopping.signal }
 const app = Fastify()
 const refusal = (error) => (isRunFailure(error) ? error.outcome.error?._tag : undefined)
 app.setErrorHandler((error, _, reply) => reply.code(refusal(error) === 'InvalidRunId' ? 400 : 500).send(error))

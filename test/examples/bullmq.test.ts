@@ -1,12 +1,14 @@
 /** The recipe of a BullMQ worker, on a real Redis server; skipped where `redis-server` is not installed. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { fileRequests, jsonFileStorage } from '../../src/adapters/json-file/index.js'
+import { answer, viewRun } from '../../src/promise/index.js'
 import { type Process, type Recipe, recipe, until } from './recipes.js'
 
 // Each test starts and kills several processes.
@@ -95,6 +97,22 @@ describe.skipIf(!hasRedis)('a BullMQ worker (needs redis-server)', () => {
     const other = start([])
     await (await job())?.retry()
     await done(other)
+  })
+
+  test('an answer that comes while a worker has the run is taken', async () => {
+    const path = place.file('bullmq.mjs')
+    writeFileSync(path, readFileSync(path, 'utf8').replace(/\.sleep\(.*\)/, ".waitFor('packing')"))
+    writeFileSync(place.file('hold'), '')
+    const worker = start(['order-7'], undefined, { DOGEAR_TEST_HOLD: 'hold' })
+    const options = {
+      id: 'order-7',
+      storage: jsonFileStorage(place.file('state')),
+      environment: { requests: fileRequests(place.file('state')) }
+    }
+    await until('the worker has the run', async () => (await viewRun(options))?.status === 'running')
+    expect(await answer({ ...options, unit: 'packing', value: true })).toMatchObject({ _tag: 'Requested' })
+    rmSync(place.file('hold'))
+    await done(worker)
   })
 
   test('a stalled job that is delivered twice runs once', async () => {

@@ -1,6 +1,8 @@
 /** The recipe of a Fastify server: killed, stopped and started again. */
 import { rmSync, writeFileSync } from 'node:fs'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { fileRequests, jsonFileStorage } from '../../src/adapters/json-file/index.js'
+import { pause } from '../../src/promise/index.js'
 import { type Process, type Recipe, recipe, until } from './recipes.js'
 
 // Each test starts and kills several processes.
@@ -53,6 +55,23 @@ test('a server that gets SIGTERM stops its runs, exits with 0, and the next one 
   const second = await serve()
   await until('the run is completed', async () => (await status(second)) === 'completed')
   await stop(second)
+  expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
+})
+
+test('a run that is paused ends its step, and a repeated request continues it', async () => {
+  writeFileSync(place.file('hold'), '')
+  const server = await serve()
+  expect((await fetch(server.url, { method: 'POST' })).status).toBe(202)
+  const state = place.file('state')
+  const environment = { requests: fileRequests(state) }
+  const asked = await pause({ id: 'order-7', storage: jsonFileStorage(state), environment })
+  expect(asked).toMatchObject({ _tag: 'Requested' })
+  rmSync(place.file('hold'))
+  await until('the run is paused', async () => (await status(server)) === 'paused')
+  expect(place.log()).toEqual(['charge order-7'])
+  expect((await fetch(server.url, { method: 'POST' })).status).toBe(202)
+  await until('the run is completed', async () => (await status(server)) === 'completed')
+  await stop(server)
   expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
 })
 

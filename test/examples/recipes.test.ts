@@ -1,6 +1,8 @@
 /** The recipes that need no server: each dies in a step, is started again, and does nothing twice. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { afterEach, expect, test, vi } from 'vitest'
+import { fileRequests, jsonFileStorage } from '../../src/adapters/json-file/index.js'
+import { pause, viewRun } from '../../src/promise/index.js'
 import { type Recipe, recipe, until } from './recipes.js'
 
 // Each test starts and kills several processes.
@@ -106,6 +108,30 @@ test('a child run that fails tells its parent why', async () => {
   const { code, output } = await place.run(['march'], undefined, { DOGEAR_TEST_FAIL: 'total of ada' })
   expect(code).toBe(1)
   expect(output).toContain('Run march.ada failed in step 1 (total): no network')
+  expect(await place.run(['march'])).toMatchObject({ code: 0, output: 'Completed 800\n' })
+})
+
+test('a child run can be paused alone; its parent fails, and continues it when it is resumed', async () => {
+  place = recipe('child-run')
+  writeFileSync(place.file('hold'), '')
+  edit(
+    'child-run',
+    '    log(`total of',
+    "    await (await import('node:timers/promises')).setTimeout(1)\n    log(`total of"
+  )
+  const parent = place.start(['march'], undefined, { DOGEAR_TEST_HOLD: 'hold' })
+  const options = {
+    id: 'march.ada',
+    storage: jsonFileStorage(place.file('state')),
+    environment: { requests: fileRequests(place.file('state')) }
+  }
+  await until('the child runs', async () => (await viewRun(options))?.status === 'running')
+  expect(await pause(options)).toMatchObject({ _tag: 'Requested' })
+  rmSync(place.file('hold'))
+  const { code, output } = await parent.ended
+  expect(code).toBe(1)
+  expect(output).toContain('Run march.ada was stopped at step 2 (booking): paused; resume it')
+  expect((await viewRun(options))?.status).toBe('paused')
   expect(await place.run(['march'])).toMatchObject({ code: 0, output: 'Completed 800\n' })
 })
 
