@@ -42,15 +42,14 @@ export interface Guard<Context, Output> {
 /**
  * The checks of a unit or of a whole wave, as users declare them.
  *
- * - `before`: the unit does not start if this fails. `after`: the unit does not complete if this fails. A check fails by throwing, rejecting,
- *   a `Left`, or `false`.
+ * - `before`, `after`: they fail by throwing, rejecting, a `Left`, or `false`.
  * - `expect`: what must exist then. Its files and commits are evidence: if they are missing on a resume, the unit runs again.
  */
 export interface GuardSpec<Context> {
-  /** The unit does not start if this throws, rejects or is a `Left`; any other result passes, even `false`. */
+  /** The unit does not start if this fails. */
   readonly before?: (context: Context) => unknown
   readonly expect?: Expectation
-  /** The unit does not complete if this throws, rejects or is a `Left`; any other result passes, even `false`. */
+  /** The unit does not complete if this fails. */
   readonly after?: (context: Context) => unknown
   readonly onCheckFailure?: OnCheckFailure
 }
