@@ -141,11 +141,12 @@ export const unknownNames = (
     const available = workflow.steps.filter(isComposite).map(({ name }) => name)
     problems.push({ _tag: 'NotAWave', step: restartWave, exists: restarted !== undefined, available, steps })
   }
-  // One answer may take back the items of a map that another one names.
-  const isRecorded = (unit: Unit): boolean =>
-    isKnown(subSteps, unit) || find<Step>(workflow, items, unit)?.definition._tag === 'Task'
+  // A part that another answer takes back runs again, too.
+  const runsAgain = (unit: Unit): boolean =>
+    confirm?.get(unit)?._tag === 'Again' &&
+    (isKnown(subSteps, unit) || find<Step>(workflow, items, unit)?.definition._tag === 'Task')
   for (const step of new Set([...(confirm?.keys() ?? []), ...(outputs?.keys() ?? [])]))
-    if (!answerable.has(step) && !changed.has(step) && !isRecorded(step))
+    if (!answerable.has(step) && !changed.has(step) && !runsAgain(step))
       problems.push({ _tag: 'UnknownStep', step, available: [...answerable] })
   return problems
 }
