@@ -240,11 +240,15 @@ describe('worker threads', () => {
   })
 })
 
-test('importing and loading neither load the two packages nor add listeners; the first claim does', () => {
+test('importing and loading load no package and add no listener; the first claim loads one, the first copy both', () => {
   const output = execFileSync(process.execPath, [script('imports.js'), folder()], { encoding: 'utf8' })
-  const { atFirst, before, after } = JSON.parse(output) as Record<'atFirst' | 'before' | 'after', Loaded>
+  const { atFirst, before, claimed, after } = JSON.parse(output) as Record<
+    'atFirst' | 'before' | 'claimed' | 'after',
+    Loaded
+  >
   assert.deepEqual(before, atFirst)
   assert.deepEqual(before.packages, [])
+  assert.ok(claimed.packages.includes('proper-lockfile') && !claimed.packages.includes('write-file-atomic'))
   for (const name of ['proper-lockfile', 'write-file-atomic']) assert.ok(after.packages.includes(name), name)
   assert.ok(after.listeners > before.listeners)
 })

@@ -1,4 +1,4 @@
-// Prints the loaded modules and the listeners before and after the first claim.
+// Prints the loaded modules and the listeners before and after the first claim, and after the first copy.
 import { createRequire } from 'node:module'
 
 const { cache } = createRequire(import.meta.url)
@@ -14,5 +14,10 @@ const { jsonFileStorage } = await import('../../../../dist/adapters/json-file/in
 const storage = jsonFileStorage(process.argv[2])
 await storage.load('a')()
 const before = look()
-await storage.claim('a', { host: 'h', pid: 1 })()
-console.log(JSON.stringify({ atFirst, before, after: look() }))
+const { right } = await storage.claim('a', { host: 'h', pid: 1 })()
+const claimed = look()
+const change = { _tag: 'Recovered', at: '2026-01-02T03:04:05.678Z' }
+const summary = () => ({ revision: 0, workflow: { name: 'a' }, status: 'failed', steps: { completed: 0, total: 1 } })
+await storage.save(right.claim, [{ revision: 0, change, checkpoint: () => ({}), summary }])()
+await storage.release(right.claim)()
+console.log(JSON.stringify({ atFirst, before, claimed, after: look() }))
