@@ -31,12 +31,13 @@ const BRAND = Symbol.for('dogear.RunFailure')
  */
 export class RunFailure extends Error {
   override readonly name = 'RunFailure'
-  readonly outcome: Exclude<RunOutcome, { readonly _tag: 'Completed' }> | Refused
+  /** Not enumerable: Node.js prints the fields of an error that nobody catches, and this one has the whole checkpoint. */
+  declare readonly outcome: Exclude<RunOutcome, { readonly _tag: 'Completed' }> | Refused
   readonly retryable: boolean
 
   constructor(outcome: RunFailure['outcome']) {
     super(messageOf(outcome))
-    this.outcome = outcome
+    Object.defineProperty(this, 'outcome', { value: outcome })
     this.retryable = outcome._tag === 'Failed' && outcome.retryable
     Object.defineProperty(this, BRAND, { value: true })
   }

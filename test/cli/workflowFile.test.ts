@@ -184,7 +184,7 @@ steps:
       "w.yml:9:17: "idempotent" must be true or false, not the string "yes"",
       "w.yml:10:16: only \${name} is replaced here, not "\${"; write "$\${" for a plain "\${"",
       "w.yml:10:22: an argument must be a string, not nothing",
-      "w.yml:11:11: "a b" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters",
+      "w.yml:11:11: "a b" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters; the "summary" of a step may have spaces",
       "w.yml:12:5: a task has either "shell" or "run", not both",
       "w.yml:12:10: "run" needs a command",
       "w.yml:14:11: groups of wave "checks" depend on each other in a cycle: unit, lint",

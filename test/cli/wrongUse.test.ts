@@ -128,6 +128,16 @@ describe('a file', () => {
     )
   })
 
+  test('run refuses the id of a run in place of a file, and says how to resume it', async () => {
+    within({ 'w.yml': one })
+    await place.dogear(['run', 'w.yml', '--id', 'r-1'])
+    const refused = await place.dogear(['run', 'r-1'])
+    expect(refused.code).toBe(2)
+    expect(refused.stderr).toBe(
+      'dogear: r-1 is the id of a run: this command takes a workflow file\nTo resume it:\n  dogear resume r-1\n'
+    )
+  })
+
   test.each(['resume', 'show', 'plan', 'verify', 'pause'])('%s refuses a file in place of an id', async (command) => {
     within({ 'w.yml': one, 'flows/x.yml': one })
     const refused = await place.dogear([command, 'w.yml'])

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { inspect } from 'node:util'
 import { describe, test, vi } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import * as t from 'io-ts'
@@ -20,6 +21,15 @@ describe('isRunFailure', () => {
     for (const wrong of [new Error('no'), { name: 'RunFailure' }, 'RunFailure', null, undefined])
       assert.equal(dogear.isRunFailure(wrong), false)
   })
+})
+
+test('Node.js prints a RunFailure that nobody catches without the checkpoint in it', async () => {
+  const error: unknown = await dogear
+    .run(failing, { id: 'r', storage: memoryStorage() })
+    .catch((thrown: unknown) => thrown)
+  const printed = inspect(error)
+  assert.match(printed, /Run r failed in step 1 \(one\): no/)
+  assert.doesNotMatch(printed, /checkpoint|fingerprint/)
 })
 
 describe('the message of a RunFailure', () => {

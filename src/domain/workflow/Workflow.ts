@@ -482,7 +482,9 @@ const SECRET_NAMES = 'an array of names of 1 to 128 characters without whitespac
 export const describeProblem = (problem: WorkflowProblem): string => {
   switch (problem._tag) {
     case 'InvalidName':
-      return `"${problem.name}" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters`
+      return `"${problem.name}" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters${
+        /\s/.test(problem.name) ? '; the "summary" of a step may have spaces' : ''
+      }`
     case 'NoSteps':
       return problem.unit === undefined
         ? 'a workflow needs at least one step'
