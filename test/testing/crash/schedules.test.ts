@@ -162,6 +162,27 @@ describe('random workflows', () => {
     assert.deepEqual(report.violations, [], toText(report))
   })
 
+  test('a pause of an ended process may be fenced by the next one', async () => {
+    const waits = { wait: { _tag: 'Ask' }, how: 'awaited' } as const
+    const pause = { _tag: 'Pause', life: 1, unit: 's0', when: 'during' } as const
+    const report = await perform({
+      spec: [
+        {
+          _tag: 'Task',
+          unit: {
+            ...SIMPLE,
+            subSteps: [
+              { idempotent: true, parallel: false, fails: 'never', nested: false },
+              { idempotent: true, parallel: true, fails: 'never', nested: false, waits }
+            ]
+          }
+        }
+      ],
+      only: { schedule: [], answer: 'again', interventions: [pause, pause, pause] }
+    })
+    assert.deepEqual(report.violations, [], toText(report))
+  })
+
   test('keys follow the rewinds even after a map lost its recorded items', async () => {
     const report = await perform({
       spec: [

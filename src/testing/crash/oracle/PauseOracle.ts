@@ -120,6 +120,8 @@ export const makePauseOracle = (found: Note, mayFail: boolean): PauseOracle => {
           if (by._tag === 'Cancel' && E.isRight(answer) && execution === current && !execution.over)
             cancelled = timeOf(by)
           if (!alive || execution.over || execution !== current) return
+          // Opening the store for the next process ended the claim of a requester on the former one.
+          if (by.life < execution.life && E.isLeft(answer) && answer.left._tag === 'Fenced') return
           if (E.isRight(answer) && answer.right._tag === 'Requested') {
             if (isFormer) return
             execution[call === 'load' ? 'looking' : 'agreed'] = timeOf(by)
