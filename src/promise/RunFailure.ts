@@ -31,7 +31,7 @@ const BRAND = Symbol.for('dogear.RunFailure')
  */
 export class RunFailure extends Error {
   override readonly name = 'RunFailure'
-  /** Not enumerable: Node.js prints the fields of an error that nobody catches, and this one has the whole checkpoint. */
+  /** Not enumerable, because Node.js prints the enumerable fields of an uncaught error, and `outcome` contains the checkpoint. */
   declare readonly outcome: Exclude<RunOutcome, { readonly _tag: 'Completed' }> | Refused
   readonly retryable: boolean
 

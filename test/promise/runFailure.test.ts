@@ -23,7 +23,7 @@ describe('isRunFailure', () => {
   })
 })
 
-test('Node.js prints a RunFailure that nobody catches without the checkpoint in it', async () => {
+test('Node.js prints an uncaught RunFailure without its checkpoint', async () => {
   const error: unknown = await dogear
     .run(failing, { id: 'r', storage: memoryStorage() })
     .catch((thrown: unknown) => thrown)

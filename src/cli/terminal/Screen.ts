@@ -28,7 +28,7 @@ export interface Streams {
   readonly environment: Readonly<Record<string, string | undefined>>
 }
 
-/** The terminals of CI services have nobody who answers, and logs keep every redrawn line. */
+/** In CI no user answers a prompt, and the log keeps every redrawn line. */
 export const isAttended = ({ CI: ci = '' }: Streams['environment']): boolean => ['', '0', 'false'].includes(ci)
 
 const CLEAR_LINE = '\r\x1b[2K'
