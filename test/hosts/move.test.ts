@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
+import { jsonFileStorage } from '../../src/adapters/json-file/index.js'
 import { memoryArtifacts, memoryData, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
 import type { MemoryData } from '../../src/adapters/memory.js'
 import { nodeEnvironment } from '../../src/adapters/node/index.js'
@@ -415,6 +419,26 @@ describe('move', () => {
     assert.ok(E.isLeft(moved) && moved.left._tag === 'TooLarge')
     const listed = await target.artifacts?.list('r')()
     assert.ok(listed !== undefined && E.isRight(listed) && listed.right.length === 1)
+  })
+
+  test('a run above the limit of a store, by less than its reserve, moves there', async () => {
+    const source = portsOf(memoryData())
+    const large = workflow('large')
+      .step('big', () => 'x'.repeat(100_000))
+      .waitFor('approve')
+    await runOutcome(large, { id: 'r', storage: source.storage, environment: source })
+    const root = await mkdtemp(join(tmpdir(), 'dogear-move-'))
+    try {
+      const storage = jsonFileStorage(root, { limits: { checkpointBytes: 90_000 } })
+      const target = { ...portsOf(memoryData()), storage }
+      assert.ok(E.isRight(await moveFrom(source, target)))
+      const stored = await storage.load('r')()
+      assert.ok(E.isRight(stored) && O.isSome(stored.right))
+      const restored = restoreStored(stored.right.value, 'r')
+      assert.ok(E.isRight(restored) && restored.right.moved === undefined)
+    } finally {
+      await rm(root, { recursive: true })
+    }
   })
 
   test('artifacts that a broken move left are not in the run that arrives later', async () => {

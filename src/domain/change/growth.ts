@@ -11,11 +11,11 @@ interface Progress {
 }
 
 /**
- * By how much a save may exceed the limit: the first one of a claim may, so that a run at its limit can still be answered, cancelled or moved. Not if
- * it begins a run, or starts an attempt, whose result could not be recorded.
+ * By how much a save may exceed the limit: the first one of a claim may, and each save of a move, so that a run at its limit can still be answered,
+ * cancelled or moved. Not if it begins a run, or starts an attempt, whose result could not be recorded.
  */
 export const slack = ({ baseBytes, revision }: Progress, changes: ReadonlyArray<Pick<Change, '_tag'>>): number => {
-  const isResume = baseBytes === 0 && (revision >= 0 || changes[0]?._tag === 'Moved')
+  const isResume = (baseBytes === 0 && revision >= 0) || changes[0]?._tag === 'Moved'
   return isResume && changes.every(({ _tag }) => _tag !== 'AttemptStarted') ? RESUME_BYTES : 0
 }
 
