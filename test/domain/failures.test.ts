@@ -124,6 +124,7 @@ describe('a policy', () => {
     ...[-0.1, 1.1, Number.NaN].map((jitter) => ['jitter', { jitter }] as const),
     ['_tag', { _tag: 'Fibonacci' }],
     ['attempt', { attempt: 3 }],
+    ['delayMillis', { delayMillis: Symbol('soon') }],
     ['options', null]
   ])('a policy is refused for its %s: %j', (field, given) => {
     const policy = Retry.make(given as Partial<RetryPolicy>)

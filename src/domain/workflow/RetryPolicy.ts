@@ -66,7 +66,8 @@ export const fromOption = (
   if (given === undefined) return never
   const fields = fieldsOf(given)
   const present = Object.keys(FIELDS).filter((field) => fields[field] !== undefined)
-  const maxDelayMillis = Math.max(standard.maxDelayMillis, Number(fields['delayMillis'] ?? 0))
+  const delay = fields['delayMillis']
+  const maxDelayMillis = Math.max(standard.maxDelayMillis, typeof delay === 'number' ? delay : 0)
   return { ...standard, maxDelayMillis, ...Object.fromEntries(present.map((field) => [field, fields[field]])) }
 }
 
