@@ -128,10 +128,11 @@ export const listRuns =
 
 /** A store that ignores `after` would list its first page for ever. */
 const misplaced = (listed: ReadonlyArray<Listed>, { after = '' }: ListOptions): Error | undefined => {
+  if (!Array.isArray(listed)) return new Error(`it must list an array, not ${kindOf(listed)}`)
   for (const one of listed) {
     const runId = fieldsOf(one)['runId']
-    if (!isText(runId) || (runId as string) <= after)
-      return new Error(`after ${JSON.stringify(after)} it listed ${kindOf(runId)}`)
+    if (!isText(runId)) return new Error(`each entry must have a runId, not ${kindOf(runId)}`)
+    if ((runId as string) <= after) return new Error(`after ${JSON.stringify(after)} it listed ${kindOf(runId)}`)
   }
   return undefined
 }
