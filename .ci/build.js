@@ -217,6 +217,10 @@ async function joinChunks(outputs) {
       const from = JSON.stringify(`./${relative(dirname(path), place.file)}`.replace(/^\.\/\.\./, '..'))
       return names === undefined ? `import ${from};` : `import {${marked(names, place.mark)}} from ${from};`
     })
+    const lost = Object.values(groups)
+      .flat()
+      .find((member) => named.includes(`/${basename(member)}"`))
+    if (lost !== undefined) throw new Error(`${path} still imports ${lost}, which was joined`)
     await writeFile(join(root, path), named)
     outputs[path].imports = outputs[path].imports.map((one) => ({ ...one, path: placeOf(one.path)?.file ?? one.path }))
   }
