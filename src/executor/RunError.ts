@@ -289,7 +289,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
         `    to run it again: ${confirming(error.questions, "{ _tag: 'Again' }")}`,
         ...keeping(error.questions),
         `    if it is done: ${confirming(error.questions, "{ _tag: 'Done' }")}`,
-        "  If the step returns an output, add it: { _tag: 'Done', output: … }",
+        "  If the step returns an output, add it: { _tag: 'Done', output: … }; for a map, also answer for its items",
         ...(error.questions.some(isChanged)
           ? ['  For a file that may change at any time, require only that it exists (File evidence)']
           : [])

@@ -335,6 +335,8 @@ const nearUnit = (typed: string, paths: ReadonlyArray<string>): string => {
 }
 
 const unknownStep = (step: string, available: ReadonlyArray<string>): string => {
+  const whole = available.find((one) => step.startsWith(`${one}/`))
+  if (whole !== undefined) return `"${step}" takes no answer of its own; answer "${whole}", which contains it`
   const parts = available.filter((one) => one.startsWith(`${step}/`))
   return parts.length > 0 && !available.includes(step)
     ? `"${step}" takes no answer of its own; answer its parts: ${quoted(parts)}`
@@ -377,7 +379,7 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'AssumedOutputMissing':
       return problem.evidence === true
         ? `cannot assume "${problem.unit}" done: its evidence is missing (${problem.expected}); restore it, or run from an earlier step`
-        : `cannot assume "${problem.unit}" done: its output is missing or invalid (expected ${problem.expected}); supply it`
+        : `cannot assume "${problem.unit}" done: its output is missing or invalid (expected ${problem.expected}); supply what is expected`
   }
 }
 

@@ -109,15 +109,21 @@ const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
     if (isDropped) first ??= decision
     return isDropped ? { units: [unit], keeps: false } : NOTHING
   }
-  const ofNode = ({ decision, parts }: DecisionTree): Dropped => {
-    if (parts.length === 0) return ofLeaf(decision)
-    const kind = definitionOf(known, decision)?._tag
+  /** `isAfter`: an earlier step of a sequence loses records, so that only completed units that are skipped keep theirs. */
+  const ofNode = ({ decision, parts }: DecisionTree, isAfter: boolean): Dropped => {
+    const { _tag, unit } = decision
+    const whole: Dropped = { units: [unit], keeps: false }
+    const kind = parts.length === 0 ? undefined : definitionOf(known, decision)?._tag
+    const isLeaf = kind === undefined || kind === 'Task'
+    if (isAfter && isLeaf && !(_tag === 'Skip' && Units.has(checkpoint.completedSteps, unit)))
+      return isHeld(unit) ? whole : NOTHING
+    if (kind === undefined) return ofLeaf(decision)
     if (kind === 'Task') return ofTask(decision, parts)
-    const below = kind === 'Sequence' ? inOrder(parts) : joined(parts.map(ofNode))
+    const below = kind === 'Sequence' ? inOrder(parts, isAfter) : joined(parts.map((part) => ofNode(part, isAfter)))
     // A map with decisions about its parts keeps its items, and so do its ancestors.
     if (kind === 'Map') return { units: below.units, keeps: true }
-    const isWhole = below.units.length > 0 && !below.keeps
-    return isWhole ? { units: [decision.unit], keeps: false } : below
+    const isWhole = !below.keeps && (below.units.length > 0 || (isAfter && isHeld(unit)))
+    return isWhole ? whole : below
   }
   /** Drops only the sub-steps that run again, if the task keeps others. */
   const ofTask = (decision: Decision, parts: ReadonlyArray<DecisionTree>): Dropped => {
@@ -129,19 +135,17 @@ const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
     const around = new Set(again.flatMap((unit) => [...ancestors(unit)]))
     return { units: again.filter((unit) => !around.has(unit)), keeps: true }
   }
-  /** Drops everything after a step that loses records. */
-  const inOrder = (parts: ReadonlyArray<DecisionTree>): Dropped => {
+  const inOrder = (parts: ReadonlyArray<DecisionTree>, isAfter: boolean): Dropped => {
     const dropped: Array<Dropped> = []
-    let isAfter = false
+    let isLater = isAfter
     for (const part of parts) {
-      const { unit } = part.decision
-      const one: Dropped = !isAfter ? ofNode(part) : isHeld(unit) ? { units: [unit], keeps: false } : NOTHING
-      isAfter ||= one.units.length > 0
+      const one = ofNode(part, isLater)
+      isLater ||= one.units.length > 0
       dropped.push(one)
     }
     return joined(dropped)
   }
-  const { units } = inOrder(decisionTrees(known.plan))
+  const { units } = inOrder(decisionTrees(known.plan), false)
   return first === undefined ? undefined : { _tag: 'Rewound', at, units, why: `${first.reason._tag}${givenUp(plan)}` }
 }
 

@@ -79,16 +79,17 @@ export const decideItems = (
 const summaryOf = ({ name, summary }: Step, key: string): string => (summary === name ? key : summary)
 
 const decideMap = (context: PlanContext, placed: Placed<MapStep>, out: Planned): boolean => {
+  const { unit, task: map } = placed
+  const keysOf = (items: ReadonlyArray<Item>): ReadonlyArray<string> => items.map(({ key }) => key)
   const items = itemsDue(context, placed)
-  return items === undefined
-    ? decideUnknown(context, placed, out)
-    : decideParts(
-        context,
-        placed,
-        items.map(({ key }) => key),
-        () => placed.task.each,
-        out
-      )
+  if (items !== undefined) return decideParts(context, placed, keysOf(items), () => map.each, out)
+  const recorded = context.checkpoint.items.get(unit)
+  const here = out.decisions.length
+  const isDone = decideUnknown(context, placed, out)
+  // A map that is confirmed as done keeps its items, and those without a record count as done.
+  if (recorded !== undefined && out.decisions[here]?.reason._tag === 'Assumed')
+    decideEach(context, { ...placed, demand: 'assumed' }, keysOf(recorded), () => map.each, out)
+  return isDone
 }
 
 /**
@@ -147,7 +148,7 @@ const changedIn = ({ evidence: { changedByUser } }: PlanContext, map: Unit): Evi
 
 /** A map has no output of its own. */
 const hasNoOutput: Task['accepts'] = (output) =>
-  output === undefined ? E.right(undefined) : E.left({ path: '$', expected: 'no output, as a map has none of its own' })
+  output === undefined ? E.right(undefined) : E.left({ path: '$', expected: 'one output for each item, none for the map' })
 
 const decideComposite = (context: PlanContext, placed: Placed<Sequence | Wave>, out: Planned): boolean => {
   const parts = listedParts<Step>(placed.task)
@@ -168,13 +169,29 @@ const decideParts = (
   partAt: (index: number) => Step,
   out: Planned
 ): boolean => {
-  const { unit, stepIndex, task: step, demand, record } = composite
-  const demandOf = context.demands.ofParts(unit, step, demand)
+  const { unit, task: step, record } = composite
   const own = ownEvidenceOf(context, unit)
-  const keptAbove = own.kept ?? composite.keptAbove
   const here = out.decisions.length
   const placed: Placed = { ...composite, ownFingerprint: step.ownFingerprint }
   out.decisions.push(skip(placed, ASSUMED))
+  const keptAbove = own.kept ?? composite.keptAbove
+  const { decisions, isDone } = decideEach(context, { ...composite, keptAbove }, names, partAt, out)
+  const decision =
+    decideByEvidence(placed, own, decisions) ?? compositeDecision(context, step, placed, decisions, isDone)
+  out.decisions[here] = decision
+  if (isDone) reportMissing(context, placed, out)
+  return isDone && record !== undefined && decision._tag === 'Skip'
+}
+
+/** Decides about each part of a composite. `isDone`: all of them have records that count. */
+const decideEach = (
+  context: PlanContext,
+  { unit, stepIndex, task: step, demand, keptAbove }: Placed<Sequence | Wave | MapStep>,
+  names: ReadonlyArray<string>,
+  partAt: (index: number) => Step,
+  out: Planned
+): { readonly decisions: ReadonlyArray<Decision>; readonly isDone: boolean } => {
+  const demandOf = context.demands.ofParts(unit, step, demand)
   const decisions: Array<Decision> = []
   let isDone = true
   let expected =
@@ -201,11 +218,7 @@ const decideParts = (
     isDone &&= isPartDone
     if (expected !== undefined) expected += 1
   }
-  const decision =
-    decideByEvidence(placed, own, decisions) ?? compositeDecision(context, step, placed, decisions, isDone)
-  out.decisions[here] = decision
-  if (isDone) reportMissing(context, placed, out)
-  return isDone && record !== undefined && decision._tag === 'Skip'
+  return { decisions, isDone }
 }
 
 /** The changed evidence of a composite itself: kept, in need of an answer, or in question. */

@@ -8,6 +8,7 @@ import { fieldsOf } from '../../domain/data/Options.js'
 import { overrides } from '../../domain/plan/Overrides.js'
 import type { Answer } from '../../domain/plan/Plan.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
+import { ancestors } from '../../domain/workflow/Unit.js'
 import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
@@ -90,7 +91,7 @@ export const notAnswer = (given: unknown): string | undefined => {
 
 const ANSWERS: ReadonlySet<Answer['_tag'] | undefined> = new Set(['Again', 'Keep', 'Done'] as const)
 
-/** Plans with the answers. Each must answer a question, and none may stay open. */
+/** Plans with the answers. Each must answer a question that is open or that another answer raises, and none may stay open. */
 const planAnswered = async (
   environment: Environment,
   checkpoint: Checkpoint,
@@ -102,7 +103,12 @@ const planAnswered = async (
     planStored(workflow, { checkpoint, found: EXACT }, { ...known?.options, confirm })(environment)()
   const before = await planWith(new Map())
   if (E.isLeft(before)) return before
+  const open = before.right.questions.map(({ unit }) => unit)
   for (const unit of answers.keys()) {
+    // The plan with all answers says whether an answer about a part of an answered map fits.
+    const isPart = [...ancestors(unit)].some((one) => open.includes(one) && answers.has(one))
+    if (open.includes(unit) || isPart) continue
+    // An answer may raise a question about another unit.
     const others = new Map([...answers].filter(([one]) => one !== unit))
     const planned = others.size === 0 ? before : await planWith(others, before.right)
     if (E.isLeft(planned)) return planned

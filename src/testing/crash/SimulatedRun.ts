@@ -40,6 +40,8 @@ import { look, withTimeout } from './process/look.js'
 import type { AnswerSource } from './resting.js'
 import { answerBefore, resting } from './resting.js'
 import { tasksOf } from './tasksOf.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
+import { isWithin } from '../../domain/workflow/Unit.js'
 import type { Trace, TraceEntry } from './Trace.js'
 import { quiet } from './process/VirtualClock.js'
 import type { Finding, Oracle } from './oracle/Oracle.js'
@@ -395,17 +397,20 @@ const runWithAnswers = async <World, Data>(
       const unit = question.unit
       // The executor must not ask an answered question again.
       if (confirm.has(unit)) return ended
-      // A map declared done as a whole has no outputs for later steps, so the run would end otherwise.
       const isEdited = question.reason._tag === 'EvidenceChanged'
+      const isMap = definitionAt<Step>(program, unit)?._tag === 'Map'
+      // The outputs of items that are not recorded are unknown.
       const said =
-        definitionAt<Step>(program, unit)?._tag === 'Map'
-          ? 'again'
-          : isEdited
-            ? answerToChange(simulation.one, life)
-            : answer
-      const output = said === 'done' ? setting.outputs.get(unit) : undefined
-      const given = output === undefined ? {} : { output }
-      confirm.set(unit, said === 'done' ? { _tag: 'Done', ...given } : { _tag: said === 'keep' ? 'Keep' : 'Again' })
+        isMap && before?.items.has(unit) !== true ? 'again' : isEdited ? answerToChange(simulation.one, life) : answer
+      const answerOf = (one: Unit): Answer => {
+        if (said !== 'done') return { _tag: said === 'keep' ? 'Keep' : 'Again' }
+        const output = setting.outputs.get(one)
+        return { _tag: 'Done', ...(output === undefined || (isMap && one === unit) ? {} : { output }) }
+      }
+      const parts = isMap && said === 'done' ? [...tasksOf(program, before?.items).keys()] : []
+      for (const one of [unit, ...parts.filter((part) => isWithin(part, unit))]) confirm.set(one, answerOf(one))
+      const answered = answerOf(unit)
+      const given = 'output' in answered ? { output: answered.output } : {}
       trace.push({ _tag: 'Answered', life, unit, answer: said, ...given })
     }
   }

@@ -407,8 +407,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([from('s0')]),
     module: 'domain/plan/Overrides.ts',
-    text: 'isHeld(unit) ? { units: [unit], keeps: false } : NOTHING',
-    instead: 'NOTHING',
+    text: 'return isHeld(unit) ? whole : NOTHING',
+    instead: 'return NOTHING',
     breaks: 'OverrideKept'
   },
   {
@@ -487,11 +487,29 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'EvidenceSeen'
   },
   {
+    what: 'loses the items of a map that is confirmed as done',
+    spec: [task(LEAVES), { _tag: 'Map', each: task(ONCE), items: 2, concurrency: 1 }],
+    only: { ...told([gone('s0')], atEffect(3, 'after')), answer: 'done' },
+    module: 'domain/plan/decide.ts',
+    text: "recorded !== undefined && out.decisions[here]?.reason._tag === 'Assumed'",
+    instead: 'false',
+    breaks: 'SameEnd'
+  },
+  {
+    what: 'rewinds the items of a map that is confirmed as done',
+    spec: [task(LEAVES), { _tag: 'Map', each: task(ONCE), items: 2, concurrency: 1 }],
+    only: { ...told([gone('s0')], atEffect(3, 'after')), answer: 'done' },
+    module: 'domain/plan/Overrides.ts',
+    text: "if (kind === 'Map') return { units: below.units, keeps: true }",
+    instead: "if (kind === 'Map') return isAfter ? whole : { units: below.units, keeps: true }",
+    breaks: 'SameEnd'
+  },
+  {
     what: 'rewinds a whole wave for one of its groups',
     spec: [wave([0, LEAVES], [0])],
     only: told([gone('s0/g0')]),
     module: 'domain/plan/Overrides.ts',
-    text: 'below.units.length > 0 && !below.keeps',
+    text: '!below.keeps && (below.units.length > 0 || (isAfter && isHeld(unit)))',
     instead: 'below.units.length > 0',
     breaks: 'EvidenceSeen'
   },

@@ -1,0 +1,155 @@
+/** Maps that are confirmed as done, and what they keep. */
+import assert from 'node:assert/strict'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as E from 'fp-ts/lib/Either.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import type { Answer, ResumeOptions, RunError } from '../../src/index.js'
+import { confirm, Program, resume, run } from '../../src/index.js'
+import { describeProblems } from '../../src/domain/explain/Explain.js'
+import type { World } from './fixtures.js'
+import { ended, newProcess, newWorld, refused, right, stored } from './fixtures.js'
+
+/** Makes a list, then pays for each item. The file of the list is its evidence; items of `fails` fail. */
+const payments = (world: World, fails: ReadonlyArray<unknown> = ['b'], idempotent = false) =>
+  pipe(
+    Program.start('payments'),
+    Program.step('list', {
+      evidence: [{ _tag: 'Artifact', path: 'list' }],
+      run: () => {
+        world.log.push('list')
+        if (fails.includes('list')) return TE.left(new Error('offline'))
+        world.tree.files.set('list', 'content')
+        return TE.right(['a', 'b', 'c'])
+      }
+    }),
+    Program.map(
+      'pay',
+      {
+        forEach: ({ outputs }) => outputs.list,
+        key: (item) => String(item),
+        concurrency: 1,
+        evidence: [{ _tag: 'Artifact', path: 'receipts' }]
+      },
+      {
+        idempotent,
+        run: ({ item }) => {
+          world.log.push(`pay ${String(item)}`)
+          return fails.includes(item) ? TE.left(new Error('no reply')) : TE.right(`paid ${String(item)}`)
+        }
+      }
+    ),
+    Program.step('report', {
+      run: ({ outputs }) => TE.fromIO(() => world.log.push(JSON.stringify(outputs.pay)))
+    })
+  )
+
+/** A run whose item `b` may have taken effect, and whose list was deleted. */
+const failed = async (): Promise<World> => {
+  const world = newWorld()
+  world.tree.files.set('receipts', 'all')
+  ended(await newProcess(world).perform(run(payments(world), 'r', {})), 'Failed')
+  world.log.length = 0
+  world.tree.files.delete('list')
+  return world
+}
+
+const answers = (given: Readonly<Record<string, Answer>>): ResumeOptions => ({
+  confirm: new Map(Object.entries(given))
+})
+
+const confirmed = async (world: World, given: ResumeOptions) =>
+  await confirm('r', given.confirm ?? new Map())(newProcess(world).environment)()
+
+const unitsOf = async (world: World) =>
+  [...(await stored(newProcess(world).storage)).completedSteps].map(({ unit }) => unit)
+
+const done = { _tag: 'Done' } as const
+
+const ALL_DONE = answers({
+  pay: done,
+  'pay/b': { ...done, output: 'paid b' },
+  'pay/c': { ...done, output: 'paid c' }
+})
+
+describe('a map that is confirmed as done because an earlier step runs again', () => {
+  test('a map that is confirmed as done keeps the outputs of its completed items, and the others count as done', async () => {
+    const world = await failed()
+    const { questions } = refused(await newProcess(world).perform(resume(payments(world), 'r')), 'Unconfirmed')
+    assert.deepEqual(
+      questions.map(({ unit }) => unit),
+      ['pay']
+    )
+    ended(await newProcess(world).perform(resume(payments(world), 'r', ALL_DONE)), 'Completed')
+    assert.deepEqual(world.log, ['list', '["paid a","paid b","paid c"]'])
+    assert.deepEqual((await unitsOf(world)).sort(), ['list', 'pay', 'pay/a', 'pay/b', 'pay/c', 'report'])
+  })
+
+  test('an item without an output is null in the output of a map that is confirmed as done', async () => {
+    const world = await failed()
+    ended(await newProcess(world).perform(resume(payments(world), 'r', answers({ pay: done }))), 'Completed')
+    assert.deepEqual(world.log, ['list', '["paid a",null,null]'])
+  })
+
+  test('an output for a map that is confirmed as done is refused, as its items have the outputs', async () => {
+    const world = await failed()
+    const given = answers({ pay: { ...done, output: ['paid b'] } })
+    const refusal = refused(await newProcess(world).perform(resume(payments(world), 'r', given)), 'PlanError')
+    assert.deepEqual(describeProblems(refusal.problems), [
+      'cannot assume "pay" done: its output is missing or invalid (expected $: one output for each item, none for the map); supply what is expected'
+    ])
+  })
+
+  test('a map stays confirmed as done if the step that runs again fails', async () => {
+    const world = await failed()
+    ended(await newProcess(world).perform(resume(payments(world, ['list']), 'r', ALL_DONE)), 'Failed')
+    ended(await newProcess(world).perform(resume(payments(world), 'r')), 'Completed')
+    assert.deepEqual(world.log, ['list', 'list', '["paid a","paid b","paid c"]'])
+  })
+
+  test('an item of a map that runs again as a whole takes no answer of its own', async () => {
+    const world = await failed()
+    const refusal = refused(
+      await newProcess(world).perform(resume(payments(world), 'r', answers({ 'pay/b': done }))),
+      'PlanError'
+    )
+    assert.deepEqual(describeProblems(refusal.problems), [
+      '"pay/b" takes no answer of its own; answer "pay", which contains it'
+    ])
+  })
+
+  test('a map and the outputs of its items are confirmed before the resume', async () => {
+    const world = await failed()
+    right(await confirmed(world, ALL_DONE))
+    ended(await newProcess(world).perform(resume(payments(world), 'r')), 'Completed')
+    assert.deepEqual(world.log, ['list', '["paid a","paid b","paid c"]'])
+  })
+
+  test.each([
+    ['Again', 'Again', undefined],
+    ['Again', 'Done', ['"pay/b" takes no answer of its own; answer "pay", which contains it']]
+  ] as const)(
+    'with the answer %s about a map, the answer %s about its item is judged beforehand as at a resume',
+    async (_tag, ofItem, problems) => {
+      const world = await failed()
+      const both = answers({ pay: { _tag }, 'pay/b': { _tag: ofItem } })
+      const beforehand = await confirmed(world, both)
+      const atResume = await newProcess(await failed()).perform(resume(payments(world, []), 'r', both))
+      for (const result of [beforehand, atResume] as ReadonlyArray<E.Either<RunError, unknown>>)
+        if (problems === undefined) assert.ok(E.isRight(result))
+        else assert.deepEqual(describeProblems(refused(result, 'PlanError').problems), problems)
+    }
+  )
+
+  test('a closed map keeps the outputs of its items if its edited evidence is kept', async () => {
+    const world = newWorld()
+    world.tree.files.set('receipts', 'all')
+    const program = payments(world, [])
+    ended(await newProcess(world).perform(run(program, 'r', {})), 'Completed')
+    world.log.length = 0
+    world.tree.files.delete('list')
+    world.tree.files.set('receipts', 'edited by hand')
+    ended(await newProcess(world).perform(resume(program, 'r', answers({ pay: { _tag: 'Keep' } }))), 'Completed')
+    assert.deepEqual(world.log, ['list', '["paid a","paid b","paid c"]'])
+  })
+})
