@@ -65,7 +65,7 @@ const waitingText = (one: PendingUnit): string =>
   `${one.unit} ${one._tag === 'Timer' ? `sleeps until ${one.wakeAt}` : `waits for ${one._tag === 'Job' ? 'its job' : 'an answer'}`}`
 
 /** Adds the run to an error that does not name it, unless the caller's code is wrong. */
-const refusalOf = ({ runId, error }: Refused): string =>
+export const refusalOf = (runId: string, error: RunError): string =>
   runId === '' || 'runId' in error || error._tag === 'InvalidOptions' || isInvalidWorkflow(error)
     ? describe(error)
     : `Run ${runId}: ${describe(error)}`
@@ -97,6 +97,6 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
     case 'Fenced':
       return describeFenced(outcome)
     case 'Refused':
-      return refusalOf(outcome)
+      return outcome.message
   }
 }

@@ -17,6 +17,8 @@ export const problemsOf = (
 export const refuse = (call: string, problems: ReadonlyArray<string>): void =>
   assert.ok(problems.length === 0, `${call}: ${problems.join('; ')}`)
 
+export const isWorkflow = (value: unknown): boolean => Array.isArray(fieldsOf(value)['steps'])
+
 /** How many names a message lists. */
 const FEW = 5
 

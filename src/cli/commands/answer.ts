@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
-import { find, taskAround } from '../../domain/checkpoint/Tree.js'
+import { find, findOrTask } from '../../domain/checkpoint/Tree.js'
 import { has } from '../../domain/checkpoint/Units.js'
 import type { Json } from '../../domain/data/Json.js'
 import { fromUnknown } from '../../domain/data/Json.js'
@@ -70,7 +70,7 @@ export const answerCommand = async (
 const missing = (context: Context, { runId, workflow, items, pending }: Checkpoint, unit: string): CliError => {
   const definition = find(workflow, items, unit)?.definition
   const waits = has(pending, unit) || (definition?._tag === 'Task' && definition.wait !== undefined)
-  if (definition === undefined && !waits && taskAround(workflow, items, unit) === undefined)
+  if (!waits && findOrTask(workflow, items, unit) === undefined)
     return usage(`answer: the run has no unit "${unit}"; name the unit, then the answer`, [
       { text: 'List the units with:', command: dogearCommand(context, ['show', runId]) }
     ])

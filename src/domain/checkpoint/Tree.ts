@@ -75,6 +75,14 @@ export const taskAround = <N extends Node>(
   return undefined
 }
 
+/** Finds a unit, or the task of a sub-step. `expected`: as in {@link find}. */
+export const findOrTask = <N extends Node>(
+  tree: { readonly steps: ReadonlyArray<N> },
+  items: Items,
+  unit: Unit,
+  expected = 0
+): FoundUnit<N> | undefined => find(tree, items, unit, expected) ?? taskAround(tree, items, unit, expected)
+
 /** A part of a composite that ran, and its definition. */
 export interface RecordedPart {
   readonly record: CompletedStep

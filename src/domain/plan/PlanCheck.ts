@@ -12,7 +12,7 @@ import { hasRecords } from './PlanContext.js'
 import { isSubStepInDoubt } from './subSteps.js'
 import { unrecorded } from '../change/transitionParts.js'
 import type { Node } from '../workflow/Node.js'
-import { find, findIn, taskAround } from '../checkpoint/Tree.js'
+import { find, findIn, findOrTask, taskAround } from '../checkpoint/Tree.js'
 import { isComposite, listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
 import { fromTop, isWithin, join, nameOf, parent, top } from '../workflow/Unit.js'
@@ -48,7 +48,7 @@ export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> 
 
 /** Finds the unit, or the task of a sub-step. */
 const isUnit = ({ workflow, items }: Checkpoint, unit: Unit, stepIndex: number): boolean =>
-  (find(workflow, items, unit, stepIndex) ?? taskAround(workflow, items, unit, stepIndex)) !== undefined
+  findOrTask(workflow, items, unit, stepIndex) !== undefined
 
 const wrongRecord = ({ unit, stepIndex, subStep }: CompletedStep, checkpoint: Checkpoint): string | undefined => {
   const { workflow, items } = checkpoint

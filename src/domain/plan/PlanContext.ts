@@ -141,7 +141,7 @@ export const unknownNames = (
     const available = workflow.steps.filter(isComposite).map(({ name }) => name)
     problems.push({ _tag: 'NotAWave', step: restartWave, exists: restarted !== undefined, available, steps })
   }
-  // A part that another answer takes back runs again, too.
+  // The answer "again" about a task changes nothing if it runs in any case.
   const runsAgain = (unit: Unit): boolean =>
     confirm?.get(unit)?._tag === 'Again' &&
     (isKnown(subSteps, unit) || find<Step>(workflow, items, unit)?.definition._tag === 'Task')

@@ -148,7 +148,9 @@ const changedIn = ({ evidence: { changedByUser } }: PlanContext, map: Unit): Evi
 
 /** A map has no output of its own. */
 const hasNoOutput: Task['accepts'] = (output) =>
-  output === undefined ? E.right(undefined) : E.left({ path: '$', expected: 'one output for each item, none for the map' })
+  output === undefined
+    ? E.right(undefined)
+    : E.left({ path: '$', expected: 'one output for each item, none for the map' })
 
 const decideComposite = (context: PlanContext, placed: Placed<Sequence | Wave>, out: Planned): boolean => {
   const parts = listedParts<Step>(placed.task)

@@ -5,7 +5,7 @@ import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { fromUnknown } from '../../domain/data/Json.js'
 import type { AnswerRequest } from '../../domain/request/Request.js'
 import { isName } from '../../domain/request/Request.js'
-import { find, taskAround } from '../../domain/checkpoint/Tree.js'
+import { findOrTask } from '../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { get, has } from '../../domain/checkpoint/Units.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
@@ -163,7 +163,7 @@ const rejected = (
   { unit, by }: AnswerRequest,
   refused: AnswerRefused | AlreadyAnswered
 ): void => {
-  const stepIndex = (find(workflow, items, unit) ?? taskAround(workflow, items, unit))?.stepIndex ?? -1
+  const stepIndex = findOrTask(workflow, items, unit)?.stepIndex ?? -1
   const expected = refused._tag === 'AlreadyAnswered' ? 'no second answer' : `a unit that waits (${refused.why})`
   report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected })
 }

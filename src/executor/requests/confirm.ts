@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Interrupted } from '../../domain/change/Change.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
-import { find, taskAround } from '../../domain/checkpoint/Tree.js'
+import { findOrTask } from '../../domain/checkpoint/Tree.js'
 import { fromUnknown } from '../../domain/data/Json.js'
 import { fieldsOf } from '../../domain/data/Options.js'
 import { overrides } from '../../domain/plan/Overrides.js'
@@ -115,8 +115,7 @@ const planAnswered = async (
     const asked = planned.right.questions.map((question) => question.unit)
     if (asked.includes(unit)) continue
     const { workflow, items } = checkpoint
-    const isKnown = (find(workflow, items, unit) ?? taskAround(workflow, items, unit)) !== undefined
-    const why = isKnown ? 'NotAsked' : 'UnknownUnit'
+    const why = findOrTask(workflow, items, unit) !== undefined ? 'NotAsked' : 'UnknownUnit'
     return E.left({ _tag: 'AnswerRefused', runId, unit, why, waiting: asked })
   }
   const planned = await planWith(answers, before.right)

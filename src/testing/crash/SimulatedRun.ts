@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { Answer } from '../../domain/plan/Plan.js'
-import { definitionAt } from '../../domain/workflow/Node.js'
+import { definitionAt, listedParts } from '../../domain/workflow/Node.js'
 import type { Step } from '../../domain/workflow/Workflow.js'
 import type { Program } from '../../executor/program/Program.js'
 import { runOrResume } from '../../executor/run.js'
@@ -39,9 +39,10 @@ import { startProcess } from './process/Process.js'
 import { look, withTimeout } from './process/look.js'
 import type { AnswerSource } from './resting.js'
 import { answerBefore, resting } from './resting.js'
-import { tasksOf } from './tasksOf.js'
+import { expanded, tasksOf } from './tasksOf.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { isWithin } from '../../domain/workflow/Unit.js'
+import { none } from '../../domain/checkpoint/Items.js'
 import type { Trace, TraceEntry } from './Trace.js'
 import { quiet } from './process/VirtualClock.js'
 import type { Finding, Oracle } from './oracle/Oracle.js'
@@ -400,8 +401,8 @@ const runWithAnswers = async <World, Data>(
       const isEdited = question.reason._tag === 'EvidenceChanged'
       const isMap = definitionAt<Step>(program, unit)?._tag === 'Map'
       // The outputs of items that are not recorded are unknown.
-      const said =
-        isMap && before?.items.has(unit) !== true ? 'again' : isEdited ? answerToChange(simulation.one, life) : answer
+      const isUnknown = isMap && hasMaps(definitionAt<Step>(expanded(program, before?.items ?? none), unit))
+      const said = isUnknown ? 'again' : isEdited ? answerToChange(simulation.one, life) : answer
       const answerOf = (one: Unit): Answer => {
         if (said !== 'done') return { _tag: said === 'keep' ? 'Keep' : 'Again' }
         const output = setting.outputs.get(one)
@@ -415,3 +416,6 @@ const runWithAnswers = async <World, Data>(
     }
   }
 }
+
+const hasMaps = (step: Step | undefined): boolean =>
+  step !== undefined && (step._tag === 'Map' || listedParts<Step>(step).some(hasMaps))

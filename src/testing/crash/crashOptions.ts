@@ -16,7 +16,7 @@ import {
   wholeFrom
 } from '../../domain/data/Options.js'
 import type { TableOf } from '../arguments.js'
-import { problemsOf, recordOf, refuse } from '../arguments.js'
+import { isWorkflow, problemsOf, recordOf, refuse } from '../arguments.js'
 import type { CrashPoint } from './CrashPoint.js'
 import type { CrashCase } from './CrashReport.js'
 import type { Intervention } from './Intervention.js'
@@ -157,8 +157,6 @@ const OPTIONS: TableOf<CrashOptions<unknown, unknown, unknown>> = {
   maxWaits: wholeFrom(1),
   only
 }
-
-const isWorkflow = (program: unknown): boolean => Array.isArray(fieldsOf(program)['steps'])
 
 export const checkMade = (program: unknown): void =>
   refuse('crashEverywhere', isWorkflow(program) ? [] : [`the function must return a workflow, not ${kindOf(program)}`])

@@ -3,7 +3,7 @@ import type { Workflow } from '../../domain/workflow/Workflow.js'
 import { describeProblem, problems } from '../../domain/workflow/Workflow.js'
 import { fieldsOf, kindOf, text, whole, wholeFrom } from '../../domain/data/Options.js'
 import type { TableOf } from '../arguments.js'
-import { problemsOf, recordOf, selection } from '../arguments.js'
+import { isWorkflow, problemsOf, recordOf, selection } from '../arguments.js'
 import { lawsOfEdits } from './laws/lawsOfEdits.js'
 import { lawsOfEvidence } from './laws/lawsOfEvidence.js'
 import { lawsOfPlans } from './laws/lawsOfPlans.js'
@@ -123,7 +123,6 @@ const stopping = (of: RunsOf, workflow: Workflow): ReadonlyArray<string> => {
   ]
 }
 
-const isWorkflow = (value: unknown): boolean => Array.isArray(fieldsOf(value)['steps'])
 
 const isArbitrary = (value: unknown): boolean => typeof fieldsOf(value)['generate'] === 'function'
 

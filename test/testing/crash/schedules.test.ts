@@ -147,6 +147,35 @@ describe('random workflows', () => {
     assert.deepEqual(report.violations, [], toText(report))
   })
 
+  test('a refused resume may record an answer that was left for its predecessor', async () => {
+    const ask = { wait: { _tag: 'Ask' }, how: 'dropped' } as const
+    const report = await perform({
+      spec: [
+        { _tag: 'Task', unit: SIMPLE },
+        { _tag: 'Task', unit: { ...SIMPLE, idempotent: false, job: 'forgotten' } },
+        {
+          _tag: 'Task',
+          unit: {
+            ...SIMPLE,
+            subSteps: [{ idempotent: true, parallel: false, fails: 'never', nested: false, waits: ask }]
+          }
+        }
+      ],
+      only: {
+        schedule: [
+          { _tag: 'AtUnit', unit: 's0', n: 1, how: 'before' },
+          { _tag: 'AtCall', n: 8, how: 'fails' }
+        ],
+        answer: 'again',
+        interventions: [
+          { _tag: 'FromStep', life: 2, step: 's1' },
+          { _tag: 'AnswerWait', life: 2, n: 2, unit: 's2/x0.0', value: 17 }
+        ]
+      }
+    })
+    assert.deepEqual(report.violations, [], toText(report))
+  })
+
   test('a save of a dead process that arrives after a pause is not counted as recorded', async () => {
     const report = await perform({
       spec: [{ _tag: 'Task', unit: { ...SIMPLE, sleeps: 1, wait: { _tag: 'Ask' } } }],

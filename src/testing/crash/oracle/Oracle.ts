@@ -66,7 +66,9 @@ export interface Oracle {
   readonly looked: (checkpoint: Checkpoint | undefined) => void
 }
 
-const isCancel = (change: Change): boolean => change._tag === 'Interrupted' && change.reason === 'cancelled'
+/** A cancel and an answer to a wait decide about no unit. They may be recorded without a plan. */
+const isRequest = (change: Change): boolean =>
+  change._tag === 'Answered' || (change._tag === 'Interrupted' && change.reason === 'cancelled')
 
 /** Whether a process only recorded a cancel that its predecessor did not record. */
 const isUnplanned = ({ saves }: Execution, outcome: RunOutcome): boolean =>
@@ -137,8 +139,7 @@ export const makeOracle = (
       changeLog.attempt(life, claim.epoch, revisions, execution?.due.isDue)
       pauses.saves(life, revisions)
       const changes = revisions.map(({ change }) => change)
-      // A cancel decides about no unit.
-      if (execution === undefined || changes.every(isCancel)) return
+      if (execution === undefined || changes.every(isRequest)) return
       execution.saves += 1
       if (execution.saves === 1) atFirst(found, execution, changes)
       else afterwards(found, changes)
