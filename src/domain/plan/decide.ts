@@ -29,17 +29,17 @@ import { decideWithSubSteps } from './decideSubSteps.js'
 
 export const decideAll = (context: PlanContext, workflow: Workflow, out: Planned): void => {
   const demandOf = context.demands.ofParts(undefined, workflow, 'none')
-  workflow.steps.forEach((task, stepIndex) => {
-    const { name: unit, summary } = task
+  workflow.steps.forEach((step, stepIndex) => {
+    const { name: unit, summary } = step
     const record = recordOf(context, unit, stepIndex)
     const demand = demandOf(stepIndex, unit)
-    decide(context, { unit, stepIndex, summary, task, record, demand, keptAbove: undefined }, out)
+    decide(context, { unit, stepIndex, summary, step, record, demand, keptAbove: undefined }, out)
   })
 }
 
 /** Appends the decision about a unit, then those about its parts. Returns whether all of them have records that count. */
 const decide = (context: PlanContext, placed: Placed<Step>, out: Planned): boolean => {
-  switch (placed.task._tag) {
+  switch (placed.step._tag) {
     case 'Task':
       return decideLeaf(context, placed as Placed<Task>, out)
     case 'Sequence':
@@ -67,10 +67,10 @@ export const decideItems = (
 ): ReadonlyArray<Run> => {
   const reason: RunReason = decision._tag === 'Run' ? decision.reason : { _tag: 'NotStarted' }
   const found: Array<Run> = []
-  const visit = (task: Step, unit: Unit, summary: string): void => {
-    found.push(run({ unit, stepIndex, summary, task }, reason))
-    if (task._tag === 'Sequence' || task._tag === 'Wave')
-      for (const part of listedParts<Step>(task)) visit(part, join(unit, part.name), part.summary)
+  const visit = (step: Step, unit: Unit, summary: string): void => {
+    found.push(run({ unit, stepIndex, summary, step }, reason))
+    if (step._tag === 'Sequence' || step._tag === 'Wave')
+      for (const part of listedParts<Step>(step)) visit(part, join(unit, part.name), part.summary)
   }
   for (const { key } of items) visit(each, join(unit, key), summaryOf(each, key))
   return found
@@ -86,7 +86,7 @@ const decideMap = (context: PlanContext, placed: Placed<MapStep>, out: Planned):
         context,
         placed,
         items.map(({ key }) => key),
-        () => placed.task.each,
+        () => placed.step.each,
         out
       )
 }
@@ -103,13 +103,13 @@ const itemsDue = ({ checkpoint, evidence }: PlanContext, { unit, demand }: Place
 /** Decides a map without items as one task. Parts from earlier items may have acted, so it considers all units in the map. */
 const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned): boolean => {
   const { unit } = map
-  const { name, summary, fingerprint, ownFingerprint } = map.task
+  const { name, summary, fingerprint, ownFingerprint } = map.step
   const task: Task = {
     _tag: 'Task',
     name,
     summary,
     fingerprint,
-    idempotent: isIdempotent(map.task) && !hasHarmfulSubSteps(context, unit),
+    idempotent: isIdempotent(map.step) && !hasHarmfulSubSteps(context, unit),
     captures: [],
     numbered: false,
     accepts: hasNoOutput
@@ -119,7 +119,7 @@ const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned)
   const changedByUser = changedIn(context, unit)
   const placed: Placed<Task> = {
     ...map,
-    task,
+    step: task,
     ownFingerprint,
     hasBegun: hasRecords(context, unit) || [...context.inDoubt].some(isInside),
     ...(pending === undefined ? {} : { pending }),
@@ -150,7 +150,7 @@ const hasNoOutput: Task['accepts'] = (output) =>
   output === undefined ? E.right(undefined) : E.left({ path: '$', expected: 'no output, as a map has none of its own' })
 
 const decideComposite = (context: PlanContext, placed: Placed<Sequence | Wave>, out: Planned): boolean => {
-  const parts = listedParts<Step>(placed.task)
+  const parts = listedParts<Step>(placed.step)
   return decideParts(
     context,
     placed,
@@ -168,7 +168,7 @@ const decideParts = (
   partAt: (index: number) => Step,
   out: Planned
 ): boolean => {
-  const { unit, stepIndex, task: step, demand, record } = composite
+  const { unit, stepIndex, step, demand, record } = composite
   const demandOf = context.demands.ofParts(unit, step, demand)
   const own = ownEvidenceOf(context, unit)
   const keptAbove = own.kept ?? composite.keptAbove
@@ -181,7 +181,7 @@ const decideParts = (
     names.length === 0 ? undefined : Units.placeOf(context.checkpoint.completedSteps, join(unit, names[0] as string))
   for (let index = 0; index < names.length; index++) {
     const name = names[index] as string
-    const task = partAt(index)
+    const inner = partAt(index)
     const part = join(unit, name)
     const at = out.decisions.length
     const isPartDone = decide(
@@ -189,8 +189,8 @@ const decideParts = (
       {
         unit: part,
         stepIndex,
-        summary: step._tag === 'Map' ? summaryOf(task, name) : task.summary,
-        task,
+        summary: step._tag === 'Map' ? summaryOf(inner, name) : inner.summary,
+        step: inner,
         record: recordOf(context, part, expected),
         demand: demandOf(index, name),
         keptAbove
