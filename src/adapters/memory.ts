@@ -87,7 +87,7 @@ export interface MemoryData {
   /** @internal */
   readonly inboxes: Map<string, Inbox>
   /** @internal */
-  newest: symbol
+  newestStore: symbol
 }
 
 /**
@@ -118,7 +118,7 @@ export const memoryData = (): MemoryData => ({
   runs: new Map(),
   artifacts: new Map(),
   inboxes: new Map(),
-  newest: Symbol()
+  newestStore: Symbol()
 })
 
 /**
@@ -189,10 +189,10 @@ const OPTIONS: Readonly<Record<keyof MemoryOptions, Check>> = { formerOwners: on
 const storageOn = (data: MemoryData, { formerOwners = 'dead' }: MemoryOptions): CheckpointStorage => {
   const self = Symbol()
   if (formerOwners === 'dead') {
-    data.newest = self
+    data.newestStore = self
     data.runs.forEach((run, runId) => evict(run, runId))
   }
-  const { newest } = data
+  const { newestStore } = data
   const holderOf = ({ held }: Run): Holder | undefined =>
     held === undefined || held.by === self || formerOwners === 'dead'
       ? held?.holder
@@ -214,7 +214,7 @@ const storageOn = (data: MemoryData, { formerOwners = 'dead' }: MemoryOptions): 
         run.held = { epoch: run.epoch, holder, lost, by: self }
         data.runs.set(runId, run)
         // A killed store still grants claims, and loses them at once.
-        if (newest !== data.newest) evict(run, runId)
+        if (newestStore !== data.newestStore) evict(run, runId)
         return E.right({ claim: { runId, epoch: run.epoch, lost: lost.signal }, stored: found })
       }),
 
@@ -338,7 +338,7 @@ export const memoryRequests = (data: MemoryData = memoryData()): Requests => {
   const invalid = notData('memoryRequests', data)
   if (invalid === undefined) return requestsOn(data)
   const requests = refusing(invalid, requestsOn(memoryData()))
-  // A run then reads the requests, and learns of it.
+  // `isAny` claims that there are requests, so that a run reads them and fails with this refusal.
   return { ...requests, isAny: () => true, pointer: requests.unpoint('') as unknown as Requests['pointer'] }
 }
 

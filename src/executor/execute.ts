@@ -171,7 +171,7 @@ const interrupt = async (scope: RunScope, stepIndex: number, step: string): Prom
   const inProgress = checkpoint.state._tag === 'Interrupted' && checkpoint.state.inProgress
   report(scope.environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
   if (stop === CANCELLED && request?.cancel !== undefined) await withdraw(scope.environment, request.cancel)
-  // A new owner may work in the folder where this would commit.
+  // The pointer may need a git commit in the workspace, where a new owner may work by now.
   if (stop === PAUSED && scope.stop()?._tag !== 'Fenced')
     await leavePointer(scope.environment, checkpoint, await scope.requests.asked())
   return E.right({ _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason: stop.reason })

@@ -77,7 +77,7 @@ export type Encoded = Json
  */
 export interface Revision {
   readonly revision: number
-  /** Plain JSON: store it as it is. In TypeScript `Json` needs a cast, because `Change` is an interface. */
+  /** Plain JSON: store it as it is. TypeScript accepts it as `Json` only with a cast, because a `Change` has no index signature. */
   readonly change: Change
   /** Returns the whole checkpoint at this revision; builds it at each call. */
   readonly checkpoint: () => Encoded

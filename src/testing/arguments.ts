@@ -31,9 +31,9 @@ export const selection =
     const unknown = value.find((one) => !known.includes(one as string)) as unknown
     if (unknown === undefined) return undefined
     const meant = typeof unknown === 'string' ? nearest(unknown, known) : undefined
-    const few = known.length > FEW ? '' : `; use ${orList(known)}`
-    const remedy = meant === undefined ? few : `; did you mean "${meant}"?`
-    return `an array of at least one ${what}; ${kindOf(unknown)} is none${remedy}`
+    const use = known.length > FEW ? `one such as "${known[0] ?? ''}"` : orList(known)
+    const remedy = meant === undefined ? `use ${use}` : `did you mean "${meant}"?`
+    return `an array of at least one ${what}; ${kindOf(unknown)} is unknown; ${remedy}`
   }
 
 /** An object by names. */

@@ -135,7 +135,7 @@ const RULE: TableOf<FaultRule> = {
       { _tag: anything, ...FAULTS[_tag] },
       Object.keys(FAULTS[_tag]).filter((field) => field !== 'error')
     )
-    return wrong === undefined ? undefined : `a whole fault; ${wrong}`
+    return wrong === undefined ? undefined : `a valid ${_tag}: ${wrong}`
   },
   call: oneOf(...CALLS),
   nth: wholeFrom(1),

@@ -105,7 +105,7 @@ test('a late answer of a cancelled run is refused with a command that resumes it
   ])
 })
 
-test('a failed wait names no command', async () => {
+test('the report of a failed wait shows no command line', async () => {
   await started(release.replace('3d', '50ms'))
   await delay(60)
   const { stderr } = await place.dogear(['resume'])

@@ -103,7 +103,7 @@ test('the trial that is started again by the command that started it continues',
   expect(place.log()).toEqual(['mail to ada: welcome', 'mail to ada: your trial has ended'])
 })
 
-test('a child run that fails tells its parent why', async () => {
+test('a child run that fails reports the reason to its parent', async () => {
   place = recipe('child-run')
   const { code, output } = await place.run(['march'], undefined, { DOGEAR_TEST_FAIL: 'total of ada' })
   expect(code).toBe(1)

@@ -348,7 +348,7 @@ describe('a change with an explanation', () => {
     assert.deepEqual(world.log, ['make', 'sign', 'sign'])
   })
 
-  test('a group that declares no such path, or declares it only by its output, does not explain a change', async () => {
+  test('a change raises a question although another group failed, if that group does not declare the path before it runs', async () => {
     for (const sign of [{}, { evidence: () => [artifact('v')] }, { expect: { files: ['v'] } }]) {
       const world = newWorld()
       const program = groups(world, sign, () => true)
@@ -357,7 +357,7 @@ describe('a change with an explanation', () => {
     }
   })
 
-  test('a group that failed before the other one was recorded does not explain a change', async () => {
+  test('an edit of a shared artifact raises a question if the other group failed before the artifact was recorded', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('wave'),

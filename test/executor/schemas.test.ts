@@ -354,7 +354,11 @@ describe('a schema written by hand', () => {
   })
 
   test.each([
-    ['it throws', schema(() => assert.fail('broken')), /must be something that mine validates: broken$/],
+    [
+      'it throws',
+      schema(() => assert.fail('broken')),
+      /must be a value that mine accepts; its validate threw: broken$/
+    ],
     ['it gives no reason', schema(() => ({ issues: [] })), /must be a valid value \(no reason given\)$/]
   ])('an output is refused if %s', async (_, output, message) => {
     const one = Program.fromSteps('w', [task('one', { output, run: () => TE.right(1) })])

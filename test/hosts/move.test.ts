@@ -140,7 +140,7 @@ const calls = async (): Promise<number> => {
 }
 
 describe('move', () => {
-  test('a moved run has the same content, artifacts and requests in the other store, resumes there, and is gone from the first', async () => {
+  test('a moved run has the same content, artifacts and requests in the other store, resumes there, and is missing from the first', async () => {
     const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
     const { storage } = source
     await runOutcome(program, { id: 'r', storage, environment: source })

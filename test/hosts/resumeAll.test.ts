@@ -312,7 +312,7 @@ describe('resumeAll with watch', () => {
     await ended
   })
 
-  test('a watch claims no run that waits or was refused while its inbox is empty, though the store cannot exclude a request', async () => {
+  test('a watch claims a waiting or refused run only for a listed request, even if isAny of the inbox is always true', async () => {
     const data = memoryData()
     const { flow, restart } = hanging('careful', false)
     await start(flow, { id: 'in-doubt', storage: memoryStorage(data) })

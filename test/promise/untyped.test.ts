@@ -60,7 +60,7 @@ describe('options of calls', () => {
   })
 
   test.each(['worktre', 'folder', '', 5, { kind: 'directory' }, { kind: 'none' }])(
-    'a workspace that is none is refused: %j',
+    'an invalid workspace is refused: %j',
     async (workspace) => {
       const call = run(one(), { id: 'r', storage: memoryStorage(), workspace: workspace as never })
       expect(await refusal(call)).toContain("workspace must be 'directory', 'worktree' or { kind: 'none', path }, not ")
@@ -72,7 +72,7 @@ describe('options of calls', () => {
     expect(await run(one(), options as never)).toEqual({ one: 1 })
   })
 
-  test.each([undefined, {}, '.dogear'])('a storage that is none is refused with an example: %j', async (storage) => {
+  test.each([undefined, {}, '.dogear'])('an invalid storage is refused with an example: %j', async (storage) => {
     expect(await refusal(run(one(), { id: 'r', storage: storage as never }))).toBe(
       "These options are invalid:\n  storage must be a CheckpointStorage, such as jsonFileStorage('.dogear')"
     )
@@ -338,6 +338,21 @@ describe('options of steps', () => {
       'retry.attempts of "q" must be a whole number from 1 to 1000'
     ],
     [
+      'code beside a wait, which lists no option that belongs in waitFor',
+      (w) => w['step']?.('q', { waitFor: {}, run: () => 1 }),
+      'unknown option "run" of "q"; the options are waitFor, output, capture, summary'
+    ],
+    [
+      'a question beside waitFor',
+      (w) => w['step']?.('q', { waitFor: {}, question: 'Ship?' }),
+      'question of "q" must be in waitFor'
+    ],
+    [
+      'an unknown option of the call of a sleep',
+      (w) => w['sleep']?.('q', { millis: 3, run: () => 1 }),
+      'unknown option "run" of "q"; the options are millis, until, summary'
+    ],
+    [
       'a flag that is a string',
       (w) => w['step']?.('q', { run: () => 1, idempotent: 'no' }),
       'idempotent of "q" must be true or false'
@@ -356,7 +371,7 @@ describe('options of steps', () => {
     )
   })
 
-  test('a sleep with both times is refused, and so is one in the code of a task', async () => {
+  test('a sleep with both `millis` and `until` is refused, also in the code of a task', async () => {
     const both = { millis: 3, until: '2026-01-02T03:04:05Z' }
     expect(await refusal(run1(untyped('w')['sleep']?.('q', both) as never))).toBe(
       'Cannot run this workflow:\n  sleep of "q" must be either { millis } or { until }, not both'

@@ -9,6 +9,7 @@ import * as Workflow from '../../src/domain/workflow/Workflow.js'
 import { workflow } from '../../src/promise/index.js'
 import type { ArtifactSpec, FaultSchedule, StorageSpec } from '../../src/testing/index.js'
 import {
+  PlanLawReport,
   artifactConformanceTests,
   checkModel,
   checkPlanLaws,
@@ -52,12 +53,12 @@ describe('a selection of conformance cases', () => {
   test.each([
     [
       { only: ['CS-FENC'] },
-      'only must be an array of at least one case or family of cases; the string "CS-FENC" is none; did you mean "CS-FENCE"?'
+      'only must be an array of at least one case or family of cases; the string "CS-FENC" is unknown; did you mean "CS-FENCE"?'
     ],
     [{ only: [] }, 'only must be an array of at least one case or family of cases'],
     [{ only: 'CS-FENCE' }, 'not the string "CS-FENCE"'],
-    [{ levels: ['coer'] }, 'the string "coer" is none; did you mean "core"?'],
-    [{ levels: ['fast'] }, 'the string "fast" is none; use core, capability or stress'],
+    [{ levels: ['coer'] }, 'the string "coer" is unknown; did you mean "core"?'],
+    [{ levels: ['fast'] }, 'the string "fast" is unknown; use core, capability or stress'],
     [{ levels: [] }, 'levels must be an array of at least one level'],
     [{ levels: ['stress'], only: ['CS-ID'] }, 'CS-ID has no stress case; select another level'],
     [{ limit: 5 }, 'unknown option "limit"; did you mean "limitMillis"?'],
@@ -69,7 +70,7 @@ describe('a selection of conformance cases', () => {
   })
 
   test('of an artifact store fails in the same way', async () => {
-    const why = 'the string "CS-ID" is none; did you mean "AS-ID"?'
+    const why = 'the string "CS-ID" is unknown; did you mean "AS-ID"?'
     const runner = { describe: () => assert.fail('it ran'), test: () => assert.fail('it ran') }
     expect(await messageOf(() => runArtifactConformance(artifacts, { only: ['CS-ID'] }))).toContain(why)
     expect(await messageOf(() => artifactConformanceTests(runner, artifacts, { only: ['CS-ID'] }))).toContain(why)
@@ -81,7 +82,7 @@ describe('a selection of conformance cases', () => {
   })
 })
 
-test('the kit refuses a runner that is none before it looks at the spec', async () => {
+test('the kit refuses an invalid runner before it checks the spec', async () => {
   const runner = 'the first argument must be an object with the functions `describe` and `test`'
   expect(await messageOf(() => conformanceTests(untyped(undefined), spec))).toBe(
     `conformanceTests: ${runner}, not undefined`
@@ -90,7 +91,7 @@ test('the kit refuses a runner that is none before it looks at the spec', async 
   expect(await messageOf(() => artifactConformanceTests(untyped(undefined), artifacts))).toContain(runner)
 })
 
-test('the kit refuses a spec that is none, and says what it lacks', async () => {
+test('the kit refuses an invalid spec, and says what it lacks', async () => {
   const { create: _, ...noCreate } = spec
   expect(await messageOf(() => runConformance(untyped(undefined)))).toBe(
     'runConformance: the spec: it must be an object, not undefined'
@@ -119,6 +120,10 @@ test.each([
   [{ answers: 'yes' }, "answers must be 'again', 'done' or 'both'"],
   [{ only: {} }, 'only must be the `only` of a violation: schedule must be an array of crash points'],
   [{ only: { schedule: [{}], answer: 'again' } }, 'schedule must be an array of crash points'],
+  [
+    { only: { schedule: [{ _tag: 'AtUnit', unit: 'one', n: 0, how: 'after' }], answer: 'again' } },
+    'each with `n` (from 1) and `how`'
+  ],
   [{ only: { schedule: [], answer: 'yes' } }, "answer must be 'again' or 'done'"],
   [{ invariants: { mine: 5 } }, 'an object of functions by name; that of "mine" is the number 5'],
   [{ storage: memoryStorage() }, 'storage must be an object with the functions `create` and `reopen`']
@@ -148,7 +153,7 @@ test.each([
 })
 
 test.each([
-  [{ laws: ['PL-XX'] }, 'the string "PL-XX" is none'],
+  [{ laws: ['PL-XX'] }, 'the string "PL-XX" is unknown; use one such as "PL-'],
   [{ laws: [] }, 'laws must be an array of at least one law'],
   [{ numruns: 5 }, 'unknown option "numruns"; did you mean "numRuns"?'],
   [
@@ -162,7 +167,9 @@ test.each([
 })
 
 test('checkPlanLaws reports a first argument that is no workflow', () => {
-  expect(checkPlanLaws(untyped(undefined)).problems).toEqual(['the first argument must be a workflow, not undefined'])
+  const report = checkPlanLaws(untyped(undefined))
+  expect(report.problems).toEqual(['the first argument must be a workflow, not undefined'])
+  expect(PlanLawReport.toText(report)).toMatch(/^no law was checked\n/)
 })
 
 test('checkPlanLaws names a task whose accepts throws, for a common value or for one of its outputs', () => {
@@ -189,14 +196,11 @@ test.each([
   [[{ nht: 1, fault: { _tag: 'Drop' } }], 'rule 1: unknown option "nht"; did you mean "nth"?'],
   [[{ nth: 0, fault: { _tag: 'Drop' } }], 'rule 1: nth must be a whole number ≥ 1, not the number 0'],
   [[{ nth: 1 }], 'rule 1: fault must be a fault with the _tag Fail, Delay, Drop, Duplicate or Hang'],
-  [[{ fault: { _tag: 'Delay' } }], 'rule 1: fault must be a whole fault; millis must be a finite number ≥ 0'],
-  [
-    [{ fault: { _tag: 'Fail', when: 'afer' } }],
-    "rule 1: fault must be a whole fault; when must be 'before' or 'after'"
-  ],
+  [[{ fault: { _tag: 'Delay' } }], 'rule 1: fault must be a valid Delay: millis must be a finite number ≥ 0'],
+  [[{ fault: { _tag: 'Fail', when: 'afer' } }], "rule 1: fault must be a valid Fail: when must be 'before' or 'after'"],
   [
     [{ fault: { _tag: 'Hang', wen: 'after', when: 'before' } }],
-    'rule 1: fault must be a whole fault; unknown option "wen"; did you mean "when"?'
+    'rule 1: fault must be a valid Hang: unknown option "wen"; did you mean "when"?'
   ],
   ['save', 'the schedule must be an array of rules, not the string "save"']
 ])('withFaults refuses a rule that would match no call, or inject another fault: %j', async (schedule, why) => {

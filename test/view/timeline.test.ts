@@ -21,7 +21,7 @@ const gapsOf = (page: Parameters<typeof timelineOf>[0]): readonly (readonly unkn
   timelineOf(page).gaps.map(({ from, to, why }) => [seconds(from), seconds(to), why])
 
 describe('the timeline of a run', () => {
-  test('each attempt has a bar that tells how it ended, before and after a resume', () => {
+  test('each attempt has a bar that shows how it ended, before and after a resume', () => {
     expect(barsOf(resumed(), 'checks/e2e')).toEqual([
       [1, 2, 3, 'failed'],
       [2, 4, 6, 'failed'],

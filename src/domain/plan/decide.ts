@@ -29,17 +29,17 @@ import { decideWithSubSteps } from './decideSubSteps.js'
 
 export const decideAll = (context: PlanContext, workflow: Workflow, out: Planned): void => {
   const demandOf = context.demands.ofParts(undefined, workflow, 'none')
-  workflow.steps.forEach((task, stepIndex) => {
-    const { name: unit, summary } = task
+  workflow.steps.forEach((step, stepIndex) => {
+    const { name: unit, summary } = step
     const record = recordOf(context, unit, stepIndex)
     const demand = demandOf(stepIndex, unit)
-    decide(context, { unit, stepIndex, summary, task, record, demand, keptAbove: undefined }, out)
+    decide(context, { unit, stepIndex, summary, step, record, demand, keptAbove: undefined }, out)
   })
 }
 
 /** Appends the decision about a unit, then those about its parts. Returns whether all of them have records that count. */
 const decide = (context: PlanContext, placed: Placed<Step>, out: Planned): boolean => {
-  switch (placed.task._tag) {
+  switch (placed.step._tag) {
     case 'Task':
       return decideLeaf(context, placed as Placed<Task>, out)
     case 'Sequence':
@@ -67,10 +67,10 @@ export const decideItems = (
 ): ReadonlyArray<Run> => {
   const reason: RunReason = decision._tag === 'Run' ? decision.reason : { _tag: 'NotStarted' }
   const found: Array<Run> = []
-  const visit = (task: Step, unit: Unit, summary: string): void => {
-    found.push(run({ unit, stepIndex, summary, task }, reason))
-    if (task._tag === 'Sequence' || task._tag === 'Wave')
-      for (const part of listedParts<Step>(task)) visit(part, join(unit, part.name), part.summary)
+  const visit = (step: Step, unit: Unit, summary: string): void => {
+    found.push(run({ unit, stepIndex, summary, step }, reason))
+    if (step._tag === 'Sequence' || step._tag === 'Wave')
+      for (const part of listedParts<Step>(step)) visit(part, join(unit, part.name), part.summary)
   }
   for (const { key } of items) visit(each, join(unit, key), summaryOf(each, key))
   return found
@@ -79,7 +79,7 @@ export const decideItems = (
 const summaryOf = ({ name, summary }: Step, key: string): string => (summary === name ? key : summary)
 
 const decideMap = (context: PlanContext, placed: Placed<MapStep>, out: Planned): boolean => {
-  const { unit, task: map } = placed
+  const { unit, step: map } = placed
   const keysOf = (items: ReadonlyArray<Item>): ReadonlyArray<string> => items.map(({ key }) => key)
   const items = itemsDue(context, placed)
   if (items !== undefined) return decideParts(context, placed, keysOf(items), () => map.each, out)
@@ -104,13 +104,13 @@ const itemsDue = ({ checkpoint, evidence }: PlanContext, { unit, demand }: Place
 /** Decides a map without items as one task. Parts from earlier items may have acted, so it considers all units in the map. */
 const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned): boolean => {
   const { unit } = map
-  const { name, summary, fingerprint, ownFingerprint } = map.task
+  const { name, summary, fingerprint, ownFingerprint } = map.step
   const task: Task = {
     _tag: 'Task',
     name,
     summary,
     fingerprint,
-    idempotent: isIdempotent(map.task) && !hasHarmfulSubSteps(context, unit),
+    idempotent: isIdempotent(map.step) && !hasHarmfulSubSteps(context, unit),
     captures: [],
     numbered: false,
     accepts: hasNoOutput
@@ -120,7 +120,7 @@ const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned)
   const changedByUser = changedIn(context, unit)
   const placed: Placed<Task> = {
     ...map,
-    task,
+    step: task,
     ownFingerprint,
     hasBegun: hasRecords(context, unit) || [...context.inDoubt].some(isInside),
     ...(pending === undefined ? {} : { pending }),
@@ -153,7 +153,7 @@ const hasNoOutput: Task['accepts'] = (output) =>
     : E.left({ path: '$', expected: 'one output for each item, none for the map' })
 
 const decideComposite = (context: PlanContext, placed: Placed<Sequence | Wave>, out: Planned): boolean => {
-  const parts = listedParts<Step>(placed.task)
+  const parts = listedParts<Step>(placed.step)
   return decideParts(
     context,
     placed,
@@ -171,7 +171,7 @@ const decideParts = (
   partAt: (index: number) => Step,
   out: Planned
 ): boolean => {
-  const { unit, task: step, record } = composite
+  const { unit, step, record } = composite
   const own = ownEvidenceOf(context, unit)
   const here = out.decisions.length
   const placed: Placed = { ...composite, ownFingerprint: step.ownFingerprint }
@@ -188,7 +188,7 @@ const decideParts = (
 /** Decides about each part of a composite. `isDone`: all of them have records that count. */
 const decideEach = (
   context: PlanContext,
-  { unit, stepIndex, task: step, demand, keptAbove }: Placed<Sequence | Wave | MapStep>,
+  { unit, stepIndex, step, demand, keptAbove }: Placed<Sequence | Wave | MapStep>,
   names: ReadonlyArray<string>,
   partAt: (index: number) => Step,
   out: Planned
@@ -200,7 +200,7 @@ const decideEach = (
     names.length === 0 ? undefined : Units.placeOf(context.checkpoint.completedSteps, join(unit, names[0] as string))
   for (let index = 0; index < names.length; index++) {
     const name = names[index] as string
-    const task = partAt(index)
+    const inner = partAt(index)
     const part = join(unit, name)
     const at = out.decisions.length
     const isPartDone = decide(
@@ -208,8 +208,8 @@ const decideEach = (
       {
         unit: part,
         stepIndex,
-        summary: step._tag === 'Map' ? summaryOf(task, name) : task.summary,
-        task,
+        summary: step._tag === 'Map' ? summaryOf(inner, name) : inner.summary,
+        step: inner,
         record: recordOf(context, part, expected),
         demand: demandOf(index, name),
         keptAbove

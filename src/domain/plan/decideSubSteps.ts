@@ -19,7 +19,7 @@ export const decideWithSubSteps = (
   out: Planned
 ): boolean => {
   const { evidence, from } = context
-  const { unit, stepIndex, task, record } = at
+  const { unit, stepIndex, step: task, record } = at
   const whole = repeats(context, at)
   const restart = whole === undefined && at.demand !== 'assumed' ? restartOf(all, from, evidence.rerun) : undefined
   const restarted = restart === undefined ? undefined : restartedBy(all, restart)
@@ -92,7 +92,7 @@ const decideSubStep = (
     unit,
     stepIndex,
     summary: name,
-    task,
+    step: task,
     record,
     demand: again ?? 'none',
     keptAbove: undefined,

@@ -47,14 +47,14 @@ export interface Subject<A extends Described = Described> {
   readonly unit: Unit
   readonly stepIndex: number
   readonly summary: string
-  readonly task: A
+  readonly step: A
 }
 
 export const aboutOf = ({
   unit,
   stepIndex,
   summary,
-  task: { fingerprint }
+  step: { fingerprint }
 }: Subject): Omit<Skip, '_tag' | 'reason'> => ({
   unit,
   stepIndex,
@@ -62,7 +62,7 @@ export const aboutOf = ({
   fingerprint
 })
 
-export const skip = ({ unit, stepIndex, summary, task: { fingerprint } }: Subject, reason: SkipReason): Skip => ({
+export const skip = ({ unit, stepIndex, summary, step: { fingerprint } }: Subject, reason: SkipReason): Skip => ({
   _tag: 'Skip',
   unit,
   stepIndex,
@@ -71,7 +71,7 @@ export const skip = ({ unit, stepIndex, summary, task: { fingerprint } }: Subjec
   reason
 })
 
-export const run = ({ unit, stepIndex, summary, task: { fingerprint } }: Subject, reason: RunReason): Run => ({
+export const run = ({ unit, stepIndex, summary, step: { fingerprint } }: Subject, reason: RunReason): Run => ({
   _tag: 'Run',
   unit,
   stepIndex,
@@ -83,7 +83,7 @@ export const run = ({ unit, stepIndex, summary, task: { fingerprint } }: Subject
 export const keptReason = ({ changed, evidence }: Kept): SkipReason => ({ _tag: 'EvidenceChanged', changed, evidence })
 
 export const skipReasonOf = (
-  { task, ownFingerprint: own = task.fingerprint }: Placed,
+  { step, ownFingerprint: own = step.fingerprint }: Placed,
   record: CompletedStep
 ): SkipReason => {
   if (record.fingerprint !== own) return { _tag: 'AcceptedDespiteChange', recorded: record.fingerprint }
@@ -95,7 +95,7 @@ const COMPLETED: SkipReason = { _tag: 'Completed' }
 export const ASSUMED: SkipReason = { _tag: 'Assumed' }
 
 export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): Decision => {
-  const { task, record } = placed
+  const { step: task, record } = placed
   context.answerable?.add(placed.unit)
   const scheduled = repeats(context, placed)
   const kept = context.evidence.kept.size === 0 ? undefined : keptOf(context, placed, scheduled)
@@ -128,7 +128,7 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
 }
 
 /** Returns what a unit waits for. A wait that an edit turned into something else is over. */
-const pendingOf = (context: PlanContext, { unit, task }: Placed<Task>): PendingUnit | undefined => {
+const pendingOf = (context: PlanContext, { unit, step: task }: Placed<Task>): PendingUnit | undefined => {
   const pending = Units.get(context.pending, unit)
   return pending?._tag === 'Job' || pending?._tag === task.wait ? pending : undefined
 }
@@ -158,7 +158,7 @@ export const evidenceNow = (
 
 /** Reports variables that an accepted edit captures but the record never set. */
 const uncaptured = (placed: Placed<Task>, { captured }: CompletedStep, out: Planned): void => {
-  const missing = placed.task.captures.filter((name) => !captured.includes(name))
+  const missing = placed.step.captures.filter((name) => !captured.includes(name))
   if (missing.length === 0) return
   const expected = `a value for ${missing.join(', ')}`
   out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected })
@@ -192,10 +192,10 @@ const assume = (
   out: Planned,
   evidence?: ReadonlyArray<Evidence>
 ): Skip => {
-  const { captures } = placed.task
+  const { captures } = placed.step
   const json = given === undefined ? E.right(undefined) : fromUnknown(given)
   const output = E.isRight(json) ? json.right : undefined
-  const fits = fitsOf(placed.task, output)
+  const fits = fitsOf(placed.step, output)
   const expected = E.isLeft(json)
     ? `${json.left.path}: plain JSON, not ${json.left.found}`
     : E.isLeft(fits)
@@ -278,12 +278,12 @@ const schedule = (
   }
   if (started !== undefined)
     return { _tag: 'Retry', ...aboutOf(placed), attempt: started.attempt, reason: started.reason }
-  const isAnswered = placed.task.wait === 'Answer' && Units.has(context.answers, placed.unit)
+  const isAnswered = placed.step.wait === 'Answer' && Units.has(context.answers, placed.unit)
   return run(placed, { _tag: 'NotStarted', ...(isAnswered ? { answered: true } : {}) })
 }
 
 /** A step counts as idempotent only if both its recorded and its current definition say so. */
-const mayRunTwice = ({ checkpoint }: PlanContext, { unit, stepIndex, task }: Placed<Task>): boolean => {
+const mayRunTwice = ({ checkpoint }: PlanContext, { unit, stepIndex, step: task }: Placed<Task>): boolean => {
   const before = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
   const isLeaf = before?._tag === 'Task' || before?._tag === 'Map'
   return task.idempotent && !(isLeaf && !isIdempotent(before))

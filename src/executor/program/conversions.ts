@@ -116,7 +116,7 @@ const whyNoCodec = (given: unknown): string | undefined => {
   const found = fieldsOf(given)
   if (found === undefined) return `not ${given === null ? 'null' : `a ${typeof given}`}`
   const missing = METHODS.filter((name) => typeof found[name] !== 'function')
-  return missing.length === 0 ? undefined : `the value has no ${missing.join(', ')}`
+  return missing.length === 0 ? undefined : `the value lacks the methods ${missing.join(', ')}`
 }
 
 /** A codec that throws counts as a mismatch: planning stays total. */
@@ -125,7 +125,7 @@ const decodeWith = (codec: t.Mixed, value: unknown): E.Either<OutputMismatch, un
     const decoded = codec.decode(value)
     return E.isRight(decoded) ? decoded : E.left(mismatchOf(decoded.left))
   } catch (error) {
-    return E.left({ path: '$', expected: `something that ${codec.name} decodes: ${messageOf(error)}` })
+    return threw(codec.name, 'decode', error)
   }
 }
 
@@ -133,9 +133,13 @@ const encodeWith = (codec: t.Mixed, value: unknown): E.Either<OutputMismatch, Js
   try {
     return toJson(codec.encode(value))
   } catch (error) {
-    return E.left({ path: '$', expected: `something that ${codec.name} encodes: ${messageOf(error)}` })
+    return threw(codec.name, 'encode', error)
   }
 }
+
+/** A codec of an untyped caller may have no name. */
+const threw = (name = 'the codec', method: string, error: unknown): E.Either<OutputMismatch, never> =>
+  E.left({ path: '$', expected: `a value that ${name} accepts; its ${method} threw: ${messageOf(error)}` })
 
 /** Total and synchronous, whatever the schema does. */
 const validateWith = ({ '~standard': standard }: StandardSchema, value: unknown): E.Either<OutputMismatch, unknown> => {
@@ -144,7 +148,7 @@ const validateWith = ({ '~standard': standard }: StandardSchema, value: unknown)
     if ('then' in result) return notAwaited(result, standard.vendor)
     return result.issues === undefined ? E.right(result.value) : E.left(mismatchOfIssue(result.issues[0]))
   } catch (error) {
-    return E.left({ path: '$', expected: `something that ${standard.vendor} validates: ${messageOf(error)}` })
+    return threw(standard.vendor, 'validate', error)
   }
 }
 

@@ -76,21 +76,19 @@ const JOB: Table<JobSpec<never, unknown>> = { job: Opt.anything, ...COMMON }
 
 const FUNCTIONS: Table<Job<never, unknown>> = { submit: Opt.callback, poll: Opt.callback, collect: Opt.callback }
 
-const SLEEP: Table<SleepSpec> & OptionTable = {
-  sleep: Opt.anything,
-  ...SUMMARY,
-  millis: Opt.instead('in sleep'),
-  until: Opt.instead('in sleep')
-}
+const IN_SLEEP = Opt.instead('in sleep')
 
-const WAIT: Table<WaitForSpec<unknown>> & OptionTable = {
-  waitFor: Opt.anything,
-  question: Opt.instead('in waitFor'),
-  timeoutMillis: Opt.instead('in waitFor'),
-  output: Opt.anything,
-  capture: Opt.text,
-  ...SUMMARY
-}
+const OF_SLEEP: OptionTable = { millis: IN_SLEEP, until: IN_SLEEP }
+
+const SLEEP: Table<SleepSpec> = { sleep: Opt.anything, ...SUMMARY }
+
+const IN_WAIT = Opt.instead('in waitFor')
+
+const OF_WAIT: OptionTable = { question: IN_WAIT, timeoutMillis: IN_WAIT }
+
+const BESIDE_WAIT = { output: Opt.anything, capture: Opt.text, ...SUMMARY }
+
+const WAIT: Table<WaitForSpec<unknown>> = { waitFor: Opt.anything, ...BESIDE_WAIT }
 
 /** Its value, if there is one, adds no steps. */
 const NO_STEPS: OptionProblem = {
@@ -102,7 +100,7 @@ const MISPLACED: OptionTable = {
   options: Opt.instead('in one object with the code, such as { retry: { attempts: 3 }, run: … }')
 }
 
-const MISPLACED_IN_JOB: OptionTable = { ...MISPLACED, run: Opt.instead('in job, as its submit') }
+const MISPLACED_IN_JOB: OptionTable = { run: Opt.instead('in job, as its submit') }
 
 export const SEQUENCE: Table<SequenceOptions<never>> = { ...SUMMARY, ...GUARD }
 
@@ -140,10 +138,13 @@ const NO_BODY: OptionProblem = {
 export const taskProblems = (step: unknown): ReadonlyArray<OptionProblem> => {
   if (typeof step === 'function') return []
   const given = typeof step === 'object' && step !== null ? step : {}
-  const checked = (table: OptionTable, required: ReadonlyArray<string> = [], misplaced = MISPLACED) =>
-    Opt.optionProblems(given, table, { required, misplaced })
-  if ('sleep' in given) return checked(SLEEP)
-  if ('waitFor' in given) return checked(WAIT)
+  const checked = (table: OptionTable, required: ReadonlyArray<string> = [], misplaced: OptionTable = {}) =>
+    Opt.optionProblems(given, table, { required, misplaced: { ...MISPLACED, ...misplaced } })
+  // `Program.sleep` and `Program.waitFor` take the options of the wait beside the others, and leave them undefined.
+  if ('sleep' in given)
+    return 'millis' in given ? checked({ ...OF_SLEEP, ...SUMMARY }, [], SLEEP) : checked(SLEEP, [], OF_SLEEP)
+  if ('waitFor' in given)
+    return 'question' in given ? checked({ ...OF_WAIT, ...BESIDE_WAIT }, [], WAIT) : checked(WAIT, [], OF_WAIT)
   const wrongRetry = retryProblem(Opt.fieldsOf(given)['retry'])
   const ofRetry = wrongRetry === undefined ? [] : [wrongRetry]
   if ('job' in given) return [...checked(JOB, [], MISPLACED_IN_JOB), ...jobProblems(given.job), ...ofRetry]

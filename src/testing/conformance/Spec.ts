@@ -118,8 +118,8 @@ export interface Lossy {
  */
 export interface Cutting {
   readonly storage: CheckpointStorage
-  /** Breaks a connection, or freezes it in both directions, at the `after`th message from now in one direction. It happens once. */
-  readonly cut: (direction: 'request' | 'reply', after: number, how: 'break' | 'freeze') => void | Promise<void>
+  /** Breaks a connection, or freezes it in both directions, at the `nth` message from now in one direction: 1 is the next. It happens once. */
+  readonly cut: (direction: 'request' | 'reply', nth: number, how: 'break' | 'freeze') => void | Promise<void>
   /** The number of connections that were cut. */
   readonly cuts: () => number | Promise<number>
   /** Cuts nothing from now on. */

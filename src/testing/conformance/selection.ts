@@ -60,7 +60,7 @@ export const checkRunner = (call: string, runner: unknown): void => {
   refuse(call, isRunner ? [] : [`${expected}, not ${kindOf(runner)}`])
 }
 
-/** Throws for a spec that is none, for invalid options, and if they select no case. */
+/** Throws for an invalid spec, for invalid options, and if they select no case. */
 export const checkCall = (
   call: string,
   cases: ReadonlyArray<Selectable>,

@@ -119,12 +119,12 @@ const isOf = (tags: object, value: unknown): boolean => Object.hasOwn(tags, Stri
 
 const schedule = arrayOf(
   (point) => isOf(POINTS, point) && isText(fieldsOf(point)['how']) && wholeFrom(1)(fieldsOf(point)['n']) === undefined,
-  `an array of crash points: ${Object.keys(POINTS).join(', ')}, each with \`n\` and \`how\``
+  `an array of crash points: ${Object.keys(POINTS).join(', ')}, each with \`n\` (from 1) and \`how\``
 )
 
 const interventions = arrayOf(
   (one) => isOf(INTERVENTIONS, one) && wholeFrom(1)(fieldsOf(one)['life']) === undefined,
-  `an array of interventions: ${Object.keys(INTERVENTIONS).join(', ')}, each with \`life\``
+  `an array of interventions: ${Object.keys(INTERVENTIONS).join(', ')}, each with \`life\` (from 1)`
 )
 
 const CASE: TableOf<CrashCase> = { schedule, answer: oneOf('again', 'done'), interventions }

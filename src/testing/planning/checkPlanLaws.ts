@@ -60,9 +60,10 @@ export interface PlanLawOptions extends LawOptions, Omit<RunsOf, 'workflow'> {
  * Use it if you write `accepts` functions, codecs or definitions of your own: it finds those that are partial,
  * nondeterministic or dependent on time.
  *
- * - `outputs`: the outputs of units by path; units that are not named get outputs that their task accepts.
+ * - `outputs`: arbitraries of the outputs of units, by path; units that are not named get outputs that their task accepts.
+ * - `input`: an arbitrary of the input, default any JSON.
  * - `numRuns`: the number of cases for each law, default 100.
- * - `seed`: default 1.
+ * - `seed`: default 1. `path`: with the `seed` of a result, repeats its counterexample.
  * - `laws`: the ids of the laws to check, default all.
  *
  * @example

@@ -249,7 +249,7 @@ describe('artifacts of removed runs', () => {
     assert.deepEqual(await idsOf(store, 'r'), [])
   })
 
-  test('artifacts alone do not make a run, which can be claimed and removed like any other', async () => {
+  test('an id with artifacts and no checkpoint loads no run, and can be claimed and removed like any other', async () => {
     const root = folder()
     const [storage, store] = [jsonFileStorage(root), fileArtifacts(root)]
     await putText(store, 'r', 'x', 'x')

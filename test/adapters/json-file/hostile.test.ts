@@ -297,6 +297,20 @@ describe.runIf(POSIX)('hostile files', () => {
     await right(storage.remove('a'))
   })
 
+  test('a root that is a file, or inside one, is refused as no folder', async () => {
+    const file = join(folder(), 'file')
+    writeFileSync(file, 'x')
+    for (const root of [file, join(file, 'state')])
+      for (const call of [next(root).load('a'), next(root).claim('a', OTHER), next(root).list()]) {
+        const { where, why, remedy } = await left(call, 'Insecure')
+        assert.deepEqual(
+          [where, why, remedy],
+          [root, 'it, or a part of its path, is not a folder', 'choose another folder']
+        )
+      }
+    assert.equal(readFileSync(file, 'utf8'), 'x')
+  })
+
   test('a runs folder that is a symbolic link is Insecure', async () => {
     const root = folder()
     mkdirSync(join(root, 'real'))

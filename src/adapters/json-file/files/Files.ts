@@ -112,7 +112,7 @@ export const isFolder = (fs: FileSystem, path: string): E.Either<FileError, bool
 
 const TO_ELSEWHERE = 'to keep state elsewhere, move the whole state folder (a link to the state folder is fine)'
 
-/** Checks that this user or root owns the root and the target of a link. A missing root passes. */
+/** Checks that the root is a folder, and that this user or root owns it and the target of a link. A missing root passes. */
 export const ownRoot = (fs: FileSystem, root: string): E.Either<FileError, void> => {
   try {
     for (const path of [root, `${root}/.`]) {
@@ -121,7 +121,11 @@ export const ownRoot = (fs: FileSystem, root: string): E.Either<FileError, void>
     }
     return E.right(undefined)
   } catch (cause) {
-    return E.left(readFailed(root, 'lstat', cause))
+    return E.left(
+      codeOf(cause) === 'ENOTDIR'
+        ? insecure(root, 'it, or a part of its path, is not a folder', 'choose another folder')
+        : readFailed(root, 'lstat', cause)
+    )
   }
 }
 

@@ -5,7 +5,7 @@ import { artifactCase } from './ArtifactCase.js'
 import { assertGets, assertLists, assertNone, putAll } from './contents.js'
 
 export const absenceCases: ReadonlyArray<ArtifactCase> = [
-  artifactCase('AS-NONE-01', 'a missing artifact is none and no error', async ({ store }) => {
+  artifactCase('AS-NONE-01', 'reading a missing artifact returns None, and no error', async ({ store }) => {
     await assertNone(store, 'a', 'x')
     await assertLists(store, 'a', [])
     await right(store.put('a', 'x', 'x'))

@@ -9,8 +9,8 @@ import type { LawResult } from './PlanLaw.js'
  * The result of checking the laws on a workflow, as plain data.
  *
  * - `results`: one for each law. `violations`: those that do not hold. `seed`: repeats all of it.
- * - `problems`: why nothing was checked: the definition is not valid, or no accepted output is known for some units;
- *   pass them in `outputs`.
+ * - `problems`: why nothing was checked: an option or the definition is invalid, a function of the workflow throws, or no accepted
+ *   output is known for some units; pass it in `outputs`.
  *
  * @category model
  */
@@ -38,7 +38,7 @@ export interface PlanLawReport {
 export const toText = ({ workflow, seed, problems, results, violations }: PlanLawReport): string =>
   [
     problems.length > 0
-      ? `${workflow}: no law was tried`
+      ? `${workflow === '' ? '' : `${workflow}: `}no law was checked`
       : `${workflow}: ${results.length - violations.length} of ${results.length} laws hold (seed ${seed})`,
     ...problems.map((problem) => `  ${problem}`),
     ...violations.flatMap((one) => [
