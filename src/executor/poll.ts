@@ -303,7 +303,10 @@ const NO_JOB = Failure.permanent(
 const NOT_THERE = Failure.transient(StepError.make('NotThere', 'an earlier step is unfinished; resume the run first'))
 
 const NO_STATUS = Failure.permanent(
-  StepError.make('NoStatus', 'poll must return Unfinished, Finished, Failed or Missing')
+  StepError.make(
+    'NoStatus',
+    'poll must return an object whose _tag is Unfinished, Finished, Failed or Missing, such as { _tag: "Finished" }'
+  )
 )
 
 const MISSING = Failure.permanent(StepError.make('JobMissing', 'its job is missing', { code: 'JOB_MISSING' }))
