@@ -722,7 +722,7 @@ describe('damaged state', () => {
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--home', 'state'])
     expect(code).toBe(5)
     expect(stderr).toBe(
-      `dogear: Cannot use ${place.folder}/state: it is not a folder; pass another one\nAfter fixing this:\n  dogear run w.yml --home state\n`
+      `dogear: Cannot use ${place.folder}/state: it is not a folder; move it away, or pass another one\nAfter fixing this:\n  dogear run w.yml --home state\n`
     )
   })
 
