@@ -95,7 +95,10 @@ const findingLines = (context: Context, finding: Finding, style: Style): Readonl
   const lost =
     found._tag === 'Exact'
       ? []
-      : [`    damage: ${printable(found.lost)}`, ...linesOf(ofDamage(context, runId, flags)).map((line) => `    ${line}`)]
+      : [
+          `    damage: ${printable(found.lost)}`,
+          ...linesOf(ofDamage(context, runId, flags)).map((line) => `    ${line}`)
+        ]
   return [`${mark} ${runId}  ${what}${held}`, ...lost, ...more]
 }
 
