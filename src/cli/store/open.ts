@@ -86,10 +86,10 @@ const sqlite = async (
     ))
   if (driver === undefined) return E.left(noDriver(location, 'better-sqlite3'))
   const { connect } = await import('../../adapters/sqlite/index.js')
+  if (mayCreate && !existsSync(dirname(location.path)))
+    return E.left(notOpened(location.path, missing('its folder does not exist; create it, or check the path')))
   try {
     // Private like the files of a folder, also for its WAL: SQLite would create it for everybody to read.
-    if (mayCreate && !existsSync(dirname(location.path)))
-      throw missing('its folder does not exist; create it, or check the path')
     if (mayCreate && !existsSync(location.path)) closeSync(openSync(location.path, 'a', 0o600))
     const { close, ...ports } = connect(location.path, driver)
     return E.right({ ...ports, close: () => Promise.resolve(close()) })
