@@ -338,7 +338,7 @@ export const memoryRequests = (data: MemoryData = memoryData()): Requests => {
   const invalid = notData('memoryRequests', data)
   if (invalid === undefined) return requestsOn(data)
   const requests = refusing(invalid, requestsOn(memoryData()))
-  // A run then reads the requests, and learns of it.
+  // A run then lists the requests, and reports the invalid data.
   return { ...requests, isAny: () => true, pointer: requests.unpoint('') as unknown as Requests['pointer'] }
 }
 

@@ -250,7 +250,7 @@ describe('arguments of calls', () => {
     expect(text).not.toMatch(/unknown whether|Earlier saves/)
   })
 
-  test('isAny of requests without a folder is true, so that a run reads them and learns of it', () => {
+  test('isAny of requests without a folder is true, so that a run reads them and fails', () => {
     expect(fileRequests(NONE).isAny('r')).toBe(true)
   })
 })
