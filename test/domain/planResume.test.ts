@@ -136,7 +136,7 @@ describe('a run of five steps', () => {
     assert.equal(explain(plan).split('\n')[0], '5/5 steps are done, nothing left to run')
   })
 
-  test('a run before the third step starts there', () => {
+  test('a run whose checkpoint is before the third step resumes with it', () => {
     const checkpoint = standing(five, State.beforeStep(2, 'step-2', [{ unit: 'step-2', attempt: 3 }]), done(2))
     const plan = planned(checkpoint, five)
     assert.deepEqual(readOff(plan), [2, true, [0, 1]])
