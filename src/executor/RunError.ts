@@ -406,7 +406,7 @@ const describeRefusal = ({ runId, unit, why, expected, waiting }: AnswerRefused)
   const open =
     waiting.length === 0
       ? 'no unit of the run waits for an answer'
-      : `these units wait for an answer: ${waiting.join(', ')}${why === 'UnknownUnit' ? didYouMean(unit, waiting) : ''}`
+      : `these units need an answer: ${waiting.join(', ')}${why === 'UnknownUnit' ? didYouMean(unit, waiting) : ''}`
   return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${open}`
 }
 

@@ -248,7 +248,7 @@ const waitingFor = (
   const place = { unit: decision.unit, stepIndex: decision.stepIndex }
   return canMoveTo(scope.recorder.checkpoint(), job.unit)
     ? E.right({ job, task, place })
-    : E.left(statusUnknown(NOT_THERE))
+    : E.left(statusUnknown(STEP_UNFINISHED))
 }
 
 const ask = async (scope: RunScope, waiting: Waiting): Promise<Answer | 'stopped'> => {
@@ -300,10 +300,15 @@ const NO_JOB = Failure.permanent(
   StepError.make('NoJob', 'the step has no `job` any more; restore it, or set fromStep to run it again')
 )
 
-const NOT_THERE = Failure.transient(StepError.make('NotThere', 'an earlier step is unfinished; resume the run first'))
+const STEP_UNFINISHED = Failure.transient(
+  StepError.make('EarlierStepUnfinished', 'an earlier step is unfinished; resume the run first')
+)
 
 const NO_STATUS = Failure.permanent(
-  StepError.make('NoStatus', 'poll must return Unfinished, Finished, Failed or Missing')
+  StepError.make(
+    'NoStatus',
+    'poll must return an object whose _tag is Unfinished, Finished, Failed or Missing, such as { _tag: "Finished" }'
+  )
 )
 
 const MISSING = Failure.permanent(StepError.make('JobMissing', 'its job is missing', { code: 'JOB_MISSING' }))

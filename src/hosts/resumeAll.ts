@@ -182,7 +182,7 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
   return known
 }
 
-/** Reads the inbox, because a database says of every run that it may have requests. A resume reports an inbox that cannot be read. */
+/** Lists the inbox, because `isAny` may be true for an empty one. A resume reports an inbox that cannot be read. */
 const hasRequests = async ({ environment }: Host, runId: string): Promise<boolean> => {
   const all = await requestsFor(environment, runId)
   return E.isLeft(all) || all.right.length > 0

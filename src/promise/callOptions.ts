@@ -28,7 +28,7 @@ const having =
       ? undefined
       : expected
 
-const map = having(['get', 'has', 'keys', 'entries', Symbol.iterator], 'a Map by unit')
+const map = having(['get', 'has', 'keys', 'entries', Symbol.iterator], 'a Map with units as keys')
 
 const answers: Check = (value) => {
   const wrong = map(value)
@@ -36,7 +36,7 @@ const answers: Check = (value) => {
   for (const [unit, answer] of (value as ReadonlyMap<unknown, unknown>).entries()) {
     const expected = notAnswer(answer)
     if (expected !== undefined)
-      return `a Map by unit; that of "${String(unit)}" must be ${expected}, not ${kindOf(answer)}`
+      return `a Map with units as keys; the answer to "${String(unit)}" must be ${expected}, not ${kindOf(answer)}`
   }
   return undefined
 }

@@ -161,8 +161,8 @@ export const confirm = (options: Options & { readonly confirm: ReadonlyMap<strin
   orThrow('confirm', options, (given) => answerQuestions(given.id, given.confirm))
 
 /**
- * Pauses a run; see `pause` of `dogear`. The environment needs the `requests` of the owner's. Rejects with a
- * {@link RunFailure} if the run does not exist, or leaving the request fails.
+ * Pauses a run; see `pause` of `dogear`. The environment needs the same `requests` as that of the owner. Rejects
+ * with a {@link RunFailure} if the run does not exist, or leaving the request fails.
  *
  * @example
  * import { memoryRequests, memoryStorage } from 'dogear/memory'

@@ -84,9 +84,9 @@ test('the history shows who answered', async () => {
 })
 
 test.each([
-  ['approv', 'the run has no such unit; these units wait for an answer: approve. Did you mean "approve"?'],
-  ['build', 'it has completed; these units wait for an answer: approve'],
-  ['publish', 'it does not wait for an answer; these units wait for an answer: approve']
+  ['approv', 'the run has no such unit; these units need an answer: approve. Did you mean "approve"?'],
+  ['build', 'it has completed; these units need an answer: approve'],
+  ['publish', 'it does not wait for an answer; these units need an answer: approve']
 ])('an answer to %s is refused with the unit that waits', async (unit, why) => {
   await resting()
   const { code, stderr } = await place.dogear(['answer', 'r-1', unit, '--value', 'true'])

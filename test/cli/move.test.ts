@@ -147,7 +147,9 @@ test('a move to a link to a folder that does not exist, or to a file, is refused
   ] as const) {
     const { code, stderr } = await place.dogear(['move', 'r-one', '--to', to])
     expect(code).toBe(5)
-    expect(stderr.split('\n')[0]).toBe(`dogear: Cannot use ${place.folder}/${to}: ${why}; pass another one`)
+    expect(stderr.split('\n')[0]).toBe(
+      `dogear: Cannot use ${place.folder}/${to}: ${why}; move it away, or pass another one`
+    )
   }
   expect((await place.dogear(['resume', 'r-one'])).code).toBe(1)
 })

@@ -65,6 +65,11 @@ test.each([
     2,
     '--value and --value-file cannot be combined with "done"; use --output for an output'
   ],
+  [
+    ['chagre', 'again'],
+    4,
+    'Cannot answer chagre of run o-1: the run has no such unit; these units need an answer: charge. Did you mean "charge"?'
+  ],
   [['ship', 'again'], 4, 'Cannot answer ship of run o-1: it has no open question; units with an open question: charge']
 ])('an answer to no question is refused, and nothing is recorded: %j', async (words, code, message) => {
   await killed()
@@ -72,6 +77,12 @@ test.each([
   expect(refused.code).toBe(code)
   expect(linesOf(refused.stderr)[0]).toBe(`dogear: ${message}`)
   expect((await host()).stdout).toBe('Refused Unconfirmed\n')
+})
+
+test('the example of a refused answer to a question answers one', async () => {
+  await killed()
+  const refused = await place.dogear(['answer', 'o-1', 'chagre', 'again'])
+  expect(linesOf(refused.stderr).at(-1)).toBe('  dogear answer o-1 charge again')
 })
 
 const both = `

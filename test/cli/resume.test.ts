@@ -655,6 +655,17 @@ describe('damaged state', () => {
     expect((await place.dogear(['resume', 'r', '--confirm', 'three=again', '--yes'])).code).toBe(0)
   })
 
+  test('verify prints a resume that reopens a cancelled run and agrees to its recovered state', async () => {
+    await failedRun('r')
+    expect((await place.dogear(['cancel', 'r'])).code).toBe(0)
+    const journal = readFileSync(newestJournal(), 'utf8')
+    writeFileSync(newestJournal(), journal.replace('"kind":"claim"', '"kind":"cl4im"'))
+    const { stdout } = await place.dogear(['verify', 'r'])
+    expect(stdout).toContain('To resume from the recovered state:\n      dogear resume r --reopen --yes\n')
+    place.write('fixed', '')
+    expect((await place.dogear(['resume', 'r', '--reopen', '--yes'])).code).toBe(0)
+  })
+
   test('recovered state is used only with consent; without it nothing changes', async () => {
     await failedRun('r')
     damage()
@@ -722,7 +733,7 @@ describe('damaged state', () => {
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--home', 'state'])
     expect(code).toBe(5)
     expect(stderr).toBe(
-      `dogear: Cannot use ${place.folder}/state: it is not a folder; pass another one\nAfter fixing this:\n  dogear run w.yml --home state\n`
+      `dogear: Cannot use ${place.folder}/state: it is not a folder; move it away, or pass another one\nAfter fixing this:\n  dogear run w.yml --home state\n`
     )
   })
 

@@ -66,6 +66,19 @@ describe('--store', () => {
     }
   })
 
+  test.each([
+    [['runs', '--store', 'sqlite:none.db'], 'none.db failed: open: ENOENT: the file does not exist; check the path'],
+    [
+      ['run', 'w.yml', '--store', 'sqlite:none/state.db'],
+      'none/state.db failed: open: ENOENT: its folder does not exist; create it, or check the path'
+    ]
+  ])('a SQLite file that cannot be opened is refused with what is missing: %j', async (words, why) => {
+    place = sandbox({ 'w.yml': WORKFLOW, broken: '' })
+    const { code, stderr } = await place.dogear(words)
+    expect(code).toBe(5)
+    expect(linesOf(stderr)[0]).toBe(`dogear: Reading ${place.folder}/${why}`)
+  })
+
   test('a step that calls dogear finds its own run', async () => {
     place = sandbox({
       'w.yml': 'steps: [{ name: ask, shell: \'cd / && dogear pause "$DOGEAR_RUN_ID"\' }, { shell: "true" }]'

@@ -207,7 +207,7 @@ describe('a flag about the worktree of a run that has none', () => {
 describe('commands to copy keep the state folder', () => {
   const other = { environment: { DOGEAR_HOME: 'other' } }
 
-  test('a command to copy keeps the state folder where no run exists yet', async () => {
+  test('the printed command that starts a first run repeats the state folder', async () => {
     within({ 'w.yml': one, fixed: '' })
     const { stdout } = await place.dogear(['runs'], other)
     const [, command = ''] = /Start one with: (.*) <file>\n$/.exec(stdout) ?? []
@@ -215,7 +215,7 @@ describe('commands to copy keep the state folder', () => {
     expect((await place.dogear(['runs'], other)).stdout).toContain('completed')
   })
 
-  test('a command to copy keeps the state folder where the same command is repeated', async () => {
+  test('a printed command that repeats the typed one repeats the state folder', async () => {
     within({ 'w.yml': one })
     for (const id of ['r-1', 'r-2']) await place.dogear(['run', 'w.yml', '--id', id], other)
     place.write('fixed', '')

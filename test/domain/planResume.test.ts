@@ -136,7 +136,7 @@ describe('a run of five steps', () => {
     assert.equal(explain(plan).split('\n')[0], '5/5 steps are done, nothing left to run')
   })
 
-  test('a run before the third step starts there', () => {
+  test('a run whose checkpoint is before the third step resumes with it', () => {
     const checkpoint = standing(five, State.beforeStep(2, 'step-2', [{ unit: 'step-2', attempt: 3 }]), done(2))
     const plan = planned(checkpoint, five)
     assert.deepEqual(readOff(plan), [2, true, [0, 1]])
@@ -155,7 +155,7 @@ describe('a run of five steps', () => {
     assert.deepEqual(readOff(planned(standing(five, bare, done(2)), five)), [2, true, [0, 1]])
   })
 
-  test('a run that was interrupted after the third step continues after it, and only if that is recorded', () => {
+  test('a run interrupted after the third step continues with the fourth if the third is recorded, else with the third', () => {
     const state = State.interrupted(2, 'step-2', 'signal', { inProgress: false })
     assert.deepEqual(readOff(planned(standing(five, state, done(3)), five)), [3, false, [0, 1, 2]])
     assert.deepEqual(readOff(planned(standing(five, state, done(2)), five)), [2, false, [0, 1]])
@@ -271,7 +271,7 @@ describe('an edited workflow', () => {
     assert.deepEqual(plan.decisions[0]?.reason, { _tag: 'AcceptedDespiteChange', recorded: a.fingerprint })
   })
 
-  test('a workflow of another name is another workflow', () => {
+  test('a run is refused for a workflow of another name', () => {
     assert.deepEqual(problems(checkpoint, { name: 'other', steps: was.steps }, { changes: 'ignore' }), [
       { _tag: 'WrongWorkflow', expected: 'release', found: 'other' }
     ])
@@ -833,7 +833,7 @@ describe('an accepted edit of a completed step', () => {
 })
 
 describe('a check of outputs that throws', () => {
-  test('a check of outputs that throws is a problem of the plan', () => {
+  test('a plan reports a check of an output that throws', () => {
     const broken = W.task('step-0', {
       accepts: () => {
         throw new Error('broken check')

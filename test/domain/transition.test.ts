@@ -479,7 +479,7 @@ describe('an attempt', () => {
     assert.deepEqual(State.inFlight(passed.state).records, [{ unit: 'checks/lint', attempt: 1 }])
   })
 
-  test('a new budget drops the attempts of the spent one; a further attempt does not', () => {
+  test('a start after a failed unit drops its attempts; a retry keeps them', () => {
     const spent = after(starts(build), { _tag: 'UnitFailed', ...build, retryable: true, last: lost }, starts(build))
     assert.deepEqual(State.failures(spent.state).records, [])
     const further = after(starts(build), failsAttempt(1), starts(build, 2))

@@ -163,7 +163,7 @@ describe('the tables of the guide', () => {
     expect(cells('family')).toEqual(ofCases(checkpointStorageCases.map(({ id }) => id.replace(/-\d+$/, ''))))
   })
 
-  test('the guide lists every level', () => {
+  test('the guide to testing lists every level of conformance', () => {
     expect([...cells('level')].sort()).toEqual([...ofCases(checkpointStorageCases.map(({ level }) => level))].sort())
   })
 

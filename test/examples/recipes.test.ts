@@ -92,7 +92,7 @@ test('the trial that sleeps is woken at its time by a process that started later
   expect(place.log()).toEqual(['mail to ada: welcome', end])
 })
 
-test('the trial that is started again by the command that started it continues', async () => {
+test('a killed trial continues when the same command starts it again', async () => {
   place = recipe('trial')
   const words = ['ada', SHORT]
   expect(await place.run(words, 'mail to ada: welcome')).toMatchObject(KILLED)

@@ -125,7 +125,7 @@ describe('an artifact edited by hand', () => {
     assert.deepEqual(world.log, ran)
   })
 
-  test('a run that wakes runs a step again whose artifact was deleted meanwhile', async () => {
+  test('after a wait, a step whose artifact was deleted meanwhile runs again', async () => {
     const world = newWorld()
     let time = 0
     const clock = { now: () => time, sleep: () => () => Promise.resolve() }
@@ -538,7 +538,7 @@ describe('completed steps that run again', () => {
 })
 
 describe('a plan', () => {
-  test('a plan of dogear/promise contains the question, and keeps the change if the host says so', async () => {
+  test("planRun of dogear/promise asks about changed evidence, and onChanged: 'keep' keeps it", async () => {
     const world = newWorld()
     const program = workflow('p').step('make', {
       evidence: [artifact('a')],

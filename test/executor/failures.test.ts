@@ -65,7 +65,12 @@ describe('the text of a storage error', () => {
     ['UNKNOWN', 'a text', 'UNKNOWN: a text'],
     ['UNKNOWN', undefined, 'UNKNOWN'],
     ['THREW', new TypeError('x is not a function'), 'it threw: x is not a function'],
-    ['ENOSPC', system, 'ENOSPC: no space left on device, write (the disk is full: free some space)']
+    ['ENOSPC', system, 'ENOSPC: no space left on device, write (the disk is full: free some space)'],
+    [
+      'ENOTDIR',
+      new Error('not a directory'),
+      'ENOTDIR: not a directory (a file is where a folder should be: move it away, or choose another folder)'
+    ]
   ])('the text of a storage error with %s includes the cause: %j', (code, cause, expected) => {
     const facts = { where: '/state/x', operation: 'lock', code, cause }
     assert.equal(RunError.describe({ _tag: 'ReadFailed', ...facts }), `Reading /state/x failed: lock: ${expected}`)

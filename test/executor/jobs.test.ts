@@ -376,6 +376,24 @@ describe('polling jobs', () => {
     assert.deepEqual(endsOf(await polls(process, program))[0]?._tag, 'Failed')
   })
 
+  test.each(['Finished', undefined, { _tag: 'Done' }])(
+    'a poll that returns %j is reported with what it must return',
+    async (status) => {
+      const [provider, process] = [newProvider(), newProcess()]
+      const wrong = pipe(
+        Program.start('nightly'),
+        Program.step('train', { job: { ...jobOf(provider, 'train'), poll: () => TE.right(status as never) } })
+      )
+      ended(await process.perform(run(wrong, 'r', {})), 'Pending')
+      const [end] = endsOf(await polls(process, wrong))
+      assert.ok(end?._tag === 'Unknown')
+      assert.equal(
+        end.error.message,
+        'poll must return an object whose _tag is Unfinished, Finished, Failed or Missing, such as { _tag: "Finished" }'
+      )
+    }
+  )
+
   test('a poll that fails is reported, and changes nothing', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const failing = pipe(

@@ -56,7 +56,7 @@ describe('the message of a RunFailure', () => {
   })
 })
 
-test('a refusal whose error names no run is preceded by the run', async () => {
+test('the message of a refusal begins with the run unless its error names it', async () => {
   const storage = memoryStorage()
   await assert.rejects(dogear.run(failing, { id: 'r', storage }))
   const unknown = dogear.resume(failing, { id: 'r', storage, fromStep: 'two' })
@@ -107,7 +107,7 @@ test('a run whose answer does not fit rejects with the reason', async () => {
 })
 
 describe('planRun', () => {
-  test('planRun returns only options of the plan', async () => {
+  test('planRun returns only the options that planResume takes', async () => {
     const storage = memoryStorage()
     await dogear.runOutcome(failing, { id: 'r', storage })
     const { options } = await dogear.planRun(failing, { id: 'r', storage, environment: {}, changes: 'ignore' })

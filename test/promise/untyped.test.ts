@@ -22,7 +22,7 @@ describe('options of calls', () => {
   test.each([
     [{ changes: 'foo' }, "changes must be 'strict', 'completed' or 'ignore'"],
     [{ onChanged: true }, "onChanged must be 'refuse' or 'keep'"],
-    [{ confirm: { one: 'again' } }, 'confirm must be a Map by unit'],
+    [{ confirm: { one: 'again' } }, 'confirm must be a Map with units as keys'],
     [{ wait: 'yes' }, 'wait must be true or false'],
     [{ environment: { request: {} } }, 'unknown option "environment.request"; did you mean "environment.requests"?'],
     [{ fromStep: 1 }, 'fromStep must be a string'],
@@ -32,7 +32,7 @@ describe('options of calls', () => {
     [{ formStep: 'one' }, 'unknown option "formStep"; did you mean "fromStep"?'],
     [
       { confirm: new Map([['one', 'again']]) },
-      `confirm must be a Map by unit; that of "one" must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }, not the string "again"`
+      `confirm must be a Map with units as keys; the answer to "one" must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }, not the string "again"`
     ]
   ])('an invalid value is refused with what is expected: %j', async (options, expected) => {
     const host = { id: 'r', storage: memoryStorage() }
@@ -130,7 +130,7 @@ describe('arguments of calls', () => {
       { workflows: [one(), one()] },
       'workflows must be an array of workflows with different names; it has "w" twice'
     ],
-    ['confirm', { id: 'r' }, 'confirm must be a Map by unit'],
+    ['confirm', { id: 'r' }, 'confirm must be a Map with units as keys'],
     ['fork', { id: 'r' }, 'fromStep must be a string'],
     ['answer', { id: 'r', unit: 'one' }, 'value must be plain JSON; it is missing'],
     ['pause', { id: 'r', comit: false }, 'unknown option "comit"; did you mean "commit"?'],
@@ -211,7 +211,7 @@ describe('arguments of calls', () => {
     const like = { get: given.get.bind(given), has: given.has.bind(given), entries: given.entries.bind(given) }
     for (const name of ['resume', 'runOutcome']) {
       const ended = await calls[name]?.(one(), { ...host(), confirm: like }).catch((error: Error) => error.message)
-      expect(JSON.stringify(ended)).toContain('a Map by unit')
+      expect(JSON.stringify(ended)).toContain('a Map with units as keys')
     }
   })
 
@@ -250,7 +250,7 @@ describe('arguments of calls', () => {
     expect(text).not.toMatch(/unknown whether|Earlier saves/)
   })
 
-  test('isAny of requests without a folder is true, so that a run reads them and learns of it', () => {
+  test('isAny of requests without a folder is true, so that a run reads them and fails', () => {
     expect(fileRequests(NONE).isAny('r')).toBe(true)
   })
 })
@@ -270,7 +270,7 @@ describe('options of steps', () => {
     [
       'the option run beside job',
       (w) => w['step']?.('q', { run: () => 1, job: { submit: () => 1, poll: () => 1, collect: () => 1 } }),
-      'run of "q" must be in job, as its submit'
+      'run of "q" must be passed as job.submit'
     ],
     [
       'an unknown option of a wait',
@@ -320,8 +320,14 @@ describe('options of steps', () => {
     [
       'a wait with a string',
       (w) => w['waitFor']?.('q', 'Sure?'),
-      'waitFor of "q" must be { question?, timeoutMillis? }'
+      'waitFor of "q" must be an object such as { question: "Publish?" }, not the string "Sure?"'
     ],
+    [
+      'a sleep with a number',
+      (w) => w['sleep']?.('q', 500),
+      'sleep of "q" must be { millis } or { until }, not the number 500'
+    ],
+    ['a sleep with null', (w) => w['sleep']?.('q', null), 'sleep of "q" must be { millis } or { until }, not null'],
     [
       'a misspelled field of a retry',
       (w) => w['step']?.('q', { run: () => 1, retry: { attemps: 3 } }),

@@ -75,7 +75,7 @@ export const checkFolder = (path: string): E.Either<CliError, string> => {
   const why = whyNoFolder(path)
   return why === undefined
     ? E.right(path)
-    : E.left(notDone({ _tag: 'Insecure', where: path, why, remedy: 'pass another one' }))
+    : E.left(notDone({ _tag: 'Insecure', where: path, why, remedy: 'move it away, or pass another one' }))
 }
 
 /** The store reports a path that cannot be read. */

@@ -85,7 +85,8 @@ const findingLines = (context: Context, finding: Finding, style: Style): Readonl
       ...linesOf(nextActions(context, notDone(finding.error))).map((line) => `    ${printable(line)}`)
     ]
   }
-  const { runId, revision, heldBy, found } = finding.run
+  const { runId, revision, heldBy, found, status } = finding.run
+  const flags = status === 'cancelled' ? { reopen: true } : {}
   const held = O.isNone(heldBy) ? '' : printable(`, held by ${holderText(heldBy.value)}`)
   const more = previewLines(context, runId, finding.preview)
   const isClear = found._tag === 'Exact' && more.length === 0
@@ -94,7 +95,10 @@ const findingLines = (context: Context, finding: Finding, style: Style): Readonl
   const lost =
     found._tag === 'Exact'
       ? []
-      : [`    damage: ${printable(found.lost)}`, ...linesOf(ofDamage(context, runId, {})).map((line) => `    ${line}`)]
+      : [
+          `    damage: ${printable(found.lost)}`,
+          ...linesOf(ofDamage(context, runId, flags)).map((line) => `    ${line}`)
+        ]
   return [`${mark} ${runId}  ${what}${held}`, ...lost, ...more]
 }
 

@@ -1,7 +1,7 @@
 /** Opens the store of a location. A database adapter and its driver load only for a location that needs them. */
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
 import type { PostgresPool } from '../../adapters/postgres/index.js'
@@ -46,7 +46,7 @@ export const open = async (
     case 'Sqlite':
       return mayCreate || existsSync(location.path)
         ? await sqlite(location, load, mayCreate)
-        : E.left(notOpened(location.path, Object.assign(new Error('no such file'), { code: 'ENOENT' })))
+        : E.left(notOpened(location.path, missing('the file does not exist; check the path')))
   }
 }
 
@@ -86,6 +86,8 @@ const sqlite = async (
     ))
   if (driver === undefined) return E.left(noDriver(location, 'better-sqlite3'))
   const { connect } = await import('../../adapters/sqlite/index.js')
+  if (mayCreate && !existsSync(dirname(location.path)))
+    return E.left(notOpened(location.path, missing('its folder does not exist; create it, or check the path')))
   try {
     // Private like the files of a folder, also for its WAL: SQLite would create it for everybody to read.
     if (mayCreate && !existsSync(location.path)) closeSync(openSync(location.path, 'a', 0o600))
@@ -104,6 +106,8 @@ const noDriver = (location: Location, name: string): CliError => ({
   driver: name,
   hints: [{ text: 'Install it, then repeat:', command: `npm install ${name}` }]
 })
+
+const missing = (message: string): Error => Object.assign(new Error(message), { code: 'ENOENT' })
 
 const notOpened = (where: string, cause: unknown): CliError => {
   const { code } = Object(cause) as { readonly code?: unknown }

@@ -191,10 +191,8 @@ export const sleep =
   <N extends string, Outputs>(name: NewName<N, Outputs>, options: Sleep & Pick<SleepSpec, 'summary'>) =>
   <Input, Given, Seen>(self: Program<Outputs, Input, Given, Seen>): Program<Outputs, Input, Given, Seen> => {
     const { millis, until } = fieldsOf(options)
-    return add(
-      self,
-      task(name, extended(options, { millis: undefined, until: undefined, sleep: { millis, until } }) as SleepSpec)
-    )
+    const sleep = Object(options) === options ? { millis, until } : options
+    return add(self, task(name, extended(options, { millis: undefined, until: undefined, sleep }) as SleepSpec))
   }
 
 /**

@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Wait } from '../../domain/checkpoint/Pending.js'
 import type { OptionProblem, OptionTable } from '../../domain/data/Options.js'
-import { anything, optionProblems, text } from '../../domain/data/Options.js'
+import { anything, kindOf, optionProblems, text } from '../../domain/data/Options.js'
 import type { Sleep, WaitFor } from './StepSpec.js'
 
 /** Computes the wait that starts at this time. */
@@ -10,7 +10,7 @@ export type StartWait = (now: number) => Wait
 
 export const sleepOf = (sleep: Sleep): E.Either<OptionProblem, StartWait> => {
   const given: unknown = sleep
-  if (!isRecord(given)) return E.left({ option: 'sleep', expected: '{ millis } or { until }' })
+  if (!isRecord(given)) return E.left({ option: 'sleep', expected: `{ millis } or { until }, not ${kindOf(given)}` })
   const { millis, until } = given
   const [wrong] = optionProblems(given, SLEEP)
   if (wrong !== undefined) return E.left(wrong)
@@ -29,7 +29,8 @@ export const sleepOf = (sleep: Sleep): E.Either<OptionProblem, StartWait> => {
 /** `more`: the options beside those of the wait. */
 export const waitForOf = (waitFor: WaitFor, more: OptionTable = {}): E.Either<OptionProblem, StartWait> => {
   const given: unknown = waitFor
-  if (!isRecord(given)) return E.left({ option: 'waitFor', expected: '{ question?, timeoutMillis? }' })
+  if (!isRecord(given))
+    return E.left({ option: 'waitFor', expected: `an object such as { question: "Publish?" }, not ${kindOf(given)}` })
   const [wrong] = optionProblems(given, { ...WAIT_FOR, ...more })
   if (wrong !== undefined)
     return E.left('known' in wrong ? wrong : { option: `waitFor.${wrong.option}`, expected: wrong.expected })

@@ -100,7 +100,7 @@ const MISPLACED: OptionTable = {
   options: Opt.instead('in one object with the code, such as { retry: { attempts: 3 }, run: … }')
 }
 
-const MISPLACED_IN_JOB: OptionTable = { run: Opt.instead('in job, as its submit') }
+const MISPLACED_IN_JOB: OptionTable = { run: Opt.instead('passed as job.submit') }
 
 export const SEQUENCE: Table<SequenceOptions<never>> = { ...SUMMARY, ...GUARD }
 

@@ -7,7 +7,7 @@ import { sleep } from '../sleep.js'
 /** The first reason counts. */
 export type Halt = 'timeout' | 'stop'
 
-/** `signal`: of code outside of an attempt, which has no limits. */
+/** `limits`: when it ends early. Code outside of an attempt has none, and gets a `signal` in their place. */
 export interface Attempt {
   readonly number: number
   readonly limits?: Limits
@@ -21,7 +21,7 @@ export interface Attempt {
   artifacts?: Map<string, Evidence>
 }
 
-/** When an attempt ends early: after its timeout, or at a stop; and the grace of its code then, after which `giveUp` is called. */
+/** Ends an attempt early, at its timeout or at a stop. Its code then has `graceMillis` to end; after that `giveUp` is called. */
 export interface Limits {
   readonly environment: { readonly clock: Clock; readonly graceMillis: number }
   readonly stopping: AbortSignal
@@ -77,7 +77,7 @@ export const stored = ({ artifacts }: Attempt): ReadonlyArray<Evidence> =>
 
 const NOTHING: ReadonlyArray<Evidence> = []
 
-/** Ends it without an outcome: its signal fires, and its code is dropped. */
+/** Ends an attempt without an outcome: its signal fires, and its code is dropped. */
 export const suspend = (attempt: Attempt): void => {
   end(attempt)
   attempt.controller?.abort(SUSPENDED)
@@ -85,7 +85,7 @@ export const suspend = (attempt: Attempt): void => {
 
 const SUSPENDED = new DOMException('the attempt is suspended: its code runs again when a wait ends', 'Suspended')
 
-/** Stops its clock. Artifacts that its code puts later are refused: they could replace those of the next attempt. */
+/** Stops the clock of an attempt. Artifacts that its code puts later are refused: they could replace those of the next attempt. */
 export const end = (attempt: Attempt): void => {
   attempt.isOver = true
   if (attempt.onStop !== undefined && attempt.limits !== undefined) ignoreAbort(attempt.limits.stopping, attempt.onStop)

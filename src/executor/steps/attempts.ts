@@ -108,7 +108,7 @@ export const conclude = async (
   const calls = running.calls as AttemptCalls
   const { attempt } = calls
   const closing = closeCalls(calls, ended._tag !== 'Right')
-  const { left: open, waits, dropped, refused, isOverrun } = closing === undefined ? NOTHING_LEFT : await closing
+  const { open, waits, dropped, refused, isOverrun } = closing === undefined ? NOTHING_OPEN : await closing
   if (ended._tag === 'Suspended' && refused === undefined) {
     suspend(attempt)
     scope.interruptedUnits.add(place.unit)
@@ -135,7 +135,7 @@ const codeEnd = (settled: Exclude<Settled, { readonly _tag: 'NotStarted' }>): Co
   return settled._tag === 'Suspended' ? { _tag: 'Error', error: undefined } : settled
 }
 
-const NOTHING_LEFT: Closed = { left: [], waits: [], dropped: [], refused: undefined, isOverrun: false }
+const NOTHING_OPEN: Closed = { open: [], waits: [], dropped: [], refused: undefined, isOverrun: false }
 
 /** A submission returns a job, which is recorded unchanged. */
 const encodeOf = ({ job, encode }: ProgramTask): ProgramTask['encode'] => (job === undefined ? encode : toJson)

@@ -52,7 +52,8 @@ interface TaskRun extends Running<TaskRun> {
   readonly toRun: StepToRun<ProgramTask>
   readonly done: (ending: Ending | Promise<Ending>) => void
   readonly startedAt: number
-  readonly begunAt: number
+  /** The start of the first attempt, from which `withinMillis` counts. */
+  readonly firstStartedAt: number
 }
 
 type Ending = E.Either<RecordError, StepEnd>
@@ -63,10 +64,19 @@ export const runStarted = (
   toRun: StepToRun<ProgramTask>,
   number: number,
   done: TaskRun['done'],
-  begunAt = number === 1 ? undefined : begunBefore(scope, toRun.place)
+  firstStartedAt = number === 1 ? undefined : firstStartBefore(scope, toRun.place)
 ): void => {
   const startedAt = scope.environment.clock.now()
-  const run: TaskRun = { scope, toRun, number, onEnd, calls: undefined, done, startedAt, begunAt: begunAt ?? startedAt }
+  const run: TaskRun = {
+    scope,
+    toRun,
+    number,
+    onEnd,
+    calls: undefined,
+    done,
+    startedAt,
+    firstStartedAt: firstStartedAt ?? startedAt
+  }
   start(run)
 }
 
@@ -74,7 +84,7 @@ const onEnd = (run: TaskRun, settled: Settled): void =>
   void goOn(run, settled).catch((bug: unknown) => run.done(Promise.reject(bug as Error)))
 
 const goOn = async (run: TaskRun, settled: Settled): Promise<void> => {
-  const { scope, toRun, number: attempt, startedAt, begunAt, done } = run
+  const { scope, toRun, number: attempt, startedAt, firstStartedAt, done } = run
   const { place, step: task, stopping } = toRun
   const { environment, recorder } = scope
   const result = redacted(environment, task, await conclude(run, settled))
@@ -89,7 +99,7 @@ const goOn = async (run: TaskRun, settled: Settled): Promise<void> => {
     result.again === true
       ? AT_ONCE
       : mayRetry(result, task.idempotent)
-        ? delay(retry, { attempt, elapsedMillis: ended.endedAt - begunAt, random: environment.random() })
+        ? delay(retry, { attempt, elapsedMillis: ended.endedAt - firstStartedAt, random: environment.random() })
         : O.none
   if (O.isNone(wait)) return end({ _tag: 'Failed', failure, ...ended })
   recorder.stage([attemptFailed(place, failure, ended, wait.value)])
@@ -101,7 +111,7 @@ const goOn = async (run: TaskRun, settled: Settled): Promise<void> => {
   const { unit } = place
   recorder.stage([attemptsStart(scope, [{ unit, attempt: attempt + 1 }], task.job === undefined ? [] : [unit])])
   const started = await recorder.commit()
-  return E.isLeft(started) ? done(started) : runStarted(scope, toRun, attempt + 1, done, begunAt)
+  return E.isLeft(started) ? done(started) : runStarted(scope, toRun, attempt + 1, done, firstStartedAt)
 }
 
 const staged = (scope: RunScope, { place, step: task }: StepToRun<ProgramTask>, ended: TaskResult): StepEnd => {
@@ -147,8 +157,8 @@ const tellOfRetry = (
 const stopped = (failure: StepFailure | undefined, ended: AttemptTimes): TaskResult =>
   failure === undefined ? { _tag: 'Stopped' } : { _tag: 'Stopped', failed: { failure, ...ended } }
 
-/** The start of a first attempt in another process: `withinMillis` counts from there. */
-const begunBefore = ({ recorder }: RunScope, place: Place): number | undefined => {
+/** The recorded start of the oldest attempt, which an earlier process may have made. */
+const firstStartBefore = ({ recorder }: RunScope, place: Place): number | undefined => {
   const [oldest] = get(failures(recorder.checkpoint().state), place.unit)?.attempts ?? []
   return oldest === undefined ? undefined : Date.parse(oldest.startedAt)
 }

@@ -150,6 +150,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   EACCES: { text: 'no permission' },
   EROFS: { text: 'the file system is read-only' },
   EIO: { text: 'the device reports an error' },
+  ENOTDIR: { text: 'a file is where a folder should be', remedy: 'move it away, or choose another folder' },
   ECONNREFUSED: { text: 'no server listens there', remedy: 'start it, or correct the address' },
   SQLITE_NOTADB: { text: 'pass another file' }
 }

@@ -52,9 +52,9 @@ export interface AttemptCalls extends LazyCalls<AttemptCalls> {
   level: Level | undefined
 }
 
-/** `dropped`: waits that this code did not start. `refused`: why the attempt fails, even if its code caught that. `isOverrun`: a sub-step overran its grace. */
+/** `open`: sub-steps that ran when the code ended. `dropped`: waits that this code did not start. `refused`: why the attempt fails, even if its code caught that. `isOverrun`: a sub-step overran its grace. */
 export interface Closed {
-  readonly left: ReadonlyArray<Unit>
+  readonly open: ReadonlyArray<Unit>
   readonly waits: ReadonlyArray<Unit>
   readonly dropped: ReadonlyArray<Unit>
   readonly refused: StepFailure | undefined
@@ -105,8 +105,8 @@ const closed = async (level: Level): Promise<Closed> => {
   const { root } = level
   const waits = [...level.waits.keys()]
   const dropped = root.isRepeated ? staleIn(root, waits) : []
-  const left = await closeLevel(level)
-  return { left, waits, dropped, refused: root.refused, isOverrun: root.isOverrun }
+  const open = await closeLevel(level)
+  return { open, waits, dropped, refused: root.refused, isOverrun: root.isOverrun }
 }
 
 const staleIn = ({ scope, place }: Root, open: ReadonlyArray<Unit>): ReadonlyArray<Unit> =>
@@ -238,7 +238,10 @@ const outputOf = ({ unit, convert }: Call, output: Json | undefined): Ending => 
 const recorded = ({ error, outcome, subStep }: State.Failure): StepFailure =>
   subStep?.transient === true ? Failure.transient(error, outcome) : Failure.permanent(error, outcome)
 
-/** Detects a call that may have run as an idempotent one, which records no start: its task was edited since, or the first call of its name was idempotent. */
+/**
+ * Detects a call that may have been idempotent when it last ran, and so recorded no start: its task was edited since, or the first call of its
+ * name was idempotent.
+ */
 const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
   if (!root.isRepeated) return false
   const { completedSteps, state } = root.scope.recorder.checkpoint()

@@ -85,7 +85,7 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     }
   )
 
-  test('allowing NORMAL does not allow OFF', async () => {
+  test('a SQLite store that allows synchronous NORMAL still refuses OFF', async () => {
     const storage = sqliteStorage(opened(at(), 'OFF'), { synchronous: 'NORMAL' })
     assert.equal((await left(storage.claim('a', OWNER), 'WriteFailed')).code, 'WEAK_SYNCHRONOUS')
   })

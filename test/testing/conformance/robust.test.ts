@@ -174,7 +174,7 @@ test('a failure states in one line where two values differ, however large they a
   )
 })
 
-test('a failure shows values of different tags whole, and names outcomes alike', async () => {
+test('a failed case shows both results whole if their tags differ, and calls each success by one name', async () => {
   const spec: StorageSpec<MemoryData> = {
     ...sound,
     reopen: (data) => {

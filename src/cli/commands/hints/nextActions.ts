@@ -158,7 +158,8 @@ const ofAnswerRefused = (
   { runId, why, waiting }: RunError & { readonly _tag: 'AnswerRefused' }
 ): Hint => {
   const [unit] = waiting
-  const answer = why === 'NotAsked' ? ['again'] : ['--value', 'JSON']
+  const isOfWait = why !== 'NotAsked' && typed.words.some((word) => word.startsWith('--value'))
+  const answer = isOfWait ? ['--value', 'JSON'] : ['again']
   return unit === undefined
     ? showHint(typed, runId)
     : { text: 'For example:', command: dogearCommand(typed, ['answer', runId, unit, ...answer]) }

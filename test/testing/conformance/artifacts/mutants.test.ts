@@ -26,7 +26,7 @@ describe('the kit for artifact stores', () => {
     for (const id of ids) assert.match(id, /^AS-[A-Z]+-\d\d$/)
   })
 
-  test('the kit tries unclaimed capabilities where it can, and suggests them', async () => {
+  test('the kit tests capabilities that the spec does not declare, and suggests those that pass', async () => {
     const { damage: _, ...spec } = { ...sampleArtifactSpec, capabilities: [] }
     const report = await runArtifactConformance(spec)
     assert.deepEqual(report.hints, ['every case for `large` passes: the store could claim it'])
