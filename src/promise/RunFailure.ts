@@ -2,13 +2,12 @@
 import type { PendingUnit } from '../domain/checkpoint/Pending.js'
 import { nameOf, parent } from '../domain/workflow/Unit.js'
 import type { RunError } from '../executor/RunError.js'
-import { describe } from '../executor/RunError.js'
 import type { Pending, RunOutcome } from '../executor/RunOutcome.js'
 import { describeFenced } from '../executor/storage/portErrors.js'
 
 /**
  * A run without an outcome, and the reason: it was refused before anything ran, or its state could not be written.
- * `message`: the error for people and logs. `retryLater`: the same call may succeed later, because another process holds the run (`HeldBy`).
+ * `message`: the error with the run, for people and logs. `retryLater`: the same call may succeed later, because another process holds the run (`HeldBy`).
  *
  * @category model
  */
@@ -63,15 +62,6 @@ const NEXT = { Job: 'poll it', Answer: 'answer it' } as const
 
 const waitingText = (one: PendingUnit): string =>
   `${one.unit} ${one._tag === 'Timer' ? `sleeps until ${one.wakeAt}` : `waits for ${one._tag === 'Job' ? 'its job' : 'an answer'}`}`
-
-/** Adds the run to an error that does not name it, unless the caller's code is wrong. */
-export const refusalOf = (runId: string, error: RunError): string =>
-  runId === '' || 'runId' in error || error._tag === 'InvalidOptions' || isInvalidWorkflow(error)
-    ? describe(error)
-    : `Run ${runId}: ${describe(error)}`
-
-const isInvalidWorkflow = (error: RunError): boolean =>
-  error._tag === 'PlanError' && error.problems.every(({ _tag }) => _tag === 'InvalidWorkflow')
 
 /** An answer was given, and does not fit. */
 const rejectedText = ({ unit, path, expected }: NonNullable<Pending['rejected']>[number]): string =>

@@ -4,7 +4,7 @@ import { interruptFrom, nodeEnvironment } from '../adapters/node/index.js'
 import { fieldsOf } from '../domain/data/Options.js'
 import type { Executor } from '../executor/Executor.js'
 import type { RunError } from '../executor/RunError.js'
-import { retryLater } from '../executor/RunError.js'
+import { describe, retryLater } from '../executor/RunError.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Interrupt } from '../ports/Interrupt.js'
@@ -12,7 +12,7 @@ import type { CallName } from './callOptions.js'
 import { invalidOptions, invalidWorkflow, plainOptions } from './callOptions.js'
 import type { HostOptions, Options } from './options.js'
 import type { Refused } from './RunFailure.js'
-import { refusalOf, RunFailure } from './RunFailure.js'
+import { RunFailure } from './RunFailure.js'
 
 export const environmentOf = ({ storage, signal, environment = {} }: HostOptions): Environment => {
   if (signal === undefined) return nodeEnvironment(storage, environment)
@@ -30,6 +30,15 @@ const eitherOf = (interrupt: Interrupt, other: AbortSignal): Interrupt => {
     reason: () => (own.aborted ? interrupt.reason() : 'aborted')
   }
 }
+
+/** Adds the run to an error that does not name it, unless the caller's code is wrong. */
+const refusalOf = (runId: string, error: RunError): string =>
+  runId === '' || 'runId' in error || error._tag === 'InvalidOptions' || isInvalidWorkflow(error)
+    ? describe(error)
+    : `Run ${runId}: ${describe(error)}`
+
+const isInvalidWorkflow = (error: RunError): boolean =>
+  error._tag === 'PlanError' && error.problems.every(({ _tag }) => _tag === 'InvalidWorkflow')
 
 const refusedWith = (runId: string, error: RunError): Refused => ({
   _tag: 'Refused',

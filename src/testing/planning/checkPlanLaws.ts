@@ -124,7 +124,6 @@ const stopping = (of: RunsOf, workflow: Workflow): ReadonlyArray<string> => {
   ]
 }
 
-
 const isArbitrary = (value: unknown): boolean => typeof fieldsOf(value)['generate'] === 'function'
 
 const OPTIONS: TableOf<PlanLawOptions> = {
