@@ -171,7 +171,7 @@ const pages = ({ log, tree }: World, fails = false) =>
       { forEach: ({ outputs }) => outputs.list, key: (item) => String(item), concurrency: 1 },
       {
         idempotent: false,
-        evidence: (made) => [{ _tag: 'Artifact', path: `${String(made)}.html` }],
+        evidence: (_, { itemKey }) => [{ _tag: 'Artifact', path: `${itemKey}.html` }],
         run: ({ itemKey }) => {
           log.push(`make ${itemKey}`)
           if (fails && itemKey === 'b')
