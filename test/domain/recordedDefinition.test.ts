@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import { test } from 'vitest'
+import { fingerprint } from '../../src/domain/data/Digest.js'
 import type { ResumePlan } from '../../src/domain/plan/Plan.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
 import type { Step, Workflow } from '../../src/domain/workflow/Workflow.js'
@@ -46,6 +47,17 @@ test('a recorded workflow has the fingerprint of another one exactly if both has
   ]
   for (const one of all)
     for (const other of all) assert.equal(hasFingerprintOf(of(one), other), fingerprintOf(one) === fingerprintOf(other))
+})
+
+test('the fingerprint of a task hashes its canonical definition', () => {
+  for (const name of ['a', 'step-1', '"\\', 'ä', '__proto__'])
+    for (const idempotent of [true, false])
+      for (const captures of [[], ['x']])
+        for (const definition of [null, 1, { b: 1, a: null }])
+          assert.equal(
+            task(name, { idempotent, captures, definition }).fingerprint,
+            fingerprint({ kind: 'task', name, definition, idempotent, captures })
+          )
 })
 
 /** The paths of artifacts are not recorded, so a recorded definition may ask about a change that its unit explains. */
