@@ -50,6 +50,16 @@ describe('the published laws', () => {
   for (const one of planLaws) publishedLaw(one, RUNS[one.id])
 })
 
+law('missing evidence of an unknown unit changes no decision', momentsWithOptions, ({ moment, options }) => {
+  const { checkpoint, workflow } = moment
+  const missing = { unit: 'unknown', missing: [{ _tag: 'File', path: 'nowhere' }] } as const
+  const more = { ...options, evidence: [...(options.evidence ?? []), missing] }
+  assert.deepEqual(
+    E.map(dataOf)(planResume(checkpoint, workflow, more)),
+    E.map(dataOf)(planResume(checkpoint, workflow, options))
+  )
+})
+
 test('PL-WRAP-01 compares many plans, many refusals, and many questions in a tree', () => {
   const compared = fc.sample(momentsWithOptions, { numRuns: 1500, seed: 186 }).flatMap(({ moment, options }) => {
     if (comparable(moment, options) === undefined) return []

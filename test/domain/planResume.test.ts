@@ -544,6 +544,19 @@ describe('an answer', () => {
     )
   })
 
+  test('a wait that was answered before it starts runs, and one of a later step that is pending is polled', () => {
+    const waits: Workflow = { name: 'waits', steps: [W.task('first'), W.task('later', { wait: 'Answer' })] }
+    const begun = standing(waits, State.beforeStep(0, 'first'))
+    const answers = Units.from([{ unit: 'later', value: 1, by: 'user', at: AT }])
+    const answered = planned(make({ ...begun, answers }), waits).decisions[1]
+    assert.deepEqual(answered?.reason, { _tag: 'NotStarted', answered: true })
+    const pending = Units.from([{ _tag: 'Answer', unit: 'later', startedAt: AT } as const])
+    assert.deepEqual(tags(planned(make({ ...begun, pending }), waits)), [
+      'first Run NotStarted',
+      'later Poll AnswerPending'
+    ])
+  })
+
   test('a question about a pending unit says what the unit waits for', () => {
     const { stepIndex, summary, fingerprint } = { stepIndex: 0, summary: '', fingerprint: 'v1:x' }
     const about = (reason: Confirm['reason']): string =>

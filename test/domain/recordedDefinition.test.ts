@@ -3,10 +3,12 @@ import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import { test } from 'vitest'
+import { fingerprint } from '../../src/domain/data/Digest.js'
 import type { ResumePlan } from '../../src/domain/plan/Plan.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
-import type { Step } from '../../src/domain/workflow/Workflow.js'
-import { of, toWorkflow } from '../../src/domain/workflow/WorkflowIdentity.js'
+import type { Step, Workflow } from '../../src/domain/workflow/Workflow.js'
+import { sequence, task } from '../../src/domain/workflow/Workflow.js'
+import { fingerprintOf, hasFingerprintOf, of, toWorkflow } from '../../src/domain/workflow/WorkflowIdentity.js'
 import { moment, planOptions } from '../../src/testing/planning/arbitrary/runs.js'
 import { right } from '../executor/fixtures.js'
 import { sweep } from '../sweep.js'
@@ -26,6 +28,36 @@ test('the recorded definition of a workflow plans as the workflow itself, with a
     { numRuns: sweep ? 5000 : 500, seed: 1 }
   )
   assert.ok(plans > 200, `only ${plans} plans were compared`)
+})
+
+test('a recorded workflow has the fingerprint of another one exactly if both hash to the same', () => {
+  const [a, b] = [task('a'), task('b')]
+  const all: ReadonlyArray<Workflow> = [
+    { name: 'w', steps: [a, b] },
+    { name: 'w', steps: [task('a'), task('b', { summary: 'B' })], secrets: [] },
+    { name: 'v', steps: [a, b] },
+    { name: 'w', steps: [b, a] },
+    { name: 'w', steps: [a] },
+    { name: 'w', steps: [a, task('b', { idempotent: false })] },
+    { name: 'w', steps: [a, sequence('b', [b])] },
+    { name: 'w', steps: [a, sequence('b', [a])] },
+    { name: 'w', steps: [a, b], secrets: ['X'] },
+    { name: 'w', steps: [a, b], secrets: ['Y'] },
+    { name: 'w', steps: [a, b], secrets: ['X', 'Y'] }
+  ]
+  for (const one of all)
+    for (const other of all) assert.equal(hasFingerprintOf(of(one), other), fingerprintOf(one) === fingerprintOf(other))
+})
+
+test('the fingerprint of a task hashes its canonical definition', () => {
+  for (const name of ['a', 'step-1', '"\\', 'ä', '__proto__'])
+    for (const idempotent of [true, false])
+      for (const captures of [[], ['x']])
+        for (const definition of [null, 1, { b: 1, a: null }])
+          assert.equal(
+            task(name, { idempotent, captures, definition }).fingerprint,
+            fingerprint({ kind: 'task', name, definition, idempotent, captures })
+          )
 })
 
 /** The paths of artifacts are not recorded, so a recorded definition may ask about a change that its unit explains. */

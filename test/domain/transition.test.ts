@@ -383,6 +383,82 @@ describe('a change that cannot follow', () => {
       apply(built, completes(build))
     )
   })
+
+  const folded = (base: Checkpoint, changes: ReadonlyArray<Change>): E.Either<TransitionError, Checkpoint> =>
+    changes.reduce<E.Either<TransitionError, Checkpoint>>(
+      (reached, change) => (E.isLeft(reached) ? reached : apply(reached.right, change)),
+      E.right(base)
+    )
+
+  const assertReplayed = (base: Checkpoint, changes: ReadonlyArray<Change>): void => {
+    const before = JSON.stringify(encode(base))
+    const [whole, folds] = [replay(base, changes), folded(base, changes)].map(E.map(encode))
+    assert.deepEqual(whole, folds, JSON.stringify(changes))
+    assert.equal(JSON.stringify(encode(base)), before)
+  }
+
+  test('replay applies three changes in any order as apply does', () => {
+    const keyed = { ...starts(publish), submissions: [{ unit: 'publish', key: 'k' }] } as Change
+    const misplaced = { ...starts(build), submissions: [{ unit: 'publish', key: 'k' }] } as Change
+    const called = { at: AT, unit: 'build/call' } as const
+    const doubtful: Change = {
+      _tag: 'UnitFailed',
+      ...called,
+      retryable: false,
+      last: lost,
+      subStep: { idempotent: false }
+    }
+    const inDoubt = after(starts(build), starts(called as never), doubtful)
+    const submitted: Change = { _tag: 'JobSubmitted', ...publish, attempt: 1 }
+    const both = {
+      _tag: 'AttemptStarted',
+      at: AT,
+      attempts: [build, publish].map(({ unit }) => ({ unit, attempt: 1 }))
+    }
+    const undone: Change = { _tag: 'Rewound', at: timeOf(6), units: ['build'], why: 'Forced' }
+    const two = [starts(build, 2), { ...completes(build), attempts: 2, at: timeOf(7) } as Change]
+    const failed = [failsAttempt(1), startsGroups('unit'), completesGroup('unit'), stops(build)]
+    const all = [starts(build), completes(build), ...two, ...failed, undone]
+    const later = [
+      misplaced,
+      starts(wave as never),
+      completes(wave),
+      starts(publish),
+      completes(publish),
+      keyed,
+      submitted,
+      both as Change
+    ]
+    const bases = [queued, inDoubt, after(starts(build)), after(starts(build), failsAttempt(1)), built, checked]
+    for (const base of [...bases, from(checked, keyed), from(checked, keyed, submitted)])
+      for (const a of [...all, ...later])
+        for (const b of [...all, ...later]) for (const c of [...all, ...later]) assertReplayed(base, [a, b, c])
+  })
+
+  test('replay of a long run applies what apply does, and changes no earlier checkpoint', () => {
+    const names = Array.from({ length: 100 }, (_, index) => `step-${index}`)
+    const long = start({
+      _tag: 'Started',
+      at: AT,
+      runId: 'run-1',
+      workflow: Identity.of({ name: 'long', steps: names.map((name) => W.task(name)) }),
+      input: {}
+    })
+    const changes = names.flatMap((unit) => [starts({ at: AT, unit } as never), completes({ at: AT, unit } as never)])
+    assertReplayed(long, changes)
+    const half = from(long, ...changes.slice(0, 100))
+    assertReplayed(half, changes.slice(100))
+    assertReplayed(half, [...changes.slice(100, 150), stops({ at: AT, unit: 'step-75' } as never)])
+    assertReplayed(half, [...changes.slice(100, 150), ...changes.slice(148)])
+    assertReplayed(half, [...changes.slice(100, 150), { _tag: 'Rewound', at: AT, units: ['step-3'], why: 'Forced' }])
+  })
+
+  law('replay of a run without one of its changes applies what apply does', arb.run(), ({ trail, changes }) => {
+    const [first] = trail
+    const later = changes.slice(1)
+    if (first !== undefined)
+      for (const [index] of later.entries()) assertReplayed(first.checkpoint, later.toSpliced(index, 1))
+  })
 })
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ import {
 } from './transitionParts.js'
 import type { FoundUnit } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, parent, top } from '../workflow/Unit.js'
+import { ancestors, isTop, parent, top } from '../workflow/Unit.js'
 import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
 
 export type { TransitionError } from './transitionParts.js'
@@ -68,8 +68,10 @@ export type { TransitionError } from './transitionParts.js'
  *
  * @category transitions
  */
-export const apply = (self: Checkpoint, change: Change.Change): E.Either<TransitionError, Checkpoint> =>
-  replay(self, [change])
+export const apply = (self: Checkpoint, change: Change.Change): E.Either<TransitionError, Checkpoint> => {
+  const next: Draft = fieldsOf(self)
+  return advance(next, change) ?? E.right(withVariables(next))
+}
 
 /**
  * Folds {@link apply} over changes, oldest first. Stops at the first that cannot follow.
@@ -77,16 +79,67 @@ export const apply = (self: Checkpoint, change: Change.Change): E.Either<Transit
  * @category transitions
  */
 export const replay = (base: Checkpoint, changes: Iterable<Change.Change>): E.Either<TransitionError, Checkpoint> => {
-  const next: { -readonly [Field in keyof Fields]: Fields[Field] } = fieldsOf(base)
+  const next: Draft = fieldsOf(base)
+  /** Waits for the change after it: most tasks start alone and complete at once. */
+  let started: Change.AttemptStarted | undefined
+  let own: Fields['completedSteps'] | undefined
   for (const change of changes) {
-    const found = replaced(next, change)
-    if (E.isLeft(found)) return found
-    Object.assign(next, found.right)
-    if (next.moved === undefined && change._tag === 'Moved') delete next.moved
-    next.revision += 1
-    next.updatedAt = change.at
+    const alone =
+      started !== undefined && change._tag === 'UnitCompleted' ? completeAlone(next, started, change, own) : undefined
+    if (alone !== undefined) {
+      own = alone
+      started = undefined
+      continue
+    }
+    const refused = started === undefined ? undefined : advance(next, started)
+    if (refused !== undefined) return refused
+    started = change._tag === 'AttemptStarted' ? change : undefined
+    const wrong = started === undefined ? advance(next, change) : undefined
+    if (wrong !== undefined) return wrong
   }
-  return E.right(withVariables(next))
+  const refused = started === undefined ? undefined : advance(next, started)
+  return refused ?? E.right(withVariables(next))
+}
+
+type Draft = { -readonly [Field in keyof Fields]: Fields[Field] }
+
+/** Applies a change to the draft, or returns why it cannot follow. */
+const advance = (next: Draft, change: Change.Change): E.Left<TransitionError> | undefined => {
+  const found = replaced(next, change)
+  if (E.isLeft(found)) return found
+  Object.assign(next, found.right)
+  if (next.moved === undefined && change._tag === 'Moved') delete next.moved
+  next.revision += 1
+  next.updatedAt = change.at
+  return undefined
+}
+
+/**
+ * Applies the start and the completion of a top-level task in one step, without the state between them, and returns the new records. `own`: those of
+ * the last call. `undefined`: the two changes need the rules in {@link replaced}.
+ */
+const completeAlone = (
+  next: Draft,
+  started: Change.AttemptStarted,
+  change: Change.UnitCompleted,
+  own: Fields['completedSteps'] | undefined
+): Fields['completedSteps'] | undefined => {
+  const { state, workflow, completedSteps, pending, answers, submissions } = next
+  const { unit } = change
+  const [first] = started.attempts
+  if (started.attempts.length !== 1 || first?.unit !== unit || first.attempt !== change.attempts) return undefined
+  if (started.submissions !== undefined || pending.size + answers.size + submissions.size > 0) return undefined
+  const stepIndex = state.step === unit ? state.stepIndex : state.stepIndex + 1
+  const step = workflow.steps[stepIndex]
+  if (step?.name !== unit || step._tag !== 'Task' || !isTop(unit) || Units.has(completedSteps, unit)) return undefined
+  const { inFlight, failures } = openAt(state, stepIndex)
+  if (inFlight.size + failures.size > 0) return undefined
+  next.state = State.completed(stepIndex, unit)
+  const record = recordFrom(change, { definition: step, step, stepIndex })
+  next.completedSteps = Units.appendOwn(completedSteps, record, own)
+  next.revision += 2
+  next.updatedAt = change.at
+  return next.completedSteps
 }
 
 const replaced = (self: Fields, change: Change.Change): Result => {

@@ -37,7 +37,7 @@ export interface OfUnit {
 
 /** The records, with a gap for each removed one. Not compared, unlike the records. */
 interface Inner<A> {
-  readonly places: Vector<A | undefined>
+  places: Vector<A | undefined>
   /** A short list has none: it is searched. */
   readonly index: Index | undefined
 }
@@ -136,6 +136,21 @@ export const append = <A extends OfUnit>(self: Units<A>, record: A): Units<A> =>
   if (has(self, unit) || (index === undefined && place === SHORT)) return indexed([...self, record])
   if (index !== undefined) addPlace(index, unit, place)
   return make(Vec.append(places, record), index, size + 1, isTop(unit) ? steps + 1 : steps, twice)
+}
+
+/**
+ * Appends the first record of a unit, in place if `own` is the list: its caller made it by an append, and nothing else refers to it. Replaying
+ * makes no list for each record.
+ */
+export const appendOwn = <A extends OfUnit>(self: Units<A>, record: A, own: Units<A> | undefined): Units<A> => {
+  const { places, index } = self.inner
+  if (self !== own || index === undefined) return append(self, record)
+  const grown = self as { -readonly [K in keyof Units<A>]: Units<A>[K] }
+  addPlace(index, record.unit, places.length)
+  grown.inner.places = Vec.append(places, record)
+  grown.size += 1
+  if (isTop(record.unit)) grown.steps += 1
+  return self
 }
 
 const addPlace = ({ placed, parts }: Index, unit: Unit, place: number): void => {

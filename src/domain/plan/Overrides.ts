@@ -17,6 +17,7 @@ import type { Unit } from '../workflow/Unit.js'
 import { ancestors, join } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
 import type { WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
+import { hasFingerprintOf } from '../workflow/WorkflowIdentity.js'
 
 /**
  * Computes the changes to save before a plan is executed: adopt the edited workflow, rewind completed work, record answers, add
@@ -30,7 +31,7 @@ export const overrides = (
   options: PlanOptions,
   at: string
 ): ReadonlyArray<Change.Change> => {
-  const adopted = adoptedEdit(checkpoint, workflow.identity, at)
+  const adopted = adoptedEdit(checkpoint, workflow, at)
   const known: PlanFacts = { checkpoint, workflow, plan }
   const isPlain = plan.input === undefined && options.confirm === undefined
   if (isPlain && plan.decisions.every((decision) => isAsRecorded(known, decision))) return adopted
@@ -72,11 +73,12 @@ const definitionOf = ({ checkpoint, workflow }: PlanFacts, { unit, stepIndex }: 
   find<Step>(workflow, checkpoint.items, unit, stepIndex)?.definition
 
 const adoptedEdit = (
-  checkpoint: Checkpoint,
-  identity: WorkflowIdentity,
+  { workflow: recorded }: Checkpoint,
+  workflow: Workflow & { readonly identity: WorkflowIdentity },
   at: string
 ): ReadonlyArray<Change.WorkflowEdited> => {
-  const same = checkpoint.workflow.fingerprint === identity.fingerprint && checkpoint.workflow.path === identity.path
+  const { identity } = workflow
+  const same = recorded.path === identity.path && hasFingerprintOf(recorded, workflow)
   return same ? [] : [{ _tag: 'WorkflowEdited', at, workflow: identity }]
 }
 

@@ -29,6 +29,7 @@ import type { Step, Workflow } from '../workflow/Workflow.js'
  * - `demands`: what runs again, or counts as done, whatever is recorded.
  * - `answerable`: collects the units that can be answered, if there are answers.
  * - `subSteps`: the recorded sub-steps of each task; `from`: the unit that `fromStep` names.
+ * - `isPlain`: no option, evidence, sub-step or wait matters, so that records and the state decide.
  */
 export interface PlanContext {
   readonly checkpoint: Checkpoint
@@ -46,6 +47,7 @@ export interface PlanContext {
   readonly recovered: boolean
   readonly subSteps: SubStepsByTask
   readonly from: Unit | undefined
+  readonly isPlain: boolean
 }
 
 export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: PlanOptions): PlanContext => {
@@ -74,7 +76,13 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
     answerable: confirm.size + outputs.size === 0 ? undefined : new Set(),
     recovered,
     subSteps,
-    from: targets.from
+    from: targets.from,
+    isPlain:
+      (options.evidence ?? []).length === 0 &&
+      !recovered &&
+      confirm.size + outputs.size + subSteps.size + checkpoint.pending.size + checkpoint.answers.size === 0 &&
+      targets.from === undefined &&
+      targets.restart === undefined
   }
 }
 

@@ -2,6 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { EvidenceChanged, Kept } from './changedEvidence.js'
 import { isRerun } from './demands.js'
+import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import type { Item } from '../checkpoint/Items.js'
 import type { Decision, Run, RunReason } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
@@ -11,7 +12,7 @@ import { isWithin, join } from '../workflow/Unit.js'
 import * as Units from '../checkpoint/Units.js'
 import type { MapStep, Sequence, Step, Task, Wave, Workflow } from '../workflow/Workflow.js'
 import { isIdempotent, listedParts } from '../workflow/Node.js'
-import type { Placed, Planned } from './decideTask.js'
+import type { Placed, Planned, Subject } from './decideTask.js'
 import {
   ASSUMED,
   aboutOf,
@@ -23,6 +24,7 @@ import {
   repeats,
   run,
   skip,
+  skipRecorded,
   skipReasonOf,
   lastAttempt
 } from './decideTask.js'
@@ -33,10 +35,25 @@ export const decideAll = (context: PlanContext, workflow: Workflow, out: Planned
   workflow.steps.forEach((step, stepIndex) => {
     const { name: unit, summary } = step
     const record = recordOf(context, unit, stepIndex)
+    if (step._tag === 'Task' && decideByRecord(context, { unit, stepIndex, summary, step }, record, out)) return
     const demand = demandOf(stepIndex, unit)
     decide(context, { unit, stepIndex, summary, step, record, demand, keptAbove: undefined }, out)
   })
 }
+
+/** Decides about a task if its record alone matters, as for most tasks of a long run. */
+const decideByRecord = (
+  { isPlain, checkpoint }: PlanContext,
+  task: Subject<Task>,
+  record: CompletedStep | undefined,
+  out: Planned
+): boolean => {
+  if (!isPlain || task.unit === checkpoint.state.step) return false
+  out.decisions.push(record === undefined ? run(task, NOT_STARTED) : skipRecorded(task, record, undefined, out))
+  return true
+}
+
+const NOT_STARTED: RunReason = { _tag: 'NotStarted' }
 
 /** Appends the decision about a unit, then those about its parts. Returns whether all of them have records that count. */
 const decide = (context: PlanContext, placed: Placed<Step>, out: Planned): boolean => {

@@ -83,7 +83,7 @@ export const run = ({ unit, stepIndex, summary, step: { fingerprint } }: Subject
 export const keptReason = ({ changed, evidence }: Kept): SkipReason => ({ _tag: 'EvidenceChanged', changed, evidence })
 
 export const skipReasonOf = (
-  { step, ownFingerprint: own = step.fingerprint }: Placed,
+  { step, ownFingerprint: own = step.fingerprint }: Subject & Pick<Placed, 'ownFingerprint'>,
   record: CompletedStep
 ): SkipReason => {
   if (record.fingerprint !== own) return { _tag: 'AcceptedDespiteChange', recorded: record.fingerprint }
@@ -95,17 +95,14 @@ const COMPLETED: SkipReason = { _tag: 'Completed' }
 export const ASSUMED: SkipReason = { _tag: 'Assumed' }
 
 export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): Decision => {
-  const { step: task, record } = placed
+  const { record } = placed
   context.answerable?.add(placed.unit)
   const scheduled = repeats(context, placed)
   const isKept = context.evidence.kept.size > 0 || placed.keptAbove !== undefined
   const kept = isKept ? keptOf(context, placed, scheduled) : undefined
   if (record !== undefined && (kept !== undefined || (scheduled === undefined && !isOpen(context, placed)))) {
-    const fits = fitsOf(task, record.output)
     reportMissing(context, placed, out)
-    if (E.isLeft(fits)) out.problems.push({ _tag: 'OutputNotDecodable', unit: placed.unit, ...fits.left })
-    if (record.fingerprint !== task.fingerprint) uncaptured(placed, record, out)
-    return skip(placed, kept === undefined ? skipReasonOf(placed, record) : keptReason(kept))
+    return skipRecorded(placed, record, kept, out)
   }
   const answer = context.confirm.size === 0 ? undefined : context.confirm.get(placed.unit)
   const given = answer?._tag === 'Done' ? answer.output : undefined
@@ -126,6 +123,20 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
   if (answer?._tag === 'Done') out.problems.push({ _tag: 'NothingToConfirm', unit: placed.unit })
   if (answer?._tag === 'Keep') out.problems.push({ _tag: 'NothingToConfirm', unit: placed.unit, keep: true })
   return decision
+}
+
+/** Skips a task with a record, and reports an output that no longer fits it. */
+export const skipRecorded = (
+  placed: Subject<Task> & Pick<Placed, 'ownFingerprint'>,
+  record: CompletedStep,
+  kept: Kept | undefined,
+  out: Planned
+): Decision => {
+  const { step: task, unit } = placed
+  const fits = fitsOf(task, record.output)
+  if (E.isLeft(fits)) out.problems.push({ _tag: 'OutputNotDecodable', unit, ...fits.left })
+  if (record.fingerprint !== task.fingerprint) uncaptured(placed, record, out)
+  return skip(placed, kept === undefined ? skipReasonOf(placed, record) : keptReason(kept))
 }
 
 /** Returns what a unit waits for. A wait that an edit turned into something else is over. */
@@ -161,7 +172,7 @@ export const evidenceNow = (
 }
 
 /** Reports variables that an accepted edit captures but the record never set. */
-const uncaptured = (placed: Placed<Task>, { captured }: CompletedStep, out: Planned): void => {
+const uncaptured = (placed: Subject<Task>, { captured }: CompletedStep, out: Planned): void => {
   const missing = placed.step.captures.filter((name) => !captured.includes(name))
   if (missing.length === 0) return
   const expected = `a value for ${missing.join(', ')}`

@@ -4,8 +4,9 @@
  * @module
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { fingerprint } from '../data/Digest.js'
+import { fingerprint, fingerprintOfText } from '../data/Digest.js'
 import type { Json, JsonObject } from '../data/Json.js'
+import { canonical } from '../data/Json.js'
 import { listed } from '../data/listed.js'
 import { describeOption } from '../data/Options.js'
 import { inCycle } from './needs.js'
@@ -184,7 +185,7 @@ export const task = (name: string, options: TaskOptions = {}): Task => {
     _tag: 'Task',
     name,
     summary: options.summary ?? name,
-    fingerprint: fingerprint({ kind: 'task', name, definition: options.definition ?? null, idempotent, captures }),
+    fingerprint: taskFingerprint(name, options.definition ?? null, idempotent, captures),
     idempotent,
     captures,
     numbered: options.numbered ?? false,
@@ -193,6 +194,19 @@ export const task = (name: string, options: TaskOptions = {}): Task => {
     artifactPaths: options.artifactPaths ?? leavesNothing
   }
 }
+
+/** Writes out the canonical JSON of most tasks, because a long workflow makes many. */
+const taskFingerprint = (
+  name: string,
+  definition: Json,
+  idempotent: boolean,
+  captures: ReadonlyArray<string>
+): string =>
+  definition === null && captures.length === 0
+    ? fingerprintOfText(
+        `{"captures":[],"definition":null,"idempotent":${canonical(idempotent)},"kind":"task","name":${canonical(name)}}`
+      )
+    : fingerprint({ kind: 'task', name, definition, idempotent, captures })
 
 /**
  * Declares a sequence. `definition`: the sequence's own settings, which must not change after it completed.

@@ -144,7 +144,7 @@ const isFinal = ({ line }: Damage): boolean => line > 1
 const NULS = Buffer.alloc(4096)
 
 /** Skips the preallocated tail by blocks, because a loop over its bytes takes milliseconds. */
-const endOfWritten = (bytes: Buffer): number => {
+export const endOfWritten = (bytes: Buffer): number => {
   let end = bytes.length
   while (end >= NULS.length && bytes.subarray(end - NULS.length, end).equals(NULS)) end -= NULS.length
   while (end > 0 && bytes[end - 1] === 0) end--

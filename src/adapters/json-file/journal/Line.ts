@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
+import type { Encoded } from '../../../domain/data/Size.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
 import { MAX_DEPTH } from '../../../domain/data/Json.js'
 
@@ -23,10 +24,15 @@ const headOf = (body: Uint8Array | string): string =>
   `${HEAD}${hash('sha256', body, 'hex').slice(0, SUM_END - SUM_BEGIN)}${TAIL}`
 
 /** Encodes the JSON string of a non-empty object as a line, newline included. */
-export const encode = (object: string): Buffer => {
-  const body = object.slice(1)
-  const line = Buffer.allocUnsafe(BODY + Buffer.byteLength(body) + 1)
-  const end = BODY + line.write(body, BODY)
+export const encode = (object: string): Buffer => encodeParts([{ text: object, bytes: Buffer.byteLength(object) }])
+
+/** The same in parts, so that a large one is neither measured nor copied again. */
+export const encodeParts = (parts: ReadonlyArray<Encoded>): Buffer => {
+  const brace = 1
+  const length = parts.reduce((sum, { bytes }) => sum + bytes, BODY - brace)
+  const line = Buffer.allocUnsafe(length + 1)
+  let end = BODY - brace
+  for (const { text } of parts) end += line.write(text, end)
   line[end] = NEWLINE
   line.write(headOf(line.subarray(BODY, end)), 0, 'latin1')
   return line

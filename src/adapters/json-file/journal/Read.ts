@@ -100,7 +100,7 @@ export const isUnchanged = async (
     const sum = await readBetween(fs, where, fd, Line.SUM_BEGIN, Line.SUM_END)
     if (E.isLeft(sum) || sum.right.toString('latin1') !== journal.sum) return E.map(() => false)(sum)
     const after = await readBetween(fs, where, fd, journal.end, size)
-    return E.isLeft(after) ? after : E.right(after.right.every((byte) => byte === 0))
+    return E.isLeft(after) ? after : E.right(Journal.endOfWritten(after.right) === 0)
   })
   return E.isLeft(rest) ? rest : E.right(O.isSome(rest.right) && rest.right.value)
 }

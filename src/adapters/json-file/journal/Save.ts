@@ -310,9 +310,16 @@ const lineOf = (
   if (E.isLeft(end)) return end
   const whole = checkpoint === undefined ? undefined : encode(holding, changes, checkpoint)
   if (whole !== undefined && E.isLeft(whole)) return whole
-  const middle = whole === undefined ? '' : `"checkpoint":${whole.right.text},`
-  return E.right(Line.encode(`${JSON.stringify(fields).slice(0, -1)},${middle}${end.right.text.slice(1)}`))
+  const head = `${JSON.stringify(fields).slice(0, -1)},`
+  const tail = end.right.text.slice(1)
+  return E.right(
+    whole === undefined
+      ? Line.encode(head + tail)
+      : Line.encodeParts([partOf(`${head}"checkpoint":`), whole.right, partOf(`,${tail}`)])
+  )
 }
+
+const partOf = (text: string): Encoded => ({ text, bytes: Buffer.byteLength(text) })
 
 /** Encodes as JSON what is not too large. */
 const encode = (holding: Holding, changes: Changes, value: Json): E.Either<StorageError, Encoded> => {
