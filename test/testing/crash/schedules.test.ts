@@ -191,6 +191,29 @@ describe('random workflows', () => {
     assert.deepEqual(report.violations, [], toText(report))
   })
 
+  test('a cancel that arrives while a paused run is released leaves no pointer', async () => {
+    const [sleep, ask] = [{ _tag: 'Sleep', halves: 3 } as const, { _tag: 'Ask', timesOut: 0 } as const]
+    const calls = [
+      { idempotent: true, parallel: false, fails: 'never', nested: false, waits: { wait: sleep, how: 'awaited' } },
+      { idempotent: true, parallel: false, fails: 'always', nested: true, waits: { wait: ask, how: 'awaited' } }
+    ] as const
+    const report = await perform({
+      spec: [
+        { _tag: 'Task', unit: { ...SIMPLE, idempotent: false, sleeps: 1, job: 'done' } },
+        { _tag: 'Map', each: { _tag: 'Task', unit: { ...SIMPLE, subSteps: calls } }, items: 1, concurrency: 2 }
+      ],
+      only: {
+        schedule: [],
+        answer: 'again',
+        interventions: [
+          { _tag: 'Pause', life: 1, unit: 's1/i0', when: 'during' },
+          { _tag: 'Cancel', life: 1, unit: 's1/i0' }
+        ]
+      }
+    })
+    assert.deepEqual(report.violations, [], toText(report))
+  })
+
   test('a pause of an ended process may be fenced by the next one', async () => {
     const waits = { wait: { _tag: 'Ask' }, how: 'awaited' } as const
     const pause = { _tag: 'Pause', life: 1, unit: 's0', when: 'during' } as const

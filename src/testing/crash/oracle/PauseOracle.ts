@@ -164,9 +164,11 @@ export const makePauseOracle = (found: Note, mayFail: boolean): PauseOracle => {
       if (E.isLeft(result)) return
       endsAs(found, current, result.right, recorded, cancelled)
     },
-    left: async (requests, checkpoint, how) => {
+    left: async (requests, checkpoint, ended) => {
       if (asking > 0 || troubled) return
       const { runId, state } = checkpoint
+      // A cancel that arrives while a process releases its paused run is recorded after the pause.
+      const how = status(checkpoint, false) === 'cancelled' ? 'cancelled' : ended
       if (cancelled !== undefined && !isFinal(status(checkpoint, false)))
         found('CancelKept', `the run was cancelled ${cancelled}, and is ${status(checkpoint, false)}`)
       if (!tooLate && requests.isAny(runId))
