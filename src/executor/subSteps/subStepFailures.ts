@@ -100,8 +100,8 @@ export const inDoubt = (unit: Unit, because: Unit): StepFailure =>
   wrong(
     'SubStepInDoubt',
     unit === because
-      ? `"${unit}" is not idempotent and may have run; say whether it runs again`
-      : `"${because}" has another version, so "${unit}", which is not idempotent, would run again; say whether it does`,
+      ? `"${unit}" is not idempotent and may have run; resume, and answer whether it runs again`
+      : `"${because}" has another version, so "${unit}", which is not idempotent, would run again; resume, and answer whether it does`,
     'SUB_STEP_IN_DOUBT'
   )
 
