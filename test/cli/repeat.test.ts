@@ -41,7 +41,7 @@ describe('`run --from-step`', () => {
     expect(linesOf((await place.dogear(['runs'])).stdout)).toHaveLength(5)
   })
 
-  test('run --from-step prefers the run of --run to the newest, and accepts an id prefix', async () => {
+  test('run --from-step resumes the run that --run names, also by an id prefix, and not the newest one', async () => {
     await runs()
     expect((await place.dogear(['run', 'w.yml', '--from-step', 'three', '--run', 'firs'])).code).toBe(0)
     expect(place.read('log')).toBe('first three ann\n')
