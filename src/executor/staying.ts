@@ -14,7 +14,7 @@ import { restoreStored } from './storage/stored.js'
 
 type Ended<Outputs> = E.Either<RunError, RunOutcome<Outputs>>
 
-/** Resumes a run whenever a wait ends, until it does more than wait, or must stop. Jobs alone end no wait. */
+/** Resumes a run whenever a wait ends, until the run ends or must stop. A run that only waits for jobs is returned: nothing here polls them. */
 export const staying = async <Outputs>(
   environment: Environment,
   first: Ended<Outputs>,
@@ -29,7 +29,7 @@ export const staying = async <Outputs>(
     const at = timestamp(environment.clock.now())
     const { revision } = ended.right.checkpoint
     const again = await resumeWhenFree(environment, ended.right.runId, resume)
-    // Nothing changed, so the waits that are over come after one that is not: look again at the next time.
+    // Nothing changed: what is over cannot continue before another wait ends. Wait for the next time.
     const isUnchanged =
       E.isRight(again) && again.right._tag === 'Pending' && again.right.checkpoint.revision === revision
     past = isUnchanged ? at : ''

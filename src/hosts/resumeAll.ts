@@ -109,13 +109,13 @@ interface Host {
   /** Since when the liveness of the owner is undecided. */
   readonly undecided: Map<string, { readonly run: Known; readonly since: number }>
   onEnd: () => void
-  /** Called when it becomes known when a run is due. */
+  /** Called with the time of a run, once that is known. */
   onDue: (at: number) => void
 }
 
 const isStopped = ({ environment }: Host): boolean => environment.interrupt.signal.aborted
 
-/** Looks at each run once, page by page. A run that is due takes a place first, so the listing is never far ahead of the work. */
+/** Looks at each run once, page by page. Waits for a free slot to resume a due run, so that the listing is never far ahead of the work. */
 const lookAtAll = async (host: Host): Promise<E.Either<RunError, ReadonlySet<string>>> => {
   const seen = new Set<string>()
   let after = ''

@@ -57,10 +57,33 @@ test('a fork is refused without a step, with an unknown one, and with an id that
   ])
   const [unknown, message] = await refused('--from-step', 'nope')
   expect(unknown).toBe(4)
-  expect(message).toContain('dogear: Cannot fork old-1:\n  step "nope" not found; steps: "version", "pack", "send"\n')
+  expect(message).toBe(
+    'dogear: Cannot fork old-1:\n  step "nope" not found; steps: "version", "pack", "send"\nList the steps with:\n  dogear show old-1\n'
+  )
   const [taken, exists] = await refused('--from-step', 'send', '--id', 'old-1')
   expect(taken).toBe(4)
   expect(exists).toContain('dogear fork old-1 --from-step send\n')
+})
+
+test('a fork behind a step without an output prints the command that passes the output', async () => {
+  place = sandbox({
+    'w.yml': `
+name: w
+steps:
+  - { name: ask, waitFor: { question: 'Go?' }, capture: go }
+  - { name: tell, shell: 'echo "$go"' }
+`
+  })
+  await place.dogear(['run', 'w.yml', '--id', 'old-1'])
+  const refused = await place.dogear(['fork', 'old-1', '--from-step', 'tell', '--id', 'new-1'])
+  expect(refused.code).toBe(4)
+  expect(refused.stderr).toContain('expected a value for variable "go"')
+  const passing = refused.stderr.trim().split('\n').at(-1)?.trim() ?? ''
+  expect(passing).toBe('dogear fork old-1 --from-step tell --id new-1 --confirm ask=done:OUTPUT')
+  const again = await place.dogear(['fork', 'old-1', '--from-step', 'tell', '--id', 'new-1', '--confirm', 'ask=done'])
+  expect(again.stderr).toContain(`${passing}\n`)
+  expect(await place.shell(passing)).toMatchObject({ code: 0 })
+  expect((await place.dogear(['resume', 'new-1'])).stdout).toContain('OUTPUT\n')
 })
 
 test('a fork asks about a step beside it that may have taken effect, and the printed command answers', async () => {

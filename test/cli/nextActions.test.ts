@@ -186,6 +186,24 @@ describe('an id in use', () => {
     expect(place.read('log')).toBe('one\ntwo\n')
   })
 
+  test('the id of a cancelled run is refused with the command that reopens it', async () => {
+    await known()
+    place.write('fixed', '')
+    await place.dogear(['cancel', 'known'])
+    const refused = await place.dogear(['run', 'two.yml', '--id', 'known'])
+    expect(refused.code).toBe(4)
+    expect(refused.stderr).toContain('To resume it anyway:\n  dogear resume known --reopen\n')
+    expect(await place.dogear(['resume', 'known', '--reopen'])).toMatchObject({ code: 0 })
+  })
+
+  test('the plan that a refused resume of a cancelled run points to reopens the run too', async () => {
+    await known()
+    await place.dogear(['cancel', 'known'])
+    const refused = await place.dogear(['resume', 'known', '--reopen', '--from-step', 'nope'])
+    expect(refused.stderr).toContain('dogear plan known --reopen\n')
+    expect(await follow(refused)).toMatchObject({ code: 0 })
+  })
+
   test('the id of a completed run is refused with the command that runs it again', async () => {
     await known()
     place.write('fixed', '')

@@ -120,7 +120,7 @@ test('an answer about edited evidence is for the file of the run, wherever the c
   expect(place.read('out')).toBe('edited by hand')
 })
 
-test('a refused answer names the command', async () => {
+test('a refused answer is reported as such, not as a refused resume', async () => {
   place = sandbox({ 'pay.yml': both.replace(/ +invoice.*/, '') })
   await place.dogear(['run', 'pay.yml', '--id', 'p-1'])
   const refused = await place.dogear(['answer', 'p-1', 'all/charge', 'keep'])

@@ -41,7 +41,7 @@ describe('`run --from-step`', () => {
     expect(linesOf((await place.dogear(['runs'])).stdout)).toHaveLength(5)
   })
 
-  test('run --from-step prefers the run of --run to the newest, and accepts an id prefix', async () => {
+  test('run --from-step resumes the run that --run names, also by an id prefix, and not the newest one', async () => {
     await runs()
     expect((await place.dogear(['run', 'w.yml', '--from-step', 'three', '--run', 'firs'])).code).toBe(0)
     expect(place.read('log')).toBe('first three ann\n')
@@ -188,7 +188,7 @@ steps:
     const { code, stdout, stderr } = await place.dogear(['run', 'w.yml', '--from-step', 'tell'])
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
     expect(stderr).toContain(
-      'cannot assume "version" done: its output is missing or invalid (expected a value for version)'
+      'cannot assume "version" done: its output is missing or invalid (expected a value for variable "version")'
     )
     const given = linesOf(stderr).at(-1)?.trim() ?? ''
     expect(given).toBe('dogear resume r --from-step tell --confirm version=done:OUTPUT')

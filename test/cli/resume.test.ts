@@ -175,7 +175,7 @@ describe('the chosen workflow', () => {
     place.write('w.yml', three.replace('name: three\n', 'name: drei\n'))
     const { code, stderr } = await place.dogear(['resume', 'r'])
     expect(code).toBe(4)
-    expect(stderr).toContain('Restore the name of the workflow, then resume: name: three\n')
+    expect(stderr).toContain('Set the name of the workflow to "three" again, then resume\n')
   })
 
   test('a completed step that was changed is refused with both fingerprints, and flags let it pass', async () => {

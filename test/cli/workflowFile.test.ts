@@ -213,7 +213,17 @@ test.each([
   ['steps: [{shell: x}]\ncommands: [{shell: y}]', 'use "steps" or "commands", not both'],
   ['steps: [{shell: x}]\n---\nsteps: []', 'a workflow file holds one document, and this is a second; remove it'],
   ['%YAML 1.1\n---\nsteps: [{shell: x}]', 'only YAML 1.2 is supported; remove the directive'],
-  ['steps: [{shell: "x}]', 'this string has no closing "; add it'],
+  ['steps: [{shell: "x}]', 'w.yml:1:17: this string has no closing "; add it'],
+  ['steps:\n  - shell: "x\n  - shell: y\n  - shell: z', 'w.yml:2:12: this string has no closing "; add it'],
+  ["steps:\n  - shell: 'x\n\n  - shell: y", "w.yml:2:12: this string has no closing '; add it"],
+  [
+    'steps:\n  - run: [a, [b]\n  - shell: y',
+    'w.yml:2:10: this list has no closing ]; add it, and indent the lines between'
+  ],
+  [
+    'steps:\n  - { shell: x\n  - shell: y',
+    'w.yml:2:5: this mapping has no closing }; add it, and indent the lines between'
+  ],
   ['steps:\n\t- shell: x', 'w.yml:2:1: this line is indented with a tab; indent with spaces, not tabs'],
   ['steps: [{shell: !!js/function x}]', 'tags are not supported; remove "!!js/function"'],
   ['steps: [{shell: !important x}]', 'this begins with "!", which marks a tag; put it in quotes'],

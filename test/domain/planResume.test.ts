@@ -578,7 +578,7 @@ describe('an answer', () => {
     assert.deepEqual(tags(plan), ['publish Skip Assumed', 'notify Run NotStarted'])
     assert.equal(plan.variables.get('url'), 'https://x')
     assert.deepEqual(problems(inFlight, workflow, { confirm: new Map([['publish', { _tag: 'Done' }]]) }), [
-      { _tag: 'AssumedOutputMissing', unit: 'publish', expected: 'a value for url' }
+      { _tag: 'AssumedOutputMissing', unit: 'publish', expected: 'a value for variable "url"' }
     ])
   })
 
@@ -839,7 +839,7 @@ describe('an accepted edit of a completed step', () => {
     const now: Workflow = { name: 'numbered', steps: [W.task('step-0', { captures: ['release'] }), W.task('step-1')] }
     const done = standing(numbered(2), State.completed(0, 'step-0'), [record(0, { output: 'V1' })])
     assert.deepEqual(problems(done, now, { changes: 'ignore' }), [
-      { _tag: 'AssumedOutputMissing', unit: 'step-0', expected: 'a value for release' }
+      { _tag: 'AssumedOutputMissing', unit: 'step-0', expected: 'a value for variable "release"' }
     ])
     assert.equal(planned(done, now, { fromStep: 'step-0', changes: 'ignore' }).startIndex, 0)
   })

@@ -120,7 +120,7 @@ describe('a map in a sequence', () => {
   })
 })
 
-test('a map without items runs again with its composite if evidence of that is missing', () => {
+test('a map without items runs again if evidence of the sequence around it is missing', () => {
   const steps = [sequence('s', [mapOf('m', task('t'))]), task('z')]
   const run = begun(steps, { _tag: 'Expanded', at: AT, unit: 's/m', items: [] }, ends('s/m'), ends('s'), ...ran('z'))
   assert.deepEqual(tags(planned(run, steps, gone('s'))), ['Run s', 'Run s/m', 'Run z'])

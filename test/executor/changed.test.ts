@@ -446,7 +446,7 @@ describe('a commit', () => {
     )
   })
 
-  test('a commit recorded by two groups is one question, and is kept for both', async () => {
+  test('a missing commit that two groups recorded raises one question, and Keep counts for both', async () => {
     const world = newWorld()
     const named = { evidence: [{ _tag: 'Commit', hash: 'c1' }] } as const
     const program = pipe(

@@ -197,7 +197,7 @@ describe('the label of a failed write', () => {
       assert.equal(refused(await asking(environment)(), 'WriteFailed').operation, 'leave')
   })
 
-  test('a request that cannot be withdrawn is a failed write', async () => {
+  test('a pause fails with WriteFailed if its request cannot be withdrawn', async () => {
     const world = newWorld()
     const requests: Requests = { ...memoryRequests(), withdraw: throwing }
     const process = newProcess(world, { requests })
@@ -215,7 +215,7 @@ describe('the label of a failed write', () => {
     assert.equal(refused(asked, 'WriteFailed').operation, 'withdraw')
   })
 
-  test('a run that cannot be removed is a failed write', async () => {
+  test('removeRuns reports a run that it cannot remove as a failed write', async () => {
     const around = (storage: CheckpointStorage): CheckpointStorage => ({ ...storage, remove: throwing })
     const process = newProcess(newWorld(), { around })
     ended(await process.perform(run(once(), 'r', {})), 'Completed')

@@ -297,7 +297,10 @@ describe('a call that differs from the record', () => {
     const { again, ran, planned } = await begun({}, { idempotent: false })
     const { code, message } = errorOf(await again({ version: '2' }))
     assert.equal(code, 'SUB_STEP_IN_DOUBT')
-    assert.match(message, /"agent\/b" has another version, so "agent\/c", which is not idempotent, would run again/)
+    assert.match(
+      message,
+      /"agent\/b" has another version, so "agent\/c", which is not idempotent, would run again; resume, and answer/
+    )
     assert.deepEqual(ran, [])
     assert.match(await planned(() => undefined), /retry +agent .*\n +skip +a +completed\n +confirm +c +failed/)
     const refused = await again({ version: '2' })

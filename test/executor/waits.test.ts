@@ -603,6 +603,17 @@ describe('an invalid wait in the code of a task', () => {
     assert.match(failed.failures[0]?.error.message ?? '', /needs a name, .* waitFor\(name, options\)/)
   })
 
+  test('a wait of the task in a sub-step is refused, and the message says where to call it', async () => {
+    const { options } = world()
+    const waits = workflow('w').step('t', ({ step, waitFor }) => step('inner', () => waitFor('ok')))
+    const failed = await runOutcome(waits, options)
+    assert.ok(failed._tag === 'Failed')
+    assert.equal(
+      failed.failures[0]?.error.message,
+      'sub-step "t/inner" cannot wait; call "sleep" or "waitFor" of its task, outside of the sub-step'
+    )
+  })
+
   test('a wait in the code of a task that is not idempotent is refused', async () => {
     const { options } = world()
     const once = workflow('once').step('once', { idempotent: false, run: ({ sleep }) => sleep('nap', { millis: 1 }) })

@@ -126,7 +126,7 @@ const grant = async (
 const isSame = (now: RunRow | undefined, before: RunRow | undefined): boolean =>
   now?.token === before?.token && now?.owner === before?.owner && now?.head === before?.head
 
-/** Deletes the lock file of a dead owner with its last run. A file that stays does no harm. */
+/** Deletes the lock file of a dead owner once no run names that owner. A file that stays does no harm. */
 const tidy = async ({ connection, owners }: Store, owner: string, self?: Membership): Promise<void> => {
   if (owner === self?.owner) return
   const named = await read<boolean, never>(connection, {}, () =>

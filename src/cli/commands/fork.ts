@@ -36,9 +36,7 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   const { fromStep, id: newId = randomUUID(), confirm: texts = [] } = flags
   if (fromStep === undefined)
     return E.left(
-      usage('fork: --from-step is missing; pass the step where the new run starts', [
-        { text: 'List the steps with:', command: dogearCommand(context, ['show', id]) }
-      ])
+      usage('fork: --from-step is missing; pass the step where the new run starts', [listSteps(context, id)])
     )
   const confirm = answersOf(texts)
   if (E.isLeft(confirm)) return confirm
@@ -57,7 +55,7 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
     ...(confirm.right.size === 0 ? {} : { confirm: confirm.right })
   }
   const made = await fork(runId, newId, options)(environment)()
-  if (E.isLeft(made)) return E.left(notDone(made.left, ofQuestions(context, made.left), runId, 'fork'))
+  if (E.isLeft(made)) return E.left(notDone(made.left, ofRefusal(context, runId, made.left), runId, 'fork'))
   const { screen, json } = context
   const again = nonIdempotent(toWorkflow(workflow)).filter(
     (unit) => has(checkpoint.completedSteps, unit) && !has(made.right.checkpoint.completedSteps, unit)
@@ -112,9 +110,26 @@ const replaced = (fromStep: string, old: Checkpoint, input: JsonObject): string 
   return inputReplaced(fromStep, differencesFrom(old, Object.fromEntries(texts)))
 }
 
-/** A command that answers all questions. */
-const ofQuestions = (context: Context, error: RunError): ReadonlyArray<Hint> => {
-  if (error._tag !== 'Unconfirmed') return []
-  const answers = error.questions.flatMap(({ unit }) => ['--confirm', `${unit}=again`])
-  return [{ text: 'Answer them, for example:', command: sameCommand(context, answers) }]
+/** The command that answers all questions, or passes the missing outputs; else the one that lists the steps. */
+const ofRefusal = (context: Context, runId: string, error: RunError): ReadonlyArray<Hint> => {
+  if (error._tag === 'Unconfirmed') {
+    const answers = error.questions.flatMap(({ unit }) => ['--confirm', `${unit}=again`])
+    return [{ text: 'Answer them, for example:', command: sameCommand(context, answers) }]
+  }
+  if (error._tag !== 'PlanError') return []
+  const missing = error.problems.flatMap((one) =>
+    one._tag === 'AssumedOutputMissing' && one.evidence !== true ? [`${one.unit}=done`] : []
+  )
+  if (missing.length < error.problems.length) return [listSteps(context, runId)]
+  const isGiven = (answer: string): boolean => context.words.some((word) => isAnswer(word, answer))
+  const words = context.words.map((word) => (missing.some((one) => isAnswer(word, one)) ? `${word}:OUTPUT` : word))
+  const more = missing.filter((one) => !isGiven(one)).flatMap((one) => ['--confirm', `${one}:OUTPUT`])
+  return [{ text: 'Pass its output:', command: sameCommand({ ...context, words }, more) }]
 }
+
+const isAnswer = (word: string, answer: string): boolean => word === answer || word === `--confirm=${answer}`
+
+const listSteps = (context: Context, runId: string): Hint => ({
+  text: 'List the steps with:',
+  command: dogearCommand(context, ['show', runId])
+})

@@ -1,7 +1,7 @@
 /** Parses YAML 1.2 into plain data with positions; nothing else knows the YAML parser. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Document, Scalar as YamlScalar, YAMLMap, YAMLSeq } from 'yaml'
-import { Composer, isAlias, isMap, isNode, isScalar, isSeq, Lexer, LineCounter, Parser } from 'yaml'
+import { Composer, isAlias, isMap, isNode, isScalar, isSeq, Lexer, LineCounter, Parser, visit } from 'yaml'
 import type { CST } from 'yaml'
 import type { Position, Problem, Report } from './Problem.js'
 import * as Syntax from './Syntax.js'
@@ -68,7 +68,8 @@ export const parse = (text: string, file?: string): E.Either<ReadonlyArray<Probl
     lineCounter: lines
   }).compose(tokens.right, true, text.length)
   if (document === undefined) return E.left(problems)
-  for (const { offset, message } of Syntax.syntaxProblems(text, [...document.errors, ...document.warnings])) {
+  const errors = [...document.errors, ...document.warnings]
+  for (const { offset, message } of Syntax.syntaxProblems(text, errors, startIn(document, text))) {
     report(placeOf(offset), message)
   }
   if (more[0] !== undefined)
@@ -78,6 +79,23 @@ export const parse = (text: string, file?: string): E.Either<ReadonlyArray<Probl
   if (problems.length > 0) return E.left(problems)
   const node = convert(document, { placeOf, report })
   return E.right({ node, problems })
+}
+
+/** The last string, or the outermost list or mapping, that begins like the unclosed one and reaches the place. */
+const startIn = (document: Document.Parsed, text: string): Syntax.StartOf => {
+  let all: Array<readonly [start: number, end: number]> | undefined
+  const found = (): NonNullable<typeof all> => {
+    const ranges: NonNullable<typeof all> = []
+    visit(document, { Node: (_, { range }) => void (range && ranges.push([range[0], range[2]])) })
+    return ranges
+  }
+  return (end, noticed) => {
+    const begin = end === ']' ? '[' : end === '}' ? '{' : end
+    const isIt = ([start, nodeEnd]: readonly [number, number]): boolean =>
+      start < noticed && nodeEnd >= noticed && text.charAt(start) === begin
+    all ??= found()
+    return (begin === end ? all.findLast(isIt) : all.find(isIt))?.[0]
+  }
 }
 
 /** Returns the offset of too deep nesting: the later stages recurse and would crash. */

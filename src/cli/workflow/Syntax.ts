@@ -6,26 +6,49 @@ export interface SyntaxProblem {
   readonly message: string
 }
 
+/** Returns where a string, list or mapping without its closing `end` starts; the parser reports the place where it noticed. */
+export type StartOf = (end: string, noticed: number) => number | undefined
+
 /** Keeps the first error of each line, which causes the others. */
 export const syntaxProblems = (
   text: string,
-  errors: ReadonlyArray<YAMLParseError | YAMLWarning>
+  errors: ReadonlyArray<YAMLParseError | YAMLWarning>,
+  startOf: StartOf
 ): ReadonlyArray<SyntaxProblem> => {
   const byLine = new Map<number, SyntaxProblem>()
   let lineStart = -1
   let lineEnd = text.indexOf('\n')
-  for (const { code, message, pos } of [...errors].sort((a, b) => a.pos[0] - b.pos[0])) {
-    const [offset] = pos
+  const all = errors.map(({ code, message, pos: [noticed] }) => {
+    const end = unclosed(message)
+    return { code, message, end, offset: end === undefined ? noticed : (startOf(end, noticed) ?? noticed) }
+  })
+  // An open string takes the ends of the lists and mappings around it.
+  const first = all.some(({ end }) => isQuote(end)) ? all.filter(({ end }) => end === undefined || isQuote(end)) : all
+  for (const { code, message, end, offset } of first.sort((a, b) => a.offset - b.offset)) {
     while (lineEnd !== -1 && lineEnd < offset) {
       lineStart = lineEnd
       lineEnd = text.indexOf('\n', lineEnd + 1)
     }
     // This error is more specific.
     if (byLine.has(lineStart) && code !== 'MULTILINE_IMPLICIT_KEY') continue
-    byLine.set(lineStart, { offset, message: explained(code, message, text.charAt(offset)) })
+    byLine.set(lineStart, {
+      offset,
+      message: end === undefined ? explained(code, message, text.charAt(offset)) : noEnd(end)
+    })
   }
   return [...byLine.values()]
 }
+
+/** The character that would end a string, list or mapping, if the message says that it is missing. */
+const unclosed = (message: string): string | undefined =>
+  /^Missing closing (.)quote$/.exec(message)?.[1] ?? /^Flow .* end with a ([\]}])$/.exec(message)?.[1]
+
+const isQuote = (end: string | undefined): boolean => end === '"' || end === "'"
+
+const noEnd = (end: string): string =>
+  isQuote(end)
+    ? `this string has no closing ${end}; add it`
+    : `this ${end === ']' ? 'list' : 'mapping'} has no closing ${end}; add it, and indent the lines between`
 
 const explained = (code: YAMLParseError['code'], message: string, character: string): string => {
   switch (code) {
@@ -43,10 +66,6 @@ const explained = (code: YAMLParseError['code'], message: string, character: str
       return unexpected(message)
     case 'TAB_AS_INDENT':
       return 'this line is indented with a tab; indent with spaces, not tabs'
-    case 'MISSING_CHAR':
-      return /^Missing closing .quote$/.test(message)
-        ? `this string has no closing ${message.charAt(16)}; add it`
-        : lowered(message)
     case 'BAD_INDENT':
       return `${lowered(message)}; align it with the lines around it`
     case 'DUPLICATE_KEY':

@@ -175,9 +175,12 @@ export const evidenceNow = (
 const uncaptured = (placed: Subject<Task>, { captured }: CompletedStep, out: Planned): void => {
   const missing = placed.step.captures.filter((name) => !captured.includes(name))
   if (missing.length === 0) return
-  const expected = `a value for ${missing.join(', ')}`
+  const expected = valueFor(missing)
   out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected })
 }
+
+const valueFor = (names: ReadonlyArray<string>): string =>
+  `a value for ${names.length === 1 ? 'variable' : 'variables'} ${names.map((name) => `"${name}"`).join(', ')}`
 
 const fitsOf = ({ accepts }: Task, output: Json | undefined): ReturnType<Task['accepts']> => {
   try {
@@ -216,7 +219,7 @@ const assume = (
     : E.isLeft(fits)
       ? `${fits.left.path}: ${fits.left.expected}`
       : output === undefined && captures.length > 0
-        ? `a value for ${captures.join(', ')}`
+        ? valueFor(captures)
         : undefined
   if (expected !== undefined) out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected })
   const reason: SkipReason = output === undefined ? { _tag: 'Assumed' } : { _tag: 'Assumed', output }

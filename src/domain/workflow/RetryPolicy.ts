@@ -57,8 +57,8 @@ export const standard: RetryPolicy = {
 export const never: RetryPolicy = { _tag: 'Constant', attempts: 1, delayMillis: 0, maxDelayMillis: 0, jitter: 0 }
 
 /**
- * The policy of an option `retry`: what it omits is that of {@link standard}, with room for a longer delay, and without it there is one
- * attempt.
+ * The policy of an option `retry`: omitted fields come from {@link standard}, and a longer `delayMillis` raises an omitted
+ * `maxDelayMillis`. Without the option there is one attempt.
  */
 export const fromOption = (
   given: { readonly [Field in keyof RetryPolicy]?: RetryPolicy[Field] | undefined } | undefined
@@ -74,7 +74,8 @@ export const fromOption = (
 const STRATEGIES: ReadonlySet<string> = new Set<RetryPolicy['_tag']>(['Constant', 'Linear', 'Exponential'])
 
 /**
- * Makes a policy; omitted fields come from {@link standard}, with room for a longer delay. Returns the invalid field otherwise.
+ * Makes a policy, or returns its invalid field. Omitted fields come from {@link standard}; a longer `delayMillis` raises an omitted
+ * `maxDelayMillis`.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

@@ -17,7 +17,7 @@ import type { StepToRun, RunScope, RunStep, StepEnd } from '../RunScope.js'
 import { nextTurn } from '../sleep.js'
 import type { Place } from '../Values.js'
 
-/** `bug`: a port that must not throw did. */
+/** `Bug`: a port threw, which no port may. */
 interface GroupEnd {
   readonly name: string
   readonly group: ProgramGroup
@@ -157,7 +157,7 @@ const boardOf = ({ awake }: RunScope, { step: wave, node: { parts } }: StepToRun
   return board
 }
 
-/** A group also needs what the done groups that it needs need, because it sees their outputs. */
+/** The needs of a group, and those of the done groups among them: a group sees the outputs of all its indirect needs. */
 const throughDone = (
   { groups }: ProgramWave,
   { needs }: ProgramGroup,

@@ -35,7 +35,7 @@ export const HAS_SECRET = wrong(
 export const noRun = (name: string): StepFailure =>
   wrong('SubStepRun', `sub-step "${name}" has no function to run: step(name, options?, run)`, 'SUB_STEP_RUN')
 
-export const notHere = (unit: Unit, name: string): StepFailure =>
+const notHere = (unit: Unit, name: string): StepFailure =>
   wrong(
     'SubStepNotAllowed',
     `"${unit}" is not idempotent, so it can't call sub-step "${name}"; declare the sub-step "idempotent: false" instead`,
@@ -44,25 +44,33 @@ export const notHere = (unit: Unit, name: string): StepFailure =>
 
 const noWait = (why: string): StepFailure => wrong('SubStepNotAllowed', why, 'SUB_STEP_NOT_ALLOWED')
 
-export const noWaitHere = (unit: Unit): StepFailure =>
+const noWaitHere = (unit: Unit): StepFailure =>
   noWait(`"${unit}" is not idempotent, so its code cannot wait; make the wait a step of the workflow`)
 
-export const noWaitInside = (unit: Unit): StepFailure =>
-  noWait(`sub-step "${unit}" cannot wait; call "sleep" or "waitFor" of its task, outside of the sub-step`)
+export const noWaitInside = (unit: Unit): StepFailure => noWait(cannotWait(unit))
 
-export const outerStep = (unit: Unit, name: string): StepFailure =>
-  wrong(
-    'SubStepOutside',
-    `sub-step "${name}" was called inside of "${unit}" with the "step" of the code around it; use the "step" that "${unit}" gets`,
-    'SUB_STEP_OUTSIDE'
+const cannotWait = (unit: Unit): string =>
+  `sub-step "${unit}" cannot wait; call "sleep" or "waitFor" of its task, outside of the sub-step`
+
+const outside = (why: string): StepFailure => wrong('SubStepOutside', why, 'SUB_STEP_OUTSIDE')
+
+const outerStep = (unit: Unit, name: string): StepFailure =>
+  outside(
+    `sub-step "${name}" was called inside of "${unit}" with the "step" of the code around it; use the "step" that "${unit}" gets`
   )
+
+/** Why a call is refused: `here` in a unit that is not idempotent, `outer` in a sub-step of the code that it belongs to. */
+export interface Refusals {
+  readonly here: (unit: Unit, name: string) => StepFailure
+  readonly outer: (unit: Unit, name: string) => StepFailure
+}
+
+export const OF_SUB_STEP: Refusals = { here: notHere, outer: outerStep }
+
+export const OF_WAIT: Refusals = { here: noWaitHere, outer: (unit) => outside(cannotWait(unit)) }
 
 export const afterEnd = (unit: Unit, name: string): StepFailure =>
-  wrong(
-    'SubStepOutside',
-    `"${name}" was called after "${unit}" had ended; await each call before the code of "${unit}" returns`,
-    'SUB_STEP_OUTSIDE'
-  )
+  outside(`"${name}" was called after "${unit}" had ended; await each call before the code of "${unit}" returns`)
 
 export const ambiguous = (name: string): StepFailure =>
   wrong(
@@ -92,8 +100,8 @@ export const inDoubt = (unit: Unit, because: Unit): StepFailure =>
   wrong(
     'SubStepInDoubt',
     unit === because
-      ? `"${unit}" is not idempotent and may have run; say whether it runs again`
-      : `"${because}" has another version, so "${unit}", which is not idempotent, would run again; say whether it does`,
+      ? `"${unit}" is not idempotent and may have run; resume, and answer whether it runs again`
+      : `"${because}" has another version, so "${unit}", which is not idempotent, would run again; resume, and answer whether it does`,
     'SUB_STEP_IN_DOUBT'
   )
 

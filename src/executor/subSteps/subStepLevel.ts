@@ -10,7 +10,8 @@ import type { Attempt } from '../steps/Attempt.js'
 import { signalOf } from '../steps/Attempt.js'
 import { onAbort } from '../onAbort.js'
 import type { RunScope } from '../RunScope.js'
-import { afterEnd, ambiguous, errorOf, HAS_SECRET, NO_NAME, notHere, notSaved, outerStep } from './subStepFailures.js'
+import type { Refusals } from './subStepFailures.js'
+import { afterEnd, ambiguous, errorOf, HAS_SECRET, NO_NAME, notSaved } from './subStepFailures.js'
 import type { Place } from '../Values.js'
 
 export interface Root {
@@ -71,13 +72,13 @@ export const levelOf = (root: Root, unit: Unit, isIdempotent: boolean, attempt: 
 export const placed = (
   level: Level,
   name: string,
-  refused: (unit: Unit, name: string) => StepFailure = notHere
+  refusals: Refusals
 ): E.Either<StepFailure, { readonly unit: Unit; readonly number: number }> => {
   const { root, counts, open, saving, waits, attempt } = level
   if (attempt.halt !== undefined) return E.left(Failure.fromUnknown(attempt.halt.reason))
-  if (!level.isIdempotent) return E.left(refused(level.unit, name))
+  if (!level.isIdempotent) return E.left(refusals.here(level.unit, name))
   const around = root.scope.environment.asyncContext?.get()
-  if (around !== level && isLevel(around) && around.root === root) return E.left(outerStep(around.unit, name))
+  if (around !== level && isLevel(around) && around.root === root) return E.left(refusals.outer(around.unit, name))
   const number = (counts.get(name) ?? 0) + 1
   if (number > 1 && open.size + saving.size + waits.size > 0) return E.left(ambiguous(name))
   if (Redaction.isIn(root.scope.environment.vault.redaction, name)) return E.left(HAS_SECRET)

@@ -33,7 +33,16 @@ import { settle } from '../steps/settle.js'
 import { sleepUnless } from '../sleep.js'
 import { waitOf } from '../../domain/checkpoint/Pending.js'
 import type { RunSubStep, SubStepContext, SubStepOptions } from '../program/StepSpec.js'
-import { changedInput, changedKind, errorOf, noRun, notDecodable, notStorable, wrongOption } from './subStepFailures.js'
+import {
+  changedInput,
+  changedKind,
+  errorOf,
+  noRun,
+  notDecodable,
+  notStorable,
+  OF_SUB_STEP,
+  wrongOption
+} from './subStepFailures.js'
 import type { Level, Root } from './subStepLevel.js'
 import { closeLevel, ENDED, levelOf, named, never, placed, save, stoppingOf, tooLate } from './subStepLevel.js'
 import { dropVersion, leaveInDoubt, settledIn } from './subStepVersions.js'
@@ -166,7 +175,7 @@ const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Ei
   const text = named(name)
   if (E.isLeft(text)) return text
   if (typeof run !== 'function' || typeof options !== 'object' || options === null) return E.left(noRun(text.right))
-  const place = placed(level, text.right)
+  const place = placed(level, text.right, OF_SUB_STEP)
   if (E.isLeft(place)) return place
   const { unit, number } = place.right
   const given = options as SubStepOptions<unknown>

@@ -19,7 +19,7 @@ import { timestamp } from '../RunScope.js'
 import { LOOK_MILLIS, nextTurn, sleep as sleepOn } from '../sleep.js'
 import type { SleepUntil, WaitForAnswer, WaitForOptions } from '../program/StepSpec.js'
 import { unitCompleted } from '../storage/changes.js'
-import { changedKind, errorOf, notDecodable, noWaitHere, noWaitInside, wrongOption } from './subStepFailures.js'
+import { changedKind, errorOf, notDecodable, noWaitInside, OF_WAIT, wrongOption } from './subStepFailures.js'
 import type { Level } from './subStepLevel.js'
 import { named, never, placed, save, stoppingOf, tooLate } from './subStepLevel.js'
 import { endOfWait, timeout } from '../steps/waits.js'
@@ -80,7 +80,7 @@ interface Call {
 
 const callOf = (level: Level, name: unknown, { awaits, output }: WaitCall): E.Either<StepFailure, Call> => {
   const text = named(name)
-  const place = E.isLeft(text) ? text : placed(level, text.right, noWaitHere)
+  const place = E.isLeft(text) ? text : placed(level, text.right, OF_WAIT)
   if (E.isLeft(text) || E.isLeft(place)) return place as E.Left<StepFailure>
   const { unit, number } = place.right
   if (E.isLeft(awaits)) return E.left(wrongOption(unit, awaits.left))

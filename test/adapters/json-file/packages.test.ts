@@ -26,7 +26,7 @@ describe('a heartbeat without proper-lockfile', () => {
     assert.deepEqual(disturbed, [])
   })
 
-  test('the fallback heartbeat ends and reports it once if another process touches or deletes its folder', async () => {
+  test('if another process touches or deletes its folder, the fallback heartbeat ends and reports that once', async () => {
     const disturb = [(path: string) => rmSync(path, { recursive: true }), (path: string) => utimesSync(path, 1, 1)]
     for (const act of disturb) {
       const path = join(folder(), 'beat.lock')

@@ -201,7 +201,7 @@ const ofWrongWorkflow = (
   const { path } = checkpoint.workflow
   return path !== undefined && path !== workflow.identity.path
     ? [resumeHint(place, `Resume it with its own file, ${path}:`, checkpoint.runId)]
-    : [{ text: `Restore the name of the workflow, then resume: name: ${expected}` }]
+    : [{ text: `Set the name of the workflow to "${expected}" again, then resume` }]
 }
 
 const ofNoWave = (
@@ -371,14 +371,24 @@ export const ofExisting = (place: Place, runId: string): ReadonlyArray<Hint> => 
 ]
 
 /** For a new run whose id is in use. `start`: the words that start a run with another id. */
-export const ofTaken = (place: Place, run: RunSummary, start: ReadonlyArray<string>): ReadonlyArray<Hint> => [
-  { text: `It is a run of ${run.workflow.name}: ${positionOf(run)}` },
-  ...(run.workflow.path === undefined
-    ? [{ ...showHint(place, run.runId), text: 'A program started it. Show it with:' }, another(place, start)]
-    : run.status === 'completed'
-      ? [resumeHint(place, 'To run it again, from the first step:', run.runId, { force: true }), another(place, start)]
-      : ofExisting(place, run.runId))
-]
+export const ofTaken = (place: Place, run: RunSummary, start: ReadonlyArray<string>): ReadonlyArray<Hint> => {
+  const { runId, workflow, status } = run
+  const its = { text: `It is a run of ${workflow.name}: ${positionOf(run)}` }
+  if (workflow.path === undefined)
+    return [its, { ...showHint(place, runId), text: 'A program started it. Show it with:' }, another(place, start)]
+  switch (status) {
+    case 'completed':
+      return [its, resumeHint(place, AGAIN, runId, { force: true }), another(place, start)]
+    case 'cancelled':
+      return [its, resumeHint(place, 'To resume it anyway:', runId, { reopen: true }), another(place, start)]
+    case 'moved':
+      return [its, showHint(place, runId), another(place, start)]
+    default:
+      return [its, ...ofExisting(place, runId)]
+  }
+}
+
+const AGAIN = 'To run it again, from the first step:'
 
 const another = (place: Place, start: ReadonlyArray<string>): Hint => ({
   text: 'To start a run with a generated id:',

@@ -167,7 +167,7 @@ const ofAnswerRefused = (
 
 const planning = (typed: Typed, runId: string): Hint => ({
   text: 'To see what a resume would do:',
-  command: dogearCommand(typed, ['plan', runId])
+  command: dogearCommand(typed, ['plan', runId, ...typed.words.filter((word) => word === '--reopen')])
 })
 
 /** An invalid flag can be left out; an invalid file must be fixed first. */
