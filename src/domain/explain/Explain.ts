@@ -334,13 +334,16 @@ const nearUnit = (typed: string, paths: ReadonlyArray<string>): string => {
   return inner === undefined ? didYouMean(typed, paths) : `. Did you mean "${inner}"?`
 }
 
-const unknownStep = (step: string, available: ReadonlyArray<string>): string => {
+const unknownStep = ({ step, option, available }: PlanProblem & { readonly _tag: 'UnknownStep' }): string => {
   const whole = available.find((one) => step.startsWith(`${one}/`))
-  if (whole !== undefined) return `"${step}" takes no answer of its own; answer "${whole}", which contains it`
   const parts = available.filter((one) => one.startsWith(`${step}/`))
-  return parts.length > 0 && !available.includes(step)
-    ? `"${step}" takes no answer of its own; answer its parts: ${quoted(parts)}`
-    : `step "${step}" not found; steps: ${quoted(available)}${nearUnit(step, available)}`
+  if (option !== undefined && (whole !== undefined || (parts.length > 0 && !available.includes(step)))) {
+    const [what, verb] = option === 'confirm' ? ['answer', 'answer'] : ['output', 'name']
+    const others = whole === undefined ? `its parts: ${quoted(parts)}` : `"${whole}", which contains it`
+    return `"${step}" takes no ${what} of its own; ${verb} ${others}`
+  }
+  const near = whole === undefined ? nearUnit(step, available) : `. Did you mean "${whole}"?`
+  return `step "${step}" not found; steps: ${quoted(available)}${near}`
 }
 
 /**
@@ -363,7 +366,7 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'UnitPending':
       return `"${problem.unit}" cannot be confirmed: it is pending; poll its job, answer it, or run from that step`
     case 'UnknownStep':
-      return unknownStep(problem.step, problem.available)
+      return unknownStep(problem)
     case 'NotAWave':
       return describeNoWave(problem)
     case 'InputWithoutStep':
