@@ -182,7 +182,9 @@ describe('a run of five steps', () => {
       [{ confirm: new Map([['step-9', { _tag: 'Again' } as const]]) }, { option: 'confirm' }],
       [{ outputs: new Map([['step-9', 1]]) }, { option: 'outputs' }]
     ] as const) {
-      assert.deepEqual(problems(checkpoint, five, options), [{ _tag: 'UnknownStep', step: 'step-9', ...option, available }])
+      assert.deepEqual(problems(checkpoint, five, options), [
+        { _tag: 'UnknownStep', step: 'step-9', ...option, available }
+      ])
     }
     assert.equal(
       describeProblem({ _tag: 'UnknownStep', step: 'x', available: ['a', 'b'] }),
