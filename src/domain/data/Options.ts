@@ -164,7 +164,7 @@ export const nested =
   (value) => {
     if (!isObject(value)) return `an object, not ${kindOf(value)}`
     const [problem] = optionProblems(value, table)
-    return problem === undefined ? undefined : `an object of options; ${describeOption(problem)}`
+    return problem === undefined ? undefined : `an object of valid options: ${describeOption(problem)}`
   }
 
 export const signal: Check = (value) =>
