@@ -72,6 +72,14 @@ export const optionProblems = (
   return found ?? NONE
 }
 
+/** The problem of an option that belongs to another one: `job.poll`. */
+export const within = (outer: string, problem: OptionProblem): OptionProblem => {
+  const option = `${outer}.${problem.option}`
+  return 'known' in problem
+    ? { option, known: problem.known.map((one) => `${outer}.${one}`) }
+    : { option, expected: problem.expected }
+}
+
 /** Describes all problems of the options of `call`; undefined if there are none. `hidden`: options that no message names. */
 export const describeInvalid = (
   call: string,
