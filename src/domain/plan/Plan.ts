@@ -246,7 +246,7 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  * - `NotAWave`: `restartWave` does not name a sequence, wave or map; `exists`: it names another unit; `available`: the sequences, waves and
  *   maps on the top level, `steps`: all steps there.
  * - `InputWithoutStep`: the input differs from the recorded one, and `fromStep` is missing.
- * - `InputInUse`: the input differs from the recorded one, and a unit that continues started with that.
+ * - `InputInUse`: the input differs from the recorded one, and a unit that continues started with the recorded one.
  * - `StepOutOfRange`: the checkpoint is at a step that its own workflow does not have.
  * - `InconsistentCheckpoint`: the checkpoint is inconsistent.
  * - `OutputNotDecodable`: a recorded output no longer fits its step, with the path into it.
