@@ -191,13 +191,13 @@ describe('the label of a failed write', () => {
     return process.environment
   }
 
-  test('a request that cannot be left is a failed write', async () => {
+  test('requests that throw in leave fail a pause, a cancel and an answer with WriteFailed', async () => {
     const environment = await held({ leave: throwing })
     for (const asking of [pause('r'), cancel('r'), answer('r', 'ok', 1)])
       assert.equal(refused(await asking(environment)(), 'WriteFailed').operation, 'leave')
   })
 
-  test('a request that cannot be withdrawn is a failed write', async () => {
+  test('requests that throw in withdraw fail a pause with WriteFailed', async () => {
     const world = newWorld()
     const requests: Requests = { ...memoryRequests(), withdraw: throwing }
     const process = newProcess(world, { requests })
@@ -215,7 +215,7 @@ describe('the label of a failed write', () => {
     assert.equal(refused(asked, 'WriteFailed').operation, 'withdraw')
   })
 
-  test('a run that cannot be removed is a failed write', async () => {
+  test('storage that throws in remove fails a removal with WriteFailed', async () => {
     const around = (storage: CheckpointStorage): CheckpointStorage => ({ ...storage, remove: throwing })
     const process = newProcess(newWorld(), { around })
     ended(await process.perform(run(once(), 'r', {})), 'Completed')
