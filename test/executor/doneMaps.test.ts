@@ -5,7 +5,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import type { Answer, ResumeOptions, RunError } from '../../src/index.js'
-import { confirm, Program, resume, run } from '../../src/index.js'
+import { confirm, Program, resume, run, StepError, StepFailure } from '../../src/index.js'
 import { describeProblems } from '../../src/domain/explain/Explain.js'
 import type { World } from './fixtures.js'
 import { ended, newProcess, newWorld, refused, right, stored } from './fixtures.js'
@@ -152,4 +152,75 @@ describe('a map that is confirmed as done because an earlier step runs again', (
     ended(await newProcess(world).perform(resume(program, 'r', answers({ pay: { _tag: 'Keep' } }))), 'Completed')
     assert.deepEqual(world.log, ['list', '["paid a","paid b","paid c"]'])
   })
+})
+
+/** Makes a list, then a page for each item, with its file as evidence; item `b` fails if `fails`. */
+const pages = ({ log, tree }: World, fails = false) =>
+  pipe(
+    Program.start('pages'),
+    Program.step('list', {
+      evidence: [{ _tag: 'Artifact', path: 'list' }],
+      run: () => {
+        log.push('list')
+        tree.files.set('list', 'content')
+        return TE.right(['a', 'b'])
+      }
+    }),
+    Program.map(
+      'make',
+      { forEach: ({ outputs }) => outputs.list, key: (item) => String(item), concurrency: 1 },
+      {
+        idempotent: false,
+        evidence: (_, { itemKey }) => [{ _tag: 'Artifact', path: `${itemKey}.html` }],
+        run: ({ itemKey }) => {
+          log.push(`make ${itemKey}`)
+          if (fails && itemKey === 'b')
+            return TE.left(StepFailure.permanent(StepError.make('E', 'no space'), 'notApplied'))
+          tree.files.set(`${itemKey}.html`, 'made')
+          return TE.right(itemKey)
+        }
+      }
+    ),
+    Program.step('report', { run: ({ outputs }) => TE.fromIO(() => log.push(JSON.stringify(outputs.make))) })
+  )
+
+describe('evidence of the items of a map that is answered as a whole', () => {
+  const made = async (fails: boolean): Promise<World> => {
+    const world = newWorld()
+    ended(await newProcess(world).perform(run(pages(world, fails), 'r', {})), fails ? 'Failed' : 'Completed')
+    world.log.length = 0
+    world.tree.files.delete('list')
+    return world
+  }
+
+  test('the answer "done" about a map accepts the missing evidence of its items', async () => {
+    const world = await made(false)
+    world.tree.files.delete('a.html')
+    ended(await newProcess(world).perform(resume(pages(world), 'r', answers({ make: done }))), 'Completed')
+    assert.deepEqual(world.log, ['list', '["a","b"]'])
+    ended(await newProcess(world).perform(resume(pages(world), 'r')), 'Completed')
+    assert.equal(world.log.length, 2)
+  })
+
+  test.each([
+    [false, ['list', '["a","b"]']],
+    [true, ['list', 'make b', '["a","b"]']]
+  ] as const)(
+    'the answer "keep" about a map keeps edited evidence of its items, and the others run (unfinished: %j)',
+    async (fails, ran) => {
+      const world = await made(fails)
+      world.tree.files.set('a.html', 'edited by hand')
+      const { questions } = refused(await newProcess(world).perform(resume(pages(world), 'r')), 'Unconfirmed')
+      assert.deepEqual(
+        questions.map(({ unit, reason }) => [unit, reason._tag]),
+        [['make', 'EvidenceChanged']]
+      )
+      const keep = answers({ make: { _tag: 'Keep' } })
+      ended(await newProcess(world).perform(resume(pages(world), 'r', keep)), 'Completed')
+      assert.deepEqual(world.log, ran)
+      assert.equal(world.tree.files.get('a.html'), 'edited by hand')
+      ended(await newProcess(world).perform(resume(pages(world), 'r')), 'Completed')
+      assert.equal(world.log.length, ran.length)
+    }
+  )
 })

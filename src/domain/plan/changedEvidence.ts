@@ -18,12 +18,13 @@ export type EvidenceChanged = RunReason & { readonly _tag: 'EvidenceChanged' }
 
 /**
  * The accepted changes of a unit. `evidence`: its new record. `own`: an answer names this unit, so it is skipped even if an earlier one
- * runs.
+ * runs. `isWhole`: the answer is about a map with all its parts.
  */
 export interface Kept {
   readonly changed: ReadonlyArray<Changed>
   readonly evidence: ReadonlyArray<Evidence>
   readonly own: boolean
+  readonly isWhole?: true
 }
 
 /**

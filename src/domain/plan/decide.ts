@@ -17,6 +17,7 @@ import {
   aboutOf,
   decideTask,
   evidenceNow,
+  keptOf,
   keptReason,
   reportMissing,
   repeats,
@@ -84,13 +85,21 @@ const decideMap = (context: PlanContext, placed: Placed<MapStep>, out: Planned):
   const items = itemsDue(context, placed)
   if (items !== undefined) return decideParts(context, placed, keysOf(items), () => map.each, out)
   const recorded = context.checkpoint.items.get(unit)
+  if (recorded !== undefined && context.confirm.get(unit)?._tag === 'Keep' && changedIn(context, unit) !== undefined) {
+    context.answerable?.add(unit)
+    const kept: Placed<MapStep> = { ...placed, demand: 'none', keptAbove: WHOLE }
+    return decideParts(context, kept, keysOf(recorded), () => map.each, out)
+  }
   const here = out.decisions.length
   const isDone = decideUnknown(context, placed, out)
   // A map that is confirmed as done keeps its items, and those without a record count as done.
   if (recorded !== undefined && out.decisions[here]?.reason._tag === 'Assumed')
-    decideEach(context, { ...placed, demand: 'assumed' }, keysOf(recorded), () => map.each, out)
+    decideEach(context, { ...placed, demand: 'assumed', keptAbove: WHOLE }, keysOf(recorded), () => map.each, out)
   return isDone
 }
+
+/** An answer about a map as a whole accepts the current evidence of its parts. */
+const WHOLE: Kept = { changed: [], evidence: [], own: true, isWhole: true }
 
 /**
  * Returns the items that a plan uses, or undefined if the map computes them again. A map with an empty list
@@ -172,12 +181,12 @@ const decideParts = (
   partAt: (index: number) => Step,
   out: Planned
 ): boolean => {
-  const { unit, step, record } = composite
-  const own = ownEvidenceOf(context, unit)
+  const { step, record } = composite
+  const own = ownEvidenceOf(context, composite)
   const here = out.decisions.length
   const placed: Placed = { ...composite, ownFingerprint: step.ownFingerprint }
   out.decisions.push(skip(placed, ASSUMED))
-  const keptAbove = own.kept ?? composite.keptAbove
+  const keptAbove = composite.keptAbove ?? own.kept
   const { decisions, isDone } = decideEach(context, { ...composite, keptAbove }, names, partAt, out)
   const decision =
     decideByEvidence(placed, own, decisions) ?? compositeDecision(context, step, placed, decisions, isDone)
@@ -231,11 +240,15 @@ interface OwnEvidence {
   readonly isOpen: boolean
 }
 
-const ownEvidenceOf = ({ confirm, evidence }: PlanContext, unit: Unit): OwnEvidence => ({
-  kept: evidence.kept.get(unit),
-  changedByUser: confirm.get(unit)?._tag === 'Again' ? undefined : evidence.changedByUser.get(unit),
-  isOpen: evidence.open.has(unit)
-})
+const ownEvidenceOf = (context: PlanContext, placed: Placed): OwnEvidence => {
+  const { unit, keptAbove } = placed
+  const { confirm, evidence } = context
+  return {
+    kept: evidence.kept.get(unit) ?? (keptAbove?.isWhole === true ? keptOf(context, placed, undefined) : undefined),
+    changedByUser: confirm.get(unit)?._tag === 'Again' ? undefined : evidence.changedByUser.get(unit),
+    isOpen: evidence.open.has(unit)
+  }
+}
 
 /** Decides about the evidence of a composite itself, unless its parts decide. */
 const decideByEvidence = (

@@ -98,7 +98,8 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
   const { step: task, record } = placed
   context.answerable?.add(placed.unit)
   const scheduled = repeats(context, placed)
-  const kept = context.evidence.kept.size === 0 ? undefined : keptOf(context, placed, scheduled)
+  const isKept = context.evidence.kept.size > 0 || placed.keptAbove !== undefined
+  const kept = isKept ? keptOf(context, placed, scheduled) : undefined
   if (record !== undefined && (kept !== undefined || (scheduled === undefined && !isOpen(context, placed)))) {
     const fits = fitsOf(task, record.output)
     reportMissing(context, placed, out)
@@ -135,14 +136,17 @@ const pendingOf = (context: PlanContext, { unit, step: task }: Placed<Task>): Pe
 
 const isOpen = ({ evidence: { open } }: PlanContext, placed: Placed): boolean => open.size > 0 && open.has(placed.unit)
 
-/** Returns the accepted evidence of a unit: if nothing schedules the unit, or if an answer names it or its wave. */
-const keptOf = (context: PlanContext, placed: Placed, scheduled: RunReason | undefined): Kept | undefined => {
-  const { kept, missing } = context.evidence
-  const accepted = kept.get(placed.unit)
+/** Returns the accepted evidence of a unit: if nothing schedules the unit, or if an answer names it, its wave or its map. */
+export const keptOf = (context: PlanContext, placed: Placed, scheduled: RunReason | undefined): Kept | undefined => {
+  const { kept, missing, changed } = context.evidence
+  const { unit, keptAbove, record } = placed
+  const accepted = kept.get(unit)
   if (accepted !== undefined && (scheduled === undefined || accepted.own)) return accepted
-  const record = scheduled === undefined || placed.keptAbove === undefined ? undefined : placed.record
-  if (record === undefined) return undefined
-  return { changed: [], evidence: evidenceWith(record, [], missing.get(placed.unit)?.missing ?? []), own: true }
+  const isWhole = keptAbove?.isWhole === true
+  const isNamed = scheduled !== undefined || (isWhole && (missing.has(unit) || changed.has(unit)))
+  if (keptAbove === undefined || record === undefined || !isNamed) return undefined
+  const now = isWhole ? (changed.get(unit) ?? []) : []
+  return { changed: now, evidence: evidenceWith(record, now, missing.get(unit)?.missing ?? []), own: true }
 }
 
 /** The current evidence of a unit that the user declared done, so that the next resume does not raise the same question. */
@@ -178,7 +182,7 @@ const fitsOf = ({ accepts }: Task, output: Json | undefined): ReturnType<Task['a
 /** Reports missing evidence of a unit that `fromStep` assumes done. */
 export const reportMissing = (context: PlanContext, placed: Placed, out: Planned): void => {
   const { missing } = context.evidence
-  if (missing.size === 0 || placed.demand !== 'assumed') return
+  if (missing.size === 0 || placed.demand !== 'assumed' || placed.keptAbove?.isWhole === true) return
   const lost = missing.get(placed.unit)
   if (lost === undefined) return
   const expected = lost.missing.map(describeEvidence).join(', ')

@@ -437,7 +437,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(LEAVES), task()],
     only: told([gone('s0'), from('s1')]),
     module: 'domain/plan/decideTask.ts',
-    text: "if (missing.size === 0 || placed.demand !== 'assumed') return",
+    text: "if (missing.size === 0 || placed.demand !== 'assumed' || placed.keptAbove?.isWhole === true) return",
     instead: 'if (missing.size >= 0) return',
     breaks: 'OverrideKept'
   },
@@ -502,6 +502,15 @@ export const FAULTS: ReadonlyArray<Fault> = [
     module: 'domain/plan/Overrides.ts',
     text: "if (kind === 'Map') return { units: below.units, keeps: true }",
     instead: "if (kind === 'Map') return isAfter ? whole : { units: below.units, keeps: true }",
+    breaks: 'SameEnd'
+  },
+  {
+    what: 'refuses to keep the evidence of a map',
+    spec: [task(LEAVES), { _tag: 'Map', each: task({ ...ONCE, ...ARTIFACT }), items: 1, concurrency: 1 }],
+    only: told([gone('s0'), edited('s1/i0', 'keep')]),
+    module: 'domain/plan/decide.ts',
+    text: "recorded !== undefined && context.confirm.get(unit)?._tag === 'Keep'",
+    instead: 'false',
     breaks: 'SameEnd'
   },
   {

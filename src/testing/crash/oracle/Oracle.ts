@@ -297,10 +297,10 @@ const atFirst = (found: Note, execution: Execution, changes: ReadonlyArray<Chang
     const isDone = answers.get(unit)?._tag === 'Done'
     if (isDone && !now.records.has(unit))
       found('OverrideKept', `${unit} is not recorded as done although an answer says so`, unit)
-    // A unit declared done keeps its record with the current evidence. So does an item of a map declared done. A repeated answer changes nothing and abandons a job; a wave follows its groups.
+    // A unit declared done keeps its record with the current evidence. So does a part of a map or wave that is done or kept. A repeated answer changes nothing and abandons a job; a wave follows its groups.
     const isSettled = given.assumed.has(unit) || given.jobs.has(unit) || kept.has(unit)
-    const isItem = [...ancestors(unit)].some((one) => answers.get(one)?._tag === 'Done')
-    const keeps = (isDone && (isSettled || isItem)) || due.kept.includes(unit)
+    const isPart = [...ancestors(unit)].some((one) => (answers.get(one)?._tag ?? 'Again') !== 'Again')
+    const keeps = (isDone && isSettled) || isPart || due.kept.includes(unit)
     if (!taken.has(unit) && !keeps && (tasks.has(unit) || [...taken].some((one) => isWithin(one, unit))))
       found(law, `${unit} keeps its record, though ${why}`, unit)
   }
