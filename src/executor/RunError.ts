@@ -109,7 +109,7 @@ export interface WorkspaceMissing {
   readonly missing: ReadonlyArray<MissingEvidence>
 }
 
-/** The run needs its own workspace, and the environment has no `workspaces`. */
+/** The call uses a workspace of the run, and the environment has no `workspaces`. */
 export interface NoWorkspaces {
   readonly _tag: 'NoWorkspaces'
   readonly runId: string
@@ -354,7 +354,7 @@ const sentence = (error: SingleLine): string => {
     case 'TreeUnreadable':
       return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); fix its permissions (or git), then resume`
     case 'NoWorkspaces':
-      return `Run ${error.runId} needs its own workspace; set \`workspaces\` in the environment`
+      return `Cannot use a workspace for run ${error.runId}: the environment has no \`workspaces\`; set them, as in { workspaces: workspaces(folder) }`
     case 'NoRequests':
       return `Cannot pause or cancel run ${error.runId}: the environment has no \`requests\`; set them, as in { requests: fileRequests(folder) }`
     case 'RunCancelled':

@@ -68,6 +68,10 @@ describe.each(Object.entries(stores).filter(([name]) => name !== 'memoryStorage'
     [{ limits: { checkpointByte: 5 } }, 'unknown option "checkpointByte"; did you mean "checkpointBytes"?'],
     [{ limits: 5 }, 'limits must be an object, not the number 5'],
     [
+      { limits: { checkpointBytes: -1 } },
+      'limits must be an object of valid options: checkpointBytes must be a number ≥ 0, not the number -1'
+    ],
+    [
       { checkIntervalMillis: Number.NaN },
       'checkIntervalMillis must be a number from 0 to 2147483647, not the number NaN'
     ],

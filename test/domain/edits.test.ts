@@ -125,7 +125,7 @@ describe('a completed composite', () => {
     ])
   })
 
-  test('a composite that lost a part is reported for that only', () => {
+  test('removing a part of a composite is reported for the part, not for the composite', () => {
     expect(editsOf(having(before, all), flow(task('build'), deploy(task('push'))))).toEqual(['removed deploy/smoke'])
   })
 })

@@ -176,17 +176,39 @@ describe('a run of five steps', () => {
 
   test('an unknown step name is refused, and all names are listed', () => {
     const checkpoint = standing(five, failed(true), done(2))
-    for (const [options, available] of [
-      [{ fromStep: 'step-9' }, five.steps.map(({ name }) => name)],
-      [{ confirm: new Map([['step-9', { _tag: 'Again' } as const]]) }, five.steps.map(({ name }) => name)],
-      [{ outputs: new Map([['step-9', 1]]) }, five.steps.map(({ name }) => name)]
+    const available = five.steps.map(({ name }) => name)
+    for (const [options, option] of [
+      [{ fromStep: 'step-9' }, {}],
+      [{ confirm: new Map([['step-9', { _tag: 'Again' } as const]]) }, { option: 'confirm' }],
+      [{ outputs: new Map([['step-9', 1]]) }, { option: 'outputs' }]
     ] as const) {
-      assert.deepEqual(problems(checkpoint, five, options), [{ _tag: 'UnknownStep', step: 'step-9', available }])
+      assert.deepEqual(problems(checkpoint, five, options), [
+        { _tag: 'UnknownStep', step: 'step-9', ...option, available }
+      ])
     }
     assert.equal(
       describeProblem({ _tag: 'UnknownStep', step: 'x', available: ['a', 'b'] }),
       'step "x" not found; steps: "a", "b"'
     )
+  })
+
+  test('a path below a task, or of a wave, is refused in the words of the option that names it', () => {
+    const wave = W.wave('checks', [W.group(W.task('unit')), W.group(W.task('lint'))])
+    const workflow: Workflow = { name: 'w', steps: [W.task('build'), wave] }
+    const told = (options: PlanOptions): ReadonlyArray<string> =>
+      problems(standing(workflow, State.beforeStep(0, 'build')), workflow, options).map(describeProblem)
+    assert.deepEqual(told({ fromStep: 'build/x' }), [
+      'step "build/x" not found; steps: "build", "checks". Did you mean "build"?'
+    ])
+    assert.deepEqual(told({ confirm: new Map([['build/x', { _tag: 'Done' }]]) }), [
+      '"build/x" takes no answer of its own; answer "build", which contains it'
+    ])
+    assert.deepEqual(told({ outputs: new Map([['build/x', 1]]) }), [
+      '"build/x" takes no output of its own; name "build", which contains it'
+    ])
+    assert.deepEqual(told({ outputs: new Map([['checks', 1]]) }), [
+      '"checks" takes no output of its own; name its parts: "checks/unit", "checks/lint"'
+    ])
   })
 })
 

@@ -320,10 +320,10 @@ describe('a map', () => {
       return E.isLeft(plan) ? plan.left.problems : plan.right.decisions
     }
     assert.deepEqual(refusal('fetch', {}), [
-      { _tag: 'UnknownStep', step: 'fetch', available: ['list', 'fetch/a', 'fetch/b', 'report'] }
+      { _tag: 'UnknownStep', step: 'fetch', option: 'confirm', available: ['list', 'fetch/a', 'fetch/b', 'report'] }
     ])
     assert.deepEqual(refusal('fetch/b', { restartWave: 'fetch' }), [
-      { _tag: 'UnknownStep', step: 'fetch/b', available: ['list', 'fetch', 'report'] }
+      { _tag: 'UnknownStep', step: 'fetch/b', option: 'confirm', available: ['list', 'fetch', 'report'] }
     ])
   })
 

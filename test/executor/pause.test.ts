@@ -473,7 +473,7 @@ describe('a pointer that cannot be left', () => {
     assert.deepEqual(process.world.log, ['one', 'two', 'three'])
   })
 
-  test('a failed pointer is reported, and the run is paused', async () => {
+  test('a run is paused also if its pause pointer cannot be written, which is reported', async () => {
     const full = {
       _tag: 'WriteFailed',
       committed: 'no',

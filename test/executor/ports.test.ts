@@ -191,7 +191,7 @@ describe('the label of a failed write', () => {
     return process.environment
   }
 
-  test('a request that cannot be left is a failed write', async () => {
+  test('requests that throw in leave fail a pause, a cancel and an answer with WriteFailed', async () => {
     const environment = await held({ leave: throwing })
     for (const asking of [pause('r'), cancel('r'), answer('r', 'ok', 1)])
       assert.equal(refused(await asking(environment)(), 'WriteFailed').operation, 'leave')

@@ -7,8 +7,10 @@ import { describe, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import { nodeEnvironment } from '../../src/adapters/node/index.js'
 import type { RunOutcome } from '../../src/executor/RunOutcome.js'
-import { poll, Program, resume, run, StepFailure } from '../../src/index.js'
+import type { ProgramStep } from '../../src/index.js'
+import { poll, Program, resume, run, RunError, StepFailure } from '../../src/index.js'
 import * as StepError from '../../src/domain/data/StepError.js'
+import * as W from '../../src/domain/workflow/Workflow.js'
 import { workflow } from '../../src/promise/index.js'
 import { ended, newProcess, task } from './fixtures.js'
 
@@ -96,11 +98,26 @@ describe('a function of an author', () => {
     ['a right', () => E.right(1)],
     ['a left', () => E.left('no')],
     ['a promise of a right', () => Promise.resolve(E.right(1))],
-    ['a promise of a left', () => TE.left('no')()]
+    ['a promise of a left', () => TE.left('no')()],
+    ['what a TaskEither resolves to, which was passed as the function', TE.right(1)]
   ])('a step fails permanently if it returned %s: an Either that no task returned', async (_, act) => {
     const { code, message } = errorOf(await only(act))
     assert.equal(code, 'WRONG_RETURN')
-    assert.match(message, /return the TaskEither itself/)
+    assert.match(message, /return the TaskEither itself, as in \(\) => TE\.right\(1\)$/)
+  })
+
+  test.each([
+    ['a number', 3, 'the number 3'],
+    ['a combinator', Program.step('one', () => 1), 'a function'],
+    ['a task of a workflow, which has no code', W.task('one'), 'an object']
+  ])('a program whose second step is %s is refused', async (_, step, found) => {
+    const program = Program.fromSteps('p', [task('s', { run: () => TE.right(1) }), step as ProgramStep])
+    const outcome = await run(program, 'r', {})(nodeEnvironment(memoryStorage()))()
+    assert.ok(E.isLeft(outcome))
+    assert.equal(
+      RunError.describe(outcome.left),
+      `Cannot run this workflow:\n  step 2 of "p" must be made by Program.task, sequenceOf, waveOf or mapOf, not ${found}`
+    )
   })
 
   test('a check that returns an Either does not hold', async () => {

@@ -5,7 +5,7 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import type { Workspaces } from '../../src/index.js'
 import type { WorkspaceFailed } from '../../src/ports/Workspaces.js'
-import { cleanWorkspace, poll, Program, resume, run, runOrResume } from '../../src/index.js'
+import { cleanWorkspace, poll, Program, resume, run, RunError, runOrResume } from '../../src/index.js'
 import { planRun } from '../../src/promise/index.js'
 import { memoryTree, treeData } from '../../src/testing/memoryTree.js'
 import type { World } from './fixtures.js'
@@ -171,6 +171,10 @@ describe('the workspace of a run', () => {
     const process = newProcess(world)
     const refused = await process.perform(run(failing(world), 'r', {}, { workspace: 'worktree' }))
     assert.deepEqual(refused, E.left({ _tag: 'NoWorkspaces', runId: 'r' }))
+    assert.equal(
+      RunError.describe({ _tag: 'NoWorkspaces', runId: 'r' }),
+      'Cannot use a workspace for run r: the environment has no `workspaces`; set them, as in { workspaces: workspaces(folder) }'
+    )
     assert.deepEqual(await process.storage.list()(), E.right([]))
   })
 

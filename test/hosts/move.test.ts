@@ -421,7 +421,7 @@ describe('move', () => {
     assert.ok(listed !== undefined && E.isRight(listed) && listed.right.length === 1)
   })
 
-  test('a run above the limit of a store, by less than its reserve, moves there', async () => {
+  test('a run moves to a store whose limit it exceeds by less than the reserve', async () => {
     const source = portsOf(memoryData())
     const large = workflow('large')
       .step('big', () => 'x'.repeat(100_000))

@@ -349,6 +349,16 @@ describe('options of steps', () => {
       'unknown option "run" of "q"; the options are waitFor, output, capture, summary'
     ],
     [
+      'an output in waitFor, and not beside it',
+      (w) => w['step']?.('q', { waitFor: { question: 'Ship?', output: {} } }),
+      'unknown option "waitFor.output" of "q"; the options are waitFor.question, waitFor.timeoutMillis'
+    ],
+    [
+      'a summary in sleep, and not beside it',
+      (w) => w['step']?.('q', { sleep: { millis: 3, summary: 'rest' } }),
+      'unknown option "sleep.summary" of "q"; the options are sleep.millis, sleep.until'
+    ],
+    [
       'a question beside waitFor',
       (w) => w['step']?.('q', { waitFor: {}, question: 'Ship?' }),
       'question of "q" must be in waitFor'

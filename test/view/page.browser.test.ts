@@ -108,7 +108,7 @@ describe.skipIf(!hasChromium)('the page of a run in a browser', () => {
     expect(blocked.violations).toEqual(['connect-src', 'img-src', 'script-src-elem', 'style-src-attr'])
   })
 
-  test('10,000 units open within a second of processor time, folded, and unfold', async () => {
+  test('a page of 10,000 units opens within a second of processor time, with its units folded, and they unfold', async () => {
     const { page, problems } = await open(pageOf([task('one')], []))
     const path = join(folder, 'wide.html')
     writeFileSync(path, renderRun(wide(10_000)))

@@ -143,7 +143,7 @@ describe('the timeline of a run', () => {
     expect(gapsOf(page)).toEqual([[1, 60, 'pending']])
   })
 
-  test('a run that completed rests until missing evidence runs a step again', () => {
+  test('the time between the completion of a run and its rerun for missing evidence is a gap', () => {
     const page = pageOf(
       [task('build'), task('ship')],
       [
@@ -193,7 +193,7 @@ describe('the timeline of a run', () => {
     )
   })
 
-  test('a composite that is open has the time of its parts, without the rests of the run', () => {
+  test('the time of an unfinished composite is that of its parts, without the gaps of the run', () => {
     const page = pageOf(
       [wave('checks', [task('unit'), task('e2e')])],
       [

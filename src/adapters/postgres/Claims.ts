@@ -70,7 +70,7 @@ const MOST_TRIES = 100
 
 const NOW = `to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
-/** Takes the row if no process holds it, or if the holder judged before still does. The epoch is incremented under the lock of the row. */
+/** Takes the row if no process holds it, or if its holder is still the one that was just judged. The epoch is incremented under the lock of the row. */
 const take = ({ database }: Hub): string => `INSERT INTO ${database.table('runs')} AS r
     (id, format, epoch, token, key, host, pid, since)
   VALUES ($1, ${FORMAT}, 1, $2::uuid, $3::bigint, $4, $5::bigint, ${NOW})

@@ -15,10 +15,10 @@ export interface SaveOptions extends Limits {
   readonly statementOf: StatementOf
 }
 
-/** A save tells whether the run has requests, but not each one: looking costs a tenth of a save. */
+/** A save also reads whether the run has requests, at most this often: reading takes a tenth of its time. */
 const ASK_MILLIS = 50
 
-/** Saves of one claim follow one another. After one that failed, the claim is useless. */
+/** Saves of one claim follow one another. After one that failed, the claim can save no more, unless the revisions of that save were refused. */
 export const save = (
   hub: Hub,
   holding: Holding,
@@ -132,7 +132,7 @@ const UNCLEAR: Failure = {
   effect: 'none'
 }
 
-/** Whether the claim stands and a save may be sent, or how the save ended: it was committed before, or never can be. */
+/** Returns `stands` if the save may be sent, else how it ended: it was committed by an earlier attempt, or never can be. */
 const judge = async (
   hub: Hub,
   holding: Holding,

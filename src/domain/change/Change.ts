@@ -36,8 +36,8 @@ export interface Forked extends Fact {
 }
 
 /**
- * The run moves between stores, and this copy cannot be resumed: it moves `to` another store, or arrived `from` one. `here`: it has arrived, and can
- * be. The copy in the other store begins with `from` at revision 0, in place of `Started`.
+ * The run moves between stores. `to`: its copy in the old store, which cannot be resumed any more. `from`: its copy in the new store, which
+ * cannot be resumed yet: this change is its revision 0, in place of `Started`. `here`: the run has moved, and this copy can be resumed.
  */
 export interface Moved extends Fact {
   readonly _tag: 'Moved'
@@ -62,7 +62,7 @@ export interface Recovered extends Fact {
   readonly agreedBy: string
 }
 
-/** Replaces the run's input from the named step on. Records before that step stay unchanged. */
+/** Replaces the run's input for everything that runs later. Records stay unchanged. */
 export interface InputReplaced extends Fact {
   readonly _tag: 'InputReplaced'
   readonly input: Json
@@ -75,8 +75,8 @@ export interface Expanded extends UnitFact {
 }
 
 /**
- * Attempts of one step are about to start; durable before the first starts. `submissions`: the keys of attempts that submit a job. Of
- * sub-steps, it lists only those that are not idempotent.
+ * Attempts of one step are about to start; durable before the first starts. Of sub-steps, `attempts` has only those that are not idempotent.
+ * `submissions`: the keys of attempts that submit a job.
  */
 export interface AttemptStarted extends Fact {
   readonly _tag: 'AttemptStarted'
@@ -84,8 +84,10 @@ export interface AttemptStarted extends Fact {
   readonly submissions?: ReadonlyArray<Submission>
 }
 
-/** An attempt failed, and another follows after `delayBeforeNextMillis`. A sub-step that was stopped before it did anything is dropped in
- * the same way. */
+/**
+ * An attempt failed, and another follows after `delayBeforeNextMillis`. Of a sub-step: it was stopped before it did anything, and is no
+ * longer in flight.
+ */
 export interface AttemptFailed extends UnitFact {
   readonly _tag: 'AttemptFailed'
   readonly attempt: number

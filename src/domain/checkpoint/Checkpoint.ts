@@ -227,7 +227,7 @@ export const status = (self: Checkpoint, ownerIsLive: boolean): Status => {
   switch (state._tag) {
     case 'BeforeStep':
       if (ownerIsLive) return self.revision === 0 ? 'queued' : 'running'
-      return state.stepIndex === 0 && begun(self).every(({ size }) => size === 0) ? 'queued' : 'interrupted'
+      return state.stepIndex === 0 && tracesOf(self).every(({ size }) => size === 0) ? 'queued' : 'interrupted'
     case 'Completed':
       if (self.completedSteps.steps === self.workflow.steps.length) return 'completed'
       return ownerIsLive ? 'running' : 'interrupted'
@@ -238,7 +238,8 @@ export const status = (self: Checkpoint, ownerIsLive: boolean): Status => {
   }
 }
 
-const begun = ({ state, completedSteps, pending, items }: Checkpoint): ReadonlyArray<{ readonly size: number }> => [
+/** What a run has once a unit of it has started. */
+const tracesOf = ({ state, completedSteps, pending, items }: Checkpoint): ReadonlyArray<{ readonly size: number }> => [
   State.inFlight(state),
   State.failures(state),
   completedSteps,

@@ -72,6 +72,14 @@ export const optionProblems = (
   return found ?? NONE
 }
 
+/** The problem of an option that belongs to another one: `job.poll`. */
+export const within = (outer: string, problem: OptionProblem): OptionProblem => {
+  const option = `${outer}.${problem.option}`
+  return 'known' in problem
+    ? { option, known: problem.known.map((one) => `${outer}.${one}`) }
+    : { option, expected: problem.expected }
+}
+
 /** Describes all problems of the options of `call`; undefined if there are none. `hidden`: options that no message names. */
 export const describeInvalid = (
   call: string,
@@ -164,7 +172,7 @@ export const nested =
   (value) => {
     if (!isObject(value)) return `an object, not ${kindOf(value)}`
     const [problem] = optionProblems(value, table)
-    return problem === undefined ? undefined : `an object of options; ${describeOption(problem)}`
+    return problem === undefined ? undefined : `an object of valid options: ${describeOption(problem)}`
   }
 
 export const signal: Check = (value) =>

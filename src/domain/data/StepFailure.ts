@@ -132,7 +132,7 @@ const TRANSIENT: ReadonlySet<string> = new Set([
   '429'
 ])
 
-/** A bare code from 530 to 589 is permanent: FTP uses these for a wrong password or path. */
+/** 500 to 529 and 590 to 599. As a bare code the others are permanent: FTP and mail use them, for a wrong password or path. */
 const SERVER_ERROR = /^5([0-2]|9)\d$/
 
 // --- refinements

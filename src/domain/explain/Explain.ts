@@ -334,13 +334,16 @@ const nearUnit = (typed: string, paths: ReadonlyArray<string>): string => {
   return inner === undefined ? didYouMean(typed, paths) : `. Did you mean "${inner}"?`
 }
 
-const unknownStep = (step: string, available: ReadonlyArray<string>): string => {
+const unknownStep = ({ step, option, available }: PlanProblem & { readonly _tag: 'UnknownStep' }): string => {
   const whole = available.find((one) => step.startsWith(`${one}/`))
-  if (whole !== undefined) return `"${step}" takes no answer of its own; answer "${whole}", which contains it`
   const parts = available.filter((one) => one.startsWith(`${step}/`))
-  return parts.length > 0 && !available.includes(step)
-    ? `"${step}" takes no answer of its own; answer its parts: ${quoted(parts)}`
-    : `step "${step}" not found; steps: ${quoted(available)}${nearUnit(step, available)}`
+  if (option !== undefined && (whole !== undefined || (parts.length > 0 && !available.includes(step)))) {
+    const [what, verb] = option === 'confirm' ? ['answer', 'answer'] : ['output', 'name']
+    const others = whole === undefined ? `its parts: ${quoted(parts)}` : `"${whole}", which contains it`
+    return `"${step}" takes no ${what} of its own; ${verb} ${others}`
+  }
+  const near = whole === undefined ? nearUnit(step, available) : `. Did you mean "${whole}"?`
+  return `step "${step}" not found; steps: ${quoted(available)}${near}`
 }
 
 /**
@@ -358,12 +361,12 @@ export const describeProblem = (problem: PlanProblem): string => {
       return describeChange(problem)
     case 'NothingToConfirm':
       if (problem.keep === true)
-        return `"${problem.unit}" has nothing to keep: its evidence did not change; answer again or done, or omit the answer`
+        return `"${problem.unit}" has nothing to keep: its evidence did not change; omit the answer, or, if the unit is in doubt, answer again or done`
       return `"${problem.unit}" cannot be confirmed as done: it is due to run and not in doubt; omit the answer`
     case 'UnitPending':
       return `"${problem.unit}" cannot be confirmed: it is pending; poll its job, answer it, or run from that step`
     case 'UnknownStep':
-      return unknownStep(problem.step, problem.available)
+      return unknownStep(problem)
     case 'NotAWave':
       return describeNoWave(problem)
     case 'InputWithoutStep':

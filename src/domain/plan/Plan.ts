@@ -242,11 +242,11 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  * - `NothingToConfirm`: for a unit that runs, an answer declares it done although it is not in doubt, or keeps (`keep`) evidence
  *   that did not change.
  * - `UnitPending`: an answer says that a pending unit runs again or is done.
- * - `UnknownStep`: an option names an unknown step; `available`: the known ones.
+ * - `UnknownStep`: an option names an unknown step; `option`: which one, absent for `fromStep`; `available`: the known steps.
  * - `NotAWave`: `restartWave` does not name a sequence, wave or map; `exists`: it names another unit; `available`: the sequences, waves and
  *   maps on the top level, `steps`: all steps there.
  * - `InputWithoutStep`: the input differs from the recorded one, and `fromStep` is missing.
- * - `InputInUse`: the input differs from the recorded one, and a unit that continues started with that.
+ * - `InputInUse`: the input differs from the recorded one, and a unit that continues started with the recorded one.
  * - `StepOutOfRange`: the checkpoint is at a step that its own workflow does not have.
  * - `InconsistentCheckpoint`: the checkpoint is inconsistent.
  * - `OutputNotDecodable`: a recorded output no longer fits its step, with the path into it.
@@ -269,7 +269,12 @@ export type PlanProblem =
     }
   | { readonly _tag: 'NothingToConfirm'; readonly unit: Unit; readonly keep?: true }
   | { readonly _tag: 'UnitPending'; readonly unit: Unit }
-  | { readonly _tag: 'UnknownStep'; readonly step: string; readonly available: ReadonlyArray<string> }
+  | {
+      readonly _tag: 'UnknownStep'
+      readonly step: string
+      readonly option?: 'confirm' | 'outputs'
+      readonly available: ReadonlyArray<string>
+    }
   | {
       readonly _tag: 'NotAWave'
       readonly step: string

@@ -154,8 +154,10 @@ export const unknownNames = (
     confirm?.get(unit)?._tag === 'Again' &&
     (isKnown(subSteps, unit) || find<Step>(workflow, items, unit)?.definition._tag === 'Task')
   for (const step of new Set([...(confirm?.keys() ?? []), ...(outputs?.keys() ?? [])]))
-    if (!answerable.has(step) && !changed.has(step) && !runsAgain(step))
-      problems.push({ _tag: 'UnknownStep', step, available: [...answerable] })
+    if (!answerable.has(step) && !changed.has(step) && !runsAgain(step)) {
+      const option = confirm?.has(step) === true ? 'confirm' : 'outputs'
+      problems.push({ _tag: 'UnknownStep', step, option, available: [...answerable] })
+    }
   return problems
 }
 

@@ -119,7 +119,8 @@ const decideMap = (context: PlanContext, placed: Placed<MapStep>, out: Planned):
 const WHOLE: Kept = { changed: [], evidence: [], own: true, isWhole: true }
 
 /**
- * Returns the items that a plan uses, or undefined if the map computes them again. A map without items that runs again only computes them.
+ * Returns the items that a plan uses, or undefined if the map computes them again. A map with an empty list
+ * that runs again computes it, having no items to run.
  */
 const itemsDue = ({ checkpoint, evidence }: PlanContext, { unit, demand }: Placed): ReadonlyArray<Item> | undefined => {
   const items = checkpoint.items.get(unit)
@@ -127,7 +128,7 @@ const itemsDue = ({ checkpoint, evidence }: PlanContext, { unit, demand }: Place
   return isRerun(demand) || (items?.length === 0 && isAgain) ? undefined : items
 }
 
-/** Decides a map without items as one task. Parts from earlier items may have acted, so it considers all units in the map. */
+/** Decides a map whose items are unknown as one task. Parts from earlier items may have acted, so it considers all units in the map. */
 const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned): boolean => {
   const { unit } = map
   const { name, summary, fingerprint, ownFingerprint } = map.step

@@ -28,7 +28,7 @@ export interface Planned {
 /**
  * A unit with its definition, its record, and what the plan demands of it. `summary`: of an item, the summary of its map's body if that
  * has one, else its key; `keptAbove`: the accepted evidence of an ancestor; `ownFingerprint`: of a composite, the fingerprint in its record. For a map
- * without items: `hasBegun`: a part of it started; `pending`: what a part waits for; `changedByUser`: changed evidence of its parts.
+ * whose items are unknown: `hasBegun`: a part of it started; `pending`: what a part waits for; `changedByUser`: changed evidence of its parts.
  */
 export interface Placed<A extends Described = Described> extends Subject<A> {
   readonly record: CompletedStep | undefined
@@ -226,7 +226,7 @@ const assume = (
   return skip(placed, evidence === undefined ? reason : { ...reason, evidence })
 }
 
-/** Returns why a unit runs whatever is recorded, or undefined. */
+/** Returns why a unit runs although it may have a record, or undefined if it does not have to. */
 export const repeats = ({ evidence: { rerun } }: PlanContext, { unit, demand }: Placed): RunReason | undefined => {
   if (demand === 'assumed' || isRerun(demand)) return demand === 'assumed' ? undefined : demand
   return rerun.get(unit) ?? (demand === 'none' ? undefined : demand)

@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Wait } from '../../domain/checkpoint/Pending.js'
 import type { OptionProblem, OptionTable } from '../../domain/data/Options.js'
-import { anything, kindOf, optionProblems, text } from '../../domain/data/Options.js'
+import { anything, kindOf, optionProblems, text, within } from '../../domain/data/Options.js'
 import type { Sleep, WaitFor } from './StepSpec.js'
 
 /** Computes the wait that starts at this time. */
@@ -13,7 +13,7 @@ export const sleepOf = (sleep: Sleep): E.Either<OptionProblem, StartWait> => {
   if (!isRecord(given)) return E.left({ option: 'sleep', expected: `{ millis } or { until }, not ${kindOf(given)}` })
   const { millis, until } = given
   const [wrong] = optionProblems(given, SLEEP)
-  if (wrong !== undefined) return E.left(wrong)
+  if (wrong !== undefined) return E.left(within('sleep', wrong))
   if (millis !== undefined && until !== undefined)
     return E.left({ option: 'sleep', expected: 'either { millis } or { until }, not both' })
   if (until === undefined)
@@ -32,8 +32,7 @@ export const waitForOf = (waitFor: WaitFor, more: OptionTable = {}): E.Either<Op
   if (!isRecord(given))
     return E.left({ option: 'waitFor', expected: `an object such as { question: "Publish?" }, not ${kindOf(given)}` })
   const [wrong] = optionProblems(given, { ...WAIT_FOR, ...more })
-  if (wrong !== undefined)
-    return E.left('known' in wrong ? wrong : { option: `waitFor.${wrong.option}`, expected: wrong.expected })
+  if (wrong !== undefined) return E.left(within('waitFor', wrong))
   const { question, timeoutMillis } = waitFor
   return E.right((now) => ({
     _tag: 'Answer',

@@ -152,10 +152,6 @@ export const taskProblems = (step: unknown): ReadonlyArray<OptionProblem> => {
 }
 
 const jobProblems = (job: unknown): ReadonlyArray<OptionProblem> =>
-  Opt.optionProblems(Opt.fieldsOf(job), FUNCTIONS, { required: Object.keys(FUNCTIONS) }).map((one) => ({
-    ...one,
-    ...('known' in one ? { known: one.known.map(inJob) } : {}),
-    option: inJob(one.option)
-  }))
-
-const inJob = (option: string): string => `job.${option}`
+  Opt.optionProblems(Opt.fieldsOf(job), FUNCTIONS, { required: Object.keys(FUNCTIONS) }).map((one) =>
+    Opt.within('job', one)
+  )

@@ -43,4 +43,6 @@ const wrongReturn = (message: string): Failure.StepFailure =>
 
 const NO_EITHER = wrongReturn('the step returned a function; return a value or a promise (with fp-ts, a TaskEither)')
 
-const BARE_EITHER = wrongReturn('the returned value is an Either; return the TaskEither itself')
+const BARE_EITHER = wrongReturn(
+  'the returned value is an Either; return the TaskEither itself, as in () => TE.right(1)'
+)

@@ -188,12 +188,13 @@ export const object = <F extends Fields>(
   const { except = [], rules = [], otherwise, instead = {}, foreign = {} } = options
   const own = new Map(Object.entries(fields).filter(([key]) => !except.includes(key)))
   const known = [...own.keys()]
-  const remedyFor = (key: string): string | undefined =>
-    Object.hasOwn(instead, key)
-      ? `use "${instead[key]}" in its place`
-      : Object.hasOwn(foreign, key)
-        ? foreign[key]
-        : undefined
+  const remedyFor = (key: string, given: ReadonlyArray<Entry>): string | undefined => {
+    if (!Object.hasOwn(instead, key)) return Object.hasOwn(foreign, key) ? foreign[key] : undefined
+    const right = instead[key]
+    return given.some((one) => one.key === right)
+      ? `remove it, because "${right}" is there`
+      : `use "${right}" in its place`
+  }
   return {
     decode: (reading, entry) => {
       const { report } = reading
@@ -205,7 +206,7 @@ export const object = <F extends Fields>(
       const found: Array<readonly [string, Found<unknown>]> = []
       for (const one of node.entries) {
         const schema = own.get(one.key)?.schema
-        if (schema === undefined) report(one.at, unknownKey(of, one.key, known, remedyFor(one.key)))
+        if (schema === undefined) report(one.at, unknownKey(of, one.key, known, remedyFor(one.key, node.entries)))
         else found.push([one.key, { entry: one, value: schema.decode(reading, one) }])
       }
       for (const [key, { missing }] of own)

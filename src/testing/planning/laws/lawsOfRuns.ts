@@ -101,7 +101,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-TRY-01',
-    'a started unit continues where it stopped: a question if it is non-idempotent and may have taken effect, otherwise the attempt in flight, the next attempt, or attempt 1',
+    'a started unit that is non-idempotent and may have taken effect gets a question; any other continues with its attempt in flight, its next attempt, or attempt 1',
     undisturbedRun,
     (run) => {
       for (const [index, moment] of run.trail.entries()) {
