@@ -265,8 +265,8 @@ test.each([
   ['steps: [{shell: x, if: always()}]', 'a step has no key "if"; write the condition into the script'],
   ['steps: [{script: make}]', 'a step has no key "script"; use "shell" in its place'],
   ['steps: [{shell: x, command: y}]', 'a step has no key "command"; remove it, because "shell" is there'],
-  ['steps: [a', 'this list has no closing ], or a line of it is not indented; add it, or indent the line'],
-  ['steps: {a: b', 'this mapping has no closing }, or a line of it is not indented; add it, or indent the line'],
+  ['steps: [a', 'this list has no closing ]; add it, and indent the lines between'],
+  ['steps: {a: b', 'this mapping has no closing }; add it, and indent the lines between'],
   ['steps: [{shell: x, timeout-minutes: 5}]', 'a step has no key "timeout-minutes"; use "timeout" in its place'],
   ['steps: [{wave: w, groups: {a: {shell: x, env: {A: b}}}}]', 'a group has no key "env"; set it in the script'],
   [

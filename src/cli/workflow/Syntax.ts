@@ -67,7 +67,7 @@ const explained = (code: YAMLParseError['code'], message: string, character: str
     case 'TAB_AS_INDENT':
       return 'this line is indented with a tab; indent with spaces, not tabs'
     case 'BAD_INDENT':
-      return unfinished(message) ?? `${lowered(message)}; align it with the lines around it`
+      return `${lowered(message)}; align it with the lines around it`
     case 'DUPLICATE_KEY':
       return `${lowered(message)}; remove or rename one of them`
     default:
@@ -77,12 +77,6 @@ const explained = (code: YAMLParseError['code'], message: string, character: str
 
 /** The parser writes sentences. */
 const lowered = (message: string): string => message.charAt(0).toLowerCase() + message.slice(1)
-
-const unfinished = (message: string): string | undefined => {
-  const [, kind, end] = /^Flow (\w+) in block collection .* end with a (.)$/.exec(message) ?? []
-  const what = kind === 'map' ? 'mapping' : 'list'
-  return end && `this ${what} has no closing ${end}, or a line of it is not indented; add it, or indent the line`
-}
 
 const unexpected = (message: string): string => {
   if (message.startsWith('Not a YAML token')) {
