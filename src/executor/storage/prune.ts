@@ -61,19 +61,17 @@ export const removeRuns =
   async () => {
     const removed: Array<RunSummary> = []
     const left: Array<KeptRun> = []
-    const rest = runs.values()
-    let isStopped = false
-    const removeEach = async (): Promise<void> => {
-      for (const run of rest) {
-        isStopped ||= environment.interrupt.signal.aborted
-        if (isStopped) return
-        const failure = await removeUnchanged(environment, run)
+    for (let n = 0; n < runs.length; n += AT_ONCE) {
+      if (environment.interrupt.signal.aborted) return E.right({ removed, left, isStopped: true })
+      const some = runs.slice(n, n + AT_ONCE)
+      const failures = await Promise.all(some.map((run) => removeUnchanged(environment, run)))
+      for (const [index, run] of some.entries()) {
+        const failure = failures[index]
         if (failure === undefined) removed.push(run)
         else left.push({ run, ...failure })
       }
     }
-    await Promise.all(Array.from({ length: AT_ONCE }, removeEach))
-    return E.right({ removed, left, isStopped })
+    return E.right({ removed, left, isStopped: false })
   }
 
 /** A store may make so many removals durable together. */
