@@ -17,7 +17,6 @@ import type { Unit } from '../workflow/Unit.js'
 import { ancestors, join } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
 import type { WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
-import { hasFingerprintOf } from '../workflow/WorkflowIdentity.js'
 
 /**
  * Computes the changes to save before a plan is executed: adopt the edited workflow, rewind completed work, record answers, add
@@ -31,7 +30,7 @@ export const overrides = (
   options: PlanOptions,
   at: string
 ): ReadonlyArray<Change.Change> => {
-  const adopted = adoptedEdit(checkpoint, workflow, at)
+  const adopted = adoptedEdit(checkpoint, workflow.identity, at)
   const known: PlanFacts = { checkpoint, workflow, plan }
   const isPlain = plan.input === undefined && options.confirm === undefined
   if (isPlain && plan.decisions.every((decision) => isAsRecorded(known, decision))) return adopted
@@ -73,12 +72,11 @@ const definitionOf = ({ checkpoint, workflow }: PlanFacts, { unit, stepIndex }: 
   find<Step>(workflow, checkpoint.items, unit, stepIndex)?.definition
 
 const adoptedEdit = (
-  { workflow: recorded }: Checkpoint,
-  workflow: Workflow & { readonly identity: WorkflowIdentity },
+  checkpoint: Checkpoint,
+  identity: WorkflowIdentity,
   at: string
 ): ReadonlyArray<Change.WorkflowEdited> => {
-  const { identity } = workflow
-  const same = recorded.path === identity.path && hasFingerprintOf(recorded, workflow)
+  const same = checkpoint.workflow.fingerprint === identity.fingerprint && checkpoint.workflow.path === identity.path
   return same ? [] : [{ _tag: 'WorkflowEdited', at, workflow: identity }]
 }
 

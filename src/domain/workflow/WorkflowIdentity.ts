@@ -74,22 +74,13 @@ export interface WorkflowIdentity {
  *
  * @category constructors
  */
-export const of = (workflow: Workflow, path?: string): WorkflowIdentity => {
-  let fingerprint: string | undefined
-  let steps: ReadonlyArray<StepIdentity> | undefined
-  return {
-    name: workflow.name,
-    ...(path === undefined ? {} : { path }),
-    // A resume of an unchanged workflow reads neither.
-    get fingerprint() {
-      return (fingerprint ??= fingerprintOf(workflow))
-    },
-    ...secretsOf(workflow),
-    get steps() {
-      return (steps ??= workflow.steps.map(ofStep))
-    }
-  }
-}
+export const of = (workflow: Workflow, path?: string): WorkflowIdentity => ({
+  name: workflow.name,
+  ...(path === undefined ? {} : { path }),
+  fingerprint: fingerprintOf(workflow),
+  ...secretsOf(workflow),
+  steps: workflow.steps.map(ofStep)
+})
 
 const secretsOf = ({ secrets = [] }: Workflow): { readonly secrets?: ReadonlyArray<string> } =>
   secrets.length === 0 ? {} : { secrets }
@@ -97,18 +88,6 @@ const secretsOf = ({ secrets = [] }: Workflow): { readonly secrets?: ReadonlyArr
 /** Returns the fingerprint of a workflow: of its name, the fingerprints of its steps in order, and the names of its secrets. */
 export const fingerprintOf = (workflow: Workflow): string =>
   fingerprint({ name: workflow.name, steps: workflow.steps.map((step) => step.fingerprint), ...secretsOf(workflow) })
-
-/** Returns whether a recorded workflow has the fingerprint of another one: compares what goes into it, because hashing a long workflow takes longer. */
-export const hasFingerprintOf = ({ name, steps, secrets = [] }: WorkflowIdentity, other: Workflow): boolean => {
-  const { secrets: known = [] } = other
-  return (
-    name === other.name &&
-    steps.length === other.steps.length &&
-    steps.every(({ fingerprint }, index) => fingerprint === other.steps[index]?.fingerprint) &&
-    secrets.length === known.length &&
-    secrets.every((secret, index) => secret === known[index])
-  )
-}
 
 const ofGroup = (group: Group): StepIdentity =>
   group.needs.length === 0 ? ofStep(group) : { ...ofStep(group), needs: group.needs }
