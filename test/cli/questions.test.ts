@@ -127,6 +127,6 @@ test('a refused answer is reported as such, not as a refused resume', async () =
   expect(refused.code).toBe(4)
   expect(linesOf(refused.stderr).slice(0, 2)).toEqual([
     'dogear: Cannot answer p-1:',
-    '  "all/charge" has nothing to keep: its evidence did not change; omit the answer, or, if the unit is in doubt, answer again or done'
+    '  "all/charge" has nothing to keep: it has not completed, or its evidence did not change; omit the answer, or, if the unit is in doubt, answer again or done'
   ])
 })

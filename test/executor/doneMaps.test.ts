@@ -155,7 +155,11 @@ describe('a map that is confirmed as done because an earlier step runs again', (
 })
 
 /** Makes a list, then a page for each item, with its file as evidence; item `b` fails if `fails`. */
-const pages = ({ log, tree }: World, fails = false) =>
+const pages = (
+  { log, tree }: World,
+  fails = false,
+  checks: { readonly after?: () => TE.TaskEither<Error, void> } = {}
+) =>
   pipe(
     Program.start('pages'),
     Program.step('list', {
@@ -163,12 +167,19 @@ const pages = ({ log, tree }: World, fails = false) =>
       run: () => {
         log.push('list')
         tree.files.set('list', 'content')
+        if (!tree.files.has('index')) tree.files.set('index', 'of all')
         return TE.right(['a', 'b'])
       }
     }),
     Program.map(
       'make',
-      { forEach: ({ outputs }) => outputs.list, key: (item) => String(item), concurrency: 1 },
+      {
+        forEach: ({ outputs }) => outputs.list,
+        key: (item) => String(item),
+        concurrency: 1,
+        evidence: [{ _tag: 'Artifact', path: 'index' }],
+        ...checks
+      },
       {
         idempotent: false,
         evidence: (_, { itemKey }) => [{ _tag: 'Artifact', path: `${itemKey}.html` }],
@@ -185,6 +196,8 @@ const pages = ({ log, tree }: World, fails = false) =>
   )
 
 describe('evidence of the items of a map that is answered as a whole', () => {
+  const keep = answers({ make: { _tag: 'Keep' } })
+
   const made = async (fails: boolean): Promise<World> => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(pages(world, fails), 'r', {})), fails ? 'Failed' : 'Completed')
@@ -202,25 +215,79 @@ describe('evidence of the items of a map that is answered as a whole', () => {
     assert.equal(world.log.length, 2)
   })
 
-  test.each([
-    [false, ['list', '["a","b"]']],
-    [true, ['list', 'make b', '["a","b"]']]
-  ] as const)(
-    'the answer "keep" about a map keeps edited evidence of its items, and the others run (unfinished: %j)',
-    async (fails, ran) => {
-      const world = await made(fails)
-      world.tree.files.set('a.html', 'edited by hand')
-      const { questions } = refused(await newProcess(world).perform(resume(pages(world), 'r')), 'Unconfirmed')
-      assert.deepEqual(
-        questions.map(({ unit, reason }) => [unit, reason._tag]),
-        [['make', 'EvidenceChanged']]
-      )
-      const keep = answers({ make: { _tag: 'Keep' } })
-      ended(await newProcess(world).perform(resume(pages(world), 'r', keep)), 'Completed')
-      assert.deepEqual(world.log, ran)
-      assert.equal(world.tree.files.get('a.html'), 'edited by hand')
+  test('the answer "keep" about a completed map keeps edited evidence of its items', async () => {
+    const world = await made(false)
+    world.tree.files.set('a.html', 'edited by hand')
+    const { questions } = refused(await newProcess(world).perform(resume(pages(world), 'r')), 'Unconfirmed')
+    assert.deepEqual(
+      questions.map(({ unit, reason }) => [unit, reason._tag]),
+      [['make', 'EvidenceChanged']]
+    )
+    ended(await newProcess(world).perform(resume(pages(world), 'r', keep)), 'Completed')
+    assert.deepEqual(world.log, ['list', '["a","b"]'])
+    assert.equal(world.tree.files.get('a.html'), 'edited by hand')
+    ended(await newProcess(world).perform(resume(pages(world), 'r')), 'Completed')
+    assert.equal(world.log.length, 2)
+  })
+
+  test('the answer "keep" about an unfinished map is refused', async () => {
+    const world = await made(true)
+    world.tree.files.set('a.html', 'edited by hand')
+    const { problems } = refused(await newProcess(world).perform(resume(pages(world), 'r', keep)), 'PlanError')
+    assert.deepEqual(problems, [{ _tag: 'NothingToConfirm', unit: 'make', keep: true }])
+    assert.deepEqual(world.log, [])
+  })
+
+  test.each(['Keep', 'Done'] as const)(
+    'the answer %s accepts edited evidence of the map and missing evidence of an item, and the next resume asks nothing',
+    async (_tag) => {
+      const world = await made(false)
+      world.tree.files.set('index', 'edited by hand')
+      world.tree.files.delete('a.html')
+      ended(await newProcess(world).perform(resume(pages(world), 'r', answers({ make: { _tag } }))), 'Completed')
+      assert.deepEqual(world.log, ['list', '["a","b"]'])
       ended(await newProcess(world).perform(resume(pages(world), 'r')), 'Completed')
-      assert.equal(world.log.length, ran.length)
+      assert.equal(world.log.length, 2)
     }
   )
+
+  test.each(['Keep', 'Done'] as const)(
+    'the answer %s is obeyed after the check of the map itself failed',
+    async (_tag) => {
+      const world = newWorld()
+      const checked = { after: () => TE.left(new Error('not yet')) }
+      ended(await newProcess(world).perform(run(pages(world, false, checked), 'r', {})), 'Failed')
+      world.log.length = 0
+      world.tree.files.delete('list')
+      world.tree.files.set('a.html', 'edited by hand')
+      ended(await newProcess(world).perform(resume(pages(world), 'r', answers({ make: { _tag } }))), 'Completed')
+      assert.deepEqual(world.log, ['list', '["a","b"]'])
+    }
+  )
+})
+
+test('a map that runs again asks first if an item has a completed sub-step that is not idempotent', async () => {
+  const world = newWorld()
+  const program = pipe(
+    Program.start('agents'),
+    Program.step('list', {
+      evidence: [{ _tag: 'Artifact', path: 'list' }],
+      run: () => TE.fromIO(() => world.tree.files.set('list', 'content') && ['a'])
+    }),
+    Program.map(
+      'agent',
+      { forEach: ({ outputs }) => outputs.list, key: String },
+      {
+        run: ({ step }) =>
+          pipe(
+            TE.tryCatch(() => step('pay', { idempotent: false }, () => world.log.push('pay')), E.toError),
+            TE.chainW(() => TE.left(StepFailure.permanent(StepError.make('E', 'no'), 'notApplied')))
+          )
+      }
+    )
+  )
+  ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
+  world.tree.files.delete('list')
+  const { questions } = refused(await newProcess(world).perform(resume(program, 'r')), 'Unconfirmed')
+  assert.deepEqual([questions.map(({ unit }) => unit), world.log], [['agent'], ['pay']])
 })

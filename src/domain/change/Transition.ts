@@ -41,6 +41,7 @@ import {
 } from './transitionParts.js'
 import type { FoundUnit } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
+import { isComposite } from '../workflow/Node.js'
 import { ancestors, isTop, parent, top } from '../workflow/Unit.js'
 import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
 
@@ -363,8 +364,12 @@ const rewound = (self: Fields, change: Change.Rewound): Result => {
   const isNamed = (unit: Unit | undefined): boolean => unit !== undefined && (named.has(unit) || isNamed(parent(unit)))
   const stays = ({ unit }: { readonly unit: Unit }): boolean => !above.has(unit) && !isNamed(unit)
   const { state } = self
-  // The rewind would lose open attempts of another step.
-  if (state.stepIndex > first && [...State.inFlight(state), ...State.failures(state)].some(stays))
+  // The rewind would lose open attempts of another step. Failed checks of a composite are made again.
+  const isLost = (one: { readonly unit: Unit }): boolean => {
+    const definition = stays(one) ? unitAt(self, one.unit)?.definition : undefined
+    return stays(one) && (definition === undefined || !isComposite(definition))
+  }
+  if (state.stepIndex > first && [...State.inFlight(state), ...State.failures(state)].some(isLost))
     return refuse(self, change, 'StandsElsewhere', state.step)
   return E.right({
     generation: self.generation + 1,

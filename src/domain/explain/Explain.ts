@@ -361,7 +361,7 @@ export const describeProblem = (problem: PlanProblem): string => {
       return describeChange(problem)
     case 'NothingToConfirm':
       if (problem.keep === true)
-        return `"${problem.unit}" has nothing to keep: its evidence did not change; omit the answer, or, if the unit is in doubt, answer again or done`
+        return `"${problem.unit}" has nothing to keep: it has not completed, or its evidence did not change; omit the answer, or, if the unit is in doubt, answer again or done`
       return `"${problem.unit}" cannot be confirmed as done: it is due to run and not in doubt; omit the answer`
     case 'UnitPending':
       return `"${problem.unit}" cannot be confirmed: it is pending; poll its job, answer it, or run from that step`

@@ -102,7 +102,8 @@ const decideMap = (context: PlanContext, placed: Placed<MapStep>, out: Planned):
   const items = itemsDue(context, placed)
   if (items !== undefined) return decideParts(context, placed, keysOf(items), () => map.each, out)
   const recorded = context.checkpoint.items.get(unit)
-  if (recorded !== undefined && context.confirm.get(unit)?._tag === 'Keep' && changedIn(context, unit) !== undefined) {
+  const answer = context.confirm.get(unit)?._tag
+  if (recorded !== undefined && answer === 'Keep' && mayKeep(context, unit, recorded)) {
     context.answerable?.add(unit)
     const kept: Placed<MapStep> = { ...placed, demand: 'none', keptAbove: WHOLE }
     return decideParts(context, kept, keysOf(recorded), () => map.each, out)
@@ -110,10 +111,15 @@ const decideMap = (context: PlanContext, placed: Placed<MapStep>, out: Planned):
   const here = out.decisions.length
   const isDone = decideUnknown(context, placed, out)
   // A map that is confirmed as done keeps its items, and those without a record count as done.
-  if (recorded !== undefined && out.decisions[here]?.reason._tag === 'Assumed')
+  if (recorded !== undefined && answer === 'Done' && out.decisions[here]?._tag === 'Skip')
     decideEach(context, { ...placed, demand: 'assumed', keptAbove: WHOLE }, keysOf(recorded), () => map.each, out)
   return isDone
 }
+
+/** Evidence of a map is kept with that of its items, all of which completed. */
+const mayKeep = (context: PlanContext, map: Unit, items: ReadonlyArray<Item>): boolean =>
+  items.every(({ key }) => recordOf(context, join(map, key)) !== undefined) &&
+  (context.evidence.kept.has(map) || changedIn(context, map) !== undefined)
 
 /** An answer about a map as a whole accepts the current evidence of its parts. */
 const WHOLE: Kept = { changed: [], evidence: [], own: true, isWhole: true }
@@ -132,12 +138,13 @@ const itemsDue = ({ checkpoint, evidence }: PlanContext, { unit, demand }: Place
 const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned): boolean => {
   const { unit } = map
   const { name, summary, fingerprint, ownFingerprint } = map.step
+  const hasHarmful = hasHarmfulSubSteps(context, unit)
   const task: Task = {
     _tag: 'Task',
     name,
     summary,
     fingerprint,
-    idempotent: isIdempotent(map.step) && !hasHarmfulSubSteps(context, unit),
+    idempotent: isIdempotent(map.step) && !hasHarmful,
     captures: [],
     numbered: false,
     accepts: hasNoOutput
@@ -149,7 +156,7 @@ const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned)
     ...map,
     step: task,
     ownFingerprint,
-    hasBegun: hasRecords(context, unit) || [...context.inDoubt].some(isInside),
+    hasBegun: hasHarmful || hasRecords(context, unit) || [...context.inDoubt].some(isInside),
     ...(pending === undefined ? {} : { pending }),
     ...(changedByUser === undefined ? {} : { changedByUser })
   }

@@ -41,7 +41,8 @@ import type { AnswerSource } from './resting.js'
 import { answerBefore, resting } from './resting.js'
 import { expanded, tasksOf } from './tasksOf.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
-import { isWithin } from '../../domain/workflow/Unit.js'
+import { has } from '../../domain/checkpoint/Units.js'
+import { isWithin, join } from '../../domain/workflow/Unit.js'
 import { none } from '../../domain/checkpoint/Items.js'
 import type { Trace, TraceEntry } from './Trace.js'
 import { quiet } from './process/VirtualClock.js'
@@ -402,7 +403,10 @@ const runWithAnswers = async <World, Data>(
       const isMap = definitionAt<Step>(program, unit)?._tag === 'Map'
       // The outputs of items that are not recorded are unknown.
       const isUnknown = isMap && hasMaps(definitionAt<Step>(expanded(program, before?.items ?? none), unit))
-      const said = isUnknown ? 'again' : isEdited ? answerToChange(simulation.one, life) : answer
+      const meant = isUnknown ? 'again' : isEdited ? answerToChange(simulation.one, life) : answer
+      // An unfinished map is not kept.
+      const isOpen = before?.items.get(unit)?.some(({ key }) => !has(before.completedSteps, join(unit, key))) === true
+      const said = isMap && meant === 'keep' && isOpen ? 'again' : meant
       const answerOf = (one: Unit): Answer => {
         if (said !== 'done') return { _tag: said === 'keep' ? 'Keep' : 'Again' }
         const output = setting.outputs.get(one)

@@ -491,7 +491,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(LEAVES), { _tag: 'Map', each: task(ONCE), items: 2, concurrency: 1 }],
     only: { ...told([gone('s0')], atEffect(3, 'after')), answer: 'done' },
     module: 'domain/plan/decide.ts',
-    text: "recorded !== undefined && out.decisions[here]?.reason._tag === 'Assumed'",
+    text: "recorded !== undefined && answer === 'Done' && out.decisions[here]?._tag === 'Skip'",
     instead: 'false',
     breaks: 'SameEnd'
   },
@@ -509,7 +509,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(LEAVES), { _tag: 'Map', each: task({ ...ONCE, ...ARTIFACT }), items: 1, concurrency: 1 }],
     only: told([gone('s0'), edited('s1/i0', 'keep')]),
     module: 'domain/plan/decide.ts',
-    text: "recorded !== undefined && context.confirm.get(unit)?._tag === 'Keep'",
+    text: "recorded !== undefined && answer === 'Keep' && mayKeep(context, unit, recorded)",
     instead: 'false',
     breaks: 'SameEnd'
   },
