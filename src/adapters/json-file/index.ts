@@ -3,9 +3,9 @@
  *
  * `docs/file-format.md` in the repository is the norm for the files and for the order in which things are done.
  *
- * The first claim loads `proper-lockfile`, the first copy `write-file-atomic`. Both add listeners for signals to the process
- * (the signals still end it), and `graceful-fs`, which comes with them, patches `fs.close`. Importing this module does
- * neither.
+ * The first heartbeat, 5 s after a claim, loads `proper-lockfile`, the first copy `write-file-atomic`. Both add listeners for
+ * signals to the process (the signals still end it), and `graceful-fs`, which comes with the former, patches `fs.close`.
+ * Importing this module does neither.
  *
  * @module
  */

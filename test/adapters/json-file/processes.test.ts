@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, utimesSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { once } from 'node:events'
 import * as O from 'fp-ts/lib/Option.js'
@@ -240,20 +241,40 @@ describe('worker threads', () => {
   })
 })
 
-test('importing and loading load no package and add no listener; the first claim loads one, the first copy both', () => {
-  const output = execFileSync(process.execPath, [script('imports.js'), folder()], { encoding: 'utf8' })
-  const { atFirst, before, claimed, after } = JSON.parse(output) as Record<
-    'atFirst' | 'before' | 'claimed' | 'after',
-    Loaded
-  >
-  assert.deepEqual(before, atFirst)
-  assert.deepEqual(before.packages, [])
-  assert.ok(claimed.packages.includes('proper-lockfile') && !claimed.packages.includes('write-file-atomic'))
+const imports = (...args: ReadonlyArray<string>) => {
+  const output = execFileSync(process.execPath, [script('imports.js'), folder(), ...args], { encoding: 'utf8' })
+  return JSON.parse(output) as Record<'atFirst' | 'before' | 'claimed' | 'beaten' | 'after', Loaded>
+}
+
+test('importing, loading and claiming load no package and add no listener; a short run loads only the package of its first copy', () => {
+  const { atFirst, before, claimed, after } = imports()
+  assert.deepEqual([atFirst.packages, before, claimed], [[], atFirst, atFirst])
+  assert.ok(after.packages.includes('write-file-atomic') && !after.packages.includes('proper-lockfile'))
+  assert.ok(after.ignoresFullFiles)
+})
+
+test('the first claim loads proper-lockfile when its first heartbeat is due, and ignores SIGXFSZ before that', () => {
+  const { claimed, beaten, after } = imports('long')
+  assert.deepEqual(claimed.packages, [])
+  assert.ok(beaten.packages.includes('proper-lockfile') && !beaten.packages.includes('write-file-atomic'))
+  assert.ok(beaten.ignoresFullFiles)
   for (const name of ['proper-lockfile', 'write-file-atomic']) assert.ok(after.packages.includes(name), name)
-  assert.ok(after.listeners > before.listeners)
+  assert.ok(after.listeners > claimed.listeners)
+})
+
+test('a claim that is not released does not keep its process alive: before and after its first heartbeat', () => {
+  for (const millis of [0, 1500]) {
+    const held = `import { jsonFileStorage } from ${JSON.stringify(pathToFileURL(resolve('dist/adapters/json-file/index.js')))}
+      const storage = jsonFileStorage(process.argv[1], { heartbeat: { updateMillis: 1000 } })
+      await storage.claim('a', { host: 'h', pid: 1 })()
+      await new Promise((resolve) => setTimeout(resolve, ${millis}))`
+    const args = ['--input-type=module', '--eval', held, folder()]
+    execFileSync(process.execPath, args, { timeout: 20_000, stdio: 'pipe' })
+  }
 })
 
 interface Loaded {
   readonly packages: ReadonlyArray<string>
   readonly listeners: ReadonlyArray<number>
+  readonly ignoresFullFiles: boolean
 }

@@ -12,7 +12,6 @@ import * as Heartbeat from './Heartbeat.js'
 import type { ClaimRecord, FoundRecord } from '../journal/Journal.js'
 import * as Layout from '../files/Layout.js'
 import { holderOf } from './Liveness.js'
-import { lockFunction } from '../files/Packages.js'
 import { cleanUp } from '../journal/Prune.js'
 import type { Published, Unpublished } from '../journal/Publish.js'
 import { discard, foundLine, prepare, publish, publishEnd, releasedLine, ownership } from '../journal/Publish.js'
@@ -66,8 +65,6 @@ export const claim = async (
   owner: Owner,
   { reads = true, takeOver = false }: ClaimSettings = {}
 ): Promise<E.Either<StorageError, Granted>> => {
-  // Begins to load the package now, because the heartbeat needs it as soon as the journals are read.
-  if (reads) void lockFunction()
   const self = await reading('/proc/self', 'identify', () => context.processes.self())
   if (E.isLeft(self)) return self
   const attempt: Attempt = {

@@ -1,6 +1,5 @@
 /** Loads the store's two packages when they are first needed; `docs/file-format.md` §11 lists what the store relies on. */
-import { mkdir, open, rmdir, stat, utimes } from 'node:fs/promises'
-import { codeOf } from './Fault.js'
+import { open } from 'node:fs/promises'
 
 /** Keeps a heartbeat: the part of proper-lockfile's `lock` that the store uses. */
 export type Lock = (
@@ -16,13 +15,13 @@ export type Lock = (
 /** Writes a file: the part of write-file-atomic that the store uses. */
 export type Write = (path: string, text: string, options: { mode: number }) => Promise<void>
 
-/** Loads a package once. A minimal function replaces one that cannot be loaded. */
-const loadOnce = <Package, Function>(
+/** Loads a package once; `plain` replaces one that cannot be loaded. */
+const loadOnce = <Package, Function, Plain>(
   load: () => Promise<Package>,
   pick: (loaded: Package) => Function,
-  plain: Function
-): (() => Promise<Function>) => {
-  let loading: Promise<Function> | undefined
+  plain: Plain
+): (() => Promise<Function | Plain>) => {
+  let loading: Promise<Function | Plain> | undefined
   return () => {
     ignoreFullFiles()
     return (loading ??= load().then(pick, () => plain))
@@ -45,54 +44,6 @@ const writing =
       error instanceof ReferenceError ? writePlainly(path, text, options) : Promise.reject(error as Error)
     )
 
-/** Keeps a heartbeat: creates a folder and touches it until another process touches or deletes it. */
-export const lockPlainly: Lock = async (path, { stale, update, onCompromised }) => {
-  await mkdir(path, { mode: 0o700 })
-  let touched = (await stat(path)).mtimeMs
-  let touchedAt = Date.now()
-  let state: 'waiting' | 'touching' | 'ended' = 'waiting'
-
-  const end = (): void => {
-    state = 'ended'
-    clearInterval(timer)
-  }
-
-  /** Touches the folder; returns false if another process changed it. */
-  const touch = async (): Promise<boolean> => {
-    try {
-      if ((await stat(path)).mtimeMs !== touched) return false
-      const now = new Date()
-      await utimes(path, now, now)
-      touched = (await stat(path)).mtimeMs
-      touchedAt = now.getTime()
-      return true
-    } catch (error) {
-      return codeOf(error) !== 'ENOENT' && touchedAt + stale >= Date.now()
-    }
-  }
-
-  const beat = async (): Promise<void> => {
-    if (state !== 'waiting') return
-    state = 'touching'
-    const isOurs = await touch()
-    if (hasEnded()) return
-    state = 'waiting'
-    if (isOurs) return
-    end()
-    onCompromised(new Error('another process touched or deleted it'))
-  }
-
-  const hasEnded = (): boolean => state === 'ended'
-  const timer = setInterval(() => void beat(), update)
-  timer.unref()
-
-  return async () => {
-    if (hasEnded()) return
-    end()
-    await rmdir(path)
-  }
-}
-
 /** The caller reads the file back before it renames it. */
 const writePlainly: Write = async (path, text, { mode }) => {
   const file = await open(path, 'w', mode)
@@ -104,11 +55,11 @@ const writePlainly: Write = async (path, text, { mode }) => {
   }
 }
 
-/** The `lock` of proper-lockfile. */
-export const lockFunction: () => Promise<Lock> = loadOnce(
+/** The `lock` of proper-lockfile, if it can be loaded. */
+export const lockFunction: () => Promise<Lock | undefined> = loadOnce(
   () => import('proper-lockfile'),
   ({ lock }): Lock => lock,
-  lockPlainly
+  undefined
 )
 
 /** The function of write-file-atomic. */

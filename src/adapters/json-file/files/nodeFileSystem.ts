@@ -1,8 +1,9 @@
 /** The file system of this machine; the JSON store makes every file call through it. */
 import * as fs from 'node:fs'
 import * as fsp from 'node:fs/promises'
-import type { HeartbeatTiming, FileStats, FileSystem } from './FileSystem.js'
-import { lockFunction, writeFunction } from './Packages.js'
+import * as Beat from './Beat.js'
+import type { FileStats, FileSystem } from './FileSystem.js'
+import { writeFunction } from './Packages.js'
 import { exposureOf, foreigner } from './Users.js'
 
 // Windows has neither flag; there they are undefined.
@@ -68,33 +69,6 @@ const replace = async (path: string, text: string): Promise<void> => {
   await write(path, text, { mode: 0o600 })
 }
 
-/** The file functions for proper-lockfile. A new object each time, because it caches the precision of timestamps per object. */
-const lockFileSystem = () => ({
-  mkdir: (path: string, done: fs.NoParamCallback) => fs.mkdir(path, { mode: 0o700 }, done),
-  stat: fs.stat,
-  utimes: fs.utimes,
-  rmdir: fs.rmdir,
-  rmdirSync: fs.rmdirSync,
-  realpath: fs.realpath
-})
-
-const heartbeat = async (
-  path: string,
-  beat: HeartbeatTiming,
-  onDisturbed: () => void
-): Promise<() => Promise<void>> => {
-  const lock = await lockFunction()
-  return lock(path, {
-    lockfilePath: path,
-    realpath: false,
-    stale: beat.staleMillis,
-    update: beat.updateMillis,
-    retries: 0,
-    fs: lockFileSystem(),
-    onCompromised: onDisturbed
-  })
-}
-
 /**
  * The file system of this machine.
  *
@@ -133,5 +107,5 @@ export const nodeFileSystem: FileSystem = {
   rmdirSync: (path) => fs.rmdirSync(path),
   removeTree: (path) => fsp.rm(path, { recursive: true, force: true }),
   replace,
-  heartbeat
+  heartbeat: (path, timing, onDisturbed) => Beat.keep(path, timing, onDisturbed)
 }

@@ -1,0 +1,201 @@
+/** The heartbeat's folder: the store touches it first, then hands it to proper-lockfile, unless a bundle cannot load that. */
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, test } from 'vitest'
+import { keep } from '../../../src/adapters/json-file/files/Beat.js'
+import type { Lock } from '../../../src/adapters/json-file/files/Packages.js'
+import { lockFunction } from '../../../src/adapters/json-file/files/Packages.js'
+import { folder, until } from './kit.js'
+
+type Load = () => Promise<Lock | undefined>
+
+const begin = async (path: string, load: Load) => {
+  let disturbed = 0
+  const stop = await keep(path, { updateMillis: 50, staleMillis: 5_000 }, () => void disturbed++, load)
+  return { stop, disturbed: () => disturbed }
+}
+
+const gate = () => {
+  let open = (): void => undefined
+  const opened = new Promise<void>((resolve) => (open = resolve))
+  return { opened, open: () => open() }
+}
+
+const place = (): string => join(folder(), 'beat.lock')
+
+const beatOf = (path: string): string => `${statSync(path).mtimeMs}`
+
+const unhandled: Array<unknown> = []
+process.on('unhandledRejection', (error) => void unhandled.push(error))
+
+afterEach(() => assert.deepEqual(unhandled, []))
+
+/** Loads proper-lockfile, reports how far the handover is, and may hold it up. */
+const watched = (waits: { readonly load?: Promise<void>; readonly lock?: Promise<void> } = {}) => {
+  const seen = { loads: 0, locks: 0, handedOver: 0 }
+  const load: Load = async () => {
+    seen.loads++
+    await waits.load
+    const lock = (await lockFunction()) ?? assert.fail('it cannot be loaded')
+    return async (path, options) => {
+      seen.locks++
+      const release = await lock(path, options)
+      await waits.lock
+      seen.handedOver++
+      return release
+    }
+  }
+  return { seen, load }
+}
+
+const MISSING: Load = () => Promise.resolve(undefined)
+
+const REFUSING: Load = () => Promise.resolve(() => Promise.reject(new Error('refused')))
+
+for (const [what, load] of [
+  ['cannot be loaded', MISSING],
+  ['refuses', REFUSING]
+] as const) {
+  describe(`a heartbeat whose proper-lockfile ${what}`, () => {
+    test('the heartbeat touches its folder repeatedly until it is stopped and the folder deleted', async () => {
+      const path = place()
+      const { stop, disturbed } = await begin(path, load)
+      for (let n = 0; n < 3; n++) {
+        const before = beatOf(path)
+        await until(() => beatOf(path) !== before)
+      }
+      await stop()
+      assert.ok(!existsSync(path))
+      assert.equal(disturbed(), 0)
+    })
+
+    test('the heartbeat ends and reports it once if another process touches or deletes its folder', async () => {
+      for (const act of [remove, age]) {
+        const path = place()
+        const { stop, disturbed } = await begin(path, load)
+        act(path)
+        await until(() => disturbed() > 0)
+        await sleep(200)
+        assert.equal(disturbed(), 1)
+        await stop()
+      }
+    })
+  })
+}
+
+const remove = (path: string): void => rmSync(path, { recursive: true })
+
+const age = (path: string): void => utimesSync(path, 1, 1)
+
+describe('the handover of a heartbeat to proper-lockfile', () => {
+  test('a heartbeat fails if its folder exists or has no parent, and leaves both as they are', async () => {
+    const path = place()
+    const { stop } = await begin(path, MISSING)
+    await assert.rejects(begin(path, MISSING), { code: 'EEXIST' })
+    assert.ok(existsSync(path))
+    await stop()
+    await assert.rejects(begin(join(path, 'beat.lock'), MISSING), { code: 'ENOENT' })
+  })
+
+  test('the first touch hands the same folder over, and proper-lockfile continues to touch it', async () => {
+    const path = place()
+    const { seen, load } = watched()
+    const { stop, disturbed } = await begin(path, load)
+    const { ino } = statSync(path)
+    const first = beatOf(path)
+    assert.equal(seen.loads, 0)
+    await until(() => seen.handedOver === 1)
+    const second = beatOf(path)
+    assert.notEqual(second, first)
+    await until(() => beatOf(path) !== second)
+    const third = beatOf(path)
+    await until(() => beatOf(path) !== third)
+    assert.deepEqual([seen, statSync(path).ino], [{ loads: 1, locks: 1, handedOver: 1 }, ino])
+    await stop()
+    assert.deepEqual([readdirSync(dirname(path)), disturbed()], [[], 0])
+  })
+
+  test('the folder exists at each moment of a handover', async () => {
+    const path = place()
+    const loaded = gate()
+    const { seen, load } = watched({ load: loaded.opened })
+    const { stop } = await begin(path, load)
+    await until(() => seen.loads === 1)
+    const facts = statSync(path)
+    await sleep(200)
+    assert.deepEqual(statSync(path).mtimeMs, facts.mtimeMs)
+    loaded.open()
+    while (seen.handedOver === 0) {
+      assert.equal(statSync(path).ino, facts.ino)
+      await new Promise(setImmediate)
+    }
+    await stop()
+  })
+
+  for (const state of [
+    'before the handover',
+    'while the package loads',
+    'while the package locks',
+    'after the handover'
+  ] as const) {
+    test(`a heartbeat that is stopped ${state} leaves nothing and does not touch the next one at its path`, async () => {
+      const path = place()
+      const waits = { load: gate(), lock: gate() }
+      const { seen, load } = watched({
+        ...(state === 'while the package loads' ? { load: waits.load.opened } : {}),
+        ...(state === 'while the package locks' ? { lock: waits.lock.opened } : {})
+      })
+      const { stop, disturbed } = await begin(path, load)
+      if (state === 'while the package loads') await until(() => seen.loads === 1)
+      if (state === 'while the package locks') await until(() => seen.locks === 1)
+      if (state === 'after the handover') await until(() => seen.handedOver === 1)
+      const stopped = stop()
+      await sleep(50)
+      waits.load.open()
+      waits.lock.open()
+      await stopped
+      assert.deepEqual(readdirSync(dirname(path)), [])
+      assert.equal(seen.locks, state === 'before the handover' || state === 'while the package loads' ? 0 : 1)
+      const next = await begin(path, MISSING)
+      await sleep(1_300)
+      assert.deepEqual([existsSync(path), disturbed(), next.disturbed()], [true, 0, 0])
+      await next.stop()
+    })
+  }
+
+  test('a heartbeat reports once that another process touched or deleted its folder: before, during and after the handover', async () => {
+    for (const act of [remove, age])
+      for (const state of ['before', 'loading', 'locked'] as const) {
+        const path = place()
+        const loaded = gate()
+        const { seen, load } = watched({ load: loaded.opened })
+        const { stop, disturbed } = await begin(path, load)
+        if (state === 'loading') await until(() => seen.loads === 1)
+        if (state !== 'loading') loaded.open()
+        if (state === 'locked') await until(() => seen.handedOver === 1)
+        act(path)
+        loaded.open()
+        await until(() => disturbed() > 0)
+        // The package is loaded only for a folder that is still ours.
+        assert.equal(seen.handedOver, state === 'before' ? 0 : 1)
+        const again = await begin(join(dirname(path), 'again.lock'), load)
+        await sleep(200)
+        assert.equal(disturbed(), 1)
+        await stop().catch(() => undefined)
+        await again.stop()
+      }
+  })
+
+  test('a thread that was blocked beyond the stale time at the first touch keeps its heartbeat', async () => {
+    const path = place()
+    const { seen, load } = watched()
+    let disturbed = 0
+    const stop = await keep(path, { updateMillis: 50, staleMillis: 200 }, () => void disturbed++, load)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+    await until(() => seen.handedOver === 1)
+    await stop()
+    assert.deepEqual([disturbed, existsSync(path)], [0, false])
+  })
+})
