@@ -289,7 +289,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
         `    to run it again: ${confirming(error.questions, "{ _tag: 'Again' }")}`,
         ...keeping(error.questions),
         `    if it is done: ${confirming(error.questions, "{ _tag: 'Done' }")}`,
-        "  If the step returns an output, add it: { _tag: 'Done', output: … }; for a map, also answer for its items",
+        "  If the step returns an output, add it: { _tag: 'Done', output: … }",
         ...(error.questions.some(isChanged)
           ? ['  For a file that may change at any time, require only that it exists (File evidence)']
           : [])
@@ -405,7 +405,7 @@ const describeRefusal = ({ runId, unit, why, expected, waiting }: AnswerRefused)
   }
   const open =
     waiting.length === 0
-      ? 'no unit of the run waits for an answer'
+      ? 'no unit of the run needs an answer'
       : `these units need an answer: ${waiting.join(', ')}${why === 'UnknownUnit' ? didYouMean(unit, waiting) : ''}`
   return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${open}`
 }

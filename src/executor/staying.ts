@@ -29,7 +29,7 @@ export const staying = async <Outputs>(
     const at = timestamp(environment.clock.now())
     const { revision } = ended.right.checkpoint
     const again = await resumeWhenFree(environment, ended.right.runId, resume)
-    // Nothing changed: what is over cannot continue before another wait ends. Wait for the next time.
+    // Nothing changed: a wait that is over cannot continue before another wait ends. Wait for the next time.
     const isUnchanged =
       E.isRight(again) && again.right._tag === 'Pending' && again.right.checkpoint.revision === revision
     past = isUnchanged ? at : ''

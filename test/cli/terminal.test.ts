@@ -214,7 +214,7 @@ steps:
   - wave: w
     groups:
       a: { shell: echo a, after: 'false' }
-      b: { shell: sleep 1; echo b, after: 'false' }
+      b: { shell: sleep 1; echo said by b | tr ' ' -, after: 'false' }
 `
   const whatNow = 'or abort? [retry/continue/abort] '
 
@@ -224,7 +224,7 @@ steps:
     await running.said(whatNow)
     // Longer than a redraw of the live line, and than the other group takes.
     await new Promise((resolve) => setTimeout(resolve, 1500))
-    await running.said(/\bb\b[^]*abort\] $/)
+    await running.said(/said-by-b[^]*abort\] $/)
     const { code, stdout } = await answering(
       running,
       [whatNow, 'continue\n'],

@@ -24,8 +24,8 @@ const strangers: ReadonlyArray<readonly [string, unknown, RegExp]> = [
     Object.assign(() => undefined, { '~standard': { version: 1, vendor: 'arktype' } }),
     /its "~standard" has no validate/
   ],
-  ['an object that only decodes', { decode: parses }, /the value lacks the methods encode, validate, is$/],
-  ['a class', String, /the value lacks the methods decode, encode, validate, is$/],
+  ['an object that only decodes', { decode: parses }, /the value has no method encode, validate, is$/],
+  ['a class', String, /the value has no method decode, encode, validate, is$/],
   ['a word', 'string', /not a string/],
   ['null', null, /not null/]
 ]

@@ -127,6 +127,7 @@ describe('a map that is confirmed as done because an earlier step runs again', (
 
   test.each([
     ['Again', 'Again', undefined],
+    ['Done', 'Again', ['"pay/b" takes no answer of its own; answer "pay", which contains it']],
     ['Again', 'Done', ['"pay/b" takes no answer of its own; answer "pay", which contains it']]
   ] as const)(
     'with the answer %s about a map, the answer %s about its item is judged beforehand as at a resume',

@@ -70,7 +70,7 @@ describe('the text of an error', () => {
         '  "pay" may already have taken effect, and is not idempotent: it failed: no answer',
         `    to run it again: confirm: new Map([["pay", { _tag: 'Again' }]])`,
         `    if it is done: confirm: new Map([["pay", { _tag: 'Done' }]])`,
-        "  If the step returns an output, add it: { _tag: 'Done', output: … }; for a map, also answer for its items"
+        "  If the step returns an output, add it: { _tag: 'Done', output: … }"
       ].join('\n')
     )
   })

@@ -81,7 +81,7 @@ export const apply = (self: Checkpoint, change: Change.Change): E.Either<Transit
  */
 export const replay = (base: Checkpoint, changes: Iterable<Change.Change>): E.Either<TransitionError, Checkpoint> => {
   const next: Draft = fieldsOf(base)
-  /** Waits for the change after it: most tasks start alone and complete at once. */
+  /** A start that is held back: most tasks start alone and complete at once. */
   let started: Change.AttemptStarted | undefined
   let own: Fields['completedSteps'] | undefined
   for (const change of changes) {
@@ -364,11 +364,12 @@ const rewound = (self: Fields, change: Change.Rewound): Result => {
   const isNamed = (unit: Unit | undefined): boolean => unit !== undefined && (named.has(unit) || isNamed(parent(unit)))
   const stays = ({ unit }: { readonly unit: Unit }): boolean => !above.has(unit) && !isNamed(unit)
   const { state } = self
-  // The rewind would lose open attempts of another step. Failed checks of a composite are made again.
-  const isLost = (one: { readonly unit: Unit }): boolean => {
-    const definition = stays(one) ? unitAt(self, one.unit)?.definition : undefined
-    return stays(one) && (definition === undefined || !isComposite(definition))
+  const isComposed = (unit: Unit): boolean => {
+    const definition = unitAt(self, unit)?.definition
+    return definition !== undefined && isComposite(definition)
   }
+  // A rewind must not lose open attempts of a task in another step. The failed check of a composite is made again.
+  const isLost = (one: { readonly unit: Unit }): boolean => stays(one) && !isComposed(one.unit)
   if (state.stepIndex > first && [...State.inFlight(state), ...State.failures(state)].some(isLost))
     return refuse(self, change, 'StandsElsewhere', state.step)
   return E.right({

@@ -12,5 +12,5 @@ export const sha256Base64 = (content: string): string => hash('sha256', content,
 /** Returns the fingerprint of a definition: `v1:` and the SHA-256 of its canonical JSON. Key order does not matter. */
 export const fingerprint = (definition: Json): string => fingerprintOfText(canonical(definition))
 
-/** The same, of its canonical JSON. */
+/** Returns the fingerprint of a definition from its canonical JSON. */
 export const fingerprintOfText = (text: string): string => `v1:${sha256(text)}`

@@ -10,7 +10,7 @@ import { didYouMean } from '../data/Suggestion.js'
 import { listed } from '../data/listed.js'
 import { confirms, decisionTrees } from '../plan/Plan.js'
 import { printableLines } from './printable.js'
-import { nameOf } from '../workflow/Unit.js'
+import { isWithin, nameOf } from '../workflow/Unit.js'
 import { describeProblem as describeWorkflowProblem } from '../workflow/Workflow.js'
 
 /**
@@ -335,8 +335,8 @@ const nearUnit = (typed: string, paths: ReadonlyArray<string>): string => {
 }
 
 const unknownStep = ({ step, option, available }: PlanProblem & { readonly _tag: 'UnknownStep' }): string => {
-  const whole = available.find((one) => step.startsWith(`${one}/`))
-  const parts = available.filter((one) => one.startsWith(`${step}/`))
+  const whole = available.find((one) => one !== step && isWithin(step, one))
+  const parts = available.filter((one) => one !== step && isWithin(one, step))
   if (option !== undefined && (whole !== undefined || (parts.length > 0 && !available.includes(step)))) {
     const [what, verb] = option === 'confirm' ? ['answer', 'answer'] : ['output', 'name']
     const others = whole === undefined ? `its parts: ${quoted(parts)}` : `"${whole}", which contains it`

@@ -86,7 +86,7 @@ interface Dropped {
   readonly keeps: boolean
 }
 
-/** Drops the records of units that run again, of what follows them in their sequence, and of units whose output an answer replaces. */
+/** Drops the records of units that run again, of what follows them in their sequence unless it completed and is skipped, and of units whose output an answer replaces. */
 const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
   const { checkpoint, plan } = known
   const asIs = asItIs(plan)

@@ -265,10 +265,10 @@ interface OwnEvidence {
 }
 
 const ownEvidenceOf = (context: PlanContext, placed: Placed): OwnEvidence => {
-  const { unit, keptAbove } = placed
+  const { unit } = placed
   const { confirm, evidence } = context
   return {
-    kept: evidence.kept.get(unit) ?? (keptAbove?.isWhole === true ? keptOf(context, placed, undefined) : undefined),
+    kept: keptOf(context, placed, undefined),
     changedByUser: confirm.get(unit)?._tag === 'Again' ? undefined : evidence.changedByUser.get(unit),
     isOpen: evidence.open.has(unit)
   }

@@ -14,7 +14,7 @@ import type { PlanContext } from './PlanContext.js'
 import { fromUnknown as fromThrown } from '../data/StepError.js'
 import { find } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
-import { isTop, top } from '../workflow/Unit.js'
+import { ancestors, isTop, top } from '../workflow/Unit.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Task } from '../workflow/Workflow.js'
 import { isIdempotent } from '../workflow/Node.js'
@@ -97,6 +97,14 @@ export const ASSUMED: SkipReason = { _tag: 'Assumed' }
 export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): Decision => {
   const { record } = placed
   context.answerable?.add(placed.unit)
+  const answer = context.confirm.size === 0 ? undefined : context.confirm.get(placed.unit)
+  if (answer !== undefined && answer._tag !== 'Done' && placed.keptAbove?.isWhole === true)
+    out.problems.push({
+      _tag: 'UnknownStep',
+      step: placed.unit,
+      option: 'confirm',
+      available: answeredAbove(context, placed)
+    })
   const scheduled = repeats(context, placed)
   const isKept = context.evidence.kept.size > 0 || placed.keptAbove !== undefined
   const kept = isKept ? keptOf(context, placed, scheduled) : undefined
@@ -104,7 +112,6 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
     reportMissing(context, placed, out)
     return skipRecorded(placed, record, kept, out)
   }
-  const answer = context.confirm.size === 0 ? undefined : context.confirm.get(placed.unit)
   const given = answer?._tag === 'Done' ? answer.output : undefined
   if (placed.demand === 'assumed') {
     return assume(placed, given === undefined ? context.outputs.get(placed.unit) : given, out)
@@ -124,6 +131,9 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
   if (answer?._tag === 'Keep') out.problems.push({ _tag: 'NothingToConfirm', unit: placed.unit, keep: true })
   return decision
 }
+
+const answeredAbove = ({ confirm }: PlanContext, { unit }: Placed): ReadonlyArray<Unit> =>
+  [...ancestors(unit)].filter((one) => confirm.has(one))
 
 /** Skips a task with a record, and reports an output that no longer fits it. */
 export const skipRecorded = (

@@ -116,7 +116,7 @@ const whyNoCodec = (given: unknown): string | undefined => {
   const found = fieldsOf(given)
   if (found === undefined) return `not ${given === null ? 'null' : `a ${typeof given}`}`
   const missing = METHODS.filter((name) => typeof found[name] !== 'function')
-  return missing.length === 0 ? undefined : `the value lacks the methods ${missing.join(', ')}`
+  return missing.length === 0 ? undefined : `the value has no method ${missing.join(', ')}`
 }
 
 /** A codec that throws counts as a mismatch: planning stays total. */

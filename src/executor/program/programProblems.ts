@@ -63,7 +63,7 @@ export const problems = (
   return found
 }
 
-/** An untyped author may pass anything, a combinator for one. */
+/** An untyped author may pass any value, such as a combinator. */
 const isMade = (step: unknown): boolean => Array.isArray(fieldsOf(step)['problems'])
 
 const notMade = (place: string, index: number, step: unknown): W.WorkflowProblem => ({

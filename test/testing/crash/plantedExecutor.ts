@@ -502,7 +502,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     module: 'domain/plan/Overrides.ts',
     text: "if (kind === 'Map') return { units: below.units, keeps: true }",
     instead: "if (kind === 'Map') return isAfter ? whole : { units: below.units, keeps: true }",
-    breaks: 'SameEnd'
+    breaks: 'OverrideKept'
   },
   {
     what: 'refuses to keep the evidence of a map',

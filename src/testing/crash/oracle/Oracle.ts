@@ -70,7 +70,7 @@ export interface Oracle {
 const isRequest = (change: Change): boolean =>
   change._tag === 'Answered' || (change._tag === 'Interrupted' && change.reason === 'cancelled')
 
-/** Whether a process only recorded a cancel that its predecessor did not record. */
+/** Whether a process recorded a cancel that its predecessor did not record, and no plan. */
 const isUnplanned = ({ saves }: Execution, outcome: RunOutcome): boolean =>
   saves === 0 && outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
 
@@ -270,7 +270,7 @@ const dueUnits = ({ given, due }: Execution): ReadonlyArray<string> =>
 const toAssume = ({ program, due }: Execution, { records }: Recorded): ReadonlyArray<string> =>
   [...tasksOf(program).keys()].filter((unit) => due.isGiven(unit) && !records.has(unit))
 
-/** The first save of a process must contain all overrides of its plan. */
+/** The first save of a process that records more than requests must contain all overrides of its plan. */
 const atFirst = (found: Note, execution: Execution, changes: ReadonlyArray<Change>): void => {
   const { given, due, program, answers } = execution
   if (given === undefined) return
@@ -297,9 +297,13 @@ const atFirst = (found: Note, execution: Execution, changes: ReadonlyArray<Chang
     const isDone = answers.get(unit)?._tag === 'Done'
     if (isDone && !now.records.has(unit))
       found('OverrideKept', `${unit} is not recorded as done although an answer says so`, unit)
-    // A unit declared done keeps its record with the current evidence. So does a part of a map or wave that is done or kept. A repeated answer changes nothing and abandons a job; a wave follows its groups.
+    // A unit declared done keeps its record with the current evidence, and so does each part of a map that is done or kept.
+    // A repeated answer changes nothing and abandons a job; a wave follows its groups.
     const isSettled = given.assumed.has(unit) || given.jobs.has(unit) || kept.has(unit)
-    const isPart = [...ancestors(unit)].some((one) => (answers.get(one)?._tag ?? 'Again') !== 'Again')
+    const said = [...ancestors(unit)].flatMap((one) => answers.get(one)?._tag ?? [])
+    const isPart = said.includes('Done') || said.includes('Keep')
+    if (isPart && taken.has(unit) && given.records.has(unit))
+      found('OverrideKept', `${unit} is rewound, though an answer keeps the map around it`, unit)
     const keeps = (isDone && isSettled) || isPart || due.kept.includes(unit)
     if (!taken.has(unit) && !keeps && (tasks.has(unit) || [...taken].some((one) => isWithin(one, unit))))
       found(law, `${unit} keeps its record, though ${why}`, unit)
@@ -327,7 +331,7 @@ const afterwards = (found: Note, changes: ReadonlyArray<Change>): void => {
   }
 }
 
-/** A refused plan must change nothing. */
+/** A refused plan must record nothing but requests. */
 const refused = (found: Note, execution: Execution, error: RunError): void => {
   if (error._tag !== 'PlanError' && error._tag !== 'Unconfirmed') return
   if (execution.saves > 0)
