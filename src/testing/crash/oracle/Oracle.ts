@@ -302,7 +302,7 @@ const atFirst = (found: Note, execution: Execution, changes: ReadonlyArray<Chang
     const isSettled = given.assumed.has(unit) || given.jobs.has(unit) || kept.has(unit)
     const said = [...ancestors(unit)].flatMap((one) => answers.get(one)?._tag ?? [])
     const isPart = said.includes('Done') || said.includes('Keep')
-    if (isPart && taken.has(unit) && given.records.has(unit))
+    if (isPart && taken.has(unit) && given.records.has(unit) && tasks.has(unit))
       found('OverrideKept', `${unit} is rewound, though an answer keeps the map around it`, unit)
     const keeps = (isDone && isSettled) || isPart || due.kept.includes(unit)
     if (!taken.has(unit) && !keeps && (tasks.has(unit) || [...taken].some((one) => isWithin(one, unit))))
