@@ -228,7 +228,8 @@ steps:
     const { code, stdout } = await answering(
       running,
       [whatNow, 'continue\n'],
-      [/continuing anyway[^]*abort\] $/, 'continue\n']
+      // The line about the first group repeats the second question, whenever it is printed.
+      [/✓\S* w\/a [^]*abort\] $/, 'continue\n']
     )
     expect(code).toBe(0)
     expect(stdout.split(`${whatNow}continue\n`)).toHaveLength(3)
