@@ -42,6 +42,7 @@ describe('a persistent sequence', () => {
         b = Vec.append(b, `b${index}`)
       }
       assert.deepEqual([...base], upTo(length))
+      for (const one of [base, a, b]) assert.deepEqual(Vec.toArray(one), [...one])
       assert.deepEqual([...a], [...upTo(length), ...upTo(more).map((index) => `a${index}`)])
       assert.deepEqual([...b], [...upTo(length), ...upTo(more).map((index) => `b${index}`)])
     },
@@ -55,6 +56,7 @@ describe('a persistent sequence', () => {
       const version = versions[length] as Vector<number>
       assert.equal(version.length, length)
       assert.deepEqual([...version], upTo(length))
+      assert.deepEqual(Vec.toArray(version), upTo(length))
       for (let index = 0; index < length; index += 97) assert.equal(Vec.at(version, index), index)
     }
   })

@@ -97,5 +97,9 @@ export const change: t.Type<Change.Change> = tagged<Change.Change>('a change', '
   Confirmed: member('Confirmed', { ...place, evidence: optional(list(evidence)) })
 })
 
+/** Detects changes of this format. Decoding copies nothing, so that they need no other result. */
+export const areChanges = (stored: ReadonlyArray<unknown>): stored is ReadonlyArray<Change.Change> =>
+  stored.every(change.is)
+
 /** Decodes a change, or returns the first error. */
 export const decode: (stored: unknown) => Either<Malformed, Change.Change> = decodeWith(change)

@@ -4,8 +4,7 @@
  * @module
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Change } from './Change.js'
-import { decode as decodeChange } from './ChangeCodec.js'
+import { areChanges, decode as decodeChange } from './ChangeCodec.js'
 import type { TransitionError } from './Transition.js'
 import { replay } from './Transition.js'
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
@@ -27,13 +26,14 @@ export const restore = (content: {
 }): E.Either<CodecError, Checkpoint> => {
   const base = decode(content.checkpoint)
   if (E.isLeft(base)) return base
-  const changes: Array<Change> = []
-  for (const one of content.changes) {
-    const change = decodeChange(one)
-    if (E.isLeft(change)) return E.left({ ...change.left, path: `changes[${changes.length}] ${change.left.path}` })
-    changes.push(change.right)
-  }
-  return replay(base.right, changes)
+  const { changes } = content
+  return areChanges(changes) ? replay(base.right, changes) : invalidIn(changes)
+}
+
+const invalidIn = (changes: ReadonlyArray<unknown>): E.Either<CodecError, never> => {
+  const index = changes.findIndex((one) => E.isLeft(decodeChange(one)))
+  const invalid = decodeChange(changes[index]) as E.Left<Malformed>
+  return E.left({ ...invalid.left, path: `changes[${index}] ${invalid.left.path}` })
 }
 
 /**

@@ -139,10 +139,8 @@ export const tagged = <A>(
   field: string,
   members: { readonly [tag: string]: t.Type<A> | t.Type<never> }
 ): t.Type<A> => {
-  const memberOf = (value: unknown): t.Type<A> | undefined => {
-    const tag = isRecord(value) ? value[field] : undefined
-    return typeof tag === 'string' && Object.hasOwn(members, tag) ? (members[tag] as t.Type<A>) : undefined
-  }
+  const byTag = new Map<unknown, t.Type<A>>(Object.entries(members) as ReadonlyArray<[string, t.Type<A>]>)
+  const memberOf = (value: unknown): t.Type<A> | undefined => (isRecord(value) ? byTag.get(value[field]) : undefined)
   return new t.Type<A>(
     `${name}: ${Object.keys(members).join(' | ')}`,
     (value): value is A => memberOf(value)?.is(value) ?? false,

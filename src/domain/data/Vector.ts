@@ -100,6 +100,12 @@ const push = <A>(index: number, level: number, node: Node<A>, leaf: ReadonlyArra
   return copy
 }
 
+/** Copies a vector in one pass. */
+export const toArray = <A>(self: Vector<A>): Array<A> => {
+  const { shift, root, tail } = self
+  return ((root as ReadonlyArray<unknown>).flat(shift / BITS) as Array<A>).concat(tail.slice(0, tailLength(self)))
+}
+
 /** Returns the vector with one element replaced; the same vector if the index is out of range. O(log32 n). */
 export const set = <A>(self: Vector<A>, index: number, item: A): Vector<A> => {
   const { length, shift, root, tail } = self

@@ -14,7 +14,7 @@ import { decisionTrees } from './Plan.js'
 import { isSubStepInDoubt, subStepsOf } from './subSteps.js'
 import { find, partNames } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, join } from '../workflow/Unit.js'
+import { ancestors, isTop, join } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
 import type { WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 
@@ -53,7 +53,9 @@ const isAsRecorded = (known: PlanFacts, decision: Decision): boolean => {
     case 'Skip':
       return !isGiven(decision.reason)
     case 'Run':
-      return decision.reason._tag === 'NotStarted' && definitionOf(known, decision) !== undefined
+      return (
+        decision.reason._tag === 'NotStarted' && (isTop(decision.unit) || definitionOf(known, decision) !== undefined)
+      )
     case 'Poll':
     case 'Retry':
       return true

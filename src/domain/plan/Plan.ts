@@ -341,23 +341,20 @@ const TREES = new WeakMap<ReadonlyArray<Decision>, ReadonlyArray<DecisionTree>>(
 
 const treesOf = (decisions: ReadonlyArray<Decision>): ReadonlyArray<DecisionTree> => {
   const top: Array<DecisionTree> = []
-  /** The parts of the units around the next decision, innermost last. */
-  const open: Array<{ readonly unit: Unit | undefined; readonly parts: Array<DecisionTree> }> = [
-    { unit: undefined, parts: top }
-  ]
-  for (const decision of decisions) {
-    for (
-      let above = open.at(-1)?.unit;
-      above !== undefined && !isWithin(decision.unit, above);
-      above = open.at(-1)?.unit
-    )
-      open.pop()
-    const parts: Array<DecisionTree> = []
-    open.at(-1)?.parts.push({ decision, parts })
-    open.push({ unit: decision.unit, parts })
-  }
+  /** The units around the next decision, innermost last. */
+  const open: Array<{ readonly unit: Unit; readonly parts: Array<DecisionTree> }> = []
+  decisions.forEach((decision, index) => {
+    const { unit } = decision
+    while (open.length > 0 && !isWithin(unit, open.at(-1)?.unit as Unit)) open.pop()
+    const next = decisions[index + 1]?.unit
+    const parts: Array<DecisionTree> | undefined = next !== undefined && isWithin(next, unit) ? [] : undefined
+    ;(open.at(-1)?.parts ?? top).push({ decision, parts: parts ?? NO_PARTS })
+    if (parts !== undefined) open.push({ unit, parts })
+  })
   return top
 }
+
+const NO_PARTS: ReadonlyArray<never> = []
 
 /** Returns whether decisions about the parts of a unit follow its own. */
 const hasParts = ({ decisions }: ResumePlan, index: number): boolean => {

@@ -30,7 +30,7 @@ export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> 
   if (named === undefined) yield { _tag: 'StepOutOfRange', stepIndex: state.stepIndex, steps }
   else if (named !== state.step)
     yield wrong(`step ${state.stepIndex + 1} is "${named}", but the state calls it "${state.step}"`)
-  for (const record of completedSteps) {
+  for (const record of Units.all(completedSteps)) {
     const why = wrongRecord(record, checkpoint)
     if (why !== undefined) yield wrong(why)
   }
@@ -168,7 +168,7 @@ const isRedone = (edited: Comparison, unit: Unit): boolean => {
 function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
   const { checkpoint, workflow } = edited
   const maps = new Set<Unit>()
-  for (const { unit, stepIndex, fingerprint, subStep } of checkpoint.completedSteps) {
+  for (const { unit, stepIndex, fingerprint, subStep } of Units.all(checkpoint.completedSteps)) {
     // A task in progress may be edited; the executor compares its sub-steps when it calls them.
     if (subStep !== undefined) continue
     const [before, after] = [checkpoint.workflow.steps[stepIndex], workflow.steps[stepIndex]]

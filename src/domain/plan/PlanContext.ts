@@ -65,7 +65,7 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
     checkpoint,
     pending: checkpoint.pending,
     answers: checkpoint.answers,
-    begun: compositesWithRecords(checkpoint.completedSteps),
+    begun: compositesWithRecords(Units.all(checkpoint.completedSteps)),
     inFlight: State.inFlight(state),
     failures: State.failures(state),
     inDoubt: State.inDoubt(state),

@@ -16,12 +16,8 @@ export const unitsInNeed = (
 ): Pick<Checkpoint, 'runId' | 'workspace'> & { readonly completedSteps: Iterable<CompletedStep> } => {
   const { runId, workspace, completedSteps, items } = checkpoint
   const run = workspace === undefined ? { runId } : { runId, workspace }
-  const { from } = targetsOf(
-    workflow,
-    items,
-    { ...(fromStep === undefined ? {} : { fromStep }) },
-    subStepsOf(checkpoint)
-  )
+  const from =
+    fromStep === undefined ? undefined : targetsOf(workflow, items, { fromStep }, subStepsOf(checkpoint)).from
   if (from === undefined) return { ...run, completedSteps }
   const demands = demandsOf(workflow, items, { from, restart: undefined, rerun: new Map(), again: [] })
   const stays = [...completedSteps].some(({ unit, evidence, subStep }) => {

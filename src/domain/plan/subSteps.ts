@@ -27,7 +27,7 @@ export const subStepsOf = ({ completedSteps, state, pending, workflow, items }: 
     if (known === undefined) all.set(task, [{ unit, call }])
     else known.push({ unit, call })
   }
-  for (const { unit, subStep, inDoubt } of completedSteps) {
+  for (const { unit, subStep, inDoubt } of Units.all(completedSteps)) {
     if (inDoubt !== undefined) for (const one of inDoubt) add(one, NOT_IDEMPOTENT)
     if (subStep !== undefined) add(unit, subStep)
   }
