@@ -25,6 +25,14 @@ const faults = new Map<string, Fault>()
 
 export const failCalls = (path: string, fault: Fault): void => void faults.set(path, fault)
 
+/** Fails calls for any heartbeat until the returned function is called or the test ends. */
+export const failEach = (fault: (call: TouchCall, path: string) => string | undefined): (() => void) => {
+  ofEach = fault
+  return () => void (ofEach = () => undefined)
+}
+
+let ofEach: (call: TouchCall, path: string) => string | undefined = () => undefined
+
 /** Forgets the earlier calls, and fails the nth call of this name, from 0. */
 export const failNth = (path: string, call: TouchCall, nth: number, code: string): void => {
   forget(path)
@@ -40,7 +48,7 @@ export const forget = (path: string): void => {
 const faultOf = (call: TouchCall, path: unknown): Error | undefined => {
   if (typeof path !== 'string' || !path.endsWith('.lock')) return undefined
   calls.push({ call, path, atMillis: performance.now() })
-  const code = faults.get(path)?.(call)
+  const code = faults.get(path)?.(call) ?? ofEach(call, path)
   return code === undefined ? undefined : systemError(code)
 }
 
@@ -66,4 +74,5 @@ syncBuiltinESMExports()
 afterEach(() => {
   calls.length = 0
   faults.clear()
+  ofEach = () => undefined
 })
