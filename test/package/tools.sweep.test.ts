@@ -75,3 +75,38 @@ test('the run ends', () => ended, 60_000)
   expect(resumed.stdout).toBe('second\nthird\nCompleted {}\n')
   expect(readFileSync(log, 'utf8')).toBe('first\nsecond\nsecond\nthird\n')
 })
+
+test.each([
+  ['CommonJS', 'cjs', "const { jsonFileStorage } = require('dogear/json-file')"],
+  ['an ES module', 'mjs', "import { jsonFileStorage } from 'dogear/json-file'"]
+])(
+  'Jest passes and ends by itself if a test in %s leaves a run open, whose heartbeat and copy are due after the last test',
+  async (_, extension, importing) => {
+    const name = `jest-${extension}`
+    const folder = join(consumer.folder, name)
+    mkdirSync(folder)
+    consumer.write(`${name}/package.json`, JSON.stringify({ jest: { globalTeardown: './later.cjs' } }))
+    consumer.write(`${name}/later.cjs`, 'module.exports = () => new Promise((resolve) => setTimeout(resolve, 3_000))\n')
+    consumer.write(`${name}/open.test.${extension}`, importing + LEFT_OPEN)
+    const words = ['--experimental-vm-modules', '--no-warnings', tools.jest, '--runInBand', '--rootDir', folder]
+    const { code, stderr } = await start(folder, process.execPath, ...words)
+    expect(stderr).not.toMatch(/torn down|did not exit/)
+    expect(code, stderr).toBe(0)
+  }
+)
+
+/** The store copies the checkpoint of a resumed run a second after its first save. */
+const LEFT_OPEN = `
+test('a resumed run stays open', async () => {
+  const storage = jsonFileStorage('state', { heartbeat: { updateMillis: 1000 } })
+  const save = async (revision) => {
+    const claimed = await storage.claim('r', { host: 'h', pid: 1 })()
+    const change = { _tag: 'Recovered', at: '2026-01-02T03:04:05.678Z' }
+    const saved = [{ revision, change, checkpoint: () => ({}), summary: () => ({}) }]
+    expect(await storage.save(claimed.right.claim, saved)()).toMatchObject({ _tag: 'Right' })
+    return claimed.right.claim
+  }
+  await storage.release(await save(0))()
+  await save(1)
+})
+`

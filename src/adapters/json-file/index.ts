@@ -5,7 +5,7 @@
  *
  * The first heartbeat, 5 s after a claim, loads `proper-lockfile`, the first copy `write-file-atomic`. Both add listeners for
  * signals to the process (the signals still end it), and `graceful-fs`, which comes with the former, patches `fs.close`.
- * Importing this module does neither.
+ * Importing this module does neither. In Jest the first claim loads both.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /** The heartbeat's folder: the store touches it first, then hands it to proper-lockfile, unless a bundle cannot load that. */
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, test } from 'vitest'
@@ -8,12 +8,13 @@ import { keep } from '../../../src/adapters/json-file/files/Beat.js'
 import type { Lock } from '../../../src/adapters/json-file/files/Packages.js'
 import { lockFunction } from '../../../src/adapters/json-file/files/Packages.js'
 import { folder, until } from './kit.js'
+import { failCalls, failNth, forget, made } from './systemCalls.js'
 
 type Load = () => Promise<Lock | undefined>
 
-const begin = async (path: string, load: Load) => {
+const begin = async (path: string, load: Load, staleMillis = 5_000) => {
   let disturbed = 0
-  const stop = await keep(path, { updateMillis: 50, staleMillis: 5_000 }, () => void disturbed++, load)
+  const stop = await keep(path, { updateMillis: 50, staleMillis }, () => void disturbed++, load)
   return { stop, disturbed: () => disturbed }
 }
 
@@ -72,7 +73,7 @@ for (const [what, load] of [
     })
 
     test('the heartbeat ends and reports it once if another process touches or deletes its folder', async () => {
-      for (const act of [remove, age]) {
+      for (const act of [remove, age, replace]) {
         const path = place()
         const { stop, disturbed } = await begin(path, load)
         act(path)
@@ -88,6 +89,13 @@ for (const [what, load] of [
 const remove = (path: string): void => rmSync(path, { recursive: true })
 
 const age = (path: string): void => utimesSync(path, 1, 1)
+
+/** As another owner does that deletes the folder and makes one of its own. */
+const replace = (path: string): void => {
+  remove(path)
+  mkdirSync(path)
+  age(path)
+}
 
 describe('the handover of a heartbeat to proper-lockfile', () => {
   test('a heartbeat fails if its folder exists or has no parent, and leaves both as they are', async () => {
@@ -166,7 +174,7 @@ describe('the handover of a heartbeat to proper-lockfile', () => {
   }
 
   test('a heartbeat reports once that another process touched or deleted its folder: before, during and after the handover', async () => {
-    for (const act of [remove, age])
+    for (const act of [remove, age, replace])
       for (const state of ['before', 'loading', 'locked'] as const) {
         const path = place()
         const loaded = gate()
@@ -197,5 +205,123 @@ describe('the handover of a heartbeat to proper-lockfile', () => {
     await until(() => seen.handedOver === 1)
     await stop()
     assert.deepEqual([disturbed, existsSync(path)], [0, false])
+  })
+})
+
+const CODES = ['EIO', 'ENOSPC', 'EACCES']
+
+/** The time between a failed call, the nth of its name, and the next call of any name. */
+const pauseAfter = (path: string, call: string, nth: number): number => {
+  const calls = made(path)
+  const failed = calls.filter((one) => one.call === call)[nth] ?? assert.fail('it was not made')
+  return (calls[calls.indexOf(failed) + 1]?.atMillis ?? Infinity) - failed.atMillis
+}
+
+describe('a touch that fails', () => {
+  for (const call of ['utimes', 'stat'] as const)
+    test(`a heartbeat whose first ${call} fails deletes its folder, touches nothing later, and can begin again`, async () => {
+      for (const code of CODES) {
+        const path = place()
+        failNth(path, call, 0, code)
+        await assert.rejects(begin(path, MISSING), { code })
+        assert.ok(!existsSync(path))
+        forget(path)
+        await sleep(150)
+        assert.deepEqual(made(path), [])
+        const { stop } = await begin(path, MISSING)
+        await stop()
+      }
+    })
+
+  for (const [when, call, nth] of [
+    ['before the touch', 'stat', 0],
+    ['at the touch', 'utimes', 0],
+    ['after the touch', 'stat', 1]
+  ] as const)
+    test(`a heartbeat whose ${call} fails ${when} tries again after a second, before and after the handover`, async () => {
+      const failing = async (code: string): Promise<void> => {
+        const path = place()
+        const { seen, load } = watched()
+        const { stop, disturbed } = await begin(path, load)
+        const { ino } = statSync(path)
+        failNth(path, call, nth, code)
+        await until(() => seen.handedOver === 1 || disturbed() > 0)
+        assert.deepEqual([seen.handedOver, disturbed()], [1, 0], code)
+        const before = pauseAfter(path, call, nth)
+        assert.ok(before > 950 && before < 5_000, `${before} ms`)
+        failNth(path, call, 0, code)
+        const beat = beatOf(path)
+        await until(() => beatOf(path) !== beat || disturbed() > 0)
+        assert.deepEqual([statSync(path).ino, disturbed()], [ino, 0], code)
+        const after = pauseAfter(path, call, 0)
+        assert.ok(after > 950 && after < 5_000, `${after} ms`)
+        await stop()
+        assert.ok(!existsSync(path))
+      }
+      await Promise.all(CODES.map(failing))
+    })
+
+  test('a heartbeat notices a change between a touch that it could not confirm and the next try', async () => {
+    const changed = async (act: (path: string) => void): Promise<void> => {
+      const path = place()
+      const { seen, load } = watched()
+      const { stop, disturbed } = await begin(path, load)
+      failNth(path, 'stat', 1, 'EIO')
+      await until(() => made(path).length === 3)
+      act(path)
+      await until(() => disturbed() > 0)
+      assert.deepEqual([seen.loads, disturbed()], [0, 1])
+      await stop()
+    }
+    await Promise.all([remove, age, replace].map(changed))
+  })
+
+  test('a heartbeat whose folder vanishes between the check and the touch reports it at once', async () => {
+    const path = place()
+    const { stop, disturbed } = await begin(path, MISSING)
+    failNth(path, 'utimes', 0, 'ENOENT')
+    await until(() => made(path).length === 2)
+    await sleep(50)
+    assert.equal(disturbed(), 1)
+    await sleep(1_100)
+    assert.deepEqual([disturbed(), made(path).length], [1, 2])
+    await stop()
+  })
+
+  test('a heartbeat whose touches fail until it is stale reports it once, not earlier, and leaves its folder', async () => {
+    const failing = async (call: 'stat' | 'utimes'): Promise<void> => {
+      const path = place()
+      const { seen, load } = watched()
+      const { stop, disturbed } = await begin(path, load, 1_500)
+      const touchedMillis = performance.now()
+      failCalls(path, (one) => (one === call ? 'EIO' : undefined))
+      await until(() => disturbed() > 0)
+      assert.ok(performance.now() - touchedMillis > 1_450)
+      await sleep(1_100)
+      assert.deepEqual([disturbed(), seen.loads], [1, 0])
+      await stop()
+      assert.ok(existsSync(path))
+    }
+    await Promise.all([failing('stat'), failing('utimes')])
+  })
+
+  test('a heartbeat that is stopped while proper-lockfile refuses touches nothing later', async () => {
+    const path = place()
+    const refused = gate()
+    let locks = 0
+    const load: Load = () =>
+      Promise.resolve(async () => {
+        locks++
+        await refused.opened
+        throw new Error('refused')
+      })
+    const { stop, disturbed } = await begin(path, load)
+    await until(() => locks === 1)
+    const stopped = stop()
+    refused.open()
+    await stopped
+    forget(path)
+    await sleep(150)
+    assert.deepEqual([made(path), disturbed(), existsSync(path)], [[], 0, false])
   })
 })

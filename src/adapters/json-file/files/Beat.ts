@@ -25,14 +25,17 @@ export const keep = async (
   const touch = async (): Promise<void> => {
     const now = new Date()
     await utimes(path, now, now)
-    seen = await stat(path)
     touchedAt = now.getTime()
+    seen = await stat(path)
   }
+
+  /** The stat after the last touch may have failed. */
+  const isOurs = ({ mtime, mtimeMs }: Stats): boolean => mtimeMs === seen.mtimeMs || mtime.getTime() === touchedAt
 
   /** Touches the folder unless another process changed it. A touch that fails may be retried until the heartbeat is stale. */
   const touchOurs = async (): Promise<'touched' | 'failed' | 'disturbed'> => {
     try {
-      if ((await stat(path)).mtimeMs !== seen.mtimeMs) return 'disturbed'
+      if (!isOurs(await stat(path))) return 'disturbed'
       await touch()
       return 'touched'
     } catch (error) {
@@ -80,8 +83,8 @@ export const keep = async (
 
   return async () => {
     hasEnded = true
-    clearTimeout(timer)
     await beating
+    clearTimeout(timer)
     await release()
   }
 }

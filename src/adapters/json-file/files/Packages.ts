@@ -68,3 +68,8 @@ export const writeFunction: () => Promise<Write> = loadOnce(
   (loaded): Write => writing(loaded.default),
   writePlainly
 )
+
+/** Jest fails a process that loads a package after the tests of a file, as the timers of an open claim would. */
+export const loadForJest = async (): Promise<void> => {
+  if (process.env['JEST_WORKER_ID'] !== undefined) await Promise.all([lockFunction(), writeFunction()])
+}

@@ -3,7 +3,7 @@ import * as fs from 'node:fs'
 import * as fsp from 'node:fs/promises'
 import * as Beat from './Beat.js'
 import type { FileStats, FileSystem } from './FileSystem.js'
-import { writeFunction } from './Packages.js'
+import { loadForJest, writeFunction } from './Packages.js'
 import { exposureOf, foreigner } from './Users.js'
 
 // Windows has neither flag; there they are undefined.
@@ -107,5 +107,5 @@ export const nodeFileSystem: FileSystem = {
   rmdirSync: (path) => fs.rmdirSync(path),
   removeTree: (path) => fsp.rm(path, { recursive: true, force: true }),
   replace,
-  heartbeat: (path, timing, onDisturbed) => Beat.keep(path, timing, onDisturbed)
+  heartbeat: (path, timing, onDisturbed) => loadForJest().then(() => Beat.keep(path, timing, onDisturbed))
 }
