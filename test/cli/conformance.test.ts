@@ -167,7 +167,7 @@ describe('a store that breaks a law', () => {
       'expected a TaskEither (a function that returns a promise of an Either), found a promise'
     )
     const incomplete = await conformance('incomplete.mjs', '--only', 'CS-CLAIM-01')
-    expect(incomplete.stdout).toContain('`reopen` returned no store; it lacks the functions claim, list')
+    expect(incomplete.stdout).toContain('`reopen` must return a store; what it returned has no claim, no list')
   })
 
   test('a pipe receives the whole report', async () => {
