@@ -340,7 +340,7 @@ const sentence = (error: SingleLine): string => {
     case 'RunExists':
       return `Run ${error.runId} already exists. Resume it, or choose another id`
     case 'InputChanged':
-      return `Run ${error.runId} already exists with another input. Omit the input to resume with the stored one, set \`fromStep\` to the step from which the new input applies, or choose another id`
+      return `Run ${error.runId} has another input. Omit the input to resume with the stored one, set \`fromStep\` to the step from which the new input applies, or start a new run with another id`
     case 'InputMissing':
       return `Run ${error.runId} cannot start without an input: at ${error.path} expected ${error.expected}. Pass \`input\`; if the run should exist, check its id and the store`
     case 'InvalidInput':
@@ -356,7 +356,7 @@ const sentence = (error: SingleLine): string => {
     case 'NoWorkspaces':
       return `Cannot use a workspace for run ${error.runId}: the environment has no \`workspaces\`; set them, as in { workspaces: workspaces(folder) }`
     case 'NoRequests':
-      return `Cannot pause or cancel run ${error.runId}: the environment has no \`requests\`; set them, as in { requests: fileRequests(folder) }`
+      return `Cannot pause or cancel run ${error.runId}: the environment has no \`requests\`; set them, as in { requests: fileRequests(folder) } with \`fileRequests\` of dogear/json-file, or to those of your store`
     case 'RunCancelled':
       return `Run ${error.runId} was cancelled; start a new run, or set \`reopen\` to resume it`
     case 'AlreadyAnswered':

@@ -140,6 +140,7 @@ export const survey =
     return E.right({ checkpoint, found, options, workspaceFound: there.right, plan })
   }
 
+/** Returns the plan of a survey. Refuses one with problems, or whose workspace is missing. */
 export const usable = ({ checkpoint, found, options, workspaceFound, plan }: Survey): E.Either<RunError, Planned> => {
   if (E.isLeft(plan)) return plan
   const missing = requireWorkspace(checkpoint, plan.right, workspaceFound)

@@ -70,7 +70,7 @@ export const prepareNew = async <Outputs, Input>({
   const options = request._tag === 'RunOrResume' ? request.options : {}
   const surveyed = await survey(program, { checkpoint, found: EXACT }, { ...options, evidence: [] })(environment)()
   if (E.isLeft(surveyed)) return surveyed
-  // The workspace of a new run is still empty.
+  // The workspace of a new run does not exist yet, and must not count as missing.
   const planned = usable({ ...surveyed.right, workspaceFound: true })
   if (E.isLeft(planned)) return planned
   const reviewed = requireReviewed(planned.right, options)

@@ -141,6 +141,11 @@ test.each([
     'answer: unknown answer "approved"; use again, keep or done, or --value for a unit that waits',
     `dogear answer r-1 approve --value '"approved"'`
   ],
+  [
+    ['true'],
+    'answer: unknown answer "true"; use again, keep or done, or --value for a unit that waits',
+    'dogear answer r-1 approve --value true'
+  ],
   [['--value', '1e999'], '--value: not storable as JSON at $: Infinity', `dogear answer r-1 approve --value '"1e999"'`]
 ])(
   'a missing or invalid value is a usage error that ends with a command that works: %j',

@@ -46,6 +46,7 @@ export const never = () => new Promise(() => {})`,
 const block = () => { const end = Date.now() + 150; while (Date.now() < end); setImmediate(block) }
 setImmediate(block)`,
   'missing.mjs': "import 'there-is-no-such-package'",
+  'syntax.mjs': 'export const spec = = 1',
   'peerless.mjs': "import 'fast-check'",
   'peerless-made.mjs': "export const spec = () => import('fast-check')",
   'peerless-required.cjs': "require('fast-check')",
@@ -167,7 +168,7 @@ describe('a store that breaks a law', () => {
       'expected a TaskEither (a function that returns a promise of an Either), found a promise'
     )
     const incomplete = await conformance('incomplete.mjs', '--only', 'CS-CLAIM-01')
-    expect(incomplete.stdout).toContain('`reopen` returned no store; it lacks the functions claim, list')
+    expect(incomplete.stdout).toContain('`reopen` must return a store; what it returned has no claim, no list')
   })
 
   test('a pipe receives the whole report', async () => {
@@ -203,6 +204,11 @@ describe('wrong use', () => {
       /looks like one:\n {2}dogear conformance wrong.mjs --export other/
     ],
     ['a module that does not load', ['missing.mjs'], /could not be loaded:\n.*there-is-no-such-package/],
+    [
+      'a module with a syntax error',
+      ['syntax.mjs'],
+      /could not be loaded:[\s\S]*To see the line:\n {2}node syntax.mjs/
+    ],
     [
       'a function that fails',
       ['wrong.mjs', '--export', 'fails'],

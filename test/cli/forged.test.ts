@@ -137,7 +137,7 @@ describe('hostile text on a terminal', () => {
     'job.yml': [HOSTILE]
   }
 
-  test.each(commands)('%s is printed without escape sequences', async (title, words) => {
+  test.each(commands)('the output for %s has no escape sequences', async (title, words) => {
     const passedOn = words.flatMap((word) => printed[word] ?? [])
     const ended = await place.dogear(words)
     expect(`${ended.stdout}${ended.stderr}`).not.toBe('')

@@ -217,7 +217,7 @@ describe('an earlier run', () => {
     await place.process(['run', 'w.yml', '--id', 'first', '--input', 'v=2'])
     const { code, stderr } = await place.process(['run', 'w.yml', '--resume', '--input', 'v=3'])
     expect(code).toBe(4)
-    expect(stderr).toContain('Run first already exists with another input')
+    expect(stderr).toContain('Run first has another input')
   })
 
   test('an id in use is refused, and --resume resumes its run', async () => {
@@ -273,7 +273,7 @@ describe('wrong use', () => {
     [['run', 'w.yml', '--run', 'x'], '--run has no effect alone; add --from-step or --restart-wave'],
     [
       ['run', 'w.yml', '--from-step', 'a', '--id', 'x'],
-      '--id names a new run; with --from-step, name the earlier run with --run'
+      '--id cannot be combined with --from-step; name the earlier run with --run'
     ],
     [['run', 'w.yml', '--from-step', 'a', '--restart-wave', 'b'], '--from-step and --restart-wave cannot be combined'],
     [['rnu', 'w.yml'], 'Did you mean "run"?'],

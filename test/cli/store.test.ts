@@ -247,7 +247,7 @@ describe('the location of a store', () => {
     ['see postgres://u:pa?x=s3cr3t@h/db', 'see postgres://u:PASSWORD@h/db'],
     ['postgres://h/db?sslpassword=p w&x=1', 'postgres://h/db?sslpassword=PASSWORD&x=1'],
     ["to 'postgres://h/db?password=p' now", "to 'postgres://h/db?password=PASSWORD' now"]
-  ])('the password in %s is masked, and no more', (text, shown) => {
+  ])('only the password is masked in the text %j', (text, shown) => {
     expect(withoutPassword(text)).toBe(shown)
   })
 
@@ -267,7 +267,7 @@ describe('the location of a store', () => {
     [[`--home=./${URL}`], {}, '--home: text precedes the URL of a database; pass the URL alone'],
     [[], { DOGEAR_HOME: URL }, 'DOGEAR_HOME: the value is a database; pass it as --store'],
     [[], { DOGEAR_HOME: QUOTED }, 'DOGEAR_HOME: the value is in quotes; pass it without them']
-  ])('a database in place of a folder is refused without its password: %j %j', async (words, environment, why) => {
+  ])('the refusal of a database in a wrong place shows no password: %j %j', async (words, environment, why) => {
     place = sandbox()
     const { code, stdout, stderr } = await place.dogear(['runs', ...words, '--json'], { environment })
     expect(code).toBe(2)

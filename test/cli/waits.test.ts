@@ -41,6 +41,17 @@ test('a run that waits for an answer exits with 75 and prints the command that a
   expect(place.read('log')).toBe('build\npublish for ada\n')
 })
 
+test.each([
+  [release, 'approve', 'it waits for an answer; pass one', 'dogear answer r-1 approve --value JSON'],
+  ['name: nap\nsteps: [{ name: nap, sleep: 1h }]', 'nap', 'it sleeps; resume without the answer', 'dogear plan r-1']
+])('a resume that confirms a waiting step is refused with the command that helps', async (text, unit, why, command) => {
+  await started(text)
+  const { code, stderr } = await place.dogear(['resume', 'r-1', '--confirm', `${unit}=again`])
+  expect(code).toBe(4)
+  expect(stderr).toContain(`"${unit}" cannot be confirmed: ${why}, or run from that step\n`)
+  expect(linesOf(stderr).at(-1)).toBe(`  ${command}`)
+})
+
 test('an answer that is no string becomes JSON in its variable', async () => {
   await started(release)
   await place.dogear(['answer', 'r-1', 'approve', '--value', '{"by": ["ada"]}'])

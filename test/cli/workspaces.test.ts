@@ -260,7 +260,7 @@ describe('a missing workspace', () => {
   })
 })
 
-describe('an impossible worktree', () => {
+describe('the place of a worktree', () => {
   const refused = async (setUp: string, environment: Readonly<Record<string, string>> = {}): Promise<Ended> => {
     place = sandbox({ 'in/w.yml': flow })
     await sh(setUp, join(place.folder, 'in'))

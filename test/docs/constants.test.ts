@@ -35,7 +35,7 @@ const cell = (markdown: string, under: string, row: string, name: string): strin
 describe('the numbers in the documentation', () => {
   test.each([
     ['captured output of a step on Linux', VARIABLE_BYTES],
-    ['captured output of a step elsewhere', CAPTURE_BYTES],
+    ['captured output of a step on other systems', CAPTURE_BYTES],
     ['timeout of an attempt, unless the file sets another', DEFAULT_TIMEOUT_MILLIS],
     ['from SIGTERM to SIGKILL', hidden('cli/steps/commandStep.ts', /const GRACE_MILLIS = ([\d_]+)/)],
     ['attempts of a step', RetryPolicy.MAX_ATTEMPTS],

@@ -19,7 +19,7 @@ describe("the name of an answer's author", () => {
     ['a tab', 'ada\tlovelace'],
     ['no character', ''],
     ['513 characters', 'x'.repeat(513)]
-  ])('an answer from an author with %s is refused before anything is left', async (_, by) => {
+  ])('an answer is refused and leaves no request if the name of its author has %s', async (_, by) => {
     const left: Array<unknown> = []
     const memory = memoryRequests()
     const requests: Requests = {

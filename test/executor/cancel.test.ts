@@ -319,7 +319,8 @@ describe('a cancel of a run without an owner', () => {
 
   test('a cancel is refused without a run or an inbox', async () => {
     refused(await cancelling(newProcess(newWorld(), { requests: memoryRequests() })), 'NoSuchRun')
-    refused(await cancelling(newProcess()), 'NoRequests')
+    const error = refused(await cancelling(newProcess()), 'NoRequests')
+    assert.match(RunError.describe(error), /with `fileRequests` of dogear\/json-file, or to those of your store$/)
   })
 })
 

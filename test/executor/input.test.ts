@@ -155,7 +155,7 @@ describe('a replaced input', () => {
     const world = await failed()
     const before = await stored(memoryStorage(world.data))
     const error = refused(await newProcess(world).perform(resume(order(world), 'r', { input: bob })), 'InputChanged')
-    assert.match(RunError.describe(error), /set `fromStep` to the step from which the new input applies/)
+    assert.match(RunError.describe(error), /^Run r has another input. .*set `fromStep` to the step from which the new/)
     assert.equal((await stored(memoryStorage(world.data))).revision, before.revision)
   })
 

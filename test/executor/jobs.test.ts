@@ -573,6 +573,6 @@ describe('a step whose job is pending', () => {
     ended(await process.perform(run(program, 'r', {})), 'Pending')
     const again = new Map([['train', { _tag: 'Again' } as const]])
     const error = refused(await process.perform(resume(program, 'r', { confirm: again })), 'PlanError')
-    assert.equal(error.problems[0]._tag, 'UnitPending')
+    assert.deepEqual(error.problems, [{ _tag: 'UnitPending', unit: 'train', waitsFor: 'Job' }])
   })
 })

@@ -213,7 +213,7 @@ describe('the checks of a part', () => {
     assert.equal(world.log.filter((unit) => unit === 'deploy/asia/push').length, 1)
   })
 
-  test('checks of a wave in a sequence run it and the later steps again', async () => {
+  test('a failed check of a wave in a sequence runs the wave again, then the later steps', async () => {
     const world = newWorld()
     const program = Program.fromSteps('w', [
       Program.sequenceOf('all', [

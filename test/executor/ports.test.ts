@@ -229,16 +229,25 @@ describe('a store that is no store of TaskEithers', () => {
   const untyped = (value: unknown) => value as CheckpointStorage['claim']
 
   test.each([
-    ['undefined', untyped(() => () => Promise.resolve(undefined)), 'a "_tag", not undefined'],
+    [
+      'undefined',
+      untyped(() => () => Promise.resolve(undefined)),
+      'its TaskEither must resolve to a Right, or a Left of an error with a "_tag", not to undefined'
+    ],
+    [
+      'a left that is an Error',
+      untyped(() => () => Promise.resolve({ _tag: 'Left', left: new Error('down') })),
+      'a "_tag", not to a left that is the error "down"'
+    ],
     [
       'a left without a tag',
       untyped(() => () => Promise.resolve({ _tag: 'Left', left: 'held' })),
-      'a "_tag", not a left that is the string "held"'
+      'a "_tag", not to a left that is the string "held"'
     ],
     [
       'a left with a tag of its own',
       untyped(() => () => Promise.resolve({ _tag: 'Left', left: { _tag: 'Throttled' } })),
-      'a "_tag", not a left that is an error with the unknown "_tag" "Throttled"'
+      'a "_tag", not to a left that is an error with the unknown "_tag" "Throttled"'
     ],
     ['a promise', untyped(() => Promise.reject(new Error('held'))), 'it must return a TaskEither, not a promise'],
     ['nothing', untyped(() => undefined), 'it must return a TaskEither, not undefined']
@@ -247,7 +256,7 @@ describe('a store that is no store of TaskEithers', () => {
     const bad = { ...environment, storage: { ...storage, claim } }
     const error = refused(await run(once(), 'r', {})(bad)(), 'ReadFailed')
     assert.equal(error.code, 'NO_TASK_EITHER')
-    assert.match(RunError.describe(error), /^Reading the store failed: claim: it/)
+    assert.match(RunError.describe(error), /^Reading the store failed: claim: its? /)
     assert.ok(RunError.describe(error).endsWith(why), RunError.describe(error))
   })
 })

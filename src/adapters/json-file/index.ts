@@ -49,9 +49,9 @@ export type { LargeCheckpoint } from './Context.js'
  *
  * - `keep`: how many journals with a whole checkpoint a run keeps. Default 10.
  * - `checkIntervalMillis`: how often an owner checks during a long step whether it was superseded. Default 3 s.
- * - `heartbeat`: how often an owner touches its heartbeat (`updateMillis`, default 5 s, at least 1 s, at most half of
- *   `staleMillis`), and when it counts as dead without a touch (`staleMillis`, default 30 s, at least 2 s) for other
- *   hosts and containers. Dead processes of the same machine are detected at once.
+ * - `heartbeat`: how often an owner touches its heartbeat (`updateMillis`, default 5 s; less than 1 s counts as 1 s, more
+ *   than half of `staleMillis` as that half), and when it counts as dead without a touch (`staleMillis`, default 30 s; less
+ *   than 2 s counts as 2 s) for other hosts and containers. Dead processes of the same machine are detected at once.
  * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB, at most 250 MiB), the largest file to
  *   read (`readBytes`, by default and at least the longest possible journal, about three times that), the bytes of changes
  *   that never cause a compaction (`compactBytes`, default 1 MiB), and the checkpoint size that is reported

@@ -130,7 +130,7 @@ const answersOf = (
   if (!['again', 'keep', 'done'].includes(word))
     return E.left(
       usage(`answer: unknown answer "${word}"; use again, keep or done, or --value for a unit that waits`, [
-        ofString(context, id, unit, word)
+        ofWord(context, id, unit, word)
       ])
     )
   if (word !== 'done' && output !== undefined)
@@ -164,6 +164,15 @@ const valueOf = (
     ? E.right({ value: json.right })
     : E.left(usage(`--value: ${json.left}`, STRUCTURED.test(value) ? [] : [ofString(context, id, unit, value)]))
 }
+
+/** A word that is JSON (`true`, `3`) may be meant as such. */
+const ofWord = (context: Context, id: string, unit: string, word: string): Hint =>
+  E.isRight(parsed(word))
+    ? {
+        text: 'To answer with this JSON value:',
+        command: dogearCommand(context, ['answer', id, unit, '--value', word])
+      }
+    : ofString(context, id, unit, word)
 
 /** The text that was typed, quoted for JSON and for the shell. */
 const ofString = (context: Context, id: string, unit: string, text: string): Hint => ({

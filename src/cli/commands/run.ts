@@ -92,7 +92,7 @@ const contradiction = (context: PromptContext, { id, run, fromStep, restartWave 
   const flag = fromStep === undefined ? '--restart-wave' : '--from-step'
   return id === undefined
     ? O.none
-    : O.some(usage(`--id names a new run; with ${flag}, name the earlier run with --run`))
+    : O.some(usage(`--id cannot be combined with ${flag}; name the earlier run with --run`))
 }
 
 const choose = (

@@ -82,7 +82,7 @@ const peerMissing = (error: unknown): ReadonlyArray<Hint> =>
     : []
 
 /** The error has no line. */
-const whereIn = (module: string): Hint => ({ text: 'In which line:', command: commandOf(['node', module]) })
+const whereIn = (module: string): Hint => ({ text: 'To see the line:', command: commandOf(['node', module]) })
 
 const notExported = ({ module, exportName }: Wanted, exported: Exported): CliError => {
   const names = Object.keys(exported)

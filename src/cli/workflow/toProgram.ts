@@ -6,7 +6,7 @@ import type { Json } from '../../domain/data/Json.js'
 import { fromUnknown } from '../../domain/data/StepFailure.js'
 import type { GuardSpec } from '../../executor/program/Guard.js'
 import type {
-  Items,
+  ItemSource,
   Job,
   Program,
   ProgramStep,
@@ -72,7 +72,7 @@ const stepFrom = (runner: Runner, entry: StepEntry, index?: number): ProgramStep
     }
     case 'Map': {
       const { name, forEach, key, each } = entry
-      const items: Items = {
+      const items: ItemSource = {
         forEach: (source) => E.mapLeft(notItems)(itemsOf(forEach, source)),
         key: (item, position) => E.mapLeft(notItems)(keyOf(key, item as Json, position))
       }

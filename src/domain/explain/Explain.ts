@@ -3,7 +3,7 @@ import type { PollReason } from '../plan/Plan.js'
 import { describeEvidence } from '../checkpoint/CompletedStep.js'
 import type { Over } from '../checkpoint/Due.js'
 import { overAt } from '../checkpoint/Due.js'
-import type { Wait } from '../checkpoint/Pending.js'
+import type { PendingUnit, Wait } from '../checkpoint/Pending.js'
 import type { Json } from '../data/Json.js'
 import type { Changed, Confirm, Decision, DecisionTree, PlanProblem, ResumePlan } from '../plan/Plan.js'
 import { didYouMean } from '../data/Suggestion.js'
@@ -346,6 +346,12 @@ const unknownStep = ({ step, option, available }: PlanProblem & { readonly _tag:
   return `step "${step}" not found; steps: ${quoted(available)}${near}`
 }
 
+const WAITING: Readonly<Record<PendingUnit['_tag'], string>> = {
+  Job: 'its job is pending; poll the job',
+  Timer: 'it sleeps; resume without the answer',
+  Answer: 'it waits for an answer; pass one'
+}
+
 /**
  * Describes a problem as a sentence with its remedy.
  *
@@ -364,7 +370,7 @@ export const describeProblem = (problem: PlanProblem): string => {
         return `"${problem.unit}" has nothing to keep: it has not completed, or its evidence did not change; omit the answer, or, if the unit is in doubt, answer again or done`
       return `"${problem.unit}" cannot be confirmed as done: it is due to run and not in doubt; omit the answer`
     case 'UnitPending':
-      return `"${problem.unit}" cannot be confirmed: it is pending; poll its job, answer it, or run from that step`
+      return `"${problem.unit}" cannot be confirmed: ${WAITING[problem.waitsFor]}, or run from that step`
     case 'UnknownStep':
       return unknownStep(problem)
     case 'NotAWave':

@@ -9,6 +9,7 @@ import type { InterruptReason } from '../checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import { sha256 } from '../data/Digest.js'
 import type { Json } from '../data/Json.js'
+import type { PendingUnit } from '../checkpoint/Pending.js'
 import { canonical } from '../data/Json.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Unit } from '../workflow/Unit.js'
@@ -241,7 +242,7 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  *   may have taken effect, so it must not be removed. `pending`: its job is pending, and was submitted with the recorded definition.
  * - `NothingToConfirm`: for a unit that runs, an answer declares it done although it is not in doubt, or keeps (`keep`) evidence
  *   that did not change, or that of a unit that has not completed.
- * - `UnitPending`: an answer says that a pending unit runs again or is done.
+ * - `UnitPending`: an answer says that a pending unit runs again or is done; `waitsFor`: what the unit waits for.
  * - `UnknownStep`: an option names an unknown step; `option`: which one, absent for `fromStep`; `available`: the known steps.
  * - `NotAWave`: `restartWave` does not name a sequence, wave or map; `exists`: it names another unit; `available`: the sequences, waves and
  *   maps on the top level, `steps`: all steps there.
@@ -268,7 +269,7 @@ export type PlanProblem =
       readonly pending?: true
     }
   | { readonly _tag: 'NothingToConfirm'; readonly unit: Unit; readonly keep?: true }
-  | { readonly _tag: 'UnitPending'; readonly unit: Unit }
+  | { readonly _tag: 'UnitPending'; readonly unit: Unit; readonly waitsFor: PendingUnit['_tag'] }
   | {
       readonly _tag: 'UnknownStep'
       readonly step: string

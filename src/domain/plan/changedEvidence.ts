@@ -1,8 +1,8 @@
 /** Decides which units run again, keep the current state, or need an answer, given missing and changed evidence. */
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
-import type { Unfinished } from './explained.js'
-import { unfinishedIn, isExplained } from './explained.js'
+import type { Unfinished } from './ownChanges.js'
+import { unfinishedIn, isExplained } from './ownChanges.js'
 import type { Answer, Changed, FoundEvidence, PlanOptions, RunReason } from './Plan.js'
 import type { Demands } from './demands.js'
 import { find } from '../checkpoint/Tree.js'

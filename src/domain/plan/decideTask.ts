@@ -118,7 +118,7 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
   }
   const pending = placed.pending ?? (context.pending.size === 0 ? undefined : pendingOf(context, placed))
   if (pending !== undefined && scheduled === undefined) {
-    if (answer !== undefined) out.problems.push({ _tag: 'UnitPending', unit: placed.unit })
+    if (answer !== undefined) out.problems.push({ _tag: 'UnitPending', unit: placed.unit, waitsFor: pending._tag })
     return poll(context, placed, pending)
   }
   const decision = schedule(context, placed, { record, scheduled, pending }, answer?._tag === 'Again')

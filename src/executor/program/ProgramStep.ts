@@ -92,7 +92,7 @@ export interface ProgramWave extends Wave {
 }
 
 /** Where the items of a map come from. On the left: why they are invalid. */
-export interface Items {
+export interface ItemSource {
   /** The items. */
   readonly forEach: (source: MapSource<unknown, unknown>) => E.Either<unknown, ReadonlyArray<unknown>>
   /** The name of an item. */
@@ -100,7 +100,7 @@ export interface Items {
 }
 
 /** A map that can run. `items`: how its items are stored and decoded. */
-export interface ProgramMap extends MapStep, Items, Omit<ProgramWave, '_tag' | 'groups'> {
+export interface ProgramMap extends MapStep, ItemSource, Omit<ProgramWave, '_tag' | 'groups'> {
   readonly each: ProgramStep
   readonly items: Pick<ProgramTask, 'encode' | 'decode' | 'codecExpected'>
 }
@@ -329,7 +329,7 @@ export const waveOf = (
 export const mapOf = (
   name: string,
   each: ProgramStep,
-  { forEach, key, item }: Items & { readonly item?: unknown },
+  { forEach, key, item }: ItemSource & { readonly item?: unknown },
   options: WaveOptions<StepContext<unknown, unknown>> = {},
   definition?: Json
 ): ProgramMap => {

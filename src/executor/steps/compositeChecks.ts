@@ -20,7 +20,7 @@ import { sleepUnless } from '../sleep.js'
 import type { StepToRun, RunScope, StepEnd } from '../RunScope.js'
 import { contextFor } from '../RunScope.js'
 import type { Place } from '../Values.js'
-import { worked } from './worked.js'
+import { worked } from './compositeTimes.js'
 
 type Composite = Exclude<ProgramStep, ProgramTask>
 

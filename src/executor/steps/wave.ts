@@ -209,7 +209,7 @@ const noteEnd = (scope: RunScope, wave: Place, board: Board, { name, group }: Gr
       return
     default:
       if (scope.stopping.aborted || (!hasCode(group) && scope.requests.seen())) board.stopped = true
-      // A pause or a cancel leaves units in flight.
+      // A halt records that a group of parts is left undone; after a pause or a cancel its units stay in flight.
       if (!scope.stopping.aborted && !scope.requests.seen() && !hasCode(group))
         scope.recorder.stage(leftUndone(scope, join(wave.unit, name), HALTED))
   }

@@ -191,7 +191,7 @@ const has = (tool: string, given: unknown, values: ReadonlyArray<string>, functi
 export const storageFrom = (tool: string, given: CheckpointStorage, inFlight: InFlight): CheckpointStorage => {
   const fields = Object(given) as Readonly<Record<string, unknown>>
   const missing = METHODS.filter((method) => typeof fields[method] !== 'function')
-  assert.ok(missing.length === 0, `\`${tool}\` returned no store; it lacks the functions ${missing.join(', ')}`)
+  assert.ok(missing.length === 0, `\`${tool}\` must return a store; what it returned has no ${missing.join(', no ')}`)
   return withNames(given, inFlight)
 }
 

@@ -6,6 +6,11 @@ import { inWords } from './difference.js'
 
 const calls = new WeakMap<object, string>()
 
+/** What a store returned in place of a task, by the object that stands for it. */
+const returned = new WeakMap<object, unknown>()
+
+export const returnedBy = (task: object): unknown => (returned.has(task) ? returned.get(task) : task)
+
 export const callOf = (task: unknown): string => (isObject(task) && calls.get(task)) || 'it'
 
 const isObject = (value: unknown): value is object => Object(value) === value
@@ -19,8 +24,10 @@ const namedIn =
   <E, A>(call: string, task: TaskEither<E, A>): TaskEither<E, A> => {
     if (typeof task !== 'function') {
       const given: unknown = task
-      if (isObject(given)) calls.set(given, call)
-      return task
+      const named = isObject(given) ? given : {}
+      if (named !== given) returned.set(named, given)
+      calls.set(named, call)
+      return named as typeof task
     }
     const watched: TaskEither<E, A> = () => {
       const result: unknown = task()

@@ -55,7 +55,7 @@ export const inWords = (value: unknown): string => {
   try {
     const isText = typeof value === 'string'
     const text = JSON.stringify(isText ? value.slice(0, 400) : value, lean) ?? String(value)
-    const named = value instanceof Error || value instanceof Date ? `${value.constructor.name} ${String(value)}` : text
+    const named = value instanceof Error ? String(value) : value instanceof Date ? `Date ${String(value)}` : text
     return named.length > 300 ? `${named.slice(0, 300)}…` : named
   } catch {
     return String(value)

@@ -18,7 +18,7 @@ import type {
   Stored
 } from '../../ports/CheckpointStorage.js'
 import type { CaseContext } from './Case.js'
-import { callOf } from './calls.js'
+import { callOf, returnedBy } from './calls.js'
 import { assertSame, inWords } from './difference.js'
 
 export const OWNER = { host: 'build-1', pid: 100 }
@@ -135,8 +135,8 @@ export const answerOf = async <Failure extends Tagged, A>(
   const expected = 'expected a TaskEither (a function that returns a promise of an Either), found'
   if (typeof task !== 'function') {
     ignored(task)
-    const given: unknown = task
-    return assert.fail(`${callOf(given)}: ${expected} ${given instanceof Promise ? 'a promise' : inWords(given)}`)
+    const given = returnedBy(task)
+    return assert.fail(`${callOf(task)}: ${expected} ${given instanceof Promise ? 'a promise' : inWords(given)}`)
   }
   const result = (await task()) as E.Either<Failure | undefined, A> | undefined
   if (result?._tag === 'Right') return result

@@ -15,8 +15,8 @@ import type { Capability, StorageSpec } from './Spec.js'
 import { artifactSpecProblems, specProblems } from './specProblems.js'
 
 /**
- * Runs the cases one after the other, each in its own place. Failures are in the report. Rejects only for a spec that is
- * none, for invalid options, and for those that select no case.
+ * Runs the cases one after the other, each in its own place. Failures are in the report. Rejects only if the spec
+ * or an option is invalid, or if the options select no case.
  *
  * @example
  * import { memoryData, memoryStorage } from 'dogear/memory'

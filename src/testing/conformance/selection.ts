@@ -54,10 +54,14 @@ export const chosenOf = <C extends Selectable>(
 
 /** Checked before the spec, because a caller may exchange the two. */
 export const checkRunner = (call: string, runner: unknown): void => {
-  const { describe, test } = fieldsOf(runner)
-  const isRunner = typeof describe === 'function' && typeof test === 'function'
+  const fields = fieldsOf(runner)
+  const missing = ['describe', 'test'].filter((name) => typeof fields[name] !== 'function')
   const expected = 'the first argument must be an object with the functions `describe` and `test`'
-  refuse(call, isRunner ? [] : [`${expected}, not ${kindOf(runner)}`])
+  const found = typeof runner === 'object' && runner !== null ? `it has no ${missing.join(' and no ')}` : undefined
+  refuse(
+    call,
+    missing.length === 0 ? [] : [found === undefined ? `${expected}, not ${kindOf(runner)}` : `${expected}; ${found}`]
+  )
 }
 
 /** Throws for an invalid spec, for invalid options, and if they select no case. */

@@ -58,14 +58,18 @@ describe('broken specs and stores', () => {
     ['a `create` that throws', { ...sound, create: throws }, /thrown here/],
     ['a `reopen` that rejects', { ...sound, reopen: rejects }, /rejected here/],
     ['a `reopen` that throws', { ...sound, reopen: throws }, /thrown here/],
-    ['a `reopen` that returns nothing', { ...sound, reopen: () => undefined }, /`reopen` returned no store; .*claim/],
+    [
+      'a `reopen` that returns nothing',
+      { ...sound, reopen: () => undefined },
+      /`reopen` must return a store; what it returned has no claim, no save/
+    ],
     ['a `destroy` that rejects', { ...sound, destroy: rejects }, /the law holds, but .*`destroy`.*rejected here/s],
     ['a `destroy` that throws', { ...sound, destroy: throws }, /the law holds, but .*`destroy`.*thrown here/s],
     ['a store that throws', storing(() => throws()), /thrown here/],
     ['a store whose tasks throw', storing(() => throws), /thrown here/],
     ['a store whose tasks reject', storing(() => rejects), /rejected here/],
     ['a store of promises that reject', storing(rejects), /^\w+\(.*\): expected a TaskEither .*, found a promise/],
-    ['a store that returns nothing', storing(() => undefined), /expected a TaskEither .*, found undefined/],
+    ['a store that returns nothing', storing(() => undefined), /^\w+\(.*\): expected a TaskEither .*, found undefined/],
     [
       'a store whose tasks return nothing',
       storing(() => () => Promise.resolve()),

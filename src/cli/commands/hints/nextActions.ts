@@ -173,9 +173,13 @@ const planning = (typed: Typed, runId: string): Hint => ({
 /** An invalid flag can be left out; an invalid file must be fixed first. */
 const ofPlan = (typed: Typed, problems: ReadonlyArray<PlanProblem>, runId: string | undefined): Hint => {
   if (runId === undefined || !problems.every(({ _tag }) => OF_FLAGS.has(_tag))) return again(typed)
-  return problems.some(({ _tag }) => _tag === 'UnitPending')
-    ? { text: 'Poll the job with:', command: dogearCommand(typed, ['poll', runId]) }
-    : planning(typed, runId)
+  for (const problem of problems) {
+    if (problem._tag !== 'UnitPending' || problem.waitsFor === 'Timer') continue
+    return problem.waitsFor === 'Job'
+      ? { text: 'Poll the job with:', command: dogearCommand(typed, ['poll', runId]) }
+      : { text: 'Answer it with:', command: dogearCommand(typed, ['answer', runId, problem.unit, '--value', 'JSON']) }
+  }
+  return planning(typed, runId)
 }
 
 const OF_FLAGS: ReadonlySet<PlanProblem['_tag']> = new Set([

@@ -96,7 +96,7 @@ const METHODS = ['put', 'get', 'has', 'remove', 'list', 'clear'] as const
 const storeFrom = (given: ArtifactStore, inFlight: InFlight): ArtifactStore => {
   const fields = Object(given) as Readonly<Record<string, unknown>>
   const missing = METHODS.filter((method) => typeof fields[method] !== 'function')
-  assert.ok(missing.length === 0, `\`reopen\` returned no store; it lacks the functions ${missing.join(', ')}`)
+  assert.ok(missing.length === 0, `\`reopen\` must return a store; what it returned has no ${missing.join(', no ')}`)
   return withArtifactNames(given, inFlight)
 }
 

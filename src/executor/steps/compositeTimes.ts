@@ -40,7 +40,7 @@ const taken = (
   return known
 }
 
-/** A task may have sub-steps of earlier processes. The time of a composite that rested is in pieces, which only its parts tell. */
+/** A task may have sub-steps of earlier processes. The time of a composite that rested is in pieces, which only the records of its parts have. */
 const spansOf = (checkpoint: Checkpoint, { record, definition }: RecordedPart): ReadonlyArray<Span> => {
   const { unit } = record
   if (!isComposite(definition)) return Units.within(checkpoint.completedSteps, unit).map(spanOf)
