@@ -130,7 +130,7 @@ const ENVIRONMENT: Readonly<Record<keyof Environment, Check>> = {
 
 const ONE = { id: text, ...HOST }
 
-/** The options of each call. */
+/** The options of each call. `one`: those of `poll` and `cancel`, which have none of their own. */
 const KNOWN = {
   run: { ...ONE, input: anything, ...RUN },
   resume: { ...ONE, ...RESUME },
