@@ -94,7 +94,6 @@ const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
   outputs: map,
   evidence: arrayOf(isFound, 'an array of what collectEvidence returns'),
   onChanged: oneOf('refuse', 'keep'),
-  recovered: flag,
   planHash: text,
   onRecovered: callback,
   takeOver: flag,
