@@ -350,13 +350,13 @@ const sentence = (error: SingleLine): string => {
     case 'PlanChanged':
       return `The plan is not the reviewed one: its hash is ${error.found}, not ${error.expected}; review it again`
     case 'RecoveryRefused':
-      return `${describeLoss(error)}; to continue from it, resume with an \`onRecovered\` that returns your name`
+      return `${describeLoss(error)}; to continue from it, resume with the function \`onRecovered\`, which returns the name of the user who agrees`
     case 'TreeUnreadable':
       return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); fix its permissions (or git), then resume`
     case 'NoWorkspaces':
       return `Cannot use a workspace for run ${error.runId}: the environment has no \`workspaces\`; set them, as in { workspaces: workspaces(folder) }`
     case 'NoRequests':
-      return `Cannot pause or cancel run ${error.runId}: the environment has no \`requests\`; set them, as in { requests: fileRequests(folder) } with \`fileRequests\` of dogear/json-file, or to those of your store`
+      return `Cannot pause or cancel run ${error.runId}: the environment has no \`requests\`; set \`requests\` in it, to fileRequests(folder) of dogear/json-file or to those of your store`
     case 'RunCancelled':
       return `Run ${error.runId} was cancelled; start a new run, or set \`reopen\` to resume it`
     case 'AlreadyAnswered':

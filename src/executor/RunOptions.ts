@@ -32,7 +32,7 @@ export interface Recovery {
  *
  * @category model
  */
-export interface ResumeOptions<Input = Json> extends Omit<PlanOptions, 'input'> {
+export interface ResumeOptions<Input = Json> extends Omit<PlanOptions, 'input' | 'recovered'> {
   readonly input?: Input | undefined
   readonly planHash?: string
   /** Returns who agrees to continue from the recovered state, or `None`. */

@@ -76,7 +76,7 @@ const clearTarget = async (source: Checkpoint, { to, target }: Moving): Promise<
   const restored = restoreStored(there.right.value, runId)
   if (E.isLeft(restored)) return restored
   const { moved, createdAt } = restored.right
-  // Its store may have another name now, or another host a store of that name.
+  // Names of stores do not decide: this store may have been renamed, and another host may have one of the same name.
   const isSame = createdAt === source.createdAt
   const isCopy = isSame && moved?.way === 'from'
   if (source.moved !== undefined && isSame) return E.right(!isCopy)

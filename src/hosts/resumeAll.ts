@@ -45,8 +45,9 @@ export interface ResumeAllOptions extends Pick<ResumeOptions, 'changes' | 'onCha
 
 /**
  * Resumes every run of the storage that was interrupted, or whose timer or answer is due. The programs are found by their names. All other runs are
- * left as they are, and reported: cancelled, paused and failed ones, those that need an answer first, and those that a live process holds. The
- * failure of one run stops no other. Several hosts may call this at once: each run is resumed by one of them, and none waits for another.
+ * left as they are. Except for completed ones they are reported: cancelled, paused and failed ones, those that wait (jobs are not polled) or need an
+ * answer first, and those that a live process holds. The failure of one run stops no other. Several hosts may call this at once: each run is
+ * resumed by one of them, and none waits for another.
  * Returns the last report of each run, in the order of their ids. Fails only if the first listing does.
  *
  * @example
@@ -145,8 +146,9 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
   const what = isUnfinished(run, program) ? 'resume' : byStatus(run.status)
   if (what === 'leave') {
     const [report, before] = [leftAs(run), host.reports.get(runId)]
-    const isKnown = report === undefined || (run.status === 'failed' && before?._tag === 'Resumed')
-    return isKnown ? undefined : tell(host, report)
+    // The resume that failed has reported it.
+    const isReported = run.status === 'failed' && before?._tag === 'Resumed'
+    return report === undefined || isReported ? undefined : tell(host, report)
   }
   if (program === undefined) return tell(host, left(run, 'UnknownWorkflow'))
   const known = await knownOf(host, run, what)

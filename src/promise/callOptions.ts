@@ -94,7 +94,6 @@ const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
   outputs: map,
   evidence: arrayOf(isFound, 'an array of what collectEvidence returns'),
   onChanged: oneOf('refuse', 'keep'),
-  recovered: flag,
   planHash: text,
   onRecovered: callback,
   takeOver: flag,
@@ -130,7 +129,7 @@ const ENVIRONMENT: Readonly<Record<keyof Environment, Check>> = {
 
 const ONE = { id: text, ...HOST }
 
-/** The options of each call. */
+/** The options of each call. `one`: those of `poll` and `cancel`, which have none of their own. */
 const KNOWN = {
   run: { ...ONE, input: anything, ...RUN },
   resume: { ...ONE, ...RESUME },

@@ -55,6 +55,7 @@ test.each([
 
 test.each([
   [['charge', 'maybe'], 2, 'answer: unknown answer "maybe"; use again, keep or done, or --value for a unit that waits'],
+  [['charge', 'done:R-7'], 2, 'answer: unknown answer "done:R-7"; pass the output of "done" as --output JSON'],
   [['charge', 'again', '--output', '1'], 2, '--output: only "done" has an output, not "again"'],
   [['charge', '--output', '1'], 2, '--output: only "done" has an output; pass it as "done --output JSON"'],
   [['charge', '--confirm', 'ship=again'], 2, '--confirm: needs an answer to the unit: again, keep or done'],
@@ -77,6 +78,14 @@ test.each([
   expect(refused.code).toBe(code)
   expect(linesOf(refused.stderr)[0]).toBe(`dogear: ${message}`)
   expect((await host()).stdout).toBe('Refused Unconfirmed\n')
+})
+
+test('the example of an answer with an output after a colon answers the question', async () => {
+  await killed()
+  const refused = await place.dogear(['answer', 'o-1', 'charge', 'done:R-7'])
+  const example = ['answer', 'o-1', 'charge', 'done', '--output', '"R-7"']
+  expect(linesOf(refused.stderr).at(-1)).toBe(`  dogear answer o-1 charge done --output '"R-7"'`)
+  expect((await place.dogear(example)).code).toBe(0)
 })
 
 test('the example of a refused answer to a question answers one', async () => {

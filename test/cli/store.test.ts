@@ -69,11 +69,15 @@ describe('--store', () => {
   test.each([
     [['runs', '--store', 'sqlite:none.db'], 'none.db failed: open: ENOENT: the file does not exist; check the path'],
     [
+      ['runs', '--store', 'sqlite:folder'],
+      'folder failed: open: SQLITE_CANTOPEN: unable to open database file (it is a folder, or its folder is missing or not writable: pass another file)'
+    ],
+    [
       ['run', 'w.yml', '--store', 'sqlite:none/state.db'],
       'none/state.db failed: open: ENOENT: its folder does not exist; create it, or check the path'
     ]
   ])('a SQLite file that cannot be opened is refused with what is missing: %j', async (words, why) => {
-    place = sandbox({ 'w.yml': WORKFLOW, broken: '' })
+    place = sandbox({ 'w.yml': WORKFLOW, broken: '', 'folder/x': '' })
     const { code, stderr } = await place.dogear(words)
     expect(code).toBe(5)
     expect(linesOf(stderr)[0]).toBe(`dogear: Reading ${place.folder}/${why}`)

@@ -298,11 +298,13 @@ test.each([
     'steps: [{job: {submit: {}, poll: x}}]',
     '"submit" must be a string (a script) or a list (a command), not a mapping'
   ],
-  ['steps: [{shell: x, version: []}]', '"version" must be a string or a number, not a list'],
-  ['['.repeat(100_000), 'nested more than 100 levels deep'],
-  ['- '.repeat(100_000), 'nested more than 100 levels deep']
+  ['steps: [{shell: x, version: []}]', '"version" must be a string or a number, not a list']
 ])('the file %j is refused: %s', (text, message) => {
   expect(problemsOf(text).join('\n')).toContain(message)
+})
+
+test.each(['[', '- '])('a file of 100,000 times %j is refused', (text) => {
+  expect(problemsOf(text.repeat(100_000)).join('\n')).toContain('nested more than 100 levels deep')
 })
 
 test('any wave may set onCheckFailure, which also applies to missing earlier evidence', () => {

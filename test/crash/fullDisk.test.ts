@@ -220,31 +220,34 @@ describe('a device that reports errors', () => {
     'placeSync'
   ] as const
 
-  test.each(calls)('an error of %s at any time fails the run with its name or has no effect', async (call) => {
-    const place = calls.indexOf(call)
-    const chance = chanceOf(60 + place)
-    // Half of the calls fail early, the others late.
-    const usual = place % 2 === 0 ? 1 + chance.below(6) : 6 + chance.below(12)
-    const cases = (sweep ? Array.from({ length: 20 }, (_, n) => n + 1) : [usual]).map((from) => ({
-      from,
-      times: chance.oneOf([1, Infinity])
-    }))
-    await eachOf(cases, async ({ from, times }) => {
-      await inWorld(`${call} fails from the ${from}. time on, ${times} times`, async (world) => {
-        const faults = { call, code: 'EIO', from, ...(times === 1 ? { times } : {}) }
-        const { error, outcome } = reportOf(await perform(world, order('runOrResume', 1, { faults })))
-        if (outcome !== 'Completed') {
-          assert.ok(error?._tag === 'WriteFailed' || error?._tag === 'ReadFailed', JSON.stringify(error))
-          assert.equal(error['code'], 'EIO')
-        } else assert.ok(call !== 'fdatasync' || from > 12, 'what could not be made durable was acknowledged')
-        await checkKept(world)
-        const second = reportOf(await perform(world, order('runOrResume', 2)))
-        assert.equal(second.outcome, 'Completed', JSON.stringify(second))
-        checkNothingTwice(world)
-        await checkKept(world)
+  test.each(calls)(
+    'an error of %s at any time fails the run with the code of the error, or has no effect',
+    async (call) => {
+      const place = calls.indexOf(call)
+      const chance = chanceOf(60 + place)
+      // Half of the calls fail early, the others late.
+      const usual = place % 2 === 0 ? 1 + chance.below(6) : 6 + chance.below(12)
+      const cases = (sweep ? Array.from({ length: 20 }, (_, n) => n + 1) : [usual]).map((from) => ({
+        from,
+        times: chance.oneOf([1, Infinity])
+      }))
+      await eachOf(cases, async ({ from, times }) => {
+        await inWorld(`${call} fails from the ${from}. time on, ${times} times`, async (world) => {
+          const faults = { call, code: 'EIO', from, ...(times === 1 ? { times } : {}) }
+          const { error, outcome } = reportOf(await perform(world, order('runOrResume', 1, { faults })))
+          if (outcome !== 'Completed') {
+            assert.ok(error?._tag === 'WriteFailed' || error?._tag === 'ReadFailed', JSON.stringify(error))
+            assert.equal(error['code'], 'EIO')
+          } else assert.ok(call !== 'fdatasync' || from > 12, 'what could not be made durable was acknowledged')
+          await checkKept(world)
+          const second = reportOf(await perform(world, order('runOrResume', 2)))
+          assert.equal(second.outcome, 'Completed', JSON.stringify(second))
+          checkNothingTwice(world)
+          await checkKept(world)
+        })
       })
-    })
-  })
+    }
+  )
 
   test('after a failed sync nothing more is written to that file, and the same process can claim again', async () => {
     await inWorld('a failed sync', async (world) => {

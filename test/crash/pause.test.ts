@@ -107,7 +107,7 @@ describe('killed processes of a paused run', () => {
     assert.ok(killed.size > 10, `only ${killed.size} were killed`)
   })
 
-  test('after a kill at any call of a resume past an outdated request the next process continues', async () => {
+  test('after a kill at any call of a resume that ignores an outdated pause request, the next process continues', async () => {
     const calls = await callsOf('resume')
     assert.ok(calls > 4, `only ${calls} calls`)
     await eachOf(someOf(calls, 6, 6), (index) =>

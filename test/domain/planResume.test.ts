@@ -529,7 +529,7 @@ describe('missing evidence', () => {
   test('missing evidence raises questions that name their cause', () => {
     const plan = planned(checkpoint, workflow, { evidence: [{ unit: 'build', missing }] })
     assert.deepEqual(openQuestions(plan).map(describeQuestion), [
-      '"publish" may already have taken effect, and is not idempotent: the result of "build" may differ'
+      '"publish" may already have taken effect, and is not idempotent; it would run again because the result of "build" may differ'
     ])
   })
 

@@ -20,7 +20,7 @@ describe('the text of a failed save', () => {
     assert.match(RunError.describe(error), /^Writing the disk failed: fdatasync: ENOSPC/)
     assert.match(
       RunError.describe(error),
-      /Earlier saves are intact\. It is unknown whether this write took effect; the next claim of the run decides it/
+      /Earlier saves are intact\. It is unknown whether this write took effect; the next resume finds out/
     )
     ended(await newProcess(world).perform(resume(two(world.log), 'r')), 'Completed')
     assert.deepEqual(world.log, ['one', 'two'])
@@ -96,7 +96,7 @@ describe('the text of an error', () => {
     ],
     [
       { _tag: 'NoRequests', runId: 'r' },
-      /^Cannot pause or cancel run r: the environment has no `requests`; set them, /,
+      /^Cannot pause or cancel run r: the environment has no `requests`; set `requests` in it, to /,
       /leave/
     ],
     [
@@ -120,7 +120,7 @@ describe('the text of an error', () => {
     ],
     [
       { _tag: 'RecoveryRefused', runId: 'r', from: 'a', lost: 'b', cause: 0 },
-      /; to continue from it, resume with an `onRecovered` that returns your name\. Nothing was changed$/,
+      /; to continue from it, resume with the function `onRecovered`, which returns the name of the user who agrees\. Nothing was changed$/,
       /--/
     ],
     [

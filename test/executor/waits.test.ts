@@ -961,7 +961,7 @@ describe('waits of a failed attempt', () => {
 })
 
 describe('an answer between the last check of an owner and its release', () => {
-  test('an answer that arrives before the release is recorded by the owner, and a second one is refused', async () => {
+  test('the owner records an answer that arrives before the release, and a second one is refused', async () => {
     const base = memoryStorage()
     const requests = memoryRequests()
     let given: unknown

@@ -12,9 +12,9 @@ import { failureOf, refusal } from './Failure.js'
 export interface Liveness {
   /** Returns a key with which others find this process alive. */
   readonly key: () => Promise<E.Either<Failure, string>>
-  /** The key, as long as it counts as far as this process knows. */
+  /** The key; undefined if there is none, or if this process knows that it is no longer valid. */
   readonly current: () => string | undefined
-  /** Renews or checks the proof. A failure that passes leads to another key; another one ends all claims. */
+  /** Renews or checks the proof. After a transient failure the process may need a new key; any other failure ends all claims. */
   readonly beat: () => Promise<E.Either<Failure, void>>
   readonly close: () => Promise<void>
 }

@@ -127,6 +127,16 @@ const answersOf = (
 ): E.Either<CliError, { readonly answers: ReadonlyMap<string, Answer> }> => {
   if (value !== undefined || valueFile !== undefined)
     return E.left(usage(`--value and --value-file cannot be combined with "${word}"; use --output for an output`))
+  const ended = word.startsWith('done:') ? word.slice('done:'.length) : undefined
+  if (ended !== undefined)
+    return E.left(
+      usage(`answer: unknown answer "${word}"; pass the output of "done" as --output JSON`, [
+        {
+          text: 'For example:',
+          command: dogearCommand(context, ['answer', id, unit, 'done', '--output', JSON.stringify(ended)])
+        }
+      ])
+    )
   if (!['again', 'keep', 'done'].includes(word))
     return E.left(
       usage(`answer: unknown answer "${word}"; use again, keep or done, or --value for a unit that waits`, [

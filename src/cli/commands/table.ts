@@ -202,7 +202,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'fork',
     args: [RUN],
     summary: 'make a new run from the records of another one',
-    text: 'Makes a new run that [starts at a step of another one](#a-fork) with its records, and does not run it. The other run stays as it is. Exits with 4 if the run has a workspace of its own.',
+    text: 'Makes a [new run with the records of another one](#a-fork) and does not run it: a resume starts it at the step. The other run stays as it is. Exits with 4 if the run has a workspace of its own.',
     flags: [
       { syntax: '--from-step <step>', text: 'the step where the new run starts; all earlier ones count as done' },
       { syntax: '--id <id>', text: 'the id of the new run (default: a UUID)' },

@@ -29,7 +29,7 @@ export const byStatus = (status: Status): 'resume' | 'look' | 'leave' => {
 
 /**
  * Returns when a waiting run is due (UTC, ISO 8601): `''` if the answer to a wait is recorded, undefined if it only waits for jobs and
- * answers. `past`: waits that ended until then do not count, because a resume has found that another one is before them.
+ * answers. `past`: waits that were over by then do not count, because a resume found that they cannot continue before another wait ends.
  */
 export const dueAt = ({ pending, answers }: Checkpoint, past = ''): string | undefined => {
   let first: string | undefined

@@ -289,9 +289,11 @@ export const describeQuestion = (question: Confirm): string => {
     return `"${question.unit}" completed, but its evidence changed since: ${describeChanged(reason.changed)}${alsoMissing(reason)}`
   if (reason._tag === 'EvidenceMissing')
     return `"${question.unit}" completed and is not idempotent; it would run again because ${describeReason(question)}`
+  const acted = `"${question.unit}" may already have taken effect, and is not idempotent`
+  if (reason._tag === 'EarlierStepRunsAgain') return `${acted}; it would run again because ${describeReason(question)}`
   const aboutIt = ABOUT_IT.has(reason._tag) && !('answered' in reason)
   const why = `${aboutIt ? 'it ' : ''}${describeReason(question)}`
-  return `"${question.unit}" may already have taken effect, and is not idempotent: ${why}`
+  return `${acted}: ${why}`
 }
 
 /** The reasons whose descriptions need a subject. */

@@ -40,7 +40,7 @@ export interface PlanTargets {
 type OfPart = (index: number, name: string) => Demand
 
 export interface Demands {
-  /** The demands on the parts of a composite, given the demand on the whole; of top-level steps without one. */
+  /** The demands on the parts of a composite, given the demand on the whole. `parent`: undefined for the top-level steps. */
   readonly ofParts: (parent: Unit | undefined, composite: Node, demand: Demand) => OfPart
   /** The demand on a unit; on one that does not exist, that on its innermost existing ancestor. */
   readonly of: (unit: Unit) => Demand

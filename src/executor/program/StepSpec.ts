@@ -181,7 +181,7 @@ export type Run<Context, C> = (context: Context) => ReturnOf<C>
  *   readers get what the schema returns for it. Without one, the output must be plain JSON and its type is that of `run`.
  * - `version`: raise it when `run` changes so much that a run of the old version must not continue with the new one.
  * - `idempotent`: default true. `capture`: the variable that is set to the output.
- * - `retry`: default none. `timeoutMillis`: for each attempt, its checks included, default none.
+ * - `retry`: default none. It retries transient failures only; a plain `Error` is permanent. `timeoutMillis`: for each attempt, its checks included, default none.
  * - `evidence`: what the step leaves behind, or a function that computes it from the output. The step completes only if all of it
  *   exists, and its record counts only as long as it does; see also {@link GuardSpec}.
  * - `workspace`: `fresh` runs each attempt in its own empty folder (`folder` of its context); the files of earlier attempts are kept

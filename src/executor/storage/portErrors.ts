@@ -56,7 +56,7 @@ const describeWrite = (error: WriteFailed): string =>
 
 const COMMITTED: Readonly<Record<WriteFailed['committed'], string>> = {
   no: '; nothing of this write is stored, and a resume continues without it',
-  unknown: '. It is unknown whether this write took effect; the next claim of the run decides it'
+  unknown: '. It is unknown whether this write took effect; the next resume finds out'
 }
 
 /** Describes how a process lost a run; an outcome does not know the claims. */
@@ -152,6 +152,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   EIO: { text: 'the device reports an error' },
   ENOTDIR: { text: 'a file is where a folder should be', remedy: 'move it away, or choose another folder' },
   ECONNREFUSED: { text: 'no server listens there', remedy: 'start it, or correct the address' },
+  SQLITE_CANTOPEN: { text: 'it is a folder, or its folder is missing or not writable', remedy: 'pass another file' },
   SQLITE_NOTADB: { text: 'pass another file' }
 }
 

@@ -153,7 +153,7 @@ const callSubStep = async (
   const { root } = level
   const called = root.refused === undefined ? callOf(level, name, more) : E.left(root.refused)
   if (E.isLeft(called)) {
-    // A refused call counts as a call: it has postponed the check of another one.
+    // The refused call was counted, so a check that is due does not suspend the attempt: check again.
     if (level.waits.size > 0) onClosed()
     if (root.refused !== undefined) level.refused = root.refused
     return await Promise.reject(errorOf(called.left))
@@ -248,8 +248,8 @@ const recorded = ({ error, outcome, subStep }: State.Failure): StepFailure =>
   subStep?.transient === true ? Failure.transient(error, outcome) : Failure.permanent(error, outcome)
 
 /**
- * Detects a call that may have been idempotent when it last ran, and so recorded no start: its task was edited since, or the first call of its
- * name was idempotent.
+ * Returns whether an earlier attempt may have begun this call without recording its start, as idempotent calls do: the task was edited since, or
+ * the first call of this name was idempotent.
  */
 const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
   if (!root.isRepeated) return false

@@ -61,7 +61,7 @@ const callWait = async (level: Level, suspend: Suspend, name: string, asked: Wai
   const { refused } = level.root
   const checked = refused === undefined ? callOf(level, name, asked) : E.left(refused)
   if (E.isLeft(checked)) {
-    // A refused call counts as a call: it has postponed the check of another one.
+    // The refused call was counted, so a check that is due does not suspend the attempt: check again.
     if (level.waits.size > 0) checkLater(level, suspend)
     return await Promise.reject(errorOf(checked.left))
   }
@@ -137,7 +137,7 @@ const ending = async (level: Level, unit: Unit, convert: Call['convert']): Promi
   const { recorder, environment } = scope
   const now = environment.clock.now()
   const wait = waitOf(recorder.checkpoint(), unit)
-  // Another call has ended it: its task has failed, and the attempt is closed.
+  // The wait was removed: another call failed the task, and the attempt is closed.
   if (wait === undefined) return await never()
   const end = endOfWait(scope, { unit, stepIndex: place.stepIndex }, wait, convert.accepts, now)
   const saving = (changes: ReadonlyArray<Change>): Promise<E.Either<Error, void>> =>

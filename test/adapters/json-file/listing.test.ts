@@ -110,7 +110,7 @@ describe('a listed summary', () => {
     ['a path that is no string', { ...summary([1]), workflow: { name: 'w', path: 1 } }],
     ['steps that are no numbers', { ...summary([1]), steps: { completed: 1, total: null } }],
     ['no time', { ...summary([1]), updatedAt: 0 }]
-  ])('a summary with %s is none', async (_, value) => {
+  ])('a summary with %s is ignored', async (_, value) => {
     const root = folder()
     await seed(next(root), 'a', [1])
     const path = journalOf(root, 1)

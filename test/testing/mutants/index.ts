@@ -99,7 +99,11 @@ export const sampleSpec: StorageSpec<Disk> = specOf('a sound store')
  *
  * @internal
  */
-export const statementsSpec: StorageSpec<Disk> = specOf('a sound store, in statements', undefined, true)
+export const statementsSpec: StorageSpec<Disk> = specOf(
+  'a sound store whose functions are single statements',
+  undefined,
+  true
+)
 
 /** Faulty stores, one for each flaw. The kit fails each of them in the case that names its flaw. */
 export const mutants: ReadonlyArray<Mutant> = (Object.keys(KILLED_BY) as ReadonlyArray<Flaw>).map((flaw) => ({

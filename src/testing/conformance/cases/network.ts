@@ -130,7 +130,7 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-OVER-01',
-    'an owner whose acknowledged saves a failover lost is refused, and leaves no gap',
+    'an owner that lost acknowledged saves in a failover is refused, and leaves no gap',
     async ({ failover }) => {
       const { storage, mark, rollBack } = await failover()
       const claim = await claimed(storage, 'a')
