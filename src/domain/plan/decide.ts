@@ -118,8 +118,10 @@ const decideMap = (context: PlanContext, placed: Placed<MapStep>, out: Planned):
 
 /** Evidence of a map is kept with that of its items, all of which completed. */
 const mayKeep = (context: PlanContext, map: Unit, items: ReadonlyArray<Item>): boolean =>
-  items.every(({ key }) => recordOf(context, join(map, key)) !== undefined) &&
-  (context.evidence.kept.has(map) || changedIn(context, map) !== undefined)
+  isClosed(context, map, items) && (context.evidence.kept.has(map) || changedIn(context, map) !== undefined)
+
+const isClosed = (context: PlanContext, map: Unit, items: ReadonlyArray<Item>): boolean =>
+  items.every(({ key }) => recordOf(context, join(map, key)) !== undefined)
 
 /** An answer about a map as a whole accepts the current evidence of its parts. */
 const WHOLE: Kept = { changed: [], evidence: [], own: true, isWhole: true }
@@ -151,14 +153,17 @@ const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned)
   }
   const isInside = (one: Unit): boolean => isWithin(one, unit)
   const [pending] = Units.within(context.checkpoint.pending, unit)
-  const changedByUser = changedIn(context, unit)
+  const items = context.checkpoint.items.get(unit)
+  const changed = changedIn(context, unit)
   const placed: Placed<Task> = {
     ...map,
     step: task,
     ownFingerprint,
     hasBegun: hasHarmful || hasRecords(context, unit) || [...context.inDoubt].some(isInside),
     ...(pending === undefined ? {} : { pending }),
-    ...(changedByUser === undefined ? {} : { changedByUser })
+    ...(changed === undefined
+      ? {}
+      : { changedByUser: isClosed(context, unit, items ?? []) ? changed : { ...changed, unfinished: true } })
   }
   out.decisions.push(decideTask(context, placed, out))
   return placed.record !== undefined && repeats(context, placed) === undefined
