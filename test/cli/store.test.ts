@@ -62,7 +62,7 @@ describe('--store', () => {
       ['--home', 'other']
     ]) {
       const other = await place.dogear(['runs', ...flag], { environment })
-      expect(other.stdout).toContain(`No runs in ${place.folder}/other. Start one with: dogear run --home`)
+      expect(other.stdout).toContain(`No runs in ${place.folder}/other. Start one with: dogear run ${flag[0]} `)
     }
   })
 
