@@ -308,6 +308,16 @@ describe('options of steps', () => {
       'options of "q" must be an object, not the number 3'
     ],
     [
+      'a nested object that is no step',
+      (w) => w['sequence']?.('q', () => ({ steps: [{}] })),
+      'step 1 of "q" must be made by Program.task, sequenceOf, waveOf or mapOf, not an object'
+    ],
+    [
+      'a body of a map that is null',
+      (w) => w['map']?.('q', { forEach: () => [1] }, null),
+      'the third argument of "q" must be a function, or an object with run, job or steps'
+    ],
+    [
       'a misspelled function of a job',
       (w) => w['step']?.('q', { job: { submit: () => 1, polls: () => 1, collect: () => 1 } }),
       'unknown option "job.polls" of "q"; did you mean "job.poll"?'

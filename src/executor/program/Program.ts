@@ -46,7 +46,12 @@ export const fromSteps = (
   path?: string,
   options: ProgramOptions = {}
 ): Program<Readonly<Record<string, unknown>>> =>
-  build({ name, ...options, decodeInput: E.right, encodeInput: anyInput }, steps, path)
+  build(
+    { name, ...options, decodeInput: E.right, encodeInput: anyInput },
+    // An untyped author may pass anything, which is then refused as a step.
+    Symbol.iterator in Object(steps) ? steps : [steps as unknown as ProgramStep],
+    path
+  )
 
 /** A missing input becomes an empty object; `null` stays `null`. */
 const anyInput = (input: unknown): E.Either<OutputMismatch, Json> =>
