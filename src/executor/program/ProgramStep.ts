@@ -133,14 +133,15 @@ export const task = <C>(
   const { accepts, encode, decode, codecExpected, seen } = conversions(spec.output)
   const loose = spec as unknown as Loose
   const named = artifactPaths ?? artifactPathsOf(spec)
-  const defined = W.task(name, {
+  // An invalid option is reported, and not hashed: it may be no JSON.
+  const defined = W.task(text(name), {
     definition: definition === undefined ? definitionOf(spec) : definition,
     accepts,
     ...(named === undefined ? {} : { artifactPaths: named }),
     ...(spec.summary === undefined ? {} : { summary: spec.summary }),
-    ...(spec.idempotent === undefined ? {} : { idempotent: spec.idempotent }),
+    ...(typeof spec.idempotent === 'boolean' ? { idempotent: spec.idempotent } : {}),
     ...(spec.numbered === undefined ? {} : { numbered: spec.numbered }),
-    ...(spec.capture === undefined ? {} : { captures: [spec.capture] }),
+    ...(typeof spec.capture === 'string' ? { captures: [spec.capture] } : {}),
     ...(awaits === undefined ? {} : { wait: awaits.wait })
   })
   const guard = guardFrom(loose, evidenceOf(loose.evidence, seen))
@@ -220,8 +221,8 @@ const artifactPathsOf = <C>({ evidence, workspace }: TaskOptions<never, C>): Tas
 /** What a fingerprint covers besides the options: the version, an own folder, and that the task submits a job. */
 const definitionOf = <C>(spec: TaskOptions<never, C>): Json => {
   const definition = {
-    ...(spec.version === undefined ? {} : { version: spec.version }),
-    ...(spec.workspace === undefined ? {} : { workspace: spec.workspace }),
+    ...(typeof spec.version === 'string' ? { version: spec.version } : {}),
+    ...(typeof spec.workspace === 'string' ? { workspace: spec.workspace } : {}),
     ...('job' in spec ? { job: true } : {}),
     ...(isWaiting(spec) ? { wait: spec.wait } : {})
   }
@@ -293,7 +294,7 @@ export const sequenceOf = (
   const given = fieldsOf(options) as typeof options
   const members = madeOf(steps)
   return {
-    ...W.sequence(name, members, given.summary, definition),
+    ...W.sequence(text(name), members, given.summary, definition),
     steps: members,
     problems: [...stepProblems(steps), ...optionProblems(options, SEQUENCE)],
     guard: guardFrom(given, given.evidence as UnitGuard['evidence'])
@@ -314,7 +315,7 @@ export const waveOf = (
   const given = fieldsOf(options) as typeof options
   const members = madeOf(groups).map(withNeeds)
   return {
-    ...W.wave(name, members, given.summary, definition),
+    ...W.wave(text(name), members, given.summary, definition),
     groups: members,
     concurrency: given.concurrency ?? Infinity,
     problems: [...stepProblems(groups, 'group'), ...optionProblems(options, WAVE)],
@@ -338,7 +339,7 @@ export const mapOf = (
   const { forEach, key, item } = fieldsOf(source) as Partial<typeof source> as typeof source
   const { groups: _, _tag: __, ...wave } = waveOf(name, [], options)
   const body = isMade(each) ? each : task(name, () => undefined)
-  const defined = W.mapOf(name, body, wave.summary, definition)
+  const defined = W.mapOf(text(name), body, wave.summary, definition)
   const problems = [
     ...(isMade(each) ? [] : [{ option: 'each', expected: madeNot(each) }]),
     ...optionProblems({ forEach, key }, ITEMS, { required: ['forEach', 'key'] }),
@@ -346,6 +347,9 @@ export const mapOf = (
   ]
   return { ...wave, ...defined, problems, each: body, items: conversions(item), forEach, key }
 }
+
+/** A name that is no string is refused as one that is not valid. */
+const text = (name: unknown): string => (typeof name === 'string' ? name : kindOf(name))
 
 /** Untyped authors may pass anything as steps, such as a combinator. */
 const isMade = (step: unknown): boolean => Array.isArray(fieldsOf(step)['problems'])
@@ -367,7 +371,8 @@ export const stepProblems = (
 
 const madeNot = (step: unknown): string => `made by Program.task, sequenceOf, waveOf or mapOf, not ${kindOf(step)}`
 
-const withNeeds = (group: ProgramGroup): ProgramGroup => {
+/** Groups of untyped authors may lack needs. */
+export const withNeeds = (group: ProgramGroup): ProgramGroup => {
   const { needs } = fieldsOf(group)
   const problems = optionProblems({ needs }, NEEDS)
   return needs !== undefined && problems.length === 0
