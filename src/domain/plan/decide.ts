@@ -83,7 +83,7 @@ export const decideItems = (
   { each }: MapStep,
   items: ReadonlyArray<Item>
 ): ReadonlyArray<Run> => {
-  const reason: RunReason = decision._tag === 'Run' ? decision.reason : { _tag: 'NotStarted' }
+  const reason: RunReason = decision._tag === 'Run' ? decision.reason : NOT_STARTED
   const found: Array<Run> = []
   const visit = (step: Step, unit: Unit, summary: string): void => {
     found.push(run({ unit, stepIndex, summary, step }, reason))
@@ -312,7 +312,7 @@ const compositeDecision = (
   const failed = lastAttempt(context, placed)
   if (started?.reason._tag === 'NotStarted' && failed?.reason._tag === 'Failed')
     return { _tag: 'Retry', ...aboutOf(placed), attempt: failed.attempt, reason: failed.reason }
-  if (started?.reason._tag === 'NotStarted') return run(placed, { _tag: 'NotStarted' })
+  if (started?.reason._tag === 'NotStarted') return run(placed, NOT_STARTED)
   if (started !== undefined) return run(placed, started.reason)
   const waiting = next.find((part) => part._tag === 'Poll')
   if (waiting !== undefined) return { _tag: 'Poll', ...aboutOf(placed), reason: waiting.reason }
@@ -320,7 +320,7 @@ const compositeDecision = (
   if (record !== undefined) return skip(placed, skipReasonOf(placed, record))
   if (isDone && failed?.reason._tag === 'Failed')
     return { _tag: 'Retry', ...aboutOf(placed), attempt: failed.attempt, reason: failed.reason }
-  if (isDone && placed.demand !== 'assumed') return run(placed, { _tag: 'NotStarted' })
+  if (isDone && placed.demand !== 'assumed') return run(placed, NOT_STARTED)
   const evidence = isDone ? undefined : evidenceNow(context, placed, placed.record)
   return skip(placed, evidence === undefined ? ASSUMED : { _tag: 'Assumed', evidence })
 }
