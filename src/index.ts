@@ -100,7 +100,7 @@ export * as StepFailure from './public/StepFailure.js'
 // --- plan
 
 export { planResume } from './domain/plan/planResume.js'
-export { hashPlan, openQuestions } from './domain/plan/Plan.js'
+export { answersTo, hashPlan, openQuestions } from './domain/plan/Plan.js'
 export { describeQuestion, describeReason, explain } from './domain/explain/Explain.js'
 export type {
   Answer,

@@ -25,7 +25,16 @@ const release = workflow('release')
     log(outputs.approve === true ? `publish ${outputs.build}` : `discard ${outputs.build}`)
   })
 
-const [, , command = 'run', id = 'release-1', value] = process.argv
+const parsed = (text) => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    console.error(`The answer must be JSON, such as true or '"no"'`)
+    process.exit(2)
+  }
+}
+
+const [, , command = 'run', id = 'release-1', text = ''] = process.argv
 const report = (event) => {
   if (event._tag === 'AnswerRejected') console.log(`${id}: the answer of ${event.by} is not ${event.expected}`)
 }
@@ -34,7 +43,7 @@ const environment = { requests: fileRequests('state'), events: { report } }
 const options = { id, storage: jsonFileStorage('state'), environment }
 
 if (command === 'answer') {
-  await answer({ ...options, unit: 'approve', value: JSON.parse(value), by: userInfo().username })
+  await answer({ ...options, unit: 'approve', value: parsed(text), by: userInfo().username })
   console.log(`Recorded. Continue with: node approval.mjs run ${id}`)
 } else {
   const outcome = await runOutcome(release, options)

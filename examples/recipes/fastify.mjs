@@ -1,4 +1,4 @@
-// A Fastify server that starts runs, shows them, stops them at SIGTERM, and finishes them at its next boot.
+// A Fastify server that starts runs, shows them, stops them at Ctrl+C and SIGTERM, and finishes them at its next boot.
 //
 //   PORT=3000 node fastify.mjs
 //   curl -X POST localhost:3000/orders/order-7     answers at once. Once more: retries it if it failed
@@ -52,7 +52,8 @@ console.log(await app.listen({ host: '127.0.0.1', port: Number(process.env.PORT 
 // Finishes what earlier processes left, and stays: wakes runs at their time, takes over those of dead hosts.
 const watching = resumeAll({ ...host, workflows: [order], watch: true })
 
-process.on('SIGTERM', async () => {
+const stop = async () => {
   stopping.abort()
   await Promise.all([app.close(), watching])
-})
+}
+for (const name of ['SIGINT', 'SIGTERM']) process.on(name, stop)

@@ -206,10 +206,11 @@ const programOf = ({ stdout, stderr }: Host, version: string, perform: Perform):
     })
     .exitOverride()
     .addHelpText('after', OVERVIEW)
-  for (const row of Table.COMMANDS) fill(program.command(row.name), row, program, perform)
-  const list = program.command('list', { hidden: true })
-  for (const row of Table.COMMANDS)
-    if (row.name === 'runs') fill(list.command('runs', { isDefault: true }), row, program, perform)
+  for (const row of Table.COMMANDS) {
+    const command = program.command(row.name)
+    if (row.alias !== undefined) command.alias(row.alias)
+    fill(command, row, program, perform)
+  }
   return program
 }
 

@@ -12,9 +12,10 @@ import { withoutPassword } from './store/Location.js'
 import { commandOf } from './terminal/shellQuote.js'
 import { didYouMean, nearest } from '../domain/data/Suggestion.js'
 
-/** Commander answers `help UNKNOWN` with the general help, so only the name is passed on. */
+/** Commander answers `help UNKNOWN` with the general help, so only the name is passed on. `list runs` is the alias `list`. */
 export const normalized = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<string> => {
   const [name, topic] = operandsOf(program, words)
+  if (name === 'list' && topic === 'runs') return words.toSpliced(words.indexOf(topic, words.indexOf(name)), 1)
   const asked = name === 'help' ? topic : name
   return asked === undefined || asked === 'help' || isCommand(program, asked) ? words : [asked]
 }
@@ -45,17 +46,19 @@ export const usageError = (
   }
 }
 
-/** Commander throws if a flag's value is missing, and reports the same when it parses. */
+/** Commander throws if the value of the last flag is missing, and reports the same when it parses. */
 const operandsOf = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const parsed = E.tryCatch(
-    () => program.parseOptions(words.filter((word) => word !== '--version' && word !== '-V')).operands,
-    identity
-  )
+  const given = words.filter((word) => word !== '--version' && word !== '-V')
+  const parse = (some: Array<string>) => E.tryCatch(() => program.parseOptions(some).operands, identity)
+  const all = parse(given)
+  const parsed = E.isRight(all) ? all : parse(given.slice(0, -1))
   return E.isRight(parsed) ? parsed.right : []
 }
 
-const isCommand = (program: Command, name: string): boolean =>
-  program.commands.some((command) => command.name() === name)
+const isCommand = (program: Command, name: string): boolean => commandNamed(program, name) !== undefined
+
+const commandNamed = (program: Command, name: string): Command | undefined =>
+  program.commands.find((command) => command.name() === name || command.aliases().includes(name))
 
 /** Commander quotes words. */
 const textOf = (message: string): string =>
@@ -66,14 +69,14 @@ const textOf = (message: string): string =>
 /** `isOfRun`: the id of a run follows. */
 const unknown = (name: string, program: Command, isOfRun: boolean): string => {
   const known = isOfRun ? 'show' : SYNONYMS.get(name)
-  const names = program.commands.map((command) => command.name()).filter((one) => one !== 'list')
+  const names = program.commands.map((command) => command.name())
   const hint = known === undefined ? didYouMean(name, names) : `. Did you mean "${known}"?`
   return `unknown command "${withoutPassword(name)}"${hint}`
 }
 
 const nearestFlag = (program: Command, name: string, message: string): string => {
   const [, flag = ''] = /'(--[^'=]*)/.exec(message) ?? []
-  const command = program.commands.find((one) => one.name() === name)
+  const command = commandNamed(program, name)
   const options = [...(command?.options ?? []), ...program.options].flatMap(({ long }) => long ?? [])
   const meant = nearest(
     flag.slice(2),

@@ -7,6 +7,7 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { describeProblems, describeQuestion } from '../domain/explain/Explain.js'
 import { describeEvidence } from '../domain/checkpoint/CompletedStep.js'
 import type { Confirm, MissingEvidence, PlanError, PlanProblem } from '../domain/plan/Plan.js'
+import { answersTo } from '../domain/plan/Plan.js'
 import { listed } from '../domain/data/listed.js'
 import { didYouMean } from '../domain/data/Suggestion.js'
 import type { OptionProblem } from '../domain/data/Options.js'
@@ -431,13 +432,12 @@ const describeMissing = ({ path, missing }: WorkspaceMissing): ReadonlyArray<str
   return [`The run works in ${path}`, ...named]
 }
 
-/** Changed evidence can be kept. */
 const isChanged = ({ reason }: Confirm): boolean => reason._tag === 'EvidenceChanged'
 
 const keeping = (questions: ReadonlyArray<Confirm>): ReadonlyArray<string> => {
-  const changed = questions.filter(isChanged)
-  if (changed.length === 0) return []
-  return [`    to keep the current state: ${confirming(changed, "{ _tag: 'Keep' }")}`]
+  const kept = questions.filter((question) => answersTo(question).includes('Keep'))
+  if (kept.length === 0) return []
+  return [`    to keep the current state: ${confirming(kept, "{ _tag: 'Keep' }")}`]
 }
 
 const confirming = (questions: ReadonlyArray<Confirm>, answer: string): string =>

@@ -142,28 +142,32 @@ class Chain implements Record<Exclude<keyof WorkflowBuilder<unknown, unknown>, P
     Object.defineProperty(this, 'identity', IDENTITY)
   }
 
-  // A third argument is refused as a misplaced option.
-  step(name: never, spec: never, options?: unknown) {
-    return this.with(P.step(name, options === undefined ? spec : ({ run: spec, options } as never)))
+  // Accessors, so that a destructured method keeps its workflow. A third argument is refused as a misplaced option.
+  get step() {
+    return (name: never, spec: never, options?: unknown) =>
+      this.with(P.step(name, options === undefined ? spec : ({ run: spec, options } as never)))
   }
-  sleep(name: never, options: never) {
-    return this.with(P.sleep(name, options))
+  get sleep() {
+    return (name: never, options: never) => this.with(P.sleep(name, options))
   }
-  waitFor(name: never, options?: never) {
-    return this.with(P.waitFor(name, options))
+  get waitFor() {
+    return (name: never, options?: never) => this.with(P.waitFor(name, options))
   }
-  sequence(name: never, parts: unknown, options?: never) {
-    return this.with(P.sequence(name, chainedSteps(parts) as never, options))
+  get sequence() {
+    return (name: never, parts: unknown, options?: never) =>
+      this.with(P.sequence(name, chainedSteps(parts) as never, options))
   }
-  wave(name: never, groups: unknown, options?: never) {
-    const specs = Object.entries(fieldsOf(groups)).map(([group, spec]) => [group, chained(spec)])
-    return this.with(P.wave(name, Object.fromEntries(specs) as never, options))
+  get wave() {
+    return (name: never, groups: unknown, options?: never) => {
+      const specs = Object.entries(fieldsOf(groups)).map(([group, spec]) => [group, chained(spec)])
+      return this.with(P.wave(name, Object.fromEntries(specs) as never, options))
+    }
   }
-  map(name: never, options: never, each: unknown) {
-    return this.with(P.map(name, options, chained(each) as never))
+  get map() {
+    return (name: never, options: never, each: unknown) => this.with(P.map(name, options, chained(each) as never))
   }
 
-  private with(add: unknown) {
+  private with(add: unknown): Chain {
     return new Chain((add as (self: Fields) => Fields)(this.program))
   }
 }

@@ -180,6 +180,22 @@ test('an answer in place of the unit is a usage error that lists the units', asy
   expect(await follow(refused)).toMatchObject({ code: 0 })
 })
 
+test.each([
+  ['no answer', 'aprove', [], 'the run has no unit "aprove"; name the unit, then the answer. Did you mean "approve"?'],
+  ['an unknown answer', 'nobody', ['x'], 'the run has no unit "nobody"; name the unit, then the answer'],
+  [
+    'a value that is not JSON',
+    'nobody',
+    ['--value', 'x'],
+    'the run has no unit "nobody"; name the unit, then the answer'
+  ]
+])('an unknown unit with %s is refused as unknown, and no command names it', async (_, unit, words, message) => {
+  await resting()
+  const refused = await place.dogear(['answer', 'r-1', unit, ...words])
+  expect(refused.code).toBe(2)
+  expect(linesOf(refused.stderr)).toEqual([`dogear: answer: ${message}`, 'List the units with:', '  dogear show r-1'])
+})
+
 test('a file that is missing or not JSON is a usage error', async () => {
   await resting()
   place.write('bad.json', 'yes')

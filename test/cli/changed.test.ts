@@ -243,6 +243,31 @@ steps:
     })
   })
 
+  test.each([
+    ['offers to keep an edited file of a completed map', 'true', ['again', 'keep', 'done']],
+    ['does not offer to keep an edited file of an unfinished map', 'test $item = a', ['again', 'done']]
+  ])('a resume %s that runs again as a whole', async (_, check, answers) => {
+    place = sandbox({
+      'w.yml': `name: w
+steps:
+  - { name: list, shell: touch list; echo a; echo b, capture: items, artifacts: [list] }
+  - wave: make
+    forEach: items
+    key: item
+    concurrency: 1
+    each: { idempotent: false, shell: '${check} && echo made > $item.html', artifacts: ['\${item}.html'] }
+  - { name: end, shell: 'false' }
+`
+    })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    place.write('a.html', 'by hand')
+    await place.shell('rm list')
+    const { stderr, code } = await place.dogear(['resume', 'r'])
+    expect(code).toBe(4)
+    const offered = [...stderr.matchAll(/^ {2}dogear resume r --confirm make=(\w+)$/gm)].map(([, answer]) => answer)
+    expect(offered).toEqual(answers)
+  })
+
   test('an edited file raises no question if only its existence is expected', async () => {
     await fixed(workflow.replace('artifacts: [gen.js]', 'expect: { files: [gen.js] }'))
     expect((await place.dogear(['resume', 'r'])).code).toBe(0)

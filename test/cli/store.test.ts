@@ -62,7 +62,7 @@ describe('--store', () => {
       ['--home', 'other']
     ]) {
       const other = await place.dogear(['runs', ...flag], { environment })
-      expect(other.stdout).toContain(`No runs in ${place.folder}/other. Start one with: dogear run --home`)
+      expect(other.stdout).toContain(`No runs in ${place.folder}/other. Start one with: dogear run ${flag[0]} `)
     }
   })
 
@@ -255,6 +255,8 @@ describe('the location of a store', () => {
     expect(withoutPassword(text)).toBe(shown)
   })
 
+  const ADDRESS =
+    'the value looks like an address with a password; pass --store postgres://HOST/DATABASE, or a folder as ./FOLDER'
   const QUOTED = '"postgres://u:s3cr3t@h/db"'
   const URL = 'postgres://u:s3cr3t@h/db'
 
@@ -270,6 +272,11 @@ describe('the location of a store', () => {
     [['--home', URL], {}, '--home: the value is a database; pass it as --store'],
     [[`--home=./${URL}`], {}, '--home: text precedes the URL of a database; pass the URL alone'],
     [[], { DOGEAR_HOME: URL }, 'DOGEAR_HOME: the value is a database; pass it as --store'],
+    [['--home', 'u:s3cr3t@h/db'], {}, `--home: ${ADDRESS}`],
+    [['--home', 'mysql://u:s3cr3t@h/db'], {}, `--home: ${ADDRESS}`],
+    [['--store', '//u:s3cr3t@h/db'], {}, `--store: ${ADDRESS}`],
+    [['--store', 'a_b:s3cr3t@h/db'], {}, `--store: ${ADDRESS}`],
+    [[], { DOGEAR_HOME: 'u:s3cr3t@h/db' }, `DOGEAR_HOME: ${ADDRESS}`],
     [[], { DOGEAR_HOME: QUOTED }, 'DOGEAR_HOME: the value is in quotes; pass it without them']
   ])('the refusal of a database in a wrong place shows no password: %j %j', async (words, environment, why) => {
     place = sandbox()
@@ -277,6 +284,11 @@ describe('the location of a store', () => {
     expect(code).toBe(2)
     expect(stderr).toContain(`dogear: ${why}\n`)
     expect(stdout + stderr).not.toContain('s3cr3t')
+  })
+
+  test('a folder with a colon and an @ in its path is no address', () => {
+    for (const path of ['./a:b@c', '/a:b@c', 'a/b:c@d', 'C:\\ada@home'])
+      expect(parse(path, '/f')).toMatchObject({ right: { _tag: 'Files' } })
   })
 
   test.each([

@@ -22,6 +22,25 @@ describe('a flag without its value', () => {
       expect(stderr).toMatch(/^dogear: option "--(home <folder>|id <id>)" argument missing/)
     }
   )
+
+  test('a flag without its value names the help of its command', async () => {
+    within()
+    const { stderr } = await place.dogear(['runs', '--store'])
+    expect(linesOf(stderr)).toEqual([
+      'dogear: option "--store <store>" argument missing',
+      'Print help with:',
+      '  dogear help runs'
+    ])
+  })
+
+  test.each([
+    ['--home', '--home: the value is missing; pass a folder'],
+    ['--store', '--store: the value is missing; pass a folder, sqlite:FILE or postgres://HOST/DATABASE']
+  ])('a flag in place of the value of %s is refused, not used as a folder', async (flag, message) => {
+    within()
+    const { code, stderr } = await place.dogear(['runs', flag, '--json'])
+    expect([code, stderr]).toEqual([2, `dogear: ${message}\n`])
+  })
 })
 
 describe('the version', () => {
@@ -101,7 +120,14 @@ describe('an unknown command', () => {
     within()
     expect((await place.dogear(['help'])).stdout).toMatch(/^Usage: dogear/)
     expect((await place.dogear(['help', 'run'])).stdout).toMatch(/^Usage: dogear run/)
-    expect((await place.dogear(['help', 'list'])).stdout).toMatch(/^Usage: dogear list/)
+    expect((await place.dogear(['help', 'list'])).stdout).toMatch(/^Usage: dogear runs\|list/)
+  })
+
+  test.each([[['list']], [['list', 'runs']]])('runs has the alias %j, which help shows', async (words) => {
+    within({ 'w.yml': one })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    expect(await place.dogear(words)).toEqual(await place.dogear(['runs']))
+    expect((await place.dogear(['help'])).stdout).toMatch(/^ {2}runs\|list /m)
   })
 })
 

@@ -125,7 +125,8 @@ describe('a policy', () => {
     ['_tag', { _tag: 'Fibonacci' }],
     ['attempt', { attempt: 3 }],
     ['delayMillis', { delayMillis: Symbol('soon') }],
-    ['options', null]
+    ['policy', null],
+    ['policy', 'Constant']
   ])('a policy is refused for its %s: %j', (field, given) => {
     const policy = Retry.make(given as Partial<RetryPolicy>)
     assert.ok(E.isLeft(policy))

@@ -50,6 +50,7 @@ describe('the published laws', () => {
   for (const one of planLaws) publishedLaw(one, RUNS[one.id])
 })
 
+// Any evidence turns off `decideByRecord`, so this also compares its plans with those of the whole rules.
 law('missing evidence of an unknown unit changes no decision', momentsWithOptions, ({ moment, options }) => {
   const { checkpoint, workflow } = moment
   const missing = { unit: 'unknown', missing: [{ _tag: 'File', path: 'nowhere' }] } as const

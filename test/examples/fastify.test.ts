@@ -25,8 +25,8 @@ const serve = async (killBefore?: string, environment: NodeJS.ProcessEnv = {}): 
 const status = async ({ url }: Server): Promise<unknown> =>
   ((await (await fetch(url)).json()) as { readonly status?: string }).status
 
-const stop = async (server: Server): Promise<void> => {
-  process.kill(server.pid, 'SIGTERM')
+const stop = async (server: Server, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> => {
+  process.kill(server.pid, signal)
   expect(await server.ended).toMatchObject({ code: 0, signal: null })
 }
 
@@ -44,19 +44,22 @@ test.each(['charge order-7', 'ship order-7'])(
   }
 )
 
-test('a server that gets SIGTERM stops its runs, exits with 0, and the next one continues them', async () => {
-  writeFileSync(place.file('hold'), '')
-  const first = await serve()
-  expect((await fetch(first.url, { method: 'POST' })).status).toBe(202)
-  expect(await status(first)).toBe('running')
-  await stop(first)
-  expect(place.log()).toEqual([])
-  rmSync(place.file('hold'))
-  const second = await serve()
-  await until('the run is completed', async () => (await status(second)) === 'completed')
-  await stop(second)
-  expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
-})
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  'a server that gets %s stops its runs, exits with 0, and the next one continues them',
+  async (signal) => {
+    writeFileSync(place.file('hold'), '')
+    const first = await serve()
+    expect((await fetch(first.url, { method: 'POST' })).status).toBe(202)
+    expect(await status(first)).toBe('running')
+    await stop(first, signal)
+    expect(place.log()).toEqual([])
+    rmSync(place.file('hold'))
+    const second = await serve()
+    await until('the run is completed', async () => (await status(second)) === 'completed')
+    await stop(second)
+    expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
+  }
+)
 
 test('a run that is paused ends its step, and a repeated request continues it', async () => {
   writeFileSync(place.file('hold'), '')

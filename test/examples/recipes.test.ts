@@ -74,6 +74,15 @@ test('the release says why it failed, and why it still waits after an answer of 
   expect(output.endsWith(waits)).toBe(true)
 })
 
+test.each([[['answer', 'release-1', 'yes']], [['answer', 'release-1']]])(
+  'the release refuses an answer that is no JSON with an example: %j',
+  async (words) => {
+    place = recipe('approval')
+    const { code, output } = await place.run(words)
+    expect([code, output]).toEqual([2, `The answer must be JSON, such as true or '"no"'\n`])
+  }
+)
+
 /** Two seconds, in days. */
 const SHORT = '0.00002'
 

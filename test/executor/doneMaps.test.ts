@@ -4,8 +4,8 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as E from 'fp-ts/lib/Either.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
-import type { Answer, ResumeOptions, RunError } from '../../src/index.js'
-import { confirm, Program, resume, run, StepError, StepFailure } from '../../src/index.js'
+import type { Answer, ResumeOptions } from '../../src/index.js'
+import { answersTo, confirm, Program, resume, run, RunError, StepError, StepFailure } from '../../src/index.js'
 import { describeProblems } from '../../src/domain/explain/Explain.js'
 import type { World } from './fixtures.js'
 import { ended, newProcess, newWorld, refused, right, stored } from './fixtures.js'
@@ -224,6 +224,7 @@ describe('evidence of the items of a map that is answered as a whole', () => {
       questions.map(({ unit, reason }) => [unit, reason._tag]),
       [['make', 'EvidenceChanged']]
     )
+    assert.deepEqual(questions.map(answersTo), [['Again', 'Keep', 'Done']])
     ended(await newProcess(world).perform(resume(pages(world), 'r', keep)), 'Completed')
     assert.deepEqual(world.log, ['list', '["a","b"]'])
     assert.equal(world.tree.files.get('a.html'), 'edited by hand')
@@ -231,9 +232,12 @@ describe('evidence of the items of a map that is answered as a whole', () => {
     assert.equal(world.log.length, 2)
   })
 
-  test('the answer "keep" about an unfinished map is refused', async () => {
+  test('a question about an unfinished map does not offer "keep", which is refused', async () => {
     const world = await made(true)
     world.tree.files.set('a.html', 'edited by hand')
+    const refusal = refused(await newProcess(world).perform(resume(pages(world), 'r')), 'Unconfirmed')
+    assert.deepEqual(refusal.questions.map(answersTo), [['Again', 'Done']])
+    assert.doesNotMatch(RunError.describe(refusal), /Keep/)
     const { problems } = refused(await newProcess(world).perform(resume(pages(world), 'r', keep)), 'PlanError')
     assert.deepEqual(problems, [{ _tag: 'NothingToConfirm', unit: 'make', keep: true }])
     assert.deepEqual(world.log, [])

@@ -21,6 +21,7 @@ import {
   RunError
 } from '../../src/index.js'
 import type { Worktree } from '../../src/domain/workflow/Workspace.js'
+import { nodeEnvironment } from '../../src/adapters/node/index.js'
 import { memoryTree } from '../../src/testing/memoryTree.js'
 import { ended, fakeClock, newProcess, newWorld, refused, right } from './fixtures.js'
 
@@ -259,4 +260,18 @@ describe('a store that is no store of TaskEithers', () => {
     assert.match(RunError.describe(error), /^Reading the store failed: claim: its? /)
     assert.ok(RunError.describe(error).endsWith(why), RunError.describe(error))
   })
+})
+
+test.each([
+  [{}, 'an object'],
+  [undefined, 'undefined'],
+  ['.dogear', 'the string ".dogear"']
+])('nodeEnvironment(%o) refuses each call with what it needs', async (storage, shown) => {
+  const environment = nodeEnvironment(storage as unknown as CheckpointStorage)
+  const refusals = [await run(once(), 'r', {})(environment)(), await listRuns()(environment)()]
+  for (const refusal of refusals as ReadonlyArray<E.Either<RunError, unknown>>)
+    assert.equal(
+      RunError.describe(refused(refusal, 'ReadFailed')),
+      `Cannot use the store: nodeEnvironment needs a CheckpointStorage, not ${shown}; pass one, such as jsonFileStorage('.dogear')`
+    )
 })

@@ -120,6 +120,52 @@ describe('a function of an author', () => {
     )
   })
 
+  const made = 'made by Program.task, sequenceOf, waveOf or mapOf'
+  const one = Program.task('one', { run: () => 1 })
+  const items = { forEach: () => E.right([]), key: () => E.right('a') }
+
+  test.each<readonly [string, () => unknown, string]>([
+    [
+      'sequenceOf with null',
+      () => Program.sequenceOf('s', [one, null as never]),
+      `step 2 of "s" must be ${made}, not null`
+    ],
+    [
+      'sequenceOf with no array',
+      () => Program.sequenceOf('s', 'one' as never),
+      'steps of "s" must be an array of steps, not the string "one"'
+    ],
+    [
+      'waveOf with an object',
+      () => Program.waveOf('s', [{} as never]),
+      `group 1 of "s" must be ${made}, not an object`
+    ],
+    [
+      'waveOf with needs of a group that are no names',
+      () => Program.waveOf('s', [{ ...one, needs: 'a' } as never]),
+      'needs of "s/one" must be an array of names of groups'
+    ],
+    [
+      'mapOf with a string',
+      () => Program.mapOf('s', 'one' as never, items),
+      `each of "s" must be ${made}, not the string "one"`
+    ],
+    ['mapOf without a source', () => Program.mapOf('s', one, null as never), 'forEach of "s" must be a function'],
+    ['no array of steps', () => null, `step 1 of "p" must be ${made}, not null`]
+  ])('a program is refused, not thrown at: %s', async (_, step, why) => {
+    const first = step()
+    const program = Program.fromSteps('p', first === null ? (null as never) : [first as ProgramStep])
+    const outcome = await run(program, 'r', {})(nodeEnvironment(memoryStorage()))()
+    assert.ok(E.isLeft(outcome))
+    assert.ok(RunError.describe(outcome.left).includes(`\n  ${why}`), RunError.describe(outcome.left))
+  })
+
+  test('a group without needs runs', async () => {
+    const program = Program.fromSteps('p', [Program.waveOf('s', [one as never])])
+    const outcome = await run(program, 'r', {})(nodeEnvironment(memoryStorage()))()
+    assert.ok(E.isRight(outcome) && outcome.right._tag === 'Completed')
+  })
+
   test('a check that returns an Either does not hold', async () => {
     const program = pipe(Program.start('p'), Program.step('s', { before: () => E.right(1), run: () => 1 }))
     const outcome = await run(program, 'r', {})(nodeEnvironment(memoryStorage()))()

@@ -293,6 +293,19 @@ describe('a schema written by hand', () => {
     )
   })
 
+  test('a schema without a vendor that throws is named as a schema', async () => {
+    const validate = (): never => {
+      throw new Error('offline')
+    }
+    const output = { '~standard': { version: 1, validate } } as unknown as Program.Schema
+    const one = pipe(Program.start('w'), Program.step('one', { output, run: () => TE.right(1) }))
+    const outcome = ended(await newProcess().perform(run(one, 'r', {})), 'Failed')
+    assert.match(
+      outcome.failures[0]?.error.message ?? '',
+      /a value that the schema accepts; its validate threw: offline/
+    )
+  })
+
   test('a transform that changes its argument changes neither the record nor what others read', async () => {
     const popped = schema((value) => ({ value: (value as Array<number>).pop() }))
     const read: Array<unknown> = []

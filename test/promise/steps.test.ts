@@ -164,6 +164,21 @@ test('the spread of a workflow has its steps, its name and its identity', () => 
   )
 })
 
+test('the methods of a workflow may be destructured', async () => {
+  const { step, wave } = workflow('w')
+  assert.deepEqual(
+    await runOrResume(
+      step('one', () => 1),
+      { id: 'r', storage: memoryStorage() }
+    ),
+    { one: 1 }
+  )
+  assert.deepEqual(
+    wave('all', { a: () => 1 }).steps.map(({ name }) => name),
+    ['all']
+  )
+})
+
 test('what a retry omits is that of the standard policy, in steps and sub-steps', async () => {
   const slept: Array<number> = []
   const sleep = (millis: number) => () => {

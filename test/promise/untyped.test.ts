@@ -260,6 +260,11 @@ describe('options of steps', () => {
   const run1 = (flow: Parameters<typeof run>[0]) => run(flow, { id: 'r', storage: memoryStorage() })
 
   type Chain = Readonly<Record<string, (...args: ReadonlyArray<unknown>) => Chain>>
+  /** JSON can keep neither a BigInt nor this. */
+  const circular = (): object => {
+    const value: Record<string, unknown> = {}
+    return Object.assign(value, { value })
+  }
   const untyped = workflow as unknown as (...args: ReadonlyArray<unknown>) => Chain
 
   const steps: ReadonlyArray<readonly [string, (w: Chain) => Chain | undefined, string]> = [
@@ -307,6 +312,38 @@ describe('options of steps', () => {
       'options of a sequence that are none',
       (w) => w['sequence']?.('q', (part: Chain) => part['step']?.('one', () => 1), 3),
       'options of "q" must be an object, not the number 3'
+    ],
+    ...[1n, circular()].flatMap((value): typeof steps => [
+      [
+        `a version that is ${typeof value}`,
+        (w) => w['step']?.('q', { run: () => 1, version: value }),
+        'version of "q" must be a string'
+      ],
+      [
+        `a capture that is ${typeof value}`,
+        (w) => w['step']?.('q', { run: () => 1, capture: value }),
+        'capture of "q" must be a string'
+      ],
+      [
+        `needs that are ${typeof value}`,
+        (w) => w['wave']?.('c', { q: { needs: [value], run: () => 1 } }),
+        'needs of "c/q" must be an array of names of groups'
+      ],
+      [
+        `a name that is ${typeof value}`,
+        (w) => w['step']?.(value, () => 1),
+        `"${typeof value === 'bigint' ? 'a bigint' : 'an object'}" is not a valid name`
+      ]
+    ]),
+    [
+      'a nested object that is no step',
+      (w) => w['sequence']?.('q', () => ({ steps: [{}] })),
+      'step 1 of "q" must be made by Program.task, sequenceOf, waveOf or mapOf, not an object'
+    ],
+    [
+      'a body of a map that is null',
+      (w) => w['map']?.('q', { forEach: () => [1] }, null),
+      'the third argument of "q" must be a function, or an object with run, job or steps'
     ],
     [
       'a misspelled function of a job',

@@ -1,5 +1,7 @@
 /** Builds the executor's environment for a Node process. */
-import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { fieldsOf, kindOf } from '../../domain/data/Options.js'
+import type { CheckpointStorage, ReadFailed } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import { asyncContext } from './asyncContext.js'
 import { systemClock } from './clock.js'
@@ -28,7 +30,7 @@ export const nodeEnvironment = (
   storage: CheckpointStorage,
   given: Partial<Omit<Environment, 'storage'>> = {}
 ): Environment => ({
-  storage,
+  storage: typeof fieldsOf(storage)['claim'] === 'function' ? storage : refusing(storage),
   clock: systemClock,
   tree: workingTree('.'),
   owner: processOwner(),
@@ -40,3 +42,21 @@ export const nodeEnvironment = (
   graceMillis: 10_000,
   ...given
 })
+
+/** Stands in for what an untyped host passes as a store. */
+const refusing = (given: unknown): CheckpointStorage => {
+  const why = `nodeEnvironment needs a CheckpointStorage, not ${kindOf(given)}; pass one, such as jsonFileStorage('.dogear')`
+  const code = 'INVALID_OPTIONS'
+  const error: ReadFailed = { _tag: 'ReadFailed', where: 'the store', operation: 'open', code, cause: new Error(why) }
+  const call = () => TE.left(error)
+  return {
+    claim: call,
+    save: call,
+    release: call,
+    load: call,
+    history: call,
+    loadRevision: call,
+    list: call,
+    remove: call
+  }
+}

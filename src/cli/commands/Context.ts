@@ -19,7 +19,7 @@ import type { ExitCode } from '../ExitCode.js'
 import type { Screen } from '../terminal/Screen.js'
 import type { Hint } from '../report/Hint.js'
 import type { Location } from '../store/Location.js'
-import { notAFolder, parse, show } from '../store/Location.js'
+import { notAFolder, parse, show, STORES } from '../store/Location.js'
 import type { Database } from '../store/open.js'
 import { commandOf } from '../terminal/shellQuote.js'
 
@@ -62,7 +62,8 @@ export const homeOf = (
   inherited: Context['inherited'],
   folder: string
 ): E.Either<CliError, string> => {
-  if (flag === '') return E.left(usage('--home: the value is empty; pass a folder'))
+  if (flag === '' || flag?.startsWith('--') === true)
+    return E.left(usage(`--home: the value is ${flag === '' ? 'empty' : 'missing'}; pass a folder`))
   const variable = inherited['DOGEAR_HOME'] ?? ''
   const problem = notAFolder(flag ?? variable)
   if (problem !== undefined) return E.left(usage(`${flag === undefined ? 'DOGEAR_HOME' : '--home'}: ${problem}`))
@@ -112,6 +113,7 @@ export const locate = (
   inherited: Context['inherited'],
   folder: string
 ): E.Either<CliError, Pick<Context, 'home' | 'store'> & { readonly location: Location }> => {
+  if (flags.store?.startsWith('--') === true) return E.left(usage(`--store: the value is missing; pass ${STORES}`))
   const variable = (inherited['DOGEAR_STORE'] ?? '').trim()
   const wanted = flags.store ?? (flags.home === undefined && variable !== '' ? variable : undefined)
   const home = homeOf(flags.home, inherited, folder)
@@ -126,7 +128,10 @@ export const locate = (
     return E.map((path: string) => ({
       home: path,
       location,
-      store: storeAt(location, { home: path, folder }, variable)
+      store: called(
+        storeAt(location, { home: path, folder }, variable),
+        flags.store === undefined ? '--home' : '--store'
+      )
     }))(homeOf(location.path, inherited, folder))
   }
   const isNamed = flags.store !== undefined
@@ -136,6 +141,10 @@ export const locate = (
     store: storeAt(location, { home: home.right, folder }, isNamed ? '' : variable)
   })
 }
+
+/** A printed command names a folder with the flag that the user typed. */
+const called = (self: Store, flag: '--home' | '--store'): Store =>
+  self.words.length === 0 ? self : { ...self, words: [flag, ...self.words.slice(1)] }
 
 /** `variable`: the value of DOGEAR_STORE, which a printed command may rely on or must outweigh. */
 export const storeAt = (location: Location, place: Pick<Context, 'home' | 'folder'>, variable: string): Store => {

@@ -7,6 +7,8 @@ import { find, findOrTask } from '../../domain/checkpoint/Tree.js'
 import { has } from '../../domain/checkpoint/Units.js'
 import type { Json } from '../../domain/data/Json.js'
 import { fromUnknown } from '../../domain/data/Json.js'
+import { didYouMean } from '../../domain/data/Suggestion.js'
+import { unitsOf } from '../../domain/explain/UnitView.js'
 import type { Answer } from '../../domain/plan/Plan.js'
 import { answer } from '../../executor/requests/answer.js'
 import { confirm } from '../../executor/requests/confirm.js'
@@ -40,9 +42,13 @@ export const answerCommand = async (
   word: string | undefined,
   flags: AnswerFlags
 ): Promise<Result> => {
-  const given = word === undefined ? valueOf(context, id, unit, flags) : answersOf(context, id, unit, word, flags)
-  if (E.isLeft(given)) return given
+  const given: E.Either<CliError, Answers | Value | undefined> =
+    word === undefined ? valueOf(context, id, unit, flags) : answersOf(context, id, unit, word, flags)
+  const isUsable = E.isRight(given) && given.right !== undefined
   const view = await findRun(context, id)
+  if (E.isRight(view) && !isUsable && isUnknown(view.right.checkpoint, unit))
+    return E.left(unknown(context, view.right.checkpoint, unit))
+  if (E.isLeft(given)) return given
   if (E.isLeft(view)) return view
   const { runId, checkpoint } = view.right
   if (given.right === undefined) return E.left(missing(context, checkpoint, unit))
@@ -66,14 +72,23 @@ export const answerCommand = async (
   return E.right(ExitCode.done)
 }
 
+const isUnknown = ({ workflow, items, pending }: Checkpoint, unit: string): boolean =>
+  !has(pending, unit) && findOrTask(workflow, items, unit) === undefined
+
+const unknown = (context: Context, checkpoint: Checkpoint, unit: string): CliError => {
+  const hint = didYouMean(
+    unit,
+    unitsOf(checkpoint).map((one) => one.unit)
+  )
+  return usage(`answer: the run has no unit "${unit}"; name the unit, then the answer${hint}`, [
+    { text: 'List the units with:', command: dogearCommand(context, ['show', checkpoint.runId]) }
+  ])
+}
+
 /** The example fits the unit: a value for one that waits, or will. */
 const missing = (context: Context, { runId, workflow, items, pending }: Checkpoint, unit: string): CliError => {
   const definition = find(workflow, items, unit)?.definition
   const waits = has(pending, unit) || (definition?._tag === 'Task' && definition.wait !== undefined)
-  if (!waits && findOrTask(workflow, items, unit) === undefined)
-    return usage(`answer: the run has no unit "${unit}"; name the unit, then the answer`, [
-      { text: 'List the units with:', command: dogearCommand(context, ['show', runId]) }
-    ])
   return usage(
     'answer: the answer is missing; pass --value JSON to a unit that waits, or again, keep or done to a question',
     [
@@ -87,6 +102,10 @@ const missing = (context: Context, { runId, workflow, items, pending }: Checkpoi
 
 interface Value {
   readonly value: Json
+}
+
+interface Answers {
+  readonly answers: ReadonlyMap<string, Answer>
 }
 
 const RECORDED = { _tag: 'Recorded' } as const
@@ -124,7 +143,7 @@ const answersOf = (
   unit: string,
   word: string,
   { value, valueFile, output, confirm = [] }: AnswerFlags
-): E.Either<CliError, { readonly answers: ReadonlyMap<string, Answer> }> => {
+): E.Either<CliError, Answers> => {
   if (value !== undefined || valueFile !== undefined)
     return E.left(usage(`--value and --value-file cannot be combined with "${word}"; use --output for an output`))
   const ended = word.startsWith('done:') ? word.slice('done:'.length) : undefined

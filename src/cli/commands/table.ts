@@ -16,6 +16,7 @@ type Action<C> = (context: C, ...words: ReadonlyArray<never>) => Result | Promis
 /** A row. `Prompting` commands ask questions and handle signals. `endsProcess`: a module of the user may keep the process alive. */
 export type Command = {
   readonly name: string
+  readonly alias?: string
   readonly args: ReadonlyArray<Word>
   readonly summary: string
   readonly text: string
@@ -217,8 +218,9 @@ export const COMMANDS: ReadonlyArray<Command> = [
     _tag: 'Plain',
     name: 'runs',
     args: [],
+    alias: 'list',
     summary: 'list runs',
-    text: 'Lists runs, newest first. "dogear list runs" does the same.',
+    text: 'Lists runs, newest first. "dogear list" and "dogear list runs" do the same.',
     flags: [
       {
         syntax: '--status <status>',

@@ -9,10 +9,19 @@ export type Location =
   | { readonly _tag: 'Sqlite'; readonly path: string }
   | { readonly _tag: 'Postgres'; readonly url: string }
 
+/** The kinds of stores. */
+export const STORES = 'a folder, sqlite:FILE or postgres://HOST/DATABASE'
+
+/** The beginning of an address with a password. A drive of Windows is none. */
+const ADDRESS = /^(?![a-z]:[\\/])(\/\/)?[^\s/:@]*:[^@]*@/i
+
+const NO_FOLDER =
+  'the value looks like an address with a password; pass --store postgres://HOST/DATABASE, or a folder as ./FOLDER'
+
 /** Fails with a sentence. White space around a value, as a file of variables may leave it, has no meaning. */
 export const parse = (given: string, folder: string): E.Either<string, Location> => {
   const text = given.trim()
-  if (text === '') return E.left('the value is empty; pass a folder, sqlite:FILE or postgres://HOST/DATABASE')
+  if (text === '') return E.left(`the value is empty; pass ${STORES}`)
   const problem = misread(text)
   if (problem !== undefined) return E.left(problem)
   if (/^postgres(ql)?:\/\//i.test(text)) return E.right({ _tag: 'Postgres', url: text })
@@ -22,8 +31,8 @@ export const parse = (given: string, folder: string): E.Either<string, Location>
   if (/^sqlite$/i.test(scheme ?? '')) return E.left('"sqlite:" needs a file, as in sqlite:state.db')
   if (/^postgres(ql)?$/i.test(scheme ?? ''))
     return E.left(`"${scheme}:" needs a host and a database, as in postgres://HOST/DATABASE`)
-  if (scheme !== undefined)
-    return E.left(`"${scheme}:" is no kind of store; pass a folder, sqlite:FILE or postgres://HOST/DATABASE`)
+  if (scheme !== undefined) return E.left(`"${scheme}:" is no kind of store; pass ${STORES}`)
+  if (ADDRESS.test(text)) return E.left(NO_FOLDER)
   const path = resolve(folder, text)
   return E.right(/\.(db|sqlite3?)$/i.test(text) ? { _tag: 'Sqlite', path } : { _tag: 'Files', path })
 }
@@ -31,7 +40,8 @@ export const parse = (given: string, folder: string): E.Either<string, Location>
 /** Returns why a folder is refused that is probably meant as a database. Its path would have the password. */
 export const notAFolder = (given: string): string | undefined =>
   misread(given.trim()) ??
-  (/^(sqlite|postgres(ql)?):/i.test(given.trim()) ? 'the value is a database; pass it as --store' : undefined)
+  (/^(sqlite|postgres(ql)?):/i.test(given.trim()) ? 'the value is a database; pass it as --store' : undefined) ??
+  (ADDRESS.test(given.trim()) ? NO_FOLDER : undefined)
 
 /** A file of variables may keep the quotes around a value. */
 const misread = (text: string): string | undefined => {

@@ -37,6 +37,8 @@ export interface Encoded {
   readonly bytes: number
 }
 
+export const measured = (text: string): Encoded => ({ text, bytes: Buffer.byteLength(text) })
+
 /** A value that is not encoded: it is too large, or `JSON.stringify` threw. */
 export type NotEncoded =
   | { readonly _tag: 'TooLarge'; readonly bytes: number; readonly biggest: ReadonlyArray<Sized> }
@@ -46,9 +48,8 @@ export type NotEncoded =
 export const encodeWithin = (value: Json, mostBytes: number): E.Either<NotEncoded, Encoded> => {
   const tooLarge = (bytes: number): NotEncoded => ({ _tag: 'TooLarge', bytes, biggest: biggest(value) })
   try {
-    const text = JSON.stringify(value)
-    const bytes = Buffer.byteLength(text)
-    return bytes > mostBytes ? E.left(tooLarge(bytes)) : E.right({ text, bytes })
+    const encoded = measured(JSON.stringify(value))
+    return encoded.bytes > mostBytes ? E.left(tooLarge(encoded.bytes)) : E.right(encoded)
   } catch (cause) {
     const isTooLong = cause instanceof RangeError && cause.message === 'Invalid string length'
     return E.left(isTooLong ? tooLarge(bytesOf(value)) : { _tag: 'NotJson', cause })

@@ -47,7 +47,8 @@ export type SkipReason =
 
 /**
  * Why a unit runs: it never started; its evidence is missing; its evidence changed (`missing`: the evidence that is missing too); an
- * earlier step runs again or is assumed done; the user forced it. `answered`: its wait already has an answer.
+ * earlier step runs again or is assumed done; the user forced it. `answered`: its wait already has an answer. `unfinished`, of a map in
+ * question: not all its items have completed.
  */
 export type RunReason =
   | { readonly _tag: 'NotStarted'; readonly answered?: true }
@@ -56,6 +57,7 @@ export type RunReason =
       readonly _tag: 'EvidenceChanged'
       readonly changed: ReadonlyArray<Changed>
       readonly missing?: ReadonlyArray<Evidence>
+      readonly unfinished?: true
     }
   | { readonly _tag: 'EarlierStepRunsAgain'; readonly step: Unit }
   | { readonly _tag: 'Forced' }
@@ -324,6 +326,14 @@ export const openQuestions = (plan: ResumePlan): ReadonlyArray<Confirm> => {
   const edited = all.filter(({ reason }) => reason._tag === 'EvidenceChanged')
   return edited.length > 0 ? edited : all
 }
+
+/**
+ * Returns which answers a question takes. Only changed evidence can be kept, and that of a map only once all its items have completed.
+ *
+ * @category destructors
+ */
+export const answersTo = ({ reason }: Confirm): ReadonlyArray<Answer['_tag']> =>
+  reason._tag === 'EvidenceChanged' && reason.unfinished !== true ? ['Again', 'Keep', 'Done'] : ['Again', 'Done']
 
 /** A decision with the decisions about the parts of its unit. */
 export interface DecisionTree {

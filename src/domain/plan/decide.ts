@@ -83,7 +83,7 @@ export const decideItems = (
   { each }: MapStep,
   items: ReadonlyArray<Item>
 ): ReadonlyArray<Run> => {
-  const reason: RunReason = decision._tag === 'Run' ? decision.reason : { _tag: 'NotStarted' }
+  const reason: RunReason = decision._tag === 'Run' ? decision.reason : NOT_STARTED
   const found: Array<Run> = []
   const visit = (step: Step, unit: Unit, summary: string): void => {
     found.push(run({ unit, stepIndex, summary, step }, reason))
@@ -118,8 +118,10 @@ const decideMap = (context: PlanContext, placed: Placed<MapStep>, out: Planned):
 
 /** Evidence of a map is kept with that of its items, all of which completed. */
 const mayKeep = (context: PlanContext, map: Unit, items: ReadonlyArray<Item>): boolean =>
-  items.every(({ key }) => recordOf(context, join(map, key)) !== undefined) &&
-  (context.evidence.kept.has(map) || changedIn(context, map) !== undefined)
+  isClosed(context, map, items) && (context.evidence.kept.has(map) || changedIn(context, map) !== undefined)
+
+const isClosed = (context: PlanContext, map: Unit, items: ReadonlyArray<Item>): boolean =>
+  items.every(({ key }) => recordOf(context, join(map, key)) !== undefined)
 
 /** An answer about a map as a whole accepts the current evidence of its parts. */
 const WHOLE: Kept = { changed: [], evidence: [], own: true, isWhole: true }
@@ -151,14 +153,17 @@ const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned)
   }
   const isInside = (one: Unit): boolean => isWithin(one, unit)
   const [pending] = Units.within(context.checkpoint.pending, unit)
-  const changedByUser = changedIn(context, unit)
+  const items = context.checkpoint.items.get(unit)
+  const changed = changedIn(context, unit)
   const placed: Placed<Task> = {
     ...map,
     step: task,
     ownFingerprint,
     hasBegun: hasHarmful || hasRecords(context, unit) || [...context.inDoubt].some(isInside),
     ...(pending === undefined ? {} : { pending }),
-    ...(changedByUser === undefined ? {} : { changedByUser })
+    ...(changed === undefined
+      ? {}
+      : { changedByUser: isClosed(context, unit, items ?? []) ? changed : { ...changed, unfinished: true } })
   }
   out.decisions.push(decideTask(context, placed, out))
   return placed.record !== undefined && repeats(context, placed) === undefined
@@ -307,7 +312,7 @@ const compositeDecision = (
   const failed = lastAttempt(context, placed)
   if (started?.reason._tag === 'NotStarted' && failed?.reason._tag === 'Failed')
     return { _tag: 'Retry', ...aboutOf(placed), attempt: failed.attempt, reason: failed.reason }
-  if (started?.reason._tag === 'NotStarted') return run(placed, { _tag: 'NotStarted' })
+  if (started?.reason._tag === 'NotStarted') return run(placed, NOT_STARTED)
   if (started !== undefined) return run(placed, started.reason)
   const waiting = next.find((part) => part._tag === 'Poll')
   if (waiting !== undefined) return { _tag: 'Poll', ...aboutOf(placed), reason: waiting.reason }
@@ -315,7 +320,7 @@ const compositeDecision = (
   if (record !== undefined) return skip(placed, skipReasonOf(placed, record))
   if (isDone && failed?.reason._tag === 'Failed')
     return { _tag: 'Retry', ...aboutOf(placed), attempt: failed.attempt, reason: failed.reason }
-  if (isDone && placed.demand !== 'assumed') return run(placed, { _tag: 'NotStarted' })
+  if (isDone && placed.demand !== 'assumed') return run(placed, NOT_STARTED)
   const evidence = isDone ? undefined : evidenceNow(context, placed, placed.record)
   return skip(placed, evidence === undefined ? ASSUMED : { _tag: 'Assumed', evidence })
 }

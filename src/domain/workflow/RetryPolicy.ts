@@ -88,6 +88,8 @@ const STRATEGIES: ReadonlySet<string> = new Set<RetryPolicy['_tag']>(['Constant'
  * @category constructors
  */
 export const make = (given: Partial<RetryPolicy>): E.Either<InvalidRetryPolicy, RetryPolicy> => {
+  const none = given === undefined ? undefined : notPolicy(given)
+  if (none !== undefined) return E.left(invalid('policy', none))
   const [wrong] = optionProblems(given, FIELDS)
   const policy = fromOption(given)
   const problem = wrong === undefined ? problemOf(policy) : invalid(wrong.option, isA(wrong))
@@ -112,14 +114,19 @@ const FIELDS: Readonly<Record<keyof RetryPolicy, typeof anything>> = {
   withinMillis: anything
 }
 
+const notPolicy = (given: unknown): string | undefined =>
+  typeof given === 'object' && given !== null && !(Symbol.iterator in given)
+    ? undefined
+    : `a RetryPolicy such as { attempts: 3 }, not ${kindOf(given)}`
+
 /** Returns why an option `retry` is invalid, or undefined. */
 export const retryProblem = (given: unknown): OptionProblem | undefined => {
   if (given === undefined) return undefined
-  if (typeof given !== 'object' || given === null || Symbol.iterator in given)
-    return { option: 'retry', expected: `a RetryPolicy such as { attempts: 3 }, not ${kindOf(given)}` }
+  const none = notPolicy(given)
+  if (none !== undefined) return { option: 'retry', expected: none }
   const [unknown] = optionProblems(given, FIELDS)
   if (unknown !== undefined) return inRetry(unknown)
-  const problem = problemOf(fromOption(given))
+  const problem = problemOf(fromOption(given as Partial<RetryPolicy>))
   return problem === undefined ? undefined : { option: `retry.${problem.field}`, expected: problem.expected }
 }
 

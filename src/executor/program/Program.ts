@@ -12,8 +12,8 @@ import { conversions, toJson } from './conversions.js'
 import type { OutputOf, Schema, SeenInput, StartOf } from './Output.js'
 import type { Added, EachSpec, Groups, NewName, PartOf, Program, ProgramOptions, StepsSpec } from './ProgramSpec.js'
 import type { ProgramGroup, ProgramStep } from './ProgramStep.js'
-import { mapOf, sequenceOf, task, waveOf } from './ProgramStep.js'
-import { mapProblems, NEEDS, ON_SUCCESS } from './stepOptions.js'
+import { mapOf, sequenceOf, task, waveOf, withNeeds } from './ProgramStep.js'
+import { mapProblems, ON_SUCCESS } from './stepOptions.js'
 import type {
   ForItem,
   MapOptions,
@@ -46,7 +46,12 @@ export const fromSteps = (
   path?: string,
   options: ProgramOptions = {}
 ): Program<Readonly<Record<string, unknown>>> =>
-  build({ name, ...options, decodeInput: E.right, encodeInput: anyInput }, steps, path)
+  build(
+    { name, ...options, decodeInput: E.right, encodeInput: anyInput },
+    // An untyped author may pass anything, which is then refused as a step.
+    Symbol.iterator in Object(steps) ? steps : [steps as unknown as ProgramStep],
+    path
+  )
 
 /** A missing input becomes an empty object; `null` stays `null`. */
 const anyInput = (input: unknown): E.Either<OutputMismatch, Json> =>
@@ -430,10 +435,5 @@ const added = (self: Base<never, unknown>, steps: AddSteps): unknown =>
 const groupFrom = (self: Base<never, unknown>, name: string, spec: LoosePart): ProgramGroup => {
   const { needs } = fieldsOf(spec)
   const part = without('needs', partFrom(self, name, spec))
-  const problems = [...part.problems, ...optionProblems({ needs }, NEEDS)]
-  return {
-    ...part,
-    problems,
-    needs: Array.isArray(needs) ? (needs as ReadonlyArray<string>) : []
-  }
+  return withNeeds({ ...part, needs } as ProgramGroup)
 }

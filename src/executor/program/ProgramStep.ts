@@ -9,7 +9,7 @@ import type { ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import { isExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { OptionProblem } from '../../domain/data/Options.js'
-import { fieldsOf, optionProblems } from '../../domain/data/Options.js'
+import { fieldsOf, kindOf, optionProblems } from '../../domain/data/Options.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
 import { fromOption } from '../../domain/workflow/RetryPolicy.js'
 import type { Wait } from '../../domain/checkpoint/Pending.js'
@@ -20,7 +20,7 @@ import type { Conversions } from './conversions.js'
 import { conversions } from './conversions.js'
 import type { Guard } from './Guard.js'
 import { fromSpec as guardFrom } from './Guard.js'
-import { MAP, SEQUENCE, taskProblems, WAVE } from './stepOptions.js'
+import { ITEMS, MAP, NEEDS, SEQUENCE, taskProblems, WAVE } from './stepOptions.js'
 import { settling } from '../steps/settle.js'
 import type {
   ForJob,
@@ -133,14 +133,15 @@ export const task = <C>(
   const { accepts, encode, decode, codecExpected, seen } = conversions(spec.output)
   const loose = spec as unknown as Loose
   const named = artifactPaths ?? artifactPathsOf(spec)
-  const defined = W.task(name, {
+  // An invalid option is reported, and not hashed: it may be no JSON.
+  const defined = W.task(text(name), {
     definition: definition === undefined ? definitionOf(spec) : definition,
     accepts,
     ...(named === undefined ? {} : { artifactPaths: named }),
     ...(spec.summary === undefined ? {} : { summary: spec.summary }),
-    ...(spec.idempotent === undefined ? {} : { idempotent: spec.idempotent }),
+    ...(typeof spec.idempotent === 'boolean' ? { idempotent: spec.idempotent } : {}),
     ...(spec.numbered === undefined ? {} : { numbered: spec.numbered }),
-    ...(spec.capture === undefined ? {} : { captures: [spec.capture] }),
+    ...(typeof spec.capture === 'string' ? { captures: [spec.capture] } : {}),
     ...(awaits === undefined ? {} : { wait: awaits.wait })
   })
   const guard = guardFrom(loose, evidenceOf(loose.evidence, seen))
@@ -220,8 +221,8 @@ const artifactPathsOf = <C>({ evidence, workspace }: TaskOptions<never, C>): Tas
 /** What a fingerprint covers besides the options: the version, an own folder, and that the task submits a job. */
 const definitionOf = <C>(spec: TaskOptions<never, C>): Json => {
   const definition = {
-    ...(spec.version === undefined ? {} : { version: spec.version }),
-    ...(spec.workspace === undefined ? {} : { workspace: spec.workspace }),
+    ...(typeof spec.version === 'string' ? { version: spec.version } : {}),
+    ...(typeof spec.workspace === 'string' ? { workspace: spec.workspace } : {}),
     ...('job' in spec ? { job: true } : {}),
     ...(isWaiting(spec) ? { wait: spec.wait } : {})
   }
@@ -291,10 +292,11 @@ export const sequenceOf = (
   definition?: Json
 ): ProgramSequence => {
   const given = fieldsOf(options) as typeof options
+  const members = madeOf(steps)
   return {
-    ...W.sequence(name, steps, given.summary, definition),
-    steps,
-    problems: optionProblems(options, SEQUENCE),
+    ...W.sequence(text(name), members, given.summary, definition),
+    steps: members,
+    problems: [...stepProblems(steps), ...optionProblems(options, SEQUENCE)],
     guard: guardFrom(given, given.evidence as UnitGuard['evidence'])
   }
 }
@@ -311,12 +313,13 @@ export const waveOf = (
   definition?: Json
 ): ProgramWave => {
   const given = fieldsOf(options) as typeof options
+  const members = madeOf(groups).map(withNeeds)
   return {
-    ...W.wave(name, groups, given.summary, definition),
-    groups,
+    ...W.wave(text(name), members, given.summary, definition),
+    groups: members,
     concurrency: given.concurrency ?? Infinity,
-    problems: optionProblems(options, WAVE),
-    onFailure: given.onFailure ?? (groups.some((group) => group.needs.length > 0) ? 'continue' : 'finish'),
+    problems: [...stepProblems(groups, 'group'), ...optionProblems(options, WAVE)],
+    onFailure: given.onFailure ?? (members.some((group) => group.needs.length > 0) ? 'continue' : 'finish'),
     guard: guardFrom(given, given.evidence as UnitGuard['evidence'])
   }
 }
@@ -329,12 +332,50 @@ export const waveOf = (
 export const mapOf = (
   name: string,
   each: ProgramStep,
-  { forEach, key, item }: ItemSource & { readonly item?: unknown },
+  source: ItemSource & { readonly item?: unknown },
   options: WaveOptions<StepContext<unknown, unknown>> = {},
   definition?: Json
 ): ProgramMap => {
+  const { forEach, key, item } = fieldsOf(source) as Partial<typeof source> as typeof source
   const { groups: _, _tag: __, ...wave } = waveOf(name, [], options)
-  const defined = W.mapOf(name, each, wave.summary, definition)
-  const problems = optionProblems(options, MAP)
-  return { ...wave, ...defined, problems, each, items: conversions(item), forEach, key }
+  const body = isMade(each) ? each : task(name, () => undefined)
+  const defined = W.mapOf(text(name), body, wave.summary, definition)
+  const problems = [
+    ...(isMade(each) ? [] : [{ option: 'each', expected: madeNot(each) }]),
+    ...optionProblems({ forEach, key }, ITEMS, { required: ['forEach', 'key'] }),
+    ...optionProblems(options, MAP)
+  ]
+  return { ...wave, ...defined, problems, each: body, items: conversions(item), forEach, key }
+}
+
+/** A name that is no string is refused as one that is not valid. */
+const text = (name: unknown): string => (typeof name === 'string' ? name : kindOf(name))
+
+/** Untyped authors may pass anything as steps, such as a combinator. */
+const isMade = (step: unknown): boolean => Array.isArray(fieldsOf(step)['problems'])
+
+const isList = (steps: unknown): boolean => Array.isArray(steps)
+
+const madeOf = <S>(steps: ReadonlyArray<S>): ReadonlyArray<S> => (isList(steps) ? steps.filter(isMade) : [])
+
+/** Returns which of these are no steps. */
+export const stepProblems = (
+  steps: unknown,
+  kind = 'step'
+): ReadonlyArray<Extract<OptionProblem, { readonly expected: string }>> =>
+  Array.isArray(steps)
+    ? steps.flatMap((step: unknown, index) =>
+        isMade(step) ? [] : [{ option: `${kind} ${index + 1}`, expected: madeNot(step) }]
+      )
+    : [{ option: `${kind}s`, expected: `an array of ${kind}s, not ${kindOf(steps)}` }]
+
+const madeNot = (step: unknown): string => `made by Program.task, sequenceOf, waveOf or mapOf, not ${kindOf(step)}`
+
+/** Groups of untyped authors may lack needs. */
+export const withNeeds = (group: ProgramGroup): ProgramGroup => {
+  const { needs } = fieldsOf(group)
+  const problems = optionProblems({ needs }, NEEDS)
+  return needs !== undefined && problems.length === 0
+    ? group
+    : { ...group, needs: [], problems: [...group.problems, ...problems] }
 }

@@ -125,7 +125,7 @@ const decodeWith = (codec: t.Mixed, value: unknown): E.Either<OutputMismatch, un
     const decoded = codec.decode(value)
     return E.isRight(decoded) ? decoded : E.left(mismatchOf(decoded.left))
   } catch (error) {
-    return threw(codec.name, 'decode', error)
+    return threw(nameOf(codec), 'decode', error)
   }
 }
 
@@ -133,22 +133,26 @@ const encodeWith = (codec: t.Mixed, value: unknown): E.Either<OutputMismatch, Js
   try {
     return toJson(codec.encode(value))
   } catch (error) {
-    return threw(codec.name, 'encode', error)
+    return threw(nameOf(codec), 'encode', error)
   }
 }
 
-/** A codec of an untyped caller may have no name. */
-const threw = (name = 'the codec', method: string, error: unknown): E.Either<OutputMismatch, never> =>
-  E.left({ path: '$', expected: `a value that ${name} accepts; its ${method} threw: ${messageOf(error)}` })
+const nameOf = ({ name }: Partial<t.Mixed>): string => name ?? 'the codec'
+
+const vendorOf = ({ vendor }: Partial<StandardSchema['~standard']>): string => vendor ?? 'the schema'
+
+/** `checker`: the name of a codec or schema; one of an untyped caller may have none. */
+const threw = (checker: string, method: string, error: unknown): E.Either<OutputMismatch, never> =>
+  E.left({ path: '$', expected: `a value that ${checker} accepts; its ${method} threw: ${messageOf(error)}` })
 
 /** Total and synchronous, whatever the schema does. */
 const validateWith = ({ '~standard': standard }: StandardSchema, value: unknown): E.Either<OutputMismatch, unknown> => {
   try {
     const result = standard.validate(value)
-    if ('then' in result) return notAwaited(result, standard.vendor)
+    if ('then' in result) return notAwaited(result, vendorOf(standard))
     return result.issues === undefined ? E.right(result.value) : E.left(mismatchOfIssue(result.issues[0]))
   } catch (error) {
-    return threw(standard.vendor, 'validate', error)
+    return threw(vendorOf(standard), 'validate', error)
   }
 }
 

@@ -3,10 +3,10 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { OnSuccess } from '../../domain/checkpoint/Retention.js'
 import { problemOf } from '../../domain/workflow/RetryPolicy.js'
 import type { OptionProblem } from '../../domain/data/Options.js'
-import { fieldsOf, kindOf } from '../../domain/data/Options.js'
 import { join } from '../../domain/workflow/Unit.js'
 import * as W from '../../domain/workflow/Workflow.js'
 import type { ProgramStep, ProgramTask } from './ProgramStep.js'
+import { stepProblems } from './ProgramStep.js'
 import { ON_SUCCESS } from './stepOptions.js'
 
 /**
@@ -21,8 +21,14 @@ export const problems = (
     readonly problems?: ReadonlyArray<OptionProblem> | undefined
   }
 ): ReadonlyArray<W.WorkflowProblem> => {
-  const strangers = program.steps.flatMap((step, index) => (isMade(step) ? [] : [notMade(program.name, index, step)]))
-  if (strangers.length > 0) return strangers
+  const strangers = stepProblems(program.steps)
+  if (strangers.length > 0)
+    return strangers.map(({ option, expected }) => ({
+      _tag: 'InvalidSetting',
+      place: program.name,
+      field: option,
+      expected
+    }))
   const found = [...W.problems(program)]
   const mustBe = (place: string, field: string, expected: string | undefined): void => {
     if (expected !== undefined) found.push({ _tag: 'InvalidSetting', place, field, expected })
@@ -62,16 +68,6 @@ export const problems = (
   for (const step of program.steps) lookAt(step, step.name)
   return found
 }
-
-/** An untyped author may pass any value, such as a combinator. */
-const isMade = (step: unknown): boolean => Array.isArray(fieldsOf(step)['problems'])
-
-const notMade = (place: string, index: number, step: unknown): W.WorkflowProblem => ({
-  _tag: 'InvalidSetting',
-  place,
-  field: `step ${index + 1}`,
-  expected: `made by Program.task, sequenceOf, waveOf or mapOf, not ${kindOf(step)}`
-})
 
 const isPositive = (value: number): boolean => Number.isInteger(value) && value >= 1
 

@@ -120,13 +120,16 @@ export const MAP: Table<MapOptions<unknown, unknown, unknown>> = {
 
 const IN_BODY = Opt.instead('in the third argument')
 
+/** Where the items of a map come from. */
+export const ITEMS: OptionTable = { forEach: Opt.callback, key: Opt.callback }
+
 /** The code of a map among its options. */
 const MISPLACED_IN_MAP: OptionTable = { run: IN_BODY, job: IN_BODY, steps: IN_BODY }
 
 /** Untyped authors may pass no body. */
 export const mapProblems = (options: unknown, body: unknown): ReadonlyArray<OptionProblem> => [
   ...Opt.optionProblems(options, MAP, { required: ['forEach'], misplaced: MISPLACED_IN_MAP }),
-  ...(body === undefined ? [NO_BODY] : [])
+  ...(body === undefined || body === null ? [NO_BODY] : [])
 ]
 
 const NO_BODY: OptionProblem = {

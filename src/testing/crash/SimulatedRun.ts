@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { Answer } from '../../domain/plan/Plan.js'
+import { answersTo } from '../../domain/plan/Plan.js'
 import { definitionAt, listedParts } from '../../domain/workflow/Node.js'
 import type { Step } from '../../domain/workflow/Workflow.js'
 import type { Program } from '../../executor/program/Program.js'
@@ -41,8 +42,7 @@ import type { AnswerSource } from './resting.js'
 import { answerBefore, resting } from './resting.js'
 import { expanded, tasksOf } from './tasksOf.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
-import { has } from '../../domain/checkpoint/Units.js'
-import { isWithin, join } from '../../domain/workflow/Unit.js'
+import { isWithin } from '../../domain/workflow/Unit.js'
 import { none } from '../../domain/checkpoint/Items.js'
 import type { Trace, TraceEntry } from './Trace.js'
 import { quiet } from './process/VirtualClock.js'
@@ -404,9 +404,7 @@ const runWithAnswers = async <World, Data>(
       // The outputs of items that are not recorded are unknown.
       const isUnknown = isMap && hasMaps(definitionAt<Step>(expanded(program, before?.items ?? none), unit))
       const meant = isUnknown ? 'again' : isEdited ? answerToChange(simulation.one, life) : answer
-      // An unfinished map is not kept.
-      const isOpen = before?.items.get(unit)?.some(({ key }) => !has(before.completedSteps, join(unit, key))) === true
-      const said = isMap && meant === 'keep' && isOpen ? 'again' : meant
+      const said = meant === 'keep' && !answersTo(question).includes('Keep') ? 'again' : meant
       const answerOf = (one: Unit): Answer => {
         if (said !== 'done') return { _tag: said === 'keep' ? 'Keep' : 'Again' }
         const output = setting.outputs.get(one)

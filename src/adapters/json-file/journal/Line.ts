@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Encoded } from '../../../domain/data/Size.js'
+import { measured } from '../../../domain/data/Size.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
 import { MAX_DEPTH } from '../../../domain/data/Json.js'
 
@@ -24,10 +25,11 @@ const headOf = (body: Uint8Array | string): string =>
   `${HEAD}${hash('sha256', body, 'hex').slice(0, SUM_END - SUM_BEGIN)}${TAIL}`
 
 /** Encodes the JSON string of a non-empty object as a line, newline included. */
-export const encode = (object: string): Buffer => encodeParts([{ text: object, bytes: Buffer.byteLength(object) }])
+export const encode = (object: string): Buffer => encodeParts([measured(object)])
 
 /** The same in parts, so that a large one is neither measured nor copied again. */
 export const encodeParts = (parts: ReadonlyArray<Encoded>): Buffer => {
+  // The head takes the place of the opening brace of the first part.
   const brace = 1
   const length = parts.reduce((sum, { bytes }) => sum + bytes, BODY - brace)
   const line = Buffer.allocUnsafe(length + 1)

@@ -17,7 +17,7 @@ import { prepareNext, publish, ownership } from './Publish.js'
 import type { Holding } from '../claim/Holding.js'
 import { fence, later, poison } from '../claim/Holding.js'
 import type { Encoded, NotEncoded } from '../../../domain/data/Size.js'
-import { biggest, bytesOf, encodeWithin } from '../../../domain/data/Size.js'
+import { biggest, bytesOf, encodeWithin, measured } from '../../../domain/data/Size.js'
 import { runExclusive } from '../claim/Mutex.js'
 
 type Saved = E.Either<StorageError, void>
@@ -315,11 +315,9 @@ const lineOf = (
   return E.right(
     whole === undefined
       ? Line.encode(head + tail)
-      : Line.encodeParts([partOf(`${head}"checkpoint":`), whole.right, partOf(`,${tail}`)])
+      : Line.encodeParts([measured(`${head}"checkpoint":`), whole.right, measured(`,${tail}`)])
   )
 }
-
-const partOf = (text: string): Encoded => ({ text, bytes: Buffer.byteLength(text) })
 
 /** Encodes as JSON what is not too large. */
 const encode = (holding: Holding, changes: Changes, value: Json): E.Either<StorageError, Encoded> => {

@@ -5,7 +5,7 @@ import { progress } from '../../../domain/checkpoint/Checkpoint.js'
 import { describeQuestion } from '../../../domain/explain/Explain.js'
 import { listed } from '../../../domain/data/listed.js'
 import type { Answer, Confirm, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
-import { hashPlan, openQuestions } from '../../../domain/plan/Plan.js'
+import { answersTo, hashPlan, openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import type { Planned, Survey } from '../../../executor/planRun.js'
 import type { Program } from '../../../executor/program/Program.js'
@@ -18,7 +18,7 @@ import type { CliError } from '../../CliError.js'
 import { consentMissing, notDone } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import { confirm, isYes, pleaseAnswer } from '../../terminal/Prompt.js'
-import { captures, isEdited, mayKeep } from '../find/definitions.js'
+import { captures, isEdited } from '../find/definitions.js'
 import type { Result } from '../Context.js'
 import { dogearCommand, environmentFor, userName } from '../Context.js'
 import type { PromptContext } from './withPrompt.js'
@@ -234,9 +234,8 @@ const answerQuestions = async (
 const answerTo = async (context: PromptContext, program: AnyProgram, question: Confirm): Promise<O.Option<Answer>> => {
   const { prompt, screen } = context
   screen.line(describeQuestion(question))
-  const canKeep = mayKeep(program, question)
-  const words = canKeep ? ['again', 'keep', 'done'] : ['again', 'done']
-  const text = canKeep
+  const words = answersTo(question).map((one) => one.toLowerCase())
+  const text = words.includes('keep')
     ? 'Run it again and overwrite the changes, keep the changes, or count it as done?'
     : isEdited(question)
       ? 'Run it again and overwrite the changes, or count it as done?'

@@ -42,10 +42,6 @@ export const nonIdempotentFrom = (workflow: Steps, first: Unit, end?: Unit): Rea
 
 export const isEdited = ({ reason }: Confirm): boolean => reason._tag === 'EvidenceChanged'
 
-/** A map that runs again as a whole has no record to keep. */
-export const mayKeep = (workflow: Steps, question: Confirm): boolean =>
-  isEdited(question) && definitionAt<Step>(workflow, question.unit)?._tag !== 'Map'
-
 export const captures = (workflow: Steps, { unit }: Confirm): ReadonlyArray<string> => {
   const step = definitionAt<Step>(workflow, unit)
   return step?._tag === 'Task' ? step.captures : []

@@ -7,7 +7,7 @@ import { has } from '../../../domain/checkpoint/Units.js'
 import { describeQuestion } from '../../../domain/explain/Explain.js'
 import { listed } from '../../../domain/data/listed.js'
 import type { Confirm, FoundEvidence, PlanOptions, PlanProblem } from '../../../domain/plan/Plan.js'
-import { openQuestions } from '../../../domain/plan/Plan.js'
+import { answersTo, openQuestions } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { top } from '../../../domain/workflow/Unit.js'
 import { planResume } from '../../../domain/plan/planResume.js'
@@ -23,7 +23,7 @@ import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { Hint } from '../../report/Hint.js'
 import { nowText } from '../../report/pending.js'
 import { positionOf } from '../../report/text.js'
-import { captures, isEdited, mayKeep, nonIdempotentFrom, waveBefore } from '../find/definitions.js'
+import { captures, isEdited, nonIdempotentFrom, waveBefore } from '../find/definitions.js'
 import type { Place } from '../Context.js'
 import { dogearCommand, showHint } from '../Context.js'
 import type { Difference } from '../execution/input.js'
@@ -131,9 +131,9 @@ export const answers = (
   if (questions.some(isEdited))
     return [
       { text: 'To run again and overwrite the changes:', command: answering('again') },
-      ...(questions.some((question) => !mayKeep(workflow, question))
-        ? []
-        : [{ text: 'To keep the changes and run nothing for them:', command: answering('keep') }]),
+      ...(questions.every((question) => answersTo(question).includes('Keep'))
+        ? [{ text: 'To keep the changes and run nothing for them:', command: answering('keep') }]
+        : []),
       { text: 'To count as done and run all later steps again:', command: answering('done') },
       ...(questions.length === 1 ? [] : [{ text: '(or a combination)' }]),
       ...ofLaterRuns(questions)

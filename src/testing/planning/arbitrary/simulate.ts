@@ -4,7 +4,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { Answer, Confirm, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
-import { openQuestions } from '../../../domain/plan/Plan.js'
+import { answersTo, openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { find } from '../../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
@@ -137,14 +137,10 @@ export const answered = (
   }
 }
 
-const answer = (
-  { checkpoint, workflow }: Moment,
-  { unit, reason }: Confirm,
-  choices: Choices,
-  samples: Samples
-): Answer => {
+const answer = ({ checkpoint, workflow }: Moment, question: Confirm, choices: Choices, samples: Samples): Answer => {
+  const { unit } = question
   const step = find<Step>(workflow, checkpoint.items, unit)?.definition
-  if (reason._tag === 'EvidenceChanged' && step?._tag !== 'Map' && choices.below(3) === 2) return { _tag: 'Keep' }
+  if (answersTo(question).includes('Keep') && choices.below(3) === 2) return { _tag: 'Keep' }
   if (choices.below(2) === 0) return { _tag: 'Again' }
   return doneAnswer(samples, taskOf(step, unit), unit, choices)
 }
