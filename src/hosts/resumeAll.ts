@@ -10,12 +10,13 @@ import { resume } from '../executor/run.js'
 import type { RunError } from '../executor/RunError.js'
 import type { ResumeOptions } from '../executor/RunOptions.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
-import { timestamp } from '../executor/RunScope.js'
+import { report, timestamp } from '../executor/RunScope.js'
 import { onAbort } from '../executor/onAbort.js'
 import { LOOK_MILLIS, sleep, sleepUnless } from '../executor/sleep.js'
 import type { ListedRun, RunSummary } from '../executor/storage/runs.js'
 import { listRuns, storedRun } from '../executor/storage/runs.js'
 import type { Environment } from '../ports/Environment.js'
+import type { Event } from '../ports/Events.js'
 import type { Found, ResumedRun } from './ResumedRun.js'
 import { ended, holderOf, isSame, left, leftAs } from './ResumedRun.js'
 
@@ -145,10 +146,10 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
   const program = host.programs.get(run.workflow.name)
   const what = isUnfinished(run, program) ? 'resume' : byStatus(run.status)
   if (what === 'leave') {
-    const [report, before] = [leftAs(run), host.reports.get(runId)]
+    const [leaving, before] = [leftAs(run), host.reports.get(runId)]
     // The resume that failed has reported it.
     const isReported = run.status === 'failed' && before?._tag === 'Resumed'
-    return report === undefined || isReported ? undefined : tell(host, report)
+    return leaving === undefined || isReported ? undefined : tell(host, leaving)
   }
   if (program === undefined) return tell(host, left(run, 'UnknownWorkflow'))
   const known = await knownOf(host, run, what)
@@ -224,16 +225,24 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
   const policy = { ...(changes === undefined ? {} : { changes }), ...(onChanged === undefined ? {} : { onChanged }) }
   const startedAt = timestamp(environment.clock.now())
   host.known.delete(runId)
+  let { revision } = known
+  const observed = (event: Event): void => {
+    report(environment, event)
+    if (event._tag === 'CheckpointSaved') revision = event.revision
+  }
   const end = await resume(
     program,
     runId,
     policy
-  )(environment)().catch((cause: unknown) => E.left(readFailed(STORE)('resume', cause)))
+  )({ ...environment, events: { report: observed } })().catch((cause: unknown) =>
+    E.left(readFailed(STORE)('resume', cause))
+  )
   const isUndecided = E.isLeft(end) && end.left._tag === 'HeldBy' && end.left.holder.liveness === 'undecided'
   if (!isUndecided) host.undecided.delete(runId)
   // It was removed meanwhile.
   if (E.isLeft(end) && end.left._tag === 'NoSuchRun') return
-  await remember(host, known, end, startedAt)
+  // What a failed resume itself saved is no reason to try again.
+  await remember(host, E.isLeft(end) ? { ...known, revision } : known, end, startedAt)
   tell(host, ended(known.found, end))
 }
 

@@ -16,9 +16,19 @@ import {
   viewRun,
   workflow
 } from '../../src/promise/index.js'
+import type { WriteFailed } from '../../src/ports/CheckpointStorage.js'
 import { patiently, virtualClock } from '../../src/testing/crash/process/VirtualClock.js'
 
 const never = (): Promise<never> => new Promise(() => undefined)
+
+const FULL: WriteFailed = {
+  _tag: 'WriteFailed',
+  where: 'B',
+  operation: 'write',
+  code: 'ENOSPC',
+  committed: 'no',
+  cause: undefined
+}
 
 const short = (found: ReadonlyArray<ResumedRun>): Readonly<Record<string, string>> =>
   Object.fromEntries(
@@ -337,6 +347,29 @@ describe('resumeAll with watch', () => {
       await new Promise((resolve) => setImmediate(resolve))
     }
     assert.deepEqual(claims, ['in-doubt'])
+    stop()
+    await clock.advance(1_000)
+    await ended
+  })
+
+  test('a watch retries a run whose saves fail with growing delays, also if the resume saved something before', async () => {
+    const stored = memoryStorage()
+    const clock = virtualClock()
+    let attempts = 0
+    const flow = workflow('order').step('work', () => (attempts += 1))
+    await runOutcome(flow, { id: 'order-1', storage: stored, environment: { clock }, signal: AbortSignal.abort() })
+    const storage: CheckpointStorage = {
+      ...stored,
+      save: (claim, revisions) =>
+        revisions.some(({ change }) => change._tag === 'UnitCompleted') ? TE.left(FULL) : stored.save(claim, revisions)
+    }
+    const { ended, stop } = watching({ storage, environment: { clock } }, [flow])
+    for (let n = 0; n < 25; n++) {
+      await clock.advance(1_000)
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    }
+    // After 0, 2, 6 and 14 s.
+    assert.equal(attempts, 4)
     stop()
     await clock.advance(1_000)
     await ended
