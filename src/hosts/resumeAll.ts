@@ -148,7 +148,7 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
   if (what === 'leave') {
     const [leaving, before] = [leftAs(run), host.reports.get(runId)]
     // The resume that failed has reported it.
-    const isReported = run.status === 'failed' && before?._tag === 'Resumed'
+    const isReported = run.status === 'failed' && before?._tag === 'Resumed' && before.outcome === 'Failed'
     return leaving === undefined || isReported ? undefined : tell(host, leaving)
   }
   if (program === undefined) return tell(host, left(run, 'UnknownWorkflow'))

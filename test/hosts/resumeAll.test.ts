@@ -374,4 +374,26 @@ describe('resumeAll with watch', () => {
     await clock.advance(1_000)
     await ended
   })
+
+  test('a watch reports a run that it had resumed, and that failed in another host', async () => {
+    const storage = memoryStorage()
+    const clock = virtualClock()
+    const flow = workflow('order')
+      .step('begin', () => 'begun')
+      .waitFor('approve')
+      .step('charge', () => Promise.reject(new Error('no money')))
+    const options = { id: 'order-1', storage, environment: { clock } }
+    await runOutcome(flow, { ...options, signal: AbortSignal.abort() })
+    const { seen, ended, stop } = watching({ storage, environment: { clock } }, [flow])
+    await until(() => seen.includes('order-1 Pending'))
+    await answer({ ...options, unit: 'approve', value: 'yes' })
+    assert.equal((await runOutcome(flow, options))._tag, 'Failed')
+    await until(async () => {
+      await clock.advance(1_000)
+      return seen.includes('order-1 Failed')
+    })
+    stop()
+    await clock.advance(1_000)
+    assert.deepEqual(short(await ended), { 'order-1': 'left: Failed' })
+  })
 })
