@@ -311,7 +311,7 @@ const watch = async (host: Host): Promise<void> => {
   const { clock, interrupt } = host.environment
   let look = clock.now() + LOOK_MILLIS
   while (!isStopped(host)) {
-    const next = Math.min(look, ...[...host.known.values()].map(({ at }) => at))
+    const next = [...host.known.values()].reduce((first, { at }) => Math.min(first, at), look)
     const waking = new AbortController()
     host.onDue = (at) => void (at < next && waking.abort())
     const ignore = onAbort(interrupt.signal, () => waking.abort())

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import { memoryData, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
@@ -395,5 +396,32 @@ describe('resumeAll with watch', () => {
     stop()
     await clock.advance(1_000)
     assert.deepEqual(short(await ended), { 'order-1': 'left: Failed' })
+  })
+
+  test('a watch knows more runs than a call has arguments', async () => {
+    const stored = memoryStorage()
+    const clock = virtualClock()
+    const flow = workflow('order').step('work', () => 'done')
+    await runOutcome(flow, { id: 'run-0', storage: stored, environment: { clock }, signal: AbortSignal.abort() })
+    const listed = await stored.list()()
+    assert.ok(E.isRight(listed))
+    const [one] = listed.right
+    const ids = Array.from({ length: 130_000 }, (_, n) => `run-${1_000_000 + n}`)
+    const storage: CheckpointStorage = {
+      ...stored,
+      list: ({ after = '', limit } = {}) => {
+        const first = ids.indexOf(after) + 1
+        return TE.right(ids.slice(first, first + (limit ?? ids.length)).map((runId) => ({ ...one, runId })))
+      },
+      claim: (runId) => TE.left({ _tag: 'Corrupt', runId, where: 'x', why: 'y', cause: undefined }),
+      load: (runId) => TE.left({ _tag: 'Corrupt', runId, where: 'x', why: 'y', cause: undefined })
+    }
+    const { seen, ended, stop } = watching({ storage, environment: { clock } }, [flow])
+    ended.catch(() => undefined)
+    await until(() => seen.length === ids.length)
+    await clock.advance(100)
+    stop()
+    await clock.advance(1_000)
+    assert.equal((await ended).length, ids.length)
   })
 })
