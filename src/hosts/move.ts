@@ -75,14 +75,26 @@ const clearTarget = async (source: Checkpoint, { to, target }: Moving): Promise<
       : E.left({ _tag: 'Corrupt', runId, where: to, why: 'the run was moved there, and is missing' })
   const restored = restoreStored(there.right.value, runId)
   if (E.isLeft(restored)) return restored
-  const { moved, createdAt } = restored.right
-  // Names of stores do not decide: this store may have been renamed, and another host may have one of the same name.
-  const isSame = createdAt === source.createdAt
-  const isCopy = isSame && moved?.way === 'from'
+  const isSame = isSameRun(source, restored.right)
+  const isCopy = isCopyOf(source, restored.right)
   if (source.moved !== undefined && isSame) return E.right(!isCopy)
   if (!isCopy) return E.left({ _tag: 'RunExists', runId })
   const removed = await callPort('remove', () => target.storage.remove(runId), writeFailed(STORE))
   return E.isLeft(removed) ? removed : E.right(false)
+}
+
+/** Names of stores do not decide: this store may have been renamed, and another host may have one of the same name. */
+const isSameRun = (source: Checkpoint, there: Checkpoint): boolean => there.createdAt === source.createdAt
+
+const isCopyOf = (source: Checkpoint, there: Checkpoint): boolean =>
+  isSameRun(source, there) && there.moved?.way === 'from'
+
+/** Another run with the id may have started since the look at the target. */
+const copyOf = (source: Checkpoint, stored: Stored): E.Either<RunError, Checkpoint> => {
+  const { runId } = source
+  const restored = restoreStored(stored, runId)
+  if (E.isLeft(restored)) return restored
+  return isCopyOf(source, restored.right) ? restored : E.left({ _tag: 'RunExists', runId })
 }
 
 interface Claimed {
@@ -98,9 +110,7 @@ const moveClaimed = async (
   there: O.Option<Stored>
 ): Promise<E.Either<RunError, void>> => {
   const { from, to, target } = moving
-  const copy = O.isSome(there)
-    ? restoreStored(there.value, source.runId)
-    : await copyTo(environment, moving, source, other)
+  const copy = O.isSome(there) ? copyOf(source, there.value) : await copyTo(environment, moving, source, other)
   if (E.isLeft(copy)) return copy
   if (source.moved === undefined) {
     const left = await record(environment, claim, source, { way: 'to', store: to })

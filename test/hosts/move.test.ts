@@ -312,6 +312,23 @@ describe('move', () => {
     assert.deepEqual(await resumable(stores), ['S', 'T'])
   })
 
+  test('a move leaves a run with this id that starts in the other store after the move has looked there', async () => {
+    const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
+    await runOutcome(program, { id: 'r', storage: source.storage, environment: source })
+    const other = workflow('other').step('begin', () => 'begun')
+    const claim: Environment['storage']['claim'] =
+      (...args) =>
+      async () => {
+        await runOutcome(other, { id: 'r', storage: target.storage, environment: target })
+        return await target.storage.claim(...args)()
+      }
+    const moved = await moveFrom(source, { ...target, storage: { ...target.storage, claim } })
+    assert.equal(E.isLeft(moved) && moved.left._tag, 'RunExists')
+    assert.deepEqual(await resumable({ S: source }), ['S'])
+    const there = await copyIn(target)
+    assert.deepEqual([there?.workflow.name, there?.moved], ['other', undefined])
+  })
+
   test('a run that has moved and is missing in the other store is not copied again', async () => {
     const [source, target] = [memoryData(), memoryData()]
     await started(source)
