@@ -88,6 +88,25 @@ describe('around', () => {
     assert.deepEqual([ended.failures[0]?.outcome, ran], ['unknown', 1])
   })
 
+  test('a second call of act that nobody awaits does not end the process', async () => {
+    const unhandled: Array<unknown> = []
+    const note = (reason: unknown): void => void unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    const twice: Around = async (_unit, _attempt, act) => {
+      void act()
+      await act().catch(() => undefined)
+      void act()
+    }
+    const ended = await runOutcome(
+      workflow('flow').step('work', () => 'done'),
+      optionsWith(twice)
+    )
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    process.off('unhandledRejection', note)
+    assert.equal(ended._tag, 'Failed')
+    assert.deepEqual(unhandled, [])
+  })
+
   test('the end of the code counts, whether around hides an error, throws or does not wait', async () => {
     const good = workflow('good').step('work', () => 'done')
     const bad = workflow('bad').step('work', () => Promise.reject(new Error('no')))

@@ -34,7 +34,7 @@ export const wrapped = <A extends End>(
   let reject: (reason: unknown) => void = () => undefined
   const act = (): Promise<void> => {
     calls += 1
-    if (calls > 1) return Promise.reject(new Error(CALLED_TWICE))
+    if (calls > 1) return unawaited(Promise.reject(new Error(CALLED_TWICE)))
     const called = (code = run())
     const acted = new Promise<void>((resolve, refuse) => {
       reject = refuse
@@ -47,9 +47,7 @@ export const wrapped = <A extends End>(
         fail
       )
     })
-    // An `around` that does not await it must not end the process.
-    acted.catch(() => undefined)
-    return acted
+    return unawaited(acted)
   }
   const { runId } = recorder.checkpoint()
   return {
@@ -68,6 +66,12 @@ export const wrapped = <A extends End>(
       if (_tag === 'Suspended' || _tag === 'GraceExpired') reject(new DOMException(CUT, 'AbortError'))
     }
   }
+}
+
+/** An `around` that does not await it must not end the process. */
+const unawaited = <A>(promise: Promise<A>): Promise<A> => {
+  promise.catch(() => undefined)
+  return promise
 }
 
 const REMEDY = 'call it exactly once, and return its promise'
