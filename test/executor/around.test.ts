@@ -107,6 +107,57 @@ describe('around', () => {
     assert.deepEqual(unhandled, [])
   })
 
+  test('a call of act after around has ended runs nothing, so that work happens once', async () => {
+    let ran = 0
+    const flow = workflow('flow').step('charge', { idempotent: false, run: () => void (ran += 1) })
+    let late: Promise<void> | undefined
+    const leaves: Around = (_unit, _attempt, act) => {
+      setTimeout(() => void (late = act()), 5)
+      return Promise.resolve()
+    }
+    const options = optionsWith(leaves)
+    const ended = await runOutcome(flow, options)
+    assert.ok(ended._tag === 'Failed')
+    assert.equal(ended.failures[0]?.outcome, 'notApplied')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    await assert.rejects(late ?? Promise.resolve(), /the attempt ended before its code began/)
+    assert.equal(ran, 0)
+    const around: Around = (_unit, _attempt, act) => act()
+    assert.equal((await runOutcome(flow, { ...options, environment: { around } }))._tag, 'Completed')
+    assert.equal(ran, 1)
+  })
+
+  test('the code of an attempt that ended while around waited for its turn does not run', async () => {
+    let ran = 0
+    let go = (): void => undefined
+    const turn = new Promise<void>((resolve) => (go = resolve))
+    const limited: Around = async (_unit, _attempt, act) => {
+      await turn
+      await act()
+    }
+    const slow = workflow('slow').step('work', { timeoutMillis: 10, run: () => void (ran += 1) })
+    const environment = { around: limited, graceMillis: 10 }
+    assert.equal((await runOutcome(slow, { ...optionsWith(limited), environment }))._tag, 'Failed')
+    go()
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    assert.equal(ran, 0)
+  })
+
+  test('a run that is stopped while around waits for its turn has not applied its step', async () => {
+    let ran = 0
+    const stopping = new AbortController()
+    const limited: Around = async (_unit, _attempt, act) => {
+      stopping.abort()
+      await act()
+    }
+    const flow = workflow('flow').step('charge', { idempotent: false, run: () => void (ran += 1) })
+    const options = optionsWith(limited)
+    assert.equal((await runOutcome(flow, { ...options, signal: stopping.signal }))._tag, 'Interrupted')
+    assert.equal(ran, 0)
+    assert.equal((await runOutcome(flow, options))._tag, 'Completed')
+    assert.equal(ran, 1)
+  })
+
   test('the end of the code counts, whether around hides an error, throws or does not wait', async () => {
     const good = workflow('good').step('work', () => 'done')
     const bad = workflow('bad').step('work', () => Promise.reject(new Error('no')))

@@ -5,18 +5,20 @@ import * as Failure from '../../domain/data/StepFailure.js'
 import type { RunScope } from '../RunScope.js'
 import { errorOf } from '../subSteps/subStepFailures.js'
 import type { Place } from '../Values.js'
+import type { Attempt } from './Attempt.js'
+import { NOT_STARTED } from './guarded.js'
 
 /** How code ended. `Left` and `Error` are failures. */
 type End = { readonly _tag: string; readonly left?: unknown; readonly error?: unknown }
 
-interface Misused {
+interface NotRun {
   readonly _tag: 'Error'
   readonly error: Failure.StepFailure
 }
 
 /** `cut`: the attempt ends although its code does not, so `act` rejects. */
 export interface Wrapped<A> {
-  readonly run: () => Promise<A | Misused>
+  readonly run: () => Promise<A | NotRun>
   readonly cut: (end: End) => void
 }
 
@@ -24,18 +26,20 @@ export interface Wrapped<A> {
 export const wrapped = <A extends End>(
   { environment, recorder }: RunScope,
   place: Place,
-  attempt: number,
+  attempt: Attempt,
   run: () => Promise<A>
 ): Wrapped<A> => {
   const { around, vault } = environment
   if (around === undefined) return { run, cut: () => undefined }
   let calls = 0
-  let code: Promise<A> | undefined
+  let hasEnded = false
+  let code: Promise<A | NotRun> | undefined
   let reject: (reason: unknown) => void = () => undefined
   const act = (): Promise<void> => {
     calls += 1
-    if (calls > 1) return unawaited(Promise.reject(new Error(CALLED_TWICE)))
-    const called = (code = run())
+    if (calls > 1) return refused(new Error(CALLED_TWICE))
+    if (hasEnded || attempt.isOver) return refused(new DOMException(LATE, 'AbortError'))
+    const called = (code = attempt.halt === undefined ? run() : Promise.resolve(STOPPED))
     const acted = new Promise<void>((resolve, refuse) => {
       reject = refuse
       const fail = (error: unknown): void => {
@@ -54,10 +58,11 @@ export const wrapped = <A extends End>(
     run: async () => {
       let thrown: unknown
       try {
-        await around({ runId, ...place }, attempt, act)
+        await around({ runId, ...place }, attempt.number, act)
       } catch (error) {
         thrown = error
       }
+      hasEnded = true
       if (code === undefined) return misused(NOT_CALLED, 'notApplied', thrown)
       const end = await code
       return calls > 1 ? misused(CALLED_TWICE, 'unknown') : end
@@ -74,15 +79,22 @@ const unawaited = <A>(promise: Promise<A>): Promise<A> => {
   return promise
 }
 
+const refused = (error: Error): Promise<never> => unawaited(Promise.reject(error))
+
+/** The stop or the timeout came before the code was called. */
+const STOPPED: NotRun = { _tag: 'Error', error: NOT_STARTED }
+
 const REMEDY = 'call it exactly once, and return its promise'
 
 const NOT_CALLED = `\`around\` of the environment did not call \`act\`; ${REMEDY}`
 
 const CALLED_TWICE = `\`around\` of the environment called \`act\` more than once; ${REMEDY}`
 
+const LATE = 'the attempt ended before its code began'
+
 const CUT = 'the attempt ended before its code did: it waits, or did not stop in time'
 
-const misused = (message: string, outcome: Failure.StepFailure['outcome'], cause?: unknown): Misused => {
+const misused = (message: string, outcome: Failure.StepFailure['outcome'], cause?: unknown): NotRun => {
   const why = cause === undefined ? message : `${message}. It failed: ${StepError.fromUnknown(cause).message}`
   return {
     _tag: 'Error',

@@ -91,8 +91,8 @@ const callAround = <R extends Running<R>>(
   context: ReturnType<typeof contextFor>,
   attempt: Attempt
 ): Promise<Settled> => {
-  const { scope, toRun, number } = running
-  const around = wrapped<Settled>(scope, toRun.place, number, () =>
+  const { scope, toRun } = running
+  const around = wrapped<Settled>(scope, toRun.place, attempt, () =>
     callTask(own?.scope ?? scope, toRun.place, toRun.step, context, attempt)
   )
   running.cut = around.cut

@@ -326,7 +326,7 @@ const attemptOnce = async (level: Level, call: Call, number: number): Promise<At
       ? { _tag: 'Value', value: result.right, evidence: [] }
       : { _tag: 'Error', error: result.left }
   }
-  const around = wrapped(scope, { ...place, unit }, number, () =>
+  const around = wrapped(scope, { ...place, unit }, attempt, () =>
     asyncContext === undefined ? work() : asyncContext.run(inner, work)
   )
   const end: CodeEnd = await Promise.race([around.run(), givenUp])
