@@ -96,6 +96,22 @@ test('a move that is killed with SIGKILL at any sync leaves at most one copy tha
   await started()
 }, 180_000)
 
+test('show of a run that has moved prints how to finish the move, and no answer that would be refused', async () => {
+  place = sandbox({ 'w.yml': 'name: release\nsteps:\n  - { name: approve, waitFor: { question: Go? } }\n' })
+  expect((await place.dogear(['run', 'w.yml', '--id', 'r-one'])).code).toBe(75)
+  const words = ['move', 'r-one', '--to', 'other']
+  const count = (at: string) => ({ NODE_OPTIONS: preload, TEST_KILL_AT: at, TEST_COUNT: `${place.folder}/count` })
+  expect((await place.process(words, { environment: count('') })).code).toBe(0)
+  const last = place.read('count')
+  expect((await place.dogear(['move', 'r-one', '--store', 'other', '--to', '.dogear'])).code).toBe(0)
+  expect((await place.process(words, { environment: count(`${last} before`) })).signal).toBe('SIGKILL')
+  const show = await place.dogear(['show', 'r-one'])
+  expect(show.stderr).not.toContain('dogear answer')
+  expect((await place.shell(commandIn(show))).code).toBe(0)
+  expect((await place.dogear(['runs', '--json'])).stdout.trim()).toBe('[]')
+  expect(commandIn(await place.dogear(['show', 'r-one', '--store', 'other']))).toContain('dogear answer r-one approve')
+})
+
 test('a move of a cancelled run prints no command to resume it', async () => {
   await started()
   await place.dogear(['cancel', 'r-one'])

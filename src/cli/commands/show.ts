@@ -15,6 +15,7 @@ import { ExitCode } from '../ExitCode.js'
 import { graphOf } from '../../view/graph.js'
 import { pendingJson } from '../report/pending.js'
 import { failuresJson, holderJson, printed, summaryJson } from '../report/runJson.js'
+import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
 import { factsOf } from '../report/facts.js'
 import { progressOf } from '../report/progress.js'
@@ -25,7 +26,7 @@ import type { Style } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor } from './Context.js'
 import { findRun } from './find/find.js'
-import { ofPending } from './hints/hints.js'
+import { ofMove, ofPending } from './hints/hints.js'
 import { writePage } from './page.js'
 import { holderText } from '../report/text.js'
 
@@ -57,10 +58,13 @@ export const showCommand = async (context: Context, id: string, flags: ShowFlags
   else {
     const lines = showLines(view.right, history.right, artifactLines(artifacts, screen.outStyle), screen.outStyle)
     lines.forEach(screen.print)
-    for (const line of linesOf(ofPending(context, view.right.checkpoint), screen.style)) screen.line(line)
+    for (const line of linesOf(nextOf(context, view.right), screen.style)) screen.line(line)
   }
   return E.right(ExitCode.done)
 }
+
+const nextOf = (context: Context, { runId, checkpoint }: RunView): ReadonlyArray<Hint> =>
+  checkpoint.moved === undefined ? ofPending(context, checkpoint) : [ofMove(context, runId, checkpoint.moved)]
 
 /** A graph has no other form: with --json it is a field of a document. */
 const showGraph = ({ screen, json }: Context, { runId, checkpoint }: RunView): Result => {

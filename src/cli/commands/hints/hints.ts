@@ -1,6 +1,6 @@
 /** Suggests the next actions for a run, as commands to copy. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import type { Checkpoint, Move } from '../../../domain/checkpoint/Checkpoint.js'
 import { overAt } from '../../../domain/checkpoint/Due.js'
 import type { PendingUnit } from '../../../domain/checkpoint/Pending.js'
 import { has } from '../../../domain/checkpoint/Units.js'
@@ -23,6 +23,7 @@ import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { Hint } from '../../report/Hint.js'
 import { nowText } from '../../report/pending.js'
 import { positionOf } from '../../report/text.js'
+import { commandOf } from '../../terminal/shellQuote.js'
 import { captures, isEdited, nonIdempotentFrom, waveBefore } from '../find/definitions.js'
 import type { Place } from '../Context.js'
 import { dogearCommand, showHint } from '../Context.js'
@@ -104,6 +105,14 @@ export const ofPending = (place: Place, { runId, pending, answers }: Checkpoint)
       : [{ text: 'Answer it with:', command: dogearCommand(place, ['answer', runId, unit, '--value', 'JSON']) }])
   ]
 }
+
+export const ofMove = (place: Place, runId: string, { way, store }: Move): Hint => ({
+  text: 'Finish the move with:',
+  command:
+    way === 'to'
+      ? dogearCommand(place, ['move', runId, '--to', store])
+      : commandOf(['dogear', 'move', runId, '--to', place.store.shown, '--store', store])
+})
 
 /** For a run that another process took over or deleted. */
 export const ofLostRun = (place: Place, runId: string, isThere: boolean): Hint =>

@@ -8,7 +8,7 @@ import { hintsOf } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Typed } from '../Context.js'
 import { dogearCommand, showHint, sameCommand } from '../Context.js'
-import { commandOf } from '../../terminal/shellQuote.js'
+import { ofMove } from './hints.js'
 
 export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> => {
   if (hintsOf(error).some(({ command }) => command !== undefined)) return []
@@ -111,7 +111,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'AnswerRefused':
       return [ofAnswerRefused(typed, error)]
     case 'RunMoved':
-      return [ofMove(typed, error)]
+      return [ofMove(typed, error.runId, error)]
     case 'RecoveryRefused':
       return [
         {
@@ -144,14 +144,6 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
       return [again(typed)]
   }
 }
-
-const ofMove = (typed: Typed, { runId, way, store }: RunError & { readonly _tag: 'RunMoved' }): Hint => ({
-  text: 'Finish the move with:',
-  command:
-    way === 'to'
-      ? dogearCommand(typed, ['move', runId, '--to', store])
-      : commandOf(['dogear', 'move', runId, '--to', typed.store.shown, '--store', store])
-})
 
 const ofAnswerRefused = (
   typed: Typed,
