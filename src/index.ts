@@ -120,7 +120,8 @@ export * as PlanError from './public/PlanError.js'
 export type Workflow = model.Workflow
 export * as Workflow from './public/Workflow.js'
 export type { OptionProblem } from './domain/data/Options.js'
-export type { Step, WorkflowProblem } from './domain/workflow/Workflow.js'
+export type { Step } from './domain/workflow/Workflow.js'
+export type { WorkflowProblem } from './domain/workflow/WorkflowProblem.js'
 export type { OwnWorkspace, Workspace } from './domain/workflow/Workspace.js'
 
 /** The recorded definition of a workflow: names, kinds and fingerprints. */

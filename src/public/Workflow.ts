@@ -3,4 +3,5 @@
  *
  * @module
  */
-export { define, describeProblem, group, mapOf, problems, sequence, task, wave } from '../domain/workflow/Workflow.js'
+export { group, mapOf, sequence, task, wave } from '../domain/workflow/Workflow.js'
+export { define, describeProblem, problems } from '../domain/workflow/WorkflowProblem.js'

@@ -18,7 +18,7 @@ const storage = literals('ports/CheckpointStorage.ts', 'StorageError')
 describe('docs/errors.md', () => {
   test.each([
     ['StorageError', 'ports/CheckpointStorage.ts'],
-    ['WorkflowProblem', 'domain/workflow/Workflow.ts'],
+    ['WorkflowProblem', 'domain/workflow/WorkflowProblem.ts'],
     ['PlanProblem', 'domain/plan/Plan.ts'],
     ['CodecError', 'domain/change/restore.ts'],
     ['StepFailure', 'domain/data/StepFailure.ts'],

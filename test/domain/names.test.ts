@@ -3,8 +3,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
 import { fromHostId, parse } from '../../src/domain/checkpoint/RunId.js'
-import type { WorkflowProblem } from '../../src/domain/workflow/Workflow.js'
 import * as W from '../../src/domain/workflow/Workflow.js'
+import * as WorkflowProblem from '../../src/domain/workflow/WorkflowProblem.js'
 import * as arb from '../../src/testing/planning/arbitrary/Arbitrary.js'
 import { law } from './law.js'
 
@@ -117,11 +117,11 @@ describe('a run id', () => {
 
 const group = (name: string, ...needs: ReadonlyArray<string>): W.Group => W.group(W.task(name), needs)
 
-const problemsOf = (...steps: ReadonlyArray<W.Step>): ReadonlyArray<WorkflowProblem> =>
-  W.problems({ name: 'release', steps })
+const problemsOf = (...steps: ReadonlyArray<W.Step>): ReadonlyArray<WorkflowProblem.WorkflowProblem> =>
+  WorkflowProblem.problems({ name: 'release', steps })
 
 describe('a definition', () => {
-  test.each<readonly [WorkflowProblem, ReadonlyArray<W.Step>, string]>([
+  test.each<readonly [WorkflowProblem.WorkflowProblem, ReadonlyArray<W.Step>, string]>([
     [{ _tag: 'NoSteps' }, [], 'a workflow needs at least one step'],
     [{ _tag: 'NoGroups', unit: 'w' }, [W.wave('w', [])], 'wave "w" needs at least one group'],
     [
@@ -169,30 +169,33 @@ describe('a definition', () => {
     ]
   ])('a definition is refused for %j', (problem, steps, text) => {
     assert.deepEqual(problemsOf(...steps), [problem])
-    assert.deepEqual(W.define('release', steps), E.left([problem]))
-    assert.equal(W.describeProblem(problem), text)
+    assert.deepEqual(WorkflowProblem.define('release', steps), E.left([problem]))
+    assert.equal(WorkflowProblem.describeProblem(problem), text)
   })
 
   test.each(['', '-a', '.a', '_a', 'a b', 'a/b', 'ä', 'a\n', 'a'.repeat(129)])(
     'a definition may not use the name %j',
     (name) => {
       const invalid = { _tag: 'InvalidName', name } as const
-      assert.deepEqual(W.problems({ name, steps: [W.task('a')] }), [invalid])
+      assert.deepEqual(WorkflowProblem.problems({ name, steps: [W.task('a')] }), [invalid])
       assert.deepEqual(problemsOf(W.task(name)), [invalid])
       assert.deepEqual(problemsOf(W.wave('w', [group(name)])), [invalid])
-      assert.match(W.describeProblem(invalid), /is not a valid name/)
+      assert.match(WorkflowProblem.describeProblem(invalid), /is not a valid name/)
     }
   )
 
   test.each(['a', '0', 'A.b_c-d', '__proto__'.slice(2), 'constructor', 'a'.repeat(128)])(
     'a definition may use the name %j',
     (name) => {
-      assert.deepEqual(W.problems({ name, steps: [W.wave(name, [group(name)]), W.task(`${name.slice(0, 9)}1`)] }), [])
+      assert.deepEqual(
+        WorkflowProblem.problems({ name, steps: [W.wave(name, [group(name)]), W.task(`${name.slice(0, 9)}1`)] }),
+        []
+      )
     }
   )
 
   test('a definition is refused with all its problems at once, also a cycle beside an unknown need', () => {
-    const found = W.problems({
+    const found = WorkflowProblem.problems({
       name: ' ',
       steps: [
         W.task('a', { captures: ['v'] }),
@@ -212,15 +215,15 @@ describe('a definition', () => {
   })
 
   law('a generated workflow has no problem', arb.workflow(), (workflow) => {
-    assert.deepEqual(W.problems(workflow), [])
-    assert.ok(E.isRight(W.define(workflow.name, workflow.steps)))
+    assert.deepEqual(WorkflowProblem.problems(workflow), [])
+    assert.ok(E.isRight(WorkflowProblem.define(workflow.name, workflow.steps)))
   })
 
   law(
     'a generated workflow has no problem after an edit',
     fc.tuple(arb.workflow(), arb.workflowEdit),
     ([workflow, change]) => {
-      assert.deepEqual(W.problems(arb.edit(workflow, change).workflow), [])
+      assert.deepEqual(WorkflowProblem.problems(arb.edit(workflow, change).workflow), [])
     }
   )
 

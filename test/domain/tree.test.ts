@@ -9,6 +9,7 @@ import { levelsOf, visibleFrom } from '../../src/domain/plan/scope.js'
 import { find, partNames } from '../../src/domain/checkpoint/Tree.js'
 import type { Unit } from '../../src/domain/workflow/Unit.js'
 import * as W from '../../src/domain/workflow/Workflow.js'
+import * as WorkflowProblem from '../../src/domain/workflow/WorkflowProblem.js'
 import * as Identity from '../../src/domain/workflow/WorkflowIdentity.js'
 
 const page = W.sequence('page', [W.task('fetch'), W.mapOf('links', W.task('follow')), W.task('index')])
@@ -154,7 +155,7 @@ describe('a definition of any size', () => {
   ])('20,000 nested %s are refused as too deep, also by a plan', (_, wrap) => {
     const workflow = around(20_000, wrap)
     assert.deepEqual(
-      W.problems(workflow).map(({ _tag }) => _tag),
+      WorkflowProblem.problems(workflow).map(({ _tag }) => _tag),
       ['TooDeep']
     )
     const plan = planResume(started, workflow, { confirm: new Map([['leaf', { _tag: 'Again' }]]) })
@@ -163,8 +164,8 @@ describe('a definition of any size', () => {
 
   test('200,000 invalid names are all reported', () => {
     const steps = Array.from({ length: 200_000 }, (_, index): W.Step => ({ ...leaf, name: `#${index}` }))
-    assert.equal(W.problems({ name: 'w', steps }).length, 200_000)
-    assert.equal(W.problems({ name: 'w', steps: [W.sequence('s', steps)] }).length, 200_000)
+    assert.equal(WorkflowProblem.problems({ name: 'w', steps }).length, 200_000)
+    assert.equal(WorkflowProblem.problems({ name: 'w', steps: [W.sequence('s', steps)] }).length, 200_000)
   })
 
   test('at most 1,000,000 units are allowed, and counting stops there', () => {
@@ -173,8 +174,8 @@ describe('a definition of any size', () => {
       Array.from({ length: 999 }, (_, index) => W.group({ ...leaf, name: `g${index}` }))
     )
     const steps = Array.from({ length: 1_000 }, (_, index): W.Step => ({ ...wave, name: `w${index}` }))
-    assert.deepEqual(W.problems({ name: 'w', steps }), [])
-    assert.deepEqual(W.problems({ name: 'w', steps: [...steps, leaf] }), [{ _tag: 'TooManyUnits' }])
+    assert.deepEqual(WorkflowProblem.problems({ name: 'w', steps }), [])
+    assert.deepEqual(WorkflowProblem.problems({ name: 'w', steps: [...steps, leaf] }), [{ _tag: 'TooManyUnits' }])
     let shared: W.Step = leaf
     for (let level = 0; level < 14; level++) {
       const inner = shared
@@ -183,7 +184,7 @@ describe('a definition of any size', () => {
         Array.from({ length: 100 }, (_, index) => ({ ...inner, name: `s${index}` }))
       )
     }
-    assert.deepEqual(W.problems({ name: 'w', steps: [shared] }), [{ _tag: 'TooManyUnits' }])
+    assert.deepEqual(WorkflowProblem.problems({ name: 'w', steps: [shared] }), [{ _tag: 'TooManyUnits' }])
   })
 })
 
@@ -192,11 +193,14 @@ describe('a definition of many levels', () => {
     depth === 1 ? W.task('leaf') : W.sequence(`s${depth}`, [nested(depth - 1)])
 
   test('a definition has at most 16 levels', () => {
-    assert.deepEqual(W.problems({ name: 'deep', steps: [nested(16)] }), [])
-    const [problem, ...more] = W.problems({ name: 'deep', steps: [nested(17)] })
+    assert.deepEqual(WorkflowProblem.problems({ name: 'deep', steps: [nested(16)] }), [])
+    const [problem, ...more] = WorkflowProblem.problems({ name: 'deep', steps: [nested(17)] })
     assert.deepEqual(more, [])
     expect(problem?._tag).toBe('TooDeep')
-    assert.match(W.describeProblem(problem ?? assert.fail()), /is nested too deeply: .* at most 16 levels/)
+    assert.match(
+      WorkflowProblem.describeProblem(problem ?? assert.fail()),
+      /is nested too deeply: .* at most 16 levels/
+    )
   })
 
   test('a definition is refused for a problem on any level, with its place', () => {
@@ -204,7 +208,7 @@ describe('a definition of many levels', () => {
       W.sequence('empty', []),
       W.wave('wave', [W.group(W.mapOf('map', W.sequence('body', [W.task('a'), W.task('a')])), ['nobody'])])
     ])
-    assert.deepEqual(W.problems({ name: 'w', steps: [wrong] }), [
+    assert.deepEqual(WorkflowProblem.problems({ name: 'w', steps: [wrong] }), [
       { _tag: 'NoSteps', unit: 'outer/empty' },
       { _tag: 'UnknownNeed', unit: 'outer/wave', group: 'map', need: 'nobody' },
       { _tag: 'DuplicateName', name: 'a', within: 'outer/wave/map/*' }
@@ -214,15 +218,15 @@ describe('a definition of many levels', () => {
   test('a variable may be set once, and once more in each body of a map', () => {
     const setting = (name: string): W.Task => W.task(name, { captures: ['v'] })
     const body = W.sequence('body', [setting('inside')])
-    assert.deepEqual(W.problems({ name: 'w', steps: [setting('a'), W.mapOf('map', body)] }), [])
+    assert.deepEqual(WorkflowProblem.problems({ name: 'w', steps: [setting('a'), W.mapOf('map', body)] }), [])
     const twice = W.sequence('deeper', [setting('b')])
-    assert.deepEqual(W.problems({ name: 'w', steps: [setting('a'), twice] }), [
+    assert.deepEqual(WorkflowProblem.problems({ name: 'w', steps: [setting('a'), twice] }), [
       { _tag: 'DuplicateCapture', variable: 'v', places: ['a', 'deeper/b'] }
     ])
   })
 
   test('a definition of many levels is valid', () => {
-    assert.ok(E.isRight(W.define('crawl', workflow.steps)))
+    assert.ok(E.isRight(WorkflowProblem.define('crawl', workflow.steps)))
     assert.deepEqual(
       W.tasks(workflow.steps).map(({ place }) => place),
       [

@@ -1,6 +1,7 @@
 /** Finds what the domain refuses in a workflow, with the place in the file. */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import type { WorkflowProblem } from '../../domain/workflow/Workflow.js'
+import type { WorkflowProblem } from '../../domain/workflow/WorkflowProblem.js'
+import { describeProblem, problems } from '../../domain/workflow/WorkflowProblem.js'
 import * as W from '../../domain/workflow/Workflow.js'
 import { join, parent } from '../../domain/workflow/Unit.js'
 import type { Position, Problem } from './Problem.js'
@@ -21,9 +22,9 @@ export const definitionProblems = (
   secrets: ReadonlyArray<string> = []
 ): ReadonlyArray<Problem> => {
   const positions = positionsIn(workflow, steps)
-  return W.problems({ name: workflow.name, steps: steps.map(sketchOf), secrets }).flatMap((problem) => {
+  return problems({ name: workflow.name, steps: steps.map(sketchOf), secrets }).flatMap((problem) => {
     if (problem._tag === 'NoSteps' || problem._tag === 'NoGroups') return []
-    const message = W.describeProblem(problem)
+    const message = describeProblem(problem)
     if (problem._tag === 'DuplicateName') {
       const all = positions.named.get(`${problem.within} ${problem.name}`)
       return [duplicateOf(message, all ?? [stepsAt])]

@@ -11,7 +11,7 @@ import { listed } from '../data/listed.js'
 import { confirms, decisionTrees } from '../plan/Plan.js'
 import { printableLines } from './printable.js'
 import { isWithin, nameOf } from '../workflow/Unit.js'
-import { describeProblem as describeWorkflowProblem } from '../workflow/Workflow.js'
+import { describeProblem as describeWorkflowProblem } from '../workflow/WorkflowProblem.js'
 
 /**
  * Renders a plan as text: one line for each unit, with its decision and reason. Steps are counted from 1. Of more than 20 units in a list,

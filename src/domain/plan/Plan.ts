@@ -14,7 +14,7 @@ import { canonical } from '../data/Json.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Unit } from '../workflow/Unit.js'
 import { isWithin, parent } from '../workflow/Unit.js'
-import type { WorkflowProblem } from '../workflow/Workflow.js'
+import type { WorkflowProblem } from '../workflow/WorkflowProblem.js'
 
 /**
  * Evidence that exists but differs from the record: `was` is recorded, `is` is found. For a commit that HEAD no longer contains, `is` is

@@ -17,7 +17,7 @@ import { find, taskAround } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 import { isTop, isWithin } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
-import { problems as problemsOf } from '../workflow/Workflow.js'
+import { problems as problemsOf } from '../workflow/WorkflowProblem.js'
 
 /**
  * Plans a resume: what is skipped, run, retried, polled or needs confirmation, and why. Pure, total and deterministic, in time linear in

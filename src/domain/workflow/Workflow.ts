@@ -7,9 +7,6 @@ import * as E from 'fp-ts/lib/Either.js'
 import { fingerprint, fingerprintOfText } from '../data/Digest.js'
 import type { Json, JsonObject } from '../data/Json.js'
 import { canonical } from '../data/Json.js'
-import { listed } from '../data/listed.js'
-import { describeOption } from '../data/Options.js'
-import { inCycle } from './needs.js'
 import { listedParts } from './Node.js'
 import { join } from './Unit.js'
 
@@ -114,32 +111,6 @@ export interface Workflow {
   readonly steps: ReadonlyArray<Step>
   readonly secrets?: ReadonlyArray<string>
 }
-
-/** The form of a name: letters, digits, `.`, `_` and `-`, first a letter or digit, at most 128 characters. */
-export const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
-
-/**
- * A problem of a definition. `unit` is a path; `place` is a path or the name of the workflow. `*` stands for the key of an item.
- *
- * @category model
- */
-export type WorkflowProblem =
-  | { readonly _tag: 'InvalidName'; readonly name: string }
-  | { readonly _tag: 'NoSteps'; readonly unit?: string }
-  | { readonly _tag: 'NoGroups'; readonly unit: string }
-  | { readonly _tag: 'TooDeep'; readonly unit: string }
-  | { readonly _tag: 'TooManyUnits' }
-  | { readonly _tag: 'DuplicateName'; readonly name: string; readonly within: string }
-  | { readonly _tag: 'DuplicateCapture'; readonly variable: string; readonly places: ReadonlyArray<string> }
-  | { readonly _tag: 'UnknownNeed'; readonly unit: string; readonly group: string; readonly need: string }
-  | { readonly _tag: 'InvalidSetting'; readonly place: string; readonly field: string; readonly expected: string }
-  | {
-      readonly _tag: 'UnknownOption'
-      readonly place: string
-      readonly option: string
-      readonly known: ReadonlyArray<string>
-    }
-  | { readonly _tag: 'NeedCycle'; readonly unit: string; readonly groups: ReadonlyArray<string> }
 
 // --- constructors
 
@@ -296,32 +267,10 @@ export const mapOf = (name: string, each: Step, summary: string = name, definiti
   each
 })
 
-/**
- * Defines a workflow, or returns all its problems.
- *
- * @example
- * import * as E from 'fp-ts/lib/Either.js'
- * import { Workflow } from 'dogear'
- * import assert from 'node:assert/strict'
- *
- * assert.ok(E.isRight(Workflow.define('release', [Workflow.task('build'), Workflow.task('publish')])))
- * assert.deepEqual(
- *   Workflow.define('release', [Workflow.task('build'), Workflow.task('build')]),
- *   E.left([{ _tag: 'DuplicateName', name: 'build', within: 'release' }])
- * )
- *
- * @category constructors
- */
-export const define = (
-  name: string,
-  steps: ReadonlyArray<Step>
-): E.Either<ReadonlyArray<WorkflowProblem>, Workflow> => {
-  const workflow: Workflow = { name, steps }
-  const found = problems(workflow)
-  return found.length === 0 ? E.right(workflow) : E.left(found)
-}
-
 // --- destructors
+
+/** The maximum number of levels of steps in a workflow. */
+export const MAX_DEPTH = 16
 
 /** A task in a workflow. `place`: its path, where `*` stands for the key of an item; for the body of a map, the path of the map. */
 export interface PlacedTask {
@@ -340,186 +289,4 @@ export const tasks = (steps: ReadonlyArray<Step>): ReadonlyArray<PlacedTask> => 
   }
   for (const step of steps) visit(step, step.name, 1)
   return found
-}
-
-// --- validation
-
-/** The maximum number of levels of steps in a workflow. */
-export const MAX_DEPTH = 16
-
-/** The maximum number of units in a workflow; the body of a map counts once. */
-export const MAX_UNITS = 1_000_000
-
-/**
- * Returns all problems of a definition; none if it can run. Linear time. Nothing below 16 levels is examined, and nothing after 1,000,000
- * units.
- *
- * @category validation
- */
-export const problems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
-  const known = PROBLEMS.get(workflow) ?? problemsOf(workflow)
-  PROBLEMS.set(workflow, known)
-  return known
-}
-
-/** A workflow never changes, and its executor and its planner both check it. */
-const PROBLEMS = new WeakMap<Workflow, ReadonlyArray<WorkflowProblem>>()
-
-const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
-  const found: Array<WorkflowProblem> = []
-  let units = 0
-  const add = (more: Iterable<WorkflowProblem>): void => {
-    for (const problem of more) found.push(problem)
-  }
-  const level = (parts: ReadonlyArray<Step>, parent: string | undefined, depth: number): void => {
-    units += parts.length
-    if (units > MAX_UNITS) return
-    const names = parts.map(({ name }) => name)
-    add(nameProblems(names))
-    add(duplicates(names, parent ?? workflow.name))
-    if (depth > MAX_DEPTH && parent !== undefined) found.push({ _tag: 'TooDeep', unit: parent })
-    else for (const part of parts) if (part._tag !== 'Task') visit(part, join(parent, part.name), depth)
-  }
-  const visit = (step: Step, unit: string, depth: number): void => {
-    if (units > MAX_UNITS) return
-    switch (step._tag) {
-      case 'Task':
-        return
-      case 'Sequence':
-        if (step.steps.length === 0) found.push({ _tag: 'NoSteps', unit })
-        return level(step.steps, unit, depth + 1)
-      case 'Wave':
-        add(waveProblems(step, unit))
-        return level(step.groups, unit, depth + 1)
-      case 'Map':
-        units += 1
-        if (step.each._tag === 'Task' && step.each.captures.length > 0)
-          found.push({ _tag: 'InvalidSetting', place: unit, field: 'capture', expected: NOT_CAPTURED })
-        if (depth + 1 > MAX_DEPTH) found.push({ _tag: 'TooDeep', unit })
-        else visit(step.each, `${unit}/*`, depth + 1)
-    }
-  }
-  add(nameProblems([workflow.name]))
-  if (workflow.steps.length === 0) found.push({ _tag: 'NoSteps' })
-  level(workflow.steps, undefined, 1)
-  return units > MAX_UNITS
-    ? [...found, { _tag: 'TooManyUnits' }]
-    : [...found, ...captureProblems(workflow.steps), ...secretProblems(workflow)]
-}
-
-const nameProblems = (names: ReadonlyArray<string>): ReadonlyArray<WorkflowProblem> =>
-  names
-    .filter((name: unknown) => typeof name !== 'string' || !NAME.test(name))
-    .map((name) => ({ _tag: 'InvalidName', name }))
-
-const duplicates = (names: ReadonlyArray<string>, within: string): ReadonlyArray<WorkflowProblem> => {
-  const seen = new Set(names)
-  if (seen.size === names.length) return []
-  const twice = new Set<string>()
-  for (const name of names) if (!seen.delete(name)) twice.add(name)
-  return [...twice].map((name) => ({ _tag: 'DuplicateName', name, within }))
-}
-
-const waveProblems = ({ groups }: Wave, unit: string): ReadonlyArray<WorkflowProblem> => {
-  if (groups.length === 0) return [{ _tag: 'NoGroups', unit }]
-  const known = new Set(groups.map(({ name }) => name))
-  const unknown = groups.flatMap(({ name, needs }) =>
-    needs.filter((need) => !known.has(need)).map((need) => ({ _tag: 'UnknownNeed', unit, group: name, need }) as const)
-  )
-  const stuck = inCycle(groups)
-  return stuck.length === 0 ? unknown : [...unknown, { _tag: 'NeedCycle', unit, groups: stuck }]
-}
-
-const NOT_CAPTURED = 'absent, because every item of a map would set the same variable'
-
-/** The tasks that set each variable, in the workflow or in one body of a map. */
-type Setters = Map<string, string | Array<string>>
-
-/** Two tasks may set the same variable only in different bodies of maps: the variables of an item stay in the item. */
-const captureProblems = (steps: ReadonlyArray<Step>): ReadonlyArray<WorkflowProblem> => {
-  const top: Setters = new Map()
-  const all = [top]
-  const visit = (step: Step, place: string, setters: Setters, depth: number): void => {
-    if (step._tag === 'Task') {
-      for (const variable of step.captures) {
-        const known = setters.get(variable)
-        if (known === undefined) setters.set(variable, place)
-        else if (typeof known === 'string') setters.set(variable, [known, place])
-        else known.push(place)
-      }
-    } else if (depth >= MAX_DEPTH) return
-    else if (step._tag === 'Map') {
-      if (step.each._tag === 'Task') return
-      const body: Setters = new Map()
-      all.push(body)
-      visit(step.each, `${place}/*`, body, depth + 1)
-    } else for (const part of listedParts<Step>(step)) visit(part, join(place, part.name), setters, depth + 1)
-  }
-  for (const step of steps) visit(step, step.name, top, 1)
-  const found: Array<WorkflowProblem> = []
-  for (const setters of all)
-    for (const [variable, places] of setters)
-      if (typeof places !== 'string') found.push({ _tag: 'DuplicateCapture', variable, places })
-  return found
-}
-
-/** A value recorded under a secret's name could be mistaken for the secret. */
-const secretProblems = ({ name, steps, secrets = [] }: Workflow): ReadonlyArray<WorkflowProblem> => {
-  if (secrets.length === 0) return []
-  const known = new Set(secrets)
-  const invalid = (place: string, field: string, expected: string): WorkflowProblem => ({
-    _tag: 'InvalidSetting',
-    place,
-    field,
-    expected
-  })
-  return [
-    ...(secrets.every((one) => SECRET_NAME.test(one)) ? [] : [invalid(name, 'secrets', SECRET_NAMES)]),
-    ...(known.size === secrets.length ? [] : [invalid(name, 'secrets', 'an array without duplicates')]),
-    ...tasks(steps).flatMap(({ task, place }) =>
-      task.captures
-        .filter((variable) => known.has(variable))
-        .map((variable) => invalid(place, 'capture', `a name other than "${variable}", which is the name of a secret`))
-    )
-  ]
-}
-
-const SECRET_NAME = /^[^\s\p{Cc}=]{1,128}$/u
-
-const SECRET_NAMES = 'an array of names of 1 to 128 characters without whitespace or "="'
-
-/**
- * Describes a problem as a sentence.
- *
- * @category destructors
- */
-export const describeProblem = (problem: WorkflowProblem): string => {
-  switch (problem._tag) {
-    case 'InvalidName':
-      return `"${problem.name}" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters${
-        /\s/.test(problem.name) ? '; the "summary" of a step may have spaces' : ''
-      }`
-    case 'NoSteps':
-      return problem.unit === undefined
-        ? 'a workflow needs at least one step'
-        : `sequence "${problem.unit}" needs at least one step`
-    case 'NoGroups':
-      return `wave "${problem.unit}" needs at least one group`
-    case 'TooDeep':
-      return `"${problem.unit}" is nested too deeply: a workflow has at most ${MAX_DEPTH} levels of steps; flatten it`
-    case 'TooManyUnits':
-      return `the workflow has more than ${MAX_UNITS} units; split it`
-    case 'DuplicateName':
-      return `the name "${problem.name}" is used more than once in "${problem.within}"`
-    case 'DuplicateCapture':
-      return `variable "${problem.variable}" is captured by more than one step: ${listed(problem.places)}`
-    case 'UnknownNeed':
-      return `group "${problem.group}" of wave "${problem.unit}" needs "${problem.need}", which is not a group of that wave; fix its needs`
-    case 'InvalidSetting':
-      return describeOption({ option: problem.field, expected: problem.expected }, problem.place)
-    case 'UnknownOption':
-      return describeOption(problem, problem.place)
-    case 'NeedCycle':
-      return `groups of wave "${problem.unit}" depend on each other in a cycle: ${listed(problem.groups)}`
-  }
 }

@@ -4,7 +4,9 @@ import type { OnSuccess } from '../../domain/checkpoint/Retention.js'
 import { problemOf } from '../../domain/workflow/RetryPolicy.js'
 import type { OptionProblem } from '../../domain/data/Options.js'
 import { join } from '../../domain/workflow/Unit.js'
-import * as W from '../../domain/workflow/Workflow.js'
+import type { Workflow } from '../../domain/workflow/Workflow.js'
+import type { WorkflowProblem } from '../../domain/workflow/WorkflowProblem.js'
+import { problems as definitionProblems } from '../../domain/workflow/WorkflowProblem.js'
 import type { ProgramStep, ProgramTask } from './ProgramStep.js'
 import { stepProblems } from './ProgramStep.js'
 import { ON_SUCCESS } from './stepOptions.js'
@@ -15,12 +17,12 @@ import { ON_SUCCESS } from './stepOptions.js'
  * @category destructors
  */
 export const problems = (
-  program: W.Workflow & {
+  program: Workflow & {
     readonly steps: ReadonlyArray<ProgramStep>
     readonly onSuccess?: OnSuccess
     readonly problems?: ReadonlyArray<OptionProblem> | undefined
   }
-): ReadonlyArray<W.WorkflowProblem> => {
+): ReadonlyArray<WorkflowProblem> => {
   const strangers = stepProblems(program.steps)
   if (strangers.length > 0)
     return strangers.map(({ option, expected }) => ({
@@ -29,7 +31,7 @@ export const problems = (
       field: option,
       expected
     }))
-  const found = [...W.problems(program)]
+  const found = [...definitionProblems(program)]
   const mustBe = (place: string, field: string, expected: string | undefined): void => {
     if (expected !== undefined) found.push({ _tag: 'InvalidSetting', place, field, expected })
   }

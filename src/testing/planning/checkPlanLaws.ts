@@ -1,6 +1,6 @@
 /** Checks the laws of the planner on a user's workflow. */
 import type { Workflow } from '../../domain/workflow/Workflow.js'
-import { describeProblem, problems } from '../../domain/workflow/Workflow.js'
+import { describeProblem, problems } from '../../domain/workflow/WorkflowProblem.js'
 import { fieldsOf, kindOf, text, whole, wholeFrom } from '../../domain/data/Options.js'
 import type { TableOf } from '../arguments.js'
 import { isWorkflow, problemsOf, recordOf, selection } from '../arguments.js'

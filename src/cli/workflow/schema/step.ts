@@ -1,6 +1,6 @@
 /** Schemas of steps: tasks, sequences, waves and maps. */
 import * as RNEA from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import { describeProblem, NAME } from '../../../domain/workflow/Workflow.js'
+import { describeProblem, NAME } from '../../../domain/workflow/WorkflowProblem.js'
 import type { Position } from '../Problem.js'
 import type { Entry, Node } from '../Source.js'
 import type { CompositeEntry, ForEach, GroupEntry, StepEntry } from '../WorkflowFile.js'

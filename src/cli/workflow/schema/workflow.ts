@@ -2,7 +2,7 @@
 import * as O from 'fp-ts/lib/Option.js'
 import type { OnSuccess } from '../../../domain/checkpoint/Retention.js'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
-import { NAME } from '../../../domain/workflow/Workflow.js'
+import { NAME } from '../../../domain/workflow/WorkflowProblem.js'
 import type { Workspace } from '../../../domain/workflow/Workspace.js'
 import type { Position } from '../Problem.js'
 import * as Variable from '../Variable.js'
