@@ -38,6 +38,12 @@ export const nth = (unit: Unit, number: number): Unit => (number === 1 ? unit : 
 /** The path of the first sub-step with the same name: the inverse of {@link nth}. */
 export const withoutNumber = (unit: Unit): Unit => unit.replace(/#\d+$/, '')
 
+/** Whether the last name in a path is written as {@link join} writes it. Otherwise the path is that of no unit. */
+export const isJoined = (unit: Unit): boolean => {
+  const last = unit.slice(unit.lastIndexOf('/') + 1)
+  return PLAIN.test(last) || segment(unescaped(last)) === last
+}
+
 /**
  * Returns the names in a path, from the top: the inverse of {@link join}.
  *
