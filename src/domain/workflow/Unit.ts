@@ -44,6 +44,9 @@ export const isJoined = (unit: Unit): boolean => {
   return PLAIN.test(last) || segment(unescaped(last)) === last
 }
 
+/** Whether a path can be that of a sub-step, numbered or not: another one never names any. */
+export const isNumbered = (unit: Unit): boolean => isJoined(unit.replace(/#([2-9]|[1-9]\d+)$/, ''))
+
 /**
  * Returns the names in a path, from the top: the inverse of {@link join}.
  *
