@@ -35,15 +35,15 @@ export const adopted = (
     records.push(stepIndex === record.stepIndex ? record : { ...record, stepIndex })
   }
   const completedSteps = finishedOnly(records, { workflow, items })
-  const isThere = (unit: Unit, kind: PendingUnit['_tag'] | undefined): boolean => {
+  const isThere = (unit: Unit, kind: PendingUnit['_tag']): boolean => {
     const whole = find(workflow, items, unit)?.definition
-    if (whole === undefined) return kind !== undefined && kind !== 'Job' && hasCode(taskAround(workflow, items, unit))
-    return whole._tag === 'Task' && (kind === undefined || (whole.wait ?? 'Job') === kind)
+    if (whole === undefined) return kind !== 'Job' && hasCode(taskAround(workflow, items, unit))
+    return whole._tag === 'Task' && (whole.wait ?? 'Job') === kind
   }
   const taken = <A extends Units.OfUnit & { readonly _tag?: PendingUnit['_tag'] }>(
     all: Units.Units<A>
   ): Units.Units<A> =>
-    Units.filter(all, ({ unit, _tag }) => {
+    Units.filter(all, ({ unit, _tag = 'Job' }) => {
       const stays = isThere(unit, _tag)
       if (!stays) dropped.add(unit)
       return stays
