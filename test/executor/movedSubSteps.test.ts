@@ -48,3 +48,22 @@ describe.each(['fails', 'waits', 'completes'] as const)('the code of a task with
     assert.deepEqual(ran.sort(), ['f', 'q', 's'])
   })
 })
+
+test('a wait in the code of a step of a sequence is over once an edit makes the sequence a task', async () => {
+  const same = options()
+  const waiting = workflow('w').sequence('c', (c) => c.step('w', ({ waitFor }) => waitFor('x')))
+  await runOutcome(waiting, same)
+  const edited = workflow('w')
+    .waitFor('b')
+    .step('c', () => 1)
+  const outcome = await runOutcome(edited, same)
+  assert.deepEqual(outcome._tag === 'Pending' ? outcome.units.map(({ unit }) => unit) : outcome, ['b'])
+})
+
+test('a wait in the code of a task stays if its task is edited', async () => {
+  const same = options()
+  const waiting = (version: string) =>
+    workflow('w').sequence('c', (c) => c.step('w', { version, run: ({ waitFor }) => waitFor('x') }))
+  const [first, second] = [await runOutcome(waiting('1'), same), await runOutcome(waiting('2'), same)]
+  assert.deepEqual(second._tag === 'Pending' && second.units, first._tag === 'Pending' && first.units)
+})

@@ -12,6 +12,7 @@ import { hasBegun, isRunning, unrecorded } from './transitionParts.js'
 import type { FoundUnit } from '../checkpoint/Tree.js'
 import { find, taskAround } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
+import { parent } from '../workflow/Unit.js'
 import type { StepIdentity, WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 
 /** Matches units by path and drops deleted ones. Records keep their fingerprints, maps their items. */
@@ -37,7 +38,11 @@ export const adopted = (
   const completedSteps = finishedOnly(records, { workflow, items })
   const isThere = (unit: Unit, kind: PendingUnit['_tag']): boolean => {
     const whole = find(workflow, items, unit)?.definition
-    if (whole === undefined) return kind !== 'Job' && hasCode(taskAround(workflow, items, unit))
+    if (whole === undefined) {
+      const task = taskAround(workflow, items, unit)
+      // A wait stands in the code of the task right above it.
+      return kind !== 'Job' && hasCode(task) && task?.unit === parent(unit)
+    }
     return whole._tag === 'Task' && (whole.wait ?? 'Job') === kind
   }
   const taken = <A extends Units.OfUnit & { readonly _tag?: PendingUnit['_tag'] }>(
