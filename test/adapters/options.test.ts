@@ -123,6 +123,16 @@ test('what is wrong with a pool or its options is said of the database, not of a
   )
 })
 
+test.each(['', 'x'.repeat(64), 'ж'.repeat(32)])(
+  'a name of a schema that PostgreSQL cannot keep is refused, because it would cut it: %j',
+  async (schema) => {
+    const why = 'schema must be a string of 1 to 63 bytes'
+    expect(await reasonOf(postgresStorage(pool(), { schema }))).toContain(why)
+    expect(await causeOf(postgresArtifacts(pool(), { schema }).list('r'))).toContain(why)
+    expect(await reasonOf(postgresStorage(pool(), { schema: 'x'.repeat(63) }))).toContain('it was asked')
+  }
+)
+
 test('the stores of connect refuse a driver that is no class with an example', async () => {
   const { storage, artifacts, close } = connect(join(root, 'x.db'), undefined as never)
   const why = 'connect needs the class of a driver, not undefined; pass one, such as DatabaseSync of node:sqlite'

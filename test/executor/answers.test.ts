@@ -53,6 +53,40 @@ describe("the name of an answer's author", () => {
   })
 })
 
+describe('an answer to a wait in the code of a task', () => {
+  const paying = workflow('pay').step('collect', async ({ waitFor }) => [
+    await waitFor('paid 2'),
+    await waitFor('paid 2')
+  ])
+
+  test.each([
+    'collect/paid 2',
+    'collect/',
+    'collect//x',
+    'collect/%70aid',
+    'collect/x#1',
+    'collect/x#02',
+    'collect/x/y'
+  ])('an answer to a path that no wait can have is refused with those that wait: %s', async (unit) => {
+    const process = newProcess(newWorld())
+    ended(await process.perform(run(paying, 'r', {})), 'Pending')
+    const error = refused(await answer('r', unit, 1)(process.environment)(), 'AnswerRefused')
+    assert.equal(error.why, unit.split('/').length > 2 ? 'NotAWait' : 'UnknownUnit')
+    assert.deepEqual(error.waiting, ['collect/paid%202'])
+  })
+
+  test('an answer to a numbered wait is taken, also before its code waits', async () => {
+    const process = newProcess(newWorld())
+    ended(await process.perform(run(paying, 'r', {})), 'Pending')
+    for (const [unit, value] of [
+      ['collect/paid%202#2', 2],
+      ['collect/paid%202', 1]
+    ] as const)
+      right(await answer('r', unit, value)(process.environment)())
+    assert.deepEqual(ended(await process.perform(resume(paying, 'r')), 'Completed').outputs, { collect: [1, 2] })
+  })
+})
+
 describe('an answer with the value of a secret', () => {
   test('an answer is recorded redacted even if the owner releases the run while it is left', async () => {
     const requests = memoryRequests()

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import { nameOf } from '../../src/domain/workflow/Unit.js'
-import { planRun, resume, runOutcome, workflow } from '../../src/promise/index.js'
+import { answer, planRun, resume, runOutcome, workflow } from '../../src/promise/index.js'
 
 const KEYS = ['a b', 'a/b', '100 %', '#2', 'ж', '..', ' ', 'x'.repeat(512)]
 
@@ -27,6 +27,24 @@ test('the key of an item may be any string, and fromStep accepts its escaped pat
   const { plan } = await planRun(crawl(seen), { ...options, fromStep: 'pages/a%20b' })
   const again = plan.decisions.filter(({ _tag }) => _tag === 'Run').map(({ unit }) => unit)
   assert.ok(again.includes('pages/a%20b') && !again.includes('pages/a%2Fb'), JSON.stringify(again))
+})
+
+test('a path that does not escape the key of an item is refused, with the path that does', async () => {
+  const options = { id: 'r', storage: memoryStorage() }
+  const seen: Array<string> = []
+  await runOutcome(crawl(seen), options)
+  seen.splice(0)
+  const outcome = await runOutcome(crawl(seen), { ...options, fromStep: 'pages/a b' })
+  assert.match(outcome._tag === 'Refused' ? outcome.message : outcome._tag, /"pages\/a b" not found.*"pages\/a%20b"/)
+  assert.deepEqual(seen, [])
+})
+
+test('an answer to a path that does not escape the key of an item is refused', async () => {
+  const options = { id: 'r', storage: memoryStorage() }
+  const sign = workflow('sign').map('pages', { forEach: () => KEYS, key: (key) => key }, { waitFor: {} })
+  await runOutcome(sign, options)
+  await assert.rejects(answer({ ...options, unit: 'pages/a b', value: 1 }), /Cannot answer pages\/a b .*pages\/a%20b/)
+  assert.ok(await answer({ ...options, unit: 'pages/a%20b', value: 1 }))
 })
 
 test.each([

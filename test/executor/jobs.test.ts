@@ -488,6 +488,8 @@ const submittedUnrecorded = async (world: World, provider: Provider, idempotent:
   assert.deepEqual(once(provider), [1])
 }
 
+type Edited = (program: ReturnType<typeof Program.start>) => ProgramType.Program<unknown, unknown>
+
 describe('a submission with an unknown effect', () => {
   test('a submission is repeated under the same key if the step is idempotent', async () => {
     const [world, provider] = [newWorld(), newProvider()]
@@ -507,6 +509,23 @@ describe('a submission with an unknown effect', () => {
     const again = new Map([['train', { _tag: 'Again' } as const]])
     ended(await process.perform(resume(program, 'r', { confirm: again })), 'Pending')
     assert.deepEqual(once(provider), [2])
+  })
+
+  test.each<readonly [string, Edited]>([
+    ['a timer', Program.sleep('train', { millis: 1_000 })],
+    ['a wait for an answer', Program.waitFor('train')]
+  ])('a step whose submission failed may be edited into %s, and the run resumes', async (_, edited) => {
+    const world = newWorld()
+    const failing = Program.step('train', {
+      job: { ...jobOf(newProvider(), 'train'), submit: () => TE.left(new Error('no queue')) }
+    })
+    const nightly = pipe(Program.start('nightly'), failing)
+    ended(await newProcess(world).perform(run(nightly, 'r', {})), 'Failed')
+    const waiting = edited(Program.start('nightly'))
+    for (let n = 0; n < 2; n++) {
+      const { checkpoint } = ended(await newProcess(world).perform(resume(waiting, 'r')), 'Pending')
+      assert.deepEqual([checkpoint.pending.size, checkpoint.submissions.size], [1, 0])
+    }
   })
 
   test('a submission keeps its key when other groups of its wave run again', async () => {

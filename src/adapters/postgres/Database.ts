@@ -1,6 +1,6 @@
 /** Sends statements to the database: prepares it at the first one, and repeats those that fail for a passing reason. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { OptionTable } from '../../domain/data/Options.js'
+import type { Check, OptionTable } from '../../domain/data/Options.js'
 import {
   amount,
   arrayOf,
@@ -12,7 +12,6 @@ import {
   nested,
   oneOf,
   signal as isSignal,
-  text,
   wholeFrom
 } from '../../domain/data/Options.js'
 import type { ReadFailed, UnsupportedFormat, WriteFailed } from '../../ports/CheckpointStorage.js'
@@ -33,7 +32,7 @@ export type PostgresWeakness =
 /**
  * Options of everything that this package keeps in PostgreSQL.
  *
- * - `schema`: the schema of the tables. Default `dogear`.
+ * - `schema`: the schema of the tables, a name of at most 63 bytes. Default `dogear`.
  * - `migrate`: creates and upgrades the tables at the first call. Default true; otherwise run {@link postgresMigrations} yourself.
  * - `allow`: settings that are otherwise refused, because an acknowledged save may be lost with them.
  * - `retryMillis`: how long a call is repeated while the server cannot be reached, fails over or is busy. Default 10 s.
@@ -72,9 +71,13 @@ export interface Preparation {
   readonly weakness: PostgresWeakness | undefined
 }
 
+/** PostgreSQL cuts longer names, so that two schemas would be one. */
+const schemaName: Check = (value) =>
+  typeof value === 'string' && value !== '' && Buffer.byteLength(value) <= 63 ? undefined : 'a string of 1 to 63 bytes'
+
 /** Of all stores, because hosts pass the same options to each. */
 const OPTIONS: OptionTable = {
-  schema: text,
+  schema: schemaName,
   migrate: flag,
   allow: arrayOf(isText, 'an array of settings'),
   retryMillis: amount,

@@ -1,5 +1,7 @@
 /** The tables of the store, as numbered steps that any number of processes may take at once. */
 
+import { sha256 } from '../../domain/data/Digest.js'
+
 /** The version of the tables that this package needs. */
 export const VERSION = 1
 
@@ -59,22 +61,33 @@ const steps = (schema: string): ReadonlyArray<string> => [
     );`
 ]
 
-const step = (schema: string, version: number, statements: string): string => `DO $dogear$ BEGIN
-  IF NOT EXISTS (SELECT FROM ${quoted(schema)}.migrations WHERE version >= ${version}) THEN
+/** A block of statements. The name of the schema may contain the first quotes. */
+const block = (schema: string, statements: string): string => {
+  const quotes = schema.includes('$dogear$') ? `$dogear${sha256(schema)}$` : '$dogear$'
+  return `DO ${quotes} BEGIN
+  ${statements}
+END ${quotes};`
+}
+
+const step = (schema: string, version: number, statements: string): string =>
+  block(
+    schema,
+    `IF NOT EXISTS (SELECT FROM ${quoted(schema)}.migrations WHERE version >= ${version}) THEN
     ${statements}
     INSERT INTO ${quoted(schema)}.migrations (version) VALUES (${version});
-  END IF;
-END $dogear$;`
+  END IF;`
+  )
 
 /** Runs in one transaction: a single query without parameters. Processes that start at once wait for one another. */
 export const script = (schema: string): string =>
   [
     `SELECT pg_advisory_xact_lock(hashtextextended(${literal(`dogear migrations ${schema}`)}, 0));`,
-    `DO $dogear$ BEGIN
-  IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = ${literal(schema)}) THEN
+    block(
+      schema,
+      `IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = ${literal(schema)}) THEN
     CREATE SCHEMA ${quoted(schema)};
-  END IF;
-END $dogear$;`,
+  END IF;`
+    ),
     `CREATE TABLE IF NOT EXISTS ${quoted(schema)}.migrations (
   version integer PRIMARY KEY,
   at timestamptz NOT NULL DEFAULT now()

@@ -12,6 +12,7 @@ import { hasBegun, isRunning, unrecorded } from './transitionParts.js'
 import type { FoundUnit } from '../checkpoint/Tree.js'
 import { find, taskAround } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
+import { parent } from '../workflow/Unit.js'
 import type { StepIdentity, WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 
 /** Matches units by path and drops deleted ones. Records keep their fingerprints, maps their items. */
@@ -35,15 +36,19 @@ export const adopted = (
     records.push(stepIndex === record.stepIndex ? record : { ...record, stepIndex })
   }
   const completedSteps = finishedOnly(records, { workflow, items })
-  const isThere = (unit: Unit, kind: PendingUnit['_tag'] | undefined): boolean => {
+  const isThere = (unit: Unit, kind: PendingUnit['_tag']): boolean => {
     const whole = find(workflow, items, unit)?.definition
-    if (whole === undefined) return kind !== undefined && kind !== 'Job' && hasCode(taskAround(workflow, items, unit))
-    return whole._tag === 'Task' && (kind === undefined || (whole.wait ?? 'Job') === kind)
+    if (whole === undefined) {
+      const task = taskAround(workflow, items, unit)
+      // A wait stands in the code of the task right above it.
+      return kind !== 'Job' && hasCode(task) && task?.unit === parent(unit)
+    }
+    return whole._tag === 'Task' && (whole.wait ?? 'Job') === kind
   }
   const taken = <A extends Units.OfUnit & { readonly _tag?: PendingUnit['_tag'] }>(
     all: Units.Units<A>
   ): Units.Units<A> =>
-    Units.filter(all, ({ unit, _tag }) => {
+    Units.filter(all, ({ unit, _tag = 'Job' }) => {
       const stays = isThere(unit, _tag)
       if (!stays) dropped.add(unit)
       return stays

@@ -8,7 +8,7 @@ import * as Units from './Units.js'
 import type { Node } from '../workflow/Node.js'
 import { isComposite, listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, childToward, join, nameOf, top } from '../workflow/Unit.js'
+import { ancestors, childToward, isJoined, join, nameOf, top } from '../workflow/Unit.js'
 
 /** A unit found in a tree: its definition, its top-level step and that step's index. */
 export interface FoundUnit<N> {
@@ -50,11 +50,8 @@ export const findIn = <N extends Node>(step: N, items: Items, unit: Unit): N | u
   let definition = step
   let above = top(unit)
   for (let path = childToward(above, unit); path !== undefined; path = childToward(above, unit)) {
-    const key = nameOf(path)
-    const part = partNamed(definition, above, key, items)
-    // A path with another escape than `join` makes is not a unit.
-    const isEscaped = key.length !== path.length - above.length - 1
-    if (part === undefined || (isEscaped && join(above, key) !== path)) return undefined
+    const part = partNamed(definition, above, nameOf(path), items)
+    if (part === undefined || !isJoined(path)) return undefined
     definition = part
     above = path
   }

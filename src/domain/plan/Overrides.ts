@@ -73,6 +73,12 @@ interface PlanFacts {
 const definitionOf = ({ checkpoint, workflow }: PlanFacts, { unit, stepIndex }: Decision): Step | undefined =>
   find<Step>(workflow, checkpoint.items, unit, stepIndex)?.definition
 
+/** The record of a unit or sub-step. That of a sub-step is none of a unit that an edit put at its path. */
+const recordOf = (known: PlanFacts, decision: Decision): CompletedStep | undefined => {
+  const record = Units.get(known.checkpoint.completedSteps, decision.unit)
+  return record?.subStep !== undefined && definitionOf(known, decision) !== undefined ? undefined : record
+}
+
 const adoptedEdit = (
   checkpoint: Checkpoint,
   identity: WorkflowIdentity,
@@ -99,7 +105,7 @@ const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
     const { unit } = decision
     // A pending unit keeps its job, and a retried one its attempt and its key.
     if (decision._tag === 'Poll' || decision._tag === 'Retry') return KEPT
-    const record = Units.get(checkpoint.completedSteps, unit)
+    const record = recordOf(known, decision)
     if (decision._tag === 'Skip' && record !== undefined && !isReplaced(decision, record)) return KEPT
     // Attempts of a unit that is assumed done end with the assumption.
     if (decision._tag === 'Skip' && record === undefined && isHeld(unit) && !checkpoint.items.has(unit)) return KEPT
@@ -117,7 +123,7 @@ const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
     const whole: Dropped = { units: [unit], keeps: false }
     const kind = parts.length === 0 ? undefined : definitionOf(known, decision)?._tag
     const isLeaf = kind === undefined || kind === 'Task'
-    if (isAfter && isLeaf && !(_tag === 'Skip' && Units.has(checkpoint.completedSteps, unit)))
+    if (isAfter && isLeaf && !(_tag === 'Skip' && recordOf(known, decision) !== undefined))
       return isHeld(unit) ? whole : NOTHING
     if (kind === undefined) return ofLeaf(decision)
     if (kind === 'Task') return ofTask(decision, parts)
@@ -261,12 +267,15 @@ const assumed = (
       unit
     )
   const hasAllParts = (step: Step, unit: Unit): boolean =>
-    partNames(step, unit, items)?.every((name) => Units.has(completedSteps, join(unit, name))) ?? true
+    partNames(step, unit, items)?.every((name) => {
+      const record = Units.get(completedSteps, join(unit, name))
+      return record !== undefined && record.subStep === undefined
+    }) ?? true
   const visit = ({ decision, parts }: DecisionTree): void => {
     for (const part of parts) visit(part)
     if (decision._tag !== 'Skip' || !isGiven(decision.reason)) return
     const { unit } = decision
-    const record = Units.get(completedSteps, unit)
+    const record = recordOf(known, decision)
     const step = definitionOf(known, decision)
     const output = 'output' in decision.reason ? decision.reason.output : record?.output
     const call = step === undefined ? subStepAt(unit) : undefined

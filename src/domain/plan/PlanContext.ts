@@ -121,12 +121,19 @@ const compositesWithRecords = (records: Iterable<CompletedStep>): ReadonlySet<Un
   return begun
 }
 
-export const recordOf = ({ checkpoint }: PlanContext, unit: Unit, expected?: number): CompletedStep | undefined =>
+/** The record of a unit or sub-step. */
+export const recordAt = ({ checkpoint }: PlanContext, unit: Unit, expected?: number): CompletedStep | undefined =>
   Units.get(checkpoint.completedSteps, unit, expected)
 
+/** The record of a unit. That of a sub-step is none, if an edit of its task put a unit at its path. */
+export const recordOf = (context: PlanContext, unit: Unit, expected?: number): CompletedStep | undefined => {
+  const record = recordAt(context, unit, expected)
+  return record?.subStep === undefined ? record : undefined
+}
+
 /** Returns whether a unit, or a part of it, is recorded. */
-export const hasRecords = ({ checkpoint, begun }: PlanContext, unit: Unit): boolean =>
-  begun.has(unit) || Units.has(checkpoint.completedSteps, unit)
+export const hasRecords = (context: PlanContext, unit: Unit): boolean =>
+  context.begun.has(unit) || recordOf(context, unit) !== undefined
 
 /**
  * Returns problems for unknown names in the options. `answerable`: the units that can be answered; `changed`: units that can always be

@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Decision, RunReason } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
-import { recordOf } from './PlanContext.js'
+import { recordAt } from './PlanContext.js'
 import type { KnownSubStep } from './subSteps.js'
 import { restartedBy, restartOf } from './subSteps.js'
 import { ancestors, nameOf } from '../workflow/Unit.js'
@@ -48,8 +48,8 @@ export const decideWithSubSteps = (
 
 /** Detects a sub-step in doubt inside a recorded one: it runs again only with that one. */
 const isCaught = (context: PlanContext, { unit }: KnownSubStep): boolean => {
-  if (recordOf(context, unit) !== undefined) return false
-  for (const above of ancestors(unit)) if (recordOf(context, above)?.subStep !== undefined) return true
+  if (recordAt(context, unit) !== undefined) return false
+  for (const above of ancestors(unit)) if (recordAt(context, above)?.subStep !== undefined) return true
   return false
 }
 
@@ -75,7 +75,7 @@ const decideSubStep = (
   out: Planned
 ): Decision => {
   const { stepIndex, again, isRepeated } = about
-  const record = recordOf(context, unit)
+  const record = recordAt(context, unit)
   const pending = Units.get(context.pending, unit)
   const name = nameOf(unit)
   const task: Task = {

@@ -11,7 +11,7 @@ import { equals } from '../data/Json.js'
 import type { Decision, PlanError, PlanOptions, PlanProblem, ResumePlan, Skip } from './Plan.js'
 import { compare, inconsistencies, wrongWorkflow } from './PlanCheck.js'
 import type { PlanContext } from './PlanContext.js'
-import { contextOf, leavesOf, recordOf, unknownNames } from './PlanContext.js'
+import { contextOf, leavesOf, recordAt, unknownNames } from './PlanContext.js'
 import { subStepsOf } from './subSteps.js'
 import { find, taskAround } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
@@ -159,7 +159,7 @@ function* kept(workflow: Workflow, decisions: ReadonlyArray<Decision>, context: 
       yield assumedRecord(decision, decision.reason.output, captures, updatedAt)
       continue
     }
-    const record = recordOf(context, decision.unit)
+    const record = recordAt(context, decision.unit)
     if (record !== undefined) yield record
   }
 }

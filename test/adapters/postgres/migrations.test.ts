@@ -58,6 +58,14 @@ test('a schema may have any name', async () => {
   await where.admin.query(`DROP SCHEMA "odd ""name"" ${where.schema}" CASCADE`)
 })
 
+test('a schema may have the name of the quotes around its migrations', async () => {
+  const schema = `$dogear$ ${where.schema}`
+  const { storage } = open({ ...where, schema, opened: where.opened })
+  await seed(storage, 'a', [1])
+  await where.admin.query(postgresMigrations(schema))
+  await where.admin.query(`DROP SCHEMA "${schema}" CASCADE`)
+})
+
 test('ids are compared bytewise, whatever the collation of the database is', async () => {
   const text = `SELECT attname, collname FROM pg_attribute JOIN pg_collation c ON c.oid = attcollation
     WHERE attrelid = $1::regclass AND attname IN ('id', 'run')`

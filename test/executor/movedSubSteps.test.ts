@@ -1,0 +1,69 @@
+/** An edit may make a task with recorded sub-steps a composite with parts of the same names. They are other units. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'vitest'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import { planRun, runOutcome, workflow } from '../../src/promise/index.js'
+
+const options = () => ({ id: 'r', storage: memoryStorage() })
+
+const before = (end: 'fails' | 'waits' | 'completes', ran: Array<string>) =>
+  workflow('w').step('a', async ({ step, waitFor }) => {
+    await step('s', () => ran.push('sub-step s'))
+    await step('f', () => Promise.reject(new Error('no'))).catch(() => undefined)
+    if (end === 'fails') throw new Error('failed')
+    return end === 'waits' ? await waitFor('w') : 1
+  })
+
+const run = (ran: Array<string>, name: string) => () => ran.push(name)
+
+describe.each(['fails', 'waits', 'completes'] as const)('the code of a task with sub-steps %s', (end) => {
+  const given = end === 'completes' ? ({ changes: 'ignore' } as const) : {}
+
+  test('a sequence with parts of their names runs all of them', async () => {
+    const ran: Array<string> = []
+    const same = options()
+    await runOutcome(before(end, ran), same)
+    const edited = workflow('w')
+      .sequence('a', (a) => a.step('q', run(ran, 'q')).step('s', run(ran, 's')).step('f', run(ran, 'f')))
+      .step('b', ({ outputs }) => Object.keys(outputs.a))
+    ran.splice(0)
+    const { plan } = await planRun(edited, { ...same, ...given })
+    assert.deepEqual(
+      plan.decisions.filter(({ _tag }) => _tag === 'Skip').map(({ unit }) => unit),
+      []
+    )
+    const outcome = await runOutcome(edited, { ...same, ...given })
+    assert.deepEqual(outcome._tag === 'Completed' ? outcome.outputs.b : outcome, ['q', 's', 'f'])
+    assert.deepEqual(ran, ['q', 's', 'f'])
+  })
+
+  test('a wave with groups of their names runs all of them', async () => {
+    const ran: Array<string> = []
+    const same = options()
+    await runOutcome(before(end, ran), same)
+    ran.splice(0)
+    const edited = workflow('w').wave('a', { q: run(ran, 'q'), s: run(ran, 's'), f: run(ran, 'f') })
+    const outcome = await runOutcome(edited, { ...same, ...given })
+    assert.equal(outcome._tag, 'Completed', JSON.stringify(outcome))
+    assert.deepEqual(ran.sort(), ['f', 'q', 's'])
+  })
+})
+
+test('a wait in the code of a step of a sequence is over once an edit makes the sequence a task', async () => {
+  const same = options()
+  const waiting = workflow('w').sequence('c', (c) => c.step('w', ({ waitFor }) => waitFor('x')))
+  await runOutcome(waiting, same)
+  const edited = workflow('w')
+    .waitFor('b')
+    .step('c', () => 1)
+  const outcome = await runOutcome(edited, same)
+  assert.deepEqual(outcome._tag === 'Pending' ? outcome.units.map(({ unit }) => unit) : outcome, ['b'])
+})
+
+test('a wait in the code of a task stays if its task is edited', async () => {
+  const same = options()
+  const waiting = (version: string) =>
+    workflow('w').sequence('c', (c) => c.step('w', { version, run: ({ waitFor }) => waitFor('x') }))
+  const [first, second] = [await runOutcome(waiting('1'), same), await runOutcome(waiting('2'), same)]
+  assert.deepEqual(second._tag === 'Pending' && second.units, first._tag === 'Pending' && first.units)
+})
