@@ -320,7 +320,7 @@ describe('a cancel of a run without an owner', () => {
   test('a cancel is refused without a run or an inbox', async () => {
     refused(await cancelling(newProcess(newWorld(), { requests: memoryRequests() })), 'NoSuchRun')
     const error = refused(await cancelling(newProcess()), 'NoRequests')
-    assert.match(RunError.describe(error), /with `fileRequests` of dogear\/json-file, or to those of your store$/)
+    assert.match(RunError.describe(error), /to fileRequests\(folder\) of dogear\/json-file or to those of your store$/)
   })
 })
 
