@@ -117,6 +117,25 @@ test('a fork warns of completed steps that are not idempotent and run again, and
   )
 })
 
+test('a fork warns of a later step in doubt, which its resume runs without a question', async () => {
+  place = sandbox({
+    'w.yml': `
+name: w
+steps:
+  - { name: pack, shell: echo packed }
+  - { name: pay, shell: 'echo paid >> log; exit 1', idempotent: false }
+`
+  })
+  await place.dogear(['run', 'w.yml', '--id', 'old-1'])
+  const { code, stderr } = await place.dogear(['fork', 'old-1', '--from-step', 'pack', '--id', 'new-1'])
+  expect(code).toBe(0)
+  expect(stderr).toContain(
+    'warning: Run new-1 repeats a step that is not idempotent and may have taken effect, under a new idempotency key and without asking: pay\n'
+  )
+  await place.dogear(['resume', 'new-1'])
+  expect(place.read('log')).toBe('paid\npaid\n')
+})
+
 const WITH_INPUT = `
 name: w
 input: { who: ada, level: 5 }

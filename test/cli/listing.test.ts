@@ -62,6 +62,15 @@ test('a status without runs prints an empty listing', async () => {
   expect((await place.dogear(['runs', '--status', 'running', '--json'])).stdout).toBe('[]\n')
 })
 
+test('the statuses of several --status options are listed together', async () => {
+  const both = await place.dogear(['runs', '--status', 'failed', '--status', 'completed', '--json'])
+  expect((JSON.parse(both.stdout) as ReadonlyArray<unknown>).length).toBe(2)
+  const none = await place.dogear(['runs', '--status', 'running', '--status', 'paused'])
+  expect(none.stdout).toBe('No running or paused runs\n')
+  const unknown = await place.dogear(['runs', '--status', 'failed', '--status', 'complete'])
+  expect({ code: unknown.code, stdout: unknown.stdout }).toEqual({ code: 2, stdout: '' })
+})
+
 test('`show` marks every step and group, and prints the errors and variables', async () => {
   const { stdout } = await place.dogear(['show', '3f2a'])
   const lines = linesOf(stdout)

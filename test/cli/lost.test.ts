@@ -89,6 +89,18 @@ describe.skipIf(process.platform !== 'linux')('an exhausted resource', () => {
     expect([...codes]).toContain(5)
   })
 
+  test('a resume that could save nothing prints its own flags, which are not recorded', async () => {
+    box = sandbox({ 'w.yml': `name: large\nsteps:\n${['a', 'b', 'c'].map(large).join('')}` })
+    expect((await box.process(['run', 'w.yml', '--id', 'r1'])).code).toBe(0)
+    const { code, stderr } = await limited('ulimit -f 0', 'resume', 'r1', '--force', '--yes')
+    expect({ code, log: box.read('log') }).toEqual({ code: 5, log: 'a\nb\nc\n' })
+    const [, command = ''] = /After fixing this, resume with:\n {2}(.*)\n/.exec(stderr) ?? []
+    expect(command).toBe('dogear resume r1 --force --yes')
+    expect((await box.shell(command)).code).toBe(0)
+    expect(box.read('log')).toBe('a\nb\nc\na\nb\nc\n')
+    box.remove()
+  })
+
   test('the command reports a limit on file sizes with the remedy', async () => {
     const codes = new Set<number | null>()
     for (const kilobytes of [1, 16, 64, 96, 200]) {

@@ -53,6 +53,14 @@ test.each([
   }
 )
 
+test('an answer done without the output that a variable needs prints the command that passes it', async () => {
+  await killed()
+  const { code, stderr } = await place.dogear(['answer', 'o-1', 'charge', 'done'])
+  expect(code).toBe(4)
+  expect(stderr).toContain('expected a value for variable "receipt"')
+  expect(stderr).toMatch(/\nPass its output:\n {2}dogear answer o-1 charge done --output JSON\n$/)
+})
+
 test.each([
   [['charge', 'maybe'], 2, 'answer: unknown answer "maybe"; use again, keep or done, or --value for a unit that waits'],
   [['charge', 'done:R-7'], 2, 'answer: unknown answer "done:R-7"; pass the output of "done" as --output JSON'],

@@ -503,6 +503,52 @@ steps:
     expect(place.read('log')).toBe('published\npublished\n')
   })
 
+  test.each(['--from-step build', '--from-step publish', '--force'])(
+    'a non-idempotent step in doubt runs again with %s only with consent',
+    async (words) => {
+      within({
+        'w.yml': `
+steps:
+  - { name: build, shell: echo built }
+  - { name: publish, shell: 'echo published >> log; test -e fixed', idempotent: false }
+`
+      })
+      await place.dogear(['run', 'w.yml', '--id', 'r'])
+      const flags = words.split(' ')
+      const warning = 'This step is not idempotent, may already have taken effect, and would run again: publish.'
+      expect((await place.dogear(['plan', 'r', ...flags])).stdout).toContain(`${warning}\n`)
+      const refused = await place.dogear(['resume', 'r', ...flags])
+      expect({ code: refused.code, log: place.read('log') }).toEqual({ code: 4, log: 'published\n' })
+      expect(refused.stderr).toContain(warning)
+      place.write('fixed', '')
+      const [, command = ''] = /To agree:\n {2}(.*)\n/.exec(refused.stderr) ?? []
+      expect((await place.shell(command)).code).toBe(0)
+      expect(place.read('log')).toBe('published\npublished\n')
+    }
+  )
+
+  test('the answer again about a step in doubt is the consent that --from-step needs', async () => {
+    within({
+      'w.yml': `
+steps:
+  - { name: build, shell: echo built }
+  - { name: pay, waitFor: { question: pay? } }
+  - wave: send
+    forEach: [a, b]
+    key: item
+    each: { shell: 'echo "$item" >> log; test -e fixed', idempotent: false }
+`
+    })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    await place.dogear(['answer', 'r', 'pay', '--value', 'true'])
+    expect((await place.dogear(['resume', 'r'])).code).toBe(1)
+    const refused = await place.dogear(['resume', 'r', '--from-step', 'pay'])
+    expect(refused.code).toBe(4)
+    expect(refused.stderr).toContain('not idempotent, may already have taken effect, and would run again: send.')
+    const words = ['--from-step', 'pay', '--confirm', 'send=again']
+    expect((await place.dogear(['resume', 'r', ...words])).code).toBe(75)
+  })
+
   test('a step that is assumed done, with its output, does not run', async () => {
     await crashed()
     const without = await place.dogear(['resume', 'r', '--confirm', 'publish=done'])

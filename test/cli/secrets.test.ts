@@ -106,6 +106,15 @@ describe('a declared secret', () => {
     expect((await place.dogear(['resume', 'r'], { environment: { TOKEN: 'second-value' } })).code).toBe(0)
   })
 
+  test('the command after a missing secret repeats the flags of the resume', async () => {
+    within('name: w\nsecrets: [TOKEN]\nsteps:\n  - shell: echo one >> log\n  - shell: echo two >> log\n')
+    expect((await dogear('run', 'w.yml', '--id', 'r')).code).toBe(0)
+    const refused = await place.dogear(['resume', 'r', '--from-step', 'step-2', '--yes'])
+    expect(refused.stderr).toContain('After setting them:\n  dogear resume r --from-step step-2 --yes\n')
+    const through = await place.dogear(['run', 'w.yml', '--from-step', 'step-2'])
+    expect(through.stderr).toContain('After setting them:\n  dogear resume r --from-step step-2\n')
+  })
+
   test('a secret cannot be an input or an argument, and its value in an input does not change which run is resumed', async () => {
     within('name: w\nsecrets: [TOKEN]\nsteps:\n  - shell: test -e fixed\n')
     const given = await dogear('run', 'w.yml', '--input', `TOKEN=${TOKEN}`)

@@ -116,7 +116,7 @@ const ofResuming = (context: Context, { runId, workflow, status }: RunView): Hin
     ? resumeHint(context, `Run ${runId} is cancelled. To resume it anyway:`, runId, { reopen: true })
     : ofResume(context, runId, workflow)
 
-/** The questions that are left, with a command that answers them together; or how to end a wait that is over. */
+/** The questions that are left, with a command that answers them together; how to pass an output; or how to end a wait that is over. */
 const ofRefusal = (
   context: Context,
   view: RunView,
@@ -126,6 +126,13 @@ const ofRefusal = (
 ): ReadonlyArray<Hint> => {
   const { runId } = view
   if (error._tag === 'AnswerRefused' && error.why === 'WaitOver') return [ofResuming(context, view)]
+  if (
+    error._tag === 'PlanError' &&
+    error.problems.every((one) => one._tag === 'AssumedOutputMissing' && one.unit === unit)
+  )
+    return [
+      { text: 'Pass its output:', command: dogearCommand(context, ['answer', runId, unit, 'done', '--output', 'JSON']) }
+    ]
   if (word === undefined || error._tag !== 'Unconfirmed') return []
   const others = error.questions.flatMap((question) => ['--confirm', `${question.unit}=again`])
   return [

@@ -3,8 +3,10 @@ import { randomUUID } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import { inDoubt } from '../../domain/checkpoint/CheckpointState.js'
 import { has } from '../../domain/checkpoint/Units.js'
 import type { JsonObject } from '../../domain/data/Json.js'
+import { isWithin } from '../../domain/workflow/Unit.js'
 import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
 import type { RunError } from '../../executor/RunError.js'
 import { fork } from '../../hosts/fork.js'
@@ -57,10 +59,21 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   const made = await fork(runId, newId, options)(environment)()
   if (E.isLeft(made)) return E.left(notDone(made.left, ofRefusal(context, runId, made.left), runId, 'fork'))
   const { screen, json } = context
-  const again = nonIdempotent(toWorkflow(workflow)).filter(
-    (unit) => has(checkpoint.completedSteps, unit) && !has(made.right.checkpoint.completedSteps, unit)
-  )
-  if (again.length > 0) screen.warn(repetition(newId, again))
+  const harmful = nonIdempotent(toWorkflow(workflow)).filter((unit) => !has(made.right.checkpoint.completedSteps, unit))
+  const again = harmful.filter((unit) => has(checkpoint.completedSteps, unit))
+  const doubts = [...inDoubt(checkpoint.state)]
+  const doubted = harmful.filter((unit) => !again.includes(unit) && doubts.some((one) => isWithin(one, unit)))
+  if (again.length > 0)
+    screen.warn(
+      repetition(newId, again, ['a completed step that is not idempotent', 'completed steps that are not idempotent'])
+    )
+  if (doubted.length > 0)
+    screen.warn(
+      repetition(newId, doubted, [
+        'a step that is not idempotent and may have taken effect',
+        'steps that are not idempotent and may have taken effect'
+      ])
+    )
   const kept = made.right.checkpoint.completedSteps.steps
   if (json) screen.out(printed({ run_id: newId, forked_from: runId, from_step: fromStep }))
   else {
@@ -72,11 +85,8 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   return E.right(ExitCode.done)
 }
 
-const repetition = (newId: string, units: ReadonlyArray<string>): string => {
-  const [steps, keys] =
-    units.length === 1
-      ? ['a completed step that is not idempotent', 'a new idempotency key']
-      : ['completed steps that are not idempotent', 'new idempotency keys']
+const repetition = (newId: string, units: ReadonlyArray<string>, [one, many]: readonly [string, string]): string => {
+  const [steps, keys] = units.length === 1 ? [one, 'a new idempotency key'] : [many, 'new idempotency keys']
   return `Run ${newId} repeats ${steps}, under ${keys} and without asking: ${units.join(', ')}`
 }
 

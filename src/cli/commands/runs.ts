@@ -20,15 +20,16 @@ import { allRuns, warnOfDamaged } from './find/find.js'
 import { minute } from '../report/text.js'
 
 export interface RunsFlags {
-  readonly status?: string
+  readonly status?: ReadonlyArray<string>
   readonly output?: string
 }
 
 export const runsCommand = async (context: Context, flags: RunsFlags): Promise<Result> => {
-  const status = statuses.find((one) => one === flags.status)
-  if (flags.status !== undefined && status === undefined) {
-    const hint = didYouMean(flags.status, statuses)
-    return E.left(usage(`--status: unknown status "${flags.status}"; use ${orList(statuses)}${hint}`))
+  const words = flags.status
+  const unknown = words?.find((word) => !statuses.some((one) => one === word))
+  if (unknown !== undefined) {
+    const hint = didYouMean(unknown, statuses)
+    return E.left(usage(`--status: unknown status "${unknown}"; use ${orList(statuses)}${hint}`))
   }
   if (flags.output !== undefined && flags.output !== 'json' && flags.output !== 'table') {
     return E.left(usage(`--output: unknown form "${flags.output}"; use json or table`))
@@ -37,17 +38,17 @@ export const runsCommand = async (context: Context, flags: RunsFlags): Promise<R
   if (E.isLeft(runs)) return runs
   warnOfDamaged(context, runs.right)
   warnOfRecovered(context, runs.right)
-  const shown = runs.right.runs.filter((run) => status === undefined || run.status === status)
+  const shown = runs.right.runs.filter((run) => words === undefined || words.includes(run.status))
   const { screen } = context
   // Unreadable runs have an unknown status.
-  const unreadable = status === undefined ? runs.right.damaged : []
+  const unreadable = words === undefined ? runs.right.damaged : []
   if (context.json || flags.output === 'json') {
     screen.out(printed([...shown.map(listedJson), ...unreadable.map(unreadableJson)]))
   } else if (shown.length === 0 && unreadable.length === 0) {
     screen.print(
-      status === undefined
+      words === undefined
         ? `No runs in ${context.store.shown}. Start one with: ${dogearCommand(context, ['run'])} <file>`
-        : `No ${status} runs`
+        : `No ${orList(words)} runs`
     )
   } else {
     for (const line of table(runs.right, shown, unreadable, screen.outStyle)) screen.print(line)

@@ -224,7 +224,8 @@ export const COMMANDS: ReadonlyArray<Command> = [
     flags: [
       {
         syntax: '--status <status>',
-        text: 'list only these: queued, running, completed, failed, interrupted, paused, pending, cancelled or moved'
+        text: 'list only these: queued, running, completed, failed, interrupted, paused, pending, cancelled or moved; repeat for more',
+        repeats: true
       },
       { syntax: '--output <form>', text: 'table or json', initial: 'table' },
       JSON_FLAG
@@ -294,7 +295,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     summary: 'delete the state of completed and cancelled runs',
     text: 'Deletes the state of [completed and cancelled runs](retention.md#pruning) that --keep and --older-than do not protect. Asks first; in a pipe it needs --yes. Exits with 5 if a run could not be deleted.',
     flags: [
-      { syntax: '--keep <n>', text: 'keep the newest n runs of each workflow' },
+      { syntax: '--keep <n>', text: 'keep the n runs of each workflow that ended last' },
       { syntax: '--older-than <duration>', text: 'keep runs that ended more recently than this: 12h, 30d' },
       {
         syntax: '--status <status>',

@@ -368,7 +368,7 @@ const treesOf = (decisions: ReadonlyArray<Decision>): ReadonlyArray<DecisionTree
 const NO_PARTS: ReadonlyArray<never> = []
 
 /** Returns whether decisions about the parts of a unit follow its own. */
-const hasParts = ({ decisions }: ResumePlan, index: number): boolean => {
+export const hasParts = ({ decisions }: ResumePlan, index: number): boolean => {
   const [unit, next] = [decisions[index]?.unit, decisions[index + 1]?.unit]
   return unit !== undefined && next !== undefined && parent(next) === unit
 }

@@ -70,3 +70,8 @@ export const repeatWarning = (units: ReadonlyArray<string>): string =>
   units.length === 1
     ? `This completed step is not idempotent, and would run again: ${units.join(', ')}.`
     : `These completed steps are not idempotent, and would run again: ${units.join(', ')}.`
+
+export const doubtWarning = (units: ReadonlyArray<string>): string =>
+  units.length === 1
+    ? `This step is not idempotent, may already have taken effect, and would run again: ${units.join(', ')}.`
+    : `These steps are not idempotent, may already have taken effect, and would run again: ${units.join(', ')}.`

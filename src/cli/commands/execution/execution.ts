@@ -51,13 +51,14 @@ export interface Loaded {
   readonly shown: string
 }
 
-/** `done`: the number of completed steps; `start`: the words that start a new run. */
+/** `done`: the number of completed steps; `start`: the words that start a new run; `resuming`: the command of this resume, with its flags. */
 export interface Execution {
   readonly workflow: Loaded
   readonly runId: string
   readonly folder: string
   readonly done: number
   readonly start?: ReadonlyArray<string>
+  readonly resuming?: string
   readonly merging?: MergeFlags
   /** A working tree that the caller already read. */
   readonly tree?: WorkingTree
@@ -93,7 +94,7 @@ export const execute = async (
   executor: Executor<RunOutcome>
 ): Promise<Result> => {
   const { runId, program } = execution
-  let saved = execution.start === undefined
+  let saved = false
   let worked = false
   let isKept = false
   const again = new Map<string, Run>()
@@ -104,7 +105,7 @@ export const execute = async (
     events: {
       report: (event) => {
         if (event._tag === 'CheckpointSaved') {
-          if (!saved) ignoreHome(context)
+          if (!saved && execution.start !== undefined) ignoreHome(context)
           saved = true
         }
         if (event._tag === 'WorkspaceReady') printWorkspace(context, event.workspace, event.renamed)
@@ -127,7 +128,8 @@ export const execute = async (
   silent()
   reporter.finish()
   if (E.isLeft(ended)) {
-    const hints = ofRunError(context, runId, program, saved ? undefined : execution.start, ended.left)
+    const { start, resuming } = saved ? {} : execution
+    const hints = ofRunError(context, runId, program, start, ended.left, resuming)
     return E.left(notDone(ended.left, hints, runId))
   }
   const outcome = ended.right

@@ -5,8 +5,10 @@ import { planEvidence } from '../../../domain/plan/changedEvidence.js'
 import { demandsOf } from '../../../domain/plan/demands.js'
 import { describeChanged } from '../../../domain/explain/Explain.js'
 import { listed } from '../../../domain/data/listed.js'
-import type { Confirm, Decision, PlanOptions, Run } from '../../../domain/plan/Plan.js'
-import { runsAgain } from '../../../domain/plan/Plan.js'
+import type { Confirm, Decision, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
+import { hasParts, runsAgain } from '../../../domain/plan/Plan.js'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import { inDoubt } from '../../../domain/checkpoint/CheckpointState.js'
 import { find } from '../../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isTop, isWithin } from '../../../domain/workflow/Unit.js'
@@ -19,7 +21,7 @@ import { describe, notDone } from '../../CliError.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
 import { nonIdempotent } from '../find/definitions.js'
-import { repeatWarning } from './checks.js'
+import { doubtWarning, repeatWarning } from './checks.js'
 import type { PlanFlags } from './planFlags.js'
 
 export type Overwrite = Confirm & { readonly reason: EvidenceChanged }
@@ -68,23 +70,32 @@ export const repeatWarnings = (
   { force }: Pick<PlanFlags, 'force'>
 ): ReadonlyArray<string> => {
   const repeated = runsAgain(plan, checkpoint)
-  const twice = doneTwice(repeated, program, options)
+  const names = repeated.map(({ unit }) => unit)
+  const twice = actTwice(names, program, options)
+  const doubted = actTwice(forcedInDoubt(plan, checkpoint), program, options).filter((unit) => !twice.includes(unit))
   const what = repeated.every(({ unit }) => isTop(unit)) ? 'completed step' : 'completed unit'
   return [
     ...(twice.length === 0 ? [] : [repeatWarning(twice)]),
+    ...(doubted.length === 0 ? [] : [doubtWarning(doubted)]),
     ...(force === true && repeated.length > 0 ? [`--force runs ${counted(repeated.length, what)} again.`] : [])
   ]
 }
 
-const doneTwice = (
-  repeated: ReadonlyArray<Run>,
-  program: Workflow,
-  { confirm }: PlanOptions
-): ReadonlyArray<string> => {
-  const units = new Set(nonIdempotent(program))
-  const isOfMap = (unit: Unit): boolean => [...ancestors(unit)].some((one) => units.has(one))
-  return repeated
-    .filter(({ unit }) => units.has(unit) || isOfMap(unit))
-    .map(({ unit }) => unit)
-    .filter((name) => confirm?.get(name)?._tag !== 'Again')
+/** The units in doubt that a flag runs again: the plan takes the flag for consent, and asks nothing. */
+const forcedInDoubt = (plan: ResumePlan, { state }: Checkpoint): ReadonlyArray<Unit> => {
+  const doubts = [...inDoubt(state)]
+  return plan.decisions.flatMap(({ _tag, unit, reason }, index) =>
+    _tag === 'Run' && reason._tag === 'Forced' && !hasParts(plan, index) && doubts.some((one) => isWithin(one, unit))
+      ? [unit]
+      : []
+  )
+}
+
+/** Those that are not idempotent, unless their answer is `again`. An answer about a map covers its items. */
+const actTwice = (units: ReadonlyArray<Unit>, program: Workflow, { confirm }: PlanOptions): ReadonlyArray<Unit> => {
+  const harmful = new Set(nonIdempotent(program))
+  return units.filter((unit) => {
+    const around = [unit, ...ancestors(unit)]
+    return around.some((one) => harmful.has(one)) && !around.some((one) => confirm?.get(one)?._tag === 'Again')
+  })
 }

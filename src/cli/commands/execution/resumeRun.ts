@@ -65,7 +65,9 @@ export const resumeRun = async (
   const assumed = new Set(
     Array.from(checkpoint.completedSteps).flatMap((one) => (one.assumed === true ? [one.unit] : []))
   )
-  const execution = { workflow, runId, folder, done, assumed, merging: flags, tree }
+  // Flags count until a save has recorded them.
+  const resuming = resumeLine(context, runId, flags, pinOf(flags))
+  const execution = { workflow, runId, folder, done, assumed, merging: flags, tree, resuming }
   const { program, reporter } = programFor(context, execution)
   const surveyed = await surveyRun(context, program, view, { ...given.right, ...input }, tree)
   if (E.isLeft(surveyed)) return surveyed

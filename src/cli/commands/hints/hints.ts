@@ -326,9 +326,10 @@ export const ofRunError = (
   runId: string,
   workflow: Workflow,
   restart: ReadonlyArray<string> | undefined,
-  error: RunError
+  error: RunError,
+  resuming = resumeLine(place, runId)
 ): ReadonlyArray<Hint> => {
-  const command = restart === undefined ? resumeLine(place, runId) : dogearCommand(place, restart)
+  const command = restart === undefined ? resuming : dogearCommand(place, restart)
   switch (error._tag) {
     case 'RunExists':
     case 'InputChanged':
