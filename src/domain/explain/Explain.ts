@@ -386,6 +386,8 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'InconsistentCheckpoint':
       return `the checkpoint is inconsistent: ${problem.why}; ${RESTORE}`
     case 'OutputNotDecodable':
+      if (problem.assumed === true)
+        return `"${problem.unit}" was declared done without an output that it accepts: at ${problem.path} expected ${problem.expected}; resume with the answer done and that output`
       return `the recorded output of "${problem.unit}" no longer matches its step: at ${problem.path} expected ${problem.expected}; restore the codec, or run from that step`
     case 'AssumedOutputMissing':
       return problem.evidence === true
