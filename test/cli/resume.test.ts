@@ -142,20 +142,27 @@ describe('the chosen workflow', () => {
   const commandsOf = (stderr: string): readonly string[] => linesOf(stderr).filter((line) => /^ {2}dogear /.test(line))
 
   test.each([
-    ['removed', abc(a, c), ['  dogear resume r --changes ignore']],
-    ['renamed', abc(a, b.replace('name: b', 'name: B'), c), ['  dogear resume r --changes ignore']],
+    ['removed', abc(a, c), ['  dogear resume r --changes ignore'], 'the other recorded results'],
+    [
+      'renamed',
+      abc(a, b.replace('name: b', 'name: B'), c),
+      ['  dogear resume r --changes ignore'],
+      'the other recorded results'
+    ],
     [
       'changed like another',
       abc(a.replace('echo', 'printf'), b.replace('echo', 'printf'), c),
-      ['  dogear resume r --from-step a', '  dogear resume r --changes ignore']
+      ['  dogear resume r --from-step a', '  dogear resume r --changes ignore'],
+      'the recorded results'
     ]
-  ])('a resume after a step was %s offers only commands that work', async (_, edited, offered) => {
+  ])('a resume after a step was %s offers only commands that work', async (_, edited, offered, kept) => {
     await failedRun('r', abc(a, b, c))
     place.write('w.yml', edited)
     const { code, stderr } = await place.dogear(['plan', 'r'])
     expect(code).toBe(4)
     expect(stderr).toMatch(/^dogear: Cannot resume r:\n/)
     expect(commandsOf(stderr)).toEqual(offered)
+    expect(linesOf(stderr)).toContain(`To keep ${kept} despite the change:`)
     for (const line of commandsOf(stderr)) {
       expect((await place.shell(line.replace('resume', 'plan'))).code, line).toBe(0)
     }

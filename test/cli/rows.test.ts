@@ -111,6 +111,30 @@ describe('the rows of a run', () => {
     expect(counted(rows, 'group', 'completed')).toBe(10_000 - MAX_LISTED.groups)
   })
 
+  test('the rows count groups and what is inside them as units, and sub-steps alone as such', () => {
+    const subStep = (name: string): UnitView => ({ ...unit(0, 'completed', name), kind: 'sub-step' })
+    const names = Array.from({ length: 20 }, (_, number) => `g${number}`)
+    const last = unit(0, 'in flight', 'last')
+    const countsOf = (units: readonly UnitView[]): ReadonlyArray<readonly [string, number]> =>
+      rowsOf([unit(0, 'in flight'), ...units, last]).flatMap((row) =>
+        row._tag === 'More' ? [[row.of, row.count]] : []
+      )
+    const groups = names.map((name) => unit(0, 'completed', name))
+    expect(countsOf([...groups, ...names.map((name) => unit(0, 'completed', `x${name}`))])).toEqual([['group', 33]])
+    expect(countsOf(groups.flatMap((one) => [one, subStep(`${one.unit.slice(7)}/llm`)]))).toEqual([['unit', 33]])
+    expect(countsOf(groups.flatMap((one) => [one, unit(0, 'completed', `${one.unit.slice(7)}/push`)]))).toEqual([
+      ['unit', 33]
+    ])
+    expect(
+      rowsOf([
+        unit(0, 'in flight'),
+        ...names.map((name) => subStep(name)),
+        ...names.map((name) => subStep(`${name}#2`)),
+        { ...subStep('last'), status: 'in flight' }
+      ]).flatMap((row) => (row._tag === 'More' ? [[row.of, row.count]] : []))
+    ).toEqual([['sub-step', 33]])
+  })
+
   test('the rows of ten thousand steps show those around the current position', () => {
     const steps = Array.from({ length: 10_000 }, (_, index) =>
       unit(index, index < 6_000 ? 'completed' : index === 6_000 ? 'in flight' : 'not started')

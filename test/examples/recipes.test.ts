@@ -1,8 +1,9 @@
 /** The recipes that need no server: each dies in a step, is started again, and does nothing twice. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, expect, test, vi } from 'vitest'
 import { fileRequests, jsonFileStorage } from '../../src/adapters/json-file/index.js'
-import { pause, viewRun } from '../../src/promise/index.js'
+import { pause, start, viewRun, workflow } from '../../src/promise/index.js'
 import { type Recipe, recipe, until } from './recipes.js'
 
 // Each test starts and kills several processes.
@@ -142,6 +143,21 @@ test('a child run can be paused alone; its parent fails, and continues it when i
   expect(output).toContain('Run march.ada was stopped at step 2 (booking): paused; resume it')
   expect((await viewRun(options))?.status).toBe('paused')
   expect(await place.run(['march'])).toMatchObject({ code: 0, output: 'Completed 800\n' })
+})
+
+test('a parent waits for a child that another process runs', async () => {
+  place = recipe('child-run')
+  edit('child-run', '10_000', '100')
+  const storage = jsonFileStorage(place.file('state'))
+  const stopping = new AbortController()
+  const invoice = workflow('invoice').step('total', ({ signal }) => delay(60_000, 0, { signal }))
+  const child = { id: 'march.ada', storage, input: { customer: 'ada' }, signal: stopping.signal }
+  const { outcome } = await start(invoice, child)
+  const parent = place.start(['march'])
+  await until('the parent waits', async () => (await viewRun({ id: 'march', storage }))?.status === 'pending')
+  stopping.abort()
+  expect((await outcome)._tag).toBe('Interrupted')
+  expect(await parent.ended).toMatchObject({ code: 0, output: 'Completed 800\n' })
 })
 
 test.each(['total of ada', 'mail to grace: 500'])(

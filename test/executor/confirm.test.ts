@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
+import * as t from 'io-ts'
 import { describe, test } from 'vitest'
 import { memoryRequests } from '../../src/adapters/memory.js'
 import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
@@ -18,6 +19,7 @@ import { ended, newProcess, newWorld, refused, right, stored } from './fixtures.
 const AGAIN: Answer = { _tag: 'Again' }
 const KEEP: Answer = { _tag: 'Keep' }
 const DONE: Answer = { _tag: 'Done' }
+const SEVEN: Answer = { _tag: 'Done', output: 7 }
 
 const logging = (world: World, name: string, fails: () => boolean = () => false) => ({
   run: () =>
@@ -313,4 +315,52 @@ test('an output is recorded without the secrets of the run, and is refused where
   refused(await confirm('r', answers)(newProcess(world).environment)(), 'SecretsMissing')
   right(await confirm('r', answers)(newProcess(world, { secrets }).environment)())
   assert.equal(outputOf(await storedIn(world), 'charge'), 'paid with ***')
+})
+
+describe('an answer "done" without the output that the step needs', () => {
+  const declared = async (answer: Answer, output?: t.Mixed) => {
+    const world = newWorld()
+    const charge = { ...logging(world, 'charge', () => true), idempotent: false }
+    const program = pipe(
+      Program.start('order'),
+      Program.step('charge', output === undefined ? charge : { ...charge, output }),
+      Program.step('ship', { run: ({ outputs }) => TE.right(outputs.charge ?? 'nothing') })
+    )
+    ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
+    right(await answering(world, 'charge', answer))
+    world.log.length = 0
+    return { world, program }
+  }
+  const paid = new Map<string, Answer>([['charge', { _tag: 'Done', output: 'paid' }]])
+
+  test.each([
+    ['no output', DONE],
+    ['an output that does not fit', SEVEN]
+  ])('with %s the resume is refused, and names what the step needs', async (_, answer) => {
+    const { world, program } = await declared(answer, t.string)
+    const error = refused(await newProcess(world).perform(resume(program, 'r')), 'PlanError')
+    const expected = { _tag: 'OutputNotDecodable', unit: 'charge', path: '$', expected: 'string', assumed: true }
+    assert.deepEqual(error.problems, [expected])
+    assert.match(
+      describeError(error),
+      /"charge" was declared done without an output that it accepts: at \$ expected string/
+    )
+  })
+
+  test.each([
+    ['a codec', DONE, t.string, { confirm: paid }],
+    ['a codec that refuses the recorded one', SEVEN, t.string, { confirm: paid }],
+    ['a codec, as one of `outputs`', DONE, t.string, { outputs: new Map([['charge', 'paid']]) }],
+    ['no codec', DONE, undefined, { confirm: paid }]
+  ])('the resume takes the output, and does not run the step: %s', async (_, answer, output, options) => {
+    const { world, program } = await declared(answer, output)
+    ended(await newProcess(world).perform(resume(program, 'r', options)), 'Completed')
+    assert.deepEqual(world.log, [])
+    assert.equal(outputOf(await storedIn(world), 'charge'), 'paid')
+    assert.equal(outputOf(await storedIn(world), 'ship'), 'paid')
+    // The same call again changes nothing.
+    const { revision } = await storedIn(world)
+    ended(await newProcess(world).perform(resume(program, 'r', { confirm: paid })), 'Completed')
+    assert.equal((await storedIn(world)).revision, revision)
+  })
 })

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
+import { nodeEnvironment } from '../../src/adapters/node/index.js'
 import type { CheckpointStorage, Json } from '../../src/index.js'
+import { renderRun, viewRun as viewRunOf } from '../../src/index.js'
 import { isRunFailure, listRuns, run, runOutcome, start, viewRun, workflow } from '../../src/promise/index.js'
 
 const greet = workflow('greet').step('hello', () => 'hello')
@@ -90,6 +95,29 @@ describe('viewRun with promises', () => {
     await outcome
     const free = await viewRun(options)
     assert.deepEqual([free?.status, free !== undefined && 'heldBy' in free], ['completed', false])
+  })
+
+  test('renderRun renders a view of either form, with the owner of the run', async () => {
+    const storage = memoryStorage()
+    const begun = new EventEmitter()
+    const stopping = new AbortController()
+    const waiting = workflow('waiting').step('wait', ({ signal }) => {
+      begun.emit('step')
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('stopped'))))
+    })
+    const isBegun = once(begun, 'step')
+    const { outcome } = await start(waiting, { id: 'a', storage, signal: stopping.signal })
+    await isBegun
+    const view = await viewRun({ id: 'a', storage })
+    const same = await viewRunOf('a')(nodeEnvironment(storage))()
+    assert.ok(view !== undefined && E.isRight(same) && O.isSome(same.right))
+    const page = renderRun(view)
+    assert.equal(page, renderRun(same.right.value))
+    assert.ok(page.includes(`<dt>Process</dt><dd>${process.pid} on `))
+    stopping.abort()
+    await outcome
+    const ended = await viewRun({ id: 'a', storage })
+    assert.ok(ended !== undefined && !renderRun(ended).includes('<dt>Process</dt>'))
   })
 
   test('a view survives JSON with its units, records and failures', async () => {

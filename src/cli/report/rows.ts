@@ -1,6 +1,6 @@
 /** A run as rows, one for each unit. Long lists show the rows that matter and count the others. */
 import type { Unit } from '../../domain/workflow/Unit.js'
-import { ancestors, isTop } from '../../domain/workflow/Unit.js'
+import { ancestors, isTop, parent } from '../../domain/workflow/Unit.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { Style } from '../terminal/Style.js'
 import { printable } from '../../domain/explain/printable.js'
@@ -19,7 +19,7 @@ export type Row =
   | { readonly _tag: 'Unit'; readonly unit: UnitView }
   | {
       readonly _tag: 'More'
-      readonly of: 'step' | 'group' | 'sub-step'
+      readonly of: 'step' | 'group' | 'sub-step' | 'unit'
       readonly status: UnitView['status']
       readonly count: number
     }
@@ -35,10 +35,14 @@ export const rowsOf = (units: ReadonlyArray<UnitView>): ReadonlyArray<Row> => {
   const steps = units.filter(({ unit }) => isTop(unit))
   return chosen(steps, MAX_LISTED.steps, 'step').flatMap((row) => {
     const groups = row._tag === 'Unit' ? (groupsOf.get(row.unit.index) ?? []) : []
-    return isUniform(groups)
-      ? [row]
-      : [row, ...chosen(groups, MAX_LISTED.groups, groups[0]?.kind === 'sub-step' ? 'sub-step' : 'group')]
+    return isUniform(groups) ? [row] : [row, ...chosen(groups, MAX_LISTED.groups, wordOf(groups))]
   })
+}
+
+/** Units inside a group are no groups. */
+const wordOf = (below: ReadonlyArray<UnitView>): (Row & { readonly _tag: 'More' })['of'] => {
+  if (below.every(({ kind }) => kind === 'sub-step')) return 'sub-step'
+  return below.every(({ kind, unit }) => kind !== 'sub-step' && isTop(parent(unit) ?? unit)) ? 'group' : 'unit'
 }
 
 const unitRow = (unit: UnitView): Row => ({ _tag: 'Unit', unit })

@@ -386,6 +386,8 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'InconsistentCheckpoint':
       return `the checkpoint is inconsistent: ${problem.why}; ${RESTORE}`
     case 'OutputNotDecodable':
+      if (problem.assumed === true)
+        return `"${problem.unit}" was declared done without an output that it accepts: at ${problem.path} expected ${problem.expected}; resume with the answer done and that output`
       return `the recorded output of "${problem.unit}" no longer matches its step: at ${problem.path} expected ${problem.expected}; restore the codec, or run from that step`
     case 'AssumedOutputMissing':
       return problem.evidence === true
@@ -425,7 +427,7 @@ const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged
     case 'removed':
       if (problem.movedTo !== undefined)
         return `"${name}" was moved to "${problem.movedTo}" after it ran. A step that moves to another place in the tree is another unit`
-      return `"${name}" was removed after it ran (recorded ${problem.recorded})`
+      return `"${name}" was removed after it ran (recorded ${problem.recorded}). A renamed step is another unit: to accept the edit drops this record, and the step runs under its new name`
     case 'reordered':
       return `"${name}" was moved to another place after it ran`
     case 'insertedBefore':

@@ -208,8 +208,10 @@ export type FoundEvidence = MissingEvidence | ChangedEvidence
  *   pending).
  * - `restartWave` (the path of a sequence, wave or map): all its parts and everything after it run.
  * - `changes`: default `completed`.
- * - `confirm`: answers, by unit. Ignored for a unit whose record is kept, so that a resume can be repeated with them.
- * - `outputs`: outputs, by unit, for tasks that `fromStep` assumes done and that have none recorded.
+ * - `confirm`: answers, by unit. Ignored for a unit whose record is kept, so that a resume can be repeated with them. `Done` also supplies the
+ *   output of a task that was declared done without one that fits.
+ * - `outputs`: outputs, by unit, for tasks that `fromStep` assumes done and that have none recorded, and for tasks that were declared done
+ *   without an output that fits.
  * - `evidence`: missing or changed evidence, collected by the caller; the planner never reads files. Units with missing evidence run again.
  *   Changed evidence raises a question at the last unit that recorded it, unless it is explained: a unit with the same artifact path was in
  *   flight, failed or interrupted since. `fromStep` keeps changes before that step.
@@ -252,7 +254,7 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  * - `InputInUse`: the input differs from the recorded one, and a unit that continues started with the recorded one.
  * - `StepOutOfRange`: the checkpoint is at a step that its own workflow does not have.
  * - `InconsistentCheckpoint`: the checkpoint is inconsistent.
- * - `OutputNotDecodable`: a recorded output no longer fits its step, with the path into it.
+ * - `OutputNotDecodable`: a recorded output no longer fits its step, with the path into it. `assumed`: a user declared the step done.
  * - `AssumedOutputMissing`: a step that is assumed done has no output, or (`evidence`) its evidence is missing.
  *
  * @category errors
@@ -294,6 +296,7 @@ export type PlanProblem =
       readonly unit: Unit
       readonly path: string
       readonly expected: string
+      readonly assumed?: true
     }
   | {
       readonly _tag: 'AssumedOutputMissing'

@@ -108,14 +108,15 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
   const scheduled = repeats(context, placed)
   const isKept = context.evidence.kept.size > 0 || placed.keptAbove !== undefined
   const kept = isKept ? keptOf(context, placed, scheduled) : undefined
+  const given = answer?._tag === 'Done' ? answer.output : undefined
+  const supplied = given === undefined ? context.outputs.get(placed.unit) : given
   if (record !== undefined && (kept !== undefined || (scheduled === undefined && !isOpen(context, placed)))) {
     reportMissing(context, placed, out)
-    return skipRecorded(placed, record, kept, out)
+    return kept === undefined && supplied !== undefined && lacksOutput(placed.step, record)
+      ? assume(placed, supplied, out, evidenceNow(context, placed, record))
+      : skipRecorded(placed, record, kept, out)
   }
-  const given = answer?._tag === 'Done' ? answer.output : undefined
-  if (placed.demand === 'assumed') {
-    return assume(placed, given === undefined ? context.outputs.get(placed.unit) : given, out)
-  }
+  if (placed.demand === 'assumed') return assume(placed, supplied, out)
   const pending = placed.pending ?? (context.pending.size === 0 ? undefined : pendingOf(context, placed))
   if (pending !== undefined && scheduled === undefined) {
     if (answer !== undefined) out.problems.push({ _tag: 'UnitPending', unit: placed.unit, waitsFor: pending._tag })
@@ -135,6 +136,10 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
 const answeredAbove = ({ confirm }: PlanContext, { unit }: Placed): ReadonlyArray<Unit> =>
   [...ancestors(unit)].filter((one) => confirm.has(one))
 
+/** Returns whether a task was declared done without the output that it needs: whoever answered may not have had the program. */
+const lacksOutput = (task: Task, { assumed, output }: CompletedStep): boolean =>
+  assumed === true && (output === undefined || E.isLeft(fitsOf(task, output)))
+
 /** Skips a task with a record, and reports an output that no longer fits it. */
 export const skipRecorded = (
   placed: Subject<Task> & Pick<Placed, 'ownFingerprint'>,
@@ -144,7 +149,8 @@ export const skipRecorded = (
 ): Decision => {
   const { step: task, unit } = placed
   const fits = fitsOf(task, record.output)
-  if (E.isLeft(fits)) out.problems.push({ _tag: 'OutputNotDecodable', unit, ...fits.left })
+  const assumed = record.assumed === true ? ({ assumed: true } as const) : {}
+  if (E.isLeft(fits)) out.problems.push({ _tag: 'OutputNotDecodable', unit, ...fits.left, ...assumed })
   if (record.fingerprint !== task.fingerprint) uncaptured(placed, record, out)
   return skip(placed, kept === undefined ? skipReasonOf(placed, record) : keptReason(kept))
 }

@@ -1,5 +1,5 @@
 /** The facts of a run that its page shows. */
-import type { Option } from 'fp-ts/lib/Option.js'
+import { fromNullable, type Option } from 'fp-ts/lib/Option.js'
 import type { Change } from '../../domain/change/Change.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
 import type { ResumePlan } from '../../domain/plan/Plan.js'
@@ -7,7 +7,7 @@ import type { ArtifactInfo } from '../../ports/ArtifactStore.js'
 import type { Found, Holder } from '../../ports/CheckpointStorage.js'
 
 /**
- * What a page shows: the fields of `RunView`, and what else is at hand.
+ * What a page shows: the fields of `RunView`, of `dogear` or `dogear/promise`, and what else is at hand.
  *
  * - `changes`: the recorded changes by revision, as `runChanges` returns them. Without them a unit has one bar.
  * - `artifacts`: the stored artifacts of the run.
@@ -21,7 +21,8 @@ export interface RunPage {
   readonly runId: string
   readonly checkpoint: Checkpoint
   readonly status: Status
-  readonly heldBy: Option<Holder>
+  /** As a view of either form has it. */
+  readonly heldBy?: Option<Holder> | Holder
   readonly found: Found
   readonly changes?: ReadonlyMap<number, Change>
   readonly artifacts?: ReadonlyArray<ArtifactInfo>
@@ -30,3 +31,13 @@ export interface RunPage {
   readonly next?: ReadonlyArray<{ readonly text: string; readonly command?: string }>
   readonly now?: string
 }
+
+/** A page whose owner is an option, whichever form its view has. */
+export interface Page extends Omit<RunPage, 'heldBy'> {
+  readonly heldBy: Option<Holder>
+}
+
+export const pageOf = ({ heldBy, ...facts }: RunPage): Page => ({
+  ...facts,
+  heldBy: heldBy !== undefined && '_tag' in heldBy ? heldBy : fromNullable(heldBy)
+})

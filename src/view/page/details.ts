@@ -9,7 +9,7 @@ import { printable, printableLines } from '../../domain/explain/printable.js'
 import type { Decision } from '../../domain/plan/Plan.js'
 import type { Bar } from '../timeline/Timeline.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
-import type { RunPage } from './RunPage.js'
+import type { Page } from './RunPage.js'
 
 /** All outputs together have at most some of these characters. */
 const BUDGET = 1_000_000
@@ -28,7 +28,7 @@ interface Details {
 
 /** The details by row. */
 export const detailsOf = (
-  page: RunPage,
+  page: Page,
   rows: ReadonlyArray<{ readonly view: UnitView; readonly bars: ReadonlyArray<Bar> }>,
   start: number
 ): { readonly start: number; readonly rows: ReadonlyArray<Details> } => {

@@ -4,7 +4,7 @@ import { axisOf } from '../timeline/Axis.js'
 import { timelineOf } from '../timeline/Timeline.js'
 import { unitsOf } from '../../domain/explain/UnitView.js'
 import { escaped } from './html.js'
-import type { RunPage } from './RunPage.js'
+import { pageOf, type RunPage } from './RunPage.js'
 import { rowsOf } from './rows.js'
 import { SCRIPT } from './script.js'
 import * as Sections from './sections.js'
@@ -35,7 +35,8 @@ import { STYLE } from './style.js'
  *
  * @category looking
  */
-export const renderRun = (view: RunPage): string => {
+export const renderRun = (run: RunPage): string => {
+  const view = pageOf(run)
   const units = unitsOf(view.checkpoint)
   const timeline = timelineOf(view)
   const axis = axisOf(timeline)

@@ -9,7 +9,7 @@ import { coveredBy } from '../../domain/data/Span.js'
 import { duration, grouped } from '../text.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import { data, escaped } from './html.js'
-import type { RunPage } from './RunPage.js'
+import type { Page } from './RunPage.js'
 import { detailsOf } from './details.js'
 
 /** A browser skips the layout of a block that is out of view. */
@@ -23,7 +23,7 @@ interface Row {
   readonly millis: number | undefined
 }
 
-export const rowsOf = (page: RunPage, units: ReadonlyArray<UnitView>, timeline: Timeline, axis: Axis): string => {
+export const rowsOf = (page: Page, units: ReadonlyArray<UnitView>, timeline: Timeline, axis: Axis): string => {
   const rows = arranged(units, timeline, page.now)
   const blocks: Array<string> = []
   for (let start = 0; start < rows.length; start += BLOCK) {
@@ -122,7 +122,7 @@ const STATES: Readonly<Record<UnitView['status'], string>> = {
 const LONG_NAME = 16
 
 /** There may be 10,000: without end tags and attributes that HTML implies, a browser reads them in half the time. */
-const rowOf = (page: RunPage, { view, level, bars, millis }: Row, index: number, axis: Axis): string => {
+const rowOf = (page: Page, { view, level, bars, millis }: Row, index: number, axis: Axis): string => {
   const { status, parts, unit } = view
   const state = view.assumed ? 'assumed done' : stateOf(page, view)
   const isFolder = parts !== undefined && parts.total > 0
@@ -140,7 +140,7 @@ const rowOf = (page: RunPage, { view, level, bars, millis }: Row, index: number,
 const kindOf = ({ kind }: UnitView): string => (kind === 'task' || kind === 'sequence' ? '' : ` <small>${kind}</small>`)
 
 /** Only a live owner's attempts run. */
-const stateOf = (page: RunPage, view: UnitView): string => {
+const stateOf = (page: Page, view: UnitView): string => {
   const { status: run } = page
   const { status, attempts, parts } = view
   const isStopped = status === 'in flight' && run !== 'running'
@@ -151,7 +151,7 @@ const stateOf = (page: RunPage, view: UnitView): string => {
 }
 
 /** What a wait that is over is called in its row; also a unit that was answered before it waits. */
-const overNow = (page: RunPage, { pending, answered }: UnitView): string | undefined => {
+const overNow = (page: Page, { pending, answered }: UnitView): string | undefined => {
   const over = answered === true ? 'Answered' : overAt(pending, false, presentOf(page, page.now))
   return over === undefined ? undefined : OVER[over]
 }

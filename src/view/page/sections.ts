@@ -10,9 +10,9 @@ import type { Timeline } from '../timeline/Timeline.js'
 import { counted, duration, firstLine, grouped } from '../text.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import { escaped, escapedLines } from './html.js'
-import type { RunPage } from './RunPage.js'
+import type { Page } from './RunPage.js'
 
-const MARKS: Readonly<Record<RunPage['status'], string>> = {
+const MARKS: Readonly<Record<Page['status'], string>> = {
   queued: '○',
   running: '⚡',
   completed: '✓',
@@ -24,7 +24,7 @@ const MARKS: Readonly<Record<RunPage['status'], string>> = {
   moved: '→'
 }
 
-export const header = ({ runId, checkpoint, status, heldBy }: RunPage, { gaps }: Timeline, { busy }: Axis): string => {
+export const header = ({ runId, checkpoint, status, heldBy }: Page, { gaps }: Timeline, { busy }: Axis): string => {
   const { completed, total } = progress(checkpoint)
   const { workflow, workspace, createdAt, updatedAt } = checkpoint
   const resumes = gaps.filter(({ to }) => to !== undefined).length
@@ -52,7 +52,7 @@ export const header = ({ runId, checkpoint, status, heldBy }: RunPage, { gaps }:
 const time = (at: string): string =>
   `<time datetime="${escaped(at)}">${escaped(at.slice(0, 10))} ${escaped(at.slice(11, 19))} UTC</time>`
 
-export const notices = ({ found, problems = [] }: RunPage, { isPartial }: Timeline): string => {
+export const notices = ({ found, problems = [] }: Page, { isPartial }: Timeline): string => {
   const texts = [
     ...(found._tag === 'Exact' ? [] : [`The newest state is damaged: ${found.lost}. Shown is ${found.from}.`]),
     ...problems.map((one) => `A resume is not possible as things are: ${one}`)
@@ -66,7 +66,7 @@ export const notices = ({ found, problems = [] }: RunPage, { isPartial }: Timeli
 /** The number of failures that are printed in full. */
 const MAX_FAILURES = 20
 
-export const failures = (_: RunPage, units: ReadonlyArray<UnitView>): string => {
+export const failures = (_: Page, units: ReadonlyArray<UnitView>): string => {
   const failed = units.flatMap((view, index) =>
     view.status === 'failed' && view.error !== undefined ? [{ view, index }] : []
   )
@@ -80,7 +80,7 @@ export const failures = (_: RunPage, units: ReadonlyArray<UnitView>): string => 
   return `<section class="bad" aria-labelledby="failed"><h2 id="failed">What failed</h2><ul>${shown.join('')}</ul>${rest === 0 ? '' : `<p>and ${counted(rest, 'more unit')}</p>`}</section>`
 }
 
-export const next = ({ next: all = [] }: RunPage): string => {
+export const next = ({ next: all = [] }: Page): string => {
   if (all.length === 0) return ''
   const items = all.map(({ text, command }) =>
     command === undefined
@@ -97,13 +97,13 @@ const linesOf = (text: string): string =>
     .map((line) => `<span>${escaped(line)}\n</span>`)
     .join('')
 
-export const plan = (page: RunPage): string => {
+export const plan = (page: Page): string => {
   const { plan, status } = page
   if (plan === undefined || status === 'completed') return ''
   return `<section aria-labelledby="plan"><h2 id="plan">What a resume does</h2><pre class="plan">${linesOf(explain(plan, presentOf(page, page.now)))}</pre></section>`
 }
 
-export const artifacts = ({ artifacts = [] }: RunPage): string => {
+export const artifacts = ({ artifacts = [] }: Page): string => {
   if (artifacts.length === 0) return ''
   const rows = artifacts.map(
     ({ id, size, sha256 }) =>
@@ -114,7 +114,7 @@ export const artifacts = ({ artifacts = [] }: RunPage): string => {
 
 const MAX_VALUE = 400
 
-export const variables = ({ checkpoint }: RunPage): string => {
+export const variables = ({ checkpoint }: Page): string => {
   if (checkpoint.variables.size === 0) return ''
   const rows = [...checkpoint.variables].map(([name, value]) => {
     const text = JSON.stringify(value)
@@ -128,7 +128,7 @@ export const variables = ({ checkpoint }: RunPage): string => {
 const MAX_MOMENTS = 100
 
 /** What people did to the run, and what happened to it beside its work. */
-export const moments = ({ changes = new Map() }: RunPage): string => {
+export const moments = ({ changes = new Map() }: Page): string => {
   const all = [...changes]
     .sort(([a], [b]) => a - b)
     .flatMap(([, change]) => {
@@ -177,5 +177,5 @@ const momentOf = (change: Change): string | undefined => {
   }
 }
 
-export const footer = ({ checkpoint: { revision }, now }: RunPage): string =>
+export const footer = ({ checkpoint: { revision }, now }: Page): string =>
   `<footer>Revision ${grouped(revision)}${now === undefined ? '' : `, shown at ${time(now)}`} · Dogear</footer>`
