@@ -94,6 +94,8 @@ const recorded = ({ completedSteps }: Checkpoint): ReadonlyArray<string> =>
 
 const harmful: SubStep = { idempotent: false }
 
+const artifact = (sha: string) => ({ _tag: 'Artifact', path: 'a.out', size: 1, sha256: sha.repeat(64) }) as const
+
 describe('a sub-step', () => {
   test('a sub-step can be recorded only while its task is in flight', () => {
     const checkpoint = after(done('agent/turn', 1, {}), done('agent/turn#2', 2, { input: 'v1:abc', version: '2' }))
@@ -292,7 +294,6 @@ describe('a plan', () => {
   })
 
   test('an answer for a sub-step is accepted even if another answer lets its task be skipped', () => {
-    const artifact = (sha: string) => ({ _tag: 'Artifact', path: 'a.out', size: 1, sha256: sha.repeat(64) }) as const
     const paid = [running('agent/pay'), done('agent/pay', 1, harmful)]
     const checkpoint = after(...paid, { ...done('agent'), evidence: [artifact('0')] } as Change)
     const evidence = [{ unit: 'agent', changed: [{ was: artifact('0'), is: artifact('1') }] }] as const
@@ -302,6 +303,19 @@ describe('a plan', () => {
       ['agent/pay', { _tag: 'Again' }]
     ])
     assert.deepEqual(decided(checkpoint, { evidence, confirm }), ['Skip agent Assumed'])
+  })
+
+  test('changed evidence of a completed task is asked about before a sub-step of it that is in doubt', () => {
+    const [was, is] = [artifact('0'), artifact('1')]
+    const failing = [running('agent/pay'), failed('agent/pay', harmful)]
+    const checkpoint = after(...failing, { ...done('agent'), evidence: [was] } as Change)
+    const evidence = [{ unit: 'agent', changed: [{ was, is }] }] as const
+    assert.deepEqual(decided(checkpoint, { evidence }), ['Confirm agent EvidenceChanged'])
+    const confirm = new Map<string, Answer>([['agent', { _tag: 'Again' }]])
+    assert.deepEqual(
+      openQuestions(planOf(checkpoint, { evidence, confirm })).map(({ unit }) => unit),
+      ['agent/pay']
+    )
   })
 
   test('fromStep of a sub-step drops it and all recorded after it', () => {

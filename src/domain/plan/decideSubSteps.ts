@@ -35,15 +35,18 @@ export const decideWithSubSteps = (
   out.decisions.push(decision)
   // A question about the task may be answered together with those about its sub-steps.
   if (context.answerable !== undefined) for (const known of all) context.answerable.add(known.unit)
+  const isDone = record !== undefined && whole === undefined && restart === undefined
   // A skipped task needs no lines for its sub-steps.
   if (decision._tag !== 'Skip')
     for (const known of all) {
       const again = whole ?? restarted?.get(known.unit)
-      if (again === undefined && isCaught(context, known)) continue
+      // Until a question about the evidence of a completed task is answered, its code does not run.
+      if (again === undefined && (isDone ? recordAt(context, known.unit) === undefined : isCaught(context, known)))
+        continue
       const isRepeated = again === undefined && Units.has(context.inFlight, unit)
       out.decisions.push(decideSubStep(context, known, { stepIndex, task, again, isRepeated }, out))
     }
-  return record !== undefined && whole === undefined && restart === undefined && !evidence.open.has(unit)
+  return isDone && !evidence.open.has(unit)
 }
 
 /** Detects a sub-step in doubt inside a recorded one: it runs again only with that one. */

@@ -230,7 +230,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'asks about a sub-step in doubt that its completed outer one caught',
     'PL-SUB-01',
-    { module: 'decideSubSteps.ts', text: 'again === undefined && isCaught(', instead: 'again === null && isCaught(' }
+    { module: 'decideSubSteps.ts', text: 'again === undefined && (isDone', instead: 'again === null && (isDone' }
   ],
   [
     'forgets a sub-step in doubt that its completed outer one caught',

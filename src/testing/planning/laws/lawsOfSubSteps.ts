@@ -66,22 +66,25 @@ export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-SUB-03',
-    'fromStep at a recorded sub-step runs it, its nested ones and all recorded after it again, keeps those before it, and asks about one in doubt inside of a later one',
+    'fromStep at a recorded sub-step runs it and all recorded after it again, failed ones too, with their nested ones, keeps the others, and asks about one in doubt inside of a later one',
     (of) => fc.tuple(moment(of), numbers),
     ([moment, chance], samples) => {
       const choices = choicesOf(chance)
-      const { completedSteps } = moment.checkpoint
+      const { completedSteps, state } = moment.checkpoint
       const records = [...completedSteps].map(({ unit }) => unit).filter(isSubStep)
       if (records.length === 0) return
       const from = pick(choices, records)
+      const failed = Array.from(State.failures(state), ({ unit }) => unit).filter(isSubStep)
       const outputs = chooseOutputs(choices, moment, samples)
       const plan = planResume(moment.checkpoint, moment.workflow, { fromStep: from, outputs })
       if (E.isLeft(plan)) return
       const decided = new Map(plan.right.decisions.map((one) => [one.unit, one._tag]))
       assert.notEqual(decided.get(taskOf(from)), 'Skip', from)
       const ofTask = records.filter((unit) => taskOf(unit) === taskOf(from))
+      const later = [...ofTask.slice(ofTask.indexOf(from) + 1), ...failed].filter((unit) => !isWithin(from, unit))
       for (const [index, unit] of ofTask.entries()) {
-        const isKept = index < ofTask.indexOf(from) && !isWithin(unit, from)
+        const isAgain = isWithin(unit, from) || later.some((one) => isWithin(unit, one))
+        const isKept = index < ofTask.indexOf(from) && !isAgain
         assert.equal(decided.get(unit) === 'Skip', isKept, unit)
         const expected = isKept ? undefined : isWithin(unit, from) ? 'Run' : 'Confirm'
         for (const nested of Units.get(completedSteps, unit)?.inDoubt ?? [])
