@@ -241,7 +241,7 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
   if (!isUndecided) host.undecided.delete(runId)
   // It was removed meanwhile.
   if (E.isLeft(end) && end.left._tag === 'NoSuchRun') return
-  // What a failed resume itself saved is no reason to try again.
+  // What a failed resume itself saved does not make the run due earlier.
   await remember(host, E.isLeft(end) ? { ...known, revision } : known, end, startedAt)
   tell(host, ended(known.found, end))
 }

@@ -102,7 +102,9 @@ steps:
   expect(asked.code).toBe(4)
   const answering = asked.stderr.trim().split('\n').at(-1) ?? ''
   expect(answering.trim()).toBe('dogear fork old-1 --from-step both/mail --id new-1 --confirm both/pay=again')
-  expect((await place.shell(answering)).code).toBe(0)
+  const { code, stderr } = await place.shell(answering)
+  expect(code).toBe(0)
+  expect(stderr).not.toContain('without asking')
 })
 
 test('a fork warns of completed steps that are not idempotent and run again, and of no other', async () => {

@@ -510,19 +510,21 @@ steps:
     expect(place.read('log')).toBe('published\npublished\n')
   })
 
-  test.each(['--from-step build', '--from-step publish', '--force'])(
+  test.each(['--from-step build', '--from-step release', '--restart-wave release', '--force'])(
     'a non-idempotent step in doubt runs again with %s only with consent',
     async (words) => {
       within({
         'w.yml': `
 steps:
   - { name: build, shell: echo built }
-  - { name: publish, shell: 'echo published >> log; test -e fixed', idempotent: false }
+  - wave: release
+    groups: { publish: { shell: 'echo published >> log; test -e fixed', idempotent: false } }
 `
       })
       await place.dogear(['run', 'w.yml', '--id', 'r'])
       const flags = words.split(' ')
-      const warning = 'This step is not idempotent, may already have taken effect, and would run again: publish.'
+      const warning =
+        'This step is not idempotent, may already have taken effect, and would run again: release/publish.'
       expect((await place.dogear(['plan', 'r', ...flags])).stdout).toContain(`${warning}\n`)
       const refused = await place.dogear(['resume', 'r', ...flags])
       expect({ code: refused.code, log: place.read('log') }).toEqual({ code: 4, log: 'published\n' })

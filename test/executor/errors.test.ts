@@ -20,7 +20,7 @@ describe('the text of a failed save', () => {
     assert.match(RunError.describe(error), /^Writing the disk failed: fdatasync: ENOSPC/)
     assert.match(
       RunError.describe(error),
-      /Earlier saves are intact\. It is unknown whether this write took effect; the next resume finds out/
+      /Earlier saves are intact\. It is unknown whether this write took effect; the next resume determines it/
     )
     ended(await newProcess(world).perform(resume(two(world.log), 'r')), 'Completed')
     assert.deepEqual(world.log, ['one', 'two'])

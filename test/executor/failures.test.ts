@@ -76,7 +76,7 @@ describe('the text of a storage error', () => {
     assert.equal(RunError.describe({ _tag: 'ReadFailed', ...facts }), `Reading /state/x failed: lock: ${expected}`)
     const holds = {
       no: 'Earlier saves are intact; nothing of this write is stored, and a resume continues without it',
-      unknown: 'Earlier saves are intact. It is unknown whether this write took effect; the next resume finds out'
+      unknown: 'Earlier saves are intact. It is unknown whether this write took effect; the next resume determines it'
     }
     for (const committed of ['no', 'unknown'] as const)
       assert.equal(

@@ -49,6 +49,28 @@ describe.each(['fails', 'waits', 'completes'] as const)('the code of a task with
   })
 })
 
+test('fromStep counts a sequence with parts of their names as done, also in later resumes', async () => {
+  const ran: Array<string> = []
+  const same = options()
+  const last = (isFixed: boolean) => {
+    if (!isFixed) throw new Error('failed')
+    return 'shipped'
+  }
+  const task = workflow('w')
+    .step('a', ({ step }) => step('s', () => 'sub-step'))
+    .step('b', () => last(false))
+  await runOutcome(task, same)
+  const edited = (isFixed: boolean) =>
+    workflow('w')
+      .sequence('a', (a) => a.step('s', () => ran.push('s') && 'part'))
+      .step('b', () => last(isFixed))
+  const given = { changes: 'ignore', fromStep: 'b', outputs: new Map([['a/s', 'given']]) } as const
+  assert.equal((await runOutcome(edited(false), { ...same, ...given }))._tag, 'Failed')
+  const outcome = await runOutcome(edited(true), same)
+  assert.deepEqual(outcome._tag === 'Completed' ? outcome.outputs : outcome, { a: { s: 'given' }, b: 'shipped' })
+  assert.deepEqual(ran, [])
+})
+
 test('a wait in the code of a step of a sequence is over once an edit makes the sequence a task', async () => {
   const same = options()
   const waiting = workflow('w').sequence('c', (c) => c.step('w', ({ waitFor }) => waitFor('x')))

@@ -152,7 +152,7 @@ describe('a function of an author', () => {
     ],
     ['mapOf without a source', () => Program.mapOf('s', one, null as never), 'forEach of "s" must be a function'],
     ['no array of steps', () => null, `step 1 of "p" must be ${made}, not null`]
-  ])('a program is refused, not thrown at: %s', async (_, step, why) => {
+  ])('a program is refused and nothing throws: %s', async (_, step, why) => {
     const first = step()
     const program = Program.fromSteps('p', first === null ? (null as never) : [first as ProgramStep])
     const outcome = await run(program, 'r', {})(nodeEnvironment(memoryStorage()))()

@@ -61,7 +61,7 @@ const steps = (schema: string): ReadonlyArray<string> => [
     );`
 ]
 
-/** A block of statements. The name of the schema may contain the first quotes. */
+/** The name of a schema may contain `$dogear$`, which would end the block; it is too short for the quotes with its digest. */
 const block = (schema: string, statements: string): string => {
   const quotes = schema.includes('$dogear$') ? `$dogear${sha256(schema)}$` : '$dogear$'
   return `DO ${quotes} BEGIN

@@ -6,7 +6,8 @@ import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { inDoubt } from '../../domain/checkpoint/CheckpointState.js'
 import { has } from '../../domain/checkpoint/Units.js'
 import type { JsonObject } from '../../domain/data/Json.js'
-import { isWithin } from '../../domain/workflow/Unit.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
+import { ancestors, isWithin } from '../../domain/workflow/Unit.js'
 import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
 import type { RunError } from '../../executor/RunError.js'
 import { fork } from '../../hosts/fork.js'
@@ -59,9 +60,12 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   const made = await fork(runId, newId, options)(environment)()
   if (E.isLeft(made)) return E.left(notDone(made.left, ofRefusal(context, runId, made.left), runId, 'fork'))
   const { screen, json } = context
-  const harmful = nonIdempotent(toWorkflow(workflow)).filter((unit) => !has(made.right.checkpoint.completedSteps, unit))
+  const isAnswered = (unit: Unit): boolean => [unit, ...ancestors(unit)].some((one) => confirm.right.has(one))
+  const harmful = nonIdempotent(toWorkflow(workflow)).filter(
+    (unit) => !has(made.right.checkpoint.completedSteps, unit) && !isAnswered(unit)
+  )
   const again = harmful.filter((unit) => has(checkpoint.completedSteps, unit))
-  const doubts = [...inDoubt(checkpoint.state)]
+  const doubts = [...inDoubt(checkpoint.state)].filter((unit) => !isAnswered(unit))
   const doubted = harmful.filter((unit) => !again.includes(unit) && doubts.some((one) => isWithin(one, unit)))
   if (again.length > 0)
     screen.warn(

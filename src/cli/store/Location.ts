@@ -9,10 +9,9 @@ export type Location =
   | { readonly _tag: 'Sqlite'; readonly path: string }
   | { readonly _tag: 'Postgres'; readonly url: string }
 
-/** The kinds of stores. */
 export const STORES = 'a folder, sqlite:FILE or postgres://HOST/DATABASE'
 
-/** The beginning of an address with a password. A drive of Windows is none. */
+/** Matches the beginning of an address with a password, and no drive letter of Windows. */
 const ADDRESS = /^(?![a-z]:[\\/])(\/\/)?[^\s/:@]*:[^@]*@/i
 
 const NO_FOLDER =

@@ -9,7 +9,7 @@ import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Result } from './transitionParts.js'
 import { openAt, isDone, notInFlight, refuse, runs, taskAt, unitAt } from './transitionParts.js'
 import * as Units from '../checkpoint/Units.js'
-import { isChild, isNumbered } from '../workflow/Unit.js'
+import { isChild, isSubStepPath } from '../workflow/Unit.js'
 
 /** Starts a wait of a unit or in a task's code. A wait that restarts after a rejected answer drops the answer. */
 export const waitStarted = (self: Fields, change: Change.WaitStarted): Result => {
@@ -41,11 +41,11 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   })
 }
 
-/** Keeps an answer until the unit takes it. One that is given after the time limit of the wait, or after its timeout was recorded, is refused. Any sub-step that the code of an open task can call can be answered: only that code knows which will wait. */
+/** Keeps an answer until the unit takes it. Refuses one after the time limit of the wait, or after its timeout was recorded. Accepts one for any sub-step that the code of an open task can call, because only that code knows which will wait. */
 export const answered = (self: Fields, change: Change.Answered): Result => {
   const { unit, value, by, at } = change
   const whole = unitAt(self, unit)
-  const task = whole === undefined && isNumbered(unit) ? taskAt(self, unit) : undefined
+  const task = whole === undefined && isSubStepPath(unit) ? taskAt(self, unit) : undefined
   const found = whole ?? task
   if (found?.definition._tag !== 'Task')
     return refuse(self, change, found === undefined ? 'UnknownUnit' : 'NotAWait', unit)

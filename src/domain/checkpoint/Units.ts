@@ -200,7 +200,7 @@ export const filter = <A extends OfUnit>(self: Units<A>, isWanted: (record: A) =
 
 // --- destructors
 
-/** Returns the records as one array, which is faster to iterate. Cached: nobody may change it. */
+/** Returns the records as one array, which is faster to iterate. It is cached: do not change it. */
 export const all = <A extends OfUnit>({ inner: { places } }: Units<A>): ReadonlyArray<A> => {
   const known = ALL.get(places) ?? Vec.toArray(places).filter((one) => one !== undefined)
   ALL.set(places, known)

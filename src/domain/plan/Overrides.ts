@@ -73,7 +73,7 @@ interface PlanFacts {
 const definitionOf = ({ checkpoint, workflow }: PlanFacts, { unit, stepIndex }: Decision): Step | undefined =>
   find<Step>(workflow, checkpoint.items, unit, stepIndex)?.definition
 
-/** The record of a unit or sub-step. That of a sub-step is none of a unit that an edit put at its path. */
+/** Returns the record of a unit or sub-step. Ignores that of a sub-step if an edit put a unit at its path. */
 const recordOf = (known: PlanFacts, decision: Decision): CompletedStep | undefined => {
   const record = Units.get(known.checkpoint.completedSteps, decision.unit)
   return record?.subStep !== undefined && definitionOf(known, decision) !== undefined ? undefined : record

@@ -121,11 +121,11 @@ const compositesWithRecords = (records: Iterable<CompletedStep>): ReadonlySet<Un
   return begun
 }
 
-/** The record of a unit or sub-step. */
+/** Returns the record of a unit or sub-step. */
 export const recordAt = ({ checkpoint }: PlanContext, unit: Unit, expected?: number): CompletedStep | undefined =>
   Units.get(checkpoint.completedSteps, unit, expected)
 
-/** The record of a unit. That of a sub-step is none, if an edit of its task put a unit at its path. */
+/** Returns the record of a unit. Ignores that of a sub-step: an edit of its task may have put a unit at its path. */
 export const recordOf = (context: PlanContext, unit: Unit, expected?: number): CompletedStep | undefined => {
   const record = recordAt(context, unit, expected)
   return record?.subStep === undefined ? record : undefined

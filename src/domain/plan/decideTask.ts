@@ -136,7 +136,7 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
 const answeredAbove = ({ confirm }: PlanContext, { unit }: Placed): ReadonlyArray<Unit> =>
   [...ancestors(unit)].filter((one) => confirm.has(one))
 
-/** Returns whether a task was declared done without the output that it needs: whoever answered may not have had the program. */
+/** Returns whether a task was declared done without the output that it needs: an answer may be recorded without the program. */
 const lacksOutput = (task: Task, { assumed, output }: CompletedStep): boolean =>
   assumed === true && (output === undefined || E.isLeft(fitsOf(task, output)))
 

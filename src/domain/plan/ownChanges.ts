@@ -1,4 +1,4 @@
-/** Finds changes of evidence that the run itself made: they are explained by a unit with an artifact there that started since and has not completed. */
+/** Finds changes of evidence that the run itself explains: a unit with an artifact there started since and has not completed. */
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'

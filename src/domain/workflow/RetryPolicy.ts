@@ -88,8 +88,8 @@ const STRATEGIES: ReadonlySet<string> = new Set<RetryPolicy['_tag']>(['Constant'
  * @category constructors
  */
 export const make = (given: Partial<RetryPolicy>): E.Either<InvalidRetryPolicy, RetryPolicy> => {
-  const none = given === undefined ? undefined : notPolicy(given)
-  if (none !== undefined) return E.left(invalid('policy', none))
+  const expected = given === undefined ? undefined : notPolicy(given)
+  if (expected !== undefined) return E.left(invalid('policy', expected))
   const [wrong] = optionProblems(given, FIELDS)
   const policy = fromOption(given)
   const problem = wrong === undefined ? problemOf(policy) : invalid(wrong.option, isA(wrong))
@@ -122,8 +122,8 @@ const notPolicy = (given: unknown): string | undefined =>
 /** Returns why an option `retry` is invalid, or undefined. */
 export const retryProblem = (given: unknown): OptionProblem | undefined => {
   if (given === undefined) return undefined
-  const none = notPolicy(given)
-  if (none !== undefined) return { option: 'retry', expected: none }
+  const expected = notPolicy(given)
+  if (expected !== undefined) return { option: 'retry', expected }
   const [unknown] = optionProblems(given, FIELDS)
   if (unknown !== undefined) return inRetry(unknown)
   const problem = problemOf(fromOption(given as Partial<RetryPolicy>))

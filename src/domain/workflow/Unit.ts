@@ -38,14 +38,14 @@ export const nth = (unit: Unit, number: number): Unit => (number === 1 ? unit : 
 /** The path of the first sub-step with the same name: the inverse of {@link nth}. */
 export const withoutNumber = (unit: Unit): Unit => unit.replace(/#\d+$/, '')
 
-/** Whether the last name in a path is written as {@link join} writes it. Otherwise the path is that of no unit. */
+/** Returns whether the last name in a path is escaped as {@link join} escapes it. If not, no unit has this path. */
 export const isJoined = (unit: Unit): boolean => {
   const last = unit.slice(unit.lastIndexOf('/') + 1)
   return PLAIN.test(last) || segment(unescaped(last)) === last
 }
 
-/** Whether a path can be that of a sub-step, numbered or not: another one never names any. */
-export const isNumbered = (unit: Unit): boolean => isJoined(unit.replace(/#([2-9]|[1-9]\d+)$/, ''))
+/** Returns whether a sub-step can have a path. The last name may end with a number, as {@link nth} adds it. */
+export const isSubStepPath = (unit: Unit): boolean => isJoined(unit.replace(/#([2-9]|[1-9]\d+)$/, ''))
 
 /**
  * Returns the names in a path, from the top: the inverse of {@link join}.

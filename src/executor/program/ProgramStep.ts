@@ -358,7 +358,7 @@ const isList = (steps: unknown): boolean => Array.isArray(steps)
 
 const madeOf = <S>(steps: ReadonlyArray<S>): ReadonlyArray<S> => (isList(steps) ? steps.filter(isMade) : [])
 
-/** Returns which of these are no steps. */
+/** Returns a problem for each of these that is not a step. */
 export const stepProblems = (
   steps: unknown,
   kind = 'step'
@@ -371,7 +371,7 @@ export const stepProblems = (
 
 const madeNot = (step: unknown): string => `made by Program.task, sequenceOf, waveOf or mapOf, not ${kindOf(step)}`
 
-/** Groups of untyped authors may lack needs. */
+/** Untyped authors may omit the needs of a group, or pass invalid ones. */
 export const withNeeds = (group: ProgramGroup): ProgramGroup => {
   const { needs } = fieldsOf(group)
   const problems = optionProblems({ needs }, NEEDS)

@@ -137,11 +137,12 @@ const encodeWith = (codec: t.Mixed, value: unknown): E.Either<OutputMismatch, Js
   }
 }
 
+/** Codecs and schemas of untyped callers may lack a name. */
 const nameOf = ({ name }: Partial<t.Mixed>): string => name ?? 'the codec'
 
 const vendorOf = ({ vendor }: Partial<StandardSchema['~standard']>): string => vendor ?? 'the schema'
 
-/** `checker`: the name of a codec or schema; one of an untyped caller may have none. */
+/** `checker`: the name of a codec or schema. */
 const threw = (checker: string, method: string, error: unknown): E.Either<OutputMismatch, never> =>
   E.left({ path: '$', expected: `a value that ${checker} accepts; its ${method} threw: ${messageOf(error)}` })
 

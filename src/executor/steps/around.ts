@@ -11,14 +11,15 @@ import { NOT_STARTED } from './guarded.js'
 /** How code ended. `Left` and `Error` are failures. */
 type End = { readonly _tag: string; readonly left?: unknown; readonly error?: unknown }
 
-interface NotRun {
+/** Replaces the end of code that did not run, or that `around` called twice. */
+interface NoResult {
   readonly _tag: 'Error'
   readonly error: Failure.StepFailure
 }
 
 /** `cut`: the attempt ends although its code does not, so `act` rejects. */
 export interface Wrapped<A> {
-  readonly run: () => Promise<A | NotRun>
+  readonly run: () => Promise<A | NoResult>
   readonly cut: (end: End) => void
 }
 
@@ -33,7 +34,7 @@ export const wrapped = <A extends End>(
   if (around === undefined) return { run, cut: () => undefined }
   let calls = 0
   let hasEnded = false
-  let code: Promise<A | NotRun> | undefined
+  let code: Promise<A | NoResult> | undefined
   let reject: (reason: unknown) => void = () => undefined
   const act = (): Promise<void> => {
     calls += 1
@@ -82,7 +83,7 @@ const unawaited = <A>(promise: Promise<A>): Promise<A> => {
 const refused = (error: Error): Promise<never> => unawaited(Promise.reject(error))
 
 /** The stop or the timeout came before the code was called. */
-const STOPPED: NotRun = { _tag: 'Error', error: NOT_STARTED }
+const STOPPED: NoResult = { _tag: 'Error', error: NOT_STARTED }
 
 const REMEDY = 'call it exactly once, and return its promise'
 
@@ -94,7 +95,7 @@ const LATE = 'the attempt ended before its code began'
 
 const CUT = 'the attempt ended before its code did: it waits, or did not stop in time'
 
-const misused = (message: string, outcome: Failure.StepFailure['outcome'], cause?: unknown): NotRun => {
+const misused = (message: string, outcome: Failure.StepFailure['outcome'], cause?: unknown): NoResult => {
   const why = cause === undefined ? message : `${message}. It failed: ${StepError.fromUnknown(cause).message}`
   return {
     _tag: 'Error',

@@ -56,7 +56,7 @@ const describeWrite = (error: WriteFailed): string =>
 
 const COMMITTED: Readonly<Record<WriteFailed['committed'], string>> = {
   no: '; nothing of this write is stored, and a resume continues without it',
-  unknown: '. It is unknown whether this write took effect; the next resume finds out'
+  unknown: '. It is unknown whether this write took effect; the next resume determines it'
 }
 
 /** Describes how a process lost a run; an outcome does not know the claims. */

@@ -238,7 +238,7 @@ describe('a touch that fails', () => {
     ['at the touch', 'utimes', 0],
     ['after the touch', 'stat', 1]
   ] as const)
-    test(`a heartbeat whose ${call} fails ${when} tries again after a second, before and after the handover`, async () => {
+    test(`a heartbeat whose ${call} fails ${when} retries the touch after a second, before and after the handover`, async () => {
       const failing = async (code: string): Promise<void> => {
         const path = place()
         const { seen, load } = watched()
@@ -261,7 +261,7 @@ describe('a touch that fails', () => {
       await Promise.all(CODES.map(failing))
     })
 
-  test('a heartbeat notices a change between a touch that it could not confirm and the next try', async () => {
+  test('a heartbeat notices a change between a touch that it could not confirm and the retry', async () => {
     const changed = async (act: (path: string) => void): Promise<void> => {
       const path = place()
       const { seen, load } = watched()

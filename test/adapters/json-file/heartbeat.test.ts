@@ -122,7 +122,7 @@ describe('a suspended owner', LINUX, () => {
     })
 
   for (const touches of [0, 2])
-    test(`an owner suspended beyond the stale time after ${touches} touches keeps its claim and its heartbeat if none took the run`, async () => {
+    test(`an owner suspended beyond the stale time after ${touches} touches keeps its claim and its heartbeat if no other owner took the run`, async () => {
       const { owner, path } = await suspended(touches)
       // A folder that is made again has the mode 0700, and may have the same inode.
       chmodSync(path, 0o755)

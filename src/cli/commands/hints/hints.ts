@@ -255,7 +255,7 @@ const ofEdits = (place: Place, planning: Planning, problems: ReadonlyArray<PlanP
   }
   const jobs = edits.filter(({ pending }) => pending === true).length
   const abandon = jobs === 0 ? '' : `abandon the ${jobs === 1 ? 'job' : 'jobs'} and `
-  // To ignore a removal drops the record of the step.
+  // If a removal is ignored, the record of the step is dropped.
   const isDropped = edits.some(({ edit, pending }) => edit === 'removed' && pending !== true)
   const results = jobs === edits.length ? [] : [isDropped ? 'the other recorded results' : 'the recorded results']
   const kept = [...results, ...(jobs === 0 ? [] : [jobs === 1 ? 'the submitted job' : 'the submitted jobs'])]
