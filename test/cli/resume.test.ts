@@ -536,6 +536,16 @@ steps:
     }
   )
 
+  test('a step in doubt that an edit declares idempotent still runs again with --from-step only with consent', async () => {
+    const publish = "steps: [{ name: publish, shell: 'echo published >> log; exit 1'"
+    within({ 'w.yml': `${publish}, idempotent: false }]` })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    place.write('w.yml', `${publish} }]`)
+    const refused = await place.dogear(['resume', 'r', '--from-step', 'publish'])
+    expect({ code: refused.code, log: place.read('log') }).toEqual({ code: 4, log: 'published\n' })
+    expect(refused.stderr).toContain('may already have taken effect, and would run again: publish.')
+  })
+
   test('the answer again about a step in doubt is the consent that --from-step needs', async () => {
     within({
       'w.yml': `

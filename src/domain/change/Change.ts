@@ -179,7 +179,10 @@ export interface Rewound extends Fact {
   readonly why: string
 }
 
-/** A user or host declares a unit done that has no record. `subStep`: the recorded call of a sub-step. */
+/**
+ * A user or host declares a unit done that has no record, or supplies the output that such a declaration lacked. `subStep`: the recorded call of
+ * a sub-step.
+ */
 export interface Assumed extends UnitFact {
   readonly _tag: 'Assumed'
   readonly output?: Json

@@ -4,6 +4,7 @@ import type * as Change from './Change.js'
 import type { Checkpoint, Fields } from '../checkpoint/Checkpoint.js'
 import { adopted } from './adopted.js'
 import { fieldsOf, withVariables } from '../checkpoint/Checkpoint.js'
+import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import type { CheckpointState, InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import * as Units from '../checkpoint/Units.js'
@@ -44,6 +45,7 @@ import type { Unit } from '../workflow/Unit.js'
 import { isComposite } from '../workflow/Node.js'
 import { ancestors, isTop, parent, top } from '../workflow/Unit.js'
 import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
+import { recordedFingerprint } from '../workflow/WorkflowIdentity.js'
 
 export type { TransitionError } from './transitionParts.js'
 
@@ -403,6 +405,9 @@ const assumed = (self: Fields, change: Change.Assumed): Result => {
   const whole = unitAt(self, unit)
   const found = whole ?? (subStep === undefined ? undefined : taskAt(self, unit))
   if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  const earlier = Units.get(self.completedSteps, unit)
+  if (earlier?.assumed === true && change.output !== undefined)
+    return E.right({ completedSteps: Units.replace(self.completedSteps, supplied(earlier, change, found)) })
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
   const missing = whole === undefined ? undefined : unrecorded(self, unit, whole.definition)
   if (missing !== undefined) return refuse(self, change, 'PartsUnfinished', missing)
@@ -415,6 +420,18 @@ const assumed = (self: Fields, change: Change.Assumed): Result => {
     ...withoutPending(self, unit)
   })
 }
+
+/** The output that an assumption lacked. What has begun since goes on. */
+const supplied = (
+  earlier: CompletedStep,
+  { output, captured }: Change.Assumed,
+  { definition }: FoundUnit<StepIdentity>
+): CompletedStep => ({
+  ...earlier,
+  fingerprint: recordedFingerprint(definition),
+  ...(output === undefined ? {} : { output }),
+  captured
+})
 
 /** Assuming a unit of another step does not move the run. */
 const stateAfterAssumption = (

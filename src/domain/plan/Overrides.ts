@@ -7,6 +7,7 @@ import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
+import type { Json } from '../data/Json.js'
 import { equals } from '../data/Json.js'
 import type { Decision, DecisionTree, PlanOptions, ResumePlan, Skip, SkipReason } from './Plan.js'
 import type { SubStep } from '../checkpoint/SubStep.js'
@@ -201,11 +202,14 @@ const givenUp = ({ decisions }: ResumePlan): string => {
   return units.length === 0 ? '' : `; abandons the pending job of ${units.join(', ')}`
 }
 
-/** Returns whether the user's answer replaces the record. Accepting changed evidence keeps it. */
+/** Returns whether the user's answer replaces the record. Accepting changed evidence keeps it, and so does the output of an assumption. */
 const isReplaced = ({ reason }: Skip, record: CompletedStep): boolean =>
   reason._tag === 'Assumed' &&
-  ((record.assumed !== true && reason.evidence === undefined) ||
-    (reason.output !== undefined && (record.output === undefined || !equals(reason.output, record.output))))
+  record.assumed !== true &&
+  (reason.evidence === undefined || isOther(reason.output, record))
+
+const isOther = (output: Json | undefined, record: CompletedStep): boolean =>
+  output !== undefined && (record.output === undefined || !equals(output, record.output))
 
 /** Returns whether the rewind drops records of a unit: a named unit, a part of one, or an ancestor of one. */
 const takenBack = (back: Change.Rewound | undefined): ((decision: Decision) => boolean) => {
@@ -253,7 +257,7 @@ const kept = ({ decisions }: ResumePlan, at: string): ReadonlyArray<Change.Confi
     return evidence === undefined ? [] : [{ _tag: 'Confirmed', at, unit: decision.unit, evidence }]
   })
 
-/** An `Assumed` change for each unit assumed done without a record that stays. A composite follows its parts. */
+/** An `Assumed` change for each unit assumed done without a record that stays, or with one that lacks the output. A composite follows its parts. */
 const assumed = (
   known: PlanFacts,
   isTakenBack: (decision: Decision) => boolean,
@@ -278,15 +282,16 @@ const assumed = (
     const record = recordOf(known, decision)
     const step = definitionOf(known, decision)
     const output = 'output' in decision.reason ? decision.reason.output : record?.output
+    const isOpen = record === undefined || isTakenBack(decision) || (record.assumed === true && isOther(output, record))
     const call = step === undefined ? subStepAt(unit) : undefined
     if (call !== undefined) {
-      if (record !== undefined && !isTakenBack(decision)) return
+      if (!isOpen) return
       const { transient: _, ...subStep } = call
       found.push({ _tag: 'Assumed', at, unit, ...(output === undefined ? {} : { output }), captured: [], subStep })
     } else if (step?._tag !== 'Task') {
-      if (record === undefined || isTakenBack(decision) || (step !== undefined && !hasAllParts(step, unit)))
+      if (isOpen || (step !== undefined && !hasAllParts(step, unit)))
         found.push({ _tag: 'Assumed', at, unit, captured: [] })
-    } else if (record === undefined || isTakenBack(decision))
+    } else if (isOpen)
       found.push({
         _tag: 'Assumed',
         at,

@@ -13,6 +13,7 @@ import { find } from '../../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isTop, isWithin } from '../../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
+import { toWorkflow } from '../../../domain/workflow/WorkflowIdentity.js'
 import { collectEvidence } from '../../../executor/workspace/evidence.js'
 import type { Planned, Survey } from '../../../executor/planRun.js'
 import type { WorkingTree } from '../../../ports/WorkingTree.js'
@@ -63,7 +64,7 @@ export const overwriteWarning = (overwrites: ReadonlyArray<Overwrite>): string =
   return `This would overwrite changes to ${listed(names)}.`
 }
 
-/** What a resume asks before it repeats work; with `--yes` it does not ask. */
+/** What a resume asks before it repeats work; with `--yes` it does not ask. A step is idempotent only if its recorded definition says so, too. */
 export const repeatWarnings = (
   program: Workflow,
   { checkpoint, options, plan }: Pick<Planned, 'checkpoint' | 'options' | 'plan'>,
@@ -71,8 +72,9 @@ export const repeatWarnings = (
 ): ReadonlyArray<string> => {
   const repeated = runsAgain(plan, checkpoint)
   const names = repeated.map(({ unit }) => unit)
-  const twice = actTwice(names, program, options)
-  const doubted = actTwice(forcedInDoubt(plan, checkpoint), program, options).filter((unit) => !twice.includes(unit))
+  const harmful = new Set([program, toWorkflow(checkpoint.workflow)].flatMap(nonIdempotent))
+  const twice = actTwice(names, harmful, options)
+  const doubted = actTwice(forcedInDoubt(plan, checkpoint), harmful, options).filter((unit) => !twice.includes(unit))
   const what = repeated.every(({ unit }) => isTop(unit)) ? 'completed step' : 'completed unit'
   return [
     ...(twice.length === 0 ? [] : [repeatWarning(twice)]),
@@ -92,10 +94,12 @@ const forcedInDoubt = (plan: ResumePlan, { state }: Checkpoint): ReadonlyArray<U
 }
 
 /** Those that are not idempotent, unless their answer is `again`. An answer about a map covers its items. */
-const actTwice = (units: ReadonlyArray<Unit>, program: Workflow, { confirm }: PlanOptions): ReadonlyArray<Unit> => {
-  const harmful = new Set(nonIdempotent(program))
-  return units.filter((unit) => {
+const actTwice = (
+  units: ReadonlyArray<Unit>,
+  harmful: ReadonlySet<Unit>,
+  { confirm }: PlanOptions
+): ReadonlyArray<Unit> =>
+  units.filter((unit) => {
     const around = [unit, ...ancestors(unit)]
     return around.some((one) => harmful.has(one)) && !around.some((one) => confirm?.get(one)?._tag === 'Again')
   })
-}
