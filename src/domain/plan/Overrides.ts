@@ -101,12 +101,16 @@ const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
   let held: ReadonlySet<Unit> | undefined
   const isHeld = (unit: Unit): boolean => (held ??= heldUnits(checkpoint)).has(unit)
   let first: Decision | undefined
+  const hasNewOutput = (decision: Decision): boolean => {
+    const record = recordOf(known, decision)
+    return decision._tag === 'Skip' && record !== undefined && isReplaced(decision, record)
+  }
   const ofLeaf = (decision: Decision): Dropped => {
     const { unit } = decision
     // A pending unit keeps its job, and a retried one its attempt and its key.
     if (decision._tag === 'Poll' || decision._tag === 'Retry') return KEPT
     const record = recordOf(known, decision)
-    if (decision._tag === 'Skip' && record !== undefined && !isReplaced(decision, record)) return KEPT
+    if (decision._tag === 'Skip' && record !== undefined && !hasNewOutput(decision)) return KEPT
     // Attempts of a unit that is assumed done end with the assumption.
     if (decision._tag === 'Skip' && record === undefined && isHeld(unit) && !checkpoint.items.has(unit)) return KEPT
     const isDropped =
@@ -133,11 +137,13 @@ const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
     const isWhole = !below.keeps && (below.units.length > 0 || (isAfter && isHeld(unit)))
     return isWhole ? whole : below
   }
-  /** Drops only the sub-steps that run again, if the task keeps others. */
+  /** Drops only the sub-steps that run again or get another output, if the task keeps others. */
   const ofTask = (decision: Decision, parts: ReadonlyArray<DecisionTree>): Dropped => {
-    const again = parts.flatMap((part) => (part.decision._tag === 'Run' ? [part.decision.unit] : []))
-    if (again.length === 0) return ofLeaf(decision)
-    first ??= decision
+    const dropped = parts.map((part) => part.decision).filter((one) => one._tag === 'Run' || hasNewOutput(one))
+    const again = dropped.map(({ unit }) => unit)
+    const [one] = dropped
+    if (one === undefined) return ofLeaf(decision)
+    first ??= one._tag === 'Run' ? decision : one
     if (parts.every((part) => part.decision._tag !== 'Skip')) return { units: [decision.unit], keeps: false }
     // A rewind drops the records of the sub-steps around a named one as well.
     const around = new Set(again.flatMap((unit) => [...ancestors(unit)]))
