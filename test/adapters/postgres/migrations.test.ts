@@ -38,6 +38,20 @@ test('a newer schema is refused by every call, and stays unchanged', async () =>
   assert.ok(E.isLeft(get) && get.left._tag === 'UnsupportedFormat')
 })
 
+test('a newer schema is refused at the next claim of a process that runs, of a new run and of an old one', async () => {
+  const stores = [open(where).storage, open(where).storage]
+  for (const [n, storage] of stores.entries()) await seed(storage, `run-${n}`, [1])
+  await where.admin.query(`INSERT INTO ${where.schema}.migrations (version) VALUES (99)`)
+  for (const [n, run] of ['run-0', 'new'].entries()) {
+    const storage = stores[n] ?? assert.fail()
+    const { found, where: table } = await left(storage.claim(run, OTHER), 'UnsupportedFormat')
+    assert.deepEqual([found, table], [99, `${where.schema}.migrations`])
+    await left(storage.load('run-0'), 'UnsupportedFormat')
+  }
+  const { rows } = await where.admin.query(`SELECT id FROM ${where.schema}.runs WHERE id = 'new' OR token IS NOT NULL`)
+  assert.deepEqual(rows, [])
+})
+
 test('with `migrate: false` missing tables are refused with the remedy, and the exported SQL makes them', async () => {
   const { storage } = open(where, { migrate: false })
   const { code, cause } = await left(storage.claim('a', OWNER), 'WriteFailed')
