@@ -199,7 +199,7 @@ const preparation = async (database: Database): Promise<E.Either<Failure, Prepar
     return E.left(
       refusal(
         'NO_TABLES',
-        `the tables of Dogear are missing or old; run the SQL of \`postgresMigrations('${schema}')\``
+        `the tables of Dogear are missing or old; run the SQL of \`postgresMigrations(${JSON.stringify(schema)})\``
       )
     )
   const newer = refuseNewer(database, version)

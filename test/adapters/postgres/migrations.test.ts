@@ -1,5 +1,6 @@
 /** The tables: made by any number of processes at once, exported as SQL, and refused if they are newer. */
 import assert from 'node:assert/strict'
+import { runInNewContext } from 'node:vm'
 import * as E from 'fp-ts/lib/Either.js'
 import { afterEach, beforeEach, test } from 'vitest'
 import { connect, postgresMigrations, postgresArtifacts } from '../../../src/adapters/postgres/index.js'
@@ -61,6 +62,13 @@ test('with `migrate: false` missing tables are refused with the remedy, and the 
   assert.deepEqual(await versions(), [1])
   const claim = await claimed(storage, 'a')
   await right(storage.save(claim, revisions([1])))
+})
+
+test('the remedy for missing tables names any schema as code', async () => {
+  const { storage } = open({ ...where, schema: `it's \\ ${where.schema}`, opened: where.opened }, { migrate: false })
+  const { cause } = await left(storage.claim('a', OWNER), 'WriteFailed')
+  const [, code = ''] = /`postgresMigrations\((.*)\)`$/.exec((cause as Error).message) ?? []
+  assert.equal(runInNewContext(code), `it's \\ ${where.schema}`)
 })
 
 test('a schema may have any name', async () => {
