@@ -70,7 +70,11 @@ test('a second answer is refused and the first stays', async () => {
   await place.dogear(['answer', 'r-1', 'approve', '--value', '"first"'])
   const refused = await place.dogear(['answer', 'r-1', 'approve', '--value', '"second"'])
   expect(refused.code).toBe(4)
-  expect(refused.stderr).toContain('"approve" of run r-1 already has an answer')
+  expect(linesOf(refused.stderr)).toEqual([
+    'dogear: "approve" of run r-1 already has an answer; resume the run to use it, or with fromStep "approve" to be asked again',
+    'Resume it in the program that started it. Show it with:',
+    '  dogear show r-1'
+  ])
   expect(await follow(refused)).toMatchObject({ code: 0 })
   await place.dogear(['answer', 'r-1', 'sign', '--value', 'null'])
   expect((await host()).stdout).toContain('Completed "first"')

@@ -66,6 +66,7 @@ describe('the text of a storage error', () => {
     ['UNKNOWN', undefined, 'UNKNOWN'],
     ['THREW', new TypeError('x is not a function'), 'it threw: x is not a function'],
     ['ENOSPC', system, 'ENOSPC: no space left on device, write (the disk is full: free some space)'],
+    ['SQLITE_FULL', new Error('database or disk is full'), 'SQLITE_FULL: database or disk is full (free some space)'],
     [
       'ENOTDIR',
       new Error('not a directory'),

@@ -8,12 +8,14 @@ import { memoryArtifacts, memoryStorage } from '../../src/adapters/memory.js'
 import { environmentSecrets, nodeEnvironment } from '../../src/adapters/node/index.js'
 import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
 import * as State from '../../src/domain/checkpoint/CheckpointState.js'
+import * as Units from '../../src/domain/checkpoint/Units.js'
 import * as StepError from '../../src/domain/data/StepError.js'
 import { transient } from '../../src/domain/data/StepFailure.js'
 import { explain } from '../../src/domain/explain/Explain.js'
-import type { PlanOptions } from '../../src/domain/plan/Plan.js'
+import type { Answer, PlanOptions } from '../../src/domain/plan/Plan.js'
 import type { RetryPolicy } from '../../src/domain/workflow/RetryPolicy.js'
 import { never as noRetry } from '../../src/domain/workflow/RetryPolicy.js'
+import { confirm } from '../../src/index.js'
 import { planRun } from '../../src/executor/planRun.js'
 import type { Program, RunSubStep, StepContext, SubStepContext, TaskSpec } from '../../src/executor/program/Program.js'
 import * as P from '../../src/executor/program/Program.js'
@@ -644,6 +646,79 @@ describe('a sub-step that is not idempotent', () => {
         'sub-step "agent/turn" cannot wait; call "sleep" or "waitFor" of its task, outside of the sub-step'
       )
     }
+  })
+})
+
+describe('a sub-step that was declared done without the output that its call needs', () => {
+  const DONE = { _tag: 'Done' } as const
+  const declared = async (answer: Answer) => {
+    const { environment, go, ran } = runs()
+    const agent = async ({ step }: Context): Promise<unknown> => {
+      const first = await step('first', () => ran.push('first'))
+      const receipt = await step('pay', { idempotent: false, output: t.string }, () => {
+        ran.push('pay')
+        throw new Error('no reply')
+      })
+      return [first, receipt, await step('last', () => ran.push('last'))]
+    }
+    await go(agent)
+    const answered = await confirm('r', new Map([['agent/pay', answer]]))(environment)()
+    assert.ok(E.isRight(answered))
+    return { environment, go, ran, agent }
+  }
+  const paid = new Map<string, Answer>([['agent/pay', { _tag: 'Done', output: 'p-7' }]])
+  const SEVEN: Answer = { _tag: 'Done', output: 7 }
+
+  test.each([
+    ['no output', DONE],
+    ['an output that does not fit', SEVEN]
+  ])('with %s the failure says how to supply it, and the resume takes it', async (_, answer) => {
+    const { go, ran, agent } = await declared(answer)
+    const { code, message } = errorOf(await go(agent))
+    assert.equal(code, 'OUTPUT_NOT_DECODABLE')
+    assert.match(
+      message,
+      /"agent\/pay" was declared done without an output that it accepts: at \$ expected string; resume/
+    )
+    const done = await go(agent, {}, { confirm: paid })
+    assert.deepEqual(outputOf(done), [1, 'p-7', 3])
+    assert.deepEqual(ran, ['first', 'pay', 'last'])
+    // The same call again changes nothing.
+    assert.equal(ended(await go(agent, {}, { confirm: paid })).revision, ended(done).revision)
+  })
+
+  test('the output may come before its failure, as one of `outputs`', async () => {
+    const { go, ran, agent } = await declared(DONE)
+    assert.deepEqual(outputOf(await go(agent, {}, { outputs: new Map([['agent/pay', 'p-8']]) })), [1, 'p-8', 3])
+    assert.deepEqual(ran, ['first', 'pay', 'last'])
+  })
+
+  test('an answer about a sub-step inside a recorded one changes nothing, because that one has used the output', async () => {
+    const { go, ran } = runs()
+    const agent =
+      (end: () => unknown) =>
+      async ({ step }: Context): Promise<unknown> => {
+        const pay = (): never => {
+          throw new Error('no reply')
+        }
+        const outer = await step('outer', async (inner) => await inner.step('pay', { idempotent: false }, pay))
+        end()
+        return outer
+      }
+    const failing = agent(() => assert.fail('no end'))
+    const answering = (output: string): PlanOptions => ({
+      confirm: new Map([['agent/outer/pay', { _tag: 'Done', output }]])
+    })
+    await go(failing)
+    assert.equal(errorOf(await go(failing, {}, answering('p-1'))).message, 'no end')
+    assert.deepEqual(units(await go(failing, {}, answering('p-2'))), ['agent/outer/pay', 'agent/outer'])
+    const done = await go(
+      agent(() => ran.push('end')),
+      {},
+      answering('p-3')
+    )
+    assert.equal(outputOf(done), 'p-1')
+    assert.equal(Units.get(ended(done).completedSteps, 'agent/outer/pay')?.output, 'p-1')
   })
 })
 

@@ -5,11 +5,12 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Claimed, ClaimOptions, Owner, StorageError, Stored } from '../../ports/CheckpointStorage.js'
 import * as Contents from '../sql/Content.js'
 import { FORMAT } from '../sql/Rows.js'
-import { ask, persist, prepareToWrite, send, writeFailed } from './Database.js'
+import { ask, persist, prepareToWrite, refuseNewer, send, writeFailed } from './Database.js'
 import type { Fields } from './Driver.js'
 import type { Failure } from './Failure.js'
 import type { Holding, Hub } from './Hub.js'
 import { holderColumns, RELEASED } from './Hub.js'
+import { VERSION } from './Migrations.js'
 import * as Read from './Read.js'
 
 export interface Granted {
@@ -70,14 +71,20 @@ const MOST_TRIES = 100
 
 const NOW = `to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
-/** Takes the row if no process holds it, or if its holder is still the one that was just judged. The epoch is incremented under the lock of the row. */
-const take = ({ database }: Hub): string => `INSERT INTO ${database.table('runs')} AS r
-    (id, format, epoch, token, key, host, pid, since)
-  VALUES ($1, ${FORMAT}, 1, $2::uuid, $3::bigint, $4, $5::bigint, ${NOW})
+/**
+ * Takes the row if no process holds it, or if its holder is still the one that was just judged, and the tables are not newer than this
+ * package. The epoch is incremented under the lock of the row.
+ */
+const take = ({
+  database
+}: Hub): string => `WITH tables AS (SELECT max(version) AS version FROM ${database.table('migrations')}),
+  taken AS (INSERT INTO ${database.table('runs')} AS r (id, format, epoch, token, key, host, pid, since)
+  SELECT $1, ${FORMAT}, 1, $2::uuid, $3::bigint, $4, $5::bigint, ${NOW} FROM tables WHERE version <= ${VERSION}
   ON CONFLICT (id) DO UPDATE SET epoch = r.epoch + 1, token = excluded.token, key = excluded.key, host = excluded.host,
     pid = excluded.pid, since = excluded.since
   WHERE r.format <= ${FORMAT} AND (r.token IS NULL OR r.token = $2::uuid OR (r.token = $6::uuid AND r.key = $7::bigint))
-  RETURNING epoch::text AS epoch`
+  RETURNING epoch)
+  SELECT version::text AS version, epoch::text AS epoch FROM tables LEFT JOIN taken ON true`
 
 const attempt = async (
   hub: Hub,
@@ -94,8 +101,10 @@ const attempt = async (
     const values = [runId, token, key.right, host, pid, judged['token'] ?? null, judged['key'] ?? null]
     const taken = await send(database, { text: take(hub), values })
     if (E.isLeft(taken)) return taken
-    const [row] = taken.right
-    if (row !== undefined) return E.right(E.right({ epoch: Number(row['epoch']), key: key.right }))
+    const [row = {}] = taken.right
+    const newer = refuseNewer(database, Number(row['version']))
+    if (E.isLeft(newer)) return newer
+    if (typeof row['epoch'] === 'string') return E.right(E.right({ epoch: Number(row['epoch']), key: key.right }))
     const look = await lookAt(hub, runId)
     if (E.isLeft(look)) return look
     judged = look.right ?? {}

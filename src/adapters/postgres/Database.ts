@@ -195,18 +195,25 @@ const preparation = async (database: Database): Promise<E.Either<Failure, Prepar
   }
   if (E.isLeft(found)) return found
   const { version } = found.right
-  if (version > Migrations.VERSION) return E.left(refusal(NEWER, String(version)))
   if (version < Migrations.VERSION)
     return E.left(
       refusal(
         'NO_TABLES',
-        `the tables of Dogear are missing or old; run the SQL of \`postgresMigrations('${schema}')\``
+        `the tables of Dogear are missing or old; run the SQL of \`postgresMigrations(${JSON.stringify(schema)})\``
       )
     )
-  return found
+  const newer = refuseNewer(database, version)
+  return E.isLeft(newer) ? newer : found
 }
 
 const NEWER = 'NEWER_SCHEMA'
+
+/** Refuses tables that a newer version migrated, perhaps after this process prepared them. The next call looks again. */
+export const refuseNewer = (database: Database, version: number): E.Either<Failure, void> => {
+  if (version <= Migrations.VERSION) return E.right(undefined)
+  database.prepared = undefined
+  return E.left(refusal(NEWER, String(version)))
+}
 
 const versionOf = async (database: Database): Promise<E.Either<Failure, Preparation>> => {
   const settings = `current_setting('synchronous_commit') AS synchronous_commit, current_setting('fsync') AS fsync`

@@ -125,7 +125,8 @@ const ofRefusal = (
   error: RunError
 ): ReadonlyArray<Hint> => {
   const { runId } = view
-  if (error._tag === 'AnswerRefused' && error.why === 'WaitOver') return [ofResuming(context, view)]
+  const isUsedNext = error._tag === 'AlreadyAnswered' && view.status !== 'running'
+  if (isUsedNext || (error._tag === 'AnswerRefused' && error.why === 'WaitOver')) return [ofResuming(context, view)]
   if (
     error._tag === 'PlanError' &&
     error.problems.every((one) => one._tag === 'AssumedOutputMissing' && one.unit === unit)

@@ -209,9 +209,9 @@ export type FoundEvidence = MissingEvidence | ChangedEvidence
  * - `restartWave` (the path of a sequence, wave or map): all its parts and everything after it run.
  * - `changes`: default `completed`.
  * - `confirm`: answers, by unit. Ignored for a unit whose record is kept, so that a resume can be repeated with them. `Done` also supplies the
- *   output of a task that was declared done without one that fits.
+ *   output of a task that was declared done without one that fits, and replaces that of a sub-step that was declared done.
  * - `outputs`: outputs, by unit, for tasks that `fromStep` assumes done and that have none recorded, and for tasks that were declared done
- *   without an output that fits.
+ *   without an output that fits, or sub-steps that were declared done.
  * - `evidence`: missing or changed evidence, collected by the caller; the planner never reads files. Units with missing evidence run again.
  *   Changed evidence raises a question at the last unit that recorded it, unless it is explained: a unit with the same artifact path was in
  *   flight, failed or interrupted since. `fromStep` keeps changes before that step.

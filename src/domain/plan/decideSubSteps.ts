@@ -5,6 +5,7 @@ import type { PlanContext } from './PlanContext.js'
 import { recordAt } from './PlanContext.js'
 import type { KnownSubStep } from './subSteps.js'
 import { restartedBy, restartOf } from './subSteps.js'
+import type { Unit } from '../workflow/Unit.js'
 import { ancestors, nameOf } from '../workflow/Unit.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Task } from '../workflow/Workflow.js'
@@ -50,8 +51,10 @@ export const decideWithSubSteps = (
 }
 
 /** Detects a sub-step in doubt inside a recorded one: it runs again only with that one. */
-const isCaught = (context: PlanContext, { unit }: KnownSubStep): boolean => {
-  if (recordAt(context, unit) !== undefined) return false
+const isCaught = (context: PlanContext, { unit }: KnownSubStep): boolean =>
+  recordAt(context, unit) === undefined && isInsideRecorded(context, unit)
+
+const isInsideRecorded = (context: PlanContext, unit: Unit): boolean => {
   for (const above of ancestors(unit)) if (recordAt(context, above)?.subStep !== undefined) return true
   return false
 }
@@ -100,6 +103,8 @@ const decideSubStep = (
     demand: again ?? 'none',
     keptAbove: undefined,
     ...(pending === undefined ? {} : { pending }),
+    // Only the code knows what the call accepts, so the newest word of the user counts. The sub-step around a recorded one has used it.
+    isReplaceable: record?.assumed === true && !isInsideRecorded(context, unit),
     // A sub-step in doubt with neither record nor state is only named by the record of its completed task.
     hasBegun: record === undefined && !Units.has(context.failures, unit) && !Units.has(context.inFlight, unit)
   }

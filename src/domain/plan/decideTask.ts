@@ -29,6 +29,7 @@ export interface Planned {
  * A unit with its definition, its record, and what the plan demands of it. `summary`: of an item, the summary of its map's body if that
  * has one, else its key; `keptAbove`: the accepted evidence of an ancestor; `ownFingerprint`: of a composite, the fingerprint in its record. For a map
  * whose items are unknown: `hasBegun`: a part of it started; `pending`: what a part waits for; `changedByUser`: changed evidence of its parts.
+ * `isReplaceable`, of a sub-step that was declared done: a given output replaces the recorded one.
  */
 export interface Placed<A extends Described = Described> extends Subject<A> {
   readonly record: CompletedStep | undefined
@@ -38,6 +39,7 @@ export interface Placed<A extends Described = Described> extends Subject<A> {
   readonly ownFingerprint?: string
   readonly pending?: PendingUnit
   readonly changedByUser?: EvidenceChanged
+  readonly isReplaceable?: boolean
 }
 
 type Described = Pick<Task, 'fingerprint'>
@@ -112,7 +114,7 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
   const supplied = given === undefined ? context.outputs.get(placed.unit) : given
   if (record !== undefined && (kept !== undefined || (scheduled === undefined && !isOpen(context, placed)))) {
     reportMissing(context, placed, out)
-    return kept === undefined && supplied !== undefined && lacksOutput(placed.step, record)
+    return kept === undefined && supplied !== undefined && (placed.isReplaceable ?? lacksOutput(placed.step, record))
       ? assume(placed, supplied, out, evidenceNow(context, placed, record))
       : skipRecorded(placed, record, kept, out)
   }

@@ -1,4 +1,5 @@
 /** The errors of sub-step calls. */
+import type { Json } from '../../domain/data/Json.js'
 import type { OptionProblem } from '../../domain/data/Options.js'
 import { describeOption } from '../../domain/data/Options.js'
 import * as StepError from '../../domain/data/StepError.js'
@@ -130,10 +131,18 @@ export const notStorable = (unit: Unit, { path, expected }: OutputMismatch): Ste
     })
   )
 
-export const notDecodable = (unit: Unit, { path, expected }: OutputMismatch): StepFailure =>
+export interface OutputRecord {
+  readonly unit: Unit
+  readonly output?: Json | undefined
+  readonly assumed?: true
+}
+
+export const notDecodable = ({ unit, assumed }: OutputRecord, { path, expected }: OutputMismatch): StepFailure =>
   wrong(
     'OutputNotDecodable',
-    `the recorded output of "${unit}" at ${path} must be ${expected}; give it another "version", or resume with fromStep "${unit}"`,
+    assumed === true
+      ? `"${unit}" was declared done without an output that it accepts: at ${path} expected ${expected}; resume with the answer done and that output`
+      : `the recorded output of "${unit}" at ${path} must be ${expected}; give it another "version", or resume with fromStep "${unit}"`,
     'OUTPUT_NOT_DECODABLE'
   )
 

@@ -33,6 +33,7 @@ import { settle } from '../steps/settle.js'
 import { sleepUnless } from '../sleep.js'
 import { waitOf } from '../../domain/checkpoint/Pending.js'
 import type { RunSubStep, SubStepContext, SubStepOptions } from '../program/StepSpec.js'
+import type { OutputRecord } from './subStepFailures.js'
 import {
   changedInput,
   changedKind,
@@ -232,16 +233,16 @@ const perform = async (level: Level, call: Call): Promise<Ending> => {
   }
   if (waitOf(root.scope.recorder.checkpoint(), unit) !== undefined) return E.left(errorOf(changedKind(unit)))
   if (record !== undefined || failure !== undefined) root.given.add(unit)
-  if (record !== undefined) return outputOf(call, record.output)
+  if (record !== undefined) return outputOf(call, record)
   if (failure !== undefined) return E.left(errorOf(recorded(failure)))
   if (subStep.idempotent === false && mayBeInFlight(level, call))
     return await leaveInDoubt(root, [{ unit, call: subStep }], unit)
   return await run(level, call)
 }
 
-const outputOf = ({ unit, convert }: Call, output: Json | undefined): Ending => {
-  const decoded = convert.decode(output)
-  return E.isRight(decoded) ? decoded : E.left(errorOf(notDecodable(unit, decoded.left)))
+const outputOf = ({ convert }: Call, record: OutputRecord): Ending => {
+  const decoded = convert.decode(record.output)
+  return E.isRight(decoded) ? decoded : E.left(errorOf(notDecodable(record, decoded.left)))
 }
 
 const recorded = ({ error, outcome, subStep }: State.Failure): StepFailure =>
@@ -284,7 +285,7 @@ const run = async (level: Level, call: Call): Promise<Ending> => {
     if (ended._tag === 'Done') {
       scope.values.hasEvidence ||= ended.evidence.length > 0
       const saved = await save(scope, [unitCompleted(unit, times, { ...ended, subStep })])
-      return E.isLeft(saved) ? saved : outputOf(call, ended.output)
+      return E.isLeft(saved) ? saved : outputOf(call, { unit, output: ended.output })
     }
     if (ended._tag === 'Failed') {
       const { failure } = ended

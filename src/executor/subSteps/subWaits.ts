@@ -4,7 +4,6 @@ import type { Change } from '../../domain/change/Change.js'
 import * as State from '../../domain/checkpoint/CheckpointState.js'
 import { overAt } from '../../domain/checkpoint/Due.js'
 import * as Units from '../../domain/checkpoint/Units.js'
-import type { Json } from '../../domain/data/Json.js'
 import { endOf, waitOf } from '../../domain/checkpoint/Pending.js'
 import type { OptionProblem } from '../../domain/data/Options.js'
 import { anything } from '../../domain/data/Options.js'
@@ -19,6 +18,7 @@ import { timestamp } from '../RunScope.js'
 import { LOOK_MILLIS, nextTurn, sleep as sleepOn } from '../sleep.js'
 import type { SleepUntil, WaitForAnswer, WaitForOptions } from '../program/StepSpec.js'
 import { unitCompleted } from '../storage/changes.js'
+import type { OutputRecord } from './subStepFailures.js'
 import { changedKind, errorOf, notDecodable, noWaitInside, OF_WAIT, wrongOption } from './subStepFailures.js'
 import type { Level } from './subStepLevel.js'
 import { named, never, placed, save, stoppingOf, tooLate } from './subStepLevel.js'
@@ -106,7 +106,7 @@ const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }
   const kind = recorded === undefined ? pending?._tag : recorded.wait
   if ((recorded !== undefined || pending !== undefined) && kind !== wait._tag) return E.left(errorOf(changedKind(unit)))
   if (record !== undefined || failure !== undefined) given.add(unit)
-  if (record !== undefined) return outputOf(unit, convert, record.output)
+  if (record !== undefined) return outputOf(convert, record)
   if (failure !== undefined) return E.left(errorOf(Failure.permanent(failure.error, failure.outcome)))
   own.add(unit)
   if (pending === undefined) {
@@ -126,9 +126,9 @@ const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }
   }
 }
 
-const outputOf = (unit: Unit, convert: Call['convert'], output: Json | undefined): Ending => {
-  const decoded = output === undefined ? E.right(undefined) : convert.decode(output)
-  return E.isRight(decoded) ? decoded : E.left(errorOf(notDecodable(unit, decoded.left)))
+const outputOf = (convert: Call['convert'], record: OutputRecord): Ending => {
+  const decoded = record.output === undefined ? E.right(undefined) : convert.decode(record.output)
+  return E.isRight(decoded) ? decoded : E.left(errorOf(notDecodable(record, decoded.left)))
 }
 
 /** Records the end of a wait, if it is over. */
@@ -159,7 +159,7 @@ const ending = async (level: Level, unit: Unit, convert: Call['convert']): Promi
       const { output } = end
       const times = { attempt: 1, startedAt: Date.parse(wait.startedAt), endedAt: now }
       const saved = await saving([unitCompleted(unit, times, { output, subStep })])
-      return E.isLeft(saved) ? saved : outputOf(unit, convert, output)
+      return E.isLeft(saved) ? saved : outputOf(convert, { unit, output })
     }
   }
 }

@@ -43,8 +43,8 @@ describe('a heartbeat on a file system with errors', () => {
       const root = folder()
       for (const code of ['EIO', 'ENOSPC', 'EACCES']) {
         const heal = failEach((one, path) => (one === call && path.startsWith(root) ? code : undefined))
-        const { operation, ...error } = await left(jsonFileStorage(root).claim('a', OWNER), 'WriteFailed')
-        assert.deepEqual([operation, error.code, heartbeatsOf(root)], ['lock', code, []])
+        const { operation, committed, ...error } = await left(jsonFileStorage(root).claim('a', OWNER), 'WriteFailed')
+        assert.deepEqual([operation, committed, error.code, heartbeatsOf(root)], ['lock', 'no', code, []])
         heal()
         const storage = jsonFileStorage(root)
         await right(storage.release(await claimed(storage, 'a')))

@@ -57,7 +57,7 @@ describe('the connection that proves that a process lives', () => {
   test('a claim that is made while the lock connection breaks is held under the new key', async () => {
     let go = (): void => undefined
     const gate = new Promise<void>((resolve) => (go = resolve))
-    const isClaim = (text: string): boolean => text.startsWith('INSERT INTO') && text.includes('.runs')
+    const isClaim = (text: string): boolean => /INSERT INTO \S+\.runs/.test(text)
     let isHeld = false
     const around = (text: string): Promise<void> | undefined => {
       if (!isClaim(text) || !isHeld) return undefined

@@ -1,5 +1,6 @@
 /** The tables: made by any number of processes at once, exported as SQL, and refused if they are newer. */
 import assert from 'node:assert/strict'
+import { runInNewContext } from 'node:vm'
 import * as E from 'fp-ts/lib/Either.js'
 import { afterEach, beforeEach, test } from 'vitest'
 import { connect, postgresMigrations, postgresArtifacts } from '../../../src/adapters/postgres/index.js'
@@ -38,6 +39,20 @@ test('a newer schema is refused by every call, and stays unchanged', async () =>
   assert.ok(E.isLeft(get) && get.left._tag === 'UnsupportedFormat')
 })
 
+test('a newer schema is refused at the next claim of a process that runs, of a new run and of an old one', async () => {
+  const stores = [open(where).storage, open(where).storage]
+  for (const [n, storage] of stores.entries()) await seed(storage, `run-${n}`, [1])
+  await where.admin.query(`INSERT INTO ${where.schema}.migrations (version) VALUES (99)`)
+  for (const [n, run] of ['run-0', 'new'].entries()) {
+    const storage = stores[n] ?? assert.fail()
+    const { found, where: table } = await left(storage.claim(run, OTHER), 'UnsupportedFormat')
+    assert.deepEqual([found, table], [99, `${where.schema}.migrations`])
+    await left(storage.load('run-0'), 'UnsupportedFormat')
+  }
+  const { rows } = await where.admin.query(`SELECT id FROM ${where.schema}.runs WHERE id = 'new' OR token IS NOT NULL`)
+  assert.deepEqual(rows, [])
+})
+
 test('with `migrate: false` missing tables are refused with the remedy, and the exported SQL makes them', async () => {
   const { storage } = open(where, { migrate: false })
   const { code, cause } = await left(storage.claim('a', OWNER), 'WriteFailed')
@@ -47,6 +62,13 @@ test('with `migrate: false` missing tables are refused with the remedy, and the 
   assert.deepEqual(await versions(), [1])
   const claim = await claimed(storage, 'a')
   await right(storage.save(claim, revisions([1])))
+})
+
+test('the remedy for missing tables names any schema as code', async () => {
+  const { storage } = open({ ...where, schema: `it's \\ ${where.schema}`, opened: where.opened }, { migrate: false })
+  const { cause } = await left(storage.claim('a', OWNER), 'WriteFailed')
+  const [, code = ''] = /`postgresMigrations\((.*)\)`$/.exec((cause as Error).message) ?? []
+  assert.equal(runInNewContext(code), `it's \\ ${where.schema}`)
 })
 
 test('a schema may have any name', async () => {

@@ -43,8 +43,8 @@ export const FAULTS = {
   'draws the epoch before it has the lock of the row': [
     {
       module: 'Claims.ts',
-      text: 'VALUES ($1, ${FORMAT}, 1,',
-      instead: "VALUES ($1, ${FORMAT}, 1 + coalesce((SELECT epoch FROM ${database.table('runs')} WHERE id = $1), 0),"
+      text: 'SELECT $1, ${FORMAT}, 1,',
+      instead: "SELECT $1, ${FORMAT}, 1 + coalesce((SELECT epoch FROM ${database.table('runs')} WHERE id = $1), 0),"
     },
     { module: 'Claims.ts', text: 'epoch = r.epoch + 1', instead: 'epoch = excluded.epoch' }
   ],

@@ -182,7 +182,9 @@ const beat = async (attempt: Attempt): Promise<E.Either<StorageError, void>> => 
     () => attempt.holding === undefined || Holdings.watch(attempt.holding),
     (error) => attempt.holding?.lose(error)
   )
-  if (E.isLeft(heartbeat)) return heartbeat
+  // Before its journal has a number, a claim has written nothing that another process could find.
+  if (E.isLeft(heartbeat))
+    return attempt.number === undefined ? E.left({ ...heartbeat.left, committed: 'no' }) : heartbeat
   attempt.heartbeat = heartbeat.right
   return E.right(undefined)
 }
