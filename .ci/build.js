@@ -133,7 +133,8 @@ async function keepReachableTypes() {
     const text = await readFile(path, 'utf8')
     const types = relative(dirname(path), join(fresh, 'fp-ts.js'))
     const named = types.startsWith('.') ? types : `./${types}`
-    await writeFile(path, text.replaceAll(/^((?:import|export) .*from )'fp-ts\/lib\/\w+\.js'/gm, `$1'${named}'`))
+    const linked = text.replaceAll(/^((?:import|export) .*from )'fp-ts\/lib\/\w+\.js'/gm, `$1'${named}'`)
+    await writeFile(path, shortened(linked))
     for (const [, target] of text.matchAll(/(?:from |import\()['"](\.[^'"]*)\.js['"]/g))
       await visit(join(dirname(path), `${target}.d.ts`))
   }
@@ -141,6 +142,14 @@ async function keepReachableTypes() {
   for (const path of await readdir(fresh, { recursive: true }))
     if (path.endsWith('.d.ts') && !kept.has(join(fresh, path))) await rm(join(fresh, path))
   await copyFile(join(root, '.ci/fp-ts.d.ts'), join(fresh, 'fp-ts.d.ts'))
+}
+
+/** Leaves out what only a reader of the source or the reference uses: the comment about a module, categories, half of the indentation. */
+function shortened(types) {
+  return types
+    .replace(/^\/\*\*(?:(?!\*\/)[^])*\*\/\n(?=import )/, '')
+    .replaceAll(/^( *\*\n)? *\* @category .*\n/gm, '')
+    .replaceAll(/^(?: {4})+/gm, (indent) => ' '.repeat(indent.length / 2))
 }
 
 /** Bundles the library and the command. A process finds the file of another one beside its own, which is a chunk. */
