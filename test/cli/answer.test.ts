@@ -186,12 +186,12 @@ test('an answer in place of the unit is a usage error that lists the units', asy
 
 test.each([
   ['no answer', 'aprove', [], 'the run has no unit "aprove"; name the unit, then the answer. Did you mean "approve"?'],
-  ['an unknown answer', 'nobody', ['x'], 'the run has no unit "nobody"; name the unit, then the answer'],
+  ['an unknown answer', 'missing', ['x'], 'the run has no unit "missing"; name the unit, then the answer'],
   [
     'a value that is not JSON',
-    'nobody',
+    'missing',
     ['--value', 'x'],
-    'the run has no unit "nobody"; name the unit, then the answer'
+    'the run has no unit "missing"; name the unit, then the answer'
   ]
 ])('an unknown unit with %s is refused as unknown, and no command names it', async (_, unit, words, message) => {
   await resting()

@@ -305,7 +305,7 @@ describe('a plan', () => {
     assert.deepEqual(decided(checkpoint, { evidence, confirm }), ['Skip agent Assumed'])
   })
 
-  test('changed evidence of a completed task is asked about before a sub-step of it that is in doubt', () => {
+  test('a plan asks about changed evidence of a completed task before it asks about a sub-step in doubt', () => {
     const [was, is] = [artifact('0'), artifact('1')]
     const failing = [running('agent/pay'), failed('agent/pay', harmful)]
     const checkpoint = after(...failing, { ...done('agent'), evidence: [was] } as Change)

@@ -88,7 +88,7 @@ describe('around', () => {
     assert.deepEqual([ended.failures[0]?.outcome, ran], ['unknown', 1])
   })
 
-  test('a second call of act that nobody awaits does not end the process', async () => {
+  test('a second call of act that is not awaited does not end the process', async () => {
     const unhandled: Array<unknown> = []
     const note = (reason: unknown): void => void unhandled.push(reason)
     process.on('unhandledRejection', note)

@@ -23,7 +23,7 @@ export interface Wrapped<A> {
   readonly cut: (end: End) => void
 }
 
-/** The end of the code counts, whatever `around` makes of it: a failure of a tracer is none of the step. */
+/** The end of the code counts, whatever `around` makes of it: a tracer that fails does not fail the step. */
 export const wrapped = <A extends End>(
   { environment, recorder }: RunScope,
   place: Place,
