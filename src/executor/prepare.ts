@@ -134,7 +134,10 @@ const withAnswers = async (
 }
 
 /** Refuses a plan that differs from the reviewed one, or has open questions. */
-const requireReviewed = (planned: Planned, { planHash }: Pick<ResumeOptions, 'planHash'>): E.Either<RunError, void> => {
+export const requireReviewed = (
+  planned: Planned,
+  { planHash }: Pick<ResumeOptions, 'planHash'>
+): E.Either<RunError, void> => {
   if (planHash !== undefined && planHash !== planned.hash)
     return E.left({ _tag: 'PlanChanged', expected: planHash, found: planned.hash })
   const [question, ...more] = planned.questions

@@ -12,7 +12,7 @@ import type { Holder } from '../ports/CheckpointStorage.js'
  * - `Resumed`: it was resumed. `outcome`: how that ended; `wakeAt`: when a `Pending` run is due.
  * - `Left`: it was left as it is. `why`: it is `Cancelled`, `Moved` to another store, `Paused` or `Failed`; it is `Waiting`, until `wakeAt` or for an answer or a job; a live
  *   process holds it, or one whose liveness stayed undecided (`Held`, by `holder`); it needs an answer first (`Questioned`), or its resume was
- *   refused or ended with an error (`Refused`), with the `error`; no workflow has its name (`UnknownWorkflow`); its state cannot be read (`Unreadable`).
+ *   refused or ended with an error (`Refused`), with the `error`, and `waiting` if it also waits; no workflow has its name (`UnknownWorkflow`); its state cannot be read (`Unreadable`).
  *
  * @category model
  */
@@ -33,6 +33,8 @@ export type ResumedRun =
       readonly holder?: Holder
       readonly error?: RunError
       readonly wakeAt?: string
+      /** A refused or questioned run also waits: until `wakeAt`, or for an answer or a job. */
+      readonly waiting?: true
     }
 
 /** Why a run was left as it is. */
@@ -50,11 +52,13 @@ export type LeftWhy =
 
 export type Found = Pick<RunSummary, 'runId' | 'workflow'>
 
+type LeftRun = ResumedRun & { readonly _tag: 'Left' }
+
 export const left = (
   { runId, workflow: { name } }: Found,
   why: LeftWhy,
-  facts: Pick<ResumedRun & { readonly _tag: 'Left' }, 'holder' | 'error' | 'wakeAt'> = {}
-): ResumedRun => ({ _tag: 'Left', runId, workflow: name, why, ...facts })
+  facts: Pick<LeftRun, 'holder' | 'error' | 'wakeAt'> = {}
+): LeftRun => ({ _tag: 'Left', runId, workflow: name, why, ...facts })
 
 /** Keeps no checkpoint: a host may resume more runs than fit into memory. */
 export const ended = (found: Found, end: E.Either<RunError, RunOutcome>): ResumedRun => {
@@ -64,7 +68,10 @@ export const ended = (found: Found, end: E.Either<RunError, RunOutcome>): Resume
     const { runId, workflow } = found
     return { _tag: 'Resumed', runId, workflow: workflow.name, outcome, ...(wakeAt === undefined ? {} : { wakeAt }) }
   }
-  const error = end.left
+  return refusedAs(found, end.left)
+}
+
+export const refusedAs = (found: Found, error: RunError): LeftRun => {
   switch (error._tag) {
     case 'HeldBy':
       return left(found, 'Held', { holder: error.holder })

@@ -5,6 +5,8 @@ import { byStatus, dueAt } from '../domain/checkpoint/Due.js'
 import { readFailed, STORE } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
 import type { Program } from '../executor/program/Program.js'
+import { planStored } from '../executor/planRun.js'
+import { requireReviewed } from '../executor/prepare.js'
 import { requestsFor } from '../executor/requests/inbox.js'
 import { resume } from '../executor/run.js'
 import type { RunError } from '../executor/RunError.js'
@@ -13,12 +15,12 @@ import type { RunOutcome } from '../executor/RunOutcome.js'
 import { report, timestamp } from '../executor/RunScope.js'
 import { onAbort } from '../executor/onAbort.js'
 import { LOOK_MILLIS, sleep, sleepUnless } from '../executor/sleep.js'
-import type { ListedRun, RunSummary } from '../executor/storage/runs.js'
+import type { ListedRun, RunSummary, RunView } from '../executor/storage/runs.js'
 import { listRuns, storedRun } from '../executor/storage/runs.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
 import type { Found, ResumedRun } from './ResumedRun.js'
-import { ended, holderOf, isSame, left, leftAs } from './ResumedRun.js'
+import { ended, holderOf, isSame, left, leftAs, refusedAs } from './ResumedRun.js'
 
 /** A program with any outputs and input. */
 export type AnyProgram = Program<unknown, never, unknown, unknown>
@@ -46,7 +48,7 @@ export interface ResumeAllOptions extends Pick<ResumeOptions, 'changes' | 'onCha
 
 /**
  * Resumes every run of the storage that was interrupted, or whose timer or answer is due. The programs are found by their names. All other runs are
- * left as they are. Except for completed ones they are reported: cancelled, paused and failed ones, those that wait (jobs are not polled) or need an
+ * left as they are. Except for completed ones they are reported: cancelled, paused and failed ones, those that wait (jobs are not polled), are refused or need an
  * answer first, and those that a live process holds. The failure of one run stops no other. Several hosts may call this at once: each run is
  * resumed by one of them, and none waits for another.
  * Returns the last report of each run, in the order of their ids. Fails only if the first listing does.
@@ -180,9 +182,25 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
   const known: Known = { found, revision: view.right.value.revision, at: millisOf(due), tries: 0 }
   if (known.at > host.environment.clock.now()) {
     host.known.set(runId, known)
-    tell(host, left(found, 'Waiting', due === undefined ? {} : { wakeAt: due }))
+    const refusal = await refusalOf(host, view.right.value)
+    const waits = due === undefined ? {} : { wakeAt: due }
+    tell(
+      host,
+      refusal === undefined ? left(found, 'Waiting', waits) : { ...refusedAs(found, refusal), ...waits, waiting: true }
+    )
   }
   return known
+}
+
+/** Why a resume of a waiting run would be refused, such as by an edit of its workflow. No evidence is read: that may change until the run is due. */
+const refusalOf = async ({ environment, options, programs }: Host, view: RunView): Promise<RunError | undefined> => {
+  const program = programs.get(view.workflow.name)
+  if (program === undefined) return undefined
+  const planned = await planStored(program, view, { ...policyOf(options), evidence: [] })(environment)().catch(
+    (cause: unknown) => E.left(readFailed(STORE)('plan', cause))
+  )
+  const end = E.isLeft(planned) ? planned : requireReviewed(planned.right, {})
+  return E.isLeft(end) && !TRANSIENT.has(end.left._tag) ? end.left : undefined
 }
 
 /** Lists the inbox, because `isAny` may be true for an empty one. A resume reports an inbox that cannot be read. */
@@ -221,8 +239,6 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
   const { runId, workflow } = known.found
   const program = programs.get(workflow.name)
   if (program === undefined) return
-  const { changes, onChanged } = options
-  const policy = { ...(changes === undefined ? {} : { changes }), ...(onChanged === undefined ? {} : { onChanged }) }
   const startedAt = timestamp(environment.clock.now())
   host.known.delete(runId)
   let { revision } = known
@@ -233,7 +249,7 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
   const end = await resume(
     program,
     runId,
-    policy
+    policyOf(options)
   )({ ...environment, events: { report: observed } })().catch((cause: unknown) =>
     E.left(readFailed(STORE)('resume', cause))
   )
@@ -245,6 +261,11 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
   await remember(host, E.isLeft(end) ? { ...known, revision } : known, end, startedAt)
   tell(host, ended(known.found, end))
 }
+
+const policyOf = ({ changes, onChanged }: ResumeAllOptions): Pick<ResumeOptions, 'changes' | 'onChanged'> => ({
+  ...(changes === undefined ? {} : { changes }),
+  ...(onChanged === undefined ? {} : { onChanged })
+})
 
 const remember = async (
   host: Host,

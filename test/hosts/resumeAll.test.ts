@@ -130,6 +130,39 @@ describe('resumeAll', () => {
     await held.outcome
   })
 
+  test('a waiting run that an edit made unresumable is refused with the reason, and still wakes at its time', async () => {
+    const data = memoryData()
+    const clock = virtualClock()
+    const options = { storage: memoryStorage(data), environment: { clock } }
+    const price = (version: string) =>
+      workflow('price')
+        .step('quote', { version, run: () => 10 })
+        .sleep('nap', { millis: 3_600_000 })
+    const ask = (version: string) =>
+      workflow('ask')
+        .step('draft', { version, run: () => 'text' })
+        .waitFor('approve')
+    await runOutcome(price('1'), { ...options, id: 'asleep' })
+    await runOutcome(ask('1'), { ...options, id: 'unanswered' })
+    const found = await resumeAll({ ...options, workflows: [price('2'), ask('2')] })
+    assert.deepEqual(short(found), { asleep: 'left: Refused', unanswered: 'left: Refused' })
+    for (const one of found) {
+      assert.ok(one._tag === 'Left' && one.waiting === true)
+      assert.equal(one.error?._tag, 'PlanError')
+    }
+    const [asleep, unanswered] = found
+    assert.ok(Date.parse(asleep?.wakeAt ?? '') > clock.now())
+    assert.equal(unanswered?.wakeAt, undefined)
+    assert.deepEqual(short(await resumeAll({ ...options, workflows: [price('2'), ask('2')], changes: 'ignore' })), {
+      asleep: 'left: Waiting',
+      unanswered: 'left: Waiting'
+    })
+    assert.deepEqual(short(await resumeAll({ ...options, workflows: [price('1'), ask('1')] })), {
+      asleep: 'left: Waiting',
+      unanswered: 'left: Waiting'
+    })
+  })
+
   test('the failure of one run stops no other, and an unreadable one is reported', async () => {
     const { flow, found } = await crashed(['a', 'b', 'c'])
     const storage = found()
