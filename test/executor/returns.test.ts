@@ -8,9 +8,10 @@ import { memoryStorage } from '../../src/adapters/memory.js'
 import { nodeEnvironment } from '../../src/adapters/node/index.js'
 import type { RunOutcome } from '../../src/executor/RunOutcome.js'
 import type { ProgramStep } from '../../src/index.js'
-import { poll, Program, resume, run, RunError, StepFailure } from '../../src/index.js'
+import { planRun, poll, Program, resume, run, RunError, StepFailure, Workflow } from '../../src/index.js'
 import * as StepError from '../../src/domain/data/StepError.js'
 import * as W from '../../src/domain/workflow/Workflow.js'
+import { describeProblem } from '../../src/domain/workflow/WorkflowProblem.js'
 import { workflow } from '../../src/promise/index.js'
 import { ended, newProcess, task } from './fixtures.js'
 
@@ -123,6 +124,9 @@ describe('a function of an author', () => {
   const made = 'made by Program.task, sequenceOf, waveOf or mapOf'
   const one = Program.task('one', { run: () => 1 })
   const items = { forEach: () => E.right([]), key: () => E.right('a') }
+  const reusing = "an object like { fromRun: 'crawl-7', artifact: 'corpus' }"
+  const cycle: Record<string, unknown> = {}
+  cycle['cycle'] = cycle
 
   test.each<readonly [string, () => unknown, string]>([
     [
@@ -151,6 +155,43 @@ describe('a function of an author', () => {
       `each of "s" must be ${made}, not the string "one"`
     ],
     ['mapOf without a source', () => Program.mapOf('s', one, null as never), 'forEach of "s" must be a function'],
+    [
+      'task with a BigInt as its definition',
+      () => Program.task('s', () => 1, 10n as never),
+      'definition of "s" must be plain JSON, not a bigint at $'
+    ],
+    [
+      'sequenceOf with a Date in its definition',
+      () => Program.sequenceOf('s', [one], {}, { at: [new Date()] } as never),
+      'definition of "s" must be plain JSON, not a Date at $.at[0]'
+    ],
+    [
+      'waveOf with a cycle as its definition',
+      () => Program.waveOf('s', [one as never], {}, cycle as never),
+      'definition of "s" must be plain JSON, not a cycle at $.cycle'
+    ],
+    [
+      'mapOf with a function as its definition, and a body with NaN',
+      () =>
+        Program.mapOf('s', Program.sequenceOf('b', [Program.task('t', () => 1, NaN)]), items, {}, (() => 1) as never),
+      'definition of "s" must be plain JSON, not a function at $\n  definition of "s/*/t" must be plain JSON, not NaN at $'
+    ],
+    ['reuse of nothing', () => Program.task('s', Program.reuse(undefined as never)), `reuse of "s" must be ${reusing}`],
+    [
+      'reuse without a run',
+      () => Program.task('s', Program.reuse({ artifact: 'a' } as never)),
+      `reuse of "s" must be ${reusing}: fromRun must be a string`
+    ],
+    [
+      'reuse with a misspelled artifact',
+      () => Program.task('s', Program.reuse({ fromRun: 'a', artifcat: 'a' } as never)),
+      `reuse of "s" must be ${reusing}: artifact must be a string`
+    ],
+    [
+      'reuse as an option',
+      () => Program.task('s', { run: () => 1, reuse: { fromRun: 'a', artifact: 'a' } } as never),
+      'reuse of "s" must be the argument of Program.reuse, which makes the step'
+    ],
     ['no array of steps', () => null, `step 1 of "p" must be ${made}, not null`]
   ])('a program is refused and nothing throws: %s', async (_, step, why) => {
     const first = step()
@@ -158,6 +199,32 @@ describe('a function of an author', () => {
     const outcome = await run(program, 'r', {})(nodeEnvironment(memoryStorage()))()
     assert.ok(E.isLeft(outcome))
     assert.ok(RunError.describe(outcome.left).includes(`\n  ${why}`), RunError.describe(outcome.left))
+  })
+
+  test.each([
+    [undefined, 'an array of steps; it is undefined'],
+    [5, 'an array of steps; it is the number 5'],
+    [{}, 'an array of steps, not undefined']
+  ])('the value %j in place of a program is refused, and nothing throws', async (program, expected) => {
+    const [problem] = Program.problems(program as never)
+    const value = 'steps of "the workflow" must be '
+    assert.equal(problem === undefined ? '' : describeProblem(problem), `${value}${expected}`)
+    assert.equal(Workflow.problems(program as never).map(describeProblem)[0], `${value}${expected}`)
+    for (const call of [
+      run(program as never, 'r', {}),
+      resume(program as never, 'r'),
+      planRun(program as never, 'r')
+    ]) {
+      const outcome = await call(nodeEnvironment(memoryStorage()))()
+      assert.ok(E.isLeft(outcome))
+      assert.ok(RunError.describe(outcome.left).includes(expected), RunError.describe(outcome.left))
+    }
+  })
+
+  test('a workflow of the domain with an invalid definition is refused by define', () => {
+    const made = Workflow.define('w', [Workflow.task('one', { definition: { big: 10n } as never })])
+    assert.ok(E.isLeft(made))
+    assert.deepEqual(made.left.map(describeProblem), ['definition of "one" must be plain JSON, not a bigint at $.big'])
   })
 
   test('a group without needs runs', async () => {

@@ -6,7 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { fingerprint, fingerprintOfText } from '../data/Digest.js'
 import type { Json, JsonObject } from '../data/Json.js'
-import { canonical } from '../data/Json.js'
+import { canonical, fromUnknown } from '../data/Json.js'
 import { listedParts } from './Node.js'
 import { join } from './Unit.js'
 
@@ -166,6 +166,15 @@ export const task = (name: string, options: TaskOptions = {}): Task => {
   }
 }
 
+/** The fingerprint of a definition that is no JSON says why. */
+const INVALID = 'invalid: '
+
+const invalidFingerprint = (definition: Json | undefined): string | undefined => {
+  if (definition === undefined || definition === null) return undefined
+  const json = fromUnknown(definition)
+  return E.isLeft(json) ? `${INVALID}plain JSON, not ${json.left.found} at ${json.left.path}` : undefined
+}
+
 /** Writes out the canonical JSON of most tasks, because a long workflow makes many. */
 const taskFingerprint = (
   name: string,
@@ -177,7 +186,7 @@ const taskFingerprint = (
     ? fingerprintOfText(
         `{"captures":[],"definition":null,"idempotent":${canonical(idempotent)},"kind":"task","name":${canonical(name)}}`
       )
-    : fingerprint({ kind: 'task', name, definition, idempotent, captures })
+    : (invalidFingerprint(definition) ?? fingerprint({ kind: 'task', name, definition, idempotent, captures }))
 
 /**
  * Declares a sequence. `definition`: the sequence's own settings, which must not change after it completed.
@@ -211,6 +220,8 @@ const fingerprintsOf = (
   parts: JsonObject,
   definition: Json | undefined
 ): Pick<Sequence, 'fingerprint' | 'ownFingerprint'> => {
+  const invalid = invalidFingerprint(definition)
+  if (invalid !== undefined) return { fingerprint: invalid, ownFingerprint: invalid }
   const own = { kind, ...(definition === undefined ? {} : { definition }) }
   return { fingerprint: fingerprint({ ...own, name, ...parts }), ownFingerprint: fingerprint(own) }
 }
@@ -268,6 +279,10 @@ export const mapOf = (name: string, each: Step, summary: string = name, definiti
 })
 
 // --- destructors
+
+/** Returns what the definition of a step must be instead; undefined if it is valid. */
+export const definitionExpected = ({ fingerprint }: Step): string | undefined =>
+  fingerprint.startsWith(INVALID) ? fingerprint.slice(INVALID.length) : undefined
 
 /** The maximum number of levels of steps in a workflow. */
 export const MAX_DEPTH = 16

@@ -1,12 +1,12 @@
 /** The problems of a workflow definition: found before anything runs, and described as sentences. */
 import * as E from 'fp-ts/lib/Either.js'
 import { listed } from '../data/listed.js'
-import { describeOption } from '../data/Options.js'
+import { describeOption, fieldsOf, kindOf } from '../data/Options.js'
 import { inCycle } from './needs.js'
 import { listedParts } from './Node.js'
 import { join } from './Unit.js'
 import type { Step, Wave, Workflow } from './Workflow.js'
-import { MAX_DEPTH, tasks } from './Workflow.js'
+import { definitionExpected, MAX_DEPTH, tasks } from './Workflow.js'
 
 /** The form of a name: letters, digits, `.`, `_` and `-`, first a letter or digit, at most 128 characters. */
 export const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
@@ -44,9 +44,20 @@ export const MAX_UNITS = 1_000_000
  * @category validation
  */
 export const problems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
+  const wrong = notWorkflow(workflow)
+  if (wrong !== undefined) return [wrong]
   const known = PROBLEMS.get(workflow) ?? problemsOf(workflow)
   PROBLEMS.set(workflow, known)
   return known
+}
+
+/** Untyped callers may pass anything. */
+export const notWorkflow = (workflow: unknown): WorkflowProblem | undefined => {
+  const { name, steps } = fieldsOf(workflow)
+  if (Array.isArray(steps)) return undefined
+  const found = Object(workflow) === workflow ? `, not ${kindOf(steps)}` : `; it is ${kindOf(workflow)}`
+  const place = typeof name === 'string' ? name : 'the workflow'
+  return { _tag: 'InvalidSetting', place, field: 'steps', expected: `an array of steps${found}` }
 }
 
 /** A workflow never changes, and its executor and its planner both check it. */
@@ -65,10 +76,14 @@ const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
     add(nameProblems(names))
     add(duplicates(names, parent ?? workflow.name))
     if (depth > MAX_DEPTH && parent !== undefined) found.push({ _tag: 'TooDeep', unit: parent })
-    else for (const part of parts) if (part._tag !== 'Task') visit(part, join(parent, part.name), depth)
+    else
+      for (const part of parts)
+        if (part._tag !== 'Task' || definitionExpected(part) !== undefined) visit(part, join(parent, part.name), depth)
   }
   const visit = (step: Step, unit: string, depth: number): void => {
     if (units > MAX_UNITS) return
+    const expected = definitionExpected(step)
+    if (expected !== undefined) found.push({ _tag: 'InvalidSetting', place: unit, field: 'definition', expected })
     switch (step._tag) {
       case 'Task':
         return

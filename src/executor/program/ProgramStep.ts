@@ -20,7 +20,7 @@ import type { Conversions } from './conversions.js'
 import { conversions } from './conversions.js'
 import type { Guard } from './Guard.js'
 import { fromSpec as guardFrom } from './Guard.js'
-import { ITEMS, MAP, NEEDS, SEQUENCE, taskProblems, WAVE } from './stepOptions.js'
+import { ITEMS, MAP, NEEDS, notReuse, SEQUENCE, taskProblems, WAVE } from './stepOptions.js'
 import { settling } from '../steps/settle.js'
 import type {
   ForJob,
@@ -268,6 +268,8 @@ const runnableJob = <C>(job: Job<never, C>, guard: UnitGuard | undefined): Runna
  * @category constructors
  */
 export const reuse = (from: Reuse): TaskSpec<Pick<StepContext<unknown>, 'artifacts'>, Promise<string>> => {
+  // An option that a step does not have, so that its problems describe the argument.
+  if (notReuse(from) !== undefined) return { run: () => undefined, reuse: from ?? null } as never
   const source = `reuse:${from.fromRun}/${from.artifact}`
   return {
     run: ({ artifacts }) =>

@@ -6,7 +6,7 @@ import type { OptionProblem } from '../../domain/data/Options.js'
 import { join } from '../../domain/workflow/Unit.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
 import type { WorkflowProblem } from '../../domain/workflow/WorkflowProblem.js'
-import { problems as definitionProblems } from '../../domain/workflow/WorkflowProblem.js'
+import { notWorkflow, problems as definitionProblems } from '../../domain/workflow/WorkflowProblem.js'
 import type { ProgramStep, ProgramTask } from './ProgramStep.js'
 import { stepProblems } from './ProgramStep.js'
 import { ON_SUCCESS } from './stepOptions.js'
@@ -23,6 +23,8 @@ export const problems = (
     readonly problems?: ReadonlyArray<OptionProblem> | undefined
   }
 ): ReadonlyArray<WorkflowProblem> => {
+  const wrong = notWorkflow(program)
+  if (wrong !== undefined) return [wrong]
   const strangers = stepProblems(program.steps)
   if (strangers.length > 0)
     return strangers.map(({ option, expected }) => ({

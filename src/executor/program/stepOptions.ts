@@ -9,6 +9,7 @@ import type {
   JobSpec,
   MapOptions,
   Needs,
+  Reuse,
   SequenceOptions,
   SleepSpec,
   TaskSpec,
@@ -96,7 +97,18 @@ const NO_STEPS: OptionProblem = {
   expected: 'a function that adds steps to its argument and returns the result'
 }
 
+const REUSE: Table<Reuse> = { fromRun: Opt.text, artifact: Opt.text }
+
+/** Says what the argument of `Program.reuse` must be. */
+export const notReuse: Check = (given) => {
+  const [problem] = Opt.optionProblems(given ?? null, REUSE, { required: Object.keys(REUSE) })
+  if (problem === undefined) return undefined
+  const why = problem.option === 'options' ? '' : `: ${Opt.describeOption(problem)}`
+  return `an object like { fromRun: 'crawl-7', artifact: 'corpus' }${why}`
+}
+
 const MISPLACED: OptionTable = {
+  reuse: (given) => notReuse(given) ?? 'the argument of Program.reuse, which makes the step',
   options: Opt.instead('in one object with the code, such as { retry: { attempts: 3 }, run: … }')
 }
 

@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as ArtifactId from '../../domain/data/ArtifactId.js'
+import { fieldsOf } from '../../domain/data/Options.js'
 import * as Redaction from '../../domain/data/Redaction.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
@@ -53,7 +54,7 @@ export const artifactsFor = (writer: ArtifactWriter): StepArtifacts => {
     get: async (id) => O.toUndefined(await orReject(read(id, (store) => store.get(runId, id)))),
     has: (id) => orReject(read(id, (store) => store.has(runId, id))),
     reuse: async (from) => {
-      const { artifact: id, fromRun } = from
+      const { artifact: id, fromRun } = fieldsOf(from) as unknown as Reuse
       const found = await orReject(read(id, (store) => store.get(fromRun, id)))
       return await orReject(O.isNone(found) ? E.left(missing(from)) : put(id, found.value))
     }

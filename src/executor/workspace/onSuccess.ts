@@ -5,6 +5,7 @@ import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { status } from '../../domain/checkpoint/Checkpoint.js'
 import { encode } from '../../domain/checkpoint/CheckpointCodec.js'
 import type { OnSuccess } from '../../domain/checkpoint/Retention.js'
+import { readable } from '../../domain/data/Options.js'
 import { isOwn } from '../../domain/workflow/Workspace.js'
 import type { ArtifactError, ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
@@ -22,12 +23,13 @@ import { callWorkspaces } from './workspace.js'
 /** Acts once the completion is durable and the run is released. If that fails, the next resume of the run tries again. */
 export const applyOnSuccess =
   <Outputs, Input, A extends { readonly checkpoint: Checkpoint } | { readonly _tag: 'Fenced' }>(
-    { onSuccess = 'keep' }: Program<Outputs, Input, unknown, unknown>,
+    program: Program<Outputs, Input, unknown, unknown>,
     runId: string,
     execute: Executor<A>
   ): Executor<A> =>
   (environment) =>
   async () => {
+    const { onSuccess = 'keep' } = readable(program)
     if (onSuccess === 'keep') return await execute(environment)()
     if (onSuccess === 'archive' && environment.archive === undefined) return E.left({ _tag: 'NoArchive', runId })
     const ended = await execute(environment)()
