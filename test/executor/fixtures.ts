@@ -225,6 +225,9 @@ export const WRITE_FAILED: WriteFailed = {
   cause: 'full'
 }
 
+/** A full disk: nothing was saved. */
+export const FULL: WriteFailed = { ...WRITE_FAILED, committed: 'no', where: 'B', operation: 'write', cause: undefined }
+
 /** A store whose n-th save (from 1) and all later ones fail: before they take effect, or the n-th after. */
 export const failingSave =
   (n: number, when: 'before' | 'after' = 'before') =>

@@ -10,7 +10,7 @@ import type * as ProgramType from '../../src/executor/program/Program.js'
 import { Checkpoint, planResume, poll, Program, resume, run, StepError, StepFailure } from '../../src/index.js'
 import { nameOf } from '../../src/domain/workflow/Unit.js'
 import type { Process, World } from './fixtures.js'
-import { ended, historyOf, newProcess, newWorld, patiently, quiet, refused, right, stored } from './fixtures.js'
+import { ended, FULL, historyOf, newProcess, newWorld, patiently, quiet, refused, right, stored } from './fixtures.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // a provider
@@ -468,17 +468,7 @@ const fullAfter =
     let left = saves
     return {
       ...storage,
-      save: (claim, revisions) =>
-        left-- > 0
-          ? storage.save(claim, revisions)
-          : TE.left({
-              _tag: 'WriteFailed',
-              committed: 'no',
-              where: 'e1',
-              operation: 'write',
-              code: 'ENOSPC',
-              cause: undefined
-            })
+      save: (claim, revisions) => (left-- > 0 ? storage.save(claim, revisions) : TE.left(FULL))
     }
   }
 

@@ -15,9 +15,9 @@ import { restoreStored } from '../../src/executor/storage/stored.js'
 import { describe as describeError } from '../../src/executor/RunError.js'
 import { move } from '../../src/hosts/move.js'
 import type { ArtifactError, Checkpoint, Claimed, Environment, RunError, Stored } from '../../src/index.js'
-import type { WriteFailed } from '../../src/ports/CheckpointStorage.js'
 import { answer, cancel, confirm, fork, planRun, prune, resumeAll } from '../../src/index.js'
 import { isRunFailure, resume, runOrResume, runOutcome, workflow } from '../../src/promise/index.js'
+import { FULL } from '../executor/fixtures.js'
 
 /** The ports of a process on this data. */
 const portsOf = (data: MemoryData): Environment =>
@@ -40,15 +40,6 @@ const started = async (data: MemoryData): Promise<void> => {
 
 const moveFrom = (source: Environment, target: Environment): Promise<E.Either<RunError, void>> =>
   move('r', { from: 'store S', to: 'store T', target })(source)()
-
-const FULL: WriteFailed = {
-  _tag: 'WriteFailed',
-  where: 'B',
-  operation: 'write',
-  code: 'ENOSPC',
-  committed: 'no',
-  cause: undefined
-}
 
 const copyIn = async ({ storage }: Environment): Promise<Checkpoint | undefined> => {
   const found = await storage.load('r')()

@@ -17,19 +17,10 @@ import {
   viewRun,
   workflow
 } from '../../src/promise/index.js'
-import type { WriteFailed } from '../../src/ports/CheckpointStorage.js'
 import { patiently, virtualClock } from '../../src/testing/crash/process/VirtualClock.js'
+import { FULL } from '../executor/fixtures.js'
 
 const never = (): Promise<never> => new Promise(() => undefined)
-
-const FULL: WriteFailed = {
-  _tag: 'WriteFailed',
-  where: 'B',
-  operation: 'write',
-  code: 'ENOSPC',
-  committed: 'no',
-  cause: undefined
-}
 
 const short = (found: ReadonlyArray<ResumedRun>): Readonly<Record<string, string>> =>
   Object.fromEntries(
