@@ -1,7 +1,6 @@
 /** Explains a wrong command line and suggests the probable one. */
-import type { Command, CommanderError } from 'commander'
+import type { Command, CommanderError, Option } from 'commander'
 import * as E from 'fp-ts/lib/Either.js'
-import { identity } from 'fp-ts/lib/function.js'
 import type { CliError } from './CliError.js'
 import { usage } from './CliError.js'
 import type { StoreFlags } from './commands/Context.js'
@@ -14,10 +13,11 @@ import { didYouMean, nearest } from '../domain/data/Suggestion.js'
 
 /** Commander answers `help UNKNOWN` with the general help, so only the name is passed on. `list runs` is the alias `list`. */
 export const normalized = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const [name, topic] = operandsOf(program, words)
-  if (name === 'list' && topic === 'runs') return words.toSpliced(words.indexOf(topic, words.indexOf(name)), 1)
-  const asked = name === 'help' ? topic : name
-  return asked === undefined || asked === 'help' || isCommand(program, asked) ? words : [asked]
+  const operands = operandsOf(program, words)
+  const [name, topic] = operands
+  if (topic !== undefined && isListRuns(operands)) return words.toSpliced(topic.at, 1)
+  const asked = name?.word === 'help' ? topic?.word : name?.word
+  return asked === undefined || asked === 'help' || commandNamed(program, asked) !== undefined ? words : [asked]
 }
 
 export const usageError = (
@@ -26,8 +26,10 @@ export const usageError = (
   words: ReadonlyArray<string>,
   { code, message }: CommanderError
 ): CliError => {
-  const [name = '', topic] = operandsOf(program, words)
-  const help = isCommand(program, name) ? `dogear help ${name}` : 'dogear help'
+  const operands = operandsOf(program, words)
+  const [name = '', topic] = operands.map(({ word }) => word)
+  const command = commandNamed(program, name)
+  const help = command === undefined ? 'dogear help' : `dogear help ${command.name()}`
   const takes: Hint = { text: 'Print help with:', command: help }
   switch (code) {
     case 'commander.help':
@@ -38,7 +40,15 @@ export const usageError = (
         [...running(name, words), takes]
       )
     case 'commander.unknownOption':
-      return usage(`${textOf(message)}${nearestFlag(program, name, message)}`, [takes])
+      return (
+        early(command, operands, words) ?? usage(`${textOf(message)}${nearestFlag(program, command, message)}`, [takes])
+      )
+    case 'commander.excessArguments': {
+      const extra = operands
+        .slice((isListRuns(operands) ? 2 : 1) + (command?.registeredArguments.length ?? 0))
+        .map(({ word }) => word)
+      return usage(`${textOf(message).replace(/\..*/, '')}; remove ${extra.map(quoted).join(', ')}`, [takes])
+    }
     case 'commander.missingArgument':
       return usage(textOf(message), [...(message.includes("'id'") ? [listing(host, program)] : []), takes])
     default:
@@ -46,19 +56,53 @@ export const usageError = (
   }
 }
 
-/** Commander throws if the value of the last flag is missing, and reports the same when it parses. */
-const operandsOf = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const given = words.filter((word) => word !== '--version' && word !== '-V')
-  const parse = (some: Array<string>) => E.tryCatch(() => program.parseOptions(some).operands, identity)
-  const all = parse(given)
-  const parsed = E.isRight(all) ? all : parse(given.slice(0, -1))
-  return E.isRight(parsed) ? parsed.right : []
+/** A word that is neither an option nor its value, and its index. */
+interface Operand {
+  readonly word: string
+  readonly at: number
 }
 
-const isCommand = (program: Command, name: string): boolean => commandNamed(program, name) !== undefined
+/** The operands, wherever the options of the command stand. Commander takes all that follows an unknown option as unknown. */
+const operandsOf = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<Operand> => {
+  const operands: Array<Operand> = []
+  let options = program.options
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] ?? ''
+    if (word === '--') return [...operands, ...words.slice(at + 1).map((one, n) => ({ word: one, at: at + 1 + n }))]
+    if (word.startsWith('-') && word !== '-') {
+      if (options.find(isNamed(word))?.required === true) at += 1
+      continue
+    }
+    if (operands.length === 0) options = [...options, ...(commandNamed(program, word)?.options ?? [])]
+    operands.push({ word, at })
+  }
+  return operands
+}
+
+const isListRuns = ([name, topic]: ReadonlyArray<Operand>): boolean => name?.word === 'list' && topic?.word === 'runs'
+
+const isNamed =
+  (word: string) =>
+  ({ short, long }: Pick<Option, 'short' | 'long'>): boolean =>
+    word === short || word === long
+
+/** Refuses an option of a command that stands before the command. */
+const early = (
+  command: Command | undefined,
+  [name]: ReadonlyArray<Operand>,
+  words: ReadonlyArray<string>
+): CliError | undefined => {
+  if (command === undefined || name === undefined) return undefined
+  const flag = words.slice(0, name.at).find((word) => command.options.some(isNamed(word)))
+  if (flag === undefined) return undefined
+  const ordered = [command.name(), ...withoutValues(words.toSpliced(name.at, 1).map(withoutPassword))]
+  return usage(`"${flag}" belongs after the command`, [{ text: 'Type:', command: commandOf(['dogear', ...ordered]) }])
+}
 
 const commandNamed = (program: Command, name: string): Command | undefined =>
   program.commands.find((command) => command.name() === name || command.aliases().includes(name))
+
+const quoted = (word: string): string => `"${withoutPassword(word)}"`
 
 /** Commander quotes words. */
 const textOf = (message: string): string =>
@@ -74,9 +118,8 @@ const unknown = (name: string, program: Command, isOfRun: boolean): string => {
   return `unknown command "${withoutPassword(name)}"${hint}`
 }
 
-const nearestFlag = (program: Command, name: string, message: string): string => {
+const nearestFlag = (program: Command, command: Command | undefined, message: string): string => {
   const [, flag = ''] = /'(--[^'=]*)/.exec(message) ?? []
-  const command = commandNamed(program, name)
   const options = [...(command?.options ?? []), ...program.options].flatMap(({ long }) => long ?? [])
   const meant = nearest(
     flag.slice(2),

@@ -93,7 +93,9 @@ describe('an unknown command', () => {
     ['logs x', 'unknown command "logs". Did you mean "show"?'],
     ['status x', 'unknown command "status". Did you mean "show"?'],
     ['status', 'unknown command "status". Did you mean "runs"?'],
-    ['help stop', 'unknown command "stop". Did you mean "pause"?']
+    ['help stop', 'unknown command "stop". Did you mean "pause"?'],
+    ['--home elsewhere rn', 'unknown command "rn". Did you mean "run"?'],
+    ['status --all x', 'unknown command "status". Did you mean "show"?']
   ])('an unknown command is refused with the probable one: dogear %s', async (words, message) => {
     within()
     const refused = await place.dogear(words.split(' '))
@@ -123,11 +125,47 @@ describe('an unknown command', () => {
     expect((await place.dogear(['help', 'list'])).stdout).toMatch(/^Usage: dogear runs\|list/)
   })
 
-  test.each([[['list']], [['list', 'runs']]])('runs has the alias %j, which help shows', async (words) => {
-    within({ 'w.yml': one })
-    await place.dogear(['run', 'w.yml', '--id', 'r'])
-    expect(await place.dogear(words)).toEqual(await place.dogear(['runs']))
-    expect((await place.dogear(['help'])).stdout).toMatch(/^ {2}runs\|list /m)
+  test.each([[['list']], [['list', 'runs']], [['list', '--status', 'failed', 'runs', '--status', 'pending']]])(
+    'runs has the alias %j, which help shows',
+    async (words) => {
+      within({ 'w.yml': one })
+      await place.dogear(['run', 'w.yml', '--id', 'r'])
+      expect(await place.dogear(words)).toEqual(
+        await place.dogear(['runs', ...words.filter((word) => !/^(list|runs)$/.test(word))])
+      )
+      expect((await place.dogear(['help'])).stdout).toMatch(/^ {2}runs\|list /m)
+    }
+  )
+})
+
+describe('a word too many', () => {
+  test.each([
+    ['runs r', 'runs', '"r"'],
+    ['list --json r s', 'runs', '"r", "s"'],
+    ['list --json runs r', 'runs', '"r"'],
+    ['run --id r w.yml s', 'run', '"s"'],
+    ['show -- r --json', 'show', '"--json"']
+  ])('a word too many is named, wherever the options stand: dogear %s', async (words, command, extra) => {
+    within()
+    const refused = await place.dogear(words.split(' '))
+    expect(linesOf(refused.stderr)).toEqual([
+      `dogear: too many arguments for "${command}"; remove ${extra}`,
+      'Print help with:',
+      `  dogear help ${command}`
+    ])
+    expect(refused.code).toBe(2)
+  })
+})
+
+describe('an option of a command before the command', () => {
+  test.each([
+    [['--json', 'runs'], '--json', 'dogear runs --json'],
+    [['--home', 'a b', '--events', 'resume', 'r'], '--events', "dogear resume --home 'a b' --events r"]
+  ])('an option before its command is refused with the order to type: %j', async (words, option, command) => {
+    within()
+    const { code, stderr } = await place.dogear(words)
+    expect(code).toBe(2)
+    expect(linesOf(stderr)).toEqual([`dogear: "${option}" belongs after the command`, 'Type:', `  ${command}`])
   })
 })
 
