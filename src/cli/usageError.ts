@@ -65,7 +65,7 @@ interface Operand {
 /** The operands, wherever the options of the command stand. Commander takes all that follows an unknown option as unknown. */
 const operandsOf = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<Operand> => {
   const operands: Array<Operand> = []
-  let options = program.options
+  let options = [program, ...program.commands].flatMap((one) => one.options)
   for (let at = 0; at < words.length; at++) {
     const word = words[at] ?? ''
     if (word === '--') return [...operands, ...words.slice(at + 1).map((one, n) => ({ word: one, at: at + 1 + n }))]
@@ -73,7 +73,8 @@ const operandsOf = (program: Command, words: ReadonlyArray<string>): ReadonlyArr
       if (options.find(isNamed(word))?.required === true) at += 1
       continue
     }
-    if (operands.length === 0) options = [...options, ...(commandNamed(program, word)?.options ?? [])]
+    const command = operands.length === 0 ? commandNamed(program, word) : undefined
+    if (command !== undefined) options = [...program.options, ...command.options]
     operands.push({ word, at })
   }
   return operands

@@ -170,7 +170,14 @@ describe('`onSuccess` of a workflow file', () => {
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
     expect([code, stderr]).toEqual([0, expect.stringContaining('its state is kept: its workspace is still there')])
     const pruned = await place.dogear(['prune', '--keep', '0', '-y'])
-    expect([pruned.code, pruned.stderr]).toEqual([0, expect.stringContaining('run r was not removed: its workspace')])
+    expect([pruned.code, linesOf(pruned.stderr)]).toEqual([
+      0,
+      [
+        `warning: run r was not removed: its workspace is still there: ${join(home(), 'workspaces', 'r')}. Merge it, or clean it`,
+        'To delete it:',
+        '  dogear clean r'
+      ]
+    ])
     expect(runs()).toEqual(['r'])
     expect((await place.dogear(['clean', 'r', '-y'])).code).toBe(0)
     expect((await place.dogear(['prune', '--keep', '0', '-y'])).stdout).toBe('Deleted 1 run\n')

@@ -64,6 +64,10 @@ describe('a worktree', () => {
     expect(kept.stderr).toContain('To merge it into main:\n  dogear resume r --merge\n')
     expect(statSync(join(folder, worktree)).ino).toBe(inode)
     expect((await sh('git worktree list')).split('\n')).toHaveLength(list.split('\n').length)
+    const pruned = await dogear(['prune', '--keep', '0', '-y'])
+    expect(pruned.stderr).toContain(
+      '\nTo merge it into main:\n  dogear resume r --merge\nTo delete it:\n  dogear clean r\n'
+    )
     const merged = await dogear(['resume', 'r', '--merge', '--json'])
     expect(merged.code).toBe(0)
     expect(JSON.parse(merged.stdout)).toMatchObject({

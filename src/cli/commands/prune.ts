@@ -14,9 +14,13 @@ import { printed, summaryJson } from '../report/runJson.js'
 import { confirm, isYes } from '../terminal/Prompt.js'
 import * as Duration from '../workflow/Duration.js'
 import { didYouMean, orList } from '../../domain/data/Suggestion.js'
-import type { Result } from './Context.js'
+import type { Hint } from '../report/Hint.js'
+import { linesOf } from '../report/Hint.js'
+import type { Context, Result } from './Context.js'
 import { environmentFor, sameCommand } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
+import { deleting, merging } from './execution/workspace.js'
+import { viewOf } from './find/find.js'
 import { minute } from '../report/text.js'
 import { counted } from '../../view/text.js'
 
@@ -55,7 +59,7 @@ export const pruneCommand = async (context: PromptContext, flags: PruneFlags): P
   const agreed = await agree(context, runs, flags)
   if (E.isLeft(agreed)) return agreed
   const pruned = await removeRuns(runs)(environment)()
-  return E.isLeft(pruned) ? E.left(notDone(pruned.left)) : E.right(report(context, flags, runs, pruned.right))
+  return E.isLeft(pruned) ? E.left(notDone(pruned.left)) : E.right(await report(context, flags, runs, pruned.right))
 }
 
 const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, RetentionPolicy> => {
@@ -103,22 +107,32 @@ const agree = async (
     : E.left({ _tag: 'Declined' })
 }
 
-const report = (
+const report = async (
   context: PromptContext,
   flags: PruneFlags,
   runs: ReadonlyArray<RunSummary>,
   pruned: Pruned
-): ExitCode => {
+): Promise<ExitCode> => {
   const { screen, signals } = context
   if (context.json) screen.out(printed(documentOf(flags, runs, pruned)))
   else screen.print(`Deleted ${count(pruned.removed)}`)
-  for (const { run, why } of pruned.left) screen.warn(`run ${run.runId} was not removed: ${why}`)
+  for (const { run, reason, why } of pruned.left) {
+    screen.warn(`run ${run.runId} was not removed: ${why}`)
+    if (reason === 'hasWorkspace') linesOf(await workspaceHints(context, run.runId), screen.style).forEach(screen.line)
+  }
   if (pruned.isStopped) {
     screen.line(screen.style.yellow('Stopped: not all runs were deleted'))
     const received = signals.received()
     return ofSignal(O.isSome(received) ? received.value : 'SIGINT')
   }
   return pruned.left.some(({ reason }) => reason === 'failed') ? ExitCode.storage : ExitCode.done
+}
+
+const workspaceHints = async (context: Context, runId: string): Promise<ReadonlyArray<Hint>> => {
+  const view = await viewOf(context, runId)
+  const workspace = E.isRight(view) && view.right.status === 'completed' ? view.right.checkpoint.workspace : undefined
+  const into = workspace?.kind === 'worktree' ? workspace.into : undefined
+  return [...(into === undefined ? [] : [merging(context, runId, into)]), deleting(context, runId)]
 }
 
 const documentOf = ({ dryRun }: PruneFlags, runs: ReadonlyArray<RunSummary>, { removed, left }: Pruned) => ({

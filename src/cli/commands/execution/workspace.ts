@@ -195,9 +195,7 @@ const keepingLines = (context: Context, runId: string, worktree: Worktree, work:
   const { repository, branch, into } = worktree
   const empty = isEmpty(work)
   const hints: ReadonlyArray<Hint> = [
-    ...(empty || into === undefined
-      ? []
-      : [{ text: `To merge it into ${into}:`, command: dogearCommand(context, ['resume', runId, '--merge']) }]),
+    ...(empty || into === undefined ? [] : [merging(context, runId, into)]),
     ...(empty ? [] : [{ text: 'Or by hand:', command: commandOf(['git', '-C', repository, 'merge', branch]) }]),
     deleting(context, runId)
   ]
@@ -205,7 +203,12 @@ const keepingLines = (context: Context, runId: string, worktree: Worktree, work:
   return [`Kept: ${placeOf(worktree)} (${what})`, ...linesOf(hints, context.screen.style)]
 }
 
-const deleting = (context: Context, runId: string): Hint => ({
+export const merging = (context: Context, runId: string, into: string): Hint => ({
+  text: `To merge it into ${into}:`,
+  command: dogearCommand(context, ['resume', runId, '--merge'])
+})
+
+export const deleting = (context: Context, runId: string): Hint => ({
   text: 'To delete it:',
   command: dogearCommand(context, ['clean', runId])
 })
