@@ -14,6 +14,7 @@ import {
   signal,
   text
 } from '../domain/data/Options.js'
+import { notStore } from '../domain/data/storeMethods.js'
 import { notAnswer } from '../executor/requests/confirm.js'
 import type { InvalidOptions } from '../executor/RunError.js'
 import type { ResumeOptions, RunOptions } from '../executor/RunOptions.js'
@@ -83,6 +84,11 @@ const interrupt: Check = (value) => {
   return signal(fieldsOf(value)['signal']) === undefined ? having(['reason'], expected)(value) : expected
 }
 
+const storage: Check = (value) => {
+  const wrong = notStore(value)
+  return wrong === undefined ? undefined : `a CheckpointStorage, such as jsonFileStorage('.dogear'), ${wrong}`
+}
+
 const RUN: Readonly<Record<keyof RunOptions, Check>> = { workspace, wait: flag }
 
 const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
@@ -102,7 +108,7 @@ const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
 }
 
 const HOST: Readonly<Record<keyof HostOptions, Check>> = {
-  storage: having(['claim', 'load', 'save', 'list'], "a CheckpointStorage, such as jsonFileStorage('.dogear')"),
+  storage,
   signal,
   environment: object
 }

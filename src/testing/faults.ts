@@ -6,6 +6,7 @@ import type { CheckpointStorage, StorageError } from '../ports/CheckpointStorage
 import type { Clock } from '../ports/Clock.js'
 import type { OptionTable } from '../domain/data/Options.js'
 import { anything, fieldsOf, kindOf, millis, oneOf, wholeFrom } from '../domain/data/Options.js'
+import { STORE_METHODS } from '../domain/data/storeMethods.js'
 import { orList } from '../domain/data/Suggestion.js'
 import type { TableOf } from './arguments.js'
 import { problemsOf, refuse } from './arguments.js'
@@ -115,17 +116,6 @@ const FAULTS: Readonly<Record<Fault['_tag'], OptionTable>> = {
 
 const isFault = (tag: unknown): tag is Fault['_tag'] => typeof tag === 'string' && Object.hasOwn(FAULTS, tag)
 
-const CALLS: ReadonlyArray<StorageCall> = [
-  'save',
-  'claim',
-  'release',
-  'load',
-  'history',
-  'loadRevision',
-  'list',
-  'remove'
-]
-
 const RULE: TableOf<FaultRule> = {
   fault: (value) => {
     const { _tag } = fieldsOf(value)
@@ -137,7 +127,7 @@ const RULE: TableOf<FaultRule> = {
     )
     return wrong === undefined ? undefined : `a valid ${_tag}: ${wrong}`
   },
-  call: oneOf(...CALLS),
+  call: oneOf(...STORE_METHODS),
   nth: wholeFrom(1),
   from: wholeFrom(1)
 }
@@ -264,7 +254,7 @@ export const faultSchedule = (
 ): fc.Arbitrary<FaultSchedule> => {
   const nth = fc.integer({ min: 1, max: options.maxCalls ?? 20 })
   const faults = options.faults ?? fault
-  const call = fc.constantFrom(...CALLS)
+  const call = fc.constantFrom(...STORE_METHODS)
   return fc.array(
     fc.oneof(
       fc.record({ fault: faults, nth }, PLAIN),

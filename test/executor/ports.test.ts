@@ -4,6 +4,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
+import { memoryStorage } from '../../src/adapters/memory.js'
 import { memoryArtifacts, memoryRequests } from '../../src/adapters/memory.js'
 import type { ArtifactStore, CheckpointStorage, Environment, Requests, Workspaces } from '../../src/index.js'
 import {
@@ -265,7 +266,8 @@ describe('a store that is no store of TaskEithers', () => {
 test.each([
   [{}, 'an object'],
   [undefined, 'undefined'],
-  ['.dogear', 'the string ".dogear"']
+  ['.dogear', 'the string ".dogear"'],
+  [{ ...memoryStorage(), history: undefined, remove: 1 }, 'an object without history, remove']
 ])('nodeEnvironment(%o) refuses each call with what it needs', async (storage, shown) => {
   const environment = nodeEnvironment(storage as unknown as CheckpointStorage)
   const refusals = [await run(once(), 'r', {})(environment)(), await listRuns()(environment)()]

@@ -73,9 +73,14 @@ describe('options of calls', () => {
     expect(await run(one(), options as never)).toEqual({ one: 1 })
   })
 
-  test.each([undefined, {}, '.dogear'])('an invalid storage is refused with an example: %j', async (storage) => {
+  test.each([
+    [undefined, 'undefined'],
+    [{}, 'an object'],
+    ['.dogear', 'the string ".dogear"'],
+    [{ ...memoryStorage(), release: undefined }, 'an object without release']
+  ])('an invalid storage is refused with an example: %j', async (storage, found) => {
     expect(await refusal(run(one(), { id: 'r', storage: storage as never }))).toBe(
-      "These options are invalid:\n  storage must be a CheckpointStorage, such as jsonFileStorage('.dogear')"
+      `These options are invalid:\n  storage must be a CheckpointStorage, such as jsonFileStorage('.dogear'), not ${found}`
     )
     expect((await runOutcome(one(), { id: 'r', storage: storage as never }))._tag).toBe('Refused')
   })

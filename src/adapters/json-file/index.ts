@@ -16,6 +16,7 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
 import type { Check } from '../../domain/data/Options.js'
 import { amount, callback, interval, nested, wholeFrom } from '../../domain/data/Options.js'
+import { STORE_METHODS } from '../../domain/data/storeMethods.js'
 import type { CheckpointStorage, Claim, StorageError, Stored } from '../../ports/CheckpointStorage.js'
 import { deletions } from './claim/Deletion.js'
 import * as Claiming from './claim/Claim.js'
@@ -161,9 +162,7 @@ const contextOf = (root: string, options: JsonFileOptions): Context => {
  */
 export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): CheckpointStorage => {
   const refused = refusalOf('jsonFileStorage', root, options, OPTIONS)
-  return refused === undefined
-    ? storageIn(root, options)
-    : refused.calls('claim', 'save', 'release', 'load', 'history', 'loadRevision', 'list', 'remove')
+  return refused === undefined ? storageIn(root, options) : refused.calls(...STORE_METHODS)
 }
 
 const OPTIONS: Readonly<Record<Exclude<keyof JsonFileOptions, 'fs' | 'processes'>, Check>> = {

@@ -1,6 +1,6 @@
 /** Builds the executor's environment for a Node process. */
 import * as TE from 'fp-ts/lib/TaskEither.js'
-import { fieldsOf, kindOf } from '../../domain/data/Options.js'
+import { notStore } from '../../domain/data/storeMethods.js'
 import type { CheckpointStorage, ReadFailed } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import { asyncContext } from './asyncContext.js'
@@ -30,7 +30,7 @@ export const nodeEnvironment = (
   storage: CheckpointStorage,
   given: Partial<Omit<Environment, 'storage'>> = {}
 ): Environment => ({
-  storage: typeof fieldsOf(storage)['claim'] === 'function' ? storage : refusing(storage),
+  storage: usable(storage),
   clock: systemClock,
   tree: workingTree('.'),
   owner: processOwner(),
@@ -43,9 +43,11 @@ export const nodeEnvironment = (
   ...given
 })
 
-/** Stands in for what an untyped host passes as a store. */
-const refusing = (given: unknown): CheckpointStorage => {
-  const why = `nodeEnvironment needs a CheckpointStorage, not ${kindOf(given)}; pass one, such as jsonFileStorage('.dogear')`
+/** A store, or what stands in for anything else that an untyped host passes: it fails each call. */
+const usable = (given: CheckpointStorage): CheckpointStorage => {
+  const wrong = notStore(given)
+  if (wrong === undefined) return given
+  const why = `nodeEnvironment needs a CheckpointStorage, ${wrong}; pass one, such as jsonFileStorage('.dogear')`
   const code = 'INVALID_OPTIONS'
   const error: ReadFailed = { _tag: 'ReadFailed', where: 'the store', operation: 'open', code, cause: new Error(why) }
   const call = () => TE.left(error)

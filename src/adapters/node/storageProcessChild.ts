@@ -1,5 +1,6 @@
 /** The child process of `storageProcess`: it creates a store and serves calls over its IPC channel. */
 import * as E from 'fp-ts/lib/Either.js'
+import { notStore, STORE_METHODS } from '../../domain/data/storeMethods.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type {
   CheckpointStorage,
@@ -12,7 +13,7 @@ import type {
   StorageError
 } from '../../ports/CheckpointStorage.js'
 import type { Reply, Request, SentClaim, SentRevision } from './storageProcessMessages.js'
-import { keyOf, METHODS, sentCause, sentError } from './storageProcessMessages.js'
+import { keyOf, sentCause, sentError } from './storageProcessMessages.js'
 
 /** Granted claims as the store returned them, because a store may recognise a claim by identity. */
 const claims = new Map<string, Claim>()
@@ -21,11 +22,6 @@ const tell = (reply: Reply): void => {
   process.send?.(reply)
 }
 
-const isStorage = (value: unknown): value is CheckpointStorage =>
-  typeof value === 'object' &&
-  value !== null &&
-  METHODS.every((method) => typeof (value as Partial<CheckpointStorage>)[method] === 'function')
-
 const start = async ({ module, exportName, argument }: Extract<Request, { _tag: 'Start' }>): Promise<void> => {
   const exported = (await import(module)) as Readonly<Record<string, unknown>>
   const make = exported[exportName]
@@ -33,11 +29,13 @@ const start = async ({ module, exportName, argument }: Extract<Request, { _tag: 
     const names = Object.keys(exported).join(', ') || 'nothing'
     return tell({ _tag: 'NotStarted', why: `${module} exports no function \`${exportName}\`. It exports ${names}` })
   }
-  const storage: unknown = await (make as (given: unknown) => unknown)(argument)
-  if (!isStorage(storage)) {
-    const why = `\`${exportName}\` of ${module} returned no store; it needs the functions ${METHODS.join(', ')}`
+  const made = await (make as (given: unknown) => unknown)(argument)
+  const wrong = notStore(made)
+  if (wrong !== undefined) {
+    const why = `\`${exportName}\` of ${module} returned no store (${wrong}); it needs the functions ${STORE_METHODS.join(', ')}`
     return tell({ _tag: 'NotStarted', why })
   }
+  const storage = made as CheckpointStorage
   process.on('message', (request: Request) => {
     if (request._tag === 'Call') void answer(storage, request)
   })

@@ -6,17 +6,6 @@ import type { CheckpointStorage, Encoded, Revision } from '../../ports/Checkpoin
 
 export type Method = keyof CheckpointStorage
 
-export const METHODS: ReadonlyArray<Method> = [
-  'claim',
-  'save',
-  'release',
-  'load',
-  'history',
-  'loadRevision',
-  'list',
-  'remove'
-]
-
 /** A claim without the parts that cannot be serialized. */
 export interface SentClaim {
   readonly runId: string

@@ -1,5 +1,6 @@
 /** A case for checkpoint stores. */
 import { strict as assert } from 'node:assert'
+import { missingMethods } from '../../domain/data/storeMethods.js'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import type { InFlight } from './calls.js'
 import { withNames } from './calls.js'
@@ -176,8 +177,6 @@ const networkOf = <Data>(
   }
 }
 
-const METHODS = ['claim', 'save', 'release', 'load', 'history', 'loadRevision', 'list', 'remove'] as const
-
 /** Specs are written in plain JavaScript too. */
 const has = (tool: string, given: unknown, values: ReadonlyArray<string>, functions: ReadonlyArray<string>): void => {
   const fields = Object(given) as Readonly<Record<string, unknown>>
@@ -189,8 +188,7 @@ const has = (tool: string, given: unknown, values: ReadonlyArray<string>, functi
 }
 
 export const storageFrom = (tool: string, given: CheckpointStorage, inFlight: InFlight): CheckpointStorage => {
-  const fields = Object(given) as Readonly<Record<string, unknown>>
-  const missing = METHODS.filter((method) => typeof fields[method] !== 'function')
+  const missing = missingMethods(given)
   assert.ok(missing.length === 0, `\`${tool}\` must return a store; what it returned has no ${missing.join(', no ')}`)
   return withNames(given, inFlight)
 }

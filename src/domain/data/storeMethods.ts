@@ -1,0 +1,19 @@
+/** The functions of a store. Every place that takes a store from an untyped host checks them here. */
+import { listed } from './listed.js'
+import { kindOf } from './Options.js'
+
+export const STORE_METHODS = ['claim', 'save', 'release', 'load', 'history', 'loadRevision', 'list', 'remove'] as const
+
+/** Returns the functions that a value lacks as a store. */
+export const missingMethods = (given: unknown): ReadonlyArray<string> => {
+  const fields = Object(given) as Readonly<Record<string, unknown>>
+  return STORE_METHODS.filter((method) => typeof fields[method] !== 'function')
+}
+
+/** Says what a value is that is no store: `not an object without history`; undefined for a store. */
+export const notStore = (given: unknown): string | undefined => {
+  const missing = missingMethods(given)
+  if (missing.length === 0) return undefined
+  const without = missing.length === STORE_METHODS.length ? '' : ` without ${listed(missing)}`
+  return `not ${kindOf(given)}${without}`
+}
