@@ -50,7 +50,7 @@ export const usageError = (
       return usage(`${textOf(message).replace(/\..*/, '')}; remove ${extra.map(quoted).join(', ')}`, [takes])
     }
     case 'commander.missingArgument':
-      return usage(textOf(message), [...(message.includes("'id'") ? [listing(host, program)] : []), takes])
+      return usage(textOf(message), [...listing(host, program, message, topic), takes])
     default:
       return usage(textOf(message), [takes])
   }
@@ -139,11 +139,22 @@ const running = (name: string, words: ReadonlyArray<string>): ReadonlyArray<Hint
       ]
     : []
 
-const listing = (host: Pick<NodeJS.Process, 'cwd' | 'env'>, program: Command): Hint => {
+/** For a missing id or unit. `runId`: the run that was named. */
+const listing = (
+  host: Pick<NodeJS.Process, 'cwd' | 'env'>,
+  program: Command,
+  missing: string,
+  runId = ''
+): ReadonlyArray<Hint> => {
+  const isOf = (argument: string): boolean => missing.includes(`'${argument}'`)
+  if (!isOf('id') && !isOf('unit')) return []
   const folder = host.cwd()
   const located = locate(program.opts<StoreFlags>(), host.env, folder)
-  const command = E.isLeft(located) ? 'dogear runs' : dogearCommand({ folder, store: located.right.store }, ['runs'])
-  return { text: 'List the runs with:', command }
+  const words = isOf('id') ? ['runs'] : ['show', runId]
+  const command = E.isLeft(located)
+    ? commandOf(['dogear', ...words])
+    : dogearCommand({ folder, store: located.right.store }, words)
+  return [{ text: isOf('id') ? 'List the runs with:' : 'List the units with:', command }]
 }
 
 /** Names of these commands in other tools. */

@@ -394,7 +394,8 @@ const sentence = (error: SingleLine): string => {
   }
 }
 
-const describeRefusal = ({ runId, unit, why, expected, waiting }: AnswerRefused): string => {
+const describeRefusal = ({ runId, unit: given, why, expected, waiting }: AnswerRefused): string => {
+  const unit = given === '' ? '""' : given
   if (expected !== undefined) return `Cannot answer ${unit} of run ${runId}: the answer must be ${expected}`
   if (why === 'InvalidName' || why === 'WaitOver') return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}`
   if (why === 'NotAsked') {
@@ -406,7 +407,7 @@ const describeRefusal = ({ runId, unit, why, expected, waiting }: AnswerRefused)
   }
   const open =
     waiting.length === 0
-      ? 'no unit of the run needs an answer'
+      ? 'no unit of the run waits for an answer'
       : `these units need an answer: ${waiting.join(', ')}${why === 'UnknownUnit' ? didYouMean(unit, waiting) : ''}`
   return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${open}`
 }

@@ -107,7 +107,7 @@ test('a run that waits for no answer refuses one, and ends with a command that w
   await place.dogear(['run', 'w.yml', '--id', 'file'])
   const refused = await place.dogear(['answer', 'file', 'only', '--value', 'true'])
   expect(refused.code).toBe(4)
-  expect(refused.stderr).toContain('no unit of the run needs an answer')
+  expect(refused.stderr).toContain('no unit of the run waits for an answer')
   expect(await follow(refused)).toMatchObject({ code: 0 })
 })
 
@@ -208,6 +208,10 @@ test('a file that is missing or not JSON is a usage error', async () => {
     code: 2,
     stderr: 'dogear: --value-file: cannot read none.json: the file does not exist\n'
   })
+  expect(await answer('--value-file', '.')).toMatchObject({
+    code: 2,
+    stderr: 'dogear: --value-file: cannot read .: it is a folder\n'
+  })
   expect(await answer('--value-file', 'bad.json')).toMatchObject({
     code: 2,
     stderr: 'dogear: bad.json: not valid JSON; put a string in double quotes\n'
@@ -223,6 +227,39 @@ test('an unknown run exits with 3, and ends with the command that lists runs', a
   const refused = await place.dogear(['answer', 'other', 'approve', '--value', 'true'])
   expect(refused.code).toBe(3)
   expect(linesOf(refused.stderr).at(-1)).toBe('  dogear runs')
+})
+
+test('a question answered with a value, and a wait answered with a word, end with the command that works', async () => {
+  await resting()
+  const word = await place.dogear(['answer', 'r-1', 'approve', 'again'])
+  expect(linesOf(word.stderr)).toEqual([
+    'dogear: Cannot answer approve of run r-1: the run has no open question',
+    'It waits for a value:',
+    '  dogear answer r-1 approve --value JSON'
+  ])
+  place.write('w.yml', 'name: q\nsteps:\n  - { name: pay, idempotent: false, shell: exit 1 }\n')
+  await place.dogear(['run', 'w.yml', '--id', 'question'])
+  const value = await place.dogear(['answer', 'question', 'pay', '--value', '1'])
+  expect([value.code, linesOf(value.stderr)]).toEqual([
+    4,
+    [
+      'dogear: Cannot answer pay of run question: it does not wait for an answer; no unit of the run waits for an answer',
+      'To answer its question, for example:',
+      '  dogear answer question pay again'
+    ]
+  ])
+  expect((await follow(value)).code).toBe(0)
+})
+
+test('a missing or empty unit is refused with the command that lists the units', async () => {
+  await resting()
+  const missing = await place.dogear(['answer', 'r-1'])
+  expect([missing.code, linesOf(missing.stderr).slice(0, 3)]).toEqual([
+    2,
+    ['dogear: missing required argument "unit"', 'List the units with:', '  dogear show r-1']
+  ])
+  const empty = await place.dogear(['answer', 'r-1', '', '--value', '1'])
+  expect(linesOf(empty.stderr)[0]).toContain('Cannot answer "" of run r-1: the run has no such unit')
 })
 
 test('an answer that is missing for a step that does not wait is explained with an answer to a question', async () => {

@@ -1,5 +1,6 @@
 /** Questions of a resume that are answered beforehand, without the program: what a resume with the same answers would do. */
 import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
@@ -98,12 +99,36 @@ describe('a step that is not idempotent and may have taken effect', () => {
     assert.deepEqual({ why, waiting }, { why: 'UnknownUnit', waiting: ['pay/charge'] })
   })
 
+  test('a wrong answer beside a right one is refused with all open questions', async () => {
+    const { world } = await failed(['charge'])
+    const refusalOf = async (unit: string) => {
+      const answers = { 'pay/charge': AGAIN, [unit]: AGAIN }
+      const { unit: of, why, waiting } = refused(await answeringAll(world, answers), 'AnswerRefused')
+      return [of, why, ...waiting]
+    }
+    assert.deepEqual(await refusalOf('pay/chagre'), ['pay/chagre', 'UnknownUnit', 'pay/charge'])
+    assert.deepEqual(await refusalOf('ship'), ['ship', 'NotAsked', 'pay/charge'])
+  })
+
   test.each(['pay', 'pay/charge'])('an answer that was recorded is not replaced: %s', async (unit) => {
     const { world, program } = await failed(['charge'])
     right(await answering(world, 'pay/charge', { _tag: 'Done', output: 'paid' }))
     assert.equal(refused(await answering(world, unit, DONE), 'AnswerRefused').why, 'NotAsked')
     assert.deepEqual(await rest(world, program), [])
     assert.equal(outputOf(await storedIn(world), 'pay/charge'), 'paid')
+  })
+
+  test('a refused answer claims nothing, so that it writes nothing', async () => {
+    const { world } = await failed(['charge', 'invoice'])
+    const { environment, calls } = newProcess(world)
+    for (const [unit, answer] of [
+      ['ship', DONE],
+      ['pay/charge', KEEP],
+      ['pay/charge', AGAIN],
+      ['other', AGAIN]
+    ] as const)
+      assert.ok(E.isLeft(await confirm('r', new Map([[unit, answer]]))(environment)()))
+    assert.deepEqual(new Set(calls), new Set(['load']))
   })
 
   test('an answer about a unit without a question is refused, names those with one, and writes nothing', async () => {

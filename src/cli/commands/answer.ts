@@ -4,14 +4,14 @@ import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { find, findOrTask } from '../../domain/checkpoint/Tree.js'
-import { has } from '../../domain/checkpoint/Units.js'
+import { get, has } from '../../domain/checkpoint/Units.js'
 import type { Json } from '../../domain/data/Json.js'
 import { fromUnknown } from '../../domain/data/Json.js'
 import { didYouMean } from '../../domain/data/Suggestion.js'
 import { unitsOf } from '../../domain/explain/UnitView.js'
 import type { Answer } from '../../domain/plan/Plan.js'
 import { answer } from '../../executor/requests/answer.js'
-import { confirm } from '../../executor/requests/confirm.js'
+import { confirm, planRecorded } from '../../executor/requests/confirm.js'
 import type { RunError } from '../../executor/RunError.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
@@ -24,6 +24,7 @@ import type { Context, Result } from './Context.js'
 import { dogearCommand, environmentFor, userName } from './Context.js'
 import { answersOf as confirmed, resumeHint } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
+import { WHY } from '../workflow/load.js'
 import { findRun } from './find/find.js'
 import { ofResume } from './find/findHints.js'
 
@@ -58,7 +59,9 @@ export const answerCommand = async (
       ? E.map(() => RECORDED)(await confirm(runId, given.right.answers)(environment)())
       : await answer(runId, unit, given.right.value, { by: userName() })(environment)()
   if (E.isLeft(answered))
-    return E.left(notDone(answered.left, ofRefusal(context, view.right, unit, word, answered.left), runId, 'answer'))
+    return E.left(
+      notDone(answered.left, await ofRefusal(context, view.right, unit, word, answered.left), runId, 'answer')
+    )
   const { screen, json } = context
   const requested = answered.right._tag === 'Requested'
   if (json) screen.out(printed({ run_id: runId, unit, requested }))
@@ -117,14 +120,14 @@ const ofResuming = (context: Context, { runId, workflow, status }: RunView): Hin
     : ofResume(context, runId, workflow)
 
 /** The questions that are left, with a command that answers them together; how to pass an output; or how to end a wait that is over. */
-const ofRefusal = (
+const ofRefusal = async (
   context: Context,
   view: RunView,
   unit: string,
   word: string | undefined,
   error: RunError
-): ReadonlyArray<Hint> => {
-  const { runId } = view
+): Promise<ReadonlyArray<Hint>> => {
+  const { runId, checkpoint } = view
   const isUsedNext = error._tag === 'AlreadyAnswered' && view.status !== 'running'
   if (isUsedNext || (error._tag === 'AnswerRefused' && error.why === 'WaitOver')) return [ofResuming(context, view)]
   if (
@@ -134,6 +137,23 @@ const ofRefusal = (
     return [
       { text: 'Pass its output:', command: dogearCommand(context, ['answer', runId, unit, 'done', '--output', 'JSON']) }
     ]
+  const refusal = error._tag === 'AnswerRefused' && error.unit === unit ? error.why : undefined
+  if (refusal === 'NotAsked' && get(checkpoint.pending, unit)?._tag === 'Answer')
+    return [
+      { text: 'It waits for a value:', command: dogearCommand(context, ['answer', runId, unit, '--value', 'JSON']) }
+    ]
+  if (refusal === 'NotAWait' || refusal === 'AlreadyCompleted') {
+    const planned = await planRecorded(checkpoint, {})(environmentFor(context, { tree: treeFor(context, view) }))()
+    const isAsked = E.isRight(planned) && planned.right.questions.some((question) => question.unit === unit)
+    return isAsked
+      ? [
+          {
+            text: 'To answer its question, for example:',
+            command: dogearCommand(context, ['answer', runId, unit, 'again'])
+          }
+        ]
+      : []
+  }
   if (word === undefined || error._tag !== 'Unconfirmed') return []
   const others = error.questions.flatMap((question) => ['--confirm', `${question.unit}=again`])
   return [
@@ -224,10 +244,7 @@ const fromFile = ({ folder }: Context, file: string): E.Either<CliError, Value> 
     () => readFileSync(resolve(folder, file), 'utf8'),
     (error) => (error as NodeJS.ErrnoException).code ?? String(error)
   )
-  if (E.isLeft(text))
-    return E.left(
-      usage(`--value-file: cannot read ${file}: ${text.left === 'ENOENT' ? 'the file does not exist' : text.left}`)
-    )
+  if (E.isLeft(text)) return E.left(usage(`--value-file: cannot read ${file}: ${WHY[text.left] ?? text.left}`))
   const json = parsed(text.right)
   return E.isLeft(json) ? E.left(usage(`${file}: ${json.left}`)) : E.right({ value: json.right })
 }

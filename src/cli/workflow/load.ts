@@ -41,7 +41,9 @@ export const shownPath = (path: string, folder: string): string => {
   return below.startsWith('..') || below === '' ? path : below
 }
 
-const WHY: Readonly<Record<string, string>> = {
+/** Why a file cannot be read, by the code of the error. */
+export const WHY: Readonly<Record<string, string>> = {
+  ENOENT: 'the file does not exist',
   ENOTDIR: 'the file does not exist',
   EACCES: 'no permission to read it',
   EISDIR: 'it is a folder'
@@ -65,11 +67,7 @@ const read = (path: string, shown: string): E.Either<string, string> => {
     }
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException
-    return E.left(
-      code === 'ENOENT'
-        ? `the file does not exist${didYouMean(shown, workflowsBeside(path, shown))}`
-        : (WHY[code] ?? code)
-    )
+    return E.left(`${WHY[code] ?? code}${code === 'ENOENT' ? didYouMean(shown, workflowsBeside(path, shown)) : ''}`)
   }
 }
 

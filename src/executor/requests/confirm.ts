@@ -1,12 +1,13 @@
 /** Answers the questions of a resume beforehand, without the program. */
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { Interrupted } from '../../domain/change/Change.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { findOrTask } from '../../domain/checkpoint/Tree.js'
 import { fromUnknown } from '../../domain/data/Json.js'
 import { fieldsOf } from '../../domain/data/Options.js'
 import { overrides } from '../../domain/plan/Overrides.js'
-import type { Answer } from '../../domain/plan/Plan.js'
+import type { Answer, PlanOptions } from '../../domain/plan/Plan.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { ancestors } from '../../domain/workflow/Unit.js'
 import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
@@ -17,6 +18,8 @@ import { EXACT, planStored } from '../planRun.js'
 import type { RunError } from '../RunError.js'
 import { timestamp } from '../RunScope.js'
 import { secure } from '../secrets.js'
+import type { RunView } from '../storage/runs.js'
+import { storedRun } from '../storage/runs.js'
 import { withIntactClaim } from '../storage/stored.js'
 import { recorderFor } from './inbox.js'
 
@@ -56,6 +59,12 @@ export const confirm =
       if (expected !== undefined)
         return E.left({ _tag: 'AnswerRefused', runId, unit, why: 'NotAnAnswer', expected, waiting: [] })
     }
+    // Planned before the claim, so that a refusal writes nothing.
+    const stored = await storedRun(runId)(environment)()
+    if (E.isRight(stored) && O.isSome(stored.right) && isAtRest(stored.right.value)) {
+      const planned = await planAnswered(environment, stored.right.value.checkpoint, answers)
+      if (E.isLeft(planned)) return planned
+    }
     return await withIntactClaim(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, void>> => {
       const planned = await planAnswered(environment, checkpoint, answers)
       if (E.isLeft(planned)) return planned
@@ -70,6 +79,9 @@ export const confirm =
       return E.map(() => undefined)(await recorder.commit())
     })
   }
+
+/** The claim refuses any other run. */
+const isAtRest = ({ heldBy, found }: RunView): boolean => O.isNone(heldBy) && found._tag === 'Exact'
 
 /** An answer is no request to resume: a paused run stays paused. */
 const stillPaused = (before: Checkpoint, { state, workflow }: Checkpoint, at: string): ReadonlyArray<Interrupted> => {
@@ -91,6 +103,10 @@ export const notAnswer = (given: unknown): string | undefined => {
 
 const ANSWERS: ReadonlySet<Answer['_tag'] | undefined> = new Set(['Again', 'Keep', 'Done'] as const)
 
+/** Plans the recorded definition of a run. */
+export const planRecorded = (checkpoint: Checkpoint, options: PlanOptions): Executor<Planned> =>
+  planStored({ ...toWorkflow(checkpoint.workflow), decodeInput: E.right }, { checkpoint, found: EXACT }, options)
+
 /** Plans with the answers. Each must answer a question that is open or that another answer raises, and none may stay open. */
 const planAnswered = async (
   environment: Environment,
@@ -98,9 +114,8 @@ const planAnswered = async (
   answers: ReadonlyMap<Unit, Answer>
 ): Promise<E.Either<RunError, Planned>> => {
   const { runId } = checkpoint
-  const workflow = { ...toWorkflow(checkpoint.workflow), decodeInput: E.right }
   const planWith = (confirm: ReadonlyMap<Unit, Answer>, known?: Planned): Promise<E.Either<RunError, Planned>> =>
-    planStored(workflow, { checkpoint, found: EXACT }, { ...known?.options, confirm })(environment)()
+    planRecorded(checkpoint, { ...known?.options, confirm })(environment)()
   const before = await planWith(new Map())
   if (E.isLeft(before)) return before
   const open = before.right.questions.map(({ unit }) => unit)
@@ -116,7 +131,7 @@ const planAnswered = async (
     if (asked.includes(unit)) continue
     const { workflow, items } = checkpoint
     const why = findOrTask(workflow, items, unit) !== undefined ? 'NotAsked' : 'UnknownUnit'
-    return E.left({ _tag: 'AnswerRefused', runId, unit, why, waiting: asked })
+    return E.left({ _tag: 'AnswerRefused', runId, unit, why, waiting: [...new Set([...open, ...asked])] })
   }
   const planned = await planWith(answers, before.right)
   if (E.isLeft(planned)) return planned
