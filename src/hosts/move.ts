@@ -35,6 +35,9 @@ export const move =
   (runId: string, moving: Moving): Executor<void> =>
   (environment) =>
   async () => {
+    // Read before the claim, so that a target which cannot be reached leaves the source as it is.
+    const there = await load(moving.target, runId)
+    if (E.isLeft(there)) return there
     const moved = await withClaim(environment, runId, async (claim, stored): Promise<E.Either<RunError, void>> => {
       const source = sourceOf(stored, runId, moving)
       if (E.isLeft(source)) return source

@@ -14,7 +14,7 @@ import { encode } from '../../src/domain/checkpoint/CheckpointCodec.js'
 import { restoreStored } from '../../src/executor/storage/stored.js'
 import { describe as describeError } from '../../src/executor/RunError.js'
 import { move } from '../../src/hosts/move.js'
-import type { ArtifactError, Checkpoint, Claimed, Environment, RunError, Stored } from '../../src/index.js'
+import type { ArtifactError, Checkpoint, Claimed, Environment, ReadFailed, RunError, Stored } from '../../src/index.js'
 import { answer, cancel, confirm, fork, planRun, prune, resumeAll } from '../../src/index.js'
 import { isRunFailure, resume, runOrResume, runOutcome, workflow } from '../../src/promise/index.js'
 import { FULL } from '../executor/fixtures.js'
@@ -392,6 +392,19 @@ describe('move', () => {
       describeError(moved.left),
       'Cannot copy the artifacts of run r to the target: Writing B failed: write: ENOSPC (the disk is full: free some space); fix that store, then repeat the copy. The run is unchanged'
     )
+  })
+
+  test('a move to a store that cannot be reached claims nothing', async () => {
+    const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
+    await runOutcome(program, { id: 'r', storage: source.storage, environment: source })
+    const down: ReadFailed = { _tag: 'ReadFailed', where: 't', operation: 'SELECT', code: 'ENOTFOUND', cause: 0 }
+    const claim = (): never => assert.fail('it claims')
+    const moved = await moveFrom(
+      { ...source, storage: { ...source.storage, claim } },
+      { ...target, storage: { ...target.storage, load: () => TE.left(down), claim } }
+    )
+    assert.ok(E.isLeft(moved) && moved.left._tag === 'ReadFailed')
+    assert.match(describeError(moved.left), /ENOTFOUND \(no such host: correct the address\)/)
   })
 
   test('an original that is missing must be restored, or its step run again', async () => {

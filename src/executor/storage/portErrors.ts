@@ -152,6 +152,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   EIO: { text: 'the device reports an error' },
   ENOTDIR: { text: 'a file is where a folder should be', remedy: 'move it away, or choose another folder' },
   ECONNREFUSED: { text: 'no server listens there', remedy: 'start it, or correct the address' },
+  ENOTFOUND: { text: 'no such host', remedy: 'correct the address' },
   SQLITE_CANTOPEN: { text: 'it is a folder, or its folder is missing or not writable', remedy: 'pass another file' },
   SQLITE_FULL: { text: 'free some space' },
   SQLITE_NOTADB: { text: 'pass another file' }

@@ -348,6 +348,22 @@ test('a folder that cannot be made is a write that is not stored', async () => {
   assert.equal(asked.committed, 'no')
 })
 
+test('a claim or a removal whose journal cannot be created writes nothing, and says so', async () => {
+  const root = folder()
+  const storage = next(root)
+  await right(storage.release(await work(storage, [0])))
+  const before = digestOf(root)
+  const isReadOnly = Object.assign(new Error('read-only'), { code: 'EROFS' })
+  const fs: FileSystem = {
+    ...nodeFileSystem,
+    open: (path, how) => (how === 'create' ? Promise.reject(isReadOnly) : nodeFileSystem.open(path, how))
+  }
+  const claim = await left(next(root, { fs }).claim('a', OWNER), 'WriteFailed')
+  const removal = await left(next(root, { fs }).remove('a'), 'WriteFailed')
+  assert.deepEqual([claim.committed, removal.committed], ['no', 'no'])
+  assert.equal(digestOf(root), before)
+})
+
 describe('short writes', () => {
   for (const size of [1, 7, 100]) {
     test(`writes of ${size} bytes at a time lose nothing`, async () => {

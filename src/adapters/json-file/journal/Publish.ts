@@ -4,7 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Summary } from '../../../domain/checkpoint/Summary.js'
 import type { StorageError } from '../../../ports/CheckpointStorage.js'
 import type { Context } from '../Context.js'
-import { codeOf, quietly, reading, writeFailed, writing } from '../files/Fault.js'
+import { beforeWriting, codeOf, quietly, reading, writeFailed, writing } from '../files/Fault.js'
 import type { FileStats, FileSystem } from '../files/FileSystem.js'
 import { namesIn, sync, writeFully } from '../files/Files.js'
 import type { ClaimRecord, FoundRecord } from './Journal.js'
@@ -49,7 +49,7 @@ export const prepare = async (
   nth: number
 ): Promise<E.Either<StorageError, Unpublished>> => {
   const path = Layout.unpublished(layout, token, nth)
-  const fd = await writing(path, 'open', () => fs.open(path, 'create'))
+  const fd = await beforeWriting(path, 'open', () => fs.open(path, 'create'))
   return E.isLeft(fd) ? fd : E.right({ path, fd: fd.right })
 }
 
