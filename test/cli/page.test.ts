@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync, symlinkSync } from 'node:fs'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Sandbox, sandbox } from './dogear.js'
 
@@ -62,6 +62,21 @@ test('--html replaces no file but a page, and reports a file that it cannot writ
     `dogear: Cannot write ${place.folder}/w.yml/page.html: a part of its path is no folder; name another file\n`
   )
   expect((await place.dogear(['show', 'first', '--html', ''])).code).toBe(2)
+})
+
+test.skipIf(process.platform === 'win32')('a page that cannot be written leaves the earlier one, or none', async () => {
+  await place.dogear(['run', 'w.yml', '--id', 'first'])
+  await place.dogear(['show', 'first', '--html', 'run.html'])
+  symlinkSync('run.html', `${place.folder}/link.html`)
+  const files = (): readonly string[] => readdirSync(place.folder).sort()
+  const before = [place.read('run.html'), files()]
+  for (const file of ['run.html', 'link.html', 'new.html']) {
+    const { code, stderr } = await place.shell(`ulimit -f 4; dogear show first --html ${file}`)
+    expect([code, stderr]).toEqual([5, expect.stringContaining(`Cannot write ${place.folder}/${file}: EFBIG`)])
+  }
+  expect([place.read('run.html'), files()]).toEqual(before)
+  expect((await place.dogear(['show', 'first', '--html', 'link.html'])).code).toBe(0)
+  expect(lstatSync(`${place.folder}/link.html`).isSymbolicLink()).toBe(true)
 })
 
 test.skipIf(process.platform === 'win32')('--html refuses a device, a pipe and a folder at once', async () => {

@@ -1,5 +1,15 @@
 /** `dogear show --html`: writes a run as a page. */
-import { closeSync, openSync, readSync, statSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from 'node:fs'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -107,11 +117,16 @@ const isPage = (path: string): boolean => {
   }
 }
 
+/** Renames a complete page, so that a full disk leaves the earlier one. */
 const written = (path: string, page: string): E.Either<CliError, string> => {
+  const target = existsSync(path) ? realpathSync(path) : path
+  const unfinished = `${target}.${process.pid}.tmp`
   try {
-    writeFileSync(path, page)
+    writeFileSync(unfinished, page)
+    renameSync(unfinished, target)
     return E.right(path)
   } catch (cause) {
+    rmSync(unfinished, { force: true })
     return E.left(notWritten(path, cause))
   }
 }

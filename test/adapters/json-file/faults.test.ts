@@ -348,16 +348,21 @@ test('a folder that cannot be made is a write that is not stored', async () => {
   assert.equal(asked.committed, 'no')
 })
 
-test('a claim or a removal whose journal cannot be created writes nothing, and says so', async () => {
+const failed = (code: string) => Object.assign(new Error(code), { code })
+
+test.each<readonly [string, Partial<FileSystem>]>([
+  [
+    'created',
+    { open: (path, how) => (how === 'create' ? Promise.reject(failed('EROFS')) : nodeFileSystem.open(path, how)) }
+  ],
+  ['written', { write: () => Promise.reject(failed('ENOSPC')) }],
+  ['synced', { fdatasync: (_, done) => done(failed('EIO')) }]
+])('a claim or a removal whose journal cannot be %s changes nothing, and says so', async (_, faults) => {
   const root = folder()
   const storage = next(root)
   await right(storage.release(await work(storage, [0])))
   const before = digestOf(root)
-  const isReadOnly = Object.assign(new Error('read-only'), { code: 'EROFS' })
-  const fs: FileSystem = {
-    ...nodeFileSystem,
-    open: (path, how) => (how === 'create' ? Promise.reject(isReadOnly) : nodeFileSystem.open(path, how))
-  }
+  const fs: FileSystem = { ...nodeFileSystem, ...faults }
   const claim = await left(next(root, { fs }).claim('a', OWNER), 'WriteFailed')
   const removal = await left(next(root, { fs }).remove('a'), 'WriteFailed')
   assert.deepEqual([claim.committed, removal.committed], ['no', 'no'])

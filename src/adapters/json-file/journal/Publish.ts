@@ -169,9 +169,10 @@ const fillAndLink = async (
   path: string
 ): Promise<E.Either<StorageError, Linking>> => {
   const written = await writeFully(fs, file.path, file.fd, bytes, 0)
-  if (E.isLeft(written)) return written
+  // Without a name the journal does not count.
+  if (E.isLeft(written)) return E.left({ ...written.left, committed: 'no' })
   const durable = await sync(fs, file.path, file.fd)
-  if (E.isLeft(durable)) return durable
+  if (E.isLeft(durable)) return E.left({ ...durable.left, committed: 'no' })
   const facts = await reading(file.path, 'fstat', () => fs.fstat(file.fd))
   if (E.isLeft(facts)) return facts
   try {
