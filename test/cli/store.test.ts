@@ -270,6 +270,8 @@ describe('the location of a store', () => {
     [[], { DOGEAR_STORE: `"${URL}` }, 'DOGEAR_STORE: text precedes the URL of a database; pass the URL alone'],
     [['--store', QUOTED], {}, '--store: the value is in quotes; pass it without them'],
     [['--home', URL], {}, '--home: the value is a database; pass it as --store'],
+    [['--store', 'postgres//u:s3cr3t@h/db'], {}, `--store: ${ADDRESS}`],
+    [['--home', 'postgresql//u:s3cr3t@h/db'], {}, `--home: ${ADDRESS}`],
     [[`--home=./${URL}`], {}, '--home: text precedes the URL of a database; pass the URL alone'],
     [[], { DOGEAR_HOME: URL }, 'DOGEAR_HOME: the value is a database; pass it as --store'],
     [['--home', 'u:s3cr3t@h/db'], {}, `--home: ${ADDRESS}`],

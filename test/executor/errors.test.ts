@@ -112,6 +112,17 @@ describe('the text of an error', () => {
     ],
     [
       {
+        _tag: 'ReadFailed',
+        where: 'dogear.runs',
+        operation: 'SELECT runs',
+        code: 'ERR_INVALID_URL',
+        cause: new Error('Invalid URL')
+      },
+      /ERR_INVALID_URL: Invalid URL \(pass one like postgres:\/\/USER:PASSWORD@HOST:5432\/DATABASE, special characters percent-encoded\)/,
+      /UNKNOWN/
+    ],
+    [
+      {
         ...{ _tag: 'TooLarge', runId: 'r', where: 'a', bytes: 7, limitBytes: 6 },
         biggest: [{ path: '$.changes[0].output', bytes: 5 }]
       },

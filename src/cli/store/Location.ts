@@ -12,7 +12,7 @@ export type Location =
 export const STORES = 'a folder, sqlite:FILE or postgres://HOST/DATABASE'
 
 /** Matches the beginning of an address with a password, and no drive letter of Windows. */
-const ADDRESS = /^(?![a-z]:[\\/])(\/\/)?[^\s/:@]*:[^@]*@/i
+const ADDRESS = /^(?![a-z]:[\\/])(\w*\/\/)?[^\s/:@]*:[^@]*@/i
 
 const NO_FOLDER =
   'the value looks like an address with a password; pass --store postgres://HOST/DATABASE, or a folder as ./FOLDER'

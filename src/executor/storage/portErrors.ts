@@ -153,6 +153,9 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   ENOTDIR: { text: 'a file is where a folder should be', remedy: 'move it away, or choose another folder' },
   ECONNREFUSED: { text: 'no server listens there', remedy: 'start it, or correct the address' },
   ENOTFOUND: { text: 'no such host', remedy: 'correct the address' },
+  ERR_INVALID_URL: {
+    text: 'pass one like postgres://USER:PASSWORD@HOST:5432/DATABASE, special characters percent-encoded'
+  },
   SQLITE_CANTOPEN: { text: 'it is a folder, or its folder is missing or not writable', remedy: 'pass another file' },
   SQLITE_FULL: { text: 'free some space' },
   SQLITE_NOTADB: { text: 'pass another file' }
