@@ -4,7 +4,8 @@
  * @module
  */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import { describeProblems, describeQuestion } from '../domain/explain/Explain.js'
+import { describeQuestion } from '../domain/explain/Explain.js'
+import { describeProblems } from '../domain/explain/problems.js'
 import { describeEvidence } from '../domain/checkpoint/CompletedStep.js'
 import type { Confirm, MissingEvidence, PlanError, PlanProblem } from '../domain/plan/Plan.js'
 import { answersTo } from '../domain/plan/Plan.js'

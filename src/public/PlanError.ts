@@ -3,4 +3,4 @@
  *
  * @module
  */
-export { describeProblem, describeProblems } from '../domain/explain/Explain.js'
+export { describeProblem, describeProblems } from '../domain/explain/problems.js'

@@ -6,7 +6,7 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import type { Answer, ResumeOptions } from '../../src/index.js'
 import { answersTo, confirm, Program, resume, run, RunError, StepError, StepFailure } from '../../src/index.js'
-import { describeProblems } from '../../src/domain/explain/Explain.js'
+import { describeProblems } from '../../src/domain/explain/problems.js'
 import type { World } from './fixtures.js'
 import { ended, newProcess, newWorld, refused, right, stored } from './fixtures.js'
 

@@ -12,7 +12,8 @@ import { notDone } from '../../CliError.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
 import type { TakeOverFlags } from './planFlags.js'
-import { ofMissingWorkspace, ofPlanError } from '../hints/hints.js'
+import { ofMissingWorkspace } from '../hints/hints.js'
+import { ofPlanError } from '../hints/planHints.js'
 
 /** Excludes the state folder. */
 export const treeAt = ({ home }: Pick<Context, 'home'>, folder: string): WorkingTree => {

@@ -5,18 +5,14 @@ import { overAt } from '../../../domain/checkpoint/Due.js'
 import type { PendingUnit } from '../../../domain/checkpoint/Pending.js'
 import { has } from '../../../domain/checkpoint/Units.js'
 import { describeQuestion } from '../../../domain/explain/Explain.js'
-import { listed } from '../../../domain/data/listed.js'
-import type { Confirm, FoundEvidence, PlanOptions, PlanProblem } from '../../../domain/plan/Plan.js'
+import type { Confirm, FoundEvidence } from '../../../domain/plan/Plan.js'
 import { answersTo, openQuestions } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
-import { top } from '../../../domain/workflow/Unit.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
-import type { WorkflowIdentity } from '../../../domain/workflow/WorkflowIdentity.js'
 import { CHECK_FAILED } from '../../../executor/steps/guarded.js'
 import type { RunError } from '../../../executor/RunError.js'
-import { editsToUndo } from '../../../executor/RunError.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { RunSummary } from '../../../executor/storage/runs.js'
 import type { Holder } from '../../../ports/CheckpointStorage.js'
@@ -31,13 +27,6 @@ import type { Difference } from '../execution/input.js'
 import { describeDifference } from '../execution/input.js'
 import type { TakeOverFlags } from '../execution/planFlags.js'
 import { resumeHint, resumeLine } from '../execution/planFlags.js'
-
-export interface Planning {
-  readonly checkpoint: Checkpoint
-  readonly workflow: Workflow & { readonly identity: WorkflowIdentity }
-  readonly options: PlanOptions
-  readonly flags: TakeOverFlags
-}
 
 /** The command that resumes a run, after `text`; or the questions that it will ask, with the commands that answer them. */
 export const resumeHints = (
@@ -187,139 +176,6 @@ const ofLaterRuns = (questions: ReadonlyArray<Confirm>): ReadonlyArray<Hint> => 
       text: `If these files may change at any time, require only that they exist in later runs: expect: { files: [${files}] } instead of artifacts`
     }
   ]
-}
-
-/** The remedies for a refused plan; each of them can be planned. */
-export const ofPlanError = (
-  place: Place,
-  planning: Planning,
-  problems: ReadonlyArray<PlanProblem>
-): ReadonlyArray<Hint> => [
-  ...problems.flatMap((problem) => (problem._tag === 'WrongWorkflow' ? ofWrongWorkflow(place, planning, problem) : [])),
-  ...problems.flatMap((problem) => (problem._tag === 'NotAWave' ? ofNoWave(place, planning, problem) : [])),
-  ...ofMissingOutputs(place, planning, problems),
-  ...ofMissingEvidence(place, planning, problems),
-  ...ofEdits(place, planning, problems)
-]
-
-const ofWrongWorkflow = (
-  place: Place,
-  { checkpoint, workflow }: Planning,
-  { expected }: PlanProblem & { readonly _tag: 'WrongWorkflow' }
-): ReadonlyArray<Hint> => {
-  const { path } = checkpoint.workflow
-  return path !== undefined && path !== workflow.identity.path
-    ? [resumeHint(place, `Resume it with its own file, ${path}:`, checkpoint.runId)]
-    : [{ text: `Set the name of the workflow to "${expected}" again, then resume` }]
-}
-
-const ofNoWave = (
-  place: Place,
-  { checkpoint, flags: { restartWave: _, ...flags } }: Planning,
-  { step, exists, available }: PlanProblem & { readonly _tag: 'NotAWave' }
-): ReadonlyArray<Hint> => {
-  const from = (fromStep: string): string => resumeLine(place, checkpoint.runId, { ...flags, fromStep })
-  if (exists) return [{ text: `To run from "${step}" on:`, command: from(step) }]
-  return available.length > 0 ? [] : [{ text: 'To run from a step on:', command: from('STEP') }]
-}
-
-const ofEdits = (place: Place, planning: Planning, problems: ReadonlyArray<PlanProblem>): ReadonlyArray<Hint> => {
-  const {
-    checkpoint,
-    workflow,
-    options,
-    flags: { force: _, restartWave: __, ...flags }
-  } = planning
-  const edits = problems.filter((problem) => problem._tag === 'WorkflowChanged')
-  if (edits.length === 0) return []
-  // To accept them now would accept those in doubt too.
-  if (edits.some(({ inDoubt }) => inDoubt === true)) {
-    const others = editsToUndo(problems).length
-    const [edit, them] = others === 1 ? ['edit', 'it'] : ['edits', 'them']
-    return others === 0 ? [] : [{ text: `After that, undo the other ${edit}, or accept ${them} with --changes ignore` }]
-  }
-  const edited = new Set(edits.map(({ unit }) => top(unit)))
-  const [only] = edits.length === 1 ? edits.map(({ unit }) => unit) : []
-  const isThere = only !== undefined && definitionAt<Step>(workflow, only) !== undefined
-  const from = isThere ? only : workflow.steps.find(({ name }) => edited.has(name))?.name
-  const { restartWave: ___, ...others } = options
-  /** Offers the first way that can be planned. */
-  const offer = (
-    text: string,
-    ...ways: ReadonlyArray<Pick<PlanOptions, 'changes' | 'fromStep'>>
-  ): ReadonlyArray<Hint> => {
-    const way = ways.find((one) => E.isRight(planResume(checkpoint, workflow, { ...others, ...one })))
-    if (way === undefined) return []
-    const again = way.fromStep === undefined ? [] : runningAgain(planning, { ...others, ...way })
-    return [{ text, command: resumeLine(place, checkpoint.runId, { ...flags, ...way }, again) }]
-  }
-  const jobs = edits.filter(({ pending }) => pending === true).length
-  const abandon = jobs === 0 ? '' : `abandon the ${jobs === 1 ? 'job' : 'jobs'} and `
-  // If a removal is ignored, the record of the step is dropped.
-  const isDropped = edits.some(({ edit, pending }) => edit === 'removed' && pending !== true)
-  const results = jobs === edits.length ? [] : [isDropped ? 'the other recorded results' : 'the recorded results']
-  const kept = [...results, ...(jobs === 0 ? [] : [jobs === 1 ? 'the submitted job' : 'the submitted jobs'])]
-  return [
-    ...(from === undefined
-      ? []
-      : offer(
-          `To ${abandon}run again from "${from}" on:`,
-          { fromStep: from },
-          { fromStep: from, changes: 'completed' },
-          { fromStep: from, changes: 'ignore' }
-        )),
-    ...offer(
-      `To keep ${kept.join(' and ')} despite the change:`,
-      ...(options.changes === 'strict' ? [{ changes: 'completed' } as const] : []),
-      { changes: 'ignore' }
-    )
-  ]
-}
-
-/** For units that are assumed done without their output. */
-const ofMissingOutputs = (
-  place: Place,
-  { checkpoint, flags }: Planning,
-  problems: ReadonlyArray<PlanProblem>
-): ReadonlyArray<Hint> => {
-  const recorded = new Set(Array.from(checkpoint.completedSteps, ({ unit }) => unit))
-  const units = problems.flatMap((one) => (one._tag === 'AssumedOutputMissing' ? [one.unit] : []))
-  const missing = new Set(units.filter((unit) => !recorded.has(unit)).map((unit) => `${unit}=done`))
-  const given = new Set(flags.confirm)
-  const presupposed = flags.fromStep === undefined ? [] : [...missing].filter((answer) => !given.has(answer))
-  if (presupposed.length === 0 && ![...given].some((answer) => missing.has(answer))) return []
-  const confirm = [...given, ...presupposed].map((answer) => (missing.has(answer) ? `${answer}:OUTPUT` : answer))
-  return [resumeHint(place, 'Pass its output:', checkpoint.runId, { ...flags, confirm })]
-}
-
-/** The answers with which a resume runs again what it would ask about. An answer can raise further questions. */
-const runningAgain = ({ checkpoint, workflow }: Planning, options: PlanOptions): ReadonlyArray<string> => {
-  const confirm = new Map(options.confirm)
-  for (;;) {
-    const plan = planResume(checkpoint, workflow, { ...options, confirm })
-    const questions = E.isRight(plan) ? openQuestions(plan.right).filter(({ unit }) => !confirm.has(unit)) : []
-    if (questions.length === 0) break
-    for (const { unit } of questions) confirm.set(unit, { _tag: 'Again' })
-  }
-  return [...confirm.keys()]
-    .filter((unit) => options.confirm?.has(unit) !== true)
-    .flatMap((unit) => ['--confirm', `${unit}=again`])
-}
-
-/** For units whose evidence is missing: a plain resume runs them again. */
-const ofMissingEvidence = (
-  place: Place,
-  planning: Planning,
-  problems: ReadonlyArray<PlanProblem>
-): ReadonlyArray<Hint> => {
-  const units = problems.flatMap((one) =>
-    one._tag === 'AssumedOutputMissing' && one.evidence === true ? [one.unit] : []
-  )
-  const { checkpoint, workflow, options } = planning
-  const { evidence = [] } = options
-  if (units.length === 0 || E.isLeft(planResume(checkpoint, workflow, { evidence }))) return []
-  const text = `To run ${listed(units.map((unit) => `"${unit}"`))} again:`
-  return [resumeHint(place, text, checkpoint.runId, {}, runningAgain(planning, { evidence }))]
 }
 
 /** The remedies for an execution without an outcome. `restart`: the words that start the run again, if nothing was saved. */
