@@ -160,6 +160,10 @@ const notDoneLines = ({
       return [`Run ${error.runId} was cancelled`]
     case 'InputChanged':
       return [`Run ${error.runId} has another input`]
+    case 'RunExists':
+      return verb === 'move'
+        ? [`Cannot move ${error.runId}: the other store has a run with this id`]
+        : describeRunError(error).split('\n')
     case 'AlreadyAnswered':
       return [`"${error.unit}" of run ${error.runId} already has an answer`]
     case 'HeldBy':
