@@ -400,6 +400,14 @@ describe('a plan', () => {
     assert.deepEqual(agent(wait, suspended, edit), { unit: 'agent', attempt: 1, suspended: true })
   })
 
+  test('an answer about a suspended task is refused, and the refusal names the wait in its code', () => {
+    const wait: Change = { _tag: 'WaitStarted', at, unit: 'agent/approval', wait: { _tag: 'Answer' } }
+    const suspended = after(wait, { _tag: 'Suspended', at, unit: 'agent', waits: ['agent/approval'] })
+    const plan = planResume(suspended, defined, { confirm: new Map([['agent', { _tag: 'Done' }]]) })
+    assert.ok(E.isLeft(plan))
+    assert.deepEqual(plan.left.problems, [{ _tag: 'UnitPending', unit: 'agent/approval', waitsFor: 'Answer' }])
+  })
+
   test('an edited task keeps its sub-steps, and a removed task with one in doubt is refused', () => {
     const edited = {
       name: 'w',

@@ -372,7 +372,7 @@ export const describeProblem = (problem: PlanProblem): string => {
         return `"${problem.unit}" has nothing to keep: it has not completed, or its evidence did not change; omit the answer, or, if the unit is in doubt, answer again or done`
       return `"${problem.unit}" cannot be confirmed as done: it is due to run and not in doubt; omit the answer`
     case 'UnitPending':
-      return `"${problem.unit}" cannot be confirmed: ${WAITING[problem.waitsFor]}, or run from that step`
+      return `"${problem.unit}" cannot be confirmed: ${problem.answered === true ? `${ANSWERED}; resume without this one` : WAITING[problem.waitsFor]}, or run from that step`
     case 'UnknownStep':
       return unknownStep(problem)
     case 'NotAWave':

@@ -246,7 +246,8 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  *   may have taken effect, so it must not be removed. `pending`: its job is pending, and was submitted with the recorded definition.
  * - `NothingToConfirm`: for a unit that runs, an answer declares it done although it is not in doubt, or keeps (`keep`) evidence
  *   that did not change, or that of a unit that has not completed.
- * - `UnitPending`: an answer says that a pending unit runs again or is done; `waitsFor`: what the unit waits for.
+ * - `UnitPending`: an answer says that a pending unit runs again or is done; `unit`: the unit that waits, in a suspended task the wait
+ *   itself; `waitsFor`: what it waits for; `answered`: the answer that it waits for is recorded.
  * - `UnknownStep`: an option names an unknown step; `option`: which one, absent for `fromStep`; `available`: the known steps.
  * - `NotAWave`: `restartWave` does not name a sequence, wave or map; `exists`: it names another unit; `available`: the sequences, waves and
  *   maps on the top level, `steps`: all steps there.
@@ -273,7 +274,12 @@ export type PlanProblem =
       readonly pending?: true
     }
   | { readonly _tag: 'NothingToConfirm'; readonly unit: Unit; readonly keep?: true }
-  | { readonly _tag: 'UnitPending'; readonly unit: Unit; readonly waitsFor: PendingUnit['_tag'] }
+  | {
+      readonly _tag: 'UnitPending'
+      readonly unit: Unit
+      readonly waitsFor: PendingUnit['_tag']
+      readonly answered?: true
+    }
   | {
       readonly _tag: 'UnknownStep'
       readonly step: string

@@ -121,7 +121,7 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
   if (placed.demand === 'assumed') return assume(placed, supplied, out)
   const pending = placed.pending ?? (context.pending.size === 0 ? undefined : pendingOf(context, placed))
   if (pending !== undefined && scheduled === undefined) {
-    if (answer !== undefined) out.problems.push({ _tag: 'UnitPending', unit: placed.unit, waitsFor: pending._tag })
+    if (answer !== undefined) out.problems.push(unitPending(context, pending))
     return poll(context, placed, pending)
   }
   const decision = schedule(context, placed, { record, scheduled, pending }, answer?._tag === 'Again')
@@ -254,6 +254,14 @@ const poll = (context: PlanContext, placed: Placed, pending: PendingUnit): Poll 
   _tag: 'Poll',
   ...aboutOf(placed),
   reason: pollReason(context, pending)
+})
+
+/** Names the unit that waits: of a suspended task, the wait in its code. */
+const unitPending = ({ answers }: PlanContext, { unit, _tag: waitsFor }: PendingUnit): PlanProblem => ({
+  _tag: 'UnitPending',
+  unit,
+  waitsFor,
+  ...(Units.has(answers, unit) ? { answered: true } : {})
 })
 
 const pollReason = ({ answers }: PlanContext, pending: PendingUnit): PollReason => {
