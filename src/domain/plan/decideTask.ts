@@ -130,8 +130,13 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
     return assume(placed, given === undefined ? record?.output : given, out, evidenceNow(context, placed, record))
   }
   // "Again" for a unit that runs anyway is harmless. "Done" would skip work that never ran.
-  if (answer?._tag === 'Done') out.problems.push({ _tag: 'NothingToConfirm', unit: placed.unit })
-  if (answer?._tag === 'Keep') out.problems.push({ _tag: 'NothingToConfirm', unit: placed.unit, keep: true })
+  if (answer?._tag === 'Done' || answer?._tag === 'Keep')
+    out.problems.push({
+      _tag: 'NothingToConfirm',
+      unit: placed.unit,
+      ...(answer._tag === 'Keep' ? { keep: true } : {}),
+      ...(decision.reason._tag === 'Forced' ? { forced: true } : {})
+    })
   return decision
 }
 
