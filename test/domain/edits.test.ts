@@ -7,6 +7,7 @@ import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
 import * as C from '../../src/domain/checkpoint/Checkpoint.js'
 import { describeProblem } from '../../src/domain/explain/Explain.js'
 import { overrides } from '../../src/domain/plan/Overrides.js'
+import type { PlanOptions } from '../../src/domain/plan/Plan.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
 import * as Units from '../../src/domain/checkpoint/Units.js'
 import { apply, replay } from '../../src/domain/change/Transition.js'
@@ -199,6 +200,61 @@ describe('the body of a map', () => {
   test('the body of a map is changed, not removed, when one of its steps was removed', () => {
     expect(editsOf(having(pages(task('fetch')), done, items), pages(task('save')))).toContain('changed pages')
   })
+})
+
+describe('an answer about a unit whose attempts an edit drops', () => {
+  const ask = (
+    step: string,
+    workflow: Workflow,
+    now: Workflow,
+    ...changes: ReadonlyArray<Change>
+  ): ReadonlyArray<string> => {
+    const run = replay(having(workflow, []), changes)
+    assert.ok(E.isRight(run), JSON.stringify(run))
+    const options: PlanOptions = { changes: 'ignore', confirm: new Map([[step, { _tag: 'Again' }]]) }
+    const plan = planResume(run.right, now, options)
+    assert.ok(E.isRight(plan), JSON.stringify(plan))
+    const edited = { ...now, identity: Identity.of(now) }
+    const next = replay(run.right, overrides(run.right, edited, plan.right, options, at))
+    assert.ok(E.isRight(next), JSON.stringify(next))
+    const again = planResume(next.right, now)
+    return E.isRight(again) ? again.right.decisions.map(({ _tag, unit }) => `${_tag} ${unit}`) : []
+  }
+  const start = (...units: ReadonlyArray<Unit>): Change => ({
+    _tag: 'AttemptStarted',
+    at,
+    attempts: units.map((unit) => ({ unit, attempt: 1 }))
+  })
+  const pay = W.task('pay', { idempotent: false })
+
+  test('a wave that failed its check and became a task is answered', () => {
+    const error = { name: 'Error', message: 'no' }
+    const failed: Change = {
+      _tag: 'UnitFailed',
+      at,
+      unit: 'pay',
+      retryable: false,
+      last: { attempt: 1, startedAt: at, error, outcome: 'unknown' }
+    }
+    expect(ask('pay', flow(wave('pay', task('a'))), flow(pay), failed)).toEqual(['Run pay'])
+  })
+
+  test('a sub-step in flight that became a step is answered', () => {
+    const now = flow(W.sequence('a', [pay]))
+    expect(ask('a/pay', flow(task('a')), now, start('a', 'a/pay'))).toEqual(['Run a', 'Run a/pay'])
+  })
+
+  test('a sub-step in flight whose task became a wait is answered', () => {
+    const now = flow(W.task('a', { wait: 'Answer' }))
+    expect(ask('a/pay', flow(task('a')), now, start('a', 'a/pay'))).toEqual(['Run a'])
+  })
+})
+
+test('a task with a sub-step in doubt must not become a wait, whose code would not call it', () => {
+  const attempts = ['a', 'a/pay'].map((unit) => ({ unit, attempt: 1 }))
+  const run = replay(having(flow(task('a')), []), [{ _tag: 'AttemptStarted', at, attempts }])
+  assert.ok(E.isRight(run))
+  expect(editsOf(run.right, flow(W.task('a', { wait: 'Answer' })))).toEqual(['removed a/pay'])
 })
 
 test('a step that moved under a new parent counts as removed, and the message names its new path', () => {

@@ -380,10 +380,11 @@ function* vanished(edited: Comparison): Iterable<PlanProblem> {
   }
 }
 
-/** Yields the removed task of a sub-step that may have taken effect. */
+/** Yields a sub-step that may have taken effect, and whose task was removed or lost its code. */
 function* vanishedSubStep({ checkpoint, workflow }: Comparison, unit: Unit): Iterable<PlanProblem> {
   const { state, items } = checkpoint
-  if (!isSubStepInDoubt(state, unit) || taskAround<Step>(workflow, items, unit, state.stepIndex) !== undefined) return
+  const now = taskAround<Step>(workflow, items, unit, state.stepIndex)?.definition
+  if (!isSubStepInDoubt(state, unit) || (now?._tag === 'Task' && now.wait === undefined)) return
   const was = taskAround(checkpoint.workflow, items, unit, state.stepIndex)?.definition.fingerprint
   yield { ...changed('removed', unit, was), inDoubt: true } as PlanProblem
 }
