@@ -121,8 +121,12 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
   if (placed.demand === 'assumed') return assume(placed, supplied, out)
   const pending = placed.pending ?? (context.pending.size === 0 ? undefined : pendingOf(context, placed))
   if (pending !== undefined && scheduled === undefined) {
-    if (answer !== undefined) out.problems.push(unitPending(context, pending))
-    return poll(context, placed, pending)
+    const decision = poll(context, placed, pending)
+    const answered = 'answered' in decision.reason ? ({ answered: true } as const) : {}
+    // Of a suspended task, the wait in its code is the unit to act on.
+    const { unit, _tag: waitsFor } = pending
+    if (answer !== undefined) out.problems.push({ _tag: 'UnitPending', unit, waitsFor, ...answered })
+    return decision
   }
   const decision = schedule(context, placed, { record, scheduled, pending }, answer?._tag === 'Again')
   const isCovered = record !== undefined && context.evidence.covered.has(placed.unit)
@@ -261,14 +265,6 @@ const poll = (context: PlanContext, placed: Placed, pending: PendingUnit): Poll 
   reason: pollReason(context, pending)
 })
 
-/** Names the unit that waits: of a suspended task, the wait in its code. */
-const unitPending = ({ answers }: PlanContext, { unit, _tag: waitsFor }: PendingUnit): PlanProblem => ({
-  _tag: 'UnitPending',
-  unit,
-  waitsFor,
-  ...(Units.has(answers, unit) ? { answered: true } : {})
-})
-
 const pollReason = ({ answers }: PlanContext, pending: PendingUnit): PollReason => {
   switch (pending._tag) {
     case 'Job': {
@@ -317,7 +313,10 @@ const schedule = (
     context.recovered
   const isDemanded = again || (scheduled?._tag === 'Forced' && pending === undefined)
   if (mayHaveActed && !isDemanded && !mayRunTwice(context, placed)) {
-    const known = pending === undefined ? (started?.reason ?? scheduled) : pollReason(context, pending)
+    const known =
+      pending === undefined
+        ? (context.evidence.keepable.get(placed.unit) ?? started?.reason ?? scheduled)
+        : pollReason(context, pending)
     const reason = known ?? ({ _tag: 'MaybeLost' } as const)
     return { _tag: 'Confirm', ...aboutOf(placed), reason }
   }

@@ -134,6 +134,15 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
+    'offers to keep evidence that did not change',
+    'PL-ANSWER-01',
+    {
+      module: 'Plan.ts',
+      text: ": ['Again', 'Done']",
+      instead: ": ['Again', 'Keep', 'Done']"
+    }
+  ],
+  [
     'skips a unit whose output its task no longer accepts',
     'PL-FIT-01',
     {
