@@ -250,6 +250,35 @@ describe('an answer about a unit whose attempts an edit drops', () => {
   })
 })
 
+test.each(['completed', 'was declared done'])(
+  'fromStep records a sequence as done whose part has the name of a sub-step that %s',
+  (how) => {
+    const attempts = [{ unit: 'a', attempt: 1 }]
+    const facts = { at, captured: [], evidence: [], startedAt: at, durationMillis: 1, attempts: 1 } as const
+    const ofSubStep: Change =
+      how === 'completed'
+        ? { _tag: 'UnitCompleted', ...facts, unit: 'a/s', subStep: {} }
+        : { _tag: 'Assumed', at, unit: 'a/s', captured: [], subStep: {} }
+    const run = replay(having(flow(task('a'), task('b')), []), [
+      { _tag: 'AttemptStarted', at, attempts },
+      ofSubStep,
+      { _tag: 'UnitCompleted', ...facts, unit: 'a' }
+    ])
+    assert.ok(E.isRight(run), JSON.stringify(run))
+    const now = flow(W.sequence('a', [task('s')]), task('b'))
+    const options: PlanOptions = { changes: 'ignore', fromStep: 'b' }
+    const plan = planResume(run.right, now, options)
+    assert.ok(E.isRight(plan), JSON.stringify(plan))
+    const changes = overrides(run.right, { ...now, identity: Identity.of(now) }, plan.right, options, at)
+    const next = replay(run.right, changes)
+    assert.ok(E.isRight(next), JSON.stringify(next))
+    expect(Array.from(next.right.completedSteps, ({ unit, assumed }) => [unit, assumed])).toEqual([
+      ['a/s', true],
+      ['a', true]
+    ])
+  }
+)
+
 test('a task with a sub-step in doubt must not become a wait, whose code would not call it', () => {
   const attempts = ['a', 'a/pay'].map((unit) => ({ unit, attempt: 1 }))
   const run = replay(having(flow(task('a')), []), [{ _tag: 'AttemptStarted', at, attempts }])
