@@ -279,6 +279,26 @@ test.each(['completed', 'was declared done'])(
   }
 )
 
+test.each([W.task('a', { wait: 'Answer' }), W.mapOf('a', task('t'))])(
+  'a pending job is over once its task becomes another kind, and the edit is accepted: %j',
+  (now) => {
+    const key = 'k'
+    const run = replay(having(flow(task('a')), []), [
+      { _tag: 'AttemptStarted', at, attempts: [{ unit: 'a', attempt: 1 }], submissions: [{ unit: 'a', key }] },
+      { _tag: 'JobSubmitted', at, unit: 'a', attempt: 1 }
+    ])
+    assert.ok(E.isRight(run), JSON.stringify(run))
+    const plan = planResume(run.right, flow(now), { changes: 'ignore' })
+    assert.ok(E.isRight(plan), JSON.stringify(plan))
+    expect(plan.right.decisions.map(({ _tag, reason }) => [_tag, reason._tag])).toEqual([['Run', 'NotStarted']])
+  }
+)
+
+test('a map that becomes a sequence is reported as changed once', () => {
+  const checkpoint = having(flow(W.mapOf('a', task('t'))), ['a/s'], { a: ['s', 'w'] })
+  expect(editsOf(checkpoint, flow(W.sequence('a', [task('s'), task('w')])))).toEqual(['changed a'])
+})
+
 test('a task with a sub-step in doubt must not become a wait, whose code would not call it', () => {
   const attempts = ['a', 'a/pay'].map((unit) => ({ unit, attempt: 1 }))
   const run = replay(having(flow(task('a')), []), [{ _tag: 'AttemptStarted', at, attempts }])

@@ -166,10 +166,14 @@ export const skipRecorded = (
   return skip(placed, kept === undefined ? skipReasonOf(placed, record) : keptReason(kept))
 }
 
-/** Returns what a unit waits for. A wait that an edit turned into something else is over. */
-const pendingOf = (context: PlanContext, { unit, step: task }: Placed<Task>): PendingUnit | undefined => {
+/** Returns what a task waits for. What an edit turned into something else is over. */
+const pendingOf = (
+  context: PlanContext,
+  { unit, step: task, ownFingerprint }: Placed<Task>
+): PendingUnit | undefined => {
   const pending = Units.get(context.pending, unit)
-  return pending?._tag === 'Job' || pending?._tag === task.wait ? pending : undefined
+  const isTask = ownFingerprint === undefined
+  return isTask && pending?._tag === (task.wait ?? 'Job') ? pending : undefined
 }
 
 const isOpen = ({ evidence: { open } }: PlanContext, placed: Placed): boolean => open.size > 0 && open.has(placed.unit)
