@@ -408,6 +408,22 @@ describe('a plan', () => {
     assert.deepEqual(plan.left.problems, [{ _tag: 'UnitPending', unit: 'agent/approval', waitsFor: 'Answer' }])
   })
 
+  test('of several waits of a suspended task, its decision and a refusal name one that takes an answer', () => {
+    const nap: Change = { _tag: 'WaitStarted', at, unit: 'agent/nap', wait: { _tag: 'Timer', wakeAt: at } }
+    const wait: Change = { _tag: 'WaitStarted', at, unit: 'agent/approval', wait: { _tag: 'Answer' } }
+    const waits = ['agent/nap', 'agent/approval']
+    const suspended = after(nap, wait, { _tag: 'Suspended', at, unit: 'agent', waits })
+    assert.equal(decided(suspended)[0], 'Poll agent AnswerPending')
+    const plan = planResume(suspended, defined, { confirm: new Map([['agent', { _tag: 'Again' }]]) })
+    assert.ok(E.isLeft(plan))
+    assert.deepEqual(plan.left.problems, [{ _tag: 'UnitPending', unit: 'agent/approval', waitsFor: 'Answer' }])
+    const value: Change = { _tag: 'Answered', at, unit: 'agent/approval', value: 1, by: 'ada' }
+    assert.equal(
+      decided(after(nap, wait, { _tag: 'Suspended', at, unit: 'agent', waits }, value))[0],
+      'Poll agent AnswerPending'
+    )
+  })
+
   test('an edited task keeps its sub-steps, and a removed task with one in doubt is refused', () => {
     const edited = {
       name: 'w',

@@ -291,7 +291,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'restarts an open wait',
     'PL-TRY-01',
-    { module: 'decideTask.ts', text: 'pending?._tag === task.wait ? pending', instead: 'pending === null ? pending' }
+    { module: 'decideTask.ts', text: "pending?._tag === (task.wait ?? 'Job')", instead: "pending?._tag === 'Job'" }
   ],
   [
     'does not report a recorded answer',
