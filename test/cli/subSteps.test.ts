@@ -97,3 +97,13 @@ test('--from-step warns of sub-steps that are not idempotent, also in a map and 
   ])
   expect(await warnings('each')).toEqual(['This completed step is not idempotent, and would run again: each.'])
 })
+
+test('a warning names the first of many sub-steps that run again', async () => {
+  const same = { id: 'r', storage: memoryStorage() }
+  const many = workflow('many').step('agent', async ({ step }) => {
+    for (let turn = 1; turn <= 30; turn++) await step('pay', { idempotent: false }, () => turn)
+  })
+  await runOutcome(many, same)
+  const [warning] = repeatWarnings(many, await planRun(many, { ...same, fromStep: 'agent' }), {})
+  expect(warning).toMatch(/run again: agent\/pay, agent\/pay#2, .*, agent\/pay#10 and 20 more\.$/)
+})

@@ -6,6 +6,7 @@ import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { isDone } from '../../domain/change/transitionParts.js'
 import { has } from '../../domain/checkpoint/Units.js'
 import type { JsonObject } from '../../domain/data/Json.js'
+import { listed } from '../../domain/data/listed.js'
 import { allInDoubt, harmfulSubSteps } from '../../domain/plan/subSteps.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { ancestors, isWithin } from '../../domain/workflow/Unit.js'
@@ -92,7 +93,7 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
 
 const repetition = (newId: string, units: ReadonlyArray<string>, [one, many]: readonly [string, string]): string => {
   const [steps, keys] = units.length === 1 ? [one, 'a new idempotency key'] : [many, 'new idempotency keys']
-  return `Run ${newId} repeats ${steps}, under ${keys} and without asking: ${units.join(', ')}`
+  return `Run ${newId} repeats ${steps}, under ${keys} and without asking: ${listed(units)}`
 }
 
 /** A fork works without the file; only it knows all inputs. */
