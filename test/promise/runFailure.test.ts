@@ -46,6 +46,24 @@ describe('the message of a RunFailure', () => {
     assert.equal(await messageOf(agent), 'Run r failed in step 1 (agent): turn: no answer')
   })
 
+  test('a permanent error that rules out the retries of a step or sub-step says so', async () => {
+    const retry = { attempts: 3, delayMillis: 0 }
+    const fails = () => Promise.reject(new Error('no'))
+    const why = 'not retried, because the error is permanent'
+    const one = dogear.workflow('w').step('one', { retry, run: fails })
+    assert.equal(await messageOf(one), `Run r failed in step 1 (one): no; ${why}: one`)
+    const inner = dogear.workflow('w').step('agent', ({ step }) => step('turn', { retry }, fails))
+    assert.equal(await messageOf(inner), `Run r failed in step 1 (agent): turn: no; ${why}: agent/turn`)
+    let attempts = 0
+    const thrice = dogear.workflow('w').step('one', {
+      retry,
+      run: () => Promise.reject(Object.assign(new Error('no'), { code: (attempts += 1) < 3 ? 'ECONNRESET' : 'EOTHER' }))
+    })
+    assert.equal(await messageOf(thrice), 'Run r failed in step 1 (one): no')
+    const checked = dogear.workflow('w').step('one', { retry, after: () => false, run: () => 1 })
+    assert.doesNotMatch(await messageOf(checked), /permanent/)
+  })
+
   test('a task that rewords the error of its sub-step states both', async () => {
     const agent = dogear.workflow('w').step('agent', ({ step }) =>
       step('turn', () => Promise.reject(new Error('no answer'))).catch(() => {

@@ -22,7 +22,7 @@ import { wrapped } from '../steps/around.js'
 import type { Attempt } from '../steps/Attempt.js'
 import * as Attempts from '../steps/Attempt.js'
 import type { AttemptResult, CodeEnd } from '../steps/AttemptResult.js'
-import { judge, mayRetry, redacted } from '../steps/AttemptResult.js'
+import { judge, mayRetry, noteRetry, redacted } from '../steps/AttemptResult.js'
 import { conversions, toJson } from '../program/conversions.js'
 import type { ProgramTask } from '../program/ProgramStep.js'
 import { attemptFailed, subStepFailed, subStepsUndone, unitCompleted } from '../storage/changes.js'
@@ -289,9 +289,11 @@ const run = async (level: Level, call: Call): Promise<Ending> => {
     }
     if (ended._tag === 'Failed') {
       const { failure } = ended
+      const retry = fromOption(options.retry)
       const wait = mayRetry(ended, subStep.idempotent !== false)
-        ? delay(fromOption(options.retry), { attempt: number, elapsedMillis: times.endedAt - first, random: random() })
+        ? delay(retry, { attempt: number, elapsedMillis: times.endedAt - first, random: random() })
         : O.none
+      noteRetry(scope, unit, failure, number < retry.attempts)
       if (O.isNone(wait)) {
         const saved = await save(scope, [subStepFailed(unit, subStep, failure, times)])
         return E.isLeft(saved) ? saved : E.left(errorOf(failure))
