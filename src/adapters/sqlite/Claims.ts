@@ -2,7 +2,16 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import type { ClaimOptions, HeldBy, Owner, Revision, StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import type {
+  ClaimOptions,
+  Owner,
+  RemoveOptions,
+  Revision,
+  StorageError,
+  Stored
+} from '../../ports/CheckpointStorage.js'
+import type { Newest } from '../changedSince.js'
+import { changedSince } from '../changedSince.js'
 import type { Content } from '../sql/Content.js'
 import type { Limits, Save } from '../sql/Rows.js'
 import { FORMAT, saveOf } from '../sql/Rows.js'
@@ -219,12 +228,25 @@ export const release = async (holding: Holding): Promise<E.Either<StorageError, 
   return released
 }
 
-export const remove = async (store: Store, runId: string): Promise<E.Either<StorageError, void>> => {
+const newestOf = (connection: Connection, { id, head }: RunRow): Newest | undefined => {
+  if (head < 0) return undefined
+  const row = sql(connection, 'SELECT at FROM revisions WHERE run = ? AND revision = ?').get(id, head) ?? undefined
+  return { revision: head, at: (row as { readonly at: string } | undefined)?.at }
+}
+
+export const remove = async (
+  store: Store,
+  runId: string,
+  options: RemoveOptions = {}
+): Promise<E.Either<StorageError, void>> => {
   const { connection, owners } = store
   const removed = await write<string | null, StorageError>(connection, { runId }, () => {
     const run = runRow(connection, runId)
     const holder = run === undefined ? O.none : holderOf(connection, owners, run)
-    if (O.isSome(holder)) return E.left<HeldBy>({ _tag: 'HeldBy', runId, holder: holder.value })
+    if (O.isSome(holder)) return E.left<StorageError>({ _tag: 'HeldBy', runId, holder: holder.value })
+    const newest = options.newest === undefined || run === undefined ? undefined : newestOf(connection, run)
+    const changed = changedSince(runId, options, newest)
+    if (changed !== undefined) return E.left(changed)
     for (const table of ['revisions', 'artifacts', 'requests'])
       sql(connection, `DELETE FROM ${table} WHERE run = ?`).run(runId)
     sql(connection, 'DELETE FROM runs WHERE id = ?').run(runId)

@@ -134,7 +134,7 @@ export const sqliteStorage = (database: SqliteDatabase, options: SqliteStorageOp
       (how = {}) =>
       () =>
         Runs.list(connection, owners, how),
-    remove: (runId) => on(runId, () => Claims.remove(store, runId))
+    remove: (runId, options) => on(runId, () => Claims.remove(store, runId, options))
   }
 }
 

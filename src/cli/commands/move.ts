@@ -38,7 +38,7 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   try {
     const moving = { from: store.shown, to, target: environmentFor(target.right) }
     const moved = await move(runId, moving)(environment)()
-    if (E.isLeft(moved)) return E.left(notDone(moved.left, ofExisting(target.right, moved.left), runId))
+    if (E.isLeft(moved)) return E.left(notDone(moved.left, ofTarget(target.right, moved.left), runId))
   } finally {
     await target.right.store.database?.close()
   }
@@ -51,10 +51,14 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   return E.right(ExitCode.done)
 }
 
-const ofExisting = (target: Context, error: RunError): ReadonlyArray<Hint> =>
-  error._tag === 'RunExists'
-    ? [{ ...showHint(target, error.runId), text: `Show the run in ${target.store.shown} with:` }]
-    : []
+/** A source that is another run by now stays, and the run has moved. */
+const ofTarget = (target: Context, error: RunError): ReadonlyArray<Hint> => {
+  if (error._tag !== 'RunExists' && error._tag !== 'RunChanged') return []
+  const { shown } = target.store
+  const text =
+    error._tag === 'RunExists' ? `Show the run in ${shown} with:` : `It has moved to ${shown}. Show it there with:`
+  return [{ ...showHint(target, error.runId), text }]
+}
 
 const openTarget = async (context: Context, location: Location): Promise<E.Either<CliError, Context>> => {
   const { folder } = context

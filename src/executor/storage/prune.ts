@@ -89,9 +89,11 @@ const removeUnchanged = async (
     return { reason: 'damaged', why: `its newest state is damaged: ${view.found.lost}` }
   const kept = view === undefined ? undefined : await keptBy(environment, view.checkpoint)
   if (kept !== undefined) return { reason: 'hasWorkspace', why: kept }
-  const removed = await removeRun(environment, run.runId, view?.checkpoint)
+  const removed = await removeRun(environment, view ?? run, view?.checkpoint)
   if (E.isRight(removed)) return undefined
-  return removed.left._tag === 'HeldBy' ? resumedMeanwhile : { reason: 'failed', why: describeLeft(removed.left) }
+  return removed.left._tag === 'HeldBy' || removed.left._tag === 'RunChanged'
+    ? resumedMeanwhile
+    : { reason: 'failed', why: describeLeft(removed.left) }
 }
 
 const resumedMeanwhile = { reason: 'resumed', why: RESUMED_MEANWHILE } as const
