@@ -17,6 +17,7 @@ import type { Limits, Save } from '../sql/Rows.js'
 import { FORMAT, saveOf } from '../sql/Rows.js'
 import type { Connection } from './Connection.js'
 import { migrationsDue, read, sql, write } from './Connection.js'
+import { lossIn } from './File.js'
 import type { Holding } from './Holding.js'
 import * as Holdings from './Holding.js'
 import type { Membership, Owners } from './Owners.js'
@@ -203,8 +204,10 @@ const isWritten = ({ connection, claim, token, progress }: Holding, save: Save, 
 const isCurrent = ({ connection, claim, token }: Holding): boolean => runRow(connection, claim.runId)?.token === token
 
 /** An invalid save leaves the claim as it was; after any other failure it is unusable. */
-const failedSave = (holding: Holding, error: StorageError): StorageError => {
+const failedSave = (holding: Holding, failure: StorageError): StorageError => {
   if (holding.ended !== undefined) return holding.ended
+  const files = failure._tag === 'WriteFailed' ? lossIn(failure) : undefined
+  const error = files === undefined ? failure : Holdings.lostWith(holding.claim, files)
   if (error._tag === 'Fenced') Holdings.lose(holding, error)
   else if (error._tag !== 'RevisionConflict' && error._tag !== 'TooLarge') Holdings.giveUp(holding, error)
   return error
@@ -217,7 +220,8 @@ const RELEASE = 'UPDATE runs SET owner = NULL WHERE id = ? AND epoch = ? AND tok
 export const release = async (holding: Holding): Promise<E.Either<StorageError, void>> => {
   const { connection, claim, token, membership } = holding
   const { runId, epoch } = claim
-  if (holding.released) return E.right(undefined)
+  const isLost = holding.ended?._tag === 'Fenced' && holding.ended.files !== undefined
+  if (holding.released || isLost) return E.right(undefined)
   Holdings.end(holding, { _tag: 'Fenced', runId, epoch, by: O.none })
   const released = await write<void, never>(connection, { runId }, () => {
     sql(connection, RELEASE).run(runId, epoch, token)

@@ -54,7 +54,7 @@ const NO_DATABASE = /\bnot a database$/
 /** Stores that were opened with invalid arguments or settings. Their messages have the remedy. */
 const UNUSABLE: ReadonlySet<string> = new Set([
   ...['INVALID_OPTIONS', 'NO_FOLDER', 'NO_DATABASE'],
-  ...['NO_WAL', 'WEAK_SYNCHRONOUS'],
+  ...['NO_WAL', 'WEAK_SYNCHRONOUS', 'FILE_DELETED', 'FILE_REPLACED'],
   ...['NO_POOL', 'NO_CLIENT', 'NO_TABLES']
 ])
 
