@@ -361,7 +361,7 @@ const sentence = (error: SingleLine): string => {
     case 'RunCancelled':
       return `Run ${error.runId} was cancelled; start a new run, or set \`reopen\` to resume it`
     case 'AlreadyAnswered':
-      return `"${error.unit}" of run ${error.runId} already has an answer; resume the run to use it, or with fromStep "${error.unit}" to be asked again`
+      return `"${error.unit}" of run ${error.runId} already has an answer; resume the run to use it, or, if it waits there, with fromStep "${error.unit}" to be asked again`
     case 'InvalidPointer':
       return `${error.where} is not a valid pause pointer: ${error.why}; name the run, or delete the file`
     case 'AnswerRefused':

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as t from 'io-ts'
-import { answer, cancel, explain, type RunOutcome } from 'dogear'
+import { answer, cancel, explain, RunError, type RunOutcome } from 'dogear'
 import { memoryRequests, memoryStorage } from 'dogear/memory'
 import { nodeEnvironment } from 'dogear/node'
 import {
@@ -203,6 +203,10 @@ describe('a wait for an answer', () => {
     assert.ok(E.isRight(await give('approve', 'yes')))
     const again = await give('approve', 'no')
     assert.ok(E.isLeft(again) && again.left._tag === 'AlreadyAnswered')
+    assert.match(
+      RunError.describe(again.left),
+      /resume the run to use it, or, if it waits there, with fromStep "approve"/
+    )
     pending(await runOutcome(late, options))
     move(10)
     assert.equal((await resume(late, options)).approve, 'yes')

@@ -98,7 +98,8 @@ export const keptBy = async (
   if (!isOwn(workspace) || workspaces === undefined) return undefined
   const found = await callWorkspaces('find', () => workspaces.find(runId, workspace))
   if (E.isRight(found) && !found.right.there) return undefined
-  return `its workspace is still there: ${workspace.path}. Merge it, or clean it`
+  const remedy = workspace.kind === 'worktree' ? 'Merge it, or clean it' : 'Clean it'
+  return `its workspace is still there: ${workspace.path}. ${remedy}`
 }
 
 /** What a caller checked of a run before it removes it. */
