@@ -383,6 +383,7 @@ const sentence = (error: SingleLine): string => {
     case 'HeldBy':
     case 'Fenced':
     case 'RevisionConflict':
+    case 'RunChanged':
     case 'Corrupt':
     case 'UnsupportedFormat':
     case 'TooLarge':

@@ -225,7 +225,7 @@ const storageIn = (root: string, options: JsonFileOptions): CheckpointStorage =>
       (options = {}) =>
       () =>
         Listing.list(context, options),
-    remove: (runId) => on(runId, (layout) => Release.remove(context, layout))
+    remove: (runId, options) => on(runId, (layout) => Release.remove(context, layout, options))
   }
 }
 

@@ -39,7 +39,7 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   try {
     const moving = { from: store.shown, to, target: environmentFor(target.right) }
     const moved = await move(runId, moving)(environment)()
-    if (E.isLeft(moved)) return E.left(notDone(moved.left, await ofExisting(target.right, moved.left), runId, 'move'))
+    if (E.isLeft(moved)) return E.left(notDone(moved.left, await ofTarget(target.right, moved.left), runId, 'move'))
   } finally {
     await target.right.store.database?.close()
   }
@@ -52,14 +52,17 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   return E.right(ExitCode.done)
 }
 
-/** A move that died left its source, which only a repetition of that move deletes. */
-const ofExisting = async (target: Context, error: RunError): Promise<ReadonlyArray<Hint>> => {
+/** A move that died left its source, which only a repetition of that move deletes. A source that is another run by now stays. */
+const ofTarget = async (target: Context, error: RunError): Promise<ReadonlyArray<Hint>> => {
+  const { shown } = target.store
+  if (error._tag === 'RunChanged')
+    return [{ ...showHint(target, error.runId), text: `It has moved to ${shown}. Show it there with:` }]
   if (error._tag !== 'RunExists') return []
   const { runId } = error
   const there = await viewOf(target, runId)
   const moved = E.isRight(there) ? there.right.checkpoint.moved : undefined
   return moved === undefined
-    ? [{ ...showHint(target, runId), text: `Show the run in ${target.store.shown} with:` }]
+    ? [{ ...showHint(target, runId), text: `Show the run in ${shown} with:` }]
     : [{ ...ofMove(target, runId, moved), text: 'That is the copy of a move that did not end. Finish it with:' }]
 }
 

@@ -1,7 +1,14 @@
 /** Describes errors of ports for people: of storage, artifacts, requests and workspaces. */
 import * as O from 'fp-ts/lib/Option.js'
 import type { ArtifactError } from '../../ports/ArtifactStore.js'
-import type { Fenced, HeldBy, ReadFailed, StorageError, WriteFailed } from '../../ports/CheckpointStorage.js'
+import type {
+  Fenced,
+  HeldBy,
+  ReadFailed,
+  RunChanged,
+  StorageError,
+  WriteFailed
+} from '../../ports/CheckpointStorage.js'
 import type { NoWorktree, WorkspaceError } from '../../ports/Workspaces.js'
 
 /** Describes a storage error for people. */
@@ -13,6 +20,8 @@ export const describeStorage = (error: StorageError): string => {
       return describeFenced(error)
     case 'RevisionConflict':
       return `Run ${error.runId} cannot be saved: the store expects revision ${error.expected}, but got revision ${error.found}. Either the store lost acknowledged saves (a failover to a stale replica), or the caller of \`save\` has a bug. Nothing was written. Check what the last steps did, then resume the run; it continues from the stored state`
+    case 'RunChanged':
+      return describeChanged(error)
     case 'Corrupt':
       if (NO_DATABASE.test(error.why))
         return `${error.where} is not a SQLite database; pass another file, or restore it from a backup`
@@ -36,13 +45,16 @@ export const describeStorage = (error: StorageError): string => {
   }
 }
 
+const describeChanged = ({ runId, expected, found }: RunChanged): string =>
+  `Run ${runId} was not removed: it changed after it was checked (revision ${expected} then, ${found === expected ? 'that of another run with the id' : found} now); look at it, and repeat the removal if it may go`
+
 /** SQLite's message for a file that is none of its databases, or whose header is damaged. */
 const NO_DATABASE = /\bnot a database$/
 
 /** Stores that were opened with invalid arguments or settings. Their messages have the remedy. */
 const UNUSABLE: ReadonlySet<string> = new Set([
   ...['INVALID_OPTIONS', 'NO_FOLDER', 'NO_DATABASE'],
-  ...['NO_WAL', 'WEAK_SYNCHRONOUS'],
+  ...['NO_WAL', 'WEAK_SYNCHRONOUS', 'FILE_DELETED', 'FILE_REPLACED'],
   ...['NO_POOL', 'NO_CLIENT', 'NO_TABLES']
 ])
 

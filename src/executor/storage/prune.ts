@@ -103,9 +103,11 @@ const AT_ONCE = 100
 const removeUnchanged = async (environment: Environment, run: RunSummary): Promise<Kept | undefined> => {
   const found = await look(environment, run)
   if (E.isLeft(found)) return found.left
-  const removed = await removeRun(environment, run.runId, found.right)
+  const removed = await removeRun(environment, found.right ?? run, found.right)
   if (E.isRight(removed)) return undefined
-  return removed.left._tag === 'HeldBy' ? resumedMeanwhile : { reason: 'failed', why: describeLeft(removed.left) }
+  return removed.left._tag === 'HeldBy' || removed.left._tag === 'RunChanged'
+    ? resumedMeanwhile
+    : { reason: 'failed', why: describeLeft(removed.left) }
 }
 
 /** Returns why a run stays, or its checkpoint, if it has one. */

@@ -66,10 +66,13 @@ const removeAsEnded = async (environment: Environment, ended: Checkpoint): Promi
   const now = await storedRun(ended.runId)(environment)()
   if (E.isLeft(now)) return E.left(describe(now.left))
   if (O.isSome(now.right) && hasMovedOn(ended, now.right.value)) return E.left(RESUMED_MEANWHILE)
-  return E.mapLeft(describeLeft)(await removeRun(environment, ended.runId, ended))
+  const removed = await removeRun(environment, ended, ended)
+  return E.mapLeft((left: StorageError | ArtifactError) =>
+    left._tag === 'RunChanged' ? RESUMED_MEANWHILE : describeLeft(left)
+  )(removed)
 }
 
-export const RESUMED_MEANWHILE = 'another process resumed it meanwhile'
+export const RESUMED_MEANWHILE = 'another process resumed it meanwhile; its state is kept'
 
 /** Returns whether a run has an owner or has changed since it was read. */
 export const hasMovedOn = (
@@ -99,21 +102,27 @@ export const keptBy = async (
   return `its workspace is still there: ${workspace.path}. ${remedy}`
 }
 
+/** What a caller checked of a run before it removes it. */
+type Checked = Pick<RunSummary, 'runId' | 'revision' | 'updatedAt'>
+
+/** Removes the run only as it was checked: another process may have resumed and released it since. */
+export const removeChecked = (
+  { storage }: Pick<Environment, 'storage'>,
+  { runId, revision, updatedAt }: Checked
+): Promise<E.Either<StorageError, void>> =>
+  callPort('remove', () => storage.remove(runId, { newest: { revision, at: updatedAt } }), writeFailed(STORE))
+
 /** Without the last checkpoint the owner of the folders is unknown: they stay. */
 export const removeRun = async (
   environment: Environment,
-  runId: string,
+  checked: Checked,
   checkpoint: Checkpoint | undefined
 ): Promise<E.Either<StorageError | ArtifactError, void>> => {
-  const { storage, artifacts } = environment
-  const removed: E.Either<StorageError, void> = await callPort(
-    'remove',
-    () => storage.remove(runId),
-    writeFailed(STORE)
-  )
+  const { artifacts } = environment
+  const removed = await removeChecked(environment, checked)
   if (E.isLeft(removed)) return removed
   if (checkpoint !== undefined) await removeFolders(environment, checkpoint)
-  return artifacts === undefined ? removed : await removeArtifacts(artifacts, runId)
+  return artifacts === undefined ? removed : await removeArtifacts(artifacts, checked.runId)
 }
 
 /** The folders are deleted last, because a run that still exists may need them. Folders that cannot be deleted are ignored. */

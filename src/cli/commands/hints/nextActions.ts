@@ -123,6 +123,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'ForkRefused':
     case 'Fenced':
     case 'RevisionConflict':
+    case 'RunChanged':
     case 'TransitionError':
       return [look]
     case 'InvalidInput':
