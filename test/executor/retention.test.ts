@@ -73,7 +73,7 @@ describe('a run that has completed', () => {
     const process = newProcess(world, given)
     const outcome = ended(await process.perform(run(program('delete'), 'r', {})), 'Completed')
     assert.equal(outputsOf(outcome.checkpoint)['two'], 'two')
-    assert.deepEqual(process.calls.slice(-4), ['save', 'release', 'load', 'remove'])
+    assert.deepEqual(process.calls.slice(-3), ['save', 'release', 'remove'])
     assert.deepEqual(tagsOf(process.events).slice(-2), ['RunCompleted', 'RunRemoved'])
     assert.deepEqual(await loaded(process.storage), O.none)
     assert.deepEqual(right(await memoryArtifacts(world.data).list('r')()), [])

@@ -6,7 +6,7 @@ import type { RetainedRun, RetentionPolicy } from '../../domain/checkpoint/Reten
 import { expired } from '../../domain/checkpoint/Retention.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
-import { describeLeft, hasMovedOn, keptBy, removeRun, RESUMED_MEANWHILE } from '../workspace/onSuccess.js'
+import { describeLeft, isInUse, keptBy, removeRun, RESUMED_MEANWHILE } from '../workspace/onSuccess.js'
 import { describe } from '../RunError.js'
 import type { RunSummary } from './runs.js'
 import { listRuns, storedRun } from './runs.js'
@@ -76,25 +76,27 @@ export const previewRemoval =
 
 type Kept = Pick<KeptRun, 'reason' | 'why'>
 
-/** `remove` returns why a run stays. */
+/** `remove` returns why a run stays. The next one begins as soon as one has ended, so that no thread of the file system idles. */
 const inTurn = async (
   { interrupt }: Environment,
   runs: ReadonlyArray<RunSummary>,
   remove: (run: RunSummary) => Promise<Kept | undefined>
 ): Promise<Pruned> => {
-  const removed: Array<RunSummary> = []
-  const left: Array<KeptRun> = []
-  for (let n = 0; n < runs.length; n += AT_ONCE) {
-    if (interrupt.signal.aborted) return { removed, left, isStopped: true }
-    const some = runs.slice(n, n + AT_ONCE)
-    const kept = await Promise.all(some.map(remove))
-    for (const [index, run] of some.entries()) {
-      const why = kept[index]
-      if (why === undefined) removed.push(run)
-      else left.push({ run, ...why })
+  const kept: Array<Kept | undefined> = []
+  let next = 0
+  const removeNext = async (): Promise<void> => {
+    while (next < runs.length && !interrupt.signal.aborted) {
+      const index = next++
+      kept[index] = await remove(runs[index] as RunSummary)
     }
   }
-  return { removed, left, isStopped: false }
+  await Promise.all(Array.from({ length: AT_ONCE }, removeNext))
+  const tried = runs.slice(0, next)
+  return {
+    removed: tried.filter((_, index) => kept[index] === undefined),
+    left: tried.flatMap((run, index) => (kept[index] === undefined ? [] : [{ run, ...kept[index] }])),
+    isStopped: next < runs.length
+  }
 }
 
 /** A store may make so many removals durable together. */
@@ -105,9 +107,7 @@ const removeUnchanged = async (environment: Environment, run: RunSummary): Promi
   if (E.isLeft(found)) return found.left
   const removed = await removeRun(environment, found.right ?? run, found.right)
   if (E.isRight(removed)) return undefined
-  return removed.left._tag === 'HeldBy' || removed.left._tag === 'RunChanged'
-    ? resumedMeanwhile
-    : { reason: 'failed', why: describeLeft(removed.left) }
+  return isInUse(removed.left) ? resumedMeanwhile : { reason: 'failed', why: describeLeft(removed.left) }
 }
 
 /** Returns why a run stays, or its checkpoint, if it has one. */
@@ -122,6 +122,12 @@ const look = async (environment: Environment, run: RunSummary): Promise<E.Either
   const kept = await keptBy(environment, view.checkpoint)
   return kept === undefined ? E.right(view.checkpoint) : E.left({ reason: 'hasWorkspace', why: kept })
 }
+
+/** Returns whether a run has an owner or has changed since it was read. */
+const hasMovedOn = (
+  then: Pick<RunSummary, 'revision' | 'createdAt'>,
+  now: Pick<RunSummary, 'revision' | 'createdAt' | 'heldBy'>
+): boolean => O.isSome(now.heldBy) || now.revision !== then.revision || now.createdAt !== then.createdAt
 
 const resumedMeanwhile = { reason: 'resumed', why: RESUMED_MEANWHILE } as const
 

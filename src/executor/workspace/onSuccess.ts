@@ -12,11 +12,9 @@ import type { Environment } from '../../ports/Environment.js'
 import { callPort, load, readFailed, STORE, writeFailed } from '../callPort.js'
 import type { Executor } from '../Executor.js'
 import type { Program } from '../program/Program.js'
-import { describe } from '../RunError.js'
 import { describeArtifact, describeStorage } from '../storage/portErrors.js'
 import { report } from '../RunScope.js'
 import type { RunSummary } from '../storage/runs.js'
-import { storedRun } from '../storage/runs.js'
 import { callWorkspaces } from './workspace.js'
 
 /** Acts once the completion is durable and the run is released. If that fails, the next resume of the run tries again. */
@@ -61,24 +59,16 @@ const archivedAs = async (
 ): Promise<E.Either<string, string | undefined>> =>
   how === 'archive' ? await keep(environment, checkpoint) : E.right(undefined)
 
-/** The run was released: another process may have restarted it, or started a new run under its id. */
-const removeAsEnded = async (environment: Environment, ended: Checkpoint): Promise<E.Either<string, void>> => {
-  const now = await storedRun(ended.runId)(environment)()
-  if (E.isLeft(now)) return E.left(describe(now.left))
-  if (O.isSome(now.right) && hasMovedOn(ended, now.right.value)) return E.left(RESUMED_MEANWHILE)
-  const removed = await removeRun(environment, ended, ended)
-  return E.mapLeft((left: StorageError | ArtifactError) =>
-    left._tag === 'RunChanged' ? RESUMED_MEANWHILE : describeLeft(left)
-  )(removed)
-}
+/** The run was released: another process may have resumed it, or started a new run under its id. */
+const removeAsEnded = async (environment: Environment, ended: Checkpoint): Promise<E.Either<string, void>> =>
+  E.mapLeft((left: StorageError | ArtifactError) => (isInUse(left) ? RESUMED_MEANWHILE : describeLeft(left)))(
+    await removeRun(environment, ended, ended)
+  )
 
 export const RESUMED_MEANWHILE = 'another process resumed it meanwhile; its state is kept'
 
-/** Returns whether a run has an owner or has changed since it was read. */
-export const hasMovedOn = (
-  then: Pick<RunSummary, 'revision' | 'createdAt'>,
-  now: Pick<RunSummary, 'revision' | 'createdAt' | 'heldBy'>
-): boolean => O.isSome(now.heldBy) || now.revision !== then.revision || now.createdAt !== then.createdAt
+/** Returns whether a removal failed because the run has an owner or has changed. */
+export const isInUse = ({ _tag }: StorageError | ArtifactError): boolean => _tag === 'HeldBy' || _tag === 'RunChanged'
 
 const keep = async (
   { archive }: Environment,
