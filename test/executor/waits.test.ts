@@ -369,8 +369,8 @@ describe('waits in the code of a task', () => {
     let starts = 0
     const both = workflow('both').step('both', async ({ sleep, step }) => {
       starts += 1
-      const [, other] = await Promise.all([sleep('nap', { millis: 5 }), step('work', () => setTimeout(50, 'worked'))])
-      return other
+      const nap = sleep('nap', { millis: 5 })
+      return await step('work', () => nap.then(() => 'worked'))
     })
     const real = { id: options.id, storage: options.storage }
     assert.equal((await runOrResume(both, real)).both, 'worked')
