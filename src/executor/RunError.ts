@@ -361,7 +361,7 @@ const sentence = (error: SingleLine): string => {
     case 'RunCancelled':
       return `Run ${error.runId} was cancelled; start a new run, or set \`reopen\` to resume it`
     case 'AlreadyAnswered':
-      return `"${error.unit}" of run ${error.runId} already has an answer; resume the run to use it, or, if it waits there, with fromStep "${error.unit}" to be asked again`
+      return `"${error.unit}" of run ${error.runId} already has an answer; resume the run to use it; to be asked again, resume with fromStep "${error.unit}" once the run waits there`
     case 'InvalidPointer':
       return `${error.where} is not a valid pause pointer: ${error.why}; name the run, or delete the file`
     case 'AnswerRefused':
@@ -405,10 +405,13 @@ const describeRefusal = ({ runId, unit, why, expected, waiting }: AnswerRefused)
         : `${REFUSED[why]}; units with an open question: ${waiting.join(', ')}${didYouMean(unit, waiting)}`
     return `Cannot answer ${unit} of run ${runId}: ${asked}`
   }
+  const isUnknown = why === 'UnknownUnit'
+  // `confirm` refuses an unknown unit, too, and does not know which units wait.
+  const none = isUnknown ? 'check its path' : 'no unit of the run waits for an answer'
   const open =
     waiting.length === 0
-      ? 'no unit of the run needs an answer'
-      : `these units need an answer: ${waiting.join(', ')}${why === 'UnknownUnit' ? didYouMean(unit, waiting) : ''}`
+      ? none
+      : `these units need an answer: ${waiting.join(', ')}${isUnknown ? didYouMean(unit, waiting) : ''}`
   return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${open}`
 }
 

@@ -29,7 +29,7 @@ export type AnyProgram = Program<unknown, never, unknown, unknown>
  * - `concurrency`: how many runs are resumed at once, a whole number of at least 1, default 10. No others are in memory.
  * - `watch`: stay until the environment is interrupted: wake runs when they are due, and take over those whose owner died. Without it the call ends
  *   with the last of the runs that it found.
- * - `onRun`: called for each run when it was resumed or left, and again when that changes.
+ * - `onRun`: called for each run when its resume has ended or it is left, and again when that changes.
  * - `undecidedMillis`: how long to retry a run while the store cannot decide whether its owner lives, default 70,000: more than the stale time
  *   of every store. An owner that is alive is left at once.
  * - `changes`, `onChanged`: as in `ResumeOptions`, for each run.
@@ -39,7 +39,7 @@ export type AnyProgram = Program<unknown, never, unknown, unknown>
 export interface ResumeAllOptions extends Pick<ResumeOptions, 'changes' | 'onChanged'> {
   readonly concurrency?: number
   readonly watch?: boolean
-  /** Called for each run when it was resumed or left, and again when that changes. */
+  /** Called for each run when its resume has ended or it is left, and again when that changes. */
   readonly onRun?: (run: ResumedRun) => void
   readonly undecidedMillis?: number
 }

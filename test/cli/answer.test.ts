@@ -133,7 +133,7 @@ test('a run that waits for no answer refuses one, and ends with a command that w
   await place.dogear(['run', 'w.yml', '--id', 'file'])
   const refused = await place.dogear(['answer', 'file', 'only', '--value', 'true'])
   expect(refused.code).toBe(4)
-  expect(refused.stderr).toContain('no unit of the run needs an answer')
+  expect(refused.stderr).toContain('; no unit of the run waits for an answer\n')
   expect(await follow(refused)).toMatchObject({ code: 0 })
 })
 

@@ -224,7 +224,7 @@ describe('the label of a failed write', () => {
     ended(await process.perform(run(once(), 'r', {})), 'Completed')
     const runs = right(await listRuns()(process.environment)()).map(({ summary }) => right(summary))
     const { left } = right(await removeRuns(runs)(process.environment)())
-    assert.match(left[0]?.why ?? '', /^Writing the store failed: remove: it threw: not connected/)
+    assert.match(left[0]?.why ?? '', /^Writing the store failed: remove threw: not connected/)
   })
 })
 

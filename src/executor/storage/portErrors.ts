@@ -35,9 +35,7 @@ export const describeStorage = (error: StorageError): string => {
     case 'Insecure':
       return `Cannot use ${error.where}: ${error.why}; ${error.remedy ?? 'move it away'}`
     case 'ReadFailed':
-      return isUnusable(error)
-        ? describeUnusable(error)
-        : `Reading ${error.where} failed: ${error.operation}: ${reasonOf(error)}`
+      return isUnusable(error) ? describeUnusable(error) : `Reading ${error.where} failed: ${callOf(error)}`
     case 'WriteFailed':
       if (isUnusable(error)) return describeUnusable(error)
       if (error.operation === 'mkdir') return `Cannot create ${error.where}: ${reasonOf(error)}; nothing was written`
@@ -63,8 +61,10 @@ const isUnusable = ({ code }: ReadFailed | WriteFailed): boolean => UNUSABLE.has
 const describeUnusable = ({ where, cause }: ReadFailed | WriteFailed): string =>
   `Cannot use ${where}: ${cause instanceof Error ? cause.message : String(cause)}`
 
-const describeWrite = (error: WriteFailed): string =>
-  `Writing ${error.where} failed: ${error.operation}: ${reasonOf(error)}`
+const describeWrite = (error: WriteFailed): string => `Writing ${error.where} failed: ${callOf(error)}`
+
+const callOf = (error: ReadFailed | WriteFailed): string =>
+  `${error.operation}${error.code === 'THREW' ? ' ' : ': '}${reasonOf(error)}`
 
 const COMMITTED: Readonly<Record<WriteFailed['committed'], string>> = {
   no: '; nothing of this write is stored, and a resume continues without it',
@@ -97,7 +97,7 @@ const reasonOf = ({ code, cause }: ReadFailed | WriteFailed): string => {
   const said: unknown = own === '' && Array.isArray(errors) ? (Object(errors[0]) as Error).message : own
   const [message = ''] = typeof said === 'string' ? said.trim().split('\n') : []
   if (code === 'NO_TASK_EITHER') return message
-  if (code === 'THREW' && message !== '') return `it threw: ${message}`
+  if (code === 'THREW' && message !== '') return `threw: ${message}`
   const hasNone = message === '' || message === code
   return withHint(code, hasNone ? code : message.startsWith(`${code}:`) ? message : `${code}: ${message}`)
 }

@@ -62,7 +62,7 @@ export interface AttemptCalls extends LazyCalls<AttemptCalls> {
   level: Level | undefined
 }
 
-/** `open`: sub-steps that ran when the code ended. `dropped`: waits that this code did not start. `refused`: why the attempt fails, even if its code caught that. `isOverrun`: a sub-step overran its grace. */
+/** `open`: sub-steps that were still running when the code ended. `dropped`: waits that this code did not start. `refused`: why the attempt fails, even if its code caught that. `isOverrun`: a sub-step overran its grace. */
 export interface Closed {
   readonly open: ReadonlyArray<Unit>
   readonly waits: ReadonlyArray<Unit>
@@ -249,14 +249,14 @@ const recorded = ({ error, outcome, subStep }: State.Failure): StepFailure =>
   subStep?.transient === true ? Failure.transient(error, outcome) : Failure.permanent(error, outcome)
 
 /**
- * Returns whether an earlier attempt may have begun this call without recording its start, as idempotent calls do: the task was edited since, or
- * the first call of this name was idempotent.
+ * Returns whether an earlier attempt may have begun this call without recording its start. Only idempotent calls begin so, and this one may have
+ * been idempotent then: if the task was edited since, or the first call of this name is recorded as idempotent.
  */
 const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
   if (!root.isRepeated) return false
   const { completedSteps, state } = root.scope.recorder.checkpoint()
   const first = withoutNumber(unit)
-  // A first call of this attempt was not in flight before.
+  // This attempt ran the first call of the name, so no earlier attempt got to a later one.
   if (root.own.has(first)) return false
   if (Units.get(State.inFlight(state), root.place.unit)?.edited === true) return true
   const before = unit === first ? undefined : Units.get(completedSteps, first)?.subStep

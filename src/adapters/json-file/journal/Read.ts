@@ -262,15 +262,17 @@ const fromCopy = ({ of, checkpoint }: Copy.Copy, { newest, damage }: Journals, r
   found: {
     _tag: 'Recovered',
     from: `checkpoint.json, revision ${of.revision}`,
-    lost: `${[...damage, ...shortfallOf(newest, reached)].join('; ')}; ${lostAfter(of.revision)}`
+    lost: `${[...damage, ...shortfallOf(newest, reached, of)].join('; ')}; ${lostAfter(of.revision)}`
   }
 })
 
-const shortfallOf = (newest: Numbered | undefined, reached: number): ReadonlyArray<string> => {
+const shortfallOf = (newest: Numbered | undefined, reached: number, of: Copy.CopyOf): ReadonlyArray<string> => {
   if (newest === undefined) return ['no journal has a checkpoint']
   const { number, journal } = newest
   return journal.damage.length === 0
-    ? [`the journals end at revision ${reached} of history/${Layout.journalName(number)}`]
+    ? [
+        `the journals can be read up to revision ${reached} (history/${Layout.journalName(number)}), and checkpoint.json holds revision ${of.revision}`
+      ]
     : describe(number, journal.damage)
 }
 
