@@ -55,7 +55,7 @@ const describeWrite = (error: WriteFailed): string =>
   `Writing ${error.where} failed: ${error.operation}: ${reasonOf(error)}`
 
 const COMMITTED: Readonly<Record<WriteFailed['committed'], string>> = {
-  no: '; nothing of this write is stored, and a resume continues without it',
+  no: '; nothing of this write is stored, and the next call continues without it',
   unknown: '. It is unknown whether this write took effect; the next resume determines it'
 }
 
