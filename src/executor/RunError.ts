@@ -279,7 +279,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
       return [
         error.problems.every(({ _tag }) => _tag === 'InvalidWorkflow')
           ? 'Cannot run this workflow:'
-          : 'Cannot resume or fork this run:',
+          : 'Cannot continue this run:',
         ...describeProblems(error.problems).map((one) => `  ${one}`),
         ...remediesOf(error.problems)
       ]
@@ -339,7 +339,7 @@ type SingleLine = Exclude<
 const sentence = (error: SingleLine): string => {
   switch (error._tag) {
     case 'RunExists':
-      return `Run ${error.runId} already exists. Resume it, or choose another id`
+      return `Run ${error.runId} already exists; choose another id, or resume that run`
     case 'InputChanged':
       return `Run ${error.runId} has another input. Omit the input to resume with the stored one, set \`fromStep\` to the step from which the new input applies, or start a new run with another id`
     case 'InputMissing':
@@ -357,7 +357,7 @@ const sentence = (error: SingleLine): string => {
     case 'NoWorkspaces':
       return `Cannot use a workspace for run ${error.runId}: the environment has no \`workspaces\`; set them, as in { workspaces: workspaces(folder) }`
     case 'NoRequests':
-      return `Cannot pause or cancel run ${error.runId}: the environment has no \`requests\`; set \`requests\` in it, to fileRequests(folder) of dogear/json-file or to those of your store`
+      return `Cannot pause or cancel run ${error.runId}: the environment has no \`requests\`; set \`requests\` in it and in that of the run's owner, to fileRequests(folder) of dogear/json-file or to those of your store`
     case 'RunCancelled':
       return `Run ${error.runId} was cancelled; start a new run, or set \`reopen\` to resume it`
     case 'AlreadyAnswered':

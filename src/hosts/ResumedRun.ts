@@ -50,7 +50,7 @@ export type LeftWhy =
 
 export type Found = Pick<RunSummary, 'runId' | 'workflow'>
 
-export const left = (
+export const leftRun = (
   { runId, workflow: { name } }: Found,
   why: LeftWhy,
   facts: Pick<ResumedRun & { readonly _tag: 'Left' }, 'holder' | 'error' | 'wakeAt'> = {}
@@ -67,13 +67,13 @@ export const ended = (found: Found, end: E.Either<RunError, RunOutcome>): Resume
   const error = end.left
   switch (error._tag) {
     case 'HeldBy':
-      return left(found, 'Held', { holder: error.holder })
+      return leftRun(found, 'Held', { holder: error.holder })
     case 'RunCancelled':
-      return left(found, 'Cancelled')
+      return leftRun(found, 'Cancelled')
     case 'Unconfirmed':
-      return left(found, 'Questioned', { error })
+      return leftRun(found, 'Questioned', { error })
     default:
-      return left(found, 'Refused', { error })
+      return leftRun(found, 'Refused', { error })
   }
 }
 
@@ -81,13 +81,13 @@ export const ended = (found: Found, end: E.Either<RunError, RunOutcome>): Resume
 export const leftAs = (run: RunSummary): ResumedRun | undefined => {
   switch (run.status) {
     case 'cancelled':
-      return left(run, 'Cancelled')
+      return leftRun(run, 'Cancelled')
     case 'moved':
-      return left(run, 'Moved')
+      return leftRun(run, 'Moved')
     case 'paused':
-      return left(run, 'Paused')
+      return leftRun(run, 'Paused')
     case 'failed':
-      return left(run, 'Failed')
+      return leftRun(run, 'Failed')
     default:
       return undefined
   }

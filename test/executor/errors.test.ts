@@ -105,7 +105,7 @@ describe('the text of an error', () => {
     ],
     [
       { _tag: 'NoRequests', runId: 'r' },
-      /^Cannot pause or cancel run r: the environment has no `requests`; set `requests` in it, to /,
+      /^Cannot pause or cancel run r: the environment has no `requests`; set `requests` in it and in that of the run's owner, to /,
       /leave/
     ],
     [
@@ -134,7 +134,7 @@ describe('the text of an error', () => {
     ],
     [
       { _tag: 'PlanError', problems: [{ _tag: 'InputWithoutStep' }] },
-      /^Cannot resume or fork this run:\n {2}the input differs from the recorded one/,
+      /^Cannot continue this run:\n {2}the input differs from the recorded one/,
       /--/
     ],
     [

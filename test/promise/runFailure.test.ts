@@ -79,10 +79,10 @@ test('the message of a refusal begins with the run unless its error names it', a
   await assert.rejects(dogear.run(failing, { id: 'r', storage }))
   const unknown = dogear.resume(failing, { id: 'r', storage, fromStep: 'two' })
   await assert.rejects(unknown, {
-    message: 'Run r: Cannot resume or fork this run:\n  step "two" not found; steps: "one"'
+    message: 'Run r: Cannot continue this run:\n  step "two" not found; steps: "one"'
   })
   const exists = dogear.run(failing, { id: 'r', storage })
-  await assert.rejects(exists, { message: 'Run r already exists. Resume it, or choose another id' })
+  await assert.rejects(exists, { message: 'Run r already exists; choose another id, or resume that run' })
   await assert.rejects(dogear.run(failing, { id: 'r', storage, extra: 1 } as never), /^RunFailure: These options are/)
 })
 

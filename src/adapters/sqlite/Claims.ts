@@ -85,7 +85,7 @@ const lookAt = (
     return E.map((content: O.Option<Content>): Look => ({ run, content }))(contentOf(connection, run))
   })
 
-/** A lock file that vanished during the look belongs to an owner that has released the run: look again. */
+/** Returns whether a refusal is outdated: the owner released the run during the look, and its lock file had vanished before. */
 const isOutdated = async ({ connection }: Store, error: StorageError): Promise<boolean> => {
   if (error._tag !== 'HeldBy' || error.holder.liveness === 'alive') return false
   const now = await read<boolean, never>(connection, {}, () => {
@@ -177,7 +177,7 @@ export const save = async (
         plan = planned()
       }
       if (E.isLeft(plan)) return isCurrent(holding) ? plan : Holdings.supersededBy(holding)
-      return isWritten(holding, plan.right, keep) ? plan : Holdings.supersededBy(holding)
+      return writeSave(holding, plan.right, keep) ? plan : Holdings.supersededBy(holding)
     },
     (save) => {
       holding.progress = save.progress
@@ -186,8 +186,8 @@ export const save = async (
   return E.isRight(saved) ? E.right(undefined) : E.left(failedSave(holding, saved.left))
 }
 
-/** Returns false, with nothing written, if the claim was superseded. */
-const isWritten = ({ connection, claim, token, progress }: Holding, save: Save, keep: number): boolean => {
+/** Writes a save. Returns false, with nothing written, if the claim was superseded. */
+const writeSave = ({ connection, claim, token, progress }: Holding, save: Save, keep: number): boolean => {
   const { runId, epoch } = claim
   const { changes } = sql(connection, ADVANCE).run(save.head, save.summary, runId, epoch, token, progress.head)
   if (Number(changes) !== 1) return false

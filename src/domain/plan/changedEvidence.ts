@@ -17,8 +17,8 @@ export type Missing = RunReason & { readonly _tag: 'EvidenceMissing' }
 export type EvidenceChanged = RunReason & { readonly _tag: 'EvidenceChanged' }
 
 /**
- * The accepted changes of a unit. `evidence`: its new record. `own`: an answer names this unit, so it is skipped even if an earlier one
- * runs. `isWhole`: the answer is about a map with all its parts.
+ * The accepted changes of a unit. `evidence`: its new record. `own`: an answer, `onChanged` or `fromStep` keeps this record, even if an earlier
+ * unit runs. `isWhole`: the answer is about a map with all its parts.
  */
 export interface Kept {
   readonly changed: ReadonlyArray<Changed>

@@ -89,7 +89,7 @@ const callsOf = (self: AttemptCalls): Calls => {
     scope,
     place,
     isRepeated,
-    given: new Set(),
+    reused: new Set(),
     own: new Set(),
     refused: undefined,
     isOverrun: false
@@ -135,9 +135,9 @@ interface Call {
   readonly run: (context: SubStepContext) => unknown
 }
 
-const stepOf = (level: Level, onClosed: () => void = () => undefined): RunSubStep =>
+const stepOf = (level: Level, onCallEnded: () => void = () => undefined): RunSubStep =>
   ((name: string, ...more: ReadonlyArray<unknown>): Promise<unknown> => {
-    const ended = callSubStep(level, name, more, onClosed)
+    const ended = callSubStep(level, name, more, onCallEnded)
     // A rejection that the task does not await must not end the process; the task fails with SubStepNotAwaited.
     ended.catch(() => undefined)
     return ended
@@ -147,7 +147,7 @@ const callSubStep = async (
   level: Level,
   name: string,
   more: ReadonlyArray<unknown>,
-  onClosed: () => void
+  onCallEnded: () => void
 ): Promise<unknown> => {
   if (level.isClosed) return await tooLate(level, name)
   level.calls += 1
@@ -155,7 +155,7 @@ const callSubStep = async (
   const called = root.refused === undefined ? callOf(level, name, more) : E.left(root.refused)
   if (E.isLeft(called)) {
     // The refused call was counted, so a check that is due does not suspend the attempt: check again.
-    if (level.waits.size > 0) onClosed()
+    if (level.waits.size > 0) onCallEnded()
     if (root.refused !== undefined) level.refused = root.refused
     return await Promise.reject(errorOf(called.left))
   }
@@ -165,7 +165,7 @@ const callSubStep = async (
   const ended = await ending
   level.open.delete(unit)
   if (E.isLeft(ended) && root.refused !== undefined) level.refused = root.refused
-  if (level.waits.size > 0) onClosed()
+  if (level.waits.size > 0) onCallEnded()
   if (level.isDropped) return await never()
   return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
 }
@@ -222,8 +222,8 @@ const perform = async (level: Level, call: Call): Promise<Ending> => {
   const failure = Units.get(State.failures(state), unit)
   const known = record?.subStep ?? failure?.subStep
   // A user's answer records no call to compare with.
-  const isGiven = record?.assumed === true
-  if (known !== undefined && !isGiven) {
+  const isAssumed = record?.assumed === true
+  if (known !== undefined && !isAssumed) {
     if (known.version !== subStep.version) {
       const dropped = await dropVersion(root, unit)
       return E.isLeft(dropped) ? dropped : await run(level, call)
@@ -232,7 +232,7 @@ const perform = async (level: Level, call: Call): Promise<Ending> => {
     if (known.input !== subStep.input) return E.left(errorOf(changedInput(unit)))
   }
   if (waitOf(root.scope.recorder.checkpoint(), unit) !== undefined) return E.left(errorOf(changedKind(unit)))
-  if (record !== undefined || failure !== undefined) root.given.add(unit)
+  if (record !== undefined || failure !== undefined) root.reused.add(unit)
   if (record !== undefined) return outputOf(call, record)
   if (failure !== undefined) return E.left(errorOf(recorded(failure)))
   if (subStep.idempotent === false && mayBeInFlight(level, call))
