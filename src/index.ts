@@ -184,6 +184,7 @@ export type {
   ListOptions,
   Liveness,
   Owner,
+  RemoveOptions,
   CheckpointStorage,
   Revision,
   StorageError,
@@ -195,6 +196,7 @@ export type {
   LostFiles,
   ReadFailed,
   RevisionConflict,
+  RunChanged,
   TooLarge,
   UnsupportedFormat,
   WriteFailed

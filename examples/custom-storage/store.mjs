@@ -117,9 +117,12 @@ export const fileStorage = (path) => {
         )(read('*'))
       ),
 
-    remove: (runId) =>
+    remove: (runId, { newest } = {}) =>
       on(runId, (run, state) => {
         if (O.isSome(holder(run))) return E.left({ _tag: 'HeldBy', runId, holder: run.held.holder })
+        const found = run.changes.length - 1
+        if (newest !== undefined && found >= 0 && (newest.revision !== found || newest.at !== run.changes[found].at))
+          return E.left({ _tag: 'RunChanged', runId, expected: newest.revision, found })
         return state.runs.delete(runId) ? write(state) : E.right(undefined)
       })
   }

@@ -36,6 +36,8 @@ import type {
   Stored
 } from '../ports/CheckpointStorage.js'
 import type { Requests } from '../ports/Requests.js'
+import type { Newest } from './changedSince.js'
+import { changedSince } from './changedSince.js'
 
 // --- model
 
@@ -253,10 +255,12 @@ const storageOn = (data: MemoryData, { formerOwners = 'dead' }: MemoryOptions): 
           })
       ),
 
-    remove: (runId) =>
+    remove: (runId, options = {}) =>
       on(runId, (run) => {
         const holder = holderOf(run)
         if (holder !== undefined) return E.left(heldBy(runId, holder))
+        const changed = changedSince(runId, options, newestEntry(run))
+        if (changed !== undefined) return E.left(changed)
         run.segments = []
         data.artifacts.delete(runId)
         data.inboxes.delete(runId)
@@ -468,5 +472,10 @@ const entries = ({ revision, changes }: Segment): ReadonlyArray<HistoryEntry> =>
     const change = JSON.parse(text) as Change
     return { revision: revision + index, change: change._tag, at: change.at }
   })
+
+const newestEntry = (run: Run): Newest | undefined => {
+  const text = run.segments.at(-1)?.changes.at(-1)
+  return text === undefined ? undefined : { revision: newestRevision(run), at: (JSON.parse(text) as Change).at }
+}
 
 const parse = (text: string): Json => JSON.parse(text) as Json

@@ -140,7 +140,7 @@ const textsOf = (error: CliError): ReadonlyArray<string> => {
   }
 }
 
-/** The hints have the answers to questions, which fit the step. */
+/** The hints have the flags, and the answers to questions, which fit the step. */
 const notDoneLines = ({
   error,
   runId,
@@ -159,6 +159,14 @@ const notDoneLines = ({
       return [describeLoss(error)]
     case 'RunCancelled':
       return [`Run ${error.runId} was cancelled`]
+    case 'InputChanged':
+      return [`Run ${error.runId} has another input`]
+    case 'RunExists':
+      return verb === 'move'
+        ? [`Cannot move ${error.runId}: the other store has a run with this id`]
+        : describeRunError(error).split('\n')
+    case 'AlreadyAnswered':
+      return [`"${error.unit}" of run ${error.runId} already has an answer`]
     case 'HeldBy':
       if (requested !== undefined)
         return [

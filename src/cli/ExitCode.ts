@@ -108,6 +108,7 @@ const ofRunError = (error: RunError): ExitCode => {
     case 'AnswerRefused':
     case 'ForkRefused':
     case 'RunMoved':
+    case 'RunChanged':
       return ExitCode.refused
     case 'RecoveryRefused':
     case 'RevisionConflict':

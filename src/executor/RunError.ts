@@ -280,7 +280,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
       return [
         error.problems.every(({ _tag }) => _tag === 'InvalidWorkflow')
           ? 'Cannot run this workflow:'
-          : 'Cannot resume or fork this run:',
+          : 'Cannot continue this run:',
         ...describeProblems(error.problems).map((one) => `  ${one}`),
         ...remediesOf(error.problems)
       ]
@@ -340,7 +340,7 @@ type SingleLine = Exclude<
 const sentence = (error: SingleLine): string => {
   switch (error._tag) {
     case 'RunExists':
-      return `Run ${error.runId} already exists. Resume it, or choose another id`
+      return `Run ${error.runId} already exists; choose another id, or resume that run`
     case 'InputChanged':
       return `Run ${error.runId} has another input. Omit the input to resume with the stored one, set \`fromStep\` to the step from which the new input applies, or start a new run with another id`
     case 'InputMissing':
@@ -358,11 +358,11 @@ const sentence = (error: SingleLine): string => {
     case 'NoWorkspaces':
       return `Cannot use a workspace for run ${error.runId}: the environment has no \`workspaces\`; set them, as in { workspaces: workspaces(folder) }`
     case 'NoRequests':
-      return `Cannot pause or cancel run ${error.runId}: the environment has no \`requests\`; set \`requests\` in it, to fileRequests(folder) of dogear/json-file or to those of your store`
+      return `Cannot pause or cancel run ${error.runId}: the environment has no \`requests\`; set \`requests\` in it and in that of the run's owner, to fileRequests(folder) of dogear/json-file or to those of your store`
     case 'RunCancelled':
       return `Run ${error.runId} was cancelled; start a new run, or set \`reopen\` to resume it`
     case 'AlreadyAnswered':
-      return `"${error.unit}" of run ${error.runId} already has an answer; resume the run to use it, or with fromStep "${error.unit}" to be asked again`
+      return `"${error.unit}" of run ${error.runId} already has an answer; resume the run to use it; to be asked again, resume with fromStep "${error.unit}" once the run waits there`
     case 'InvalidPointer':
       return `${error.where} is not a valid pause pointer: ${error.why}; name the run, or delete the file`
     case 'AnswerRefused':
@@ -384,6 +384,7 @@ const sentence = (error: SingleLine): string => {
     case 'HeldBy':
     case 'Fenced':
     case 'RevisionConflict':
+    case 'RunChanged':
     case 'Corrupt':
     case 'UnsupportedFormat':
     case 'TooLarge':
@@ -406,10 +407,13 @@ const describeRefusal = ({ runId, unit: given, why, expected, waiting }: AnswerR
         : `${REFUSED[why]}; units with an open question: ${waiting.join(', ')}${didYouMean(unit, waiting)}`
     return `Cannot answer ${unit} of run ${runId}: ${asked}`
   }
+  const isUnknown = why === 'UnknownUnit'
+  // `confirm` refuses an unknown unit, too, and does not know which units wait.
+  const none = isUnknown ? 'check its path' : 'no unit of the run waits for an answer'
   const open =
     waiting.length === 0
-      ? 'no unit of the run waits for an answer'
-      : `these units need an answer: ${waiting.join(', ')}${why === 'UnknownUnit' ? didYouMean(unit, waiting) : ''}`
+      ? none
+      : `these units need an answer: ${waiting.join(', ')}${isUnknown ? didYouMean(unit, waiting) : ''}`
   return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${open}`
 }
 

@@ -21,7 +21,10 @@ export interface Completed<Outputs = unknown> {
   readonly outputs: Outputs
 }
 
-/** A step failed. A resume starts at this step. `retryable`: the error looks transient. */
+/**
+ * A step failed. A resume starts at this step. `retryable`: the error looks transient. `notRetried`: the failed units whose `retry` was not spent,
+ * because their error is permanent.
+ */
 export interface Failed {
   readonly _tag: 'Failed'
   readonly runId: string
@@ -30,6 +33,7 @@ export interface Failed {
   readonly step: string
   readonly failures: ReadonlyArray<Failure>
   readonly retryable: boolean
+  readonly notRetried?: ReadonlyArray<Unit>
 }
 
 /** The run was stopped from outside. It can be resumed; after a cancel (`reason`) only with `reopen`. */

@@ -67,7 +67,7 @@ export interface StepToRun<S extends ProgramStep = ProgramStep> {
 
 export type RunStep = (scope: RunScope, toRun: StepToRun) => Promise<E.Either<RecordError, StepEnd>>
 
-/** `interruptedUnits`: units that were in flight when the execution began, until they start again. `awake`: waits that were over when the plan was made, and their ancestors. `rejected`: why answers to waits were rejected. `stretches`: when parts of a composite ran that closed after a rest, until the one above closes. */
+/** `interruptedUnits`: units that were in flight when the execution began, until they start again. `awake`: waits that were over when the plan was made, and their ancestors. `rejected`: why answers to waits were rejected. `notRetried`: units whose error was permanent before their retries were spent. `stretches`: when the parts of a composite that has ended ran or waited, until the composite around it reads that. */
 export interface RunScope {
   readonly environment: SecuredEnvironment
   readonly program: Program<unknown, never>
@@ -77,6 +77,7 @@ export interface RunScope {
   readonly restarts: Map<Unit, number>
   readonly interruptedUnits: Set<Unit>
   readonly rejected: Map<Unit, OutputMismatch>
+  readonly notRetried: Set<Unit>
   readonly stretches: Map<Unit, ReadonlyArray<Span>>
   awake: ReadonlySet<Unit>
   readonly stopping: AbortSignal

@@ -20,6 +20,7 @@ const TAGS: Readonly<Record<PortError['_tag'], true>> = {
   HeldBy: true,
   Fenced: true,
   RevisionConflict: true,
+  RunChanged: true,
   Corrupt: true,
   UnsupportedFormat: true,
   TooLarge: true,

@@ -105,6 +105,8 @@ const executePlan = async (
 const failed = (scope: RunScope, stepIndex: number, step: string): RunOutcome => {
   const checkpoint = scope.recorder.checkpoint()
   const { runId, state } = checkpoint
+  const failures = [...State.failures(state)]
+  const notRetried = failures.flatMap(({ unit }) => (scope.notRetried.has(unit) ? [unit] : []))
   report(scope.environment, { _tag: 'RunFailed', runId, stepIndex, step })
   return {
     _tag: 'Failed',
@@ -112,8 +114,9 @@ const failed = (scope: RunScope, stepIndex: number, step: string): RunOutcome =>
     checkpoint,
     stepIndex,
     step,
-    failures: [...State.failures(state)],
-    retryable: state._tag === 'Failed' && state.retryable
+    failures,
+    retryable: state._tag === 'Failed' && state.retryable,
+    ...(notRetried.length === 0 ? {} : { notRetried })
   }
 }
 

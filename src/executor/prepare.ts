@@ -93,17 +93,17 @@ export const prepareStored = async <Outputs, Input>(
 ): Promise<E.Either<RunError, Prepared | Interrupted>> => {
   const restored = restoreOwn(stored, runId)
   if (E.isLeft(restored)) return restored
-  const found = restored.right
+  const before = restored.right
   if (request._tag === 'Run') return E.left({ _tag: 'RunExists', runId })
-  const asked = replacing(found, request.options, input.given)
+  const asked = replacing(before, request.options, input.given)
   if (E.isLeft(asked)) return asked
-  const agreed = await agree(environment, stored, found, request.options)
+  const agreed = await agree(environment, stored, before, request.options)
   if (E.isLeft(agreed)) return agreed
-  const cancelled = await recordCancelIfAsked(environment, claim, found, agreed.right)
+  const cancelled = await recordCancelIfAsked(environment, claim, before, agreed.right)
   if (E.isLeft(cancelled)) return cancelled
   if (O.isSome(cancelled.right)) return E.right(cancelled.right.value)
   // Consent to a recovered state is recorded first, so its answers stay in the inbox until the run continues.
-  const taken = stored.found._tag === 'Exact' ? await withAnswers(environment, claim, found) : E.right(found)
+  const taken = stored.found._tag === 'Exact' ? await withAnswers(environment, claim, before) : E.right(before)
   if (E.isLeft(taken)) return taken
   const checkpoint = taken.right
   const planned = await planStored(program, { checkpoint, found: stored.found }, asked.right)(environment)()

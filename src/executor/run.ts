@@ -116,7 +116,7 @@ const checkCall = async <Outputs, Input>(
   if (E.isLeft(inputs)) return inputs
   const { initial } = inputs.right
   const wanted = request._tag === 'Resume' ? undefined : request.options.workspace
-  // Only a new run needs an input and plans a workspace. If it matters, a load before the claim finds out whether the run exists.
+  // Only a new run needs an input and plans a workspace: if the input is missing or a workspace is wanted, look first whether the run exists.
   const stored = E.isLeft(initial) || typeof wanted === 'string' ? await load(environment, runId) : E.right(O.none)
   if (E.isLeft(stored)) return stored
   const isKnown = O.isSome(stored.right)

@@ -43,6 +43,7 @@ export const scopeOf = <Outputs, Input>(
     policy,
     restarts: new Map(),
     rejected: new Map(),
+    notRetried: new Set(),
     stretches: new Map(),
     interruptedUnits: new Set(Array.from(inFlight(checkpoint.state), ({ unit }) => unit)),
     awake: NOBODY,

@@ -11,7 +11,9 @@ export const LOOK_MILLIS = 1_000
 /** Resolves after the time, or when the signal fires. Some clocks reject then, as `node:timers/promises` does. */
 export const sleep = async (clock: Clock, millis: number, signal: AbortSignal): Promise<void> => {
   try {
-    await clock.sleep(millis, signal)()
+    const sleeping: unknown = clock.sleep(millis, signal)
+    // In plain JavaScript it may return a promise.
+    await (typeof sleeping === 'function' ? (sleeping as () => unknown)() : sleeping)
   } catch {
     // The caller checks its signal.
   }

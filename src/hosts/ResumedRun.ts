@@ -54,7 +54,7 @@ export type Found = Pick<RunSummary, 'runId' | 'workflow'>
 
 type LeftRun = ResumedRun & { readonly _tag: 'Left' }
 
-export const left = (
+export const leftRun = (
   { runId, workflow: { name } }: Found,
   why: LeftWhy,
   facts: Pick<LeftRun, 'holder' | 'error' | 'wakeAt'> = {}
@@ -74,13 +74,13 @@ export const ended = (found: Found, end: E.Either<RunError, RunOutcome>): Resume
 export const refusedAs = (found: Found, error: RunError): LeftRun => {
   switch (error._tag) {
     case 'HeldBy':
-      return left(found, 'Held', { holder: error.holder })
+      return leftRun(found, 'Held', { holder: error.holder })
     case 'RunCancelled':
-      return left(found, 'Cancelled')
+      return leftRun(found, 'Cancelled')
     case 'Unconfirmed':
-      return left(found, 'Questioned', { error })
+      return leftRun(found, 'Questioned', { error })
     default:
-      return left(found, 'Refused', { error })
+      return leftRun(found, 'Refused', { error })
   }
 }
 
@@ -88,13 +88,13 @@ export const refusedAs = (found: Found, error: RunError): LeftRun => {
 export const leftAs = (run: RunSummary): ResumedRun | undefined => {
   switch (run.status) {
     case 'cancelled':
-      return left(run, 'Cancelled')
+      return leftRun(run, 'Cancelled')
     case 'moved':
-      return left(run, 'Moved')
+      return leftRun(run, 'Moved')
     case 'paused':
-      return left(run, 'Paused')
+      return leftRun(run, 'Paused')
     case 'failed':
-      return left(run, 'Failed')
+      return leftRun(run, 'Failed')
     default:
       return undefined
   }

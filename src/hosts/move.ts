@@ -15,6 +15,7 @@ import type { RunError } from '../executor/RunError.js'
 import { timestamp } from '../executor/RunScope.js'
 import { revisionOf } from '../executor/storage/Recorder.js'
 import { restoreStored, runMoved, withClaim } from '../executor/storage/stored.js'
+import { removeChecked } from '../executor/workspace/onSuccess.js'
 import type { Shelf } from '../executor/workspace/copyArtifacts.js'
 import { allArtifacts, clearArtifacts, copyArtifacts, verifyArtifacts } from '../executor/workspace/copyArtifacts.js'
 import type { Claim, Stored } from '../ports/CheckpointStorage.js'
@@ -29,28 +30,33 @@ export interface Moving {
 
 /**
  * Moves a run. The order decides what a crash leaves: the copy in the target cannot be resumed until the source says, in one save, that the run has
- * moved; then the copy is released, and at last the source is removed. Fails with `RunExists` if the target has another run with the id.
+ * moved; then the copy is released, and at last the source is removed. Fails with `RunExists` if the target has another run with the id, and
+ * with `RunChanged` if the run has moved and its id is that of another run in the source by then, which stays.
  */
 export const move =
   (runId: string, moving: Moving): Executor<void> =>
   (environment) =>
   async () => {
     // Read before the claim, so that a target which cannot be reached leaves the source as it is.
-    const there = await load(moving.target, runId)
-    if (E.isLeft(there)) return there
-    const moved = await withClaim(environment, runId, async (claim, stored): Promise<E.Either<RunError, void>> => {
-      const source = sourceOf(stored, runId, moving)
-      if (E.isLeft(source)) return source
-      const isOver = await clearTarget(source.right, moving)
-      if (E.isLeft(isOver)) return isOver
-      if (isOver.right) return E.right(undefined)
-      return await withClaim(moving.target, runId, (other, there) =>
-        moveClaimed({ environment, moving, source: source.right, claim, other }, there)
-      )
-    })
+    const reached = await load(moving.target, runId)
+    if (E.isLeft(reached)) return reached
+    const moved = await withClaim(
+      environment,
+      runId,
+      async (claim, stored): Promise<E.Either<RunError, Checkpoint>> => {
+        const source = sourceOf(stored, runId, moving)
+        if (E.isLeft(source)) return source
+        const isOver = await clearTarget(source.right, moving)
+        if (E.isLeft(isOver)) return isOver
+        if (isOver.right) return source
+        return await withClaim(moving.target, runId, (other, there) =>
+          moveClaimed({ environment, moving, source: source.right, claim, other }, there)
+        )
+      }
+    )
     if (E.isLeft(moved)) return moved
     await removePointer(environment, runId)
-    return await callPort('remove', () => environment.storage.remove(runId), writeFailed(STORE))
+    return await removeChecked(environment, moved.right)
   }
 
 const sourceOf = (stored: O.Option<Stored>, runId: string, { to }: Moving): E.Either<RunError, Checkpoint> => {
@@ -82,8 +88,9 @@ const clearTarget = async (source: Checkpoint, { to, target }: Moving): Promise<
   const isCopy = isCopyOf(source, restored.right)
   if (source.moved !== undefined && isSame) return E.right(!isCopy)
   if (!isCopy) return E.left({ _tag: 'RunExists', runId })
-  const removed = await callPort('remove', () => target.storage.remove(runId), writeFailed(STORE))
-  return E.isLeft(removed) ? removed : E.right(false)
+  const removed = await removeChecked(target, restored.right)
+  if (E.isRight(removed)) return E.right(false)
+  return E.left(removed.left._tag === 'RunChanged' ? { _tag: 'RunExists', runId } : removed.left)
 }
 
 /** Names of stores do not decide: this store may have been renamed, and another host may have one of the same name. */
@@ -111,16 +118,17 @@ interface Claimed {
 const moveClaimed = async (
   { environment, moving, source, claim, other }: Claimed,
   there: O.Option<Stored>
-): Promise<E.Either<RunError, void>> => {
+): Promise<E.Either<RunError, Checkpoint>> => {
   const { from, to, target } = moving
   const copy = O.isSome(there) ? copyOf(source, there.value) : await copyTo(environment, moving, source, other)
   if (E.isLeft(copy)) return copy
-  if (source.moved === undefined) {
-    const left = await record(environment, claim, source, { way: 'to', store: to })
-    if (E.isLeft(left)) return left
-  }
+  const left =
+    source.moved === undefined ? await record(environment, claim, source, { way: 'to', store: to }) : E.right(source)
+  if (E.isLeft(left)) return left
   const requests = await copyRequests(environment, target, source.runId)
-  return E.isLeft(requests) ? requests : await record(target, other, copy.right, { way: 'here', store: from })
+  if (E.isLeft(requests)) return requests
+  const arrived = await record(target, other, copy.right, { way: 'here', store: from })
+  return E.isLeft(arrived) ? arrived : left
 }
 
 /** Saves the copy, and compares what the target then returns. A copy that is certainly not stored leaves no artifacts. */
@@ -134,7 +142,7 @@ const copyTo = async (
   const cleared = await clearArtifacts(shelf)
   if (E.isLeft(cleared)) return cleared
   const change: Moved = { _tag: 'Moved', at: now(environment), way: 'from', store: moving.from }
-  const copy = make({ ...source, revision: 0, moved: { way: 'from', store: moving.from } })
+  const copy = make({ ...source, revision: 0, moved: { way: 'from', store: moving.from }, updatedAt: change.at })
   const copied = await copyArtifactsOf({ ...environment, runId: source.runId }, shelf)
   const saved = E.isLeft(copied)
     ? copied
@@ -183,17 +191,19 @@ const copyRequests = async (
   return E.right(undefined)
 }
 
+/** Returns the checkpoint that it saved. */
 const record = async (
   environment: Environment,
   claim: Claim,
   checkpoint: Checkpoint,
   fact: Pick<Moved, 'way' | 'store'>
-): Promise<E.Either<RunError, void>> => {
+): Promise<E.Either<RunError, Checkpoint>> => {
   const change: Moved = { _tag: 'Moved', at: now(environment), ...fact }
   const next = apply(checkpoint, change)
   if (E.isLeft(next)) return next
   const { storage } = environment
-  return await callPort('save', () => storage.save(claim, [revisionOf(next.right, change)]), writeFailed(STORE))
+  const saved = await callPort('save', () => storage.save(claim, [revisionOf(next.right, change)]), writeFailed(STORE))
+  return E.isLeft(saved) ? saved : next
 }
 
 const now = ({ clock }: Environment): string => timestamp(clock.now())

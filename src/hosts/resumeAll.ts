@@ -20,7 +20,7 @@ import { listRuns, storedRun } from '../executor/storage/runs.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
 import type { Found, ResumedRun } from './ResumedRun.js'
-import { ended, holderOf, isSame, left, leftAs, refusedAs } from './ResumedRun.js'
+import { ended, holderOf, isSame, leftAs, leftRun, refusedAs } from './ResumedRun.js'
 
 /** A program with any outputs and input. */
 export type AnyProgram = Program<unknown, never, unknown, unknown>
@@ -31,9 +31,9 @@ export type AnyProgram = Program<unknown, never, unknown, unknown>
  * - `concurrency`: how many runs are resumed at once, a whole number of at least 1, default 10. No others are in memory.
  * - `watch`: stay until the environment is interrupted: wake runs when they are due, and take over those whose owner died. Without it the call ends
  *   with the last of the runs that it found.
- * - `onRun`: called for each run when it was resumed or left, and again when that changes.
+ * - `onRun`: called for each run when its resume has ended or it is left, and again when that changes.
  * - `undecidedMillis`: how long to retry a run while the store cannot decide whether its owner lives, default 70,000: more than the stale time
- *   of every store. An owner that is alive is left at once.
+ *   of every store. A run whose owner is alive is left at once.
  * - `changes`, `onChanged`: as in `ResumeOptions`, for each run.
  *
  * @category model
@@ -41,7 +41,7 @@ export type AnyProgram = Program<unknown, never, unknown, unknown>
 export interface ResumeAllOptions extends Pick<ResumeOptions, 'changes' | 'onChanged'> {
   readonly concurrency?: number
   readonly watch?: boolean
-  /** Called for each run when it was resumed or left, and again when that changes. */
+  /** Called for each run when its resume has ended or it is left, and again when that changes. */
   readonly onRun?: (run: ResumedRun) => void
   readonly undecidedMillis?: number
 }
@@ -144,7 +144,7 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
   if (E.isLeft(summary)) return tell(host, { _tag: 'Left', runId, why: 'Unreadable', error: summary.left })
   const run = summary.right
   const holder = holderOf(run)
-  if (holder?.liveness === 'alive') return tell(host, left(run, 'Held', { holder }))
+  if (holder?.liveness === 'alive') return tell(host, leftRun(run, 'Held', { holder }))
   const program = host.programs.get(run.workflow.name)
   const what = isUnfinished(run, program) ? 'resume' : byStatus(run.status)
   if (what === 'leave') {
@@ -153,7 +153,7 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
     const isReported = run.status === 'failed' && before?._tag === 'Resumed' && before.outcome === 'Failed'
     return leaving === undefined || isReported ? undefined : tell(host, leaving)
   }
-  if (program === undefined) return tell(host, left(run, 'UnknownWorkflow'))
+  if (program === undefined) return tell(host, leftRun(run, 'UnknownWorkflow'))
   const known = await knownOf(host, run, what)
   if (known !== undefined && known.at <= host.environment.clock.now()) await resumeSoon(host, known)
 }
@@ -186,7 +186,9 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
     const waits = due === undefined ? {} : { wakeAt: due }
     tell(
       host,
-      refusal === undefined ? left(found, 'Waiting', waits) : { ...refusedAs(found, refusal), ...waits, waiting: true }
+      refusal === undefined
+        ? leftRun(found, 'Waiting', waits)
+        : { ...refusedAs(found, refusal), ...waits, waiting: true }
     )
   }
   return known
@@ -310,7 +312,7 @@ const tell = ({ reports, options }: Host, run: ResumedRun): void => {
   }
 }
 
-/** Retries runs until the liveness of their owners is decided, while others run. */
+/** Waits until all runs have ended. Meanwhile, retries those whose owner may be dead, until the store has decided. */
 const retryUndecided = async (host: Host): Promise<void> => {
   const { clock, interrupt } = host.environment
   const { undecidedMillis = 70_000 } = host.options

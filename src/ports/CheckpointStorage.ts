@@ -141,6 +141,16 @@ export interface ListOptions {
 }
 
 /**
+ * What to remove. `newest`: the run only if this is its newest revision: its number, and the time of its change, which tells it from
+ * that revision of a later run with the id. Default: whatever is stored.
+ *
+ * @category model
+ */
+export interface RemoveOptions {
+  readonly newest?: Pick<HistoryEntry, 'revision' | 'at'>
+}
+
+/**
  * A summary that a store keeps, and the owner of the run as in {@link Stored}.
  *
  * @category model
@@ -165,7 +175,8 @@ export interface Listed {
  *
  * Laws: a save that resolved is in every later `load` and `claim` · two claims never both save the same revision · a save of a superseded
  * claim always fails with `Fenced` · `load` returns a state that was saved, never a mixture, and never older than what had resolved before
- * it began · only damage permits falling back to an older revision, and `found` then says so.
+ * it began · only damage permits falling back to an older revision, and `found` then says so · a removal that names the newest revision
+ * deletes no later one.
  *
  * @category model
  */
@@ -187,8 +198,11 @@ export interface CheckpointStorage {
   readonly loadRevision: (runId: string, revision: number) => TaskEither<StorageError, Option<Stored>>
   /** Lists runs in the bytewise order of their ids, damaged ones included. A run that was claimed and never saved may be listed. */
   readonly list: (options?: ListOptions) => TaskEither<StorageError, ReadonlyArray<Listed>>
-  /** Deletes a run. Fails with `HeldBy` while the run has an owner that is not dead. A reused id starts a new run. */
-  readonly remove: (runId: string) => TaskEither<StorageError, void>
+  /**
+   * Deletes a run. Fails with `HeldBy` while the run has an owner that is not dead, and with `RunChanged` if its newest revision is not the one
+   * that the options name; the store checks that where it deletes, so that nothing is saved in between. A reused id starts a new run.
+   */
+  readonly remove: (runId: string, options?: RemoveOptions) => TaskEither<StorageError, void>
 }
 
 /**
@@ -234,6 +248,19 @@ export interface Fenced {
  */
 export interface RevisionConflict {
   readonly _tag: 'RevisionConflict'
+  readonly runId: string
+  readonly expected: number
+  readonly found: number
+}
+
+/**
+ * A removal named the revision `expected`, and the newest one is `found`, or that of another run with the id if both are equal. Nothing
+ * was removed.
+ *
+ * @category errors
+ */
+export interface RunChanged {
+  readonly _tag: 'RunChanged'
   readonly runId: string
   readonly expected: number
   readonly found: number
@@ -329,6 +356,7 @@ export type StorageError =
   | HeldBy
   | Fenced
   | RevisionConflict
+  | RunChanged
   | Corrupt
   | UnsupportedFormat
   | TooLarge

@@ -1,5 +1,6 @@
 /** The error that a run rejects with, and the refusal of a call as data. */
 import type { PendingUnit } from '../domain/checkpoint/Pending.js'
+import { listed } from '../domain/data/listed.js'
 import { nameOf, parent } from '../domain/workflow/Unit.js'
 import type { RunError } from '../executor/RunError.js'
 import type { Pending, RunOutcome } from '../executor/RunOutcome.js'
@@ -74,7 +75,10 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
       const inner = new Set(outcome.failures.map(({ unit, error }) => `${parent(unit) ?? ''} ${error.message}`))
       const causes = outcome.failures.filter(({ unit, error }) => !inner.has(`${unit} ${error.message}`))
       const why = causes.map(({ unit, error }) => `${unit === outcome.step ? '' : `${nameOf(unit)}: `}${error.message}`)
-      return `Run ${outcome.runId} failed in step ${outcome.stepIndex + 1} (${outcome.step}): ${why.join('; ')}`
+      const { notRetried = [] } = outcome
+      const permanent =
+        notRetried.length === 0 ? '' : `; not retried, because the error is permanent: ${listed(notRetried)}`
+      return `Run ${outcome.runId} failed in step ${outcome.stepIndex + 1} (${outcome.step}): ${why.join('; ')}${permanent}`
     }
     case 'Interrupted':
       return `Run ${outcome.runId} was stopped at step ${outcome.stepIndex + 1} (${outcome.step}): ${outcome.reason}; ${outcome.reason === 'cancelled' ? 'resume it only with `reopen`' : 'resume it'}`

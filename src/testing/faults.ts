@@ -201,7 +201,7 @@ export const aroundEach = (
   history: (runId) => around('history', () => storage.history(runId)()),
   loadRevision: (runId, revision) => around('loadRevision', () => storage.loadRevision(runId, revision)()),
   list: (options) => around('list', () => storage.list(options)()),
-  remove: (runId) => around('remove', () => storage.remove(runId)())
+  remove: (runId, options) => around('remove', () => storage.remove(runId, options)())
 })
 
 /**

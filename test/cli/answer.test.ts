@@ -71,13 +71,39 @@ test('a second answer is refused and the first stays', async () => {
   const refused = await place.dogear(['answer', 'r-1', 'approve', '--value', '"second"'])
   expect(refused.code).toBe(4)
   expect(linesOf(refused.stderr)).toEqual([
-    'dogear: "approve" of run r-1 already has an answer; resume the run to use it, or with fromStep "approve" to be asked again',
+    'dogear: "approve" of run r-1 already has an answer',
+    'To be asked again, resume with `fromStep` "approve"',
     'Resume it in the program that started it. Show it with:',
     '  dogear show r-1'
   ])
   expect(await follow(refused)).toMatchObject({ code: 0 })
   await place.dogear(['answer', 'r-1', 'sign', '--value', 'null'])
   expect((await host()).stdout).toContain('Completed "first"')
+})
+
+test('a second answer to a run of a workflow file is refused with the flag that asks again', async () => {
+  const steps = '[{ name: approve, waitFor: { question: Go? } }, { name: sign, waitFor: { question: Sign? } }]'
+  place = sandbox({ 'w.yml': `steps: ${steps}` })
+  expect((await place.dogear(['run', 'w.yml', '--id', 'file'])).code).toBe(75)
+  const refused = async (unit: string) => {
+    for (const value of ['1', '2']) await place.dogear(['answer', 'file', unit, '--value', value])
+    return place.dogear(['answer', 'file', unit, '--value', '3'])
+  }
+  const pending = await refused('approve')
+  expect(linesOf(pending.stderr)).toEqual([
+    'dogear: "approve" of run file already has an answer',
+    'Resume with:',
+    '  dogear resume file',
+    'To be asked again, and to run all later steps again:',
+    '  dogear resume file --from-step approve'
+  ])
+  // The flag would count the earlier wait as done.
+  expect(linesOf((await refused('sign')).stderr)).toEqual([
+    'dogear: "sign" of run file already has an answer',
+    'Resume with:',
+    '  dogear resume file'
+  ])
+  expect((await follow(pending)).stderr).toContain('Answer it with:\n  dogear answer file approve --value JSON\n')
 })
 
 test('the history shows who answered', async () => {
@@ -107,7 +133,7 @@ test('a run that waits for no answer refuses one, and ends with a command that w
   await place.dogear(['run', 'w.yml', '--id', 'file'])
   const refused = await place.dogear(['answer', 'file', 'only', '--value', 'true'])
   expect(refused.code).toBe(4)
-  expect(refused.stderr).toContain('no unit of the run waits for an answer')
+  expect(refused.stderr).toContain('; no unit of the run waits for an answer\n')
   expect(await follow(refused)).toMatchObject({ code: 0 })
 })
 

@@ -255,7 +255,7 @@ describe('wrong use', () => {
   })
 
   test.each(['peerless.mjs', 'peerless-made.mjs', 'peerless-required.cjs'])(
-    'without fast-check, %s fails and ends with the command that installs fast-check',
+    'without fast-check, %s fails and prints the command that installs fast-check last',
     async (module) => {
       const { code, stderr } = await conformance(module)
       expect(stderr).toMatch(/Cannot find (package|module) 'fast-check'/)

@@ -112,6 +112,30 @@ test('show of a run that has moved prints how to finish the move, and no answer 
   expect(commandIn(await place.dogear(['show', 'r-one', '--store', 'other']))).toContain('dogear answer r-one approve')
 })
 
+test('a move back to the copy that a killed move left is refused with the command that deletes it', async () => {
+  await started()
+  const words = ['move', 'r-one', '--to', 'other']
+  const back = ['move', 'r-one', '--store', 'other', '--to', '.dogear']
+  const count = (at: string) => ({ NODE_OPTIONS: preload, TEST_KILL_AT: at, TEST_COUNT: `${place.folder}/count` })
+  expect((await place.process(words, { environment: count('') })).code).toBe(0)
+  const last = place.read('count')
+  expect((await place.dogear(back)).code).toBe(0)
+  expect((await place.process(words, { environment: count(`${last} before`) })).signal).toBe('SIGKILL')
+  expect((await place.dogear(['plan', 'r-one', '--store', 'other'])).code).toBe(0)
+  const refused = await place.dogear(back)
+  expect([refused.code, refused.stderr.trim().split('\n')]).toEqual([
+    4,
+    [
+      'dogear: Cannot move r-one: the other store has a run with this id',
+      'That is the copy of a move that did not end. Finish it with:',
+      `  dogear move r-one --to ${place.folder}/other --home ${place.folder}/.dogear`
+    ]
+  ])
+  expect((await place.shell(commandIn(refused))).code).toBe(0)
+  expect((await place.dogear(back)).code).toBe(0)
+  expect((await place.dogear(['plan', 'r-one'])).code).toBe(0)
+})
+
 test('a move of a cancelled run prints no command to resume it', async () => {
   await started()
   await place.dogear(['cancel', 'r-one'])
@@ -141,7 +165,7 @@ test('a move is refused without a store, to the same store, and to one that has 
   )
   expect(await refused('--to', 'state.db')).toEqual([
     4,
-    'dogear: Run r-one already exists. Resume it, or choose another id'
+    'dogear: Cannot move r-one: the other store has a run with this id'
   ])
 })
 

@@ -74,6 +74,44 @@ describe('dogear prune', () => {
     expect(runs()).toEqual(['v-0', 'w-3', 'w-4'])
   })
 
+  test('prune lists and counts only runs that it would delete, and names those whose workspace exists', async () => {
+    const file = (key: string): string => `${key}steps: [{ shell: echo made > made }]\n`
+    within({ 'v.yml': file(''), 'w.yml': file('workspace: directory\n') })
+    await place.dogear(['run', 'v.yml', '--id', 'plain'])
+    for (const id of ['own-1', 'own-2']) await place.dogear(['run', 'w.yml', '--id', id])
+    const own = (id: string): string => `its workspace is still there: ${join(home(), 'workspaces', id)}. Clean it`
+    const hint = ['To delete the workspaces of completed runs:', '  dogear clean']
+    const words = ['prune', '--keep', '0']
+
+    const dry = await place.dogear([...words, '--dry-run'])
+    expect(dry.stdout).toMatch(/^plain {2}v {2}completed .*\n1 run would be deleted\n$/)
+    expect([dry.code, linesOf(dry.stderr)]).toEqual([
+      0,
+      [`warning: run own-1 would stay: ${own('own-1')}`, `warning: run own-2 would stay: ${own('own-2')}`, ...hint]
+    ])
+    expect(JSON.parse((await place.dogear([...words, '--dry-run', '--json'])).stdout)).toMatchObject({
+      expired: [{ run_id: 'plain' }, { run_id: 'own-1' }, { run_id: 'own-2' }],
+      removed: [],
+      left: [
+        { run_id: 'own-1', why: own('own-1') },
+        { run_id: 'own-2', why: own('own-2') }
+      ]
+    })
+    const asked = await place.dogear(words)
+    expect([asked.code, linesOf(asked.stderr)[0]]).toEqual([4, 'dogear: 1 run would be deleted'])
+    const done = await place.dogear([...words, '--yes'])
+    expect([done.code, done.stdout]).toEqual([0, 'Deleted 1 run\n'])
+    expect(linesOf(done.stderr)).toEqual([
+      `warning: run own-1 was not removed: ${own('own-1')}`,
+      `warning: run own-2 was not removed: ${own('own-2')}`,
+      ...hint
+    ])
+    const left = await place.dogear(words)
+    expect([left.code, left.stdout]).toEqual([0, 'Nothing to delete\n'])
+    expect((await place.dogear(['clean', '--yes'])).code).toBe(0)
+    expect((await place.dogear([...words, '--yes'])).stdout).toBe('Deleted 2 runs\n')
+  })
+
   test('prune never deletes a run that a live process holds', async () => {
     within({ 'w.yml': 'name: w\nsteps: [{ shell: echo begun; sleep 60 }]\n' })
     const running = place.start(['run', 'w.yml', '--id', 'live'])
@@ -173,8 +211,8 @@ describe('`onSuccess` of a workflow file', () => {
     expect([pruned.code, linesOf(pruned.stderr)]).toEqual([
       0,
       [
-        `warning: run r was not removed: its workspace is still there: ${join(home(), 'workspaces', 'r')}. Merge it, or clean it`,
-        'To delete it:',
+        `warning: run r was not removed: its workspace is still there: ${join(home(), 'workspaces', 'r')}. Clean it`,
+        'To delete its workspace:',
         '  dogear clean r'
       ]
     ])

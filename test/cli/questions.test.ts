@@ -79,7 +79,13 @@ test.each([
     4,
     'Cannot answer chagre of run o-1: the run has no such unit; these units need an answer: charge. Did you mean "charge"?'
   ],
-  [['ship', 'again'], 4, 'Cannot answer ship of run o-1: it has no open question; units with an open question: charge']
+  [['ship', 'again'], 4, 'Cannot answer ship of run o-1: it has no open question; units with an open question: charge'],
+  [
+    ['ship', '--value', '1'],
+    4,
+    'Cannot answer ship of run o-1: it does not wait for an answer; no unit of the run waits for an answer'
+  ],
+  [['shop', '--value', '1'], 4, 'Cannot answer shop of run o-1: the run has no such unit; check its path']
 ])('an answer to no question is refused, and nothing is recorded: %j', async (words, code, message) => {
   await killed()
   const refused = await place.dogear(['answer', 'o-1', ...words])

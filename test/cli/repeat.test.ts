@@ -174,7 +174,7 @@ steps:
     expect(place.exists('ran')).toBe(false)
   })
 
-  test('--from-step needs the outputs of earlier steps, names a missing one and accepts it', async () => {
+  test('--from-step names an earlier step whose output is missing, and runs once --confirm passes that output', async () => {
     within({
       'w.yml': `
 name: w
@@ -346,7 +346,7 @@ describe('the way to resume', () => {
       'g'
     ]
   ])(
-    'a workflow with %s fails, is listed, planned, fixed, resumed and completed in the same way',
+    'a workflow with %s is listed and planned after a failure, and completes when it is fixed and resumed',
     async (_, steps, stands) => {
       within({ 'w.yml': `name: w\nsteps: ${steps}\n` })
       const failed = await place.dogear(['run', 'w.yml', '--id', 'r'])

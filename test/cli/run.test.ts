@@ -217,7 +217,10 @@ describe('an earlier run', () => {
     await place.process(['run', 'w.yml', '--id', 'first', '--input', 'v=2'])
     const { code, stderr } = await place.process(['run', 'w.yml', '--resume', '--input', 'v=3'])
     expect(code).toBe(4)
-    expect(stderr).toContain('Run first has another input')
+    expect(linesOf(stderr).slice(0, 2)).toEqual([
+      'dogear: Run first has another input',
+      '  v: given "3", started with "2"'
+    ])
   })
 
   test('an id in use is refused, and --resume resumes its run', async () => {

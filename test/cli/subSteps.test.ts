@@ -1,4 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import { repeatWarnings } from '../../src/cli/commands/execution/overwrites.js'
+import { planRun, runOutcome, workflow } from '../../src/promise/index.js'
 import { linesOf, type Sandbox, sandbox } from './dogear.js'
 
 let place: Sandbox
@@ -57,4 +60,50 @@ test('show and the history list sub-steps by path, and a resume asks for confirm
   expect(asked.code).toBe(1)
   expect(asked.stderr).toContain('"agent/pay" may already have taken effect, and is not idempotent')
   expect((await host('answer')).code).toBe(0)
+})
+
+test('a fork warns of sub-steps that are not idempotent: those that completed, and those that may have taken effect', async () => {
+  place = sandbox({ 'host.mjs': program })
+  const forked = async (id: string) => (await place.dogear(['fork', 'r', '--from-step', 'agent', '--id', id])).stderr
+  await host('crash')
+  const doubted =
+    'a step that is not idempotent and may have taken effect, under a new idempotency key and without asking'
+  expect(await forked('f-1')).toContain(`warning: Run f-1 repeats ${doubted}: agent/pay\n`)
+  expect((await host('answer')).code).toBe(0)
+  const completed = 'a completed step that is not idempotent, under a new idempotency key and without asking'
+  expect(await forked('f-2')).toContain(`warning: Run f-2 repeats ${completed}: agent/pay\n`)
+})
+
+const pays = { key: String, forEach: () => ['a'] }
+
+const payments = workflow('w')
+  .step('agent', ({ step }) => step('pay', { idempotent: false }, () => 1))
+  .step('caught', ({ step }) =>
+    step('pay', { idempotent: false }, () => Promise.reject(new Error('no reply'))).catch(() => 2)
+  )
+  .map('each', pays, ({ step }) => step('pay', { idempotent: false }, () => 3))
+
+test('--from-step warns of sub-steps that are not idempotent, also in a map and where the code caught the error', async () => {
+  const same = { id: 'r', storage: memoryStorage() }
+  await runOutcome(payments, same)
+  const warnings = async (fromStep: string) => {
+    const planned = await planRun(payments, { ...same, fromStep })
+    return repeatWarnings(payments, planned, {})
+  }
+  const all = await warnings('agent')
+  expect(all).toEqual([
+    'These completed steps are not idempotent, and would run again: agent/pay, each.',
+    'This step is not idempotent, may already have taken effect, and would run again: caught/pay.'
+  ])
+  expect(await warnings('each')).toEqual(['This completed step is not idempotent, and would run again: each.'])
+})
+
+test('a warning names the first of many sub-steps that run again', async () => {
+  const same = { id: 'r', storage: memoryStorage() }
+  const many = workflow('many').step('agent', async ({ step }) => {
+    for (let turn = 1; turn <= 30; turn++) await step('pay', { idempotent: false }, () => turn)
+  })
+  await runOutcome(many, same)
+  const [warning] = repeatWarnings(many, await planRun(many, { ...same, fromStep: 'agent' }), {})
+  expect(warning).toMatch(/run again: agent\/pay, agent\/pay#2, .*, agent\/pay#10 and 20 more\.$/)
 })

@@ -132,7 +132,7 @@ steps:
   test.each([
     ['w\n', 'good\ngood\n'],
     ['y\n', 'good\n']
-  ])('the offer can restart a wave that has begun: %j', async (answer, log) => {
+  ])('the answer w to the offer restarts the failed wave, and y continues it: %j', async (answer, log) => {
     await withFailedRun(waves)
     const { code, stdout } = await answering(onTerminal(['run', 'w.yml']), [offer, answer])
     expect(code).toBe(0)

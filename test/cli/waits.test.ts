@@ -52,6 +52,15 @@ test.each([
   expect(linesOf(stderr).at(-1)).toBe(`  ${command}`)
 })
 
+test('a resume that confirms an answered wait is refused with the command that shows what a resume does', async () => {
+  await started(release)
+  await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
+  const { code, stderr } = await place.dogear(['resume', 'r-1', '--confirm', 'approve=again'])
+  expect(code).toBe(4)
+  expect(stderr).toContain('"approve" cannot be confirmed: its answer is recorded; resume without this one, or run')
+  expect(linesOf(stderr).at(-1)).toBe('  dogear plan r-1')
+})
+
 test('an answer that is no string becomes JSON in its variable', async () => {
   await started(release)
   await place.dogear(['answer', 'r-1', 'approve', '--value', '{"by": ["ada"]}'])

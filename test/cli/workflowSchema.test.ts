@@ -201,7 +201,7 @@ test.each([
 const BEYOND: ReadonlyArray<readonly [string, RegExp, string]> = [
   ['unique names', /is used more than once/, 'steps: [{ name: a, shell: x }, { name: a, shell: x }]'],
   ['groups that there are', /which is not a group of/, task('wave: a, groups: { a: { shell: x, needs: [b] } }')],
-  ['no circles', /depend on each other in a cycle/, task('wave: a, groups: { a: { shell: x, needs: [a] } }')],
+  ['no circles', /group "a" of wave "a" needs itself/, task('wave: a, groups: { a: { shell: x, needs: [a] } }')],
   ['one step for a variable', /captured by more than one/, `steps: [${'{ shell: x, capture: v }, '.repeat(2)}]`],
   ['no variable of an item', /must be absent/, task('wave: a, forEach: v, each: { shell: x, capture: v }')],
   ['no secret in a variable', /the name of a secret/, 'secrets: [A]\nsteps: [{ shell: x, capture: A }]'],

@@ -66,7 +66,7 @@ describe('a worktree', () => {
     expect((await sh('git worktree list')).split('\n')).toHaveLength(list.split('\n').length)
     const pruned = await dogear(['prune', '--keep', '0', '-y'])
     expect(pruned.stderr).toContain(
-      '\nTo merge it into main:\n  dogear resume r --merge\nTo delete it:\n  dogear clean r\n'
+      '\nTo merge it into main:\n  dogear resume r --merge\nTo delete its workspace:\n  dogear clean r\n'
     )
     const merged = await dogear(['resume', 'r', '--merge', '--json'])
     expect(merged.code).toBe(0)

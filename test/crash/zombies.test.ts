@@ -282,7 +282,7 @@ const damage = (path: string): void => writeFileSync(path, readFileSync(path, 'u
 
 describe('an owner stopped while pruning', () => {
   for (const stop of PRUNING) {
-    test(`an owner stopped before ${stop.call} while pruning changes nothing of a new run with the same id`, async () => {
+    test(`an owner stopped before it calls ${stop.call} while pruning changes nothing of a new run with the same id`, async () => {
       await inWorld('pruning', async (world) => {
         const store = { ...STORE, keep: 1 }
         const [o, a, b] = ['o', 'a', 'b'].map((name) => untilTestEnds(writer(world, name, store))) as [

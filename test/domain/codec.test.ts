@@ -64,7 +64,7 @@ describe('an encoded checkpoint', () => {
     assert.equal(textOf(restored.right), textOf(run.checkpoint))
   })
 
-  test('a checkpoint keeps names that every object has, as variables, steps, groups and keys', () => {
+  test('variables, steps, groups and keys may be named like members of every object, such as `constructor`', () => {
     const nasty = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf']
     const input = parse(`{${nasty.map((name) => `"${name}":{"${name}":1}`).join()}}`)
     const workflow = {
@@ -287,7 +287,7 @@ describe('invalid content', () => {
     assert.equal(refused({ ...base(), input: { a: deep() }, variables: { a: deep() } })._tag, 'Malformed')
   })
 
-  test('changes are refused by the name of the first that cannot follow', () => {
+  test('a list of changes is refused, and the error names the first that cannot follow its revision', () => {
     const found = restore({
       checkpoint: base(),
       changes: [{ _tag: 'Interrupted', at: '2026-01-02T03:04:05.000Z', unit: 'x', reason: 'signal' }]

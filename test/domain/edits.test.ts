@@ -7,6 +7,7 @@ import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
 import * as C from '../../src/domain/checkpoint/Checkpoint.js'
 import { describeProblem } from '../../src/domain/explain/problems.js'
 import { overrides } from '../../src/domain/plan/Overrides.js'
+import type { PlanOptions } from '../../src/domain/plan/Plan.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
 import * as Units from '../../src/domain/checkpoint/Units.js'
 import { apply, replay } from '../../src/domain/change/Transition.js'
@@ -199,6 +200,125 @@ describe('the body of a map', () => {
   test('the body of a map is changed, not removed, when one of its steps was removed', () => {
     expect(editsOf(having(pages(task('fetch')), done, items), pages(task('save')))).toContain('changed pages')
   })
+})
+
+describe('an answer about a unit whose attempts an edit drops', () => {
+  const ask = (
+    step: string,
+    workflow: Workflow,
+    now: Workflow,
+    ...changes: ReadonlyArray<Change>
+  ): ReadonlyArray<string> => {
+    const run = replay(having(workflow, []), changes)
+    assert.ok(E.isRight(run), JSON.stringify(run))
+    const options: PlanOptions = { changes: 'ignore', confirm: new Map([[step, { _tag: 'Again' }]]) }
+    const plan = planResume(run.right, now, options)
+    assert.ok(E.isRight(plan), JSON.stringify(plan))
+    const edited = { ...now, identity: Identity.of(now) }
+    const next = replay(run.right, overrides(run.right, edited, plan.right, options, at))
+    assert.ok(E.isRight(next), JSON.stringify(next))
+    const again = planResume(next.right, now)
+    return E.isRight(again) ? again.right.decisions.map(({ _tag, unit }) => `${_tag} ${unit}`) : []
+  }
+  const start = (...units: ReadonlyArray<Unit>): Change => ({
+    _tag: 'AttemptStarted',
+    at,
+    attempts: units.map((unit) => ({ unit, attempt: 1 }))
+  })
+  const pay = W.task('pay', { idempotent: false })
+
+  test('a wave that failed its check and became a task is answered', () => {
+    const error = { name: 'Error', message: 'no' }
+    const failed: Change = {
+      _tag: 'UnitFailed',
+      at,
+      unit: 'pay',
+      retryable: false,
+      last: { attempt: 1, startedAt: at, error, outcome: 'unknown' }
+    }
+    expect(ask('pay', flow(wave('pay', task('a'))), flow(pay), failed)).toEqual(['Run pay'])
+  })
+
+  test('a sub-step in flight that became a step is answered', () => {
+    const now = flow(W.sequence('a', [pay]))
+    expect(ask('a/pay', flow(task('a')), now, start('a', 'a/pay'))).toEqual(['Run a', 'Run a/pay'])
+  })
+
+  test('a sub-step in flight whose task became a wait is answered', () => {
+    const now = flow(W.task('a', { wait: 'Answer' }))
+    expect(ask('a/pay', flow(task('a')), now, start('a', 'a/pay'))).toEqual(['Run a'])
+  })
+})
+
+test.each(['completed', 'was declared done'])(
+  'fromStep records a sequence as done whose part has the name of a sub-step that %s',
+  (how) => {
+    const attempts = [{ unit: 'a', attempt: 1 }]
+    const facts = { at, captured: [], evidence: [], startedAt: at, durationMillis: 1, attempts: 1 } as const
+    const ofSubStep: Change =
+      how === 'completed'
+        ? { _tag: 'UnitCompleted', ...facts, unit: 'a/s', subStep: {} }
+        : { _tag: 'Assumed', at, unit: 'a/s', captured: [], subStep: {} }
+    const run = replay(having(flow(task('a'), task('b')), []), [
+      { _tag: 'AttemptStarted', at, attempts },
+      ofSubStep,
+      { _tag: 'UnitCompleted', ...facts, unit: 'a' }
+    ])
+    assert.ok(E.isRight(run), JSON.stringify(run))
+    const now = flow(W.sequence('a', [task('s')]), task('b'))
+    const options: PlanOptions = { changes: 'ignore', fromStep: 'b' }
+    const plan = planResume(run.right, now, options)
+    assert.ok(E.isRight(plan), JSON.stringify(plan))
+    const changes = overrides(run.right, { ...now, identity: Identity.of(now) }, plan.right, options, at)
+    const next = replay(run.right, changes)
+    assert.ok(E.isRight(next), JSON.stringify(next))
+    expect(Array.from(next.right.completedSteps, ({ unit, assumed }) => [unit, assumed])).toEqual([
+      ['a/s', true],
+      ['a', true]
+    ])
+  }
+)
+
+test.each([W.task('a', { wait: 'Answer' }), W.mapOf('a', task('t'))])(
+  'a pending job is over once its task becomes another kind, and the edit is accepted: %j',
+  (now) => {
+    const key = 'k'
+    const run = replay(having(flow(task('a')), []), [
+      { _tag: 'AttemptStarted', at, attempts: [{ unit: 'a', attempt: 1 }], submissions: [{ unit: 'a', key }] },
+      { _tag: 'JobSubmitted', at, unit: 'a', attempt: 1 }
+    ])
+    assert.ok(E.isRight(run), JSON.stringify(run))
+    const plan = planResume(run.right, flow(now), { changes: 'ignore' })
+    assert.ok(E.isRight(plan), JSON.stringify(plan))
+    expect(plan.right.decisions.map(({ _tag, reason }) => [_tag, reason._tag])).toEqual([['Run', 'NotStarted']])
+  }
+)
+
+test('the refusal to remove a step whose job is pending says that only "ignore" abandons the job', () => {
+  const run = replay(having(flow(task('a')), []), [
+    { _tag: 'AttemptStarted', at, attempts: [{ unit: 'a', attempt: 1 }], submissions: [{ unit: 'a', key: 'k' }] },
+    { _tag: 'JobSubmitted', at, unit: 'a', attempt: 1 }
+  ])
+  assert.ok(E.isRight(run))
+  const plan = planResume(run.right, flow(task('b')))
+  assert.ok(E.isLeft(plan))
+  expect(plan.left.problems.map(describeProblem)).toEqual([
+    expect.stringMatching(
+      /^"a" was removed while its job is pending: recorded \S+; restore it to keep waiting for that job, or accept the edit with "ignore" to abandon the job$/
+    )
+  ])
+})
+
+test('a map that becomes a sequence is reported as changed once', () => {
+  const checkpoint = having(flow(W.mapOf('a', task('t'))), ['a/s'], { a: ['s', 'w'] })
+  expect(editsOf(checkpoint, flow(W.sequence('a', [task('s'), task('w')])))).toEqual(['changed a'])
+})
+
+test('a task with a sub-step in doubt must not become a wait, whose code would not call it', () => {
+  const attempts = ['a', 'a/pay'].map((unit) => ({ unit, attempt: 1 }))
+  const run = replay(having(flow(task('a')), []), [{ _tag: 'AttemptStarted', at, attempts }])
+  assert.ok(E.isRight(run))
+  expect(editsOf(run.right, flow(W.task('a', { wait: 'Answer' })))).toEqual(['removed a/pay'])
 })
 
 test('a step that moved under a new parent counts as removed, and the message names its new path', () => {

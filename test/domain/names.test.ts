@@ -152,7 +152,7 @@ describe('a definition', () => {
     [
       { _tag: 'NeedCycle', unit: 'w', groups: ['x'] },
       [W.wave('w', [group('x', 'x')])],
-      'groups of wave "w" depend on each other in a cycle: x'
+      'group "x" of wave "w" needs itself; remove it from its needs'
     ],
     [
       { _tag: 'NeedCycle', unit: 'w', groups: ['x', 'y', 'z'] },

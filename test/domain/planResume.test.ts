@@ -696,6 +696,19 @@ describe('an answer without a question', () => {
     }
   })
 
+  test('an answer other than "again" is refused for a step that fromStep runs, because of fromStep', () => {
+    const doubted = standing(workflow, State.failed(1, 'publish', [failure({ unit: 'publish' })], true), [
+      record(0, { unit: 'build' })
+    ])
+    const why = (_tag: 'Done' | 'Keep', fromStep: string): ReadonlyArray<string> =>
+      problems(doubted, workflow, { fromStep, confirm: new Map([['publish', { _tag }]]) }).map(describeProblem)
+    const remedy = 'you asked to run it again; omit the answer, or run from a later step'
+    for (const fromStep of ['build', 'publish']) {
+      assert.deepEqual(why('Done', fromStep), [`"publish" cannot be confirmed as done: ${remedy}`])
+      assert.deepEqual(why('Keep', fromStep), [`"publish" cannot be kept: ${remedy}`])
+    }
+  })
+
   test('the answer "again" without a question changes nothing', () => {
     assert.deepEqual(planned(failed, workflow, answers('Again')), planned(failed, workflow))
   })

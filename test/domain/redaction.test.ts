@@ -249,7 +249,7 @@ describe('a change', () => {
   ]
 
   for (const change of changes)
-    test(`a redacted change contains no value in any foreign string: ${change._tag}`, () => {
+    test(`a redacted change contains no value of a secret: ${change._tag}`, () => {
       assert.ok(JSON.stringify(change).includes(token))
       assert.ok(!JSON.stringify(redactedChange(Redaction.make([token]), change)).includes(token))
     })

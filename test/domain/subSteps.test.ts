@@ -400,6 +400,30 @@ describe('a plan', () => {
     assert.deepEqual(agent(wait, suspended, edit), { unit: 'agent', attempt: 1, suspended: true })
   })
 
+  test('an answer about a suspended task is refused, and the refusal names the wait in its code', () => {
+    const wait: Change = { _tag: 'WaitStarted', at, unit: 'agent/approval', wait: { _tag: 'Answer' } }
+    const suspended = after(wait, { _tag: 'Suspended', at, unit: 'agent', waits: ['agent/approval'] })
+    const plan = planResume(suspended, defined, { confirm: new Map([['agent', { _tag: 'Done' }]]) })
+    assert.ok(E.isLeft(plan))
+    assert.deepEqual(plan.left.problems, [{ _tag: 'UnitPending', unit: 'agent/approval', waitsFor: 'Answer' }])
+  })
+
+  test('of several waits of a suspended task, its decision and a refusal name one that takes an answer', () => {
+    const nap: Change = { _tag: 'WaitStarted', at, unit: 'agent/nap', wait: { _tag: 'Timer', wakeAt: at } }
+    const wait: Change = { _tag: 'WaitStarted', at, unit: 'agent/approval', wait: { _tag: 'Answer' } }
+    const waits = ['agent/nap', 'agent/approval']
+    const suspended = after(nap, wait, { _tag: 'Suspended', at, unit: 'agent', waits })
+    assert.equal(decided(suspended)[0], 'Poll agent AnswerPending')
+    const plan = planResume(suspended, defined, { confirm: new Map([['agent', { _tag: 'Again' }]]) })
+    assert.ok(E.isLeft(plan))
+    assert.deepEqual(plan.left.problems, [{ _tag: 'UnitPending', unit: 'agent/approval', waitsFor: 'Answer' }])
+    const value: Change = { _tag: 'Answered', at, unit: 'agent/approval', value: 1, by: 'ada' }
+    assert.equal(
+      decided(after(nap, wait, { _tag: 'Suspended', at, unit: 'agent', waits }, value))[0],
+      'Poll agent AnswerPending'
+    )
+  })
+
   test('an edited task keeps its sub-steps, and a removed task with one in doubt is refused', () => {
     const edited = {
       name: 'w',

@@ -8,6 +8,7 @@ import { start } from '../../src/domain/checkpoint/Checkpoint.js'
 import { describeProblem } from '../../src/domain/explain/problems.js'
 import { overrides } from '../../src/domain/plan/Overrides.js'
 import type { PlanOptions, PlanProblem, ResumePlan } from '../../src/domain/plan/Plan.js'
+import { answersTo, openQuestions } from '../../src/domain/plan/Plan.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
 import * as Err from '../../src/domain/data/StepError.js'
 import { replay } from '../../src/domain/change/Transition.js'
@@ -84,6 +85,25 @@ const saved = (run: Checkpoint, steps: ReadonlyArray<Step>, options: PlanOptions
 
 const gone = (...units: ReadonlyArray<Unit>): PlanOptions => ({
   evidence: units.map((unit) => ({ unit, missing: [{ _tag: 'File', path: 'x' }] as const }))
+})
+
+test('a question about a unit of a restarted wave offers to keep the changed evidence that an answer can keep', () => {
+  const artifact = (sha: string) => ({ _tag: 'Artifact', path: 'a.out', size: 1, sha256: sha.repeat(64) }) as const
+  const steps = [task('first'), sequence('s', [wave('w', [group(task('a', { idempotent: false }))])])]
+  const changes = [...ran('first', 's/w/a'), ends('s/w'), ends('s')].map((change) =>
+    change._tag === 'UnitCompleted' && change.unit === 's/w/a' ? { ...change, evidence: [artifact('0')] } : change
+  )
+  const run = begun(steps, ...changes)
+  const changed = [{ was: artifact('0'), is: artifact('1') }] as const
+  const evidence = [...(gone('first').evidence ?? []), { unit: 's/w/a', changed }]
+  const options = { restartWave: 's/w', evidence }
+  const [question, ...more] = openQuestions(planned(run, steps, options))
+  assert.ok(question !== undefined)
+  assert.deepEqual([question.unit, question.reason, more], ['s/w/a', { _tag: 'EvidenceChanged', changed }, []])
+  for (const _tag of answersTo(question)) {
+    const plan = planned(run, steps, { ...options, confirm: new Map([['s/w/a', { _tag }]]) })
+    assert.deepEqual(tags(plan).at(-1), _tag === 'Again' ? 'Run s/w/a' : 'Skip s/w/a')
+  }
 })
 
 describe('a map in a sequence', () => {

@@ -127,6 +127,21 @@ describe('around', () => {
     assert.equal(ran, 1)
   })
 
+  test('a call of act in the turn in which around ends runs nothing', async () => {
+    let ran = 0
+    let late: Promise<void> | undefined
+    const leaves: Around = (_unit, _attempt, act) => {
+      const ended = Promise.resolve()
+      void ended.then(() => undefined).then(() => void (late = act()))
+      return ended
+    }
+    const flow = workflow('flow').step('charge', { idempotent: false, run: () => void (ran += 1) })
+    const outcome = await runOutcome(flow, optionsWith(leaves))
+    assert.ok(outcome._tag === 'Failed' && outcome.failures[0]?.outcome === 'notApplied')
+    await assert.rejects(late ?? Promise.resolve(), /the attempt ended before its code began/)
+    assert.equal(ran, 0)
+  })
+
   test('the code of an attempt that ended while around waited for its turn does not run', async () => {
     let ran = 0
     let go = (): void => undefined

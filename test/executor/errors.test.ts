@@ -54,6 +54,15 @@ describe('the text of a RevisionConflict', () => {
   })
 })
 
+test('the text of a RunChanged says what was checked and what is stored now', () => {
+  const changed = { _tag: 'RunChanged', runId: 'r', expected: 3 } as const
+  const text = 'Run r was not removed: it changed after it was checked'
+  const next = 'look at it, and repeat the removal if it may go'
+  assert.equal(RunError.describe({ ...changed, found: 5 }), `${text} (revision 3 then, 5 now); ${next}`)
+  const reused = `${text} (revision 3 then, that of another run with the id now); ${next}`
+  assert.equal(RunError.describe({ ...changed, found: 3 }), reused)
+})
+
 describe('the text of an error', () => {
   test('the text of an error tells programs to answer questions in `confirm`', async () => {
     const world = newWorld()
@@ -96,7 +105,7 @@ describe('the text of an error', () => {
     ],
     [
       { _tag: 'NoRequests', runId: 'r' },
-      /^Cannot pause or cancel run r: the environment has no `requests`; set `requests` in it, to /,
+      /^Cannot pause or cancel run r: the environment has no `requests`; set `requests` in it and in that of the run's owner, to /,
       /leave/
     ],
     [
@@ -136,7 +145,7 @@ describe('the text of an error', () => {
     ],
     [
       { _tag: 'PlanError', problems: [{ _tag: 'InputWithoutStep' }] },
-      /^Cannot resume or fork this run:\n {2}the input differs from the recorded one/,
+      /^Cannot continue this run:\n {2}the input differs from the recorded one/,
       /--/
     ],
     [

@@ -64,7 +64,7 @@ describe('the text of a storage error', () => {
     ['UNKNOWN', new Error('first line\nsecond line'), 'UNKNOWN: first line'],
     ['UNKNOWN', 'a text', 'UNKNOWN: a text'],
     ['UNKNOWN', undefined, 'UNKNOWN'],
-    ['THREW', new TypeError('x is not a function'), 'it threw: x is not a function'],
+    ['THREW', new TypeError('x is not a function'), 'threw: x is not a function'],
     ['ENOSPC', system, 'ENOSPC: no space left on device, write (the disk is full: free some space)'],
     ['SQLITE_FULL', new Error('database or disk is full'), 'SQLITE_FULL: database or disk is full (free some space)'],
     [
@@ -74,15 +74,16 @@ describe('the text of a storage error', () => {
     ]
   ])('the text of a storage error with %s includes the cause: %j', (code, cause, expected) => {
     const facts = { where: '/state/x', operation: 'lock', code, cause }
-    assert.equal(RunError.describe({ _tag: 'ReadFailed', ...facts }), `Reading /state/x failed: lock: ${expected}`)
+    const call = code === 'THREW' ? 'lock ' : 'lock: '
+    assert.equal(RunError.describe({ _tag: 'ReadFailed', ...facts }), `Reading /state/x failed: ${call}${expected}`)
     const holds = {
-      no: 'Earlier saves are intact; nothing of this write is stored, and a resume continues without it',
+      no: 'Earlier saves are intact; nothing of this write is stored, and the next call continues without it',
       unknown: 'Earlier saves are intact. It is unknown whether this write took effect; the next resume determines it'
     }
     for (const committed of ['no', 'unknown'] as const)
       assert.equal(
         RunError.describe({ _tag: 'WriteFailed', committed, ...facts }),
-        `Writing /state/x failed: lock: ${expected}. ${holds[committed]}`
+        `Writing /state/x failed: ${call}${expected}. ${holds[committed]}`
       )
   })
 })

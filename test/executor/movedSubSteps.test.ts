@@ -49,6 +49,20 @@ describe.each(['fails', 'waits', 'completes'] as const)('the code of a task with
   })
 })
 
+test.each(['fails', 'waits'] as const)('a map in place of a task whose code %s runs all its items', async (end) => {
+  const ran: Array<string> = []
+  const same = options()
+  await runOutcome(before(end, ran), same)
+  ran.splice(0)
+  const items = { forEach: () => ['s', 'f', 'w'], key: (name: string) => name }
+  const outcome = await runOutcome(
+    workflow('w').map('a', items, ({ item }) => ran.push(item)),
+    same
+  )
+  assert.equal(outcome._tag, 'Completed', JSON.stringify(outcome))
+  assert.deepEqual(ran.sort(), ['f', 's', 'w'])
+})
+
 test('fromStep counts a sequence with parts of their names as done, also in later resumes', async () => {
   const ran: Array<string> = []
   const same = options()

@@ -19,12 +19,14 @@ import {
   removeRuns,
   resume,
   run,
-  RunError
+  RunError,
+  StepError,
+  StepFailure
 } from '../../src/index.js'
 import type { Worktree } from '../../src/domain/workflow/Workspace.js'
 import { nodeEnvironment } from '../../src/adapters/node/index.js'
 import { memoryTree } from '../../src/testing/memoryTree.js'
-import { ended, fakeClock, newProcess, newWorld, refused, right } from './fixtures.js'
+import { ended, fakeClock, newProcess, newWorld, policy, refused, right, START } from './fixtures.js'
 
 const BROKEN = new Error('not connected')
 
@@ -223,7 +225,7 @@ describe('the label of a failed write', () => {
     ended(await process.perform(run(once(), 'r', {})), 'Completed')
     const runs = right(await listRuns()(process.environment)()).map(({ summary }) => right(summary))
     const { left } = right(await removeRuns(runs)(process.environment)())
-    assert.match(left[0]?.why ?? '', /^Writing the store failed: remove: it threw: not connected/)
+    assert.match(left[0]?.why ?? '', /^Writing the store failed: remove threw: not connected/)
   })
 })
 
@@ -276,4 +278,21 @@ test.each([
       RunError.describe(refused(refusal, 'ReadFailed')),
       `Cannot use the store: nodeEnvironment needs a CheckpointStorage, not ${shown}; pass one, such as jsonFileStorage('.dogear')`
     )
+})
+
+test('a clock whose sleep returns a promise sleeps as long as one that returns a task', async () => {
+  const clock = fakeClock()
+  const untyped = { ...clock, sleep: (millis: number, signal: AbortSignal) => clock.sleep(millis, signal)() }
+  const starts: Array<number> = []
+  const program = pipe(
+    Program.start('w'),
+    Program.step('one', {
+      retry: policy({ attempts: 2, delayMillis: 5000 }),
+      run: () =>
+        starts.push(clock.now()) === 1 ? TE.left(StepFailure.transient(StepError.make('Error', 'no'))) : TE.right(1)
+    })
+  )
+  const { perform } = newProcess(newWorld(), { clock: untyped as unknown as typeof clock })
+  ended(await perform(run(program, 'r', {})), 'Completed')
+  assert.deepEqual(starts, [START, START + 5000])
 })

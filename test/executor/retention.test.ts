@@ -46,6 +46,19 @@ const ports = (
 const tagsOf = (events: ReadonlyArray<{ readonly _tag: string }>): ReadonlyArray<string> =>
   events.map(({ _tag }) => _tag)
 
+const RESUMED = 'another process resumed it meanwhile; its state is kept'
+
+/** Lets another process act after the check of each run that is removed, and before its removal. */
+const beforeRemoval =
+  (act: () => Promise<void>) =>
+  (storage: CheckpointStorage): CheckpointStorage => ({
+    ...storage,
+    remove: (...given) => {
+      const task = storage.remove(...given)
+      return () => act().then(task)
+    }
+  })
+
 describe('a run that has completed', () => {
   test('a completed run of a program with onSuccess keep is kept', async () => {
     const { world, given } = ports()
@@ -60,7 +73,7 @@ describe('a run that has completed', () => {
     const process = newProcess(world, given)
     const outcome = ended(await process.perform(run(program('delete'), 'r', {})), 'Completed')
     assert.equal(outputsOf(outcome.checkpoint)['two'], 'two')
-    assert.deepEqual(process.calls.slice(-4), ['save', 'release', 'load', 'remove'])
+    assert.deepEqual(process.calls.slice(-3), ['save', 'release', 'remove'])
     assert.deepEqual(tagsOf(process.events).slice(-2), ['RunCompleted', 'RunRemoved'])
     assert.deepEqual(await loaded(process.storage), O.none)
     assert.deepEqual(right(await memoryArtifacts(world.data).list('r')()), [])
@@ -132,8 +145,26 @@ describe('a run that has completed', () => {
       assert.deepEqual(process.events.at(-1), {
         _tag: 'RunNotRemoved',
         runId: 'r',
-        why: 'another process resumed it meanwhile'
+        why: RESUMED
       })
+      assert.ok(O.isSome(await loaded(process.storage)))
+    }
+  })
+
+  test('a completed run stays if another process resumes it, or reuses its id, between the check and the removal', async () => {
+    for (const isNew of [false, true]) {
+      const { world, given } = ports()
+      const other = async (): Promise<void> => {
+        const process = newProcess(world, given)
+        if (isNew) right(await process.storage.remove('r')())
+        await process.clock.advance(1)
+        const again = isNew ? run(program('keep'), 'r', {}) : resume(program('keep'), 'r', { fromStep: 'two' })
+        ended(await process.perform(again), 'Completed')
+      }
+      const process = newProcess(world, { ...given, around: beforeRemoval(other) })
+      ended(await process.perform(run(program('delete'), 'r', {})), 'Completed')
+      assert.deepEqual(process.events.at(-1), { _tag: 'RunNotRemoved', runId: 'r', why: RESUMED })
+      assert.equal(right(await memoryArtifacts(world.data).list('r')()).length, 1)
       assert.ok(O.isSome(await loaded(process.storage)))
     }
   })
@@ -243,6 +274,31 @@ describe('pruning', () => {
       right(await process.storage.list()()).map(({ runId }) => runId),
       ['broken', 'done-1', 'done-2']
     )
+  })
+
+  test('pruning leaves a run that another process resumes, or whose id it reuses, between the check and the removal', async () => {
+    for (const how of ['resumed', 'reused', 'reused before the check'] as const) {
+      const { world, given } = await withRuns()
+      const found = right(await findExpired({ keep: 2 })(newProcess(world, given).environment)())
+      const storage = memoryStorage(world.data)
+      if (how === 'reused before the check') right(await storage.remove('done-1')())
+      const other = async (): Promise<void> => {
+        const process = newProcess(world, given)
+        if (how === 'reused') right(await process.storage.remove('done-1')())
+        await process.clock.advance(1)
+        const failing = simple(TE.left('no'))
+        const again = how === 'resumed' ? resume(failing, 'done-1', { fromStep: 'a' }) : run(failing, 'done-1', {})
+        ended(await process.perform(again), 'Failed')
+      }
+      const process = newProcess(world, { ...given, around: beforeRemoval(other) })
+      const { removed, left } = right(await removeRuns(found)(process.environment)())
+      assert.deepEqual(
+        [removed, left.map(({ run: { runId }, reason, why }) => [runId, reason, why])],
+        [[], [['done-1', 'resumed', RESUMED]]],
+        how
+      )
+      assert.ok(O.isSome(right(await process.storage.load('done-1')())), how)
+    }
   })
 
   test('pruning leaves a run whose content is damaged behind an intact summary', async () => {

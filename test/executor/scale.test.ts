@@ -259,7 +259,7 @@ describe('a chain of calls', () => {
   test.each([
     ['piped', piped],
     ['chained', chained]
-  ] as const)('a call costs no more among more calls: %s', { timeout: 120_000 }, (_, build) => {
+  ] as const)('the cost of a call does not grow with the number of calls: %s', { timeout: 120_000 }, (_, build) => {
     const cost = (length: number): number =>
       quickest(3, () => assert.equal(build(length).steps.length, length)) / length
     cost(2_000)
@@ -429,7 +429,7 @@ describe('a map of many items', () => {
   }
 
   test.each(Object.entries(kinds))(
-    'an item costs no more among more items: %s',
+    'the cost of an item does not grow with the number of items: %s',
     { timeout: 240_000 },
     async (_, of) => {
       await costs(of(1_000), 1_000)

@@ -93,7 +93,7 @@ describe.each(libraries)('a schema of %s', (_, { size, release }) => {
       })
     )
 
-  test('steps return what the schema takes, which is recorded; readers get what it returns, also after a resume', async () => {
+  test('a step returns and records the input of its schema, and later steps read its output, also after a resume', async () => {
     const world = newWorld()
     const first: Array<unknown> = []
     ended(await newProcess(world).perform(run(program(first, false), 'r', recorded)), 'Failed')

@@ -624,7 +624,10 @@ describe('a sub-step that is not idempotent', () => {
     })
     assert.equal(errorOf(inner).code, 'SUB_STEP_NOT_ALLOWED')
     const whole = await runs().go(async ({ step }) => await step('a', () => 1), { idempotent: false })
-    assert.match(errorOf(whole).message, /"agent" is not idempotent, so it can't call sub-step "a"/)
+    assert.match(
+      errorOf(whole).message,
+      /"agent" is not idempotent, so it can't call sub-step "a"; declare "idempotent: false" at the sub-step, not at "agent"$/
+    )
   })
 
   test('a task that is not idempotent cannot wait in its code, and neither can a sub-step', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as t from 'io-ts'
-import { answer, cancel, explain, type RunOutcome } from 'dogear'
+import { answer, cancel, explain, RunError, type RunOutcome } from 'dogear'
 import { memoryRequests, memoryStorage } from 'dogear/memory'
 import { nodeEnvironment } from 'dogear/node'
 import {
@@ -203,6 +203,10 @@ describe('a wait for an answer', () => {
     assert.ok(E.isRight(await give('approve', 'yes')))
     const again = await give('approve', 'no')
     assert.ok(E.isLeft(again) && again.left._tag === 'AlreadyAnswered')
+    assert.match(
+      RunError.describe(again.left),
+      /resume the run to use it; to be asked again, resume with fromStep "approve" once the run waits there$/
+    )
     pending(await runOutcome(late, options))
     move(10)
     assert.equal((await resume(late, options)).approve, 'yes')
@@ -365,8 +369,8 @@ describe('waits in the code of a task', () => {
     let starts = 0
     const both = workflow('both').step('both', async ({ sleep, step }) => {
       starts += 1
-      const [, other] = await Promise.all([sleep('nap', { millis: 5 }), step('work', () => setTimeout(50, 'worked'))])
-      return other
+      const nap = sleep('nap', { millis: 5 })
+      return await step('work', () => nap.then(() => 'worked'))
     })
     const real = { id: options.id, storage: options.storage }
     assert.equal((await runOrResume(both, real)).both, 'worked')

@@ -320,6 +320,45 @@ describe('move', () => {
     assert.deepEqual([there?.workflow.name, there?.moved], ['other', undefined])
   })
 
+  test('a move leaves a run with this id that starts in either store between the check of a copy and its removal', async () => {
+    const other = workflow('other').step('begin', () => 'begun')
+    const replacing = (environment: Environment): Environment => ({
+      ...environment,
+      storage: {
+        ...environment.storage,
+        remove: (...given) => {
+          const task = environment.storage.remove(...given)
+          return async () => {
+            assert.ok(E.isRight(await environment.storage.remove('r')()))
+            await runOutcome(other, { id: 'r', storage: environment.storage, environment })
+            return await task()
+          }
+        }
+      }
+    })
+    const nameIn = async (environment: Environment) => (await copyIn(environment))?.workflow.name
+    const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
+    await runOutcome(program, { id: 'r', storage: source.storage, environment: source })
+    const moved = await moveFrom(replacing(source), target)
+    assert.ok(E.isLeft(moved))
+    assert.match(
+      describeError(moved.left),
+      /^Run r was not removed: it changed after it was checked \(revision 5 then, 2 now\); look at it, and repeat the removal if it may go$/
+    )
+    assert.deepEqual([await nameIn(source), await nameIn(target)], ['other', 'w'])
+    assert.deepEqual(await resumable({ T: target }), ['T'])
+
+    const [broken, there] = [memoryData(), memoryData()]
+    await started(broken)
+    for (let at = 1; (await copyIn(portsOf(there)))?.moved === undefined; at++) {
+      const { around, killed } = killing({ at, when: 'after' })
+      await Promise.race([moveFrom(around(portsOf(broken)), around(portsOf(there))), killed])
+    }
+    const again = await moveFrom(portsOf(broken), replacing(portsOf(there)))
+    assert.ok(E.isLeft(again) && again.left._tag === 'RunExists')
+    assert.deepEqual([await nameIn(portsOf(broken)), await nameIn(portsOf(there))], ['w', 'other'])
+  })
+
   test('a run that has moved and is missing in the other store is not copied again', async () => {
     const [source, target] = [memoryData(), memoryData()]
     await started(source)

@@ -46,6 +46,24 @@ describe('the message of a RunFailure', () => {
     assert.equal(await messageOf(agent), 'Run r failed in step 1 (agent): turn: no answer')
   })
 
+  test('a permanent error that rules out the retries of a step or sub-step says so', async () => {
+    const retry = { attempts: 3, delayMillis: 0 }
+    const fails = () => Promise.reject(new Error('no'))
+    const why = 'not retried, because the error is permanent'
+    const one = dogear.workflow('w').step('one', { retry, run: fails })
+    assert.equal(await messageOf(one), `Run r failed in step 1 (one): no; ${why}: one`)
+    const inner = dogear.workflow('w').step('agent', ({ step }) => step('turn', { retry }, fails))
+    assert.equal(await messageOf(inner), `Run r failed in step 1 (agent): turn: no; ${why}: agent/turn`)
+    let attempts = 0
+    const thrice = dogear.workflow('w').step('one', {
+      retry,
+      run: () => Promise.reject(Object.assign(new Error('no'), { code: (attempts += 1) < 3 ? 'ECONNRESET' : 'EOTHER' }))
+    })
+    assert.equal(await messageOf(thrice), 'Run r failed in step 1 (one): no')
+    const checked = dogear.workflow('w').step('one', { retry, after: () => false, run: () => 1 })
+    assert.doesNotMatch(await messageOf(checked), /permanent/)
+  })
+
   test('a task that rewords the error of its sub-step states both', async () => {
     const agent = dogear.workflow('w').step('agent', ({ step }) =>
       step('turn', () => Promise.reject(new Error('no answer'))).catch(() => {
@@ -61,10 +79,10 @@ test('the message of a refusal begins with the run unless its error names it', a
   await assert.rejects(dogear.run(failing, { id: 'r', storage }))
   const unknown = dogear.resume(failing, { id: 'r', storage, fromStep: 'two' })
   await assert.rejects(unknown, {
-    message: 'Run r: Cannot resume or fork this run:\n  step "two" not found; steps: "one"'
+    message: 'Run r: Cannot continue this run:\n  step "two" not found; steps: "one"'
   })
   const exists = dogear.run(failing, { id: 'r', storage })
-  await assert.rejects(exists, { message: 'Run r already exists. Resume it, or choose another id' })
+  await assert.rejects(exists, { message: 'Run r already exists; choose another id, or resume that run' })
   await assert.rejects(dogear.run(failing, { id: 'r', storage, extra: 1 } as never), /^RunFailure: These options are/)
 })
 

@@ -59,6 +59,8 @@ const UNSEEN: ReadonlyArray<string> = [
   'writes no more than a hundred revisions at once',
   'fails if two processes remove at once',
   'checks the holder before it has the lock to remove',
+  'compares only the number of the revision that a removal names',
+  'checks the revision before it has the lock to remove',
   'removes an unreadable run',
   'composes characters',
   'rewrites times',
@@ -106,11 +108,15 @@ const UNSEEN: ReadonlyArray<string> = [
   'reads what is stored in a statement before the claim',
   'checks the holder in a statement before the claim',
   'checks the holder in a statement before the removal',
+  'checks the revision in a statement before the removal',
+  'relies on a dead owner to save no more',
   'checks its claim in a statement before the release'
 ]
 
 /** Where to begin: each try of such a store waits, so `npm test` omits most of the shrinking. */
-const BEGIN_AT = new Map(sweep ? [] : [['lets saves overtake one another', '36:1:1:0:0:2:12:14:19:20']])
+const BEGIN_AT = new Map(
+  sweep ? [] : [['lets saves overtake one another', '218:3:0:1:1:11:11:11:14:15:17:17:19:19:19:19:19:20:19']]
+)
 
 describe('the model', () => {
   test.each(mutants.filter(({ flaw }) => !UNSEEN.includes(flaw)))(

@@ -114,7 +114,7 @@ describe.skipIf(!hasChromium)('the graph in a browser', () => {
     ['a resumed run', resumed()],
     ['nested units', nested],
     ['a wide map', wide(10_000)],
-    ['needs', needing],
+    ['groups with needs', needing],
     ['hostile names', hostile]
   ])('the parser of Mermaid reads and draws %s', async (_, { checkpoint }) => {
     const graph = JSON.stringify(graphOf(checkpoint))

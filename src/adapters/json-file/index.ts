@@ -3,7 +3,7 @@
  *
  * `docs/file-format.md` in the repository is the norm for the files and for the order in which things are done.
  *
- * The first heartbeat, 5 s after a claim, loads `proper-lockfile`, the first copy `write-file-atomic`. Both add listeners for
+ * The first heartbeat, 5 s after a claim, loads `proper-lockfile`, the first write of a `checkpoint.json` loads `write-file-atomic`. Both add listeners for
  * signals to the process (the signals still end it), and `graceful-fs`, which comes with the former, patches `fs.close`.
  * Importing this module does neither. In Jest the first claim loads both.
  *
@@ -224,7 +224,7 @@ const storageIn = (root: string, options: JsonFileOptions): CheckpointStorage =>
       (options = {}) =>
       () =>
         Listing.list(context, options),
-    remove: (runId) => on(runId, (layout) => Release.remove(context, layout))
+    remove: (runId, options) => on(runId, (layout) => Release.remove(context, layout, options))
   }
 }
 

@@ -218,5 +218,5 @@ const storageOver = (line: Line): CheckpointStorage => ({
   history: (runId) => asked(line, 'history', runId),
   loadRevision: (runId, revision) => asked(line, 'loadRevision', runId, revision),
   list: (options) => asked(line, 'list', options),
-  remove: (runId) => asked(line, 'remove', runId)
+  remove: (runId, options) => asked(line, 'remove', runId, options)
 })

@@ -9,6 +9,7 @@ import type {
   ClaimOptions,
   ListOptions,
   Owner,
+  RemoveOptions,
   Revision,
   StorageError
 } from '../../ports/CheckpointStorage.js'
@@ -71,9 +72,10 @@ const perform = (
       return storage.loadRevision(first as string, second as number)
     case 'list':
       return storage.list(first as ListOptions | undefined)
+    case 'remove':
+      return storage.remove(first as string, second as RemoveOptions | undefined)
     case 'load':
     case 'history':
-    case 'remove':
       return storage[method](first as string)
   }
 }

@@ -2,7 +2,16 @@
 import { randomUUID } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Claimed, ClaimOptions, Owner, StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import type {
+  Claimed,
+  ClaimOptions,
+  Owner,
+  RemoveOptions,
+  StorageError,
+  Stored
+} from '../../ports/CheckpointStorage.js'
+import type { Newest } from '../changedSince.js'
+import { changedSince } from '../changedSince.js'
 import * as Contents from '../sql/Content.js'
 import { FORMAT } from '../sql/Rows.js'
 import { ask, persist, prepareToWrite, refuseNewer, send, writeFailed } from './Database.js'
@@ -124,9 +133,15 @@ const BUSY: Failure = {
   effect: 'none'
 }
 
+/** What {@link lookAt} found of the newest revision. */
+const newestIn = ({ head, at }: Fields): Newest | undefined =>
+  Number(head) < 0 ? undefined : { revision: Number(head), at: typeof at === 'string' ? at : undefined }
+
 const lookAt = async (hub: Hub, runId: string): Promise<E.Either<Failure, Fields | undefined>> => {
   const { database } = hub
-  const text = `SELECT r.format, r.head::text AS head, r.epoch::text AS epoch, ${holderColumns(database)} FROM ${database.table('runs')} r WHERE r.id = $1`
+  const text = `SELECT r.format, r.head::text AS head, r.epoch::text AS epoch, ${holderColumns(database)},
+    (SELECT v.at FROM ${database.table('revisions')} v WHERE v.run = r.id AND v.revision = r.head) AS at
+    FROM ${database.table('runs')} r WHERE r.id = $1`
   return E.map((rows: ReadonlyArray<Fields>) => rows[0])(await send(database, { text, values: [runId] }))
 }
 
@@ -144,7 +159,11 @@ export const giveBack = async (hub: Hub, runId: string, token: string): Promise<
 }
 
 /** Deletes a run, and what else is stored under its id, if its row is still the one that was judged. */
-export const remove = async (hub: Hub, runId: string): Promise<E.Either<StorageError, void>> => {
+export const remove = async (
+  hub: Hub,
+  runId: string,
+  options: RemoveOptions = {}
+): Promise<E.Either<StorageError, void>> => {
   const { database } = hub
   const { table } = database
   const failed = writeFailed(database, { table: 'runs', operation: 'DELETE runs', runId })
@@ -153,7 +172,9 @@ export const remove = async (hub: Hub, runId: string): Promise<E.Either<StorageE
       .map((name) => `${name} AS (DELETE FROM ${table(name)} d USING gone WHERE d.run = gone.id)`)
       .join(', ') + ` SELECT count(*)::text AS count FROM ${from}`
   const text = `WITH gone AS (DELETE FROM ${table('runs')} r WHERE r.id = $1 AND r.token IS NOT DISTINCT FROM $2::uuid
-      AND r.key IS NOT DISTINCT FROM $3::bigint AND r.epoch = $4::bigint AND r.head = $5::bigint RETURNING r.id), ${rest('gone')}`
+      AND r.key IS NOT DISTINCT FROM $3::bigint AND r.epoch = $4::bigint AND r.head = $5::bigint
+      AND ($6::text IS NULL OR r.head < 0 OR EXISTS (SELECT FROM ${table('revisions')} v WHERE v.run = r.id AND v.revision = r.head AND v.at = $6))
+    RETURNING r.id), ${rest('gone')}`
   // Artifacts may be there before their run.
   const loose = `WITH gone AS (SELECT $1::text AS id WHERE NOT EXISTS (SELECT FROM ${table('runs')} r WHERE r.id = $1)), ${rest('gone')}`
   const ready = await prepareToWrite(database)
@@ -167,7 +188,13 @@ export const remove = async (hub: Hub, runId: string): Promise<E.Either<StorageE
       if (holder !== undefined) return E.right(E.left({ _tag: 'HeldBy', runId, holder }))
       const supported = Contents.supported(runId, Number(row?.['format'] ?? 0), database.where('runs'))
       if (E.isLeft(supported)) return E.right(supported)
-      const values = [runId, ...(row === undefined ? [] : [row['token'], row['key'], row['epoch'], row['head']])]
+      const changed = changedSince(runId, options, row === undefined ? undefined : newestIn(row))
+      if (changed !== undefined) return E.right(E.left(changed))
+      const { newest } = options
+      const values = [
+        runId,
+        ...(row === undefined ? [] : [row['token'], row['key'], row['epoch'], row['head'], newest?.at ?? null])
+      ]
       const gone = await send(database, { text: row === undefined ? loose : text, values })
       if (E.isLeft(gone)) return gone
       if (gone.right[0]?.['count'] === '1') return E.right(E.right(undefined))

@@ -138,7 +138,7 @@ export const postgresStorage = (pool: PostgresPool, options: PostgresOptions = {
       (options = {}) =>
       () =>
         Read.list(hub, options),
-    remove: (runId) => on(runId, () => Claims.remove(hub, runId)),
+    remove: (runId, options) => on(runId, () => Claims.remove(hub, runId, options)),
     close: hub.close
   }
 }

@@ -2,12 +2,22 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import type { ClaimOptions, HeldBy, Owner, Revision, StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import type {
+  ClaimOptions,
+  Owner,
+  RemoveOptions,
+  Revision,
+  StorageError,
+  Stored
+} from '../../ports/CheckpointStorage.js'
+import type { Newest } from '../changedSince.js'
+import { changedSince } from '../changedSince.js'
 import type { Content } from '../sql/Content.js'
 import type { Limits, Save } from '../sql/Rows.js'
 import { FORMAT, saveOf } from '../sql/Rows.js'
 import type { Connection } from './Connection.js'
 import { migrationsDue, read, sql, write } from './Connection.js'
+import { lossIn } from './File.js'
 import type { Holding } from './Holding.js'
 import * as Holdings from './Holding.js'
 import type { Membership, Owners } from './Owners.js'
@@ -75,7 +85,7 @@ const lookAt = (
     return E.map((content: O.Option<Content>): Look => ({ run, content }))(contentOf(connection, run))
   })
 
-/** A lock file that vanished during the look belongs to an owner that has released the run: look again. */
+/** Returns whether a refusal is outdated: the owner released the run during the look, and its lock file had vanished before. */
 const isOutdated = async ({ connection }: Store, error: StorageError): Promise<boolean> => {
   if (error._tag !== 'HeldBy' || error.holder.liveness === 'alive') return false
   const now = await read<boolean, never>(connection, {}, () => {
@@ -167,7 +177,7 @@ export const save = async (
         plan = planned()
       }
       if (E.isLeft(plan)) return isCurrent(holding) ? plan : Holdings.supersededBy(holding)
-      return isWritten(holding, plan.right, keep) ? plan : Holdings.supersededBy(holding)
+      return writeSave(holding, plan.right, keep) ? plan : Holdings.supersededBy(holding)
     },
     (save) => {
       holding.progress = save.progress
@@ -176,8 +186,8 @@ export const save = async (
   return E.isRight(saved) ? E.right(undefined) : E.left(failedSave(holding, saved.left))
 }
 
-/** Returns false, with nothing written, if the claim was superseded. */
-const isWritten = ({ connection, claim, token, progress }: Holding, save: Save, keep: number): boolean => {
+/** Writes a save. Returns false, with nothing written, if the claim was superseded. */
+const writeSave = ({ connection, claim, token, progress }: Holding, save: Save, keep: number): boolean => {
   const { runId, epoch } = claim
   const { changes } = sql(connection, ADVANCE).run(save.head, save.summary, runId, epoch, token, progress.head)
   if (Number(changes) !== 1) return false
@@ -194,8 +204,10 @@ const isWritten = ({ connection, claim, token, progress }: Holding, save: Save, 
 const isCurrent = ({ connection, claim, token }: Holding): boolean => runRow(connection, claim.runId)?.token === token
 
 /** An invalid save leaves the claim as it was; after any other failure it is unusable. */
-const failedSave = (holding: Holding, error: StorageError): StorageError => {
+const failedSave = (holding: Holding, failure: StorageError): StorageError => {
   if (holding.ended !== undefined) return holding.ended
+  const files = failure._tag === 'WriteFailed' ? lossIn(failure) : undefined
+  const error = files === undefined ? failure : Holdings.lostWith(holding.claim, files)
   if (error._tag === 'Fenced') Holdings.lose(holding, error)
   else if (error._tag !== 'RevisionConflict' && error._tag !== 'TooLarge') Holdings.giveUp(holding, error)
   return error
@@ -208,7 +220,8 @@ const RELEASE = 'UPDATE runs SET owner = NULL WHERE id = ? AND epoch = ? AND tok
 export const release = async (holding: Holding): Promise<E.Either<StorageError, void>> => {
   const { connection, claim, token, membership } = holding
   const { runId, epoch } = claim
-  if (holding.released) return E.right(undefined)
+  const isLost = holding.ended?._tag === 'Fenced' && holding.ended.files !== undefined
+  if (holding.released || isLost) return E.right(undefined)
   Holdings.end(holding, { _tag: 'Fenced', runId, epoch, by: O.none })
   const released = await write<void, never>(connection, { runId }, () => {
     sql(connection, RELEASE).run(runId, epoch, token)
@@ -219,12 +232,25 @@ export const release = async (holding: Holding): Promise<E.Either<StorageError, 
   return released
 }
 
-export const remove = async (store: Store, runId: string): Promise<E.Either<StorageError, void>> => {
+const newestOf = (connection: Connection, { id, head }: RunRow): Newest | undefined => {
+  if (head < 0) return undefined
+  const row = sql(connection, 'SELECT at FROM revisions WHERE run = ? AND revision = ?').get(id, head) ?? undefined
+  return { revision: head, at: (row as { readonly at: string } | undefined)?.at }
+}
+
+export const remove = async (
+  store: Store,
+  runId: string,
+  options: RemoveOptions = {}
+): Promise<E.Either<StorageError, void>> => {
   const { connection, owners } = store
   const removed = await write<string | null, StorageError>(connection, { runId }, () => {
     const run = runRow(connection, runId)
     const holder = run === undefined ? O.none : holderOf(connection, owners, run)
-    if (O.isSome(holder)) return E.left<HeldBy>({ _tag: 'HeldBy', runId, holder: holder.value })
+    if (O.isSome(holder)) return E.left<StorageError>({ _tag: 'HeldBy', runId, holder: holder.value })
+    const newest = options.newest === undefined || run === undefined ? undefined : newestOf(connection, run)
+    const changed = changedSince(runId, options, newest)
+    if (changed !== undefined) return E.left(changed)
     for (const table of ['revisions', 'artifacts', 'requests'])
       sql(connection, `DELETE FROM ${table} WHERE run = ?`).run(runId)
     sql(connection, 'DELETE FROM runs WHERE id = ?').run(runId)

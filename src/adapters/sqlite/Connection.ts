@@ -16,6 +16,7 @@ import {
 } from '../../domain/data/Options.js'
 import type { SqliteDatabase, SqliteStatement } from './Driver.js'
 import { codeOf, isBusy, isDamaged } from './Driver.js'
+import { failureOf, lossOf, remember } from './File.js'
 import type { Migration } from './Schema.js'
 import { sqliteMigrations } from './Schema.js'
 
@@ -98,7 +99,10 @@ export const read = <A, Left>(
   act: () => E.Either<Left, A>
 ): Promise<E.Either<Left | Failure, A>> => patiently(self, call, 'read', () => once(self, 'BEGIN', act))
 
-/** Writes in one transaction, which is rolled back if `act` returns an error. `committed` is called before any other call can follow. */
+/**
+ * Writes in one transaction, which is rolled back if `act` returns an error. Fails if the path of the database does not name the written file then.
+ * `committed` is called before any other call can follow.
+ */
 export const write = <A, Left>(
   self: Connection,
   call: Call,
@@ -107,10 +111,24 @@ export const write = <A, Left>(
 ): Promise<E.Either<Left | Failure, A>> =>
   patiently(self, call, 'write', () => {
     const durable = checkDurability(self)
-    const result = E.isLeft(durable) ? durable : once(self, 'BEGIN IMMEDIATE', act)
-    if (E.isRight(result)) committed?.(result.right)
+    const result: E.Either<Left | WriteFailed | Thrown, A> = E.isLeft(durable)
+      ? durable
+      : once(self, 'BEGIN IMMEDIATE', act)
+    if (E.isLeft(result)) return result
+    const stored = stillStored(self)
+    if (E.isLeft(stored)) return stored
+    committed?.(result.right)
     return result
   })
+
+const stillStored = ({ database, file }: Connection): E.Either<WriteFailed | Thrown, void> => {
+  try {
+    const lost = lossOf(database, file)
+    return lost === undefined ? READY : E.left(failureOf(lost))
+  } catch (cause) {
+    return thrown(cause, true)
+  }
+}
 
 /** An exception of the driver. `isCommit`: it came from the end of the transaction. */
 interface Thrown {
@@ -242,6 +260,11 @@ const prepared = (self: Connection): E.Either<Failure | Thrown, void> => {
       file: string | null
     }>
     self.file = main.find(({ name }) => name === 'main')?.file ?? ''
+    if (self.file !== '') {
+      remember(self.database, self.file)
+      const stored = stillStored(self)
+      if (E.isLeft(stored)) return stored
+    }
     const { isOwn = false, synchronous = 'FULL' } = self.options
     self.statement = 'PRAGMA synchronous'
     if (isOwn) self.database.exec(`PRAGMA synchronous = ${synchronous}`)

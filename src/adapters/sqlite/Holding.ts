@@ -1,10 +1,11 @@
 /** A granted claim of this process. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Claim, Fenced, StorageError } from '../../ports/CheckpointStorage.js'
+import type { Claim, Fenced, LostFiles, StorageError } from '../../ports/CheckpointStorage.js'
 import type { Progress } from '../sql/Rows.js'
 import type { Connection } from './Connection.js'
 import { sql } from './Connection.js'
+import { lossOf } from './File.js'
 import type { Membership } from './Owners.js'
 
 export interface Holding {
@@ -53,14 +54,23 @@ const standing = ({ connection, claim }: Holding): Standing | undefined =>
 
 /** A failed check proves nothing; the next save will. */
 const watch = (self: Holding): void => {
+  const { connection, claim } = self
   let now: Standing | undefined
+  let files: LostFiles | undefined
   try {
+    files = lossOf(connection.database, connection.file)
     now = standing(self)
   } catch {
     return
   }
-  if (now?.token !== self.token) fence(self, now)
+  if (files !== undefined) lose(self, lostWith(claim, files))
+  else if (now?.token !== self.token) fence(self, now)
 }
+
+/** The error of a claim whose database is not at its path any more. */
+export const lostWith = ({ runId, epoch }: Claim, files: LostFiles): Fenced => ({
+  ...{ _tag: 'Fenced', runId, epoch, by: O.none, files }
+})
 
 /** Returns why a statement that names the claim changed no row. */
 export const supersededBy = (self: Holding): E.Either<Fenced, never> => E.left(fencedBy(self, standing(self)))

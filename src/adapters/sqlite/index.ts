@@ -22,6 +22,7 @@ import * as Claims from './Claims.js'
 import type { SqliteOptions } from './Connection.js'
 import { connectionOf } from './Connection.js'
 import type { SqliteDatabase, SqliteDriver } from './Driver.js'
+import { remember } from './File.js'
 import type { Holding } from './Holding.js'
 import type { Owners } from './Owners.js'
 import { folderOf, openerOf, threads } from './Owners.js'
@@ -134,7 +135,7 @@ export const sqliteStorage = (database: SqliteDatabase, options: SqliteStorageOp
       (how = {}) =>
       () =>
         Runs.list(connection, owners, how),
-    remove: (runId) => on(runId, () => Claims.remove(store, runId))
+    remove: (runId, options) => on(runId, () => Claims.remove(store, runId, options))
   }
 }
 
@@ -180,6 +181,7 @@ export const connect = (file: string, driver: SqliteDriver, options: ConnectOpti
   const isDriver = typeof driver === 'function'
   // Untyped hosts may pass nothing, or the namespace of a module; the stores then refuse each call.
   const database = isDriver ? new driver(file) : (driver as unknown as SqliteDatabase)
+  if (isDriver) remember(database, file)
   const all = { open: (path: string) => new driver(path), ...options, isOwn: true, name: file }
   return {
     storage: sqliteStorage(database, all),

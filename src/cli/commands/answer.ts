@@ -119,6 +119,16 @@ const ofResuming = (context: Context, { runId, workflow, status }: RunView): Hin
     ? resumeHint(context, `Run ${runId} is cancelled. To resume it anyway:`, runId, { reopen: true })
     : ofResume(context, runId, workflow)
 
+/** A resume from a unit that does not wait yet would count earlier steps as done. */
+const ofAnswered = (context: Context, view: RunView, unit: string): ReadonlyArray<Hint> => {
+  const { runId, workflow, status, checkpoint } = view
+  const resuming = ofResuming(context, view)
+  if (status === 'cancelled' || !has(checkpoint.pending, unit)) return [resuming]
+  if (workflow.path === undefined) return [{ text: `To be asked again, resume with \`fromStep\` "${unit}"` }, resuming]
+  const text = 'To be asked again, and to run all later steps again:'
+  return [resuming, resumeHint(context, text, runId, { fromStep: unit })]
+}
+
 /** The questions that are left, with a command that answers them together; how to pass an output; or how to end a wait that is over. */
 const ofRefusal = async (
   context: Context,
@@ -128,8 +138,8 @@ const ofRefusal = async (
   error: RunError
 ): Promise<ReadonlyArray<Hint>> => {
   const { runId, checkpoint } = view
-  const isUsedNext = error._tag === 'AlreadyAnswered' && view.status !== 'running'
-  if (isUsedNext || (error._tag === 'AnswerRefused' && error.why === 'WaitOver')) return [ofResuming(context, view)]
+  if (error._tag === 'AlreadyAnswered') return view.status === 'running' ? [] : ofAnswered(context, view, unit)
+  if (error._tag === 'AnswerRefused' && error.why === 'WaitOver') return [ofResuming(context, view)]
   if (
     error._tag === 'PlanError' &&
     error.problems.every((one) => one._tag === 'AssumedOutputMissing' && one.unit === unit)

@@ -3,9 +3,11 @@ import { randomUUID } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
-import { inDoubt } from '../../domain/checkpoint/CheckpointState.js'
+import { isDone } from '../../domain/change/transitionParts.js'
 import { has } from '../../domain/checkpoint/Units.js'
 import type { JsonObject } from '../../domain/data/Json.js'
+import { listed } from '../../domain/data/listed.js'
+import { allInDoubt, harmfulSubSteps } from '../../domain/plan/subSteps.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { ancestors, isWithin } from '../../domain/workflow/Unit.js'
 import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
@@ -61,11 +63,11 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   if (E.isLeft(made)) return E.left(notDone(made.left, ofRefusal(context, runId, made.left), runId, 'fork'))
   const { screen, json } = context
   const isAnswered = (unit: Unit): boolean => [unit, ...ancestors(unit)].some((one) => confirm.right.has(one))
-  const harmful = nonIdempotent(toWorkflow(workflow)).filter(
-    (unit) => !has(made.right.checkpoint.completedSteps, unit) && !isAnswered(unit)
+  const harmful = [...nonIdempotent(toWorkflow(workflow)), ...harmfulSubSteps(checkpoint)].filter(
+    (unit) => !isDone(made.right.checkpoint, unit) && !isAnswered(unit)
   )
   const again = harmful.filter((unit) => has(checkpoint.completedSteps, unit))
-  const doubts = [...inDoubt(checkpoint.state)].filter((unit) => !isAnswered(unit))
+  const doubts = allInDoubt(checkpoint).filter((unit) => !isAnswered(unit))
   const doubted = harmful.filter((unit) => !again.includes(unit) && doubts.some((one) => isWithin(one, unit)))
   if (again.length > 0)
     screen.warn(
@@ -91,7 +93,7 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
 
 const repetition = (newId: string, units: ReadonlyArray<string>, [one, many]: readonly [string, string]): string => {
   const [steps, keys] = units.length === 1 ? [one, 'a new idempotency key'] : [many, 'new idempotency keys']
-  return `Run ${newId} repeats ${steps}, under ${keys} and without asking: ${units.join(', ')}`
+  return `Run ${newId} repeats ${steps}, under ${keys} and without asking: ${listed(units)}`
 }
 
 /** A fork works without the file; only it knows all inputs. */

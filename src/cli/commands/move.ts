@@ -13,8 +13,9 @@ import { isSame, parse, show } from '../store/Location.js'
 import { open } from '../store/open.js'
 import type { Context, Result } from './Context.js'
 import { checkFolder, dogearCommand, environmentFor, showHint, storeAt } from './Context.js'
-import { findRun } from './find/find.js'
+import { findRun, viewOf } from './find/find.js'
 import { ofResume } from './find/findHints.js'
+import { ofMove } from './hints/hints.js'
 
 export const moveCommand = async (context: Context, id: string, flags: { readonly to?: string }): Promise<Result> => {
   const { folder, store } = context
@@ -38,7 +39,7 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   try {
     const moving = { from: store.shown, to, target: environmentFor(target.right) }
     const moved = await move(runId, moving)(environment)()
-    if (E.isLeft(moved)) return E.left(notDone(moved.left, ofExisting(target.right, moved.left), runId))
+    if (E.isLeft(moved)) return E.left(notDone(moved.left, await ofTarget(target.right, moved.left), runId, 'move'))
   } finally {
     await target.right.store.database?.close()
   }
@@ -51,10 +52,19 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   return E.right(ExitCode.done)
 }
 
-const ofExisting = (target: Context, error: RunError): ReadonlyArray<Hint> =>
-  error._tag === 'RunExists'
-    ? [{ ...showHint(target, error.runId), text: `Show the run in ${target.store.shown} with:` }]
-    : []
+/** A move that died left its source, which only a repetition of that move deletes. A source that is another run by now stays. */
+const ofTarget = async (target: Context, error: RunError): Promise<ReadonlyArray<Hint>> => {
+  const { shown } = target.store
+  if (error._tag === 'RunChanged')
+    return [{ ...showHint(target, error.runId), text: `It has moved to ${shown}. Show it there with:` }]
+  if (error._tag !== 'RunExists') return []
+  const { runId } = error
+  const there = await viewOf(target, runId)
+  const moved = E.isRight(there) ? there.right.checkpoint.moved : undefined
+  return moved === undefined
+    ? [{ ...showHint(target, runId), text: `Show the run in ${shown} with:` }]
+    : [{ ...ofMove(target, runId, moved), text: 'That is the copy of a move that did not end. Finish it with:' }]
+}
 
 const openTarget = async (context: Context, location: Location): Promise<E.Either<CliError, Context>> => {
   const { folder } = context

@@ -1,25 +1,25 @@
 /** `dogear prune`: deletes the state of final runs. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import { exitCode as ofSignal } from '../../adapters/node/index.js'
+import { exitCode as ofSignal, type StopSignal } from '../../adapters/node/index.js'
 import type { PrunableStatus, RetentionPolicy } from '../../domain/checkpoint/Retention.js'
 import { FINAL } from '../../domain/checkpoint/Retention.js'
-import type { Pruned } from '../../executor/storage/prune.js'
-import { findExpired, removeRuns } from '../../executor/storage/prune.js'
+import type { KeptRun, Pruned } from '../../executor/storage/prune.js'
+import { findExpired, previewRemoval, removeRuns } from '../../executor/storage/prune.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
 import { consentMissing, notDone, usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
+import type { Hint } from '../report/Hint.js'
+import { linesOf } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import { confirm, isYes } from '../terminal/Prompt.js'
 import * as Duration from '../workflow/Duration.js'
 import { didYouMean, orList } from '../../domain/data/Suggestion.js'
-import type { Hint } from '../report/Hint.js'
-import { linesOf } from '../report/Hint.js'
 import type { Context, Result } from './Context.js'
-import { environmentFor, sameCommand } from './Context.js'
+import { dogearCommand, environmentFor, sameCommand } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
-import { deleting, merging } from './execution/workspace.js'
+import { merging } from './execution/workspace.js'
 import { viewOf } from './find/find.js'
 import { minute } from '../report/text.js'
 import { counted } from '../../view/text.js'
@@ -49,18 +49,29 @@ export const pruneCommand = async (context: PromptContext, flags: PruneFlags): P
   const environment = environmentFor(context, { interrupt: context.signals.interrupt })
   const found = await findExpired(policy.right)(environment)()
   if (E.isLeft(found)) return E.left(notDone(found.left))
-  const runs = found.right
+  const expired = found.right
+  const isAgreed = flags.yes === true && flags.dryRun !== true
+  const preview = isAgreed ? E.right(asFound(expired)) : await previewRemoval(expired)(environment)()
+  if (E.isLeft(preview)) return E.left(notDone(preview.left))
+  const { removed: runs, left, isStopped } = preview.right
+  if (isStopped) return E.left({ _tag: 'Stopped', signal: stoppedBy(context) })
   const { screen } = context
   if (flags.dryRun === true || runs.length === 0) {
-    if (context.json) screen.out(printed(documentOf(flags, runs, { removed: [], left: [], isStopped: false })))
+    if (context.json) screen.out(printed(documentOf(flags, expired, { removed: [], left })))
     else [...runs.map(lineOf), summaryOf(runs)].forEach(screen.print)
-    return E.right(ExitCode.done)
+    return E.right(await reportLeft(context, left, 'would stay'))
   }
   const agreed = await agree(context, runs, flags)
   if (E.isLeft(agreed)) return agreed
   const pruned = await removeRuns(runs)(environment)()
-  return E.isLeft(pruned) ? E.left(notDone(pruned.left)) : E.right(await report(context, flags, runs, pruned.right))
+  if (E.isLeft(pruned)) return E.left(notDone(pruned.left))
+  return E.right(await report(context, flags, expired, { ...pruned.right, left: [...left, ...pruned.right.left] }))
 }
+
+const asFound = (removed: ReadonlyArray<RunSummary>): Pruned => ({ removed, left: [], isStopped: false })
+
+const stoppedBy = ({ signals }: PromptContext): StopSignal =>
+  O.getOrElse((): StopSignal => 'SIGINT')(signals.received())
 
 const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, RetentionPolicy> => {
   if (keep !== undefined && !/^\d{1,9}$/.test(keep))
@@ -113,29 +124,41 @@ const report = async (
   runs: ReadonlyArray<RunSummary>,
   pruned: Pruned
 ): Promise<ExitCode> => {
-  const { screen, signals } = context
+  const { screen } = context
   if (context.json) screen.out(printed(documentOf(flags, runs, pruned)))
   else screen.print(`Deleted ${count(pruned.removed)}`)
-  for (const { run, reason, why } of pruned.left) {
-    screen.warn(`run ${run.runId} was not removed: ${why}`)
-    if (reason === 'hasWorkspace') linesOf(await workspaceHints(context, run.runId), screen.style).forEach(screen.line)
-  }
-  if (pruned.isStopped) {
-    screen.line(screen.style.yellow('Stopped: not all runs were deleted'))
-    const received = signals.received()
-    return ofSignal(O.isSome(received) ? received.value : 'SIGINT')
-  }
-  return pruned.left.some(({ reason }) => reason === 'failed') ? ExitCode.storage : ExitCode.done
+  const code = await reportLeft(context, pruned.left, 'was not removed')
+  if (!pruned.isStopped) return code
+  screen.line(screen.style.yellow('Stopped: not all runs were deleted'))
+  return ofSignal(stoppedBy(context))
 }
 
-const workspaceHints = async (context: Context, runId: string): Promise<ReadonlyArray<Hint>> => {
-  const view = await viewOf(context, runId)
-  const workspace = E.isRight(view) && view.right.status === 'completed' ? view.right.checkpoint.workspace : undefined
+const reportLeft = async (context: PromptContext, left: ReadonlyArray<KeptRun>, verb: string): Promise<ExitCode> => {
+  const { screen } = context
+  for (const { run, why } of left) screen.warn(`run ${run.runId} ${verb}: ${why}`)
+  const own = left.flatMap(({ run, reason }) => (reason === 'hasWorkspace' ? [run] : []))
+  for (const line of linesOf(await ofWorkspaces(context, own), screen.style)) screen.line(line)
+  return left.some(({ reason }) => reason === 'failed') ? ExitCode.storage : ExitCode.done
+}
+
+/** Without an id, `clean` deletes the workspaces of completed runs alone. */
+const ofWorkspaces = async (context: Context, runs: ReadonlyArray<RunSummary>): Promise<ReadonlyArray<Hint>> => {
+  const [first, ...others] = runs
+  if (first === undefined) return []
+  if (others.length > 0 && runs.every(({ status }) => status === 'completed'))
+    return [{ text: 'To delete the workspaces of completed runs:', command: dogearCommand(context, ['clean']) }]
+  const view = await viewOf(context, first.runId)
+  const workspace = E.isRight(view) && first.status === 'completed' ? view.right.checkpoint.workspace : undefined
   const into = workspace?.kind === 'worktree' ? workspace.into : undefined
-  return [...(into === undefined ? [] : [merging(context, runId, into)]), deleting(context, runId)]
+  return [
+    ...(into === undefined ? [] : [merging(context, first.runId, into)]),
+    { text: 'To delete its workspace:', command: dogearCommand(context, ['clean', first.runId]) }
+  ]
 }
 
-const documentOf = ({ dryRun }: PruneFlags, runs: ReadonlyArray<RunSummary>, { removed, left }: Pruned) => ({
+type Document = Pick<Pruned, 'removed' | 'left'>
+
+const documentOf = ({ dryRun }: PruneFlags, runs: ReadonlyArray<RunSummary>, { removed, left }: Document) => ({
   dry_run: dryRun === true,
   expired: runs.map(summaryJson),
   removed: removed.map(({ runId }) => runId),

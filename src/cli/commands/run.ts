@@ -52,14 +52,14 @@ export const runCommand = async (context: PromptContext, file: string, flags: Ru
   const parsed = flags.id === undefined ? E.right(undefined) : RunId.parse(flags.id)
   if (E.isLeft(parsed)) return E.left(notDone(parsed.left))
   const workflow = loadWorkflow(resolve(context.folder, file), file)
-  if (E.isLeft(workflow)) return E.left((await runInPlaceOfFile(context, file)) ?? workflow.left)
+  if (E.isLeft(workflow)) return E.left((await errorForRunId(context, file)) ?? workflow.left)
   const ended = await runLoaded(context, workflow.right, typed.right, flags)
   return E.mapLeft((error: CliError) => withNextActions(context, redactionFor(context, workflow.right.file), error))(
     ended
   )
 }
 
-const runInPlaceOfFile = async (context: PromptContext, name: string): Promise<CliError | undefined> => {
+const errorForRunId = async (context: PromptContext, name: string): Promise<CliError | undefined> => {
   if (E.isLeft(RunId.parse(name))) return undefined
   const found = await viewRun(name)(environmentFor(context))()
   return E.isRight(found) && O.isSome(found.right)

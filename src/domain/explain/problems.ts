@@ -5,7 +5,7 @@ import { didYouMean } from '../data/Suggestion.js'
 import type { PlanProblem } from '../plan/Plan.js'
 import { isWithin } from '../workflow/Unit.js'
 import { describeProblem as describeWorkflowProblem } from '../workflow/WorkflowProblem.js'
-import { count, LONG, SHOWN } from './Explain.js'
+import { ANSWERED, count, LONG, SHOWN } from './Explain.js'
 
 /**
  * Describes problems, one sentence each. Of more than 20, five of each kind are described and the others counted: an edit may affect 10,000
@@ -69,11 +69,13 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'WorkflowChanged':
       return describeChange(problem)
     case 'NothingToConfirm':
+      if (problem.forced === true)
+        return `"${problem.unit}" cannot be ${problem.keep === true ? 'kept' : 'confirmed as done'}: you asked to run it again; omit the answer, or run from a later step`
       if (problem.keep === true)
         return `"${problem.unit}" has nothing to keep: it has not completed, or its evidence did not change; omit the answer, or, if the unit is in doubt, answer again or done`
       return `"${problem.unit}" cannot be confirmed as done: it is due to run and not in doubt; omit the answer`
     case 'UnitPending':
-      return `"${problem.unit}" cannot be confirmed: ${WAITING[problem.waitsFor]}, or run from that step`
+      return `"${problem.unit}" cannot be confirmed: ${problem.answered === true ? `${ANSWERED}; resume without this one` : WAITING[problem.waitsFor]}, or run from that step`
     case 'UnknownStep':
       return unknownStep(problem)
     case 'NotAWave':
@@ -113,8 +115,10 @@ const describeNoWave = ({ step, exists, available, steps }: PlanProblem & { read
 const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged' }): string => {
   const name = problem.unit
   if (problem.pending === true) {
-    const now = problem.present === undefined ? '' : `, now ${problem.present}`
-    return `"${name}" was ${problem.edit} while its job is pending: recorded ${problem.recorded}${now}; restore it, or accept the edit with "ignore", to keep waiting for that job, or run from that step to abandon the job and submit another`
+    const what = `"${name}" was ${problem.edit} while its job is pending: recorded ${problem.recorded}`
+    if (problem.present === undefined)
+      return `${what}; restore it to keep waiting for that job, or accept the edit with "ignore" to abandon the job`
+    return `${what}, now ${problem.present}; restore it, or accept the edit with "ignore", to keep waiting for that job, or run from that step to abandon the job and submit another`
   }
   if (problem.inDoubt === true && problem.present !== undefined) {
     return `"${name}" now names another step; the recorded one is not idempotent and may have taken effect (recorded ${problem.recorded}, now ${problem.present}). Restore it under this name and confirm it, or accept the edit with "ignore"`

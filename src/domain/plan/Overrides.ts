@@ -2,6 +2,7 @@
  * Computes the facts of a plan that override the record. They are saved before the first effect, so that a plain resume after a crash keeps
  * to them.
  */
+import { adopted as adoptedFields } from '../change/adopted.js'
 import type * as Change from '../change/Change.js'
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
@@ -67,7 +68,7 @@ const isAsRecorded = (known: PlanFacts, decision: Decision): boolean => {
 
 interface PlanFacts {
   readonly checkpoint: Checkpoint
-  readonly workflow: Workflow
+  readonly workflow: Workflow & { readonly identity: WorkflowIdentity }
   readonly plan: ResumePlan
 }
 
@@ -84,10 +85,11 @@ const adoptedEdit = (
   checkpoint: Checkpoint,
   identity: WorkflowIdentity,
   at: string
-): ReadonlyArray<Change.WorkflowEdited> => {
-  const same = checkpoint.workflow.fingerprint === identity.fingerprint && checkpoint.workflow.path === identity.path
-  return same ? [] : [{ _tag: 'WorkflowEdited', at, workflow: identity }]
-}
+): ReadonlyArray<Change.WorkflowEdited> =>
+  isEdited(checkpoint, identity) ? [{ _tag: 'WorkflowEdited', at, workflow: identity }] : []
+
+const isEdited = ({ workflow }: Checkpoint, { fingerprint, path }: WorkflowIdentity): boolean =>
+  workflow.fingerprint !== fingerprint || workflow.path !== path
 
 /** The subtrees whose records are dropped. `keeps`: a part of them keeps its record. */
 interface Dropped {
@@ -227,12 +229,13 @@ const answered = (
   at: string
 ): ReadonlyArray<Change.Confirmed> => {
   if (confirm === undefined) return []
-  const inDoubt = State.inDoubt(known.checkpoint.state)
+  const { checkpoint, workflow } = known
+  // The edit is recorded first, and drops the attempts of units that are now of another kind.
+  const { state } = isEdited(checkpoint, workflow.identity) ? adoptedFields(checkpoint, workflow.identity) : checkpoint
+  const inDoubt = State.inDoubt(state)
   const isHarmful = (decision: Decision): boolean => {
     const step = definitionOf(known, decision)
-    return step === undefined
-      ? isSubStepInDoubt(known.checkpoint.state, decision.unit)
-      : step._tag === 'Task' && !step.idempotent
+    return step === undefined ? isSubStepInDoubt(state, decision.unit) : step._tag === 'Task' && !step.idempotent
   }
   const units = known.plan.decisions.flatMap((decision) =>
     (decision._tag === 'Retry' || decision._tag === 'Run') &&

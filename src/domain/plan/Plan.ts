@@ -245,8 +245,10 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  *   its own settings. `movedTo`: the new place of a removed task, with `*` for the key of an item. `inDoubt`: the step did not complete but
  *   may have taken effect, so it must not be removed. `pending`: its job is pending, and was submitted with the recorded definition.
  * - `NothingToConfirm`: for a unit that runs, an answer declares it done although it is not in doubt, or keeps (`keep`) evidence
- *   that did not change, or that of a unit that has not completed.
- * - `UnitPending`: an answer says that a pending unit runs again or is done; `waitsFor`: what the unit waits for.
+ *   that did not change, or that of a unit that has not completed. `forced`: `fromStep` or `restartWave` runs the unit, whatever is
+ *   recorded.
+ * - `UnitPending`: an answer says that a pending unit runs again or is done; `unit`: the unit that waits, in a suspended task the wait
+ *   itself; `waitsFor`: what it waits for; `answered`: the answer that it waits for is recorded.
  * - `UnknownStep`: an option names an unknown step; `option`: which one, absent for `fromStep`; `available`: the known steps.
  * - `NotAWave`: `restartWave` does not name a sequence, wave or map; `exists`: it names another unit; `available`: the sequences, waves and
  *   maps on the top level, `steps`: all steps there.
@@ -272,8 +274,13 @@ export type PlanProblem =
       readonly inDoubt?: true
       readonly pending?: true
     }
-  | { readonly _tag: 'NothingToConfirm'; readonly unit: Unit; readonly keep?: true }
-  | { readonly _tag: 'UnitPending'; readonly unit: Unit; readonly waitsFor: PendingUnit['_tag'] }
+  | { readonly _tag: 'NothingToConfirm'; readonly unit: Unit; readonly keep?: true; readonly forced?: true }
+  | {
+      readonly _tag: 'UnitPending'
+      readonly unit: Unit
+      readonly waitsFor: PendingUnit['_tag']
+      readonly answered?: true
+    }
   | {
       readonly _tag: 'UnknownStep'
       readonly step: string

@@ -108,7 +108,14 @@ export const wrongWorkflow = (checkpoint: Checkpoint, { name: found }: Workflow)
 export const compare = (context: PlanContext, workflow: Workflow, policy: Changes): ReadonlyArray<PlanProblem> => {
   const { checkpoint } = context
   if (policy === 'ignore' || checkpoint.workflow.name !== workflow.name) return []
-  const edited: Comparison = { checkpoint, workflow, context, redoneWas: new Map(), placesNow: new Map() }
+  const edited: Comparison = {
+    checkpoint,
+    workflow,
+    context,
+    redoneWas: new Map(),
+    placesNow: new Map(),
+    changedMaps: new Set()
+  }
   return policy === 'strict'
     ? [...editsOfAll(checkpoint.workflow, workflow), ...vanished(edited)]
     : [
@@ -121,7 +128,7 @@ export const compare = (context: PlanContext, workflow: Workflow, policy: Change
 
 /**
  * The state of the comparison. `redoneWas`: for each sequence, the former index of its first step that runs again whatever is recorded;
- * `placesNow`: the places of new tasks by fingerprint, filled on first use.
+ * `placesNow`: the places of new tasks by fingerprint, filled on first use; `changedMaps`: the maps that were reported as changed or removed.
  */
 interface Comparison {
   readonly checkpoint: Checkpoint
@@ -129,6 +136,7 @@ interface Comparison {
   readonly context: PlanContext
   readonly redoneWas: Map<Unit | undefined, number>
   readonly placesNow: Map<string, string>
+  readonly changedMaps: Set<Unit>
 }
 
 const changed = (edit: Edit, unit: Unit, recorded?: string, present?: string): PlanProblem => ({
@@ -166,8 +174,7 @@ const isRedone = (edited: Comparison, unit: Unit): boolean => {
 
 /** Yields completed units that were removed or changed, except those that run again whatever is recorded. */
 function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
-  const { checkpoint, workflow } = edited
-  const maps = new Set<Unit>()
+  const { checkpoint, workflow, changedMaps } = edited
   for (const { unit, stepIndex, fingerprint, subStep } of Units.all(checkpoint.completedSteps)) {
     // A task in progress may be edited; the executor compares its sub-steps when it calls them.
     if (subStep !== undefined) continue
@@ -183,9 +190,9 @@ function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
     if (map === undefined) {
       const edit = changed(now === undefined ? 'removed' : 'changed', unit, fingerprint, now)
       yield now === undefined ? moved(edited, edit, fingerprint) : edit
-    } else if (!maps.has(map)) {
+    } else if (!changedMaps.has(map)) {
       // All items of a map share one definition, so one problem stands for all.
-      maps.add(map)
+      changedMaps.add(map)
       const [recorded, present] = [
         find(checkpoint.workflow, checkpoint.items, map)?.definition,
         definitionOf(edited, map)
@@ -260,8 +267,9 @@ function* misplaced(
       if (found.length > 0) return
     }
   } else if (unit !== undefined && isComposite(was) && isComposite(now)) {
-    const { checkpoint, context } = edited
-    if (hasRecords(context, unit) && !Units.has(checkpoint.completedSteps, unit) && !isRedone(edited, unit))
+    const { checkpoint, context, changedMaps } = edited
+    const isKnown = Units.has(checkpoint.completedSteps, unit) || changedMaps.has(unit)
+    if (hasRecords(context, unit) && !isKnown && !isRedone(edited, unit))
       yield changed('changed', unit, (was as StepIdentity).fingerprint, (now as Step).fingerprint)
   }
 }
@@ -380,10 +388,11 @@ function* vanished(edited: Comparison): Iterable<PlanProblem> {
   }
 }
 
-/** Yields the removed task of a sub-step that may have taken effect. */
+/** Yields a sub-step that may have taken effect, and whose task was removed or lost its code. */
 function* vanishedSubStep({ checkpoint, workflow }: Comparison, unit: Unit): Iterable<PlanProblem> {
   const { state, items } = checkpoint
-  if (!isSubStepInDoubt(state, unit) || taskAround<Step>(workflow, items, unit, state.stepIndex) !== undefined) return
+  const now = taskAround<Step>(workflow, items, unit, state.stepIndex)?.definition
+  if (!isSubStepInDoubt(state, unit) || (now?._tag === 'Task' && now.wait === undefined)) return
   const was = taskAround(checkpoint.workflow, items, unit, state.stepIndex)?.definition.fingerprint
   yield { ...changed('removed', unit, was), inDoubt: true } as PlanProblem
 }

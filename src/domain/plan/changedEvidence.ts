@@ -17,8 +17,8 @@ export type Missing = RunReason & { readonly _tag: 'EvidenceMissing' }
 export type EvidenceChanged = RunReason & { readonly _tag: 'EvidenceChanged' }
 
 /**
- * The accepted changes of a unit. `evidence`: its new record. `own`: an answer names this unit, so it is skipped even if an earlier one
- * runs. `isWhole`: the answer is about a map with all its parts.
+ * The accepted changes of a unit. `evidence`: its new record. `own`: an answer, `onChanged` or `fromStep` keeps this record, even if an earlier
+ * unit runs. `isWhole`: the answer is about a map with all its parts.
  */
 export interface Kept {
   readonly changed: ReadonlyArray<Changed>
@@ -35,6 +35,7 @@ export interface Kept {
  * - `again`: these, and composites that were declared done although their evidence changed: what follows them runs again.
  * - `kept`: units whose record stays, with the current evidence.
  * - `changedByUser`: units that would overwrite a user's change and need an answer to run.
+ * - `keepable`: units with a user's change that an answer can keep, also where nothing asks about it.
  * - `open`: units in `changedByUser` with an open question that nothing else schedules.
  * - `covered`: units that run again because of another unit's answer; they may be declared done instead.
  * - `changed`: all changes by unit, including groups whose map runs again as a whole.
@@ -45,6 +46,7 @@ export interface EvidencePlan {
   readonly again: ReadonlySet<Unit>
   readonly kept: ReadonlyMap<string, Kept>
   readonly changedByUser: ReadonlyMap<string, EvidenceChanged>
+  readonly keepable: ReadonlyMap<string, EvidenceChanged>
   readonly open: ReadonlySet<string>
   readonly covered: ReadonlySet<string>
   readonly changed: ReadonlyMap<string, ReadonlyArray<Changed>>
@@ -64,6 +66,7 @@ interface Draft {
   readonly rerun: Map<string, Array<Changed>>
   readonly kept: Map<string, { readonly record: CompletedStep; readonly changed: Array<Changed>; own: boolean }>
   readonly changedByUser: Map<string, Array<Changed>>
+  readonly keepable: Map<string, Array<Changed>>
   readonly open: Set<string>
   readonly covered: Set<string>
   readonly changed: Map<string, Array<Changed>>
@@ -77,6 +80,7 @@ const NOTHING: EvidencePlan = {
   again: new Set(),
   kept: new Map(),
   changedByUser: new Map(),
+  keepable: new Map(),
   open: new Set(),
   covered: new Set(),
   changed: new Map()
@@ -96,6 +100,7 @@ export const planEvidence = (
     rerun: new Map(),
     kept: new Map(),
     changedByUser: new Map(),
+    keepable: new Map(),
     open: new Set(),
     covered: new Set(),
     changed: new Map(),
@@ -254,6 +259,7 @@ const judge = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence | unde
     for (const one of all.slice(match + 1)) add(draft.rerun, one, is)
     return
   }
+  for (const one of all) add(draft.keepable, one, is)
   const { answerOf, isExempt } = answersAt(all, options)
   const answer = answerOf(last)
   if (answer === 'Again') {
@@ -323,9 +329,11 @@ const planned = (draft: Draft, { fromStep, restartWave }: PlanOptions, demands: 
   const rerun = new Map<string, Missing | EvidenceChanged>()
   for (const [unit, reason] of missing) if (mayRerun(unit) && !isKept(unit)) rerun.set(unit, reason)
   for (const [unit, all] of draft.rerun) if (!isKept(unit)) rerun.set(unit, withMissing(unit, all))
-  const changedByUser = new Map<string, EvidenceChanged>()
-  for (const [unit, all] of draft.changedByUser) changedByUser.set(unit, withMissing(unit, all))
-  return { missing, rerun, again: new Set([...rerun.keys(), ...done]), kept, changedByUser, open, covered, changed }
+  const inQuestion = (units: Draft['changedByUser']): ReadonlyMap<string, EvidenceChanged> =>
+    new Map(Array.from(units, ([unit, all]) => [unit, withMissing(unit, all)]))
+  const [changedByUser, keepable] = [inQuestion(draft.changedByUser), inQuestion(draft.keepable)]
+  const again = new Set([...rerun.keys(), ...done])
+  return { missing, rerun, again, kept, changedByUser, keepable, open, covered, changed }
 }
 
 /** The evidence of a record, with changes applied and missing entries dropped. */

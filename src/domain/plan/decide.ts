@@ -152,7 +152,8 @@ const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned)
     accepts: hasNoOutput
   }
   const isInside = (one: Unit): boolean => isWithin(one, unit)
-  const [pending] = Units.within(context.checkpoint.pending, unit)
+  // A map that does not run again has no items here: what waits in it was a part of a unit that an edit replaced.
+  const [pending] = repeats(context, map) === undefined ? [] : Units.within(context.checkpoint.pending, unit)
   const items = context.checkpoint.items.get(unit)
   const changed = changedIn(context, unit)
   const placed: Placed<Task> = {

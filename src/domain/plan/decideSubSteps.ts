@@ -61,11 +61,11 @@ const isInsideRecorded = (context: PlanContext, unit: Unit): boolean => {
 
 const IN_DOUBT = 'SUB_STEP_IN_DOUBT'
 
-/** Finds the first wait of a suspended task. */
+/** Finds the wait of a suspended task to act on: the first that takes an answer, else the first. */
 const suspendedBy = ({ inFlight, pending }: PlanContext, { unit }: Placed, all: ReadonlyArray<KnownSubStep>) => {
   if (Units.get(inFlight, unit)?.suspended !== true) return undefined
-  const first = all.find((known) => Units.has(pending, known.unit))
-  return first === undefined ? undefined : Units.get(pending, first.unit)
+  const waits = all.flatMap((known) => Units.get(pending, known.unit) ?? [])
+  return waits.find(({ _tag }) => _tag === 'Answer') ?? waits[0]
 }
 
 /** `again`: why the sub-step runs again, if it does; `isRepeated`: its task repeats an attempt that was cut short. */

@@ -121,8 +121,12 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
   if (placed.demand === 'assumed') return assume(placed, supplied, out)
   const pending = placed.pending ?? (context.pending.size === 0 ? undefined : pendingOf(context, placed))
   if (pending !== undefined && scheduled === undefined) {
-    if (answer !== undefined) out.problems.push({ _tag: 'UnitPending', unit: placed.unit, waitsFor: pending._tag })
-    return poll(context, placed, pending)
+    const decision = poll(context, placed, pending)
+    const answered = 'answered' in decision.reason ? ({ answered: true } as const) : {}
+    // Of a suspended task, the wait in its code is the unit to act on.
+    const { unit, _tag: waitsFor } = pending
+    if (answer !== undefined) out.problems.push({ _tag: 'UnitPending', unit, waitsFor, ...answered })
+    return decision
   }
   const decision = schedule(context, placed, { record, scheduled, pending }, answer?._tag === 'Again')
   const isCovered = record !== undefined && context.evidence.covered.has(placed.unit)
@@ -130,8 +134,13 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
     return assume(placed, given === undefined ? record?.output : given, out, evidenceNow(context, placed, record))
   }
   // "Again" for a unit that runs anyway is harmless. "Done" would skip work that never ran.
-  if (answer?._tag === 'Done') out.problems.push({ _tag: 'NothingToConfirm', unit: placed.unit })
-  if (answer?._tag === 'Keep') out.problems.push({ _tag: 'NothingToConfirm', unit: placed.unit, keep: true })
+  if (answer?._tag === 'Done' || answer?._tag === 'Keep')
+    out.problems.push({
+      _tag: 'NothingToConfirm',
+      unit: placed.unit,
+      ...(answer._tag === 'Keep' ? { keep: true } : {}),
+      ...(decision.reason._tag === 'Forced' ? { forced: true } : {})
+    })
   return decision
 }
 
@@ -157,10 +166,14 @@ export const skipRecorded = (
   return skip(placed, kept === undefined ? skipReasonOf(placed, record) : keptReason(kept))
 }
 
-/** Returns what a unit waits for. A wait that an edit turned into something else is over. */
-const pendingOf = (context: PlanContext, { unit, step: task }: Placed<Task>): PendingUnit | undefined => {
+/** Returns what a task waits for. What an edit turned into something else is over. */
+const pendingOf = (
+  context: PlanContext,
+  { unit, step: task, ownFingerprint }: Placed<Task>
+): PendingUnit | undefined => {
   const pending = Units.get(context.pending, unit)
-  return pending?._tag === 'Job' || pending?._tag === task.wait ? pending : undefined
+  const isTask = ownFingerprint === undefined
+  return isTask && pending?._tag === (task.wait ?? 'Job') ? pending : undefined
 }
 
 const isOpen = ({ evidence: { open } }: PlanContext, placed: Placed): boolean => open.size > 0 && open.has(placed.unit)
@@ -304,7 +317,10 @@ const schedule = (
     context.recovered
   const isDemanded = again || (scheduled?._tag === 'Forced' && pending === undefined)
   if (mayHaveActed && !isDemanded && !mayRunTwice(context, placed)) {
-    const known = pending === undefined ? (started?.reason ?? scheduled) : pollReason(context, pending)
+    const known =
+      pending === undefined
+        ? (context.evidence.keepable.get(placed.unit) ?? started?.reason ?? scheduled)
+        : pollReason(context, pending)
     const reason = known ?? ({ _tag: 'MaybeLost' } as const)
     return { _tag: 'Confirm', ...aboutOf(placed), reason }
   }

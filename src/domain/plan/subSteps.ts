@@ -45,6 +45,16 @@ const NOT_IDEMPOTENT: SubStep = { idempotent: false }
 export const isSubStepInDoubt = (state: CheckpointState, unit: Unit): boolean =>
   Units.has(State.inFlight(state), unit) || Units.get(State.failures(state), unit)?.subStep?.idempotent === false
 
+/** Returns the known sub-steps that are not idempotent. */
+export const harmfulSubSteps = (checkpoint: Checkpoint): ReadonlyArray<Unit> =>
+  [...subStepsOf(checkpoint).values()].flat().flatMap(({ unit, call }) => (call.idempotent === false ? [unit] : []))
+
+/** Returns the units that may have taken effect without a record, with the sub-steps that records name. */
+export const allInDoubt = ({ state, completedSteps }: Checkpoint): ReadonlyArray<Unit> => [
+  ...State.inDoubt(state),
+  ...Units.all(completedSteps).flatMap(({ inDoubt = [] }) => inDoubt)
+]
+
 /** The first sub-step of a task that runs again, and why. All recorded after it run again too. */
 export interface Restart {
   readonly unit: Unit

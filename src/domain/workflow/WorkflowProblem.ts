@@ -222,7 +222,9 @@ export const describeProblem = (problem: WorkflowProblem): string => {
     case 'UnknownOption':
       return describeOption(problem, problem.place)
     case 'NeedCycle':
-      return `groups of wave "${problem.unit}" depend on each other in a cycle: ${listed(problem.groups)}`
+      return problem.groups.length === 1
+        ? `group "${listed(problem.groups)}" of wave "${problem.unit}" needs itself; remove it from its needs`
+        : `groups of wave "${problem.unit}" depend on each other in a cycle: ${listed(problem.groups)}`
   }
 }
 

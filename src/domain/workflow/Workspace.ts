@@ -51,9 +51,3 @@ export type WantedWorkspace = OwnWorkspace['kind'] | InPlace
 /** Detects a workspace that belongs to its run. */
 export const isOwn = (workspace: Workspace | undefined): workspace is OwnWorkspace =>
   workspace !== undefined && workspace.kind !== 'none'
-
-// --- destructors
-
-/** Returns the root folder of a workspace. */
-export const rootOf = (workspace: Workspace): string =>
-  workspace.kind === 'worktree' ? workspace.root : workspace.path

@@ -12,8 +12,10 @@ import type { Unit } from '../../domain/workflow/Unit.js'
 import type { ProgramTask } from '../program/Program.js'
 import type { SecuredEnvironment } from '../secrets.js'
 import { notAwaited } from '../subSteps/subStepFailures.js'
+import type { RunScope } from '../RunScope.js'
 import type { Attempt } from './Attempt.js'
 import { stored as storedIn, timedOut } from './Attempt.js'
+import { CHECK_FAILED } from './guarded.js'
 
 /** A stopped attempt has a failure if its code failed. `again`: a user asked for another attempt. */
 export type AttemptResult =
@@ -110,3 +112,14 @@ export const mayRetry = (
   { failure, settled }: AttemptResult & { readonly _tag: 'Failed' },
   isIdempotent: boolean
 ): boolean => settled && failure._tag === 'Transient' && (isIdempotent || failure.outcome === 'notApplied')
+
+/** Notes whether a failed unit has retries left that its error rules out. The answer to a failed check is no error of the unit. */
+export const noteRetry = (
+  { notRetried }: RunScope,
+  unit: Unit,
+  { _tag, error }: StepFailure,
+  hasRetries: boolean
+): void => {
+  if (hasRetries && _tag === 'Permanent' && error.code !== CHECK_FAILED) notRetried.add(unit)
+  else notRetried.delete(unit)
+}

@@ -39,7 +39,7 @@ export const wrapped = <A extends End>(
   const act = (): Promise<void> => {
     calls += 1
     if (calls > 1) return refused(new Error(CALLED_TWICE))
-    if (hasEnded || attempt.isOver) return refused(new DOMException(LATE, 'AbortError'))
+    if (hasEnded) return refused(new DOMException(LATE, 'AbortError'))
     const called = (code = attempt.halt === undefined ? run() : Promise.resolve(STOPPED))
     const acted = new Promise<void>((resolve, refuse) => {
       reject = refuse

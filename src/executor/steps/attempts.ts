@@ -69,6 +69,7 @@ const callCode = <R extends Running<R>>(running: R, own: OwnPlace | undefined): 
   const { environment } = scope
   const { place, step: task, stopping } = toRun
   const settle = (end: Settled): void => {
+    // Only the first end counts: `conclude` closes the calls at once.
     if (running.calls?.isClosed !== false) return
     running.cut?.(end)
     running.onEnd(running, end)

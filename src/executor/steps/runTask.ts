@@ -6,7 +6,7 @@ import { get } from '../../domain/checkpoint/Units.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
 import { delay } from '../../domain/workflow/RetryPolicy.js'
-import { mayRetry, redacted } from './AttemptResult.js'
+import { mayRetry, noteRetry, redacted } from './AttemptResult.js'
 import type { Running, Settled } from './attempts.js'
 import { conclude, start } from './attempts.js'
 import {
@@ -101,6 +101,7 @@ const goOn = async (run: TaskRun, settled: Settled): Promise<void> => {
       : mayRetry(result, task.idempotent)
         ? delay(retry, { attempt, elapsedMillis: ended.endedAt - firstStartedAt, random: environment.random() })
         : O.none
+  noteRetry(scope, place.unit, failure, attempt < task.retry.attempts)
   if (O.isNone(wait)) return end({ _tag: 'Failed', failure, ...ended })
   recorder.stage([attemptFailed(place, failure, ended, wait.value)])
   const saved = await recorder.commit()

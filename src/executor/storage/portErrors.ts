@@ -1,7 +1,14 @@
 /** Describes errors of ports for people: of storage, artifacts, requests and workspaces. */
 import * as O from 'fp-ts/lib/Option.js'
 import type { ArtifactError } from '../../ports/ArtifactStore.js'
-import type { Fenced, HeldBy, ReadFailed, StorageError, WriteFailed } from '../../ports/CheckpointStorage.js'
+import type {
+  Fenced,
+  HeldBy,
+  ReadFailed,
+  RunChanged,
+  StorageError,
+  WriteFailed
+} from '../../ports/CheckpointStorage.js'
 import type { NoWorktree, WorkspaceError } from '../../ports/Workspaces.js'
 
 /** Describes a storage error for people. */
@@ -13,6 +20,8 @@ export const describeStorage = (error: StorageError): string => {
       return describeFenced(error)
     case 'RevisionConflict':
       return `Run ${error.runId} cannot be saved: the store expects revision ${error.expected}, but got revision ${error.found}. Either the store lost acknowledged saves (a failover to a stale replica), or the caller of \`save\` has a bug. Nothing was written. Check what the last steps did, then resume the run; it continues from the stored state`
+    case 'RunChanged':
+      return describeChanged(error)
     case 'Corrupt':
       if (NO_DATABASE.test(error.why))
         return `${error.where} is not a SQLite database; pass another file, or restore it from a backup`
@@ -26,9 +35,7 @@ export const describeStorage = (error: StorageError): string => {
     case 'Insecure':
       return `Cannot use ${error.where}: ${error.why}; ${error.remedy ?? 'move it away'}`
     case 'ReadFailed':
-      return isUnusable(error)
-        ? describeUnusable(error)
-        : `Reading ${error.where} failed: ${error.operation}: ${reasonOf(error)}`
+      return isUnusable(error) ? describeUnusable(error) : `Reading ${error.where} failed: ${callOf(error)}`
     case 'WriteFailed':
       if (isUnusable(error)) return describeUnusable(error)
       if (error.operation === 'mkdir') return `Cannot create ${error.where}: ${reasonOf(error)}; nothing was written`
@@ -36,13 +43,16 @@ export const describeStorage = (error: StorageError): string => {
   }
 }
 
+const describeChanged = ({ runId, expected, found }: RunChanged): string =>
+  `Run ${runId} was not removed: it changed after it was checked (revision ${expected} then, ${found === expected ? 'that of another run with the id' : found} now); look at it, and repeat the removal if it may go`
+
 /** SQLite's message for a file that is none of its databases, or whose header is damaged. */
 const NO_DATABASE = /\bnot a database$/
 
 /** Stores that were opened with invalid arguments or settings. Their messages have the remedy. */
 const UNUSABLE: ReadonlySet<string> = new Set([
   ...['INVALID_OPTIONS', 'NO_FOLDER', 'NO_DATABASE'],
-  ...['NO_WAL', 'WEAK_SYNCHRONOUS'],
+  ...['NO_WAL', 'WEAK_SYNCHRONOUS', 'FILE_DELETED', 'FILE_REPLACED'],
   ...['NO_POOL', 'NO_CLIENT', 'NO_TABLES']
 ])
 
@@ -51,11 +61,13 @@ const isUnusable = ({ code }: ReadFailed | WriteFailed): boolean => UNUSABLE.has
 const describeUnusable = ({ where, cause }: ReadFailed | WriteFailed): string =>
   `Cannot use ${where}: ${cause instanceof Error ? cause.message : String(cause)}`
 
-const describeWrite = (error: WriteFailed): string =>
-  `Writing ${error.where} failed: ${error.operation}: ${reasonOf(error)}`
+const describeWrite = (error: WriteFailed): string => `Writing ${error.where} failed: ${callOf(error)}`
+
+const callOf = (error: ReadFailed | WriteFailed): string =>
+  `${error.operation}${error.code === 'THREW' ? ' ' : ': '}${reasonOf(error)}`
 
 const COMMITTED: Readonly<Record<WriteFailed['committed'], string>> = {
-  no: '; nothing of this write is stored, and a resume continues without it',
+  no: '; nothing of this write is stored, and the next call continues without it',
   unknown: '. It is unknown whether this write took effect; the next resume determines it'
 }
 
@@ -85,7 +97,7 @@ const reasonOf = ({ code, cause }: ReadFailed | WriteFailed): string => {
   const said: unknown = own === '' && Array.isArray(errors) ? (Object(errors[0]) as Error).message : own
   const [message = ''] = typeof said === 'string' ? said.trim().split('\n') : []
   if (code === 'NO_TASK_EITHER') return message
-  if (code === 'THREW' && message !== '') return `it threw: ${message}`
+  if (code === 'THREW' && message !== '') return `threw: ${message}`
   const hasNone = message === '' || message === code
   return withHint(code, hasNone ? code : message.startsWith(`${code}:`) ? message : `${code}: ${message}`)
 }

@@ -1,11 +1,12 @@
 /** Removes runs that have ended. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { RetainedRun, RetentionPolicy } from '../../domain/checkpoint/Retention.js'
 import { expired } from '../../domain/checkpoint/Retention.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
-import { describeLeft, hasMovedOn, keptBy, removeRun, RESUMED_MEANWHILE } from '../workspace/onSuccess.js'
+import { describeLeft, isInUse, keptBy, removeRun, RESUMED_MEANWHILE } from '../workspace/onSuccess.js'
 import { describe } from '../RunError.js'
 import type { RunSummary } from './runs.js'
 import { listRuns, storedRun } from './runs.js'
@@ -58,41 +59,75 @@ const retained = (run: RunSummary): RetainedRun & { readonly run: RunSummary } =
 export const removeRuns =
   (runs: ReadonlyArray<RunSummary>): Executor<Pruned> =>
   (environment) =>
-  async () => {
-    const removed: Array<RunSummary> = []
-    const left: Array<KeptRun> = []
-    for (let n = 0; n < runs.length; n += AT_ONCE) {
-      if (environment.interrupt.signal.aborted) return E.right({ removed, left, isStopped: true })
-      const some = runs.slice(n, n + AT_ONCE)
-      const failures = await Promise.all(some.map((run) => removeUnchanged(environment, run)))
-      for (const [index, run] of some.entries()) {
-        const failure = failures[index]
-        if (failure === undefined) removed.push(run)
-        else left.push({ run, ...failure })
-      }
+  async () =>
+    E.right(await inTurn(environment, runs, (run) => removeUnchanged(environment, run)))
+
+/** Returns what {@link removeRuns} would do now. Changes nothing. */
+export const previewRemoval =
+  (runs: ReadonlyArray<RunSummary>): Executor<Pruned> =>
+  (environment) =>
+  async () =>
+    E.right(
+      await inTurn(environment, runs, async (run) => {
+        const found = await look(environment, run)
+        return E.isLeft(found) ? found.left : undefined
+      })
+    )
+
+type Kept = Pick<KeptRun, 'reason' | 'why'>
+
+/** `remove` returns why a run stays. The next one begins as soon as one has ended, so that no thread of the file system idles. */
+const inTurn = async (
+  { interrupt }: Environment,
+  runs: ReadonlyArray<RunSummary>,
+  remove: (run: RunSummary) => Promise<Kept | undefined>
+): Promise<Pruned> => {
+  const kept: Array<Kept | undefined> = []
+  let next = 0
+  const removeNext = async (): Promise<void> => {
+    while (next < runs.length && !interrupt.signal.aborted) {
+      const index = next++
+      kept[index] = await remove(runs[index] as RunSummary)
     }
-    return E.right({ removed, left, isStopped: false })
   }
+  await Promise.all(Array.from({ length: AT_ONCE }, removeNext))
+  const tried = runs.slice(0, next)
+  return {
+    removed: tried.filter((_, index) => kept[index] === undefined),
+    left: tried.flatMap((run, index) => (kept[index] === undefined ? [] : [{ run, ...kept[index] }])),
+    isStopped: next < runs.length
+  }
+}
 
 /** A store may make so many removals durable together. */
 const AT_ONCE = 100
 
-const removeUnchanged = async (
-  environment: Environment,
-  run: RunSummary
-): Promise<Pick<KeptRun, 'reason' | 'why'> | undefined> => {
-  const now = await storedRun(run.runId)(environment)()
-  if (E.isLeft(now)) return { reason: 'failed', why: describe(now.left) }
-  const view = O.toUndefined(now.right)
-  if (view !== undefined && hasMovedOn(run, view)) return resumedMeanwhile
-  if (view?.found._tag === 'Recovered')
-    return { reason: 'damaged', why: `its newest state is damaged: ${view.found.lost}` }
-  const kept = view === undefined ? undefined : await keptBy(environment, view.checkpoint)
-  if (kept !== undefined) return { reason: 'hasWorkspace', why: kept }
-  const removed = await removeRun(environment, run.runId, view?.checkpoint)
+const removeUnchanged = async (environment: Environment, run: RunSummary): Promise<Kept | undefined> => {
+  const found = await look(environment, run)
+  if (E.isLeft(found)) return found.left
+  const removed = await removeRun(environment, found.right ?? run, found.right)
   if (E.isRight(removed)) return undefined
-  return removed.left._tag === 'HeldBy' ? resumedMeanwhile : { reason: 'failed', why: describeLeft(removed.left) }
+  return isInUse(removed.left) ? resumedMeanwhile : { reason: 'failed', why: describeLeft(removed.left) }
 }
+
+/** Returns why a run stays, or its checkpoint, if it has one. */
+const look = async (environment: Environment, run: RunSummary): Promise<E.Either<Kept, Checkpoint | undefined>> => {
+  const now = await storedRun(run.runId)(environment)()
+  if (E.isLeft(now)) return E.left({ reason: 'failed', why: describe(now.left) })
+  if (O.isNone(now.right)) return E.right(undefined)
+  const view = now.right.value
+  if (hasMovedOn(run, view)) return E.left(resumedMeanwhile)
+  if (view.found._tag === 'Recovered')
+    return E.left({ reason: 'damaged', why: `its newest state is damaged: ${view.found.lost}` })
+  const kept = await keptBy(environment, view.checkpoint)
+  return kept === undefined ? E.right(view.checkpoint) : E.left({ reason: 'hasWorkspace', why: kept })
+}
+
+/** Returns whether a run has an owner or has changed since it was read. */
+const hasMovedOn = (
+  then: Pick<RunSummary, 'revision' | 'createdAt'>,
+  now: Pick<RunSummary, 'revision' | 'createdAt' | 'heldBy'>
+): boolean => O.isSome(now.heldBy) || now.revision !== then.revision || now.createdAt !== then.createdAt
 
 const resumedMeanwhile = { reason: 'resumed', why: RESUMED_MEANWHILE } as const
 

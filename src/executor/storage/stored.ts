@@ -18,7 +18,7 @@ import type { Environment } from '../../ports/Environment.js'
 import { callPort, readFailed, STORE, writeFailed } from '../callPort.js'
 import type { RunError, RunMoved } from '../RunError.js'
 import { report } from '../RunScope.js'
-import { recall, remember } from './unreleased.js'
+import { takeRemembered, remember } from './unreleased.js'
 
 const release = (storage: CheckpointStorage, claim: Claim): Promise<E.Either<StorageError, void>> =>
   callPort('release', () => storage.release(claim), writeFailed(STORE))
@@ -40,7 +40,7 @@ const claimRun = async (
   const claim = () => callPort('claim', () => storage.claim(runId, owner, how), readFailed(STORE))
   const claimed = await claim()
   if (E.isLeft(claimed) && claimed.left._tag !== 'HeldBy') return claimed
-  const former = recall(storage, runId)
+  const former = takeRemembered(storage, runId)
   if (former === undefined || E.isRight(claimed)) return claimed
   const released = await release(storage, former)
   if (E.isRight(released)) return await claim()

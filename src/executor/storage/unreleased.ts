@@ -21,7 +21,7 @@ export const remember = (storage: CheckpointStorage, claim: Claim): void => {
 }
 
 /** Removes and returns the remembered claim of a run. */
-export const recall = (storage: CheckpointStorage, runId: string): Claim | undefined => {
+export const takeRemembered = (storage: CheckpointStorage, runId: string): Claim | undefined => {
   const ofStorage = all().get(storage)
   const claim = ofStorage?.get(runId)
   ofStorage?.delete(runId)

@@ -20,7 +20,7 @@ export interface Root {
   /** The attempt repeats one that was cut short. */
   readonly isRepeated: boolean
   /** The sub-steps whose recorded outputs this attempt has used. */
-  readonly given: Set<Unit>
+  readonly reused: Set<Unit>
   /** The sub-steps that this attempt has run, and the waits that it has begun or continues. */
   readonly own: Set<Unit>
   /** Refuses every further call of this attempt. */

@@ -19,7 +19,7 @@ import { save } from './subStepLevel.js'
 
 /** Drops a sub-step and all later records of earlier attempts. If one of them is not idempotent, the next plan asks. */
 export const dropVersion = async (root: Root, unit: Unit): Promise<E.Either<Error, void>> => {
-  const { scope, place, given, own } = root
+  const { scope, place, reused, own } = root
   const checkpoint = scope.recorder.checkpoint()
   const known = subStepsOf(checkpoint).get(place.unit) ?? []
   // The sub-steps of this attempt precede this call. Open waits stay, with their answers.
@@ -32,7 +32,7 @@ export const dropVersion = async (root: Root, unit: Unit): Promise<E.Either<Erro
   scope.recorder.stage([{ _tag: 'Rewound', at, units, why: `VersionChanged ${unit}` }])
   const harmful = all.filter((one) => again.has(one.unit) && one.call.idempotent === false)
   if (harmful.length > 0) return await leaveInDoubt(root, harmful, unit)
-  const isUsed = [...again.keys()].some((one) => given.has(one))
+  const isUsed = [...again.keys()].some((one) => reused.has(one))
   if (isUsed) root.refused = usedAlready(unit)
   const saved = await save(scope, [])
   return E.isLeft(saved) || root.refused === undefined ? saved : E.left(errorOf(root.refused))

@@ -22,7 +22,7 @@ import { wrapped } from '../steps/around.js'
 import type { Attempt } from '../steps/Attempt.js'
 import * as Attempts from '../steps/Attempt.js'
 import type { AttemptResult, CodeEnd } from '../steps/AttemptResult.js'
-import { judge, mayRetry, redacted } from '../steps/AttemptResult.js'
+import { judge, mayRetry, noteRetry, redacted } from '../steps/AttemptResult.js'
 import { conversions, toJson } from '../program/conversions.js'
 import type { ProgramTask } from '../program/ProgramStep.js'
 import { attemptFailed, subStepFailed, subStepsUndone, unitCompleted } from '../storage/changes.js'
@@ -62,7 +62,7 @@ export interface AttemptCalls extends LazyCalls<AttemptCalls> {
   level: Level | undefined
 }
 
-/** `open`: sub-steps that ran when the code ended. `dropped`: waits that this code did not start. `refused`: why the attempt fails, even if its code caught that. `isOverrun`: a sub-step overran its grace. */
+/** `open`: sub-steps that were still running when the code ended. `dropped`: waits that this code did not start. `refused`: why the attempt fails, even if its code caught that. `isOverrun`: a sub-step overran its grace. */
 export interface Closed {
   readonly open: ReadonlyArray<Unit>
   readonly waits: ReadonlyArray<Unit>
@@ -89,7 +89,7 @@ const callsOf = (self: AttemptCalls): Calls => {
     scope,
     place,
     isRepeated,
-    given: new Set(),
+    reused: new Set(),
     own: new Set(),
     refused: undefined,
     isOverrun: false
@@ -135,9 +135,9 @@ interface Call {
   readonly run: (context: SubStepContext) => unknown
 }
 
-const stepOf = (level: Level, onClosed: () => void = () => undefined): RunSubStep =>
+const stepOf = (level: Level, onCallEnded: () => void = () => undefined): RunSubStep =>
   ((name: string, ...more: ReadonlyArray<unknown>): Promise<unknown> => {
-    const ended = callSubStep(level, name, more, onClosed)
+    const ended = callSubStep(level, name, more, onCallEnded)
     // A rejection that the task does not await must not end the process; the task fails with SubStepNotAwaited.
     ended.catch(() => undefined)
     return ended
@@ -147,7 +147,7 @@ const callSubStep = async (
   level: Level,
   name: string,
   more: ReadonlyArray<unknown>,
-  onClosed: () => void
+  onCallEnded: () => void
 ): Promise<unknown> => {
   if (level.isClosed) return await tooLate(level, name)
   level.calls += 1
@@ -155,7 +155,7 @@ const callSubStep = async (
   const called = root.refused === undefined ? callOf(level, name, more) : E.left(root.refused)
   if (E.isLeft(called)) {
     // The refused call was counted, so a check that is due does not suspend the attempt: check again.
-    if (level.waits.size > 0) onClosed()
+    if (level.waits.size > 0) onCallEnded()
     if (root.refused !== undefined) level.refused = root.refused
     return await Promise.reject(errorOf(called.left))
   }
@@ -165,7 +165,7 @@ const callSubStep = async (
   const ended = await ending
   level.open.delete(unit)
   if (E.isLeft(ended) && root.refused !== undefined) level.refused = root.refused
-  if (level.waits.size > 0) onClosed()
+  if (level.waits.size > 0) onCallEnded()
   if (level.isDropped) return await never()
   return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
 }
@@ -222,8 +222,8 @@ const perform = async (level: Level, call: Call): Promise<Ending> => {
   const failure = Units.get(State.failures(state), unit)
   const known = record?.subStep ?? failure?.subStep
   // A user's answer records no call to compare with.
-  const isGiven = record?.assumed === true
-  if (known !== undefined && !isGiven) {
+  const isAssumed = record?.assumed === true
+  if (known !== undefined && !isAssumed) {
     if (known.version !== subStep.version) {
       const dropped = await dropVersion(root, unit)
       return E.isLeft(dropped) ? dropped : await run(level, call)
@@ -232,7 +232,7 @@ const perform = async (level: Level, call: Call): Promise<Ending> => {
     if (known.input !== subStep.input) return E.left(errorOf(changedInput(unit)))
   }
   if (waitOf(root.scope.recorder.checkpoint(), unit) !== undefined) return E.left(errorOf(changedKind(unit)))
-  if (record !== undefined || failure !== undefined) root.given.add(unit)
+  if (record !== undefined || failure !== undefined) root.reused.add(unit)
   if (record !== undefined) return outputOf(call, record)
   if (failure !== undefined) return E.left(errorOf(recorded(failure)))
   if (subStep.idempotent === false && mayBeInFlight(level, call))
@@ -249,14 +249,14 @@ const recorded = ({ error, outcome, subStep }: State.Failure): StepFailure =>
   subStep?.transient === true ? Failure.transient(error, outcome) : Failure.permanent(error, outcome)
 
 /**
- * Returns whether an earlier attempt may have begun this call without recording its start, as idempotent calls do: the task was edited since, or
- * the first call of this name was idempotent.
+ * Returns whether an earlier attempt may have begun this call without recording its start. Only idempotent calls begin so, and this one may have
+ * been idempotent then: if the task was edited since, or the first call of this name is recorded as idempotent.
  */
 const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
   if (!root.isRepeated) return false
   const { completedSteps, state } = root.scope.recorder.checkpoint()
   const first = withoutNumber(unit)
-  // A first call of this attempt was not in flight before.
+  // This attempt ran the first call of the name, so no earlier attempt got to a later one.
   if (root.own.has(first)) return false
   if (Units.get(State.inFlight(state), root.place.unit)?.edited === true) return true
   const before = unit === first ? undefined : Units.get(completedSteps, first)?.subStep
@@ -289,9 +289,11 @@ const run = async (level: Level, call: Call): Promise<Ending> => {
     }
     if (ended._tag === 'Failed') {
       const { failure } = ended
+      const retry = fromOption(options.retry)
       const wait = mayRetry(ended, subStep.idempotent !== false)
-        ? delay(fromOption(options.retry), { attempt: number, elapsedMillis: times.endedAt - first, random: random() })
+        ? delay(retry, { attempt: number, elapsedMillis: times.endedAt - first, random: random() })
         : O.none
+      noteRetry(scope, unit, failure, number < retry.attempts)
       if (O.isNone(wait)) {
         const saved = await save(scope, [subStepFailed(unit, subStep, failure, times)])
         return E.isLeft(saved) ? saved : E.left(errorOf(failure))

@@ -95,7 +95,7 @@ type Ending = E.Either<Error, unknown>
 
 /** Returns the recorded result of the wait, or starts it and waits. */
 const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }: Call): Promise<Ending> => {
-  const { scope, given, own } = level.root
+  const { scope, reused, own } = level.root
   const { completedSteps, state } = scope.recorder.checkpoint()
   const record = Units.get(completedSteps, unit)
   const failure = Units.get(State.failures(state), unit)
@@ -105,7 +105,7 @@ const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }
   const recorded = record?.assumed === true ? undefined : (record ?? failure)?.subStep
   const kind = recorded === undefined ? pending?._tag : recorded.wait
   if ((recorded !== undefined || pending !== undefined) && kind !== wait._tag) return E.left(errorOf(changedKind(unit)))
-  if (record !== undefined || failure !== undefined) given.add(unit)
+  if (record !== undefined || failure !== undefined) reused.add(unit)
   if (record !== undefined) return outputOf(convert, record)
   if (failure !== undefined) return E.left(errorOf(Failure.permanent(failure.error, failure.outcome)))
   own.add(unit)

@@ -13,11 +13,9 @@ import type { Environment } from '../../ports/Environment.js'
 import { callPort, load, readFailed, STORE, writeFailed } from '../callPort.js'
 import type { Executor } from '../Executor.js'
 import type { Program } from '../program/Program.js'
-import { describe } from '../RunError.js'
 import { describeArtifact, describeStorage } from '../storage/portErrors.js'
 import { report } from '../RunScope.js'
 import type { RunSummary } from '../storage/runs.js'
-import { storedRun } from '../storage/runs.js'
 import { callWorkspaces } from './workspace.js'
 
 /** Acts once the completion is durable and the run is released. If that fails, the next resume of the run tries again. */
@@ -63,21 +61,16 @@ const archivedAs = async (
 ): Promise<E.Either<string, string | undefined>> =>
   how === 'archive' ? await keep(environment, checkpoint) : E.right(undefined)
 
-/** The run was released: another process may have restarted it, or started a new run under its id. */
-const removeAsEnded = async (environment: Environment, ended: Checkpoint): Promise<E.Either<string, void>> => {
-  const now = await storedRun(ended.runId)(environment)()
-  if (E.isLeft(now)) return E.left(describe(now.left))
-  if (O.isSome(now.right) && hasMovedOn(ended, now.right.value)) return E.left(RESUMED_MEANWHILE)
-  return E.mapLeft(describeLeft)(await removeRun(environment, ended.runId, ended))
-}
+/** The run was released: another process may have resumed it, or started a new run under its id. */
+const removeAsEnded = async (environment: Environment, ended: Checkpoint): Promise<E.Either<string, void>> =>
+  E.mapLeft((left: StorageError | ArtifactError) => (isInUse(left) ? RESUMED_MEANWHILE : describeLeft(left)))(
+    await removeRun(environment, ended, ended)
+  )
 
-export const RESUMED_MEANWHILE = 'another process resumed it meanwhile'
+export const RESUMED_MEANWHILE = 'another process resumed it meanwhile; its state is kept'
 
-/** Returns whether a run has an owner or has changed since it was read. */
-export const hasMovedOn = (
-  then: Pick<RunSummary, 'revision' | 'createdAt'>,
-  now: Pick<RunSummary, 'revision' | 'createdAt' | 'heldBy'>
-): boolean => O.isSome(now.heldBy) || now.revision !== then.revision || now.createdAt !== then.createdAt
+/** Returns whether a removal failed because the run has an owner or has changed. */
+export const isInUse = ({ _tag }: StorageError | ArtifactError): boolean => _tag === 'HeldBy' || _tag === 'RunChanged'
 
 const keep = async (
   { archive }: Environment,
@@ -97,24 +90,31 @@ export const keptBy = async (
   if (!isOwn(workspace) || workspaces === undefined) return undefined
   const found = await callWorkspaces('find', () => workspaces.find(runId, workspace))
   if (E.isRight(found) && !found.right.there) return undefined
-  return `its workspace is still there: ${workspace.path}. Merge it, or clean it`
+  const remedy = workspace.kind === 'worktree' ? 'Merge it, or clean it' : 'Clean it'
+  return `its workspace is still there: ${workspace.path}. ${remedy}`
 }
+
+/** What a caller checked of a run before it removes it. */
+type Checked = Pick<RunSummary, 'runId' | 'revision' | 'updatedAt'>
+
+/** Removes the run only as it was checked: another process may have resumed and released it since. */
+export const removeChecked = (
+  { storage }: Pick<Environment, 'storage'>,
+  { runId, revision, updatedAt }: Checked
+): Promise<E.Either<StorageError, void>> =>
+  callPort('remove', () => storage.remove(runId, { newest: { revision, at: updatedAt } }), writeFailed(STORE))
 
 /** Without the last checkpoint the owner of the folders is unknown: they stay. */
 export const removeRun = async (
   environment: Environment,
-  runId: string,
+  checked: Checked,
   checkpoint: Checkpoint | undefined
 ): Promise<E.Either<StorageError | ArtifactError, void>> => {
-  const { storage, artifacts } = environment
-  const removed: E.Either<StorageError, void> = await callPort(
-    'remove',
-    () => storage.remove(runId),
-    writeFailed(STORE)
-  )
+  const { artifacts } = environment
+  const removed = await removeChecked(environment, checked)
   if (E.isLeft(removed)) return removed
   if (checkpoint !== undefined) await removeFolders(environment, checkpoint)
-  return artifacts === undefined ? removed : await removeArtifacts(artifacts, runId)
+  return artifacts === undefined ? removed : await removeArtifacts(artifacts, checked.runId)
 }
 
 /** The folders are deleted last, because a run that still exists may need them. Folders that cannot be deleted are ignored. */

@@ -59,7 +59,11 @@ export const withNames = (storage: CheckpointStorage, inFlight: InFlight): Check
     loadRevision: (runId, revision) =>
       named(`loadRevision(${text(runId)}, ${revision})`, storage.loadRevision(runId, revision)),
     list: (options) => named(`list(${options === undefined ? '' : inWords(options)})`, storage.list(options)),
-    remove: (runId) => named(`remove(${text(runId)})`, storage.remove(runId))
+    remove: (runId, options) =>
+      named(
+        `remove(${text(runId)}${options === undefined ? '' : `, ${inWords(options)}`})`,
+        storage.remove(runId, options)
+      )
   }
 }
 

@@ -53,6 +53,16 @@ export const revisions = (payloads: ReadonlyArray<Json>, count = 1): ReadonlyNon
   return made as unknown as ReadonlyNonEmptyArray<Revision>
 }
 
+/** A time after {@link AT}. */
+export const LATER = '2026-01-02T03:04:06.789Z'
+
+/** The revisions with another time of their changes. */
+export const revisionsAt = (at: string, payloads: ReadonlyArray<Json>, count = 1): ReadonlyNonEmptyArray<Revision> =>
+  revisions(payloads, count).map((one) => ({
+    ...one,
+    change: { ...one.change, at }
+  })) as unknown as ReadonlyNonEmptyArray<Revision>
+
 const STATUSES = ['queued', 'interrupted', 'failed', 'paused', 'completed'] as const
 
 /** The summary of a run with these payloads. */

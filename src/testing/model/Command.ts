@@ -11,7 +11,8 @@ import * as fc from 'fast-check'
  * A command of a client. `claim` and `instance` are indices, newest first, modulo the number of claims or instances so
  * far.
  *
- * - `Claim`, `Load`, `History`, `Remove`: of a run, through an instance. A claim or removal uses a live instance.
+ * - `Claim`, `Load`, `History`, `Remove`: of a run, through an instance. A claim or removal uses a live instance. `behind`: the removal
+ *   names the revision so many before the newest.
  * - `Save`: saves `count` revisions with a claim, `skew` revisions from the right one (mostly 0).
  * - `Race`: the newest claims of each run save its next revision concurrently, each twice.
  * - `Reopen`: kills all processes and starts a new one. `Beside`: starts another one. `Kill`: kills one of those.
@@ -26,7 +27,7 @@ export type Command =
   | { readonly _tag: 'Load'; readonly runId: string; readonly instance: number }
   | { readonly _tag: 'History'; readonly runId: string; readonly instance: number }
   | { readonly _tag: 'List'; readonly instance: number }
-  | { readonly _tag: 'Remove'; readonly runId: string; readonly instance: number }
+  | { readonly _tag: 'Remove'; readonly runId: string; readonly instance: number; readonly behind?: number | undefined }
   | { readonly _tag: 'Reopen' }
   | { readonly _tag: 'Beside' }
   | { readonly _tag: 'Kill'; readonly instance: number }
@@ -59,7 +60,10 @@ export const command = (several: boolean): fc.Arbitrary<Command> =>
     { weight: 4, arbitrary: record('Load', { runId, instance: which }) },
     { weight: 2, arbitrary: record('History', { runId, instance: which }) },
     { weight: 1, arbitrary: record('List', { instance: which }) },
-    { weight: 2, arbitrary: record('Remove', { runId, instance: which }) },
+    {
+      weight: 2,
+      arbitrary: record('Remove', { runId, instance: which, behind: fc.constantFrom(undefined, undefined, 0, 1) })
+    },
     { weight: 3, arbitrary: fc.constant<Command>({ _tag: 'Reopen' }) },
     ...(several
       ? [
@@ -75,6 +79,6 @@ export const describe = ({ _tag, ...fields }: Command): string =>
   [
     _tag,
     ...Object.entries(fields)
-      .filter(([name, value]) => name !== 'skew' || value !== 0)
+      .filter(([name, value]) => value !== undefined && (name !== 'skew' || value !== 0))
       .map(([name, value]) => `${name}=${value}`)
   ].join(' ')

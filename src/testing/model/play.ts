@@ -115,7 +115,7 @@ const perform = async <Data>(table: Comparison<Data>, command: Command): Promise
     case 'List':
       return list(table, any(command.instance))
     case 'Remove':
-      return remove(table, command.runId, liveOne(table, command.instance))
+      return remove(table, command.runId, liveOne(table, command.instance), command.behind)
     case 'Reopen':
       return reopen(table)
     case 'Beside':
@@ -323,9 +323,17 @@ const list = async <Data>(table: Comparison<Data>, instance: number): Promise<vo
   }
 }
 
-const remove = async <Data>(table: Comparison<Data>, runId: string, instance: number): Promise<void> => {
-  const task = storageOf(table, instance).remove(runId)
+const remove = async <Data>(
+  table: Comparison<Data>,
+  runId: string,
+  instance: number,
+  behind: number | undefined
+): Promise<void> => {
+  const { length } = M.runOf(table.model, runId).payloads
+  const newest = behind === undefined ? {} : { newest: { revision: length - 1 - behind, at: AT } }
+  const task = storageOf(table, instance).remove(runId, newest)
   if (M.heldBy(table.model, runId) !== undefined) return void (await left(task, 'HeldBy'))
+  if (behind !== undefined && behind > 0 && length > 0) return void (await left(task, 'RunChanged'))
   await right(task)
   M.remove(table.model, runId)
 }

@@ -47,7 +47,7 @@ describe('a path longer than a socket address', LINUX, () => {
 describe('a shortage of file descriptors', LINUX, () => {
   const few = ['sh', '-c', 'ulimit -n 60; exec "$@"', 'sh']
 
-  test('an owner short of descriptors claims without a socket or not at all, and is alive if it has one', async () => {
+  test('an owner short of descriptors is refused, or claims: with a socket it is alive, without one undecided', async () => {
     const root = folder()
     const owner = await started(root, { around: few })
     let granted = 0

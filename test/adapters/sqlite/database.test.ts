@@ -1,6 +1,6 @@
 /** What the SQLite store expects of its database: durability, schema, limits, errors. */
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -26,6 +26,8 @@ import {
   some,
   upTo
 } from '../../../src/testing/conformance/fixtures.js'
+import type { Fenced } from '../../../src/ports/CheckpointStorage.js'
+import { runOutcome, workflow } from '../../../src/promise/index.js'
 import * as RunError from '../../../src/executor/RunError.js'
 import { sweep } from '../../sweep.js'
 import { drivers, folder } from './kit.js'
@@ -66,6 +68,93 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}`)
     return database
   }
+
+  describe.each(['Deleted', 'Replaced'] as const)('if the database file is %s while it is open', (what) => {
+    const lose = (file: string): void => {
+      const other = `${file}.other`
+      if (what === 'Replaced') opened(other, 'FULL').close()
+      renameSync(file, `${file}.old`)
+      if (what === 'Replaced') renameSync(other, file)
+    }
+    const code = what === 'Deleted' ? 'FILE_DELETED' : 'FILE_REPLACED'
+
+    test('a save fails with Fenced and names the database file, and the release then does nothing', async () => {
+      const file = at()
+      const { storage, close } = connect(file, driver.open)
+      const claim = await claimed(storage, 'a')
+      await right(storage.save(claim, revisions([1])))
+      lose(file)
+      const fenced = await left(storage.save(claim, revisions([1, 2])), 'Fenced')
+      assert.deepEqual(fenced.files, { what, where: file })
+      assert.match(
+        RunError.describe(fenced),
+        new RegExp(`^Run a stopped: ${file} was ${what.toLowerCase()} .*[Rr]esume`)
+      )
+      assert.equal(claim.lost.reason, fenced)
+      assert.deepEqual(await left(storage.save(claim, revisions([1, 2])), 'Fenced'), fenced)
+      await right(storage.release(claim))
+      close()
+    })
+
+    test('the lost signal of a claim fires without a save if the database file is lost', async () => {
+      const file = at()
+      const { storage, close } = connect(file, driver.open, { checkIntervalMillis: 5 })
+      const { lost } = await claimed(storage, 'a')
+      const fired = new Promise((resolve) => lost.addEventListener('abort', resolve))
+      lose(file)
+      await fired
+      assert.deepEqual((lost.reason as Fenced).files, { what, where: file })
+      close()
+    })
+
+    test('no claim, removal, release, artifact or request is acknowledged if the database file is lost', async () => {
+      const file = at()
+      const { storage, artifacts, requests, close } = connect(file, driver.open)
+      const claim = await claimed(storage, 'a')
+      lose(file)
+      const refused = [
+        await left(storage.claim('b', OWNER), 'WriteFailed'),
+        await left(storage.remove('c'), 'WriteFailed'),
+        await left(storage.release(claim), 'WriteFailed'),
+        await left(artifacts.put('a', 'x', 'x'), 'WriteFailed'),
+        await left(requests.leave({ _tag: 'Cancel', runId: 'a', requestedAt: '' }), 'WriteFailed')
+      ]
+      for (const one of refused) {
+        assert.deepEqual([one.code, one.where], [code, file])
+        assert.match(
+          RunError.describe(one),
+          new RegExp(
+            `^Cannot use ${file}: it was ${what === 'Deleted' ? 'deleted or moved' : 'replaced'} .*; .* again$`
+          )
+        )
+      }
+      close()
+    })
+
+    test('a run whose database file is lost ends as Fenced', async () => {
+      const file = at()
+      const { storage, close } = connect(file, driver.open)
+      const program = workflow('w')
+        .step('one', () => lose(file))
+        .step('two', () => 'done')
+      const outcome = await runOutcome(program, { id: 'r', storage })
+      assert.ok(outcome._tag === 'Fenced')
+      assert.deepEqual(outcome.files, { what, where: file })
+      close()
+    })
+  })
+
+  test('a database file that is deleted before its first use is refused, and one that is put back is used', async () => {
+    const file = at()
+    const { storage, close } = connect(file, driver.open)
+    renameSync(file, `${file}.old`)
+    const refused = await left(storage.claim('a', OWNER), 'WriteFailed')
+    assert.equal(refused.code, 'FILE_DELETED')
+    renameSync(`${file}.old`, file)
+    const claim = await claimed(storage, 'a')
+    await right(storage.save(claim, revisions([1])))
+    close()
+  })
 
   test.each(['NORMAL', 'OFF'] as const)(
     'a connection with synchronous = %s is refused for every write unless it is allowed by name',

@@ -21,7 +21,7 @@ const behind = (storage: CheckpointStorage, { pass }: Gate): CheckpointStorage =
     history: (runId) => late(storage.history(runId)),
     loadRevision: (runId, revision) => late(storage.loadRevision(runId, revision)),
     list: () => late(storage.list()),
-    remove: (runId) => late(storage.remove(runId))
+    remove: (runId, options) => late(storage.remove(runId, options))
   }
 }
 

@@ -95,12 +95,12 @@ const sleeperOn = (disk: Disk, flaw: Flaw | undefined, inStatements: boolean | u
 export const sampleSpec: StorageSpec<Disk> = specOf('a sound store')
 
 /**
- * A sound store whose functions are single statements, as in a database.
+ * A sound store whose functions are one atomic statement each, as in a database.
  *
  * @internal
  */
 export const statementsSpec: StorageSpec<Disk> = specOf(
-  'a sound store whose functions are single statements',
+  'a sound store whose functions are one atomic statement each',
   undefined,
   true
 )

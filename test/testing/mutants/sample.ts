@@ -11,6 +11,7 @@ import type {
   HistoryEntry,
   Listed,
   ListOptions,
+  RemoveOptions,
   StorageError,
   Stored
 } from '../../../src/ports/CheckpointStorage.js'
@@ -18,7 +19,7 @@ import type { Disk } from './Disk.js'
 import type { Flaw } from './flaws.js'
 import { shortTime } from './flaws.js'
 import { claim, release } from './sampleClaims.js'
-import { fenced, holderOf } from './sampleHolders.js'
+import { changedSince, fenced, holderOf } from './sampleHolders.js'
 import { save } from './sampleSaves.js'
 import {
   claimInStatements,
@@ -40,7 +41,11 @@ const WITHOUT_TURN: Readonly<Record<'claim' | 'save' | 'release' | 'remove', Rea
     'trusts its cached claim'
   ],
   release: [],
-  remove: ['checks the holder before it has the lock to remove', 'fails if two processes remove at once']
+  remove: [
+    'checks the holder before it has the lock to remove',
+    'checks the revision before it has the lock to remove',
+    'fails if two processes remove at once'
+  ]
 }
 
 const instanceOn = (disk: Disk, flaw: Flaw | undefined, isUnsure: boolean): Instance => {
@@ -76,7 +81,7 @@ const takenFor = (has: Instance['has'], given: string): string => {
   return has('treats similar ids as equal') ? given.normalize('NFKC') : given
 }
 
-const IN_TURN = { claim, save, release, remove: (instance: Instance, runId: string) => remove(instance, runId) }
+const IN_TURN = { claim, save, release, remove: (...given: Parameters<typeof remove>) => remove(...given) }
 
 const AT_ONCE = {
   claim: claimInStatements,
@@ -136,7 +141,7 @@ export const sampleStorage = (
         (page = {}) =>
         () =>
           list(instance, page),
-      remove: (runId) => when(on(runId, (id) => does.remove(instance, id), 'remove'))
+      remove: (runId, options) => when(on(runId, (id) => does.remove(instance, id, options), 'remove'))
     }
   }
 }
@@ -236,7 +241,7 @@ const pageOf = (
 const damaged = (runId: string): StorageError => ({ _tag: 'Corrupt', runId, where: runId, why: 'it is damaged' })
 
 /** Unreadable revisions don't matter: the owner can still be read. */
-const remove = async (instance: Instance, runId: string): Answer<void> => {
+const remove = async (instance: Instance, runId: string, options: RemoveOptions = {}): Answer<void> => {
   const { disk, has } = instance
   const found = await read(instance, runId)
   if (E.isLeft(found)) {
@@ -253,7 +258,12 @@ const remove = async (instance: Instance, runId: string): Answer<void> => {
     !(isDamaged && has('removes a damaged run that is held'))
   if (holder !== undefined && isAsked && !has('removes runs that are held'))
     return E.left({ _tag: 'HeldBy', runId, holder })
-  if (has('checks the holder before it has the lock to remove'))
+  const changed = changedSince(has, runId, run, options)
+  if (changed !== undefined) return E.left(changed)
+  if (
+    has('checks the holder before it has the lock to remove') ||
+    has('checks the revision before it has the lock to remove')
+  )
     return disk.exclusively(runId, () => empty(instance, runId, run))
   if (instance.removing.has(runId)) return E.left({ _tag: 'RevisionConflict', runId, expected: 0, found: 0 })
   const removed = await empty(instance, runId, run)

@@ -1,7 +1,14 @@
 /** Decides who may write a run of the sample store. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Claim, ClaimOptions, Holder, Liveness, StorageError } from '../../../src/ports/CheckpointStorage.js'
+import type {
+  Claim,
+  ClaimOptions,
+  Holder,
+  Liveness,
+  RemoveOptions,
+  StorageError
+} from '../../../src/ports/CheckpointStorage.js'
 import type { Instance, Run } from './sampleTexts.js'
 import { claimKey } from './sampleTexts.js'
 
@@ -44,6 +51,21 @@ const isAlive = (
   if (has('treats silent owners as dead')) return silentMillis <= 1_000
   if (has('renews no lease')) return silentMillis <= 5_000
   return !has('renews no lease that other processes read') || process === own || silentMillis <= 5_000
+}
+
+/** Why a removal must leave a run, whose newest revision is not the one that the removal names. */
+export const changedSince = (
+  has: Instance['has'],
+  runId: string,
+  { revisions }: Run,
+  { newest }: RemoveOptions
+): StorageError | undefined => {
+  const found = revisions.at(-1)
+  if (newest === undefined || has('ignores the revision that a removal names')) return undefined
+  if (found === undefined && !has('refuses to remove a run that has no named revision')) return undefined
+  const isSameTime = found?.at === newest.at || has('compares only the number of the revision that a removal names')
+  if (found?.revision === newest.revision && isSameTime) return undefined
+  return { _tag: 'RunChanged', runId, expected: newest.revision, found: found?.revision ?? -1 }
 }
 
 /** Only the newest claim may write, and only while it is held. */

@@ -5,9 +5,17 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import type { Claim, Claimed, ClaimOptions, Owner, Revision, Stored } from '../../../src/ports/CheckpointStorage.js'
+import type {
+  Claim,
+  Claimed,
+  ClaimOptions,
+  Owner,
+  RemoveOptions,
+  Revision,
+  Stored
+} from '../../../src/ports/CheckpointStorage.js'
 import { grant, withoutReply } from './sampleClaims.js'
-import { holderOf, isFenced, isTaken, refuse } from './sampleHolders.js'
+import { changedSince, holderOf, isFenced, isTaken, refuse } from './sampleHolders.js'
 import { withSaved } from './sampleSaves.js'
 import type { Answer, Instance, Run, StoredAt } from './sampleTexts.js'
 import { change, claimKey, read } from './sampleTexts.js'
@@ -20,6 +28,8 @@ export const IN_STATEMENTS = [
   'reads what is stored in a statement before the claim',
   'checks the holder in a statement before the claim',
   'checks the holder in a statement before the removal',
+  'checks the revision in a statement before the removal',
+  'relies on a dead owner to save no more',
   'checks its claim in a statement before the release'
 ] as const
 
@@ -85,16 +95,25 @@ export const releaseInStatements = async (instance: Instance, { runId, epoch }: 
   )
 }
 
-export const removeInStatements = async (instance: Instance, runId: string): Answer<void> => {
+export const removeInStatements = async (
+  instance: Instance,
+  runId: string,
+  options: RemoveOptions = {}
+): Answer<void> => {
+  const { has } = instance
   const first = await read(instance, runId)
   if (E.isLeft(first)) return first
-  const isFirstEnough = instance.has('checks the holder in a statement before the removal')
+  const isFirstEnough = has('checks the holder in a statement before the removal')
+  const hadDeadOwner = first.right.held !== null && holderOf(instance, runId, first.right) === undefined
+  const isFirstNewest =
+    has('checks the revision in a statement before the removal') ||
+    (has('relies on a dead owner to save no more') && hadDeadOwner)
   return done(
     await change(instance, runId, (now) => {
       const holder = holderOf(instance, runId, isFirstEnough ? first.right : now)
-      return holder === undefined
-        ? E.right({ ...now, held: null, revisions: [], damaged: [] })
-        : E.left({ _tag: 'HeldBy', runId, holder })
+      if (holder !== undefined) return E.left({ _tag: 'HeldBy', runId, holder })
+      const changed = changedSince(has, runId, isFirstNewest ? first.right : now, options)
+      return changed === undefined ? E.right({ ...now, held: null, revisions: [], damaged: [] }) : E.left(changed)
     })
   )
 }

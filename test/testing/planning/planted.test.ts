@@ -134,6 +134,15 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
+    'offers to keep evidence that did not change',
+    'PL-ANSWER-01',
+    {
+      module: 'Plan.ts',
+      text: ": ['Again', 'Done']",
+      instead: ": ['Again', 'Keep', 'Done']"
+    }
+  ],
+  [
     'skips a unit whose output its task no longer accepts',
     'PL-FIT-01',
     {
@@ -282,7 +291,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'restarts an open wait',
     'PL-TRY-01',
-    { module: 'decideTask.ts', text: 'pending?._tag === task.wait ? pending', instead: 'pending === null ? pending' }
+    { module: 'decideTask.ts', text: "pending?._tag === (task.wait ?? 'Job')", instead: "pending?._tag === 'Job'" }
   ],
   [
     'does not report a recorded answer',

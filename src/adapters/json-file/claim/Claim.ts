@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { ClaimOptions, Holder, Owner, StorageError } from '../../../ports/CheckpointStorage.js'
+import type { ClaimOptions, Holder, Owner, RemoveOptions, StorageError } from '../../../ports/CheckpointStorage.js'
+import { changedSince } from '../../changedSince.js'
 import type { Context } from '../Context.js'
 import * as Copy from '../journal/Copy.js'
 import { quietly, reading, writeFailed } from '../files/Fault.js'
@@ -10,6 +11,7 @@ import { sync, syncOther, writeFully } from '../files/Files.js'
 import * as Folders from '../files/Folders.js'
 import * as Heartbeat from './Heartbeat.js'
 import type { ClaimRecord, FoundRecord } from '../journal/Journal.js'
+import { newestIn } from '../journal/Journal.js'
 import * as Layout from '../files/Layout.js'
 import { holderOf } from './Liveness.js'
 import { cleanUp } from '../journal/Prune.js'
@@ -28,11 +30,11 @@ export interface Granted {
 }
 
 /**
- * `reads`: reads the content, and refuses the claim if that fails (default true). A removal passes false: it acknowledges no save, so the name of its
- * journal need not be durable, and it renames in the same synchronous code as its check, so it needs no heartbeat.
+ * `removal`: of a claim that removes the run. It reads no content, unless the options name a revision that is not in the highest journal. It
+ * acknowledges no save, so the name of its journal need not be durable, and it renames in the same synchronous code as its check, so it needs no heartbeat.
  */
 export interface ClaimSettings extends ClaimOptions {
-  readonly reads?: boolean
+  readonly removal?: RemoveOptions
 }
 
 /** One call of `claim`: what all its tries share, and what to clean up if it fails. */
@@ -40,7 +42,7 @@ interface Attempt {
   readonly context: Context
   readonly layout: Layout.Layout
   readonly record: Omit<ClaimRecord, 'epoch' | 'lineage' | 'socket'>
-  readonly reads: boolean
+  readonly removal: RemoveOptions | undefined
   readonly takeOver: boolean
   /** The only owner that `takeOver` applies to: the one seen first. */
   undecided: string | undefined
@@ -63,7 +65,7 @@ export const claim = async (
   context: Context,
   layout: Layout.Layout,
   owner: Owner,
-  { reads = true, takeOver = false }: ClaimSettings = {}
+  { removal, takeOver = false }: ClaimSettings = {}
 ): Promise<E.Either<StorageError, Granted>> => {
   const self = await reading('/proc/self', 'identify', () => context.processes.self())
   if (E.isLeft(self)) return self
@@ -77,7 +79,7 @@ export const claim = async (
       since: new Date().toISOString(),
       process: self.right
     },
-    reads,
+    removal,
     takeOver,
     undecided: undefined,
     holding: undefined,
@@ -122,7 +124,7 @@ const tryOnce = async (attempt: Attempt): Promise<Outcome> => {
   if (E.isLeft(file)) return file
   const outcome = await publishNext(attempt, before.right, file.right)
   if (E.isLeft(outcome) || O.isNone(outcome.right)) return outcome
-  if (!attempt.reads) return outcome
+  if (attempt.removal !== undefined) return outcome
   const former = O.isSome(before.right) ? before.right.value.highest?.claim?.token : undefined
   await quietly(() => cleanUp(context, layout, attempt.record.token, former))
   return outcome
@@ -130,8 +132,8 @@ const tryOnce = async (attempt: Attempt): Promise<Outcome> => {
 
 /** Step 1. A claim that is refused here has changed nothing. */
 const look = async (attempt: Attempt): Promise<E.Either<StorageError, O.Option<Journals>>> => {
-  const { context, layout, reads } = attempt
-  const reading = await (reads ? Read.read : Read.readHighest)(context, layout)
+  const { context, layout, removal } = attempt
+  const reading = await (removal === undefined ? Read.read : Read.readHighest)(context, layout)
   if (E.isLeft(reading)) return reading
   if (O.isNone(reading.right)) return E.right(O.none)
   const { journals, content } = reading.right.value
@@ -139,9 +141,24 @@ const look = async (attempt: Attempt): Promise<E.Either<StorageError, O.Option<J
   if (O.isSome(holder) && !mayTakeOver(attempt, holder.value, journals.highest?.claim?.token))
     return E.left(heldBy(layout, holder.value))
   if (E.isLeft(content)) return content
+  const asNamed = await isAsNamed(attempt, journals)
+  if (E.isLeft(asNamed)) return asNamed
   return (journals.numbers[0] ?? 0) < Layout.MAX_NUMBER
     ? E.right(O.some(journals))
     : E.left({ _tag: 'Corrupt', runId: layout.runId, where: layout.history, why: 'it has no number left for a claim' })
+}
+
+/** The highest journal has no base if its claim saved nothing. */
+const isAsNamed = async (
+  { context, layout, removal = {} }: Attempt,
+  { highest }: Journals
+): Promise<E.Either<StorageError, void>> => {
+  if (removal.newest === undefined) return E.right(undefined)
+  const isWhole = highest?.base !== undefined && highest.damage.length === 0
+  const newest = isWhole ? E.right(O.some(newestIn(highest))) : await Read.newest(context, layout)
+  if (E.isLeft(newest)) return newest
+  const changed = changedSince(layout.runId, removal, O.toUndefined(newest.right))
+  return changed === undefined ? E.right(undefined) : E.left(changed)
 }
 
 const mayTakeOver = (attempt: Attempt, { liveness }: Holder, token: string | undefined): boolean => {
@@ -169,7 +186,7 @@ const getReady = async (attempt: Attempt, hasJournals: boolean): Promise<E.Eithe
 
 const beat = async (attempt: Attempt): Promise<E.Either<StorageError, void>> => {
   const { context, layout, record } = attempt
-  if (!attempt.reads) {
+  if (attempt.removal !== undefined) {
     attempt.heartbeat = Heartbeat.NONE
     return E.right(undefined)
   }
@@ -209,7 +226,7 @@ const publishNext = async (attempt: Attempt, before: O.Option<Journals>, file: U
   const lineage = (O.isSome(before) ? before.value.lineage : undefined) ?? newId()
   const socket = attempt.socket === undefined ? {} : { socket: attempt.socket.record }
   const record: ClaimRecord = { ...attempt.record, ...socket, lineage, epoch: highest + 1 }
-  const published = await publish(context, layout, file, record, attempt.reads)
+  const published = await publish(context, layout, file, record, attempt.removal === undefined)
   if (E.isLeft(published) || published.right._tag === 'Published') attempt.number = record.epoch
   if (E.isLeft(published)) return published
   if (published.right._tag !== 'Published') return AGAIN
@@ -227,6 +244,9 @@ const grant = async (
   before: O.Option<Journals>
 ): Promise<Outcome> => {
   const { context, layout, heartbeat, socket } = attempt
+  const isDone = await isFinal(attempt, journal.number, before)
+  if (E.isLeft(isDone)) return isDone
+  if (!isDone.right) return AGAIN
   const below = await readBelow(attempt, journal.number, before)
   if (E.isLeft(below)) return below
   const { content, found, newest } = below.right
@@ -240,6 +260,17 @@ const grant = async (
   const parts = { context, layout, record, journal, heartbeat, socket, found, revision }
   attempt.holding = Holdings.make({ ...parts, summary: summary?.revision === found?.revision ? summary : undefined })
   return E.right(O.some({ holding: attempt.holding, content }))
+}
+
+/** Returns false if a removal must look again: an owner that was taken for dead may have saved between the look and the claim. */
+const isFinal = async (
+  { context, layout, removal }: Attempt,
+  number: number,
+  before: O.Option<Journals>
+): Promise<E.Either<StorageError, boolean>> => {
+  const highest = O.isSome(before) ? before.value.highest : undefined
+  if (removal?.newest === undefined || highest === undefined || highest.released) return E.right(true)
+  return await Read.isUnchanged(context, layout, { number: number - 1, journal: highest })
 }
 
 /** Releases a journal whose claim fails: in itself, or by the next number if writing it failed. */
@@ -267,11 +298,11 @@ const NOTHING: ClaimBase = { content: O.none, found: undefined, newest: undefine
 
 /** Step 6. An earlier read still holds if the same journals have not grown, because they are only appended to. */
 const readBelow = async (
-  { context, layout, reads }: Attempt,
+  { context, layout, removal }: Attempt,
   number: number,
   before: O.Option<Journals>
 ): Promise<E.Either<StorageError, ClaimBase>> => {
-  if (!reads) return E.right(NOTHING)
+  if (removal !== undefined) return E.right(NOTHING)
   const probed = await Copy.probe(context, layout)
   if (E.isLeft(probed)) return probed
   const known = O.isSome(before) ? await stillHolds(context, layout, number, before.value) : E.right(false)

@@ -2,7 +2,7 @@
 import { hostname } from 'node:os'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { StorageError } from '../../../ports/CheckpointStorage.js'
+import type { RemoveOptions, StorageError } from '../../../ports/CheckpointStorage.js'
 import { claim } from './Claim.js'
 import type { Context } from '../Context.js'
 import * as Copying from '../journal/Copying.js'
@@ -71,16 +71,16 @@ const endByNumber = ({ context, layout, journal, record }: Holding): Promise<Res
   publishEnd(context, layout, journal, record)
 
 /** Removes a run and the leftovers of interrupted removals. Succeeds if the run does not exist. */
-export const remove = async (context: Context, layout: Layout): Promise<Result> => {
+export const remove = async (context: Context, layout: Layout, options: RemoveOptions = {}): Promise<Result> => {
   const exists = Read.isThere(context, layout)
   if (E.isLeft(exists)) return exists
-  if (exists.right) return removeNow(context, layout)
+  if (exists.right) return removeNow(context, layout, options)
   await context.deleteRemoved()
   return E.right(undefined)
 }
 
-const removeNow = async (context: Context, layout: Layout): Promise<Result> => {
-  const granted = await claim(context, layout, { host: hostname(), pid: process.pid }, { reads: false })
+const removeNow = async (context: Context, layout: Layout, removal: RemoveOptions): Promise<Result> => {
+  const granted = await claim(context, layout, { host: hostname(), pid: process.pid }, { removal })
   if (E.isLeft(granted)) return granted
   const { holding } = granted.right
   const folder = removedFolder(layout, holding.record.token)

@@ -5,6 +5,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import * as Summary from '../../../domain/checkpoint/Summary.js'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
 import { isObject } from '../../../domain/data/Json.js'
+import type { Newest } from '../../changedSince.js'
 import type { Owner } from '../../../ports/CheckpointStorage.js'
 import * as Line from './Line.js'
 import type { ProcessIdentity } from '../claim/Processes.js'
@@ -274,6 +275,13 @@ const isNonEmptyArray = (value: Json | undefined): value is ReadonlyArray<Json> 
 /** The newest revision; -1 without a base. */
 export const newestRevision = (self: Journal): number =>
   self.base === undefined ? -1 : self.base.revision + self.changes.length - 1
+
+/** The newest revision, and the time of its change. */
+export const newestIn = (self: Journal): Newest => {
+  const change = self.changes.at(-1)
+  const at = isObject(change ?? null) ? (change as JsonObject)['at'] : undefined
+  return { revision: newestRevision(self), at: typeof at === 'string' ? at : undefined }
+}
 
 /** Limits a journal to what a later claim found; the lines after that were refused. */
 export const upTo = (self: Journal, number: number, found: FoundRecord | undefined): Journal => {

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Corrupt, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
+import type { Newest } from '../../changedSince.js'
 import type { Context } from '../Context.js'
 import * as Copy from './Copy.js'
 import { readFailed } from '../files/Fault.js'
@@ -261,15 +262,17 @@ const fromCopy = ({ of, checkpoint }: Copy.Copy, { newest, damage }: Journals, r
   found: {
     _tag: 'Recovered',
     from: `checkpoint.json, revision ${of.revision}`,
-    lost: `${[...damage, ...shortfallOf(newest, reached)].join('; ')}; ${lostAfter(of.revision)}`
+    lost: `${[...damage, ...shortfallOf(newest, reached, of)].join('; ')}; ${lostAfter(of.revision)}`
   }
 })
 
-const shortfallOf = (newest: Numbered | undefined, reached: number): ReadonlyArray<string> => {
+const shortfallOf = (newest: Numbered | undefined, reached: number, of: Copy.CopyOf): ReadonlyArray<string> => {
   if (newest === undefined) return ['no journal has a checkpoint']
   const { number, journal } = newest
   return journal.damage.length === 0
-    ? [`the journals end at revision ${reached} of history/${Layout.journalName(number)}`]
+    ? [
+        `the journals can be read up to revision ${reached} (history/${Layout.journalName(number)}), and checkpoint.json holds revision ${of.revision}`
+      ]
     : describe(number, journal.damage)
 }
 
@@ -310,6 +313,23 @@ const readOnceMore = async (
   // The next claim continues this lineage; a new one would make the copy, perhaps all that is left, belong to another run.
   const lineage = journals.right.value.lineage ?? (probed.right._tag === 'Copy' ? probed.right.of.lineage : undefined)
   return E.right(O.some({ journals: { ...journals.right.value, lineage }, content }))
+}
+
+/** Reads the newest revision and the time of its change. `None`: nothing is stored. */
+export const newest = async (
+  context: Context,
+  layout: Layout.Layout
+): Promise<E.Either<StorageError, O.Option<Newest>>> => {
+  const found = await read(context, layout)
+  if (E.isLeft(found) || O.isNone(found.right)) return found as E.Either<StorageError, O.None>
+  const { journals, content } = found.right.value
+  return E.map(
+    O.map(({ revision }: Content): Newest => {
+      const { newest } = journals
+      const isCopy = newest === undefined || Journal.newestRevision(newest.journal) !== revision
+      return isCopy ? { revision, at: undefined } : Journal.newestIn(newest.journal)
+    })
+  )(content)
 }
 
 /** Reads only what identifies the holder, for a removal. `None`: no such run. */

@@ -1,5 +1,6 @@
 /** Prompts for an answer when a check fails. */
 import * as O from 'fp-ts/lib/Option.js'
+import { listed } from '../../../domain/data/listed.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Step } from '../../../domain/workflow/Workflow.js'
 import type { CheckAnswer, FailedCheck } from '../../../ports/Checks.js'
@@ -68,10 +69,10 @@ const mayRunTwice = async (
 
 export const repeatWarning = (units: ReadonlyArray<string>): string =>
   units.length === 1
-    ? `This completed step is not idempotent, and would run again: ${units.join(', ')}.`
-    : `These completed steps are not idempotent, and would run again: ${units.join(', ')}.`
+    ? `This completed step is not idempotent, and would run again: ${listed(units)}.`
+    : `These completed steps are not idempotent, and would run again: ${listed(units)}.`
 
 export const doubtWarning = (units: ReadonlyArray<string>): string =>
   units.length === 1
-    ? `This step is not idempotent, may already have taken effect, and would run again: ${units.join(', ')}.`
-    : `These steps are not idempotent, may already have taken effect, and would run again: ${units.join(', ')}.`
+    ? `This step is not idempotent, may already have taken effect, and would run again: ${listed(units)}.`
+    : `These steps are not idempotent, may already have taken effect, and would run again: ${listed(units)}.`

@@ -7,8 +7,8 @@ import { describeChanged } from '../../../domain/explain/Explain.js'
 import { listed } from '../../../domain/data/listed.js'
 import type { Confirm, Decision, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
 import { hasParts, runsAgain } from '../../../domain/plan/Plan.js'
+import { allInDoubt, harmfulSubSteps } from '../../../domain/plan/subSteps.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
-import { inDoubt } from '../../../domain/checkpoint/CheckpointState.js'
 import { find } from '../../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isTop, isWithin } from '../../../domain/workflow/Unit.js'
@@ -72,9 +72,17 @@ export const repeatWarnings = (
 ): ReadonlyArray<string> => {
   const repeated = runsAgain(plan, checkpoint)
   const names = repeated.map(({ unit }) => unit)
-  const harmful = new Set([program, toWorkflow(checkpoint.workflow)].flatMap(nonIdempotent))
+  const inDoubt = forcedInDoubt(plan, checkpoint)
+  const subSteps = harmfulSubSteps(checkpoint)
+  const due = new Set([...names, ...inDoubt])
+  const harmful = new Set([
+    ...[program, toWorkflow(checkpoint.workflow)].flatMap(nonIdempotent),
+    ...subSteps,
+    // A map whose items are computed again repeats the sub-steps of all items.
+    ...subSteps.flatMap((unit) => [...ancestors(unit)].filter((one) => due.has(one)))
+  ])
   const twice = actTwice(names, harmful, options)
-  const doubted = actTwice(forcedInDoubt(plan, checkpoint), harmful, options).filter((unit) => !twice.includes(unit))
+  const doubted = actTwice(inDoubt, harmful, options).filter((unit) => !twice.includes(unit))
   const what = repeated.every(({ unit }) => isTop(unit)) ? 'completed step' : 'completed unit'
   return [
     ...(twice.length === 0 ? [] : [repeatWarning(twice)]),
@@ -84,8 +92,8 @@ export const repeatWarnings = (
 }
 
 /** The units in doubt that a flag runs again: the plan takes the flag for consent, and asks nothing. */
-const forcedInDoubt = (plan: ResumePlan, { state }: Checkpoint): ReadonlyArray<Unit> => {
-  const doubts = [...inDoubt(state)]
+const forcedInDoubt = (plan: ResumePlan, checkpoint: Checkpoint): ReadonlyArray<Unit> => {
+  const doubts = allInDoubt(checkpoint)
   return plan.decisions.flatMap(({ _tag, unit, reason }, index) =>
     _tag === 'Run' && reason._tag === 'Forced' && !hasParts(plan, index) && doubts.some((one) => isWithin(one, unit))
       ? [unit]

@@ -65,7 +65,7 @@ export const resumeRun = async (
   const assumed = new Set(
     Array.from(checkpoint.completedSteps).flatMap((one) => (one.assumed === true ? [one.unit] : []))
   )
-  // Flags count until a save has recorded them.
+  // Printed if nothing was saved: the flags are then not recorded, and must be repeated.
   const resuming = resumeLine(context, runId, flags, pinOf(flags))
   const execution = { workflow, runId, folder, done, assumed, merging: flags, tree, resuming }
   const { program, reporter } = programFor(context, execution)
@@ -149,7 +149,7 @@ const agreeToRecovery = async (
 const sameLoss = ({ found }: RunView, recovery: Recovery): boolean =>
   found._tag === 'Recovered' && found.from === recovery.from && found.lost === recovery.lost
 
-/** Consent does not change the plan. */
+/** `--plan`, for commands that add `--yes`: consent does not change the plan, so its hash stays valid. */
 const pinOf = ({ plan }: ResumeFlags): ReadonlyArray<string> => (plan === undefined ? [] : ['--plan', plan])
 
 /** Consent to discard or repeat work; a user's changes need an explicit answer, not `--yes`. */

@@ -208,7 +208,7 @@ export const merging = (context: Context, runId: string, into: string): Hint => 
   command: dogearCommand(context, ['resume', runId, '--merge'])
 })
 
-export const deleting = (context: Context, runId: string): Hint => ({
+const deleting = (context: Context, runId: string): Hint => ({
   text: 'To delete it:',
   command: dogearCommand(context, ['clean', runId])
 })

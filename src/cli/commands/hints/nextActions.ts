@@ -123,6 +123,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'ForkRefused':
     case 'Fenced':
     case 'RevisionConflict':
+    case 'RunChanged':
     case 'TransitionError':
       return [look]
     case 'InvalidInput':
@@ -166,7 +167,7 @@ const planning = (typed: Typed, runId: string): Hint => ({
 const ofPlan = (typed: Typed, problems: ReadonlyArray<PlanProblem>, runId: string | undefined): Hint => {
   if (runId === undefined || !problems.every(({ _tag }) => OF_FLAGS.has(_tag))) return again(typed)
   for (const problem of problems) {
-    if (problem._tag !== 'UnitPending' || problem.waitsFor === 'Timer') continue
+    if (problem._tag !== 'UnitPending' || problem.waitsFor === 'Timer' || problem.answered === true) continue
     return problem.waitsFor === 'Job'
       ? { text: 'Poll the job with:', command: dogearCommand(typed, ['poll', runId]) }
       : { text: 'Answer it with:', command: dogearCommand(typed, ['answer', runId, problem.unit, '--value', 'JSON']) }

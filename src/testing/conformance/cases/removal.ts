@@ -9,16 +9,21 @@ import { conformanceCase } from '../Case.js'
 import { assertSame } from '../difference.js'
 import {
   answerOf,
+  assertHolds,
   assertListing,
   assertLoads,
+  AT,
   atOnce,
   claimed,
+  LATER,
   left,
   OTHER,
   OWNER,
   revisions,
+  revisionsAt,
   right,
   seed,
+  some,
   turns
 } from '../fixtures.js'
 
@@ -166,6 +171,101 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
         const payloads = O.isSome(stored) ? ['old', 'new'] : ['new']
         await right(storage.save(claim, revisions(payloads)))
         await assertLoads(storage, runId, payloads)
+      }
+    }
+  ),
+
+  conformanceCase(
+    'CS-REMOVE-10',
+    'a removal that names the newest revision deletes the run, and does nothing if no revision is stored',
+    async ({ storage }) => {
+      await seed(storage, 'a', [1, 2])
+      await seed(storage, 'b', [1])
+      await right(storage.remove('a', { newest: { revision: 1, at: AT } }))
+      await assertIsRemoved(storage, 'a')
+      await right(storage.remove('a', { newest: { revision: 1, at: AT } }))
+      await right(storage.release((await right(storage.claim('b', OWNER))).claim))
+      await right(storage.remove('b', { newest: { revision: 0, at: AT } }))
+      await assertIsRemoved(storage, 'b')
+      await right(storage.release(await claimed(storage, 'c')))
+      await right(storage.remove('c', { newest: { revision: 0, at: AT } }))
+      await assertListing(storage, [])
+    }
+  ),
+
+  conformanceCase(
+    'CS-REMOVE-11',
+    'a removal that names another revision than the newest fails with RunChanged, and the run stays',
+    async ({ storage, reopen }) => {
+      await seed(storage, 'a', [1])
+      const resumed = await right(storage.claim('a', OWNER))
+      await right(storage.save(resumed.claim, revisions([1, 2])))
+      await left(storage.remove('a', { newest: { revision: 0, at: AT } }), 'HeldBy')
+      await right(storage.release(resumed.claim))
+      for (const revision of [0, 2]) {
+        const { runId, expected, found } = await left(
+          storage.remove('a', { newest: { revision, at: AT } }),
+          'RunChanged'
+        )
+        assertSame({ runId, expected, found }, { runId: 'a', expected: revision, found: 1 }, 'the facts of RunChanged')
+        await assertLoads(storage, 'a', [1, 2])
+      }
+      const next = await reopen()
+      await assertListing(next, ['a'])
+      const { claim, stored } = await right(next.claim('a', OTHER))
+      assertHolds(some(stored), [1, 2], 'the run that a removal left, as claimed')
+      await right(next.save(claim, revisions([1, 2, 3])))
+      await assertLoads(next, 'a', [1, 2, 3])
+    }
+  ),
+
+  conformanceCase(
+    'CS-REMOVE-12',
+    'a removal that names a revision of an earlier run with the id fails with RunChanged',
+    async ({ storage }) => {
+      await seed(storage, 'a', ['old'])
+      await right(storage.remove('a'))
+      const claim = await claimed(storage, 'a')
+      await right(storage.save(claim, revisionsAt(LATER, ['new'])))
+      await right(storage.release(claim))
+      const { expected, found } = await left(storage.remove('a', { newest: { revision: 0, at: AT } }), 'RunChanged')
+      assertSame({ expected, found }, { expected: 0, found: 0 }, 'the facts of RunChanged')
+      assertSame(some(await right(storage.load('a'))).revision, 0, 'the revision of the run that stays')
+      await right(storage.remove('a', { newest: { revision: 0, at: LATER } }))
+      await assertIsRemoved(storage, 'a')
+    }
+  ),
+
+  conformanceCase(
+    'CS-REMOVE-13',
+    'a removal that names the newest revision deletes nothing that a concurrent resume saves',
+    async ({ storage }) => {
+      for (let round = 0; round < 12; round++) {
+        const runId = `run-${round}`
+        await seed(storage, runId, ['old'])
+        const resume = async (): Promise<ReadonlyArray<string> | undefined> => {
+          await turns(Math.max(0, 3 - round))
+          const granted = await answerOf(storage.claim(runId, OWNER))
+          if (E.isLeft(granted)) {
+            assertSame(granted.left._tag, 'HeldBy', 'the error of the claim')
+            return undefined
+          }
+          const { claim, stored } = granted.right
+          const payloads = O.isSome(stored) ? ['old', 'new'] : ['new']
+          await right(storage.save(claim, revisionsAt(LATER, payloads)))
+          await right(storage.release(claim))
+          return payloads
+        }
+        const remove = async () => {
+          await turns(Math.max(0, round - 3))
+          return answerOf(storage.remove(runId, { newest: { revision: 0, at: AT } }))
+        }
+        const [payloads, removed] = await Promise.all([resume(), remove()])
+        if (E.isLeft(removed) && removed.left._tag !== 'HeldBy')
+          assertSame(removed.left._tag, 'RunChanged', 'the error of the removal')
+        if (payloads === undefined) continue
+        const stored = some(await right(storage.load(runId)), `the run ${runId}, which was saved during its removal`)
+        assertSame(stored.revision, payloads.length - 1, `the revision of ${runId}, which was saved during its removal`)
       }
     }
   )

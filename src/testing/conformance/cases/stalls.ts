@@ -4,7 +4,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../../../domain/data/Json.js'
-import type { CheckpointStorage, Claimed, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
+import type { CheckpointStorage, Claim, Claimed, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
 import type { CaseContext, ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import { assertSame, inWords } from '../difference.js'
@@ -14,11 +14,14 @@ import {
   assertHolds,
   assertLoads,
   assertNotLost,
+  AT,
   claimed,
+  LATER,
   left,
   OTHER,
   OWNER,
   revisions,
+  revisionsAt,
   right,
   seed,
   some
@@ -109,6 +112,59 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
         assertNotLost(claim, 'the new owner')
         return release.isHeld
       }),
+    { needs }
+  ),
+
+  conformanceCase(
+    'CS-STALL-06',
+    'a removal that names the newest revision, held below the store, deletes nothing that another process saves and releases meanwhile',
+    ({ reopen, ...context }) =>
+      atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
+        const runId = `run-${place}`
+        await seed(former, runId, ['old'])
+        const removal = await hold(former.remove(runId, { newest: { revision: 0, at: AT } }))
+        const latter = await reopen()
+        const payloads = await meanwhile(async (first) => {
+          const { claim, stored } = await first(latter.claim(runId, OTHER))
+          const saved = [...(O.isSome(stored) ? ['old'] : []), 'new']
+          await right(latter.save(claim, revisionsAt(LATER, saved)))
+          await right(latter.release(claim))
+          return saved
+        })
+        await removal.outcome
+        const found = some(await right(latter.load(runId)), 'the run that was resumed and released during a removal')
+        assertSame(found.revision, payloads.length - 1, 'the revision of the run that was resumed during a removal')
+        return removal.isHeld
+      }),
+    { needs }
+  ),
+
+  conformanceCase(
+    'CS-STALL-07',
+    'a removal that names the newest revision, held below the store, deletes nothing that an owner saves which counted as dead',
+    ({ reopen, stall, ...context }) => {
+      let former: CheckpointStorage | undefined
+      let zombie: Claim | undefined
+      let runs = 0
+      const opened = async () => {
+        former = await reopen()
+        zombie = await claimed(former, `run-${runs++}`, OWNER)
+        await right(former.save(zombie, revisions(['first'])))
+        return stall()
+      }
+      return atEachPlace({ ...context, stall: opened }, async ({ storage, hold, meanwhile }, place) => {
+        const runId = `run-${place}`
+        const removal = await hold(storage.remove(runId, { newest: { revision: 0, at: AT } }))
+        const save = (former as CheckpointStorage).save(zombie as Claim, revisionsAt(LATER, ['first', 'late']))
+        const late = await meanwhile(() => answerOf(save))
+        await removal.outcome
+        if (E.isRight(late)) {
+          const found = some(await right(storage.load(runId)), 'the run that its former owner saved during a removal')
+          assertSame(found.revision, 1, 'the revision of the run that its former owner saved during a removal')
+        }
+        return removal.isHeld
+      })
+    },
     { needs }
   )
 ]

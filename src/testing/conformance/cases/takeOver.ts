@@ -111,7 +111,7 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-TAKE-06',
-    'of concurrent claims with takeOver one is granted, and the others are refused because it lives',
+    'of concurrent claims with takeOver one is granted, and the others are refused because its owner lives',
     async (context) => {
       const { other } = await undecided(context)
       const results = await atOnce(Array.from({ length: 10 }, () => other.claim('a', OTHER, TAKE_OVER)))

@@ -4,13 +4,14 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import type { CompletedStep } from '../../../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../../../domain/data/Json.js'
-import type { Decision, MissingEvidence, PlanOptions } from '../../../domain/plan/Plan.js'
+import type { Answer, Confirm, Decision, MissingEvidence, PlanOptions, PlanProblem } from '../../../domain/plan/Plan.js'
+import { answersTo, openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin } from '../../../domain/workflow/Unit.js'
 import type { Choices } from '../arbitrary/Choices.js'
 import { choicesOf, numbers, pick } from '../arbitrary/Choices.js'
-import { chooseMissing, chooseOutputs, chooseRestart, chooseUnit } from '../arbitrary/options.js'
+import { chooseChanged, chooseMissing, chooseOutputs, chooseRestart, chooseUnit } from '../arbitrary/options.js'
 import type { PlanLaw } from './PlanLaw.js'
 import { law, planOf, recorded, unitsOf, waiting, works } from './PlanLaw.js'
 import type { RunsOf } from '../arbitrary/runs.js'
@@ -122,8 +123,44 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       const plan = planResume(moment.checkpoint, moment.workflow, { confirm: new Map([[name, answer]]) })
       assert.ok(E.isLeft(plan), `${name} is to be run, and is skipped because somebody says that it is done`)
     }
+  ),
+  law(
+    'PL-ANSWER-01',
+    'a question takes exactly the answers that answersTo lists',
+    (of) => fc.tuple(momentWithOptions(of), numbers),
+    ([{ moment, options: given }, chance]) => {
+      // Half of the questions are about changed evidence.
+      const choices = choicesOf(chance)
+      const evidence = [...chooseMissing(choices, moment.checkpoint), ...chooseChanged(choices, moment.checkpoint)]
+      const options = choices.below(2) === 0 ? given : { ...given, evidence }
+      const plan = planResume(moment.checkpoint, moment.workflow, options)
+      if (E.isLeft(plan)) return
+      for (const question of openQuestions(plan.right)) {
+        const takes = answersTo(question)
+        for (const _tag of ['Again', 'Keep', 'Done'] as const)
+          assert.equal(
+            isTaken(moment, options, question, { _tag }),
+            takes.includes(_tag),
+            `${_tag} for ${question.unit}`
+          )
+      }
+    }
   )
 ]
+
+/** Returns whether a plan takes an answer: it does not refuse the answer, and asks nothing else about the unit. */
+const isTaken = (moment: Moment, options: PlanOptions, { unit }: Confirm, answer: Answer): boolean => {
+  const confirm = new Map([...(options.confirm ?? []), [unit, answer]])
+  const plan = planResume(moment.checkpoint, moment.workflow, { ...options, confirm })
+  return E.isRight(plan)
+    ? openQuestions(plan.right).every((one) => one.unit !== unit)
+    : plan.left.problems.every((problem) => !isRefusal(problem, unit))
+}
+
+const isRefusal = (problem: PlanProblem, unit: Unit): boolean =>
+  problem._tag === 'UnknownStep'
+    ? problem.option === 'confirm' && problem.step === unit
+    : problem._tag === 'UnitPending' || (problem._tag === 'NothingToConfirm' && problem.unit === unit)
 
 const momentAndChance = (of: RunsOf): fc.Arbitrary<[Moment, ReadonlyArray<number>]> => fc.tuple(moment(of), numbers)
 
