@@ -196,11 +196,11 @@ export type {
   LostFiles,
   ReadFailed,
   RevisionConflict,
-  RunChanged,
   TooLarge,
   UnsupportedFormat,
   WriteFailed
 } from './ports/CheckpointStorage.js'
+export type { RunChanged } from './domain/checkpoint/RunChanged.js'
 export type { InvalidRunId } from './domain/checkpoint/RunId.js'
 export type { Archive, ArchiveError } from './ports/Archive.js'
 export * as ArtifactId from './public/ArtifactId.js'

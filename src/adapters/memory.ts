@@ -36,8 +36,8 @@ import type {
   Stored
 } from '../ports/CheckpointStorage.js'
 import type { Requests } from '../ports/Requests.js'
-import type { Newest } from './changedSince.js'
-import { changedSince } from './changedSince.js'
+import type { Newest } from '../domain/checkpoint/RunChanged.js'
+import { changedSince } from '../domain/checkpoint/RunChanged.js'
 
 // --- model
 

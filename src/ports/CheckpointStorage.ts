@@ -6,6 +6,7 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Change } from '../domain/change/Change.js'
+import type { RunChanged } from '../domain/checkpoint/RunChanged.js'
 import type { InvalidRunId } from '../domain/checkpoint/RunId.js'
 import type { Summary } from '../domain/checkpoint/Summary.js'
 import type { Json } from '../domain/data/Json.js'
@@ -248,19 +249,6 @@ export interface Fenced {
  */
 export interface RevisionConflict {
   readonly _tag: 'RevisionConflict'
-  readonly runId: string
-  readonly expected: number
-  readonly found: number
-}
-
-/**
- * A removal named the revision `expected`, and the newest one is `found`, or that of another run with the id if both are equal. Nothing
- * was removed.
- *
- * @category errors
- */
-export interface RunChanged {
-  readonly _tag: 'RunChanged'
   readonly runId: string
   readonly expected: number
   readonly found: number

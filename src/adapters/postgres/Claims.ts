@@ -10,8 +10,8 @@ import type {
   StorageError,
   Stored
 } from '../../ports/CheckpointStorage.js'
-import type { Newest } from '../changedSince.js'
-import { changedSince } from '../changedSince.js'
+import type { Newest } from '../../domain/checkpoint/RunChanged.js'
+import { changedSince } from '../../domain/checkpoint/RunChanged.js'
 import * as Contents from '../sql/Content.js'
 import { FORMAT } from '../sql/Rows.js'
 import { ask, persist, prepareToWrite, refuseNewer, send, writeFailed } from './Database.js'

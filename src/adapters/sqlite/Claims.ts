@@ -10,8 +10,8 @@ import type {
   StorageError,
   Stored
 } from '../../ports/CheckpointStorage.js'
-import type { Newest } from '../changedSince.js'
-import { changedSince } from '../changedSince.js'
+import type { Newest } from '../../domain/checkpoint/RunChanged.js'
+import { changedSince } from '../../domain/checkpoint/RunChanged.js'
 import type { Content } from '../sql/Content.js'
 import type { Limits, Save } from '../sql/Rows.js'
 import { FORMAT, saveOf } from '../sql/Rows.js'

@@ -1,14 +1,8 @@
 /** Describes errors of ports for people: of storage, artifacts, requests and workspaces. */
 import * as O from 'fp-ts/lib/Option.js'
+import type { RunChanged } from '../../domain/checkpoint/RunChanged.js'
 import type { ArtifactError } from '../../ports/ArtifactStore.js'
-import type {
-  Fenced,
-  HeldBy,
-  ReadFailed,
-  RunChanged,
-  StorageError,
-  WriteFailed
-} from '../../ports/CheckpointStorage.js'
+import type { Fenced, HeldBy, ReadFailed, StorageError, WriteFailed } from '../../ports/CheckpointStorage.js'
 import type { NoWorktree, WorkspaceError } from '../../ports/Workspaces.js'
 
 /** Describes a storage error for people. */

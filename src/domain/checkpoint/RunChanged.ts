@@ -1,0 +1,30 @@
+/** Decides for every store whether a removal finds the run that it names. */
+
+/**
+ * A removal named the revision `expected`, and the newest one is `found`, or that of another run with the id if both are equal. Nothing
+ * was removed.
+ *
+ * @category errors
+ */
+export interface RunChanged {
+  readonly _tag: 'RunChanged'
+  readonly runId: string
+  readonly expected: number
+  readonly found: number
+}
+
+/** The newest stored revision, without a time if that is damaged. */
+export interface Newest {
+  readonly revision: number
+  readonly at: string | undefined
+}
+
+/** `newest`: what the removal names, if anything. A run without a revision has nothing to lose. */
+export const changedSince = (
+  runId: string,
+  { newest }: { readonly newest?: Newest },
+  found: Newest | undefined
+): RunChanged | undefined =>
+  newest === undefined || found === undefined || (newest.revision === found.revision && newest.at === found.at)
+    ? undefined
+    : { _tag: 'RunChanged', runId, expected: newest.revision, found: found.revision }
