@@ -6,10 +6,10 @@ import type { PendingUnit } from '../../../domain/checkpoint/Pending.js'
 import { has } from '../../../domain/checkpoint/Units.js'
 import { describeQuestion } from '../../../domain/explain/Explain.js'
 import { listed } from '../../../domain/data/listed.js'
-import type { Confirm, FoundEvidence, PlanOptions, PlanProblem } from '../../../domain/plan/Plan.js'
+import type { Confirm, FoundEvidence, PlanOptions, PlanProblem, ResumePlan } from '../../../domain/plan/Plan.js'
 import { answersTo, openQuestions } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
-import { top } from '../../../domain/workflow/Unit.js'
+import { ancestors, top } from '../../../domain/workflow/Unit.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
@@ -245,20 +245,36 @@ const ofEdits = (place: Place, planning: Planning, problems: ReadonlyArray<PlanP
   const { restartWave: ___, ...others } = options
   /** Offers the first way that can be planned. */
   const offer = (
-    text: string,
+    text: string | ((plan: ResumePlan) => string),
     ...ways: ReadonlyArray<Pick<PlanOptions, 'changes' | 'fromStep'>>
   ): ReadonlyArray<Hint> => {
-    const way = ways.find((one) => E.isRight(planResume(checkpoint, workflow, { ...others, ...one })))
-    if (way === undefined) return []
-    const again = way.fromStep === undefined ? [] : runningAgain(planning, { ...others, ...way })
-    return [{ text, command: resumeLine(place, checkpoint.runId, { ...flags, ...way }, again) }]
+    for (const way of ways) {
+      const plan = planResume(checkpoint, workflow, { ...others, ...way })
+      if (E.isLeft(plan)) continue
+      const again = way.fromStep === undefined ? [] : runningAgain(planning, { ...others, ...way })
+      const command = resumeLine(place, checkpoint.runId, { ...flags, ...way }, again)
+      return [{ text: typeof text === 'string' ? text : text(plan.right), command }]
+    }
+    return []
   }
   const jobs = edits.filter(({ pending }) => pending === true).length
   const abandon = jobs === 0 ? '' : `abandon the ${jobs === 1 ? 'job' : 'jobs'} and `
-  // If a removal is ignored, the record of the step is dropped.
-  const isDropped = edits.some(({ edit, pending }) => edit === 'removed' && pending !== true)
-  const results = jobs === edits.length ? [] : [isDropped ? 'the other recorded results' : 'the recorded results']
-  const kept = [...results, ...(jobs === 0 ? [] : [jobs === 1 ? 'the submitted job' : 'the submitted jobs'])]
+  const accepting = ({ decisions }: ResumePlan): string => {
+    const skipped = new Set(decisions.flatMap(({ _tag, unit }) => (_tag === 'Skip' ? [unit] : [])))
+    const records = Array.from(checkpoint.completedSteps, ({ unit }) =>
+      [unit, ...ancestors(unit)].some((one) => skipped.has(one))
+    )
+    // If a removal is ignored, the record of the step is dropped.
+    const isDropped =
+      records.includes(false) || edits.some(({ edit, pending }) => edit === 'removed' && pending !== true)
+    const kept = [
+      ...(jobs === edits.length || !records.includes(true)
+        ? []
+        : [isDropped ? 'the other recorded results' : 'the recorded results']),
+      ...(jobs === 0 ? [] : [jobs === 1 ? 'the submitted job' : 'the submitted jobs'])
+    ]
+    return kept.length === 0 ? 'To accept the change:' : `To keep ${kept.join(' and ')} despite the change:`
+  }
   return [
     ...(from === undefined
       ? []
@@ -268,11 +284,9 @@ const ofEdits = (place: Place, planning: Planning, problems: ReadonlyArray<PlanP
           { fromStep: from, changes: 'completed' },
           { fromStep: from, changes: 'ignore' }
         )),
-    ...offer(
-      `To keep ${kept.join(' and ')} despite the change:`,
-      ...(options.changes === 'strict' ? [{ changes: 'completed' } as const] : []),
-      { changes: 'ignore' }
-    )
+    ...offer(accepting, ...(options.changes === 'strict' ? [{ changes: 'completed' } as const] : []), {
+      changes: 'ignore'
+    })
   ]
 }
 
