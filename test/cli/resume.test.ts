@@ -507,7 +507,24 @@ steps:
       ]
     })
     const json = await place.dogear(['resume', 'r', '--confirm', 'publish=again', '--json'])
-    expect(JSON.parse(json.stdout)).toMatchObject({ status: 'failed', questions: ['publish'] })
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      status: 'failed',
+      questions: [{ unit: 'publish', reason: 'Failed', answers: ['again', 'done'] }]
+    })
+    const refused = await place.dogear(['resume', 'r', '--json'])
+    expect(JSON.parse(refused.stdout)).toMatchObject({
+      error: {
+        code: 'Unconfirmed',
+        questions: [
+          {
+            unit: 'publish',
+            reason: 'Failed',
+            question: '"publish" may already have taken effect, and is not idempotent: it failed: exit code 1',
+            answers: ['again', 'done']
+          }
+        ]
+      }
+    })
     const copied = linesOf(failed.stderr).at(-1)?.trim() ?? ''
     expect((await place.shell(copied)).code).toBe(0)
     expect(place.read('log')).toBe('published\npublished\n')
