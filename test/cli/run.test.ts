@@ -143,7 +143,7 @@ steps:
     expect(code).toBe(1)
     expect(linesOf(stderr)).toEqual(
       expect.arrayContaining([
-        'Executing step 1/2: checks/bad (echo broken >&2; exit 7)',
+        'Executing step 1/2: checks/bad',
         'bad | broken',
         '✗ Step 1/2 failed: checks/bad'
       ])
