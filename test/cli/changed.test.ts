@@ -234,7 +234,7 @@ steps:
     expect(stdout).toMatch(/^ {2}dogear resume r --confirm generate=keep$/m)
     const json = JSON.parse((await place.dogear(['plan', 'r', '--json'])).stdout) as { decisions: unknown[] }
     expect(json).toMatchObject({
-      questions: ['generate'],
+      questions: [{ unit: 'generate', reason: 'EvidenceChanged', answers: ['again', 'keep', 'done'] }],
       decisions: [
         { action: 'confirm', reason: 'EvidenceChanged', changed: ['gen.js'] },
         { action: 'retry' },

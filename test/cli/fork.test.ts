@@ -42,7 +42,7 @@ test('show names the run and the step that a fork comes from', async () => {
   expect((await place.dogear(['show', id])).stdout).toContain('forked    from send of run old-1')
   const shown = JSON.parse((await place.dogear(['show', id, '--json'])).stdout) as object
   expect(shown).toMatchObject({ forked_from: { run_id: 'old-1', unit: 'send' } })
-  expect((await place.dogear(['show', id, '--history'])).stdout).toMatch(/ 0 .* Forked/)
+  expect((await place.dogear(['show', id, '--history'])).stdout).toMatch(/ 0 .* Forked +from send of old-1\n/)
 })
 
 test('a fork is refused without a step, with an unknown one, and with an id that exists, each with a next command', async () => {

@@ -118,8 +118,16 @@ test('`show --json --history` prints all fields for programs', async () => {
     failures: [{ unit: 'checks/lint', error: { message: 'exit code 1: no semicolons' } }]
   })
   const { history } = JSON.parse(stdout) as { readonly history: readonly { readonly change: string }[] }
-  expect(history.at(-1)?.change).toBe('Started')
-  expect(history[0]?.change).toBe('UnitFailed')
+  expect(history.at(-1)).toMatchObject({ revision: 0, change: 'Started', run_name: 'release' })
+  expect(history[0]).toMatchObject({ change: 'UnitFailed', unit: 'checks' })
+  expect(history).toContainEqual(
+    expect.objectContaining({
+      change: 'UnitFailed',
+      unit: 'checks/lint',
+      attempt: 1,
+      error: { name: 'ExitError', message: 'exit code 1: no semicolons', code: '1' }
+    })
+  )
 })
 
 test('`show --history` prints the change of each revision', async () => {
@@ -134,7 +142,7 @@ test('`show --history` prints the change of each revision', async () => {
       'UnitCompleted   checks/unit, attempt 1, N ms',
       'UnitCompleted   version, attempt 1, N ms',
       'AttemptStarted  version, attempt 1',
-      'Started'
+      'Started         release'
     ])
   )
 })

@@ -45,6 +45,32 @@ describe('a map in a workflow file', () => {
     expect(place.read('sorted')).toBe('a.png a.png a.png\nb.png b.png b.png\nc.png c.png c.png\n')
   })
 
+  const half = `
+name: half
+steps:
+  - { name: list, shell: 'printf "a\\nb\\nc\\n"', capture: files }
+  - { wave: convert, forEach: files, key: item, concurrency: 1, each: { shell: 'test $item != b' } }
+`
+
+  test.each([
+    ['--from-step', half],
+    ['--restart-wave', half],
+    ['--from-step', half.replace(/ {2}- \{ wave.*/, '  - { name: convert, shell: "true" }')]
+  ])(
+    '%s of a map of which one item completed reports that item as completed before, not the map',
+    async (flag, now) => {
+      const at = sandbox({ 'half.yml': half })
+      expect((await at.dogear(['run', 'half.yml', '--id', 'h-1'])).code).toBe(1)
+      at.write('half.yml', now)
+      const again = await at.dogear(['resume', 'h-1', flag, 'convert', '--json'])
+      expect(again.stderr).toContain('\nCompleted before, running again:\n  convert/a: as requested\n')
+      expect(JSON.parse(again.stdout)).toMatchObject({
+        ran_again: [{ unit: 'convert/a', reason: 'Forced', why: 'as requested' }]
+      })
+      at.remove()
+    }
+  )
+
   test('--restart-wave computes the items of a map again', async () => {
     place.write('files', 'x\ny\n')
     expect((await place.dogear(['run', 'pictures.yml', '--id', 'p-2'])).code).toBe(0)

@@ -53,6 +53,18 @@ test('a run moves from files to SQLite, to PostgreSQL and back with equal conten
   expect(place.read('sent')).toBe('1.2.3\n')
 })
 
+test('show --history of a moved run says where the run came from', async () => {
+  await started()
+  await place.dogear(['move', 'r-one', '--to', 'other'])
+  const { stdout } = await place.dogear(['show', 'r-one', '--home', 'other', '--history'])
+  expect(stdout.slice(stdout.indexOf('\nhistory\n'))).toMatch(
+    new RegExp(
+      `^ +1 +\\S+ +Moved +from ${place.folder}/.dogear, arrived\n +0 +\\S+ +Moved +from ${place.folder}/.dogear\n$`,
+      'm'
+    )
+  )
+})
+
 test('watch --json of a moved run begins with the move, as its store does', async () => {
   await started()
   await place.dogear(['move', 'r-one', '--to', 'other'])

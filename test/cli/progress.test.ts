@@ -36,3 +36,24 @@ test('a run killed in its only step counts none as done', async () => {
   expect(await progress()).toBe('progress  0/1 steps done (0%)')
   expect((await place.process(['runs'])).stdout).toMatch(/^r +w +interrupted .* 0\/1$/m)
 })
+
+test('the last line counts a wave, map or sequence that itself failed', async () => {
+  const list = '{ name: list, shell: \'printf "a\\na\\n"\', capture: items }'
+  const map = '{ wave: m, forEach: items, key: item, each: { shell: "true" } }'
+  const checked = '{ wave: w, before: [test -e nope], groups: { a: { shell: "true" } } }'
+  const parts =
+    '{ wave: p, groups: { x: { steps: [{ name: s, shell: "true" }], after: [test -e nope] }, y: { shell: "false" } } }'
+  place = sandbox({
+    'map.yml': `steps: [${list}, ${map}]`,
+    'before.yml': `steps: [${checked}]`,
+    'parts.yml': `steps: [${parts}]`
+  })
+  const lastOf = async (file: string): Promise<string> => {
+    const { code, stderr } = await place.dogear(['run', file])
+    expect(code).toBe(1)
+    return / after [^:]*: (.*)/.exec(stderr)?.[1] ?? stderr
+  }
+  expect(await lastOf('map.yml')).toBe('1 task completed, 1 map failed')
+  expect(await lastOf('before.yml')).toBe('1 wave failed')
+  expect(await lastOf('parts.yml')).toBe('1 task completed, 1 failed, 1 sequence failed')
+})

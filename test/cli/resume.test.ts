@@ -141,6 +141,27 @@ describe('the chosen workflow', () => {
   const [a, b, c] = ['{ name: a, shell: echo a }', '{ name: b, shell: echo b }', '{ name: c, shell: "false" }']
   const commandsOf = (stderr: string): readonly string[] => linesOf(stderr).filter((line) => /^ {2}dogear /.test(line))
 
+  const map = '{ wave: b, forEach: [x, y], key: item, concurrency: 1, each: { shell: "test $item = x" } }'
+
+  test.each([
+    [abc(a, map, c), abc(a, b, c), 'To keep the other recorded results despite the change:'],
+    [abc(map, c), abc(b, c), 'To accept the change:'],
+    [
+      abc(a, '{ wave: b, groups: { x: { shell: "true" }, y: { shell: "false" } } }'),
+      abc(a, b),
+      'To keep the other recorded results despite the change:'
+    ]
+  ])(
+    'a resume after an unfinished map or wave became a task does not promise to keep its results',
+    async (before, now, text) => {
+      await failedRun('r', before)
+      place.write('w.yml', now)
+      const { code, stderr } = await place.dogear(['plan', 'r'])
+      expect(code).toBe(4)
+      expect(linesOf(stderr).slice(-2)).toEqual([text, '  dogear resume r --changes ignore'])
+    }
+  )
+
   test.each([
     ['removed', abc(a, c), ['  dogear resume r --changes ignore'], 'the other recorded results'],
     [
@@ -486,7 +507,24 @@ steps:
       ]
     })
     const json = await place.dogear(['resume', 'r', '--confirm', 'publish=again', '--json'])
-    expect(JSON.parse(json.stdout)).toMatchObject({ status: 'failed', questions: ['publish'] })
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      status: 'failed',
+      questions: [{ unit: 'publish', reason: 'Failed', answers: ['again', 'done'] }]
+    })
+    const refused = await place.dogear(['resume', 'r', '--json'])
+    expect(JSON.parse(refused.stdout)).toMatchObject({
+      error: {
+        code: 'Unconfirmed',
+        questions: [
+          {
+            unit: 'publish',
+            reason: 'Failed',
+            question: '"publish" may already have taken effect, and is not idempotent: it failed: exit code 1',
+            answers: ['again', 'done']
+          }
+        ]
+      }
+    })
     const copied = linesOf(failed.stderr).at(-1)?.trim() ?? ''
     expect((await place.shell(copied)).code).toBe(0)
     expect(place.read('log')).toBe('published\npublished\n')

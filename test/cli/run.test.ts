@@ -142,11 +142,7 @@ steps:
     const { code, stderr } = await place.process(['run', 'w.yml'])
     expect(code).toBe(1)
     expect(linesOf(stderr)).toEqual(
-      expect.arrayContaining([
-        'Executing step 1/2: checks/bad (echo broken >&2; exit 7)',
-        'bad | broken',
-        '✗ Step 1/2 failed: checks/bad'
-      ])
+      expect.arrayContaining(['Executing step 1/2: checks/bad', 'bad | broken', '✗ Step 1/2 failed: checks/bad'])
     )
     expect(stderr.match(/exit code 7/g)).toHaveLength(1)
     expect([place.exists('good'), place.exists('never')]).toEqual([true, false])

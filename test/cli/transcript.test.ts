@@ -103,9 +103,9 @@ steps:
 `
     })
     expect((await told(['run', 'w.yml', '--id', 'r'])).slice(1, 8)).toEqual([
-      'Executing step 1/1: checks/unit (true)',
+      'Executing step 1/1: checks/unit',
       '✓ checks/unit (T)',
-      'Executing step 1/1: checks/lint (test -e fixed)',
+      'Executing step 1/1: checks/lint',
       '✗ Step 1/1 failed: checks/lint',
       '  command: test -e fixed',
       '  error: exit code 1',
@@ -114,9 +114,9 @@ steps:
     place.write('fixed', '')
     expect((await told(['resume', 'r'])).slice(2)).toEqual([
       '↷ 1 unit completed earlier: checks/unit',
-      'Retrying step 1/1: checks/lint (test -e fixed)',
+      'Retrying step 1/1: checks/lint',
       '✓ checks/lint (T)',
-      'Executing step 1/1: checks/types (true)',
+      'Executing step 1/1: checks/types',
       '✓ checks/types (T)',
       '✓ checks (3 groups, T)',
       'Run completed in T: 2 tasks ran, 1 skipped'
@@ -152,9 +152,9 @@ steps:
     expect(await told(['run', 'w.yml', '--id', 'r'])).toEqual([
       'Run r started',
       'Step 1/2 pages: 2 items',
-      'Executing step 1/2: pages/a (true)',
+      'Executing step 1/2: pages/a',
       '✓ pages/a (T)',
-      'Executing step 1/2: pages/b (true)',
+      'Executing step 1/2: pages/b',
       '✓ pages/b (T)',
       '✓ pages (2 items, T)',
       'Executing step 2/2: end/last',

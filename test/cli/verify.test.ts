@@ -57,12 +57,12 @@ describe('verify', () => {
     const stdout = await verified({})
     expect(stdout).toContain('Obstacles to a resume:\n    Cannot read these secrets in ')
     expect(stdout).toContain('      TOKEN is not set\n')
-    expect(stdout).toContain('    After setting them:\n      dogear resume r\n')
+    expect(stdout).toContain('    After fixing this:\n      dogear resume r\n')
     expect((await reportOf({})).obstacles).toEqual([
       {
         code: 'SecretsMissing',
         message: expect.stringContaining('TOKEN is not set') as string,
-        next: [{ text: 'After setting them:', command: 'dogear resume r' }]
+        next: [{ text: 'After fixing this:', command: 'dogear resume r' }]
       }
     ])
   })

@@ -107,7 +107,7 @@ steps:
     )
     expect(stderr).toContain('error: not started, because a check failed: spec.txt of spec changed')
     expect(stderr).not.toMatch(/^ {2}dogear resume r$/m)
-    expect(JSON.parse(stdout)).toMatchObject({ questions: ['spec'] })
+    expect(JSON.parse(stdout)).toMatchObject({ questions: [{ unit: 'spec' }] })
     const [, keep = ''] = /^ {2}(dogear resume r --confirm spec=keep)$/m.exec(stderr) ?? []
     expect((await place.shell(keep)).code).toBe(0)
     expect(ran()).toEqual(['spec', 'edit', 'unit'])

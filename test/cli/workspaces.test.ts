@@ -371,7 +371,7 @@ steps:
     expect(stderr).toContain(`  folder: ${own}\n`)
     await sh(`rm ${own}/made.txt; touch ${own}/fixed`)
     expect((await dogear(['resume', 'r'])).stderr).toContain(
-      `Its files are in ${own}\nTo delete it:\n  dogear clean r\n`
+      `Its files are in ${own}\nTo delete this folder:\n  dogear clean r\n`
     )
     expect(place.read('.dogear/workspaces/r/made.txt')).toBe('made\n')
   })

@@ -193,6 +193,16 @@ describe('a file', () => {
     )
   })
 
+  test('the name of a missing file is compared without its folder and extension', async () => {
+    within({ 'release.yml': one, 'q.yml': one, 'flows/build.yml': one })
+    const meant = async (name: string): Promise<string | undefined> =>
+      /Did you mean "(.*)"/.exec((await place.dogear(['run', name])).stderr)?.[1]
+    expect(await meant('release.yaml')).toBe('release.yml')
+    expect(await meant('flows/biuld.yml')).toBe('flows/build.yml')
+    expect(await meant('flows/ship.yml')).toBeUndefined()
+    expect(await meant('ch.yml')).toBeUndefined()
+  })
+
   test('run refuses the id of a run in place of a file, and says how to resume it', async () => {
     within({ 'w.yml': one })
     await place.dogear(['run', 'w.yml', '--id', 'r-1'])

@@ -15,7 +15,7 @@ import type { Holder } from '../../ports/CheckpointStorage.js'
 import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
 import { nowText } from '../report/pending.js'
-import { printed, summaryJson } from '../report/runJson.js'
+import { printed, questionJson, summaryJson } from '../report/runJson.js'
 import { MAX_SHOWN } from '../workflow/Problem.js'
 import type { Context, Result } from './Context.js'
 import { printWarnings } from './execution/execution.js'
@@ -175,7 +175,7 @@ const planJson = (
     retry_current: plan.retryCurrent,
     decisions: plan.decisions.map((decision) => decisionJson(view, decision, now)),
     edits: edits.map(({ edit, unit, recorded = null, present = null }) => ({ edit, unit, recorded, present })),
-    questions: openQuestions(plan).map(({ unit }) => unit),
+    questions: openQuestions(plan).map(questionJson),
     overwrites: edited.map((one) => ({
       unit: one.unit,
       changed: one.reason.changed.map(({ was }) => describeEvidence(was))

@@ -14,6 +14,7 @@ import { notDone, usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { graphOf } from '../../view/graph.js'
 import { pendingJson } from '../report/pending.js'
+import { changeJson } from '../report/changeJson.js'
 import { failuresJson, holderJson, printed, summaryJson } from '../report/runJson.js'
 import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
@@ -28,6 +29,7 @@ import { environmentFor } from './Context.js'
 import { findRun } from './find/find.js'
 import { ofMove, ofPending } from './hints/hints.js'
 import { writePage } from './page.js'
+import { firstOf } from './watch.js'
 import { holderText } from '../report/text.js'
 
 export interface ShowFlags {
@@ -43,7 +45,7 @@ export const showCommand = async (context: Context, id: string, flags: ShowFlags
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
   if (flags.mermaid === true) return showGraph(context, view.right)
-  const history = flags.history === true ? await historyOf(environment, view.right.runId) : E.right(undefined)
+  const history = flags.history === true ? await historyOf(environment, view.right) : E.right(undefined)
   if (E.isLeft(history)) return history
   const artifacts =
     environment.artifacts === undefined ? E.right([]) : await environment.artifacts.list(view.right.runId)()
@@ -75,13 +77,15 @@ const showGraph = ({ screen, json }: Context, { runId, checkpoint }: RunView): R
 
 const historyOf = async (
   environment: Environment,
-  runId: string
+  view: RunView
 ): Promise<E.Either<CliError, ReadonlyArray<HistoryLine>>> => {
+  const { runId } = view
   const history = await environment.storage.history(runId)()
   if (E.isLeft(history)) return E.left(notDone(history.left))
   const changes = await runChanges(runId)(environment)()
   if (E.isLeft(changes)) return E.left(notDone(changes.left))
-  return E.right(history.right.map((entry) => ({ ...entry, known: changes.right.get(entry.revision) })))
+  const known = new Map([...changes.right, [0, await firstOf(environment, view)]])
+  return E.right(history.right.map((entry) => ({ ...entry, known: known.get(entry.revision) })))
 }
 
 /** `known`: the change, if the store still has it. */
@@ -149,6 +153,11 @@ const historyLines = (history: ReadonlyArray<HistoryLine>, style: Style): Readon
   })
 ]
 
+const historyJson = ({ revision, change, at, known }: HistoryLine): JsonObject => {
+  const { event: _, revision: __, at: ___, ...facts } = known === undefined ? {} : changeJson(revision, known)
+  return { revision, change, at, ...facts }
+}
+
 const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined): JsonObject => {
   const { checkpoint, found } = view
   const { forkedFrom } = checkpoint
@@ -174,6 +183,6 @@ const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined
     retryable: checkpoint.state._tag === 'Failed' ? checkpoint.state.retryable : null,
     failures: failuresJson(checkpoint),
     ...pendingJson([...checkpoint.pending]),
-    ...(history === undefined ? {} : { history: history.map(({ revision, change, at }) => ({ revision, change, at })) })
+    ...(history === undefined ? {} : { history: history.map(historyJson) })
   }
 }

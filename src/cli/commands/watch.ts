@@ -78,7 +78,7 @@ export const watchCommand = async (context: Context, id: string): Promise<Result
 }
 
 /** Revision 0 starts the run, or is a fork or copy of one. If the store has lost it, the newest checkpoint says when and as what the run began. */
-const firstOf = async ({ storage }: Environment, view: RunView): Promise<Change> => {
+export const firstOf = async ({ storage }: Environment, view: RunView): Promise<Change> => {
   const { runId, createdAt: at } = view
   const stored = await storage.loadRevision(runId, 0)()
   const restored = E.isRight(stored) && O.isSome(stored.right) ? restoreStored(stored.right.value) : undefined

@@ -3,10 +3,11 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
 import { progress } from '../../domain/checkpoint/Checkpoint.js'
 import * as State from '../../domain/checkpoint/CheckpointState.js'
-import { describeReason } from '../../domain/explain/Explain.js'
+import { describeQuestion, describeReason } from '../../domain/explain/Explain.js'
 import type { Json, JsonObject } from '../../domain/data/Json.js'
 import { printable } from '../../domain/explain/printable.js'
 import type { Confirm, Run } from '../../domain/plan/Plan.js'
+import { answersTo } from '../../domain/plan/Plan.js'
 import type { StepError } from '../../domain/data/StepError.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
@@ -45,7 +46,14 @@ export const endJson = (
   variables: Object.fromEntries(checkpoint.variables),
   failures: failuresJson(checkpoint),
   ran_again: again.map(runAgainJson),
-  ...(status === 'completed' ? {} : { questions: questions.map(({ unit }) => unit), resume_command: resume })
+  ...(status === 'completed' ? {} : { questions: questions.map(questionJson), resume_command: resume })
+})
+
+export const questionJson = (question: Confirm): JsonObject => ({
+  unit: question.unit,
+  reason: question.reason._tag,
+  question: describeQuestion(question),
+  answers: answersTo(question).map((answer) => answer.toLowerCase())
 })
 
 export const runAgainJson = (run: Run): JsonObject => ({
@@ -82,6 +90,9 @@ export const cliErrorJson = (error: CliError, next: ReadonlyArray<Hint> = []): J
   error: {
     code: code(error),
     message: [describeFully(error), ...linesOf(next).map(printable)].join('\n'),
+    ...(error._tag === 'NotDone' && error.error._tag === 'Unconfirmed'
+      ? { questions: error.error.questions.map(questionJson) }
+      : {}),
     ...(error._tag === 'InvalidWorkflow'
       ? {
           file: error.file,

@@ -7,7 +7,7 @@ import { usage } from '../CliError.js'
 import { decode } from './decode.js'
 import type { Include, WorkflowText } from './schema/Reading.js'
 import { MAX_BYTES, parse } from './Source.js'
-import { didYouMean } from '../../domain/data/Suggestion.js'
+import { closest } from '../../domain/data/Suggestion.js'
 import type { WorkflowFile } from './WorkflowFile.js'
 
 /** `shown`: the path in messages. */
@@ -67,17 +67,21 @@ const read = (path: string, shown: string): E.Either<string, string> => {
     }
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException
-    return E.left(`${WHY[code] ?? code}${code === 'ENOENT' ? didYouMean(shown, workflowsBeside(path, shown)) : ''}`)
+    return E.left(`${WHY[code] ?? code}${code === 'ENOENT' ? suggestion(path, shown) : ''}`)
   }
 }
 
-/** The workflow files in the folder of a missing one, as they are typed from the current folder. */
-const workflowsBeside = (path: string, shown: string): ReadonlyArray<string> => {
+const EXTENSION = /\.ya?ml$/i
+
+/** Suggests a workflow file in the folder of a missing one, as typed from the current folder. Compares neither folder nor extension. */
+const suggestion = (path: string, shown: string): string => {
   const names = E.tryCatch(
-    () => readdirSync(dirname(path)),
+    () => readdirSync(dirname(path)).filter((name) => EXTENSION.test(name)),
     () => undefined
   )
-  return E.isLeft(names)
-    ? []
-    : names.right.filter((name) => /\.ya?ml$/i.test(name)).map((name) => join(dirname(shown), name))
+  if (E.isLeft(names)) return ''
+  const stemOf = (name: string): string => basename(name).replace(EXTENSION, '')
+  const stem = closest(stemOf(shown), names.right.map(stemOf))
+  const meant = names.right.find((name) => stemOf(name) === stem)
+  return meant === undefined ? '' : `. Did you mean "${join(dirname(shown), meant)}"?`
 }

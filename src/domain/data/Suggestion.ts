@@ -20,7 +20,8 @@ export const nearest = (word: string, known: ReadonlyArray<string>): string | un
 
 const MIN_BEGINNING = 4
 
-const closest = (word: string, known: ReadonlyArray<string>): string | undefined => {
+/** Returns the candidate that differs least, if only a little. */
+export const closest = (word: string, known: ReadonlyArray<string>): string | undefined => {
   const limit = word.length < 2 ? 0 : Math.max(1, Math.floor(word.length / 3))
   const [first] = known
     .slice(0, MAX_KNOWN)

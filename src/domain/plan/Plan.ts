@@ -384,20 +384,20 @@ export const hasParts = ({ decisions }: ResumePlan, index: number): boolean => {
 }
 
 /**
- * Returns the completed units that a plan runs again: the parts of a composite instead of the composite, and a map itself if its items
- * are computed again.
+ * Returns the completed units that a plan runs again: the parts of a composite instead of the composite. A map whose items are computed
+ * again has no parts in a plan: it stands for them if it completed; else those that completed have its decision.
  */
 export const runsAgain = (
   plan: ResumePlan,
   { completedSteps }: { readonly completedSteps: Iterable<CompletedStep> }
 ): ReadonlyArray<Run> => {
   const records = Units.from(completedSteps)
-  return plan.decisions.filter(
-    (decision, index): decision is Run =>
-      decision._tag === 'Run' &&
-      decision.reason._tag !== 'NotStarted' &&
-      !hasParts(plan, index) &&
-      Units.within(records, decision.unit).length > 0
+  return plan.decisions.flatMap((decision, index) =>
+    decision._tag === 'Run' && decision.reason._tag !== 'NotStarted' && !hasParts(plan, index)
+      ? Units.within(records, decision.unit)
+          .filter(({ unit }) => unit === decision.unit || !Units.has(records, parent(unit) ?? ''))
+          .map(({ unit }) => ({ ...decision, unit }))
+      : []
   )
 }
 

@@ -92,7 +92,7 @@ export const settleWorkspace = async (
     return settleWorktree(context, { runId, worktree: workspace, redaction }, flags, worked)
   nothing(`run ${runId} works in a folder, not in a worktree`)
   screen.line(`Its files are in ${workspace.path}`)
-  for (const line of linesOf([deleting(context, runId)], screen.style)) screen.line(line)
+  for (const line of linesOf([deleting(context, runId, 'folder')], screen.style)) screen.line(line)
   return workspaceJson(workspace, 'kept')
 }
 
@@ -197,7 +197,7 @@ const keepingLines = (context: Context, runId: string, worktree: Worktree, work:
   const hints: ReadonlyArray<Hint> = [
     ...(empty || into === undefined ? [] : [merging(context, runId, into)]),
     ...(empty ? [] : [{ text: 'Or by hand:', command: commandOf(['git', '-C', repository, 'merge', branch]) }]),
-    deleting(context, runId)
+    deleting(context, runId, 'worktree')
   ]
   const what = empty ? 'nothing to merge' : describeWork(work)
   return [`Kept: ${placeOf(worktree)} (${what})`, ...linesOf(hints, context.screen.style)]
@@ -208,8 +208,8 @@ export const merging = (context: Context, runId: string, into: string): Hint => 
   command: dogearCommand(context, ['resume', runId, '--merge'])
 })
 
-const deleting = (context: Context, runId: string): Hint => ({
-  text: 'To delete it:',
+const deleting = (context: Context, runId: string, what: 'folder' | 'worktree'): Hint => ({
+  text: `To delete this ${what}:`,
   command: dogearCommand(context, ['clean', runId])
 })
 

@@ -201,7 +201,7 @@ export const ofRunError = (
       return [{ text: `${restart === undefined ? '' : 'No step ran. '}After fixing this, ${text}`, command }]
     }
     case 'SecretsMissing':
-      return [{ text: 'After setting them:', command }]
+      return [{ text: 'After fixing this:', command }]
     case 'RecoveryRefused':
       return ofDamage(place, runId, {})
     case 'HeldBy':

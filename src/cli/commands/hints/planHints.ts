@@ -2,9 +2,9 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { listed } from '../../../domain/data/listed.js'
-import type { PlanOptions, PlanProblem } from '../../../domain/plan/Plan.js'
+import type { PlanOptions, PlanProblem, ResumePlan } from '../../../domain/plan/Plan.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
-import { top } from '../../../domain/workflow/Unit.js'
+import { ancestors, top } from '../../../domain/workflow/Unit.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
@@ -78,20 +78,20 @@ const ofEdits = (place: Place, planning: Planning, problems: ReadonlyArray<PlanP
   const { restartWave: ___, ...others } = options
   /** Offers the first way that can be planned. */
   const offer = (
-    text: string,
+    text: string | ((plan: ResumePlan) => string),
     ...ways: ReadonlyArray<Pick<PlanOptions, 'changes' | 'fromStep'>>
   ): ReadonlyArray<Hint> => {
-    const way = ways.find((one) => E.isRight(planResume(checkpoint, workflow, { ...others, ...one })))
-    if (way === undefined) return []
-    const again = way.fromStep === undefined ? [] : runningAgain(planning, { ...others, ...way })
-    return [{ text, command: resumeLine(place, checkpoint.runId, { ...flags, ...way }, again) }]
+    for (const way of ways) {
+      const plan = planResume(checkpoint, workflow, { ...others, ...way })
+      if (E.isLeft(plan)) continue
+      const again = way.fromStep === undefined ? [] : runningAgain(planning, { ...others, ...way })
+      const command = resumeLine(place, checkpoint.runId, { ...flags, ...way }, again)
+      return [{ text: typeof text === 'string' ? text : text(plan.right), command }]
+    }
+    return []
   }
   const jobs = edits.filter(({ pending }) => pending === true).length
   const abandon = jobs === 0 ? '' : `abandon the ${jobs === 1 ? 'job' : 'jobs'} and `
-  // If a removal is ignored, the record of the step is dropped.
-  const isDropped = edits.some(({ edit, pending }) => edit === 'removed' && pending !== true)
-  const results = jobs === edits.length ? [] : [isDropped ? 'the other recorded results' : 'the recorded results']
-  const kept = [...results, ...(jobs === 0 ? [] : [jobs === 1 ? 'the submitted job' : 'the submitted jobs'])]
   return [
     ...(from === undefined
       ? []
@@ -102,11 +102,30 @@ const ofEdits = (place: Place, planning: Planning, problems: ReadonlyArray<PlanP
           { fromStep: from, changes: 'ignore' }
         )),
     ...offer(
-      `To keep ${kept.join(' and ')} despite the change:`,
+      (plan) => accepting(checkpoint, plan, edits),
       ...(options.changes === 'strict' ? [{ changes: 'completed' } as const] : []),
       { changes: 'ignore' }
     )
   ]
+}
+
+/** Says what a plan that accepts these edits keeps: it skips a unit with a record, or drops the record. */
+const accepting = (
+  { completedSteps }: Planning['checkpoint'],
+  { decisions }: ResumePlan,
+  edits: ReadonlyArray<PlanProblem & { readonly _tag: 'WorkflowChanged' }>
+): string => {
+  const skipped = new Set(decisions.flatMap(({ _tag, unit }) => (_tag === 'Skip' ? [unit] : [])))
+  const records = Array.from(completedSteps, ({ unit }) => [unit, ...ancestors(unit)].some((one) => skipped.has(one)))
+  const jobs = edits.filter(({ pending }) => pending === true).length
+  // If a removal is ignored, the record of the step is dropped.
+  const dropsSome = records.includes(false) || edits.some(({ edit, pending }) => edit === 'removed' && pending !== true)
+  const keepsSome = records.includes(true) && jobs < edits.length
+  const kept = [
+    ...(keepsSome ? [dropsSome ? 'the other recorded results' : 'the recorded results'] : []),
+    ...(jobs === 0 ? [] : [jobs === 1 ? 'the submitted job' : 'the submitted jobs'])
+  ]
+  return kept.length === 0 ? 'To accept the change:' : `To keep ${kept.join(' and ')} despite the change:`
 }
 
 /** For units that are assumed done without their output. */

@@ -316,7 +316,10 @@ const task = (place: Place): Schema<AnyStep> =>
       },
       foreign: place === 'step' ? { ...FOREIGN, needs: IN_ORDER } : FOREIGN
     }),
-    (read, reading) => ({ ...taskOf(read, reading, read.name?.value !== undefined), ...needsOf(read) })
+    (read, reading) => ({
+      ...taskOf(read, reading, place !== 'step' || read.name?.value !== undefined),
+      ...needsOf(read)
+    })
   )
 
 const anyStep = (place: Place): Schema<AnyStep> => {

@@ -260,7 +260,7 @@ const freshCommits: Rule<Task> = {
 
 export const taskRules: ReadonlyArray<Rule<Task>> = [oneWork, jobOutput, jobCommits, freshCommits, checked]
 
-/** `isNamed`: the name is the default summary. A group is shown by name anyway. */
+/** `isNamed`: the name is the default summary; the body of a map has that of its map, and an item its key. */
 export const taskOf = (read: Task, { warn, unit: { at, name } }: Reading, isNamed: boolean): TaskEntry => {
   const { shell, run, reuse, retry, timeout, workspace } = read
   const job = read.job?.value
