@@ -98,7 +98,9 @@ const workOf = (
 ): { readonly run: (context: Context) => unknown } | { readonly job: Job<Context, unknown> } => {
   const { action, job } = entry
   if (job !== undefined) return { job: runner.job(entry, job) }
-  return { run: action._tag === 'Reuse' ? reuse(action).run : runner.run(entry, action) }
+  if (action._tag !== 'Reuse') return { run: runner.run(entry, action) }
+  const { fromRun, artifact } = action
+  return { run: reuse({ fromRun, artifact }).run }
 }
 
 const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTask =>
