@@ -145,14 +145,17 @@ const reportLeft = async (context: PromptContext, left: ReadonlyArray<KeptRun>, 
 const ofWorkspaces = async (context: Context, runs: ReadonlyArray<RunSummary>): Promise<ReadonlyArray<Hint>> => {
   const [first, ...others] = runs
   if (first === undefined) return []
-  if (others.length > 0 && runs.every(({ status }) => status === 'completed'))
-    return [{ text: 'To delete the workspaces of completed runs:', command: dogearCommand(context, ['clean']) }]
+  const one = dogearCommand(context, ['clean', first.runId])
+  if (others.length > 0)
+    return runs.every(({ status }) => status === 'completed')
+      ? [{ text: 'To delete the workspaces of completed runs:', command: dogearCommand(context, ['clean']) }]
+      : [{ text: 'To delete one of these workspaces, for example:', command: one }]
   const view = await viewOf(context, first.runId)
   const workspace = E.isRight(view) && first.status === 'completed' ? view.right.checkpoint.workspace : undefined
   const into = workspace?.kind === 'worktree' ? workspace.into : undefined
   return [
     ...(into === undefined ? [] : [merging(context, first.runId, into)]),
-    { text: 'To delete its workspace:', command: dogearCommand(context, ['clean', first.runId]) }
+    { text: 'To delete its workspace:', command: one }
   ]
 }
 
