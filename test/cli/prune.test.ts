@@ -108,6 +108,7 @@ describe('dogear prune', () => {
     ])
     const left = await place.dogear(words)
     expect([left.code, left.stdout]).toEqual([0, 'Nothing to delete\n'])
+    expect(left.stderr).toBe(done.stderr)
     expect((await place.dogear(['clean', '--yes'])).code).toBe(0)
     expect((await place.dogear([...words, '--yes'])).stdout).toBe('Deleted 2 runs\n')
   })

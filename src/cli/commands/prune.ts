@@ -59,7 +59,7 @@ export const pruneCommand = async (context: PromptContext, flags: PruneFlags): P
   if (flags.dryRun === true || runs.length === 0) {
     if (context.json) screen.out(printed(documentOf(flags, expired, { removed: [], left })))
     else [...runs.map(lineOf), summaryOf(runs)].forEach(screen.print)
-    return E.right(await reportLeft(context, left, 'would stay'))
+    return E.right(await reportLeft(context, left, flags.dryRun === true ? 'would stay' : NOT_REMOVED))
   }
   const agreed = await agree(context, runs, flags)
   if (E.isLeft(agreed)) return agreed
@@ -127,11 +127,13 @@ const report = async (
   const { screen } = context
   if (context.json) screen.out(printed(documentOf(flags, runs, pruned)))
   else screen.print(`Deleted ${count(pruned.removed)}`)
-  const code = await reportLeft(context, pruned.left, 'was not removed')
+  const code = await reportLeft(context, pruned.left, NOT_REMOVED)
   if (!pruned.isStopped) return code
   screen.line(screen.style.yellow('Stopped: not all runs were deleted'))
   return ofSignal(stoppedBy(context))
 }
+
+const NOT_REMOVED = 'was not removed'
 
 const reportLeft = async (context: PromptContext, left: ReadonlyArray<KeptRun>, verb: string): Promise<ExitCode> => {
   const { screen } = context
