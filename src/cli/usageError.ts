@@ -94,7 +94,8 @@ const early = (
   words: ReadonlyArray<string>
 ): CliError | undefined => {
   if (command === undefined || name === undefined) return undefined
-  const flag = words.slice(0, name.at).find((word) => command.options.some(isNamed(word)))
+  const names = words.slice(0, name.at).map((word) => word.replace(/=.*/s, ''))
+  const flag = names.find((word) => command.options.some(isNamed(word)))
   if (flag === undefined) return undefined
   const ordered = [command.name(), ...withoutValues(words.toSpliced(name.at, 1).map(withoutPassword))]
   return usage(`"${flag}" belongs after the command`, [{ text: 'Type:', command: commandOf(['dogear', ...ordered]) }])

@@ -107,4 +107,6 @@ export const isSame = (a: ResumedRun | undefined, b: ResumedRun): boolean =>
   a !== undefined && a._tag === b._tag && kindOf(a) === kindOf(b) && a.wakeAt === b.wakeAt
 
 const kindOf = (run: ResumedRun): string =>
-  run._tag === 'Resumed' ? run.outcome : `${run.why} ${run.holder?.since ?? ''} ${run.error?._tag ?? ''}`
+  run._tag === 'Resumed'
+    ? run.outcome
+    : `${run.why} ${run.holder?.since ?? ''} ${run.error?._tag ?? ''} ${run.waiting === true}`

@@ -122,13 +122,13 @@ const moveClaimed = async (
   const { from, to, target } = moving
   const copy = O.isSome(there) ? copyOf(source, there.value) : await copyTo(environment, moving, source, other)
   if (E.isLeft(copy)) return copy
-  const left =
+  const departed =
     source.moved === undefined ? await record(environment, claim, source, { way: 'to', store: to }) : E.right(source)
-  if (E.isLeft(left)) return left
+  if (E.isLeft(departed)) return departed
   const requests = await copyRequests(environment, target, source.runId)
   if (E.isLeft(requests)) return requests
   const arrived = await record(target, other, copy.right, { way: 'here', store: from })
-  return E.isLeft(arrived) ? arrived : left
+  return E.isLeft(arrived) ? arrived : departed
 }
 
 /** Saves the copy, and compares what the target then returns. A copy that is certainly not stored leaves no artifacts. */

@@ -277,6 +277,18 @@ test('a question answered with a value, and a wait answered with a word, end wit
   expect((await follow(value)).code).toBe(0)
 })
 
+test('a word for a wait that has its answer is refused with the command that resumes, not with one for a value', async () => {
+  await resting()
+  await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
+  const refused = await place.dogear(['answer', 'r-1', 'approve', 'again'])
+  expect(linesOf(refused.stderr)).toEqual([
+    'dogear: Cannot answer approve of run r-1: the run has no open question',
+    'To be asked again, resume with `fromStep` "approve"',
+    'Resume it in the program that started it. Show it with:',
+    '  dogear show r-1'
+  ])
+})
+
 test('a missing or empty unit is refused with the command that lists the units', async () => {
   await resting()
   const missing = await place.dogear(['answer', 'r-1'])

@@ -108,8 +108,19 @@ describe('dogear prune', () => {
     ])
     const left = await place.dogear(words)
     expect([left.code, left.stdout]).toEqual([0, 'Nothing to delete\n'])
+    expect(left.stderr).toBe(done.stderr)
     expect((await place.dogear(['clean', '--yes'])).code).toBe(0)
     expect((await place.dogear([...words, '--yes'])).stdout).toBe('Deleted 2 runs\n')
+  })
+
+  test('prune names an example of several workspaces that exist, of runs that have not all completed', async () => {
+    within({ 'w.yml': 'name: w\nworkspace: directory\nsteps: [{ shell: exit 1 }]\n' })
+    for (const id of ['own-1', 'own-2']) await place.dogear(['run', 'w.yml', '--id', id])
+    const { code, stderr } = await place.dogear(['prune', '--keep', '0', '--status', 'failed', '--yes'])
+    expect([code, linesOf(stderr).slice(2)]).toEqual([
+      0,
+      ['To delete one of these workspaces, for example:', '  dogear clean own-1']
+    ])
   })
 
   test('prune never deletes a run that a live process holds', async () => {

@@ -161,6 +161,7 @@ describe('an option of a command before the command', () => {
   test.each([
     [['--json', 'runs'], '--json', 'dogear runs --json'],
     [['--status', 'failed', 'list'], '--status', 'dogear runs --status failed'],
+    [['--status=failed', 'list'], '--status', 'dogear runs --status=failed'],
     [['--home', 'a b', '--events', 'resume', 'r'], '--events', "dogear resume --home 'a b' --events r"]
   ])('an option before its command is refused with the order to type: %j', async (words, option, command) => {
     within()

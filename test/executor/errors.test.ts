@@ -57,7 +57,7 @@ describe('the text of a RevisionConflict', () => {
 test('the text of a RunChanged says what was checked and what is stored now', () => {
   const changed = { _tag: 'RunChanged', runId: 'r', expected: 3 } as const
   const text = 'Run r was not removed: it changed after it was checked'
-  const next = 'look at it, and repeat the removal if it may go'
+  const next = 'look at it, and repeat the removal if it may be deleted'
   assert.equal(RunError.describe({ ...changed, found: 5 }), `${text} (revision 3 then, 5 now); ${next}`)
   const reused = `${text} (revision 3 then, that of another run with the id now); ${next}`
   assert.equal(RunError.describe({ ...changed, found: 3 }), reused)

@@ -46,7 +46,7 @@ const ports = (
 const tagsOf = (events: ReadonlyArray<{ readonly _tag: string }>): ReadonlyArray<string> =>
   events.map(({ _tag }) => _tag)
 
-const RESUMED = 'another process resumed it meanwhile; its state is kept'
+const RESUMED = 'another process resumed it meanwhile'
 
 /** Lets another process act after the check of each run that is removed, and before its removal. */
 const beforeRemoval =

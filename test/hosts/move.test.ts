@@ -343,7 +343,7 @@ describe('move', () => {
     assert.ok(E.isLeft(moved))
     assert.match(
       describeError(moved.left),
-      /^Run r was not removed: it changed after it was checked \(revision 5 then, 2 now\); look at it, and repeat the removal if it may go$/
+      /^Run r was not removed: it changed after it was checked \(revision 5 then, 2 now\); look at it, and repeat the removal if it may be deleted$/
     )
     assert.deepEqual([await nameIn(source), await nameIn(target)], ['other', 'w'])
     assert.deepEqual(await resumable({ T: target }), ['T'])

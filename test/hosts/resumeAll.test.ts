@@ -281,6 +281,23 @@ describe('resumeAll with watch', () => {
     assert.deepEqual(seen, ['asleep Waiting', 'asleep Completed', ...seen.slice(2)])
   })
 
+  test('a watch reports a refused run that waits, and reports it again once its answer has come', async () => {
+    const storage = memoryStorage()
+    const ask = (version: string) =>
+      workflow('ask')
+        .step('draft', { version, run: () => 'text' })
+        .waitFor('approve')
+    await runOutcome(ask('1'), { id: 'r', storage })
+    const { seen, ended, stop } = watching({ storage }, [ask('2')])
+    await until(() => seen.length === 1)
+    await answer({ id: 'r', storage, unit: 'approve', value: true })
+    await until(() => seen.length === 2)
+    stop()
+    const [found] = await ended
+    assert.deepEqual(seen, ['r Refused', 'r Refused'])
+    assert.ok(found?._tag === 'Left' && found.waiting === undefined)
+  })
+
   test('the signal interrupts the runs of a watch, and the next one finishes them', async () => {
     const storage = memoryStorage()
     let isLast = false

@@ -33,7 +33,7 @@ const start = async ({ module, exportName, argument }: Extract<Request, { _tag: 
   const made = await (make as (given: unknown) => unknown)(argument)
   const wrong = notStore(made)
   if (wrong !== undefined) {
-    const why = `\`${exportName}\` of ${module} returned no store (${wrong}); it needs the functions ${STORE_METHODS.join(', ')}`
+    const why = `\`${exportName}\` of ${module} must return a CheckpointStorage, ${wrong}; it needs the functions ${STORE_METHODS.join(', ')}`
     return tell({ _tag: 'NotStarted', why })
   }
   const storage = made as CheckpointStorage

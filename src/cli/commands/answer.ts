@@ -149,9 +149,9 @@ const ofRefusal = async (
     ]
   const refusal = error._tag === 'AnswerRefused' && error.unit === unit ? error.why : undefined
   if (refusal === 'NotAsked' && get(checkpoint.pending, unit)?._tag === 'Answer')
-    return [
-      { text: 'It waits for a value:', command: dogearCommand(context, ['answer', runId, unit, '--value', 'JSON']) }
-    ]
+    return has(checkpoint.answers, unit)
+      ? ofAnswered(context, view, unit)
+      : [{ text: 'It waits for a value:', command: dogearCommand(context, ['answer', runId, unit, '--value', 'JSON']) }]
   if (refusal === 'NotAWait' || refusal === 'AlreadyCompleted') {
     const planned = await planRecorded(checkpoint, {})(environmentFor(context, { tree: treeFor(context, view) }))()
     const isAsked = E.isRight(planned) && planned.right.questions.some((question) => question.unit === unit)

@@ -52,7 +52,7 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   return E.right(ExitCode.done)
 }
 
-/** A move that died left its source, which only a repetition of that move deletes. A source that is another run by now stays. */
+/** A killed move leaves its source, which only a repetition of that move deletes. A source that is another run by now stays. */
 const ofTarget = async (target: Context, error: RunError): Promise<ReadonlyArray<Hint>> => {
   const { shown } = target.store
   if (error._tag === 'RunChanged')

@@ -59,7 +59,7 @@ export const pruneCommand = async (context: PromptContext, flags: PruneFlags): P
   if (flags.dryRun === true || runs.length === 0) {
     if (context.json) screen.out(printed(documentOf(flags, expired, { removed: [], left })))
     else [...runs.map(lineOf), summaryOf(runs)].forEach(screen.print)
-    return E.right(await reportLeft(context, left, 'would stay'))
+    return E.right(await reportLeft(context, left, flags.dryRun === true ? 'would stay' : NOT_REMOVED))
   }
   const agreed = await agree(context, runs, flags)
   if (E.isLeft(agreed)) return agreed
@@ -127,11 +127,13 @@ const report = async (
   const { screen } = context
   if (context.json) screen.out(printed(documentOf(flags, runs, pruned)))
   else screen.print(`Deleted ${count(pruned.removed)}`)
-  const code = await reportLeft(context, pruned.left, 'was not removed')
+  const code = await reportLeft(context, pruned.left, NOT_REMOVED)
   if (!pruned.isStopped) return code
   screen.line(screen.style.yellow('Stopped: not all runs were deleted'))
   return ofSignal(stoppedBy(context))
 }
+
+const NOT_REMOVED = 'was not removed'
 
 const reportLeft = async (context: PromptContext, left: ReadonlyArray<KeptRun>, verb: string): Promise<ExitCode> => {
   const { screen } = context
@@ -145,14 +147,17 @@ const reportLeft = async (context: PromptContext, left: ReadonlyArray<KeptRun>, 
 const ofWorkspaces = async (context: Context, runs: ReadonlyArray<RunSummary>): Promise<ReadonlyArray<Hint>> => {
   const [first, ...others] = runs
   if (first === undefined) return []
-  if (others.length > 0 && runs.every(({ status }) => status === 'completed'))
-    return [{ text: 'To delete the workspaces of completed runs:', command: dogearCommand(context, ['clean']) }]
+  const one = dogearCommand(context, ['clean', first.runId])
+  if (others.length > 0)
+    return runs.every(({ status }) => status === 'completed')
+      ? [{ text: 'To delete the workspaces of completed runs:', command: dogearCommand(context, ['clean']) }]
+      : [{ text: 'To delete one of these workspaces, for example:', command: one }]
   const view = await viewOf(context, first.runId)
   const workspace = E.isRight(view) && first.status === 'completed' ? view.right.checkpoint.workspace : undefined
   const into = workspace?.kind === 'worktree' ? workspace.into : undefined
   return [
     ...(into === undefined ? [] : [merging(context, first.runId, into)]),
-    { text: 'To delete its workspace:', command: dogearCommand(context, ['clean', first.runId]) }
+    { text: 'To delete its workspace:', command: one }
   ]
 }
 

@@ -385,7 +385,7 @@ export const hasParts = ({ decisions }: ResumePlan, index: number): boolean => {
 
 /**
  * Returns the completed units that a plan runs again: the parts of a composite instead of the composite. A map whose items are computed
- * again has no parts in a plan: it stands for them if it completed; else those that completed have its decision.
+ * again has no parts in a plan: the map itself if it completed, else its completed items, each with the decision of the map.
  */
 export const runsAgain = (
   plan: ResumePlan,

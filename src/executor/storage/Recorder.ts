@@ -47,7 +47,7 @@ export const make = (
   let nextSave: Promise<Saved> | undefined
 
   const flush = async (): Promise<Saved> => {
-    // Returns before a save leave a settled `saving`, which the next commit awaits.
+    // A return before the save leaves a settled promise in `saving`; the next commit awaits it.
     if (failure !== undefined) return failure
     const revisions = staged
     const reached = checkpoint

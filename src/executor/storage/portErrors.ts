@@ -38,7 +38,7 @@ export const describeStorage = (error: StorageError): string => {
 }
 
 const describeChanged = ({ runId, expected, found }: RunChanged): string =>
-  `Run ${runId} was not removed: it changed after it was checked (revision ${expected} then, ${found === expected ? 'that of another run with the id' : found} now); look at it, and repeat the removal if it may go`
+  `Run ${runId} was not removed: it changed after it was checked (revision ${expected} then, ${found === expected ? 'that of another run with the id' : found} now); look at it, and repeat the removal if it may be deleted`
 
 /** SQLite's message for a file that is none of its databases, or whose header is damaged. */
 const NO_DATABASE = /\bnot a database$/

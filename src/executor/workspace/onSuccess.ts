@@ -67,7 +67,7 @@ const removeAsEnded = async (environment: Environment, ended: Checkpoint): Promi
     await removeRun(environment, ended, ended)
   )
 
-export const RESUMED_MEANWHILE = 'another process resumed it meanwhile; its state is kept'
+export const RESUMED_MEANWHILE = 'another process resumed it meanwhile'
 
 /** Returns whether a removal failed because the run has an owner or has changed. */
 export const isInUse = ({ _tag }: StorageError | ArtifactError): boolean => _tag === 'HeldBy' || _tag === 'RunChanged'

@@ -109,7 +109,7 @@ describe('a store in its own process', () => {
     await expect(storageProcess(join(scratch, 'none.mjs'))).rejects.toThrow(/none\.mjs/)
     await expect(storing('export const other = 1')).rejects.toThrow(/no function `storage`. It exports other/)
     await expect(storing('export const storage = async () => ({})')).rejects.toThrow(
-      /returned no store \(not an object\); .*loadRevision/
+      /`storage` of .* must return a CheckpointStorage, not an object; it needs the functions claim, .*loadRevision/
     )
     await expect(storing('process.exit(3)')).rejects.toThrow(/ended before it could be used: exit code 3/)
   })
