@@ -82,7 +82,7 @@ describe('planted faults of the file store', { timeout: TIMEOUT_MILLIS }, () => 
   test('the crash kit finds a store that publishes a record before its file is synced', async () => {
     const store = await planted({
       module: 'Publish.ts',
-      text: '  const durable = await sync(fs, file.path, file.fd)\n  if (E.isLeft(durable)) return durable\n',
+      text: "  const durable = await sync(fs, file.path, file.fd)\n  if (E.isLeft(durable)) return E.left({ ...durable.left, committed: 'no' })\n",
       instead: ''
     })
     assertFound(await cut(opening(store)), /is refused/)
