@@ -47,7 +47,7 @@ describe('the package installed alone', () => {
     const { code, stdout } = await start(consumer.folder, process.execPath, tsc, '--project', tsconfig)
     expect(code, stdout).toBe(0)
   })
-  test('declarations of exported workflows and runs name no file of the package', async () => {
+  test('declarations of exported workflows and runs name no file of the package', { timeout: 120_000 }, async () => {
     const tsc = join(root, 'node_modules/typescript/bin/tsc')
     const compiled = async (...files: ReadonlyArray<string>): Promise<string> => {
       const compilerOptions = { ...inferring, outDir: 'types' }
