@@ -60,7 +60,7 @@ const converted = {
 
 /** The entry points, by their sources. */
 const entries = Object.values(manifest.exports).flatMap((target) =>
-  typeof target === 'object' ? [target.default.replace('./dist/', '').replace(/\.js$/, '')] : []
+  target.default === undefined ? [] : [target.default.replace('./dist/', '').replace(/\.js$/, '')]
 )
 
 const bundling = {
@@ -274,11 +274,11 @@ async function shorten(outputs) {
 /** Writes the files that `require` leads to: each bundle that they need once more, as CommonJS. */
 async function convertToCommonJs(outputs) {
   const required = Object.values(manifest.exports).flatMap(({ require }) => (require === undefined ? [] : [require]))
-  for (const require of required) {
-    const path = join(fresh, relative('dist', require))
+  const typesOnly = Object.values(manifest.exports).flatMap(({ types }) => types?.require ?? [])
+  for (const types of [...required.map((path) => path.replace(/cjs$/, 'd.cts')), ...typesOnly]) {
+    const path = join(fresh, relative('dist', types))
     // With "module": "node16" a CommonJS module may not name an ES module.
-    const types = `// @ts-ignore\nexport * from './${basename(path, '.cjs')}.js'\n`
-    await writeFile(path.replace(/cjs$/, 'd.cts'), types)
+    await writeFile(path, `// @ts-ignore\nexport * from './${basename(path, '.d.cts')}.js'\n`)
   }
   const needed = reachable(
     outputs,

@@ -1,6 +1,7 @@
 /** The options of calls that run workflows as promises. */
 import * as O from 'fp-ts/lib/Option.js'
-import type { Json } from '../domain/data/Json.js'
+// From the index: the declarations of a program that imports only `dogear/promise` may name any type of `dogear`.
+import type { Json } from '../index.js'
 import type { Recovery, ResumeOptions as FpResumeOptions, RunOptions } from '../executor/RunOptions.js'
 import type { CheckpointStorage } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'

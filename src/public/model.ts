@@ -1,13 +1,15 @@
 /**
- * The types behind those of `dogear`, for its documentation: members of unions, and what a signature names without a need to import it.
+ * The types behind those of `dogear`, for its documentation and as `dogear/types` for declarations that TypeScript infers: members of unions,
+ * and what a signature names without a need to import it.
  *
  * @module
  */
 export type { Checkpoint, Move, Origin } from '../domain/checkpoint/Checkpoint.js'
 export type { CheckpointState } from '../domain/checkpoint/CheckpointState.js'
-export type { Json } from '../domain/data/Json.js'
+export type { Json, JsonArray, JsonObject } from '../domain/data/Json.js'
 export type { PlanError } from '../domain/plan/Plan.js'
 export type { Program, SeenOf } from '../executor/program/ProgramSpec.js'
+export type { ProgramMap, ProgramSequence, ProgramTask, ProgramWave } from '../executor/program/ProgramStep.js'
 export type { RetryPolicy } from '../domain/workflow/RetryPolicy.js'
 export type { RunError } from '../executor/RunError.js'
 export type { RunOutcome } from '../executor/RunOutcome.js'

@@ -47,4 +47,63 @@ describe('the package installed alone', () => {
     const { code, stdout } = await start(consumer.folder, process.execPath, tsc, '--project', tsconfig)
     expect(code, stdout).toBe(0)
   })
+  test('declarations of exported workflows and runs name no file of the package', { timeout: 120_000 }, async () => {
+    const tsc = join(root, 'node_modules/typescript/bin/tsc')
+    const compiled = async (...files: ReadonlyArray<string>): Promise<string> => {
+      const compilerOptions = { ...inferring, outDir: 'types' }
+      const tsconfig = consumer.write('inferring.json', JSON.stringify({ compilerOptions, files }))
+      return (await start(consumer.folder, process.execPath, tsc, '--project', tsconfig)).stdout
+    }
+    consumer.write('promise.mts', promiseForm)
+    consumer.write('fp.cts', fpForm)
+    expect(await compiled('promise.mts')).toBe('')
+    expect(await compiled('fp.cts')).toBe('')
+    expect(await compiled('types/promise.d.mts', 'types/fp.d.cts')).toBe('')
+
+    const declared = readFileSync(join(consumer.folder, 'types/promise.d.mts'), 'utf8')
+    expect(declared).toMatch(/deploy: \{\s+readonly push: string;\s+\}/)
+    expect(declared + readFileSync(join(consumer.folder, 'types/fp.d.cts'), 'utf8')).not.toContain('/dist/')
+  })
 })
+
+const inferring = {
+  module: 'nodenext',
+  target: 'es2023',
+  types: ['node'],
+  strict: true,
+  declaration: true,
+  emitDeclarationOnly: true
+}
+
+/** Exports of a program that imports only the promise form. */
+const promiseForm = `
+import { answer, cancel, listRuns, type Options, planRun, poll, reuse, runOutcome, start, viewRun, workflow } from 'dogear/promise'
+
+export const flow = workflow('flow')
+  .step('build', () => ({ at: 'now', note: undefined as string | undefined, more: JSON.parse('1') as unknown }))
+  .sequence('deploy', (deploy) => deploy.step('push', ({ outputs }) => outputs.build.at))
+  .wave('checks', { unit: () => 1, app: { needs: ['unit'], steps: (app) => app.step('smoke', () => 'fine') } })
+  .map('items', { forEach: () => [1] }, { steps: (item) => item.step('size', ({ item }) => item) })
+  .waitFor('approve')
+  .step('report', ({ outputs }) => [outputs.approve])
+export const outcome = (options: Options) => runOutcome(flow, options)
+export const planned = (options: Options) => planRun(flow, options)
+export const polled = (options: Options) => poll(flow, options)
+export const started = (options: Options) => start(flow, options)
+export const listed = (options: Options) => listRuns(options)
+export const viewed = (options: Options) => viewRun(options)
+export const answered = (options: Options) => answer({ ...options, unit: 'approve', value: true })
+export const cancelled = (options: Options) => cancel(options)
+export const corpus = reuse({ fromRun: 'crawl-7', artifact: 'corpus' })
+`
+
+const fpForm = `
+import { Program, run } from 'dogear'
+
+const pipe = <A, B>(a: A, to: (a: A) => B): B => to(a)
+export const program = pipe(Program.start('program'), Program.step('build', () => 1))
+export const ran = run(program, 'program-1', {})
+export const task = Program.task('build', { run: () => 1 })
+export const steps = [Program.sequenceOf('deploy', [task]), Program.waveOf('checks', [])]
+export const listed = Program.fromSteps('listed', [task])
+`

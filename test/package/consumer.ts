@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path'
 export interface Manifest {
   readonly name: string
   readonly version: string
-  readonly exports: Readonly<Record<string, string | { readonly require?: string; readonly default: string }>>
+  readonly exports: Readonly<Record<string, string | { readonly require?: string; readonly default?: string }>>
   readonly bin: Readonly<Record<string, string>>
   readonly dependencies: Readonly<Record<string, string>>
   readonly peerDependencies: Readonly<Record<string, string>>
@@ -19,9 +19,9 @@ export const root = resolve(import.meta.dirname, '../..')
 
 export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest
 
-/** `dogear`, `dogear/promise` …: everything that a program can import, in the order of package.json. */
+/** `dogear`, `dogear/promise` …: everything that a program can import but `dogear/types`, in the order of package.json. */
 export const entryPoints: readonly string[] = Object.entries(manifest.exports)
-  .filter(([, target]) => typeof target === 'object')
+  .filter(([, target]) => typeof target === 'object' && target.default !== undefined)
   .map(([path]) => path.replace(/^\./, manifest.name))
 
 /** A separate project outside the repository, with the packed package installed. */

@@ -86,8 +86,11 @@ export type EachSpec<Outputs, Input, C, Given, Start = Program<Outputs, Input, G
   | Omit<WaitForSpec<C>, 'capture'>
   | StepsSpec<Outputs, Input, C, Given, Start>
 
-/** The outputs that the steps of a sequence add. */
-export type Added<Inner, Outputs> = { readonly [P in Exclude<keyof Inner, keyof Outputs>]: Inner[P] }
+/** The outputs that the steps of a sequence add. `Names` is inferred, so that an editor shows the object and not this alias. */
+export type Added<Inner, Outputs> =
+  Exclude<keyof Inner, keyof Outputs> extends infer Names extends keyof Inner
+    ? { readonly [P in Names]: Inner[P] }
+    : never
 
 /**
  * The output of a group, or of an item of a map. `C`: the schema of a task, the type that its `run` returns, or the program of a {@link
