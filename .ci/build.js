@@ -3,11 +3,12 @@
 // build that is killed leaves the last one whole.
 import { chmod, copyFile, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { spawnSync } from 'node:child_process'
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { createRequire, isBuiltin } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, transform } from 'esbuild'
+import { reachableTypes } from './types.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
@@ -61,6 +62,11 @@ const converted = {
 /** The entry points, by their sources. */
 const entries = Object.values(manifest.exports).flatMap((target) =>
   target.default === undefined ? [] : [target.default.replace('./dist/', '').replace(/\.js$/, '')]
+)
+
+/** The entry points that have only types. */
+const typeEntries = Object.values(manifest.exports).flatMap(({ types }) =>
+  types?.default === undefined ? [] : [types.default.replace('./dist/', '').replace(/\.d\.ts$/, '')]
 )
 
 const bundling = {
@@ -126,28 +132,28 @@ function emitTypes() {
 
 /** Keeps the declarations that the entry points lead to. They take the types of fp-ts from a file beside them. */
 async function keepReachableTypes() {
-  const kept = new Set()
-  const visit = async (path) => {
-    if (kept.has(path)) return
-    kept.add(path)
-    const text = await readFile(path, 'utf8')
+  const all = (await readdir(fresh, { recursive: true })).filter((path) => path.endsWith('.d.ts'))
+  const texts = new Map(all.map((path) => [join(fresh, path), readFileSync(join(fresh, path), 'utf8')]))
+  const kept = reachableTypes(
+    [...entries, ...typeEntries].map((entry) => join(fresh, `${entry}.d.ts`)),
+    (path) => texts.get(path)
+  )
+  for (const path of texts.keys()) {
+    const text = kept.get(path)
+    if (text === undefined) {
+      await rm(path)
+      continue
+    }
     const types = relative(dirname(path), join(fresh, 'fp-ts.js'))
     const named = types.startsWith('.') ? types : `./${types}`
-    const linked = text.replaceAll(/^((?:import|export) .*from )'fp-ts\/lib\/\w+\.js'/gm, `$1'${named}'`)
-    await writeFile(path, shortened(linked))
-    for (const [, target] of text.matchAll(/(?:from |import\()['"](\.[^'"]*)\.js['"]/g))
-      await visit(join(dirname(path), `${target}.d.ts`))
+    await writeFile(path, shortened(text.replaceAll(/^(import .*from )'fp-ts\/lib\/\w+\.js'/gm, `$1'${named}'`)))
   }
-  for (const entry of entries) await visit(join(fresh, `${entry}.d.ts`))
-  for (const path of await readdir(fresh, { recursive: true }))
-    if (path.endsWith('.d.ts') && !kept.has(join(fresh, path))) await rm(join(fresh, path))
   await copyFile(join(root, '.ci/fp-ts.d.ts'), join(fresh, 'fp-ts.d.ts'))
 }
 
-/** Leaves out what only a reader of the source or the reference uses: the comment about a module, categories, half of the indentation. */
+/** Leaves out what only a reader of the source or the reference uses: categories, half of the indentation. */
 function shortened(types) {
   return types
-    .replace(/^\/\*\*(?:(?!\*\/)[^])*\*\/\n(?=import )/, '')
     .replaceAll(/^( *\*\n)? *\* @category .*\n/gm, '')
     .replaceAll(/^(?: {4})+/gm, (indent) => ' '.repeat(indent.length / 2))
 }
