@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import { type Ended, linesOf, type Sandbox, sandbox } from './dogear.js'
 
@@ -275,6 +276,21 @@ test('a question answered with a value, and a wait answered with a word, end wit
     ]
   ])
   expect((await follow(value)).code).toBe(0)
+})
+
+test('a wait that is over and answered with a word is offered no value, but a resume', async () => {
+  place = sandbox({ 'w.yml': 'steps: [{ name: approve, waitFor: { question: Go?, timeout: 50ms } }]' })
+  await place.dogear(['run', 'w.yml', '--id', 'late'])
+  place.write('w.yml', 'steps: [{ name: approve, waitFor: { question: Go? } }]')
+  await place.dogear(['run', 'w.yml', '--id', 'answered'])
+  await place.dogear(['answer', 'answered', 'approve', '--value', '1'])
+  await delay(60)
+  for (const id of ['late', 'answered'])
+    expect(linesOf((await place.dogear(['answer', id, 'approve', 'again'])).stderr)).toEqual([
+      `dogear: Cannot answer approve of run ${id}: the run has no open question`,
+      'Resume with:',
+      `  dogear resume ${id}`
+    ])
 })
 
 test('a missing or empty unit is refused with the command that lists the units', async () => {
