@@ -16,9 +16,16 @@ export const normalized = (program: Command, words: ReadonlyArray<string>): Read
   const operands = operandsOf(program, words)
   const [name, topic] = operands
   if (topic !== undefined && isListRuns(operands)) return words.toSpliced(topic.at, 1)
-  const asked = name?.word === 'help' ? topic?.word : name?.word
-  return asked === undefined || asked === 'help' || commandNamed(program, asked) !== undefined ? words : [asked]
+  const asked = name?.word === 'help' ? topic : name
+  if (asked === undefined || asked.word === 'help' || commandNamed(program, asked.word) !== undefined) return words
+  // It may be the value of an unknown option.
+  const options = allOptions(program)
+  const isUnclear = words.slice(0, asked.at).some((word) => word.startsWith('-') && !options.some(isNamed(word)))
+  return isUnclear ? words : [asked.word]
 }
+
+const allOptions = (program: Command): ReadonlyArray<Option> =>
+  [program, ...program.commands].flatMap((one) => one.options)
 
 export const usageError = (
   host: Pick<NodeJS.Process, 'cwd' | 'env'>,
@@ -65,12 +72,12 @@ interface Operand {
 /** The operands, wherever the options of the command stand. Commander takes all that follows an unknown option as unknown. */
 const operandsOf = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<Operand> => {
   const operands: Array<Operand> = []
-  let options = [program, ...program.commands].flatMap((one) => one.options)
+  let options = allOptions(program)
   for (let at = 0; at < words.length; at++) {
     const word = words[at] ?? ''
     if (word === '--') return [...operands, ...words.slice(at + 1).map((one, n) => ({ word: one, at: at + 1 + n }))]
-    if (word.startsWith('-') && word !== '-') {
-      if (options.find(isNamed(word))?.required === true) at += 1
+    if (word.startsWith('-') && word !== '-' && !NEGATIVE.test(word)) {
+      if (!word.includes('=') && options.find(isNamed(word))?.required === true) at += 1
       continue
     }
     const command = operands.length === 0 ? commandNamed(program, word) : undefined
@@ -80,12 +87,18 @@ const operandsOf = (program: Command, words: ReadonlyArray<string>): ReadonlyArr
   return operands
 }
 
+/** To commander, a negative number is an operand. */
+const NEGATIVE = /^-(\d+|\d*\.\d+)(e[+-]?\d+)?$/
+
 const isListRuns = ([name, topic]: ReadonlyArray<Operand>): boolean => name?.word === 'list' && topic?.word === 'runs'
 
 const isNamed =
   (word: string) =>
   ({ short, long }: Pick<Option, 'short' | 'long'>): boolean =>
-    word === short || word === long
+    word === short || nameOf(word) === long
+
+/** `--status` of `--status=failed`. */
+const nameOf = (word: string): string => word.replace(/=.*/s, '')
 
 /** Refuses an option of a command that stands before the command. */
 const early = (
@@ -98,7 +111,9 @@ const early = (
   const flag = names.find((word) => command.options.some(isNamed(word)))
   if (flag === undefined) return undefined
   const ordered = [command.name(), ...withoutValues(words.toSpliced(name.at, 1).map(withoutPassword))]
-  return usage(`"${flag}" belongs after the command`, [{ text: 'Type:', command: commandOf(['dogear', ...ordered]) }])
+  return usage(`"${nameOf(flag)}" belongs after the command`, [
+    { text: 'Type:', command: commandOf(['dogear', ...ordered]) }
+  ])
 }
 
 const commandNamed = (program: Command, name: string): Command | undefined =>

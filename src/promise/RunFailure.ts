@@ -77,7 +77,7 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
       const why = causes.map(({ unit, error }) => `${unit === outcome.step ? '' : `${nameOf(unit)}: `}${error.message}`)
       const { notRetried = [] } = outcome
       const permanent =
-        notRetried.length === 0 ? '' : `; not retried, because the error is permanent: ${listed(notRetried)}`
+        notRetried.length === 0 ? '' : `; no further retry, because the error is permanent: ${listed(notRetried)}`
       return `Run ${outcome.runId} failed in step ${outcome.stepIndex + 1} (${outcome.step}): ${why.join('; ')}${permanent}`
     }
     case 'Interrupted':

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import { type Ended, linesOf, type Sandbox, sandbox } from './dogear.js'
 
@@ -286,6 +287,17 @@ test('a word for a wait that has its answer is refused with the command that res
     'To be asked again, resume with `fromStep` "approve"',
     'Resume it in the program that started it. Show it with:',
     '  dogear show r-1'
+  ])
+})
+
+test('a wait that is over and answered with a word is offered no value, but a resume', async () => {
+  place = sandbox({ 'w.yml': 'steps: [{ name: approve, waitFor: { question: Go?, timeout: 50ms } }]' })
+  await place.dogear(['run', 'w.yml', '--id', 'late'])
+  await delay(60)
+  expect(linesOf((await place.dogear(['answer', 'late', 'approve', 'again'])).stderr)).toEqual([
+    'dogear: Cannot answer approve of run late: the run has no open question',
+    'Resume with:',
+    '  dogear resume late'
   ])
 })
 

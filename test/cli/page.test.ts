@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, lstatSync, readdirSync, symlinkSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, readdirSync, statSync, symlinkSync } from 'node:fs'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Sandbox, sandbox } from './dogear.js'
 
@@ -42,6 +42,17 @@ test('the page of a killed and resumed run has the crash as a gap, and replaces 
   const page = place.read('run.html')
   expect(page).toMatch(/<title>no record for .*: the process died in this time/)
   expect(page).toContain('attempt 1 cut short by a crash; attempt 1 completed after')
+})
+
+test.skipIf(process.platform === 'win32')('a page that replaces an earlier one keeps its permissions', async () => {
+  await place.dogear(['run', 'w.yml', '--id', 'first'])
+  await place.dogear(['show', 'first', '--html', 'run.html'])
+  const path = `${place.folder}/run.html`
+  for (const mode of [0o600, 0o666]) {
+    chmodSync(path, mode)
+    await place.dogear(['show', 'first', '--html', 'run.html'])
+    expect(statSync(path).mode & 0o777).toBe(mode)
+  }
 })
 
 test('--html replaces no file but a page, and reports a file that it cannot write', async () => {

@@ -317,6 +317,20 @@ describe('a workflow file with a job', () => {
   })
 })
 
+test.each([
+  ['waits instead', '{ name: train, waitFor: { question: Go? } }'],
+  ['is gone', '{ name: other, shell: echo }']
+])('no command promises to keep the job of a step that %s', async (_, step) => {
+  within({ 'w.yml': 'steps: [{ name: train, job: { submit: echo 7, poll: exit 75 } }]' })
+  await place.dogear(['run', 'w.yml', '--id', 'edited'])
+  place.write('w.yml', `steps: [${step}]`)
+  const refused = await place.dogear(['resume', 'edited'])
+  expect(linesOf(refused.stderr).slice(-2)).toEqual([
+    'To abandon the job and accept the change:',
+    '  dogear resume edited --changes ignore'
+  ])
+})
+
 test('a poll without an id considers only the runs with a pending job', async () => {
   await pending()
   place.write('bad.yml', 'steps: [{ shell: exit 1 }]')

@@ -144,7 +144,8 @@ describe('a word too many', () => {
     ['list --json r s', 'runs', '"r", "s"'],
     ['list --json runs r', 'runs', '"r"'],
     ['run --id r w.yml s', 'run', '"s"'],
-    ['show -- r --json', 'show', '"--json"']
+    ['show -- r --json', 'show', '"--json"'],
+    ['show -1 -2', 'show', '"-2"']
   ])('a word too many is named, wherever the options stand: dogear %s', async (words, command, extra) => {
     within()
     const refused = await place.dogear(words.split(' '))
@@ -305,7 +306,8 @@ test.each([
   ['resume --done', 'unknown option "--done"'],
   ['resume --from', 'unknown option "--from". Did you mean "--from-step"?'],
   ['resume --forse', 'unknown option "--forse". Did you mean "--force"?'],
-  ['runs --hlep', 'unknown option "--hlep". Did you mean "--help"?']
+  ['runs --hlep', 'unknown option "--hlep". Did you mean "--help"?'],
+  ['--hom else runs', 'unknown option "--hom". Did you mean "--home"?']
 ])('an unknown option is refused, with a similar one if there is one: dogear %s', async (words, message) => {
   within()
   const { code, stderr } = await place.dogear(words.split(' '))

@@ -49,11 +49,18 @@ describe('the message of a RunFailure', () => {
   test('a permanent error that rules out the retries of a step or sub-step says so', async () => {
     const retry = { attempts: 3, delayMillis: 0 }
     const fails = () => Promise.reject(new Error('no'))
-    const why = 'not retried, because the error is permanent'
+    const why = 'no further retry, because the error is permanent'
     const one = dogear.workflow('w').step('one', { retry, run: fails })
     assert.equal(await messageOf(one), `Run r failed in step 1 (one): no; ${why}: one`)
     const inner = dogear.workflow('w').step('agent', ({ step }) => step('turn', { retry }, fails))
     assert.equal(await messageOf(inner), `Run r failed in step 1 (agent): turn: no; ${why}: agent/turn`)
+    let tries = 0
+    const twice = dogear.workflow('w').step('one', {
+      retry,
+      run: () => Promise.reject(Object.assign(new Error('no'), { code: (tries += 1) < 2 ? 'ECONNRESET' : 'EOTHER' }))
+    })
+    assert.equal(await messageOf(twice), `Run r failed in step 1 (one): no; ${why}: one`)
+    assert.equal(tries, 2)
     let attempts = 0
     const thrice = dogear.workflow('w').step('one', {
       retry,

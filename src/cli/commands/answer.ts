@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import { overAt } from '../../domain/checkpoint/Due.js'
 import { find, findOrTask } from '../../domain/checkpoint/Tree.js'
 import { get, has } from '../../domain/checkpoint/Units.js'
 import type { Json } from '../../domain/data/Json.js'
@@ -19,6 +20,7 @@ import { notDone, usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
+import { nowText } from '../report/pending.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
 import { dogearCommand, environmentFor, userName } from './Context.js'
@@ -148,10 +150,14 @@ const ofRefusal = async (
       { text: 'Pass its output:', command: dogearCommand(context, ['answer', runId, unit, 'done', '--output', 'JSON']) }
     ]
   const refusal = error._tag === 'AnswerRefused' && error.unit === unit ? error.why : undefined
-  if (refusal === 'NotAsked' && get(checkpoint.pending, unit)?._tag === 'Answer')
-    return has(checkpoint.answers, unit)
-      ? ofAnswered(context, view, unit)
-      : [{ text: 'It waits for a value:', command: dogearCommand(context, ['answer', runId, unit, '--value', 'JSON']) }]
+  const wait = get(checkpoint.pending, unit)
+  if (refusal === 'NotAsked' && wait?._tag === 'Answer') {
+    if (has(checkpoint.answers, unit)) return ofAnswered(context, view, unit)
+    if (overAt(wait, false, nowText()) !== undefined) return [ofResuming(context, view)]
+    return [
+      { text: 'It waits for a value:', command: dogearCommand(context, ['answer', runId, unit, '--value', 'JSON']) }
+    ]
+  }
   if (refusal === 'NotAWait' || refusal === 'AlreadyCompleted') {
     const planned = await planRecorded(checkpoint, {})(environmentFor(context, { tree: treeFor(context, view) }))()
     const isAsked = E.isRight(planned) && planned.right.questions.some((question) => question.unit === unit)

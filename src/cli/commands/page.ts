@@ -1,5 +1,6 @@
 /** `dogear show --html`: writes a run as a page. */
 import {
+  chmodSync,
   closeSync,
   existsSync,
   openSync,
@@ -117,12 +118,15 @@ const isPage = (path: string): boolean => {
   }
 }
 
-/** Renames a complete page, so that a full disk leaves the earlier one. */
+/** Renames a complete page, so that a full disk leaves the earlier one, whose permissions the new one takes. */
 const written = (path: string, page: string): E.Either<CliError, string> => {
   const target = existsSync(path) ? realpathSync(path) : path
+  const mode = statSync(target, { throwIfNoEntry: false })?.mode
   const unfinished = `${target}.${process.pid}.tmp`
   try {
-    writeFileSync(unfinished, page)
+    writeFileSync(unfinished, page, { mode })
+    // The process's mask may have removed some.
+    if (mode !== undefined) chmodSync(unfinished, mode)
     renameSync(unfinished, target)
     return E.right(path)
   } catch (cause) {

@@ -227,7 +227,9 @@ function* editsOfPending(edited: Comparison): Iterable<PlanProblem> {
     const { fingerprint } = was.definition
     const now = definitionOf(edited, unit)
     if (now?._tag === 'Task' && now.fingerprint === fingerprint) continue
-    const edit = changed(now === undefined ? 'removed' : 'changed', unit, fingerprint, now?.fingerprint)
+    // No other kind polls the job.
+    const polls = now?._tag === 'Task' && now.wait === undefined ? now.fingerprint : undefined
+    const edit = changed(now === undefined ? 'removed' : 'changed', unit, fingerprint, polls)
     yield { ...edit, pending: true } as PlanProblem
   }
 }

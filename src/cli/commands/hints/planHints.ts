@@ -2,8 +2,9 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { listed } from '../../../domain/data/listed.js'
-import type { PlanOptions, PlanProblem, ResumePlan } from '../../../domain/plan/Plan.js'
+import type { Decision, PlanOptions, PlanProblem, ResumePlan } from '../../../domain/plan/Plan.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, top } from '../../../domain/workflow/Unit.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
@@ -91,12 +92,11 @@ const ofEdits = (place: Place, planning: Planning, problems: ReadonlyArray<PlanP
     return []
   }
   const jobs = edits.filter(({ pending }) => pending === true).length
-  const abandon = jobs === 0 ? '' : `abandon the ${jobs === 1 ? 'job' : 'jobs'} and `
   return [
     ...(from === undefined
       ? []
       : offer(
-          `To ${abandon}run again from "${from}" on:`,
+          `To ${abandoning(jobs)}run again from "${from}" on:`,
           { fromStep: from },
           { fromStep: from, changes: 'completed' },
           { fromStep: from, changes: 'ignore' }
@@ -109,24 +109,35 @@ const ofEdits = (place: Place, planning: Planning, problems: ReadonlyArray<PlanP
   ]
 }
 
-/** Says what a plan that accepts these edits keeps: it skips a unit with a record, or drops the record. */
+/** Says what a plan that accepts these edits keeps: it skips a unit with a record, or drops the record; it polls a job, or abandons it. */
 const accepting = (
   { completedSteps }: Planning['checkpoint'],
   { decisions }: ResumePlan,
   edits: ReadonlyArray<PlanProblem & { readonly _tag: 'WorkflowChanged' }>
 ): string => {
-  const skipped = new Set(decisions.flatMap(({ _tag, unit }) => (_tag === 'Skip' ? [unit] : [])))
-  const records = Array.from(completedSteps, ({ unit }) => [unit, ...ancestors(unit)].some((one) => skipped.has(one)))
-  const jobs = edits.filter(({ pending }) => pending === true).length
+  const covers = (tag: Decision['_tag']): ((unit: Unit) => boolean) => {
+    const units = new Set(decisions.flatMap(({ _tag, unit }) => (_tag === tag ? [unit] : [])))
+    return (unit) => [unit, ...ancestors(unit)].some((one) => units.has(one))
+  }
+  const [skips, polls] = [covers('Skip'), covers('Poll')]
+  const records = Array.from(completedSteps, ({ unit }) => skips(unit))
+  const pending = edits.filter((edit) => edit.pending === true)
+  const jobs = pending.filter(({ unit }) => polls(unit)).length
   // If a removal is ignored, the record of the step is dropped.
-  const dropsSome = records.includes(false) || edits.some(({ edit, pending }) => edit === 'removed' && pending !== true)
-  const keepsSome = records.includes(true) && jobs < edits.length
+  const dropsSome = records.includes(false) || edits.some((one) => one.edit === 'removed' && one.pending !== true)
+  const keepsSome = records.includes(true) && pending.length < edits.length
   const kept = [
     ...(keepsSome ? [dropsSome ? 'the other recorded results' : 'the recorded results'] : []),
     ...(jobs === 0 ? [] : [jobs === 1 ? 'the submitted job' : 'the submitted jobs'])
   ]
-  return kept.length === 0 ? 'To accept the change:' : `To keep ${kept.join(' and ')} despite the change:`
+  const abandon = abandoning(pending.length - jobs, jobs > 0)
+  return kept.length === 0
+    ? `To ${abandon}accept the change:`
+    : `To ${abandon}keep ${kept.join(' and ')} despite the change:`
 }
+
+const abandoning = (jobs: number, isOther = false): string =>
+  jobs === 0 ? '' : `abandon the ${isOther ? 'other ' : ''}${jobs === 1 ? 'job' : 'jobs'} and `
 
 /** For units that are assumed done without their output. */
 const ofMissingOutputs = (
