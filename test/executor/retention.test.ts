@@ -336,6 +336,17 @@ describe('pruning', () => {
     assert.deepEqual(right(await prune({ keep: 0 })(stopped.environment)()), { removed: [], left: [], isStopped: true })
     assert.ok(E.isRight(await stopped.storage.load('done-1')()))
   })
+
+  test('a store that answers without waiting does not hold up a stop, nor timers, while runs are pruned', async () => {
+    const { world, given } = await withRuns()
+    const process = newProcess(world, given)
+    const found = right(await findExpired({ keep: 0 })(process.environment)())
+    const many = Array.from({ length: 100 }, () => found).flat()
+    setImmediate(process.stop)
+    const { removed, isStopped } = right(await removeRuns(many)(process.environment)())
+    assert.ok(isStopped)
+    assert.ok(removed.length < many.length / 2)
+  })
 })
 
 test('runs are listed newest first, then by descending id, and unreadable ones last', async () => {

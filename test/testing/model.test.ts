@@ -109,6 +109,7 @@ const UNSEEN: ReadonlyArray<string> = [
   'checks the holder in a statement before the claim',
   'checks the holder in a statement before the removal',
   'checks the revision in a statement before the removal',
+  'checks whose revision it is in a statement before the removal',
   'relies on a dead owner to save no more',
   'checks its claim in a statement before the release'
 ]

@@ -84,10 +84,10 @@ const fencedBy = ({ claim: { runId, epoch } }: Holding, now: Standing | undefine
 
 const fence = (self: Holding, now: Standing | undefined): void => lose(self, fencedBy(self, now))
 
-/** Ends a holding that was superseded, and fires its lost signal. */
+/** Ends a holding that was superseded, or whose file was lost, and fires its lost signal. A file that is put back names the owner. */
 export const lose = (self: Holding, error: Fenced): void => {
   end(self, error)
-  self.membership.leave(true)
+  self.membership.leave(error.files === undefined)
   self.lose(error)
 }
 

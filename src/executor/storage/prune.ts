@@ -8,6 +8,7 @@ import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
 import { describeLeft, isInUse, keptBy, removeRun, RESUMED_MEANWHILE } from '../workspace/onSuccess.js'
 import { describe } from '../RunError.js'
+import { nextTurn } from '../sleep.js'
 import type { RunSummary } from './runs.js'
 import { listRuns, storedRun } from './runs.js'
 
@@ -76,7 +77,10 @@ export const previewRemoval =
 
 type Kept = Pick<KeptRun, 'reason' | 'why'>
 
-/** `remove` returns why a run stays. The next one begins as soon as one has ended, so that no thread of the file system idles. */
+/**
+ * `remove` returns why a run stays. The next one begins when one has ended, so that no thread of the file system idles, and in a turn of the
+ * event loop of its own: a store may answer without waiting, and would hold up a stop and all else in the process.
+ */
 const inTurn = async (
   { interrupt }: Environment,
   runs: ReadonlyArray<RunSummary>,
@@ -84,10 +88,13 @@ const inTurn = async (
 ): Promise<Pruned> => {
   const kept: Array<Kept | undefined> = []
   let next = 0
+  let turn: Promise<void> = Promise.resolve()
+  const ownTurn = (): Promise<void> => (turn = turn.then(() => new Promise((resolve) => void nextTurn(resolve))))
   const removeNext = async (): Promise<void> => {
     while (next < runs.length && !interrupt.signal.aborted) {
       const index = next++
       kept[index] = await remove(runs[index] as RunSummary)
+      await ownTurn()
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, removeNext))

@@ -176,4 +176,22 @@ describe('removals at the same time', () => {
     })
     await Promise.all(['a', 'b'].map((runId) => left(storage.remove(runId), 'WriteFailed')))
   })
+
+  test('a repeated removal succeeds only once the parents are synced, and in a store without a run', async () => {
+    const root = folder()
+    await seed(next(root), 'a', [1])
+    const { fs } = recorded()
+    let fails = true
+    const storage = next(root, {
+      fs: {
+        ...fs,
+        fsyncFolder: (path) => (fails && path === root ? Promise.reject(systemError('EIO')) : fs.fsyncFolder(path))
+      }
+    })
+    await left(storage.remove('a'), 'WriteFailed')
+    await left(storage.remove('a'), 'WriteFailed')
+    fails = false
+    await right(storage.remove('a'))
+    for (const empty of [folder(), join(folder(), 'missing')]) await right(next(empty).remove('a'))
+  })
 })

@@ -156,6 +156,25 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     close()
   })
 
+  test.each(['save', 'check'] as const)(
+    'a run that a %s ended because its database file was moved is claimed at once when the file is back',
+    async (by) => {
+      const file = at()
+      const { storage, close } = connect(file, driver.open, { checkIntervalMillis: by === 'check' ? 5 : 60_000 })
+      const claim = await claimed(storage, 'a')
+      await right(storage.save(claim, revisions([1])))
+      const fired = new Promise((resolve) => claim.lost.addEventListener('abort', resolve))
+      renameSync(file, `${file}.old`)
+      if (by === 'save') await left(storage.save(claim, revisions([1, 2])), 'Fenced')
+      await fired
+      await right(storage.release(claim))
+      renameSync(`${file}.old`, file)
+      const next = await right(storage.claim('a', OWNER))
+      assert.equal(next.claim.epoch, claim.epoch + 1)
+      close()
+    }
+  )
+
   test.each(['NORMAL', 'OFF'] as const)(
     'a connection with synchronous = %s is refused for every write unless it is allowed by name',
     async (synchronous) => {

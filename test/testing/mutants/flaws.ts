@@ -112,6 +112,7 @@ export const KILLED_BY = {
   'checks the holder in a statement before the removal': 'CS-STALL-04',
   'checks the revision in a statement before the removal': 'CS-STALL-06',
   'relies on a dead owner to save no more': 'CS-STALL-07',
+  'checks whose revision it is in a statement before the removal': 'CS-STALL-08',
   'checks its claim in a statement before the release': 'CS-STALL-05',
   ...TAKE_OVER_KILLED_BY,
   ...NETWORK_KILLED_BY

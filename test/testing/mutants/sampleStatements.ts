@@ -29,6 +29,7 @@ export const IN_STATEMENTS = [
   'checks the holder in a statement before the claim',
   'checks the holder in a statement before the removal',
   'checks the revision in a statement before the removal',
+  'checks whose revision it is in a statement before the removal',
   'relies on a dead owner to save no more',
   'checks its claim in a statement before the release'
 ] as const
@@ -105,14 +106,16 @@ export const removeInStatements = async (
   if (E.isLeft(first)) return first
   const isFirstEnough = has('checks the holder in a statement before the removal')
   const hadDeadOwner = first.right.held !== null && holderOf(instance, runId, first.right) === undefined
-  const isFirstNewest =
+  const isFirstNewest = ({ revisions }: Run): boolean =>
     has('checks the revision in a statement before the removal') ||
-    (has('relies on a dead owner to save no more') && hadDeadOwner)
+    (has('relies on a dead owner to save no more') && hadDeadOwner) ||
+    (has('checks whose revision it is in a statement before the removal') &&
+      revisions.length === first.right.revisions.length)
   return done(
     await change(instance, runId, (now) => {
       const holder = holderOf(instance, runId, isFirstEnough ? first.right : now)
       if (holder !== undefined) return E.left({ _tag: 'HeldBy', runId, holder })
-      const changed = changedSince(has, runId, isFirstNewest ? first.right : now, options)
+      const changed = changedSince(has, runId, isFirstNewest(now) ? first.right : now, options)
       return changed === undefined ? E.right({ ...now, held: null, revisions: [], damaged: [] }) : E.left(changed)
     })
   )

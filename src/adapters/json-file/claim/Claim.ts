@@ -262,14 +262,14 @@ const grant = async (
   return E.right(O.some({ holding: attempt.holding, content }))
 }
 
-/** Returns false if a removal must look again: an owner that was taken for dead may have saved between the look and the claim. */
+/** Returns false if a removal must look again: since the look an owner that was taken for dead may have saved, or a run with as many journals begun under the id. */
 const isFinal = async (
   { context, layout, removal }: Attempt,
   number: number,
   before: O.Option<Journals>
 ): Promise<E.Either<StorageError, boolean>> => {
   const highest = O.isSome(before) ? before.value.highest : undefined
-  if (removal?.newest === undefined || highest === undefined || highest.released) return E.right(true)
+  if (removal?.newest === undefined || highest === undefined) return E.right(true)
   return await Read.isUnchanged(context, layout, { number: number - 1, journal: highest })
 }
 

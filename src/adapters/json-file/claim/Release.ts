@@ -70,14 +70,17 @@ const isPoisoned = ({ ended }: Holding): boolean => ended !== undefined && ended
 const endByNumber = ({ context, layout, journal, record }: Holding): Promise<Result> =>
   publishEnd(context, layout, journal, record)
 
-/** Removes a run and the leftovers of interrupted removals. Succeeds if the run does not exist. */
+/** Removes a run and the leftovers of interrupted removals. Succeeds if the run does not exist, unless the rename that removed it may not be durable. */
 export const remove = async (context: Context, layout: Layout, options: RemoveOptions = {}): Promise<Result> => {
   const exists = Read.isThere(context, layout)
   if (E.isLeft(exists)) return exists
   if (exists.right) return removeNow(context, layout, options)
-  await context.deleteRemoved()
-  return E.right(undefined)
+  const deleted = await context.deleteRemoved()
+  return E.isLeft(deleted) && !isMissing(deleted.left) ? deleted : E.right(undefined)
 }
+
+/** A store without a run may have no folders. */
+const isMissing = (error: StorageError): boolean => error._tag === 'WriteFailed' && error.code === 'ENOENT'
 
 const removeNow = async (context: Context, layout: Layout, removal: RemoveOptions): Promise<Result> => {
   const granted = await claim(context, layout, { host: hostname(), pid: process.pid }, { removal })

@@ -166,6 +166,30 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
       })
     },
     { needs }
+  ),
+
+  conformanceCase(
+    'CS-STALL-08',
+    'a removal that names the newest revision, held below the store, deletes no later run that another process saves under the id',
+    ({ reopen, ...context }) =>
+      atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
+        const runId = `run-${place}`
+        await seed(former, runId, ['old'])
+        const removal = await hold(former.remove(runId, { newest: { revision: 0, at: AT } }))
+        const latter = await reopen()
+        const isReplaced = await meanwhile(async (first) => {
+          const replaced = await answerOf(latter.remove(runId))
+          if (E.isLeft(replaced)) return false
+          const { claim } = await first(latter.claim(runId, OTHER))
+          await right(latter.save(claim, revisionsAt(LATER, ['new'])))
+          await right(latter.release(claim))
+          return true
+        })
+        await removal.outcome
+        if (isReplaced) await assertLoads(latter, runId, ['new'])
+        return removal.isHeld
+      }),
+    { needs }
   )
 ]
 
