@@ -167,16 +167,16 @@ export const remove = async (
   const { database } = hub
   const { table } = database
   const failed = writeFailed(database, { table: 'runs', operation: 'DELETE runs', runId })
-  const rest = (from: string): string =>
+  const rest =
     ['revisions', 'artifacts', 'requests']
-      .map((name) => `${name} AS (DELETE FROM ${table(name)} d USING gone WHERE d.run = gone.id)`)
-      .join(', ') + ` SELECT count(*)::text AS count FROM ${from}`
-  const text = `WITH gone AS (DELETE FROM ${table('runs')} r WHERE r.id = $1 AND r.token IS NOT DISTINCT FROM $2::uuid
+      .map((name) => `${name} AS (DELETE FROM ${table(name)} d USING removed WHERE d.run = removed.id)`)
+      .join(', ') + ' SELECT count(*)::text AS count FROM removed'
+  const text = `WITH removed AS (DELETE FROM ${table('runs')} r WHERE r.id = $1 AND r.token IS NOT DISTINCT FROM $2::uuid
       AND r.key IS NOT DISTINCT FROM $3::bigint AND r.epoch = $4::bigint AND r.head = $5::bigint
       AND ($6::text IS NULL OR r.head < 0 OR EXISTS (SELECT FROM ${table('revisions')} v WHERE v.run = r.id AND v.revision = r.head AND v.at = $6))
-    RETURNING r.id), ${rest('gone')}`
+    RETURNING r.id), ${rest}`
   // Artifacts may be there before their run.
-  const loose = `WITH gone AS (SELECT $1::text AS id WHERE NOT EXISTS (SELECT FROM ${table('runs')} r WHERE r.id = $1)), ${rest('gone')}`
+  const loose = `WITH removed AS (SELECT $1::text AS id WHERE NOT EXISTS (SELECT FROM ${table('runs')} r WHERE r.id = $1)), ${rest}`
   const ready = await prepareToWrite(database)
   if (E.isLeft(ready)) return E.left(failed(ready.left))
   const result = await persist(database, async (): Promise<E.Either<Failure, E.Either<StorageError, void>>> => {
@@ -195,9 +195,9 @@ export const remove = async (
         runId,
         ...(row === undefined ? [] : [row['token'], row['key'], row['epoch'], row['head'], newest?.at ?? null])
       ]
-      const gone = await send(database, { text: row === undefined ? loose : text, values })
-      if (E.isLeft(gone)) return gone
-      if (gone.right[0]?.['count'] === '1') return E.right(E.right(undefined))
+      const deleted = await send(database, { text: row === undefined ? loose : text, values })
+      if (E.isLeft(deleted)) return deleted
+      if (deleted.right[0]?.['count'] === '1') return E.right(E.right(undefined))
     }
     return E.left(BUSY)
   })

@@ -1,4 +1,4 @@
-/** Tells whether the path of a database still names the file that its connection has open: another file would lose what is written. */
+/** Decides whether the path of a database still names the file that its connection has open: what is written to another file is lost. */
 import { statSync } from 'node:fs'
 import type { LostFiles, WriteFailed } from '../../ports/CheckpointStorage.js'
 import type { SqliteDatabase } from './Driver.js'
@@ -8,7 +8,7 @@ interface Identity {
   readonly ino: bigint
 }
 
-/** By connection, because its stores have their first calls at different times. No driver tells which file it has open. */
+/** By connection, because its stores have their first calls at different times. No driver says which file it has open. */
 const identities = new WeakMap<SqliteDatabase, Identity>()
 
 const identityOf = (file: string): Identity | undefined => statSync(file, { bigint: true, throwIfNoEntry: false })

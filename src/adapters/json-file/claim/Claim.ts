@@ -244,9 +244,9 @@ const grant = async (
   before: O.Option<Journals>
 ): Promise<Outcome> => {
   const { context, layout, heartbeat, socket } = attempt
-  const isDone = await isFinal(attempt, journal.number, before)
-  if (E.isLeft(isDone)) return isDone
-  if (!isDone.right) return AGAIN
+  const same = await isStillAsNamed(attempt, journal.number, before)
+  if (E.isLeft(same)) return same
+  if (!same.right) return AGAIN
   const below = await readBelow(attempt, journal.number, before)
   if (E.isLeft(below)) return below
   const { content, found, newest } = below.right
@@ -263,7 +263,7 @@ const grant = async (
 }
 
 /** Returns false if a removal must look again: since the look an owner that was taken for dead may have saved, or a run with as many journals begun under the id. */
-const isFinal = async (
+const isStillAsNamed = async (
   { context, layout, removal }: Attempt,
   number: number,
   before: O.Option<Journals>
