@@ -319,7 +319,7 @@ describe('a workflow file with a job', () => {
 
 test.each([
   ['waits instead', '{ name: train, waitFor: { question: Go? } }'],
-  ['is gone', '{ name: other, shell: echo }']
+  ['was removed', '{ name: other, shell: echo }']
 ])('no command promises to keep the job of a step that %s', async (_, step) => {
   within({ 'w.yml': 'steps: [{ name: train, job: { submit: echo 7, poll: exit 75 } }]' })
   await place.dogear(['run', 'w.yml', '--id', 'edited'])

@@ -83,7 +83,7 @@ const saved = (run: Checkpoint, steps: ReadonlyArray<Step>, options: PlanOptions
   return applied(run, overrides(run, { ...workflow, identity: Identity.of(workflow) }, plan, options, AT))
 }
 
-const gone = (...units: ReadonlyArray<Unit>): PlanOptions => ({
+const lacking = (...units: ReadonlyArray<Unit>): PlanOptions => ({
   evidence: units.map((unit) => ({ unit, missing: [{ _tag: 'File', path: 'x' }] as const }))
 })
 
@@ -95,7 +95,7 @@ test('a question about a unit of a restarted wave offers to keep the changed evi
   )
   const run = begun(steps, ...changes)
   const changed = [{ was: artifact('0'), is: artifact('1') }] as const
-  const evidence = [...(gone('first').evidence ?? []), { unit: 's/w/a', changed }]
+  const evidence = [...(lacking('first').evidence ?? []), { unit: 's/w/a', changed }]
   const options = { restartWave: 's/w', evidence }
   const [question, ...more] = openQuestions(planned(run, steps, options))
   assert.ok(question !== undefined)
@@ -125,26 +125,26 @@ describe('a map in a sequence', () => {
       ['s/m/1', { _tag: 'Done' }],
       ['s/m/2', { _tag: 'Again' }]
     ])
-    const after = saved(items, asked, { ...gone('s/m/2'), confirm })
+    const after = saved(items, asked, { ...lacking('s/m/2'), confirm })
     assert.deepEqual(tags(planned(after, asked)), ['Run s', 'Run s/m', 'Skip s/m/1', 'Run s/m/2'])
   })
 
   test('a map in a sequence computes its items again if evidence of the sequence is missing, as it follows the first step', () => {
-    const plan = planned(run, steps, gone('s'))
+    const plan = planned(run, steps, lacking('s'))
     assert.deepEqual(described(plan), [
       'Run s EvidenceMissing',
       'Run s/a EvidenceMissing',
       'Run s/m EarlierStepRunsAgain'
     ])
-    assert.deepEqual(tags(planned(saved(run, steps, gone('s')), steps)), tags(plan))
+    assert.deepEqual(tags(planned(saved(run, steps, lacking('s')), steps)), tags(plan))
   })
 })
 
 test('a map without items runs again if evidence of the sequence around it is missing', () => {
   const steps = [sequence('s', [mapOf('m', task('t'))]), task('z')]
   const run = begun(steps, { _tag: 'Expanded', at: AT, unit: 's/m', items: [] }, ends('s/m'), ends('s'), ...ran('z'))
-  assert.deepEqual(tags(planned(run, steps, gone('s'))), ['Run s', 'Run s/m', 'Run z'])
-  assert.deepEqual(tags(planned(saved(run, steps, gone('s')), steps)), ['Run s', 'Run s/m', 'Run z'])
+  assert.deepEqual(tags(planned(run, steps, lacking('s'))), ['Run s', 'Run s/m', 'Run z'])
+  assert.deepEqual(tags(planned(saved(run, steps, lacking('s')), steps)), ['Run s', 'Run s/m', 'Run z'])
 })
 
 describe('a composite that changed its kind', () => {
@@ -206,7 +206,7 @@ describe('fromStep in a wave', () => {
   )
 
   test('fromStep in a wave also runs a group whose evidence is missing, and the groups that need it', () => {
-    assert.deepEqual(described(planned(whole, steps, { fromStep: 'w/b', ...gone('w/a') })), [
+    assert.deepEqual(described(planned(whole, steps, { fromStep: 'w/b', ...lacking('w/a') })), [
       'Run w EvidenceMissing',
       'Run w/a EvidenceMissing',
       'Run w/b Forced',
@@ -217,7 +217,7 @@ describe('fromStep in a wave', () => {
 
   test('fromStep in a wave names the group whose result may differ, or its wave if several may', () => {
     const reasonOf = (...units: readonly string[]) => {
-      const plan = planned(whole, steps, gone(...units))
+      const plan = planned(whole, steps, lacking(...units))
       return plan.decisions.find(({ unit }) => unit === 'w/c')?.reason
     }
     assert.deepEqual(reasonOf('w/a'), { _tag: 'EarlierStepRunsAgain', step: 'w/a' })
@@ -226,10 +226,10 @@ describe('fromStep in a wave', () => {
 
   test('fromStep in a wave is refused if evidence of a needed group is missing, but not if evidence of the wave itself is missing', () => {
     assert.deepEqual(
-      problems(whole, steps, { fromStep: 'w/c', ...gone('w/a') }).map(({ _tag }) => _tag),
+      problems(whole, steps, { fromStep: 'w/c', ...lacking('w/a') }).map(({ _tag }) => _tag),
       ['AssumedOutputMissing']
     )
-    assert.deepEqual(tags(planned(whole, steps, { fromStep: 'w/c', ...gone('w') })), [
+    assert.deepEqual(tags(planned(whole, steps, { fromStep: 'w/c', ...lacking('w') })), [
       'Run w',
       'Skip w/a',
       'Skip w/b',
