@@ -162,13 +162,15 @@ export interface KeptSummary extends Summary {
 
 /**
  * One listed run. `summary`: that of its newest saved revision, unchanged. Absent if the store keeps none or cannot be certain that it
- * is the newest: the run is then loaded.
+ * is the newest: the run is then loaded. `isAbandoned`: if nothing can be loaded either, a claim left this that ended before its first
+ * save, too long ago for one that is in progress; `prune` removes it.
  *
  * @category model
  */
 export interface Listed {
   readonly runId: string
   readonly summary?: KeptSummary
+  readonly isAbandoned?: boolean
 }
 
 /**

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -136,6 +136,41 @@ describe('dogear prune', () => {
     expect((await place.dogear(['prune', '--keep', '0', '--status', 'interrupted', '-y'])).stdout).toBe(
       'Deleted 1 run\n'
     )
+  })
+
+  test('prune also deletes what is left of runs that never started, which no list shows', async () => {
+    within()
+    await withRuns(1)
+    const old = new Date(Date.now() - DAY)
+    for (const id of ['none-1', 'none-2', 'young']) {
+      mkdirSync(join(home(), 'runs', id))
+      if (id !== 'young') utimesSync(join(home(), 'runs', id), old, old)
+    }
+    const words = ['prune', '--keep', '0']
+    const dry = await place.dogear([...words, '--dry-run'])
+    expect(dry.stdout).toMatch(
+      /^w-0 .*\nnone-1 {2}never started\nnone-2 {2}never started\n1 run and 2 runs that never started would be deleted\n$/
+    )
+    expect(JSON.parse((await place.dogear([...words, '--dry-run', '--json'])).stdout)).toMatchObject({
+      removed: [],
+      never_started: ['none-1', 'none-2']
+    })
+    const asked = await place.dogear(words)
+    expect([asked.code, linesOf(asked.stderr)[0]]).toEqual([4, 'dogear: 1 run would be deleted'])
+    expect(runs()).toHaveLength(4)
+    expect((await place.dogear([...words, '-y'])).stdout).toBe('Deleted 1 run and 2 runs that never started\n')
+    expect(runs()).toEqual(['young'])
+    utimesSync(join(home(), 'runs', 'young'), old, old)
+    const last = await place.dogear([...words, '--json'])
+    expect(JSON.parse(last.stdout)).toEqual({
+      dry_run: false,
+      expired: [],
+      removed: [],
+      left: [],
+      never_started: ['young']
+    })
+    expect((await place.dogear(words)).stdout).toBe('Nothing to delete\n')
+    expect(runs()).toEqual([])
   })
 
   test.each([

@@ -230,7 +230,7 @@ describe('pruning', () => {
       ['broken', 'done-1', 'done-2', 'done-3']
     )
     const pruned = right(await prune({ keep: 1 })(process.environment)())
-    assert.deepEqual(pruned, { removed: found, left: [], isStopped: false })
+    assert.deepEqual(pruned, { removed: found, left: [], neverStarted: [], isStopped: false })
     assert.deepEqual(
       right(await process.storage.list()()).map(({ runId }) => runId),
       ['broken', 'done-3']
@@ -333,8 +333,46 @@ describe('pruning', () => {
     assert.match(left[0]?.why ?? '', /the disk is full/)
     const stopped = newProcess(world, given)
     stopped.stop()
-    assert.deepEqual(right(await prune({ keep: 0 })(stopped.environment)()), { removed: [], left: [], isStopped: true })
+    assert.deepEqual(right(await prune({ keep: 0 })(stopped.environment)()), {
+      removed: [],
+      left: [],
+      neverStarted: [],
+      isStopped: true
+    })
     assert.ok(E.isRight(await stopped.storage.load('done-1')()))
+  })
+
+  test('pruning removes what a store calls abandoned, unless a process claimed or saved it meanwhile', async () => {
+    const { world, given } = await withRuns()
+    const remove: CheckpointStorage['remove'] = (runId, options) => {
+      asked.push([runId, options])
+      if (runId === 'claimed') return TE.left({ _tag: 'HeldBy', runId, holder })
+      if (runId === 'saved') return TE.left({ _tag: 'RunChanged', runId, expected: -1, found: 0 })
+      return runId === 'full' ? TE.left(WRITE_FAILED) : TE.right(undefined)
+    }
+    const holder = { host: 'h', pid: 1, since: '2026-01-01T00:00:00.000Z', liveness: 'alive' } as const
+    const asked: Array<unknown> = []
+    const listed = ['claimed', 'done-1', 'full', 'none', 'saved'].map((runId) => ({ runId, isAbandoned: true }))
+    const around = (storage: CheckpointStorage): CheckpointStorage => ({
+      ...storage,
+      list: () => TE.right(listed),
+      remove
+    })
+    const process = newProcess(world, { ...given, around })
+    const { removed, left, neverStarted } = right(await prune({ keep: 9 })(process.environment)())
+    assert.deepEqual([removed, left], [[], []])
+    assert.deepEqual(
+      neverStarted.map(({ runId, why }) => [runId, why === undefined]),
+      [
+        ['none', true],
+        ['full', false]
+      ]
+    )
+    const newest = { revision: -1, at: '' }
+    assert.deepEqual(
+      asked,
+      ['claimed', 'full', 'none', 'saved'].map((runId) => [runId, { newest }])
+    )
   })
 
   test('a store that answers without waiting does not hold up a stop, nor timers, while runs are pruned', async () => {

@@ -4,8 +4,8 @@ import * as O from 'fp-ts/lib/Option.js'
 import { exitCode as ofSignal, type StopSignal } from '../../adapters/node/index.js'
 import type { PrunableStatus, RetentionPolicy } from '../../domain/checkpoint/Retention.js'
 import { FINAL } from '../../domain/checkpoint/Retention.js'
-import type { KeptRun, Pruned } from '../../executor/storage/prune.js'
-import { findExpired, previewRemoval, removeRuns } from '../../executor/storage/prune.js'
+import type { KeptRun, NeverStarted, Pruned, Removed } from '../../executor/storage/prune.js'
+import { findPrunable, previewRemoval, removePrunable } from '../../executor/storage/prune.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
 import { consentMissing, notDone, usage } from '../CliError.js'
@@ -47,28 +47,32 @@ export const pruneCommand = async (context: PromptContext, flags: PruneFlags): P
   const policy = policyOf(flags)
   if (E.isLeft(policy)) return policy
   const environment = environmentFor(context, { interrupt: context.signals.interrupt })
-  const found = await findExpired(policy.right)(environment)()
+  const found = await findPrunable(policy.right)(environment)()
   if (E.isLeft(found)) return E.left(notDone(found.left))
-  const expired = found.right
+  const { expired } = found.right
   const isAgreed = flags.yes === true && flags.dryRun !== true
   const preview = isAgreed ? E.right(asFound(expired)) : await previewRemoval(expired)(environment)()
   if (E.isLeft(preview)) return E.left(notDone(preview.left))
   const { removed: runs, left, isStopped } = preview.right
   if (isStopped) return E.left({ _tag: 'Stopped', signal: stoppedBy(context) })
   const { screen } = context
-  if (flags.dryRun === true || runs.length === 0) {
-    if (context.json) screen.out(printed(documentOf(flags, expired, { removed: [], left })))
-    else [...runs.map(lineOf), summaryOf(runs)].forEach(screen.print)
-    return E.right(await reportLeft(context, left, flags.dryRun === true ? 'would stay' : NOT_REMOVED))
+  const neverStarted = found.right.neverStarted.map((runId) => ({ runId }))
+  if (flags.dryRun === true) {
+    if (context.json) screen.out(printed(documentOf(flags, expired, { removed: [], left, neverStarted })))
+    else [...runs.map(lineOf), ...neverStarted.map(lineOfNone), summaryOf(runs, neverStarted)].forEach(screen.print)
+    return E.right(await reportLeft(context, left, 'would stay'))
   }
-  const agreed = await agree(context, runs, flags)
+  const agreed = runs.length === 0 ? E.right(undefined) : await agree(context, runs, flags)
   if (E.isLeft(agreed)) return agreed
-  const pruned = await removeRuns(runs)(environment)()
+  const pruned = await removePrunable({ ...found.right, expired: runs })(environment)()
   if (E.isLeft(pruned)) return E.left(notDone(pruned.left))
-  return E.right(await report(context, flags, expired, { ...pruned.right, left: [...left, ...pruned.right.left] }))
+  const isEmpty = runs.length + pruned.right.neverStarted.length === 0
+  return E.right(
+    await report(context, flags, expired, { ...pruned.right, left: [...left, ...pruned.right.left] }, isEmpty)
+  )
 }
 
-const asFound = (removed: ReadonlyArray<RunSummary>): Pruned => ({ removed, left: [], isStopped: false })
+const asFound = (removed: ReadonlyArray<RunSummary>): Removed => ({ removed, left: [], isStopped: false })
 
 const stoppedBy = ({ signals }: PromptContext): StopSignal =>
   O.getOrElse((): StopSignal => 'SIGINT')(signals.received())
@@ -122,16 +126,22 @@ const report = async (
   context: PromptContext,
   flags: PruneFlags,
   runs: ReadonlyArray<RunSummary>,
-  pruned: Pruned
+  pruned: Pruned,
+  isEmpty: boolean
 ): Promise<ExitCode> => {
   const { screen } = context
+  const { removed, left, neverStarted, isStopped } = pruned
   if (context.json) screen.out(printed(documentOf(flags, runs, pruned)))
-  else screen.print(`Deleted ${count(pruned.removed)}`)
-  const code = await reportLeft(context, pruned.left, NOT_REMOVED)
-  if (!pruned.isStopped) return code
+  else screen.print(isEmpty ? NOTHING : `Deleted ${total(removed, neverStarted.filter(isRemoved))}`)
+  const failed = neverStarted.filter((one) => !isRemoved(one))
+  for (const { runId, why } of failed) screen.warn(`run ${runId} ${NOT_REMOVED}: ${why}`)
+  const code = await reportLeft(context, left, NOT_REMOVED)
+  if (!isStopped) return failed.length > 0 ? ExitCode.storage : code
   screen.line(screen.style.yellow('Stopped: not all runs were deleted'))
   return ofSignal(stoppedBy(context))
 }
+
+const isRemoved = ({ why }: NeverStarted): boolean => why === undefined
 
 const NOT_REMOVED = 'was not removed'
 
@@ -161,19 +171,36 @@ const ofWorkspaces = async (context: Context, runs: ReadonlyArray<RunSummary>): 
   ]
 }
 
-type Document = Pick<Pruned, 'removed' | 'left'>
+type Document = Pick<Pruned, 'removed' | 'left' | 'neverStarted'>
 
-const documentOf = ({ dryRun }: PruneFlags, runs: ReadonlyArray<RunSummary>, { removed, left }: Document) => ({
+const documentOf = (
+  { dryRun }: PruneFlags,
+  runs: ReadonlyArray<RunSummary>,
+  { removed, left, neverStarted }: Document
+) => ({
   dry_run: dryRun === true,
   expired: runs.map(summaryJson),
   removed: removed.map(({ runId }) => runId),
-  left: left.map(({ run, why }) => ({ run_id: run.runId, why }))
+  left: [
+    ...left.map(({ run, why }) => ({ run_id: run.runId, why })),
+    ...neverStarted.flatMap(({ runId, why }) => (why === undefined ? [] : [{ run_id: runId, why }]))
+  ],
+  never_started: neverStarted.filter(isRemoved).map(({ runId }) => runId)
 })
 
 const lineOf = ({ runId, workflow, status, updatedAt }: RunSummary): string =>
   `${runId}  ${workflow.name}  ${status}  ${minute(updatedAt)}`
 
-const summaryOf = (runs: ReadonlyArray<RunSummary>): string =>
-  runs.length === 0 ? 'Nothing to delete' : `${count(runs)} would be deleted`
+const lineOfNone = ({ runId }: NeverStarted): string => `${runId}  never started`
+
+const NOTHING = 'Nothing to delete'
+
+const summaryOf = (...found: Parameters<typeof total>): string =>
+  found.every(({ length }) => length === 0) ? NOTHING : `${total(...found)} would be deleted`
+
+const total = (runs: ReadonlyArray<RunSummary>, neverStarted: ReadonlyArray<NeverStarted>): string =>
+  neverStarted.length === 0
+    ? count(runs)
+    : `${runs.length === 0 ? '' : `${count(runs)} and `}${count(neverStarted)} that never started`
 
 const count = ({ length }: ReadonlyArray<unknown>): string => counted(length, 'run')

@@ -6,17 +6,28 @@ import type { RetainedRun, RetentionPolicy } from '../../domain/checkpoint/Reten
 import { expired } from '../../domain/checkpoint/Retention.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
-import { describeLeft, isInUse, keptBy, removeRun, RESUMED_MEANWHILE } from '../workspace/onSuccess.js'
+import { describeLeft, isInUse, keptBy, removeChecked, removeRun, RESUMED_MEANWHILE } from '../workspace/onSuccess.js'
 import { describe } from '../RunError.js'
 import { nextTurn } from '../sleep.js'
 import type { RunSummary } from './runs.js'
-import { listRuns, storedRun } from './runs.js'
+import { listStored, storedRun } from './runs.js'
 
 /** `left`: runs that were not removed: resumed meanwhile, with their own workspace (`clean` deletes that), damaged (`verify` shows how), or after a failure. `isStopped`: a stop came before all were tried. */
-export interface Pruned {
+export interface Removed {
   readonly removed: ReadonlyArray<RunSummary>
   readonly left: ReadonlyArray<KeptRun>
   readonly isStopped: boolean
+}
+
+/** `neverStarted`: what was left of claims that ended before their first save. */
+export interface Pruned extends Removed {
+  readonly neverStarted: ReadonlyArray<NeverStarted>
+}
+
+/** The id of a run without a checkpoint; `why`: what was left of it could not be removed. */
+export interface NeverStarted {
+  readonly runId: string
+  readonly why?: string
 }
 
 /** A run that was not removed. */
@@ -34,11 +45,27 @@ export interface KeptRun {
 export const findExpired =
   (policy: RetentionPolicy): Executor<ReadonlyArray<RunSummary>> =>
   (environment) =>
+  async () =>
+    E.map(({ expired }: Prunable) => expired)(await findPrunable(policy)(environment)())
+
+/** What a policy would remove, and the ids of runs that never started. */
+export interface Prunable {
+  readonly expired: ReadonlyArray<RunSummary>
+  readonly neverStarted: ReadonlyArray<string>
+}
+
+/** Lists what {@link prune} would remove. Changes nothing. */
+export const findPrunable =
+  (policy: RetentionPolicy): Executor<Prunable> =>
+  ({ storage, clock }) =>
   async () => {
-    const listed = await listRuns()(environment)()
+    const listed = await listStored(storage)
     if (E.isLeft(listed)) return listed
-    const runs = listed.right.flatMap(({ summary }) => (E.isRight(summary) ? [retained(summary.right)] : []))
-    return E.right(expired(runs, policy, environment.clock.now()).map(({ run }) => run))
+    const runs = listed.right.runs.flatMap(({ summary }) => (E.isRight(summary) ? [retained(summary.right)] : []))
+    return E.right({
+      expired: expired(runs, policy, clock.now()).map(({ run }) => run),
+      neverStarted: listed.right.abandoned
+    })
   }
 
 const retained = (run: RunSummary): RetainedRun & { readonly run: RunSummary } => ({
@@ -58,14 +85,34 @@ const retained = (run: RunSummary): RetainedRun & { readonly run: RunSummary } =
  * @category running
  */
 export const removeRuns =
-  (runs: ReadonlyArray<RunSummary>): Executor<Pruned> =>
+  (runs: ReadonlyArray<RunSummary>): Executor<Removed> =>
   (environment) =>
   async () =>
     E.right(await inTurn(environment, runs, (run) => removeUnchanged(environment, run)))
 
+/** Removes expired runs, then what is left of runs that never started, unless a process claimed or saved it meanwhile. */
+export const removePrunable =
+  ({ expired, neverStarted }: Prunable): Executor<Pruned> =>
+  (environment) =>
+  async () => {
+    const runs = await inTurn(environment, expired, (run) => removeUnchanged(environment, run))
+    const rest = await inTurn(environment, neverStarted, async (runId) =>
+      whyLeft(await removeChecked(environment, { runId, ...NOTHING_SAVED }))
+    )
+    const failed = rest.left.flatMap(({ run, reason, why }) => (reason === 'failed' ? [{ runId: run, why }] : []))
+    return E.right({
+      ...runs,
+      neverStarted: [...rest.removed.map((runId) => ({ runId })), ...failed],
+      isStopped: runs.isStopped || rest.isStopped
+    })
+  }
+
+/** A removal that names it removes no revision. */
+const NOTHING_SAVED = { revision: -1, updatedAt: '' }
+
 /** Returns what {@link removeRuns} would do now. Changes nothing. */
 export const previewRemoval =
-  (runs: ReadonlyArray<RunSummary>): Executor<Pruned> =>
+  (runs: ReadonlyArray<RunSummary>): Executor<Removed> =>
   (environment) =>
   async () =>
     E.right(
@@ -81,11 +128,11 @@ type Kept = Pick<KeptRun, 'reason' | 'why'>
  * `remove` returns why a run stays. The next one begins when one has ended, so that no thread of the file system idles, and in a turn of the
  * event loop of its own: a store may answer without waiting, and would hold up a stop and all else in the process.
  */
-const inTurn = async (
+const inTurn = async <A>(
   { interrupt }: Environment,
-  runs: ReadonlyArray<RunSummary>,
-  remove: (run: RunSummary) => Promise<Kept | undefined>
-): Promise<Pruned> => {
+  runs: ReadonlyArray<A>,
+  remove: (run: A) => Promise<Kept | undefined>
+) => {
   const kept: Array<Kept | undefined> = []
   let next = 0
   let turn: Promise<void> = Promise.resolve()
@@ -93,7 +140,7 @@ const inTurn = async (
   const removeNext = async (): Promise<void> => {
     while (next < runs.length && !interrupt.signal.aborted) {
       const index = next++
-      kept[index] = await remove(runs[index] as RunSummary)
+      kept[index] = await remove(runs[index] as A)
       await ownTurn()
     }
   }
@@ -112,7 +159,10 @@ const AT_ONCE = 100
 const removeUnchanged = async (environment: Environment, run: RunSummary): Promise<Kept | undefined> => {
   const found = await look(environment, run)
   if (E.isLeft(found)) return found.left
-  const removed = await removeRun(environment, found.right ?? run, found.right)
+  return whyLeft(await removeRun(environment, found.right ?? run, found.right))
+}
+
+const whyLeft = (removed: Awaited<ReturnType<typeof removeRun>>): Kept | undefined => {
   if (E.isRight(removed)) return undefined
   return isInUse(removed.left) ? resumedMeanwhile : { reason: 'failed', why: describeLeft(removed.left) }
 }
@@ -139,7 +189,7 @@ const hasMovedOn = (
 const resumedMeanwhile = { reason: 'resumed', why: RESUMED_MEANWHILE } as const
 
 /**
- * Removes the runs that {@link findExpired} lists: see `RetentionPolicy`.
+ * Removes the runs that {@link findExpired} lists (see `RetentionPolicy`), and what claims left that ended before their first save.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -163,6 +213,6 @@ export const prune =
   (policy: RetentionPolicy): Executor<Pruned> =>
   (environment) =>
   async () => {
-    const found = await findExpired(policy)(environment)()
-    return E.isLeft(found) ? found : await removeRuns(found.right)(environment)()
+    const found = await findPrunable(policy)(environment)()
+    return E.isLeft(found) ? found : await removePrunable(found.right)(environment)()
   }

@@ -105,26 +105,44 @@ export const storedRun =
 export const listRuns =
   (page: ListOptions = {}): Executor<ReadonlyArray<ListedRun>> =>
   ({ storage }) =>
-  async () => {
-    const runs: Array<ListedRun> = []
-    let rest = page
-    for (;;) {
-      const asked = rest
-      const listed = await callPort('list', () => storage.list(asked), readFailed(STORE))
-      if (E.isLeft(listed)) return listed
-      const wrong = misplaced(listed.right, asked)
-      if (wrong !== undefined) return E.left(readFailed(STORE)('list', wrong))
-      for (let n = 0; n < listed.right.length; n += AT_ONCE) {
-        const some = listed.right.slice(n, n + AT_ONCE)
-        runs.push(...(await Promise.all(some.map((one) => listedRun(storage, one)))).flat())
-      }
-      // A run without a checkpoint takes no place on a page.
-      const last = listed.right.at(-1)?.runId
-      const missing = (page.limit ?? 0) - runs.length
-      if (last === undefined || missing <= 0 || listed.right.length < (asked.limit ?? 0)) return E.right(runs)
-      rest = { after: last, limit: missing }
+  async () =>
+    E.map(({ runs }: Listing) => runs)(await listStored(storage, page))
+
+/** `abandoned`: the ids of runs of which a claim that never saved left something. */
+interface Listing {
+  readonly runs: ReadonlyArray<ListedRun>
+  readonly abandoned: ReadonlyArray<string>
+}
+
+export const listStored = async (
+  storage: CheckpointStorage,
+  page: ListOptions = {}
+): Promise<E.Either<StorageError, Listing>> => {
+  const runs: Array<ListedRun> = []
+  const abandoned: Array<string> = []
+  let rest = page
+  for (;;) {
+    const asked = rest
+    const listed = await callPort('list', () => storage.list(asked), readFailed(STORE))
+    if (E.isLeft(listed)) return listed
+    const wrong = misplaced(listed.right, asked)
+    if (wrong !== undefined) return E.left(readFailed(STORE)('list', wrong))
+    for (let n = 0; n < listed.right.length; n += AT_ONCE) {
+      const some = listed.right.slice(n, n + AT_ONCE)
+      const read = await Promise.all(some.map((one) => listedRun(storage, one)))
+      runs.push(...read.flat())
+      abandoned.push(
+        ...some.flatMap(({ runId, isAbandoned }, m) => (isAbandoned === true && read[m]?.length === 0 ? [runId] : []))
+      )
     }
+    // A run without a checkpoint takes no place on a page.
+    const last = listed.right.at(-1)?.runId
+    const missing = (page.limit ?? 0) - runs.length
+    if (last === undefined || missing <= 0 || listed.right.length < (asked.limit ?? 0))
+      return E.right({ runs, abandoned })
+    rest = { after: last, limit: missing }
   }
+}
 
 /** A store that ignores `after` would list its first page for ever. */
 const misplaced = (listed: ReadonlyArray<Listed>, { after = '' }: ListOptions): Error | undefined => {

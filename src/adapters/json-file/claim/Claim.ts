@@ -1,5 +1,6 @@
 /** Claims a run (`docs/file-format.md` §3); the comments below use its step numbers. */
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ClaimOptions, Holder, Owner, RemoveOptions, StorageError } from '../../../ports/CheckpointStorage.js'
@@ -52,6 +53,8 @@ interface Attempt {
   /** The number of the journal that this claim may have created. */
   number: number | undefined
   files: number
+  /** How often it met a removal. */
+  waits: number
 }
 
 /** `Again`: another claim was faster. */
@@ -77,7 +80,8 @@ export const claim = async (
       token: newId(),
       owner: { host: owner.host, pid: owner.pid },
       since: new Date().toISOString(),
-      process: self.right
+      process: self.right,
+      ...(removal === undefined ? {} : { removal: true })
     },
     removal,
     takeOver,
@@ -86,7 +90,8 @@ export const claim = async (
     heartbeat: undefined,
     socket: undefined,
     number: undefined,
-    files: 0
+    files: 0,
+    waits: 0
   }
   for (let n = 0; n < ATTEMPTS; n++) {
     const outcome = await tryOnce(attempt)
@@ -130,7 +135,10 @@ const tryOnce = async (attempt: Attempt): Promise<Outcome> => {
   return outcome
 }
 
-/** Step 1. A claim that is refused here has changed nothing. */
+/** A removal holds its run about as long. */
+const REMOVAL_MILLIS = 10
+
+/** Step 1. A claim that is refused here has changed nothing. It waits for a removal, which may have begun before it and removes nothing that was saved. */
 const look = async (attempt: Attempt): Promise<E.Either<StorageError, O.Option<Journals>>> => {
   const { context, layout, removal } = attempt
   const reading = await (removal === undefined ? Read.read : Read.readHighest)(context, layout)
@@ -138,8 +146,12 @@ const look = async (attempt: Attempt): Promise<E.Either<StorageError, O.Option<J
   if (O.isNone(reading.right)) return E.right(O.none)
   const { journals, content } = reading.right.value
   const holder = await holderOf(context, layout, journals.highest)
-  if (O.isSome(holder) && !mayTakeOver(attempt, holder.value, journals.highest?.claim?.token))
-    return E.left(heldBy(layout, holder.value))
+  if (O.isSome(holder) && !mayTakeOver(attempt, holder.value, journals.highest?.claim?.token)) {
+    if (removal !== undefined || journals.highest?.claim?.removal !== true || attempt.waits++ === ATTEMPTS)
+      return E.left(heldBy(layout, holder.value))
+    await sleep(REMOVAL_MILLIS)
+    return look(attempt)
+  }
   if (E.isLeft(content)) return content
   const asNamed = await isAsNamed(attempt, journals)
   if (E.isLeft(asNamed)) return asNamed

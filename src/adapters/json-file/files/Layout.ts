@@ -121,6 +121,9 @@ export const tokenIn = (name: string): string | undefined =>
     ?.slice(1)
     .find(Boolean)
 
+/** True for a file that a claim makes before its first save. */
+export const isOfClaim = (name: string): boolean => tokenIn(name) !== undefined || numbers([name]).length > 0
+
 /** Matches write-file-atomic's temporary files for `checkpoint.json`. */
 export const isCopyInTheMaking = (name: string): boolean => /^checkpoint\.json\.(?:[0-9a-f]{32}\.)?\d+$/.test(name)
 

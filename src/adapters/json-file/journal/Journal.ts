@@ -20,7 +20,7 @@ export interface SocketRecord {
   readonly bootId: string
 }
 
-/** Line 1: the owner. `epoch` is the file's number; `lineage` is shared by all journals of a run, `token` by those of one claim; `socket` may be missing. */
+/** Line 1: the owner. `epoch` is the file's number; `lineage` is shared by all journals of a run, `token` by those of one claim; `socket` may be missing; `removal`: it removes the run. */
 export interface ClaimRecord {
   readonly runId: string
   readonly epoch: number
@@ -30,6 +30,7 @@ export interface ClaimRecord {
   readonly since: string
   readonly process: ProcessIdentity
   readonly socket?: SocketRecord
+  readonly removal?: true
 }
 
 /** What a claim found: the newest revision and the number of its journal; `revision` -1 and `epoch` 0 if nothing is stored. */
@@ -214,7 +215,8 @@ const takeClaim = (draft: Draft, record: JsonObject): string | undefined => {
     owner: { host, pid },
     since,
     process: identity,
-    ...socket
+    ...socket,
+    ...(record['removal'] === true ? { removal: true } : {})
   }
   return undefined
 }

@@ -1,12 +1,12 @@
 /** Lists runs by the summaries at the ends of their journals (`docs/file-format.md` §6.1). It never fails a run: what it cannot read is loaded. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import * as RunId from '../../../domain/checkpoint/RunId.js'
 import * as Summary from '../../../domain/checkpoint/Summary.js'
 import type { Listed, ListOptions, StorageError } from '../../../ports/CheckpointStorage.js'
 import type { Context } from '../Context.js'
-import { isFolder, namesIn, ownRoot, readBetween, withFile } from '../files/Files.js'
+import { isFolder, isOld, namesIn, ownRoot, readBetween, withFile } from '../files/Files.js'
 import * as Layout from '../files/Layout.js'
 import * as Line from './Line.js'
 
@@ -37,7 +37,26 @@ const listedRun = async (context: Context, runId: string): Promise<Listed> => {
   const names = E.isRight(there) && there.right ? await namesIn(context.fs, layout.history) : E.right(O.none)
   const [highest] = E.isRight(names) && O.isSome(names.right) ? Layout.numbers(names.right.value) : []
   const summary = highest === undefined ? O.none : await summaryIn(context, layout, highest)
-  return O.isNone(summary) ? { runId } : { runId, summary: { ...summary.value, heldBy: O.none } }
+  if (O.isSome(summary)) return { runId, summary: { ...summary.value, heldBy: O.none } }
+  return (await isAbandoned(context, layout)) ? { runId, isAbandoned: true } : { runId }
+}
+
+/** True if a run's folder has nothing but old files of claims: not if it is a user's own, or if a claim may be in progress. */
+const isAbandoned = async ({ fs }: Context, layout: Layout.Layout): Promise<boolean> => {
+  try {
+    if (!isOld(fs, layout.run)) return false
+    for (const folder of [layout.run, layout.history]) {
+      const names = await namesIn(fs, folder)
+      if (E.isLeft(names)) return false
+      for (const name of O.isSome(names.right) ? names.right.value : []) {
+        const path = join(folder, name)
+        if (!(path === layout.history || Layout.isOfClaim(name)) || !isOld(fs, path)) return false
+      }
+    }
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** More than a released line has, unless its names are very long. */
