@@ -1,14 +1,12 @@
 /** Keeps artifacts as rows, so that hosts need no shared folder. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import * as RunId from '../../domain/checkpoint/RunId.js'
-import * as ArtifactId from '../../domain/data/ArtifactId.js'
 import { readable } from '../../domain/data/Options.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/ArtifactStore.js'
+import { ofArtifact, ofRun } from '../sql/Calls.js'
 import * as Records from '../sql/Records.js'
 import type { Database, PostgresDatabaseOptions } from './Database.js'
-import { ask, databaseOf, prepareToWrite, readFailed, writeFailed } from './Database.js'
+import { databaseOf, readRows, writeRows } from './Database.js'
 import type { Fields, PostgresPool } from './Driver.js'
 import { poolOf } from './Driver.js'
 
@@ -34,10 +32,10 @@ export const postgresArtifacts = (pool: PostgresPool, options: PostgresArtifacts
   const { maxBytes = Records.ARTIFACT_BYTES } = readable(options)
   const table = database.table('artifacts')
   const where = database.where('artifacts')
-  const { on, at, read, write } = callsOf(database)
+  const { read, write } = callsOf(database)
   return {
     put: (runId, id, data) =>
-      at(runId, id, async () => {
+      ofArtifact(runId, id, async () => {
         const made = Records.artifactOf(runId, id, data, maxBytes, where)
         if (E.isLeft(made)) return made
         const { info, bytes } = made.right
@@ -53,7 +51,7 @@ export const postgresArtifacts = (pool: PostgresPool, options: PostgresArtifacts
         return E.map(() => info)(written)
       }),
     get: (runId, id) =>
-      at(runId, id, async () => {
+      ofArtifact(runId, id, async () => {
         // The content of a row above the limit stays on the server.
         const rows = await read(
           runId,
@@ -74,52 +72,32 @@ export const postgresArtifacts = (pool: PostgresPool, options: PostgresArtifacts
         )
       }),
     has: (runId, id) =>
-      at(runId, id, async () =>
+      ofArtifact(runId, id, async () =>
         E.map((rows: ReadonlyArray<Fields>) => rows.length > 0)(
           await read(runId, `SELECT 1 AS one FROM ${table} WHERE run = $1 AND id = $2`, id)
         )
       ),
-    remove: (runId, id) => at(runId, id, () => write(runId, `DELETE FROM ${table} WHERE run = $1 AND id = $2`, id)),
+    remove: (runId, id) =>
+      ofArtifact(runId, id, () => write(runId, `DELETE FROM ${table} WHERE run = $1 AND id = $2`, id)),
     list: (runId) =>
-      on(runId, async () =>
+      ofRun(runId, async () =>
         E.map((rows: ReadonlyArray<Fields>) => Records.sorted(rows.map(infoOf)))(
           await read(runId, `SELECT id, size::text AS size, sha256 FROM ${table} WHERE run = $1`)
         )
       ),
-    clear: (runId) => on(runId, () => write(runId, `DELETE FROM ${table} WHERE run = $1 AND id NOT LIKE '\\_%'`))
+    clear: (runId) => ofRun(runId, () => write(runId, `DELETE FROM ${table} WHERE run = $1 AND id NOT LIKE '\\_%'`))
   }
 }
 
 /** Checks ids, and sends statements about artifacts; `$1` is the run. */
 const callsOf = (database: Database) => {
-  const on =
-    <A>(runId: string, act: () => Answer<A>): TaskEither<ArtifactError, A> =>
-    () => {
-      const valid = RunId.parse(runId)
-      return E.isLeft(valid) ? Promise.resolve(valid) : act()
-    }
-  const at =
-    <A>(runId: string, id: string, act: () => Answer<A>): TaskEither<ArtifactError, A> =>
-    () => {
-      const valid = ArtifactId.parse(id)
-      return E.isLeft(valid) ? Promise.resolve(valid) : on(runId, act)()
-    }
-  const read = async (
-    runId: string,
-    text: string,
-    ...values: ReadonlyArray<unknown>
-  ): Answer<ReadonlyArray<Fields>> => {
-    const rows = await ask(database, { text, values: [runId, ...values] })
-    const place = { table: 'artifacts', operation: 'SELECT artifacts', runId }
-    return E.isLeft(rows) ? E.left(readFailed(database, place)(rows.left)) : rows
-  }
+  const read = (runId: string, text: string, ...values: ReadonlyArray<unknown>): Answer<ReadonlyArray<Fields>> =>
+    readRows(database, { table: 'artifacts', runId }, text, runId, ...values)
   const write = async (runId: string, text: string, ...values: ReadonlyArray<unknown>): Answer<void> => {
-    const ready = await prepareToWrite(database)
-    const written = E.isLeft(ready) ? ready : await ask(database, { text, values: [runId, ...values] })
     const place = { table: 'artifacts', operation: `${text.split(' ')[0]} artifacts`, runId }
-    return E.isLeft(written) ? E.left(writeFailed(database, place)(written.left)) : E.right(undefined)
+    return E.map(() => undefined)(await writeRows(database, place, text, runId, ...values))
   }
-  return { on, at, read, write }
+  return { read, write }
 }
 
 const infoOf = (row: Fields): ArtifactInfo => ({

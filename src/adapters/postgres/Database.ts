@@ -15,6 +15,7 @@ import {
   wholeFrom
 } from '../../domain/data/Options.js'
 import type { ReadFailed, UnsupportedFormat, WriteFailed } from '../../ports/CheckpointStorage.js'
+import { sleep } from '../sql/Calls.js'
 import type { Fields, PostgresPool, PostgresStatement } from './Driver.js'
 import { rowsOf } from './Driver.js'
 import type { Failure } from './Failure.js'
@@ -116,7 +117,7 @@ export const databaseOf = (pool: PostgresPool, options: PostgresDatabaseOptions)
 
 /** Sends one statement once. */
 export const send = async (
-  { pool }: Pick<Database, 'pool'>,
+  { pool }: { readonly pool: Pick<PostgresPool, 'query'> },
   statement: PostgresStatement
 ): Promise<E.Either<Failure, ReadonlyArray<Fields>>> => {
   try {
@@ -146,20 +147,9 @@ export const persist = async <A>(
     const isOver = performance.now() >= end || signal?.aborted === true || lost?.aborted === true
     if (!result.left.passes || isOver) return E.left({ ...result.left, effect })
     const pause = Math.min(LONGEST_PAUSE_MILLIS, 20 * 2 ** attempt, Math.max(0, end - performance.now()))
-    await paused(pause * (0.5 + Math.random() / 2), signal, lost)
+    await sleep(pause * (0.5 + Math.random() / 2), signal, lost)
   }
 }
-
-const paused = (millis: number, ...signals: ReadonlyArray<AbortSignal | undefined>): Promise<void> =>
-  new Promise((resolve) => {
-    const go = (): void => {
-      clearTimeout(timer)
-      for (const signal of signals) signal?.removeEventListener('abort', go)
-      resolve()
-    }
-    const timer = setTimeout(go, millis)
-    for (const signal of signals) signal?.addEventListener('abort', go)
-  })
 
 /** Sends a statement, once the tables exist, until its result is known. Repeating it must do no harm. */
 export const ask = (
@@ -281,32 +271,46 @@ const newer = (database: Database, { cause }: Failure, runId = ''): UnsupportedF
 })
 
 /** A missing pool and invalid options concern no single table. */
-const whereOf = (database: Database, table: string, { code }: Failure): string =>
-  code === 'NO_POOL' || code === 'INVALID_OPTIONS' ? 'the database' : database.where(table)
+const factsOf = (database: Database, { table, operation }: Place, { code, cause }: Failure) => ({
+  where: code === 'NO_POOL' || code === 'INVALID_OPTIONS' ? 'the database' : database.where(table),
+  operation,
+  code,
+  cause
+})
 
 export const readFailed =
-  (database: Database, { table, operation, runId }: Place) =>
+  (database: Database, place: Place) =>
   (failure: Failure): ReadFailed | UnsupportedFormat =>
     failure.code === NEWER
-      ? newer(database, failure, runId)
-      : {
-          _tag: 'ReadFailed',
-          where: whereOf(database, table, failure),
-          operation,
-          code: failure.code,
-          cause: failure.cause
-        }
+      ? newer(database, failure, place.runId)
+      : { _tag: 'ReadFailed', ...factsOf(database, place, failure) }
 
 export const writeFailed =
-  (database: Database, { table, operation, runId }: Place) =>
-  (failure: Failure): WriteFailed | UnsupportedFormat =>
-    failure.code === NEWER
-      ? newer(database, failure, runId)
-      : {
-          _tag: 'WriteFailed',
-          committed: failure.effect === 'none' ? 'no' : 'unknown',
-          where: whereOf(database, table, failure),
-          operation,
-          code: failure.code,
-          cause: failure.cause
-        }
+  (database: Database, place: Place) =>
+  (failure: Failure): WriteFailed | UnsupportedFormat => {
+    if (failure.code === NEWER) return newer(database, failure, place.runId)
+    const committed = failure.effect === 'none' ? 'no' : 'unknown'
+    return { _tag: 'WriteFailed', committed, ...factsOf(database, place, failure) }
+  }
+
+/** Reads rows of a table, about a run or none. */
+export const readRows = async (
+  database: Database,
+  about: Omit<Place, 'operation'>,
+  text: string,
+  ...values: Array<unknown>
+): Promise<E.Either<ReadFailed | UnsupportedFormat, ReadonlyArray<Fields>>> =>
+  E.mapLeft(readFailed(database, { ...about, operation: `SELECT ${about.table}` }))(
+    await ask(database, { text, values })
+  )
+
+/** Writes, once it is certain that an acknowledged write is durable. Repeating the statement must do no harm. */
+export const writeRows = async (
+  database: Database,
+  place: Place,
+  text: string,
+  ...values: Array<unknown>
+): Promise<E.Either<WriteFailed | UnsupportedFormat, ReadonlyArray<Fields>>> => {
+  const ready = await prepareToWrite(database)
+  return E.mapLeft(writeFailed(database, place))(E.isLeft(ready) ? ready : await ask(database, { text, values }))
+}

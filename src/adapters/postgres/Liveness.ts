@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Database } from './Database.js'
 import { send } from './Database.js'
-import type { Fields, PostgresClient, PostgresPool, PostgresStatement } from './Driver.js'
+import type { PostgresClient, PostgresPool } from './Driver.js'
 import { clientOf, rowsOf } from './Driver.js'
 import type { Failure } from './Failure.js'
 import { failureOf, refusal } from './Failure.js'
@@ -38,17 +38,6 @@ const SETTINGS = `SELECT set_config(name, value, false)
 const HELD = `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid() AND granted
   AND objsubid = 1 AND ((classid::bigint << 32) | objid::bigint) = $1::bigint) AS held`
 
-const asked = async (
-  client: PostgresClient,
-  statement: PostgresStatement
-): Promise<E.Either<Failure, ReadonlyArray<Fields>>> => {
-  try {
-    return E.right(rowsOf(await client.query(statement)))
-  } catch (cause) {
-    return E.left(failureOf(cause))
-  }
-}
-
 /** One connection of this process holds one advisory lock. `onBroken` is called when it ends before it is closed. */
 export const lockLiveness = (pool: PostgresPool, onBroken: () => void): Liveness => {
   let session: Session | undefined
@@ -74,7 +63,7 @@ export const lockLiveness = (pool: PostgresPool, onBroken: () => void): Liveness
       if (session === undefined) return E.right(undefined)
       const { client, key } = session
       client.ref?.()
-      const held = await asked(client, { text: HELD, values: [key] })
+      const held = await send({ pool: client }, { text: HELD, values: [key] })
       client.unref?.()
       if (E.isRight(held) && held.right[0]?.['held'] === true) return E.right(undefined)
       drop(client)

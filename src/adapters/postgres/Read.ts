@@ -6,7 +6,7 @@ import type { Content } from '../sql/Content.js'
 import * as Contents from '../sql/Content.js'
 import type { Row } from '../sql/Rows.js'
 import type { Database } from './Database.js'
-import { ask, readFailed } from './Database.js'
+import { readRows } from './Database.js'
 import type { Fields } from './Driver.js'
 import type { Hub } from './Hub.js'
 import { holderColumns } from './Hub.js'
@@ -48,9 +48,8 @@ const found = async (
   text: string,
   ...values: ReadonlyArray<unknown>
 ): Promise<E.Either<StorageError, O.Option<Found>>> => {
-  const place = { table: 'revisions', operation: 'SELECT revisions', runId }
-  const result = await ask(database, { text, values: [runId, ...values] })
-  if (E.isLeft(result)) return E.left(readFailed(database, place)(result.left))
+  const result = await readRows(database, { table: 'revisions', runId }, text, runId, ...values)
+  if (E.isLeft(result)) return result
   const [run] = result.right
   if (run === undefined) return E.right(O.none)
   const supported = Contents.supported(runId, Number(run['format']), database.where('runs'))
@@ -118,20 +117,11 @@ export const history = async (
   { database }: Hub,
   runId: string
 ): Promise<E.Either<StorageError, ReadonlyArray<HistoryEntry>>> => {
-  const entries = await ask(database, {
-    text: `SELECT v.revision::text AS revision, v.kind, v.at FROM ${database.table('runs')} r JOIN ${database.table('revisions')} v ON v.run = r.id AND v.revision <= r.head
-      WHERE r.id = $1 ORDER BY v.revision DESC`,
-    values: [runId]
-  })
-  if (E.isLeft(entries))
-    return E.left(readFailed(database, { table: 'revisions', operation: 'SELECT revisions', runId })(entries.left))
-  return E.right(
-    entries.right.map(({ revision, kind, at }) => ({
-      revision: Number(revision),
-      change: String(kind),
-      at: String(at)
-    }))
-  )
+  const text = `SELECT v.revision::text AS revision, v.kind, v.at FROM ${database.table('runs')} r JOIN ${database.table('revisions')} v ON v.run = r.id AND v.revision <= r.head
+      WHERE r.id = $1 ORDER BY v.revision DESC`
+  return E.map((rows: ReadonlyArray<Fields>) =>
+    rows.map(({ revision, kind, at }) => ({ revision: Number(revision), change: String(kind), at: String(at) }))
+  )(await readRows(database, { table: 'revisions', runId }, text, runId))
 }
 
 export const list = async (
@@ -140,19 +130,16 @@ export const list = async (
 ): Promise<E.Either<StorageError, ReadonlyArray<Listed>>> => {
   // No id has a NUL, which PostgreSQL refuses: all that follow the string follow what stands before it.
   const [start = ''] = after.split('\0')
-  const page = await ask(database, {
-    text: `SELECT r.id, r.format, r.head::text AS head, r.summary, ${holderColumns(database)} FROM ${database.table('runs')} r
-      WHERE r.head >= 0 AND r.id > $1 ORDER BY r.id LIMIT $2::bigint`,
-    values: [start, limit === undefined ? null : Math.max(0, Math.floor(limit))]
-  })
-  if (E.isLeft(page)) return E.left(readFailed(database, { table: 'runs', operation: 'SELECT runs' })(page.left))
-  return E.right(
-    page.right.map((row) => {
+  const text = `SELECT r.id, r.format, r.head::text AS head, r.summary, ${holderColumns(database)} FROM ${database.table('runs')} r
+      WHERE r.head >= 0 AND r.id > $1 ORDER BY r.id LIMIT $2::bigint`
+  const most = limit === undefined ? null : Math.max(0, Math.floor(limit))
+  return E.map((rows: ReadonlyArray<Fields>) =>
+    rows.map((row) => {
       const runId = String(row['id'])
       const isKnown = E.isRight(Contents.supported(runId, Number(row['format']), ''))
       const column = textOrNull(row['summary'])
       const summary = Contents.summaryOf(column, Number(row['head']), O.fromNullable(holderOf(row)))
       return isKnown && O.isSome(summary) ? { runId, summary: summary.value } : { runId }
     })
-  )
+  )(await readRows(database, { table: 'runs' }, text, start, most))
 }

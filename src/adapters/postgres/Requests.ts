@@ -1,16 +1,16 @@
 /** Keeps requests to runs, and the pointer to the run that paused last, as rows. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
 import type { ContinueHere } from '../../domain/request/Pause.js'
 import type { Request } from '../../domain/request/Request.js'
 import { byTime, isSame } from '../../domain/request/Request.js'
 import type { ReadFailed, UnsupportedFormat, WriteFailed } from '../../ports/CheckpointStorage.js'
 import type { AlreadyAnswered, PointerError, RequestError, Requests } from '../../ports/Requests.js'
+import { ofRun } from '../sql/Calls.js'
 import * as Records from '../sql/Records.js'
 import type { Database } from './Database.js'
-import { ask, prepareToWrite, readFailed, writeFailed } from './Database.js'
+import { readRows, writeFailed, writeRows } from './Database.js'
 import type { Fields } from './Driver.js'
 import { refusal } from './Failure.js'
 
@@ -23,23 +23,18 @@ export interface Inbox {
 type Answer<Failure, A> = Promise<E.Either<Failure, A>>
 
 export const requestsIn = (database: Database, inbox: Inbox): Requests => {
-  const on =
-    <Failure, A>(runId: string, act: () => Answer<Failure | RequestError, A>): TaskEither<Failure | RequestError, A> =>
-    () => {
-      const valid = RunId.parse(runId)
-      return E.isLeft(valid) ? Promise.resolve(valid) : act()
-    }
   return {
-    leave: (request) => on(request.runId, () => leave(database, inbox, request)),
+    leave: (request) => ofRun(request.runId, () => leave(database, inbox, request)),
     isAny: (runId) => E.isRight(RunId.parse(runId)) && inbox.known(runId) !== false,
     list: (runId) =>
-      on(runId, async () => {
+      ofRun(runId, async () => {
         const found = await list(database, runId)
         if (E.isRight(found)) inbox.learn(runId, found.right.length > 0)
         return found
       }),
-    withdraw: (request) => on(request.runId, () => withdraw(database, request)),
-    clearPause: (runId) => on(runId, async () => E.map(() => undefined)(await remove(database, runId, Records.PAUSE))),
+    withdraw: (request) => ofRun(request.runId, () => withdraw(database, request)),
+    clearPause: (runId) =>
+      ofRun(runId, async () => E.map(() => undefined)(await remove(database, runId, Records.PAUSE))),
     ...pointerIn(database)
   }
 }
@@ -82,14 +77,9 @@ const isThere = async (database: Database, request: Request): Promise<boolean> =
   return E.isRight(found) && found.right.some((one) => isSame(one, request))
 }
 
-const rowsOf = async (
-  database: Database,
-  runId: string
-): Answer<ReadFailed | UnsupportedFormat, ReadonlyArray<Fields>> => {
+const rowsOf = (database: Database, runId: string): Answer<ReadFailed | UnsupportedFormat, ReadonlyArray<Fields>> => {
   const text = `SELECT slot, request FROM ${database.table('requests')} WHERE run = $1 ORDER BY slot`
-  const rows = await ask(database, { text, values: [runId] })
-  const place = { table: 'requests', operation: 'SELECT requests', runId }
-  return E.isLeft(rows) ? E.left(readFailed(database, place)(rows.left)) : rows
+  return readRows(database, { table: 'requests', runId }, text, runId)
 }
 
 const requestIn = (database: Database, runId: string, row: Fields): E.Either<RequestError, Request> =>
@@ -134,16 +124,14 @@ const remove = (
     text
   )
 
-const write = async (
+const write = (
   database: Database,
   runId: string,
   text: string,
   ...values: ReadonlyArray<unknown>
 ): Answer<WriteFailed | UnsupportedFormat, ReadonlyArray<Fields>> => {
-  const ready = await prepareToWrite(database)
-  const rows = E.isLeft(ready) ? ready : await ask(database, { text, values: [runId, ...values] })
   const operation = text.startsWith('DELETE') ? 'DELETE requests' : 'INSERT requests'
-  return E.isLeft(rows) ? E.left(writeFailed(database, { table: 'requests', operation, runId })(rows.left)) : rows
+  return writeRows(database, { table: 'requests', operation, runId }, text, runId, ...values)
 }
 
 /** One row of the schema points to the run that paused last. */
@@ -151,10 +139,8 @@ const pointerIn = (database: Database): Pick<Requests, 'point' | 'pointer' | 'un
   const table = database.table('pointer')
   const where = database.where('pointer')
   const written = async (text: string, ...values: ReadonlyArray<unknown>): Answer<PointerError, void> => {
-    const ready = await prepareToWrite(database)
-    const rows = E.isLeft(ready) ? ready : await ask(database, { text, values: [...values] })
-    if (E.isRight(rows)) return E.right(undefined)
-    return E.left(pointed(where, writeFailed(database, { table: 'pointer', operation: 'INSERT pointer' })(rows.left)))
+    const rows = await writeRows(database, { table: 'pointer', operation: 'INSERT pointer' }, text, ...values)
+    return E.isRight(rows) ? E.right(undefined) : E.left(pointed(where, rows.left))
   }
   return {
     point: (to) => async () =>
@@ -166,11 +152,8 @@ const pointerIn = (database: Database): Pick<Requests, 'point' | 'pointer' | 'un
         )
       ),
     pointer: async (): Answer<PointerError, O.Option<ContinueHere>> => {
-      const rows = await ask(database, { text: `SELECT pointer FROM ${table}` })
-      if (E.isLeft(rows))
-        return E.left(
-          pointed(where, readFailed(database, { table: 'pointer', operation: 'SELECT pointer' })(rows.left))
-        )
+      const rows = await readRows(database, { table: 'pointer' }, `SELECT pointer FROM ${table}`)
+      if (E.isLeft(rows)) return E.left(pointed(where, rows.left))
       const [row] = rows.right
       return row === undefined
         ? E.right(O.none)

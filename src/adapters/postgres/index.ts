@@ -6,13 +6,11 @@
  * @module
  */
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
-import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import * as RunId from '../../domain/checkpoint/RunId.js'
 import { readable } from '../../domain/data/Options.js'
 import type { ArtifactStore } from '../../ports/ArtifactStore.js'
-import type { CheckpointStorage, Claim, StorageError } from '../../ports/CheckpointStorage.js'
+import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import type { Requests } from '../../ports/Requests.js'
+import { ofClaim, ofRun } from '../sql/Calls.js'
 import type { PostgresArtifactsOptions } from './Artifacts.js'
 import { postgresArtifacts } from './Artifacts.js'
 import * as Claims from './Claims.js'
@@ -105,40 +103,23 @@ export const postgresStorage = (pool: PostgresPool, options: PostgresOptions = {
     baseBytes: limits?.baseBytes ?? MEBIBYTE
   }
   const holdings = new WeakMap<AbortSignal, Holding>()
-  const on =
-    <A>(runId: string, act: () => Promise<E.Either<StorageError, A>>): TaskEither<StorageError, A> =>
-    () => {
-      const valid = RunId.parse(runId)
-      return E.isLeft(valid) ? Promise.resolve(valid) : act()
-    }
-  const within = <A>(
-    claim: Claim,
-    act: (holding: Holding) => Promise<E.Either<StorageError, A>>
-  ): TaskEither<StorageError, A> =>
-    on(claim.runId, () => {
-      const holding = holdings.get(claim.lost)
-      const { runId, epoch } = claim
-      return holding === undefined
-        ? Promise.resolve(E.left({ _tag: 'Fenced', runId, epoch, by: O.none }))
-        : act(holding)
-    })
   return {
     claim: (runId, owner, options) =>
-      on(runId, async () => {
+      ofRun(runId, async () => {
         const granted = await Claims.claim(hub, runId, owner, options)
         if (E.isRight(granted)) holdings.set(granted.right.holding.claim.lost, granted.right.holding)
         return E.map(({ claimed }: Claims.Granted) => claimed)(granted)
       }),
-    save: (claim, revisions) => within(claim, (holding) => save(hub, holding, revisions, saving)),
-    release: (claim) => within(claim, ({ token }) => Claims.giveBack(hub, claim.runId, token)),
-    load: (runId) => on(runId, () => Read.load(hub, runId)),
-    history: (runId) => on(runId, () => Read.history(hub, runId)),
-    loadRevision: (runId, revision) => on(runId, () => Read.loadRevision(hub, runId, revision)),
+    save: (claim, revisions) => ofClaim(holdings, claim, (holding) => save(hub, holding, revisions, saving)),
+    release: (claim) => ofClaim(holdings, claim, ({ token }) => Claims.giveBack(hub, claim.runId, token)),
+    load: (runId) => ofRun(runId, () => Read.load(hub, runId)),
+    history: (runId) => ofRun(runId, () => Read.history(hub, runId)),
+    loadRevision: (runId, revision) => ofRun(runId, () => Read.loadRevision(hub, runId, revision)),
     list:
       (options = {}) =>
       () =>
         Read.list(hub, options),
-    remove: (runId, options) => on(runId, () => Claims.remove(hub, runId, options)),
+    remove: (runId, options) => ofRun(runId, () => Claims.remove(hub, runId, options)),
     close: hub.close
   }
 }

@@ -1,11 +1,9 @@
 /** Keeps artifacts in the database of their runs. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import * as RunId from '../../domain/checkpoint/RunId.js'
-import * as ArtifactId from '../../domain/data/ArtifactId.js'
 import { readable } from '../../domain/data/Options.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/ArtifactStore.js'
+import { ofArtifact, ofRun } from '../sql/Calls.js'
 import { ARTIFACT_BYTES, artifactOf, contentOf, sorted } from '../sql/Records.js'
 import type { SqliteOptions } from './Connection.js'
 import { connectionOf, read, sql, write } from './Connection.js'
@@ -46,19 +44,6 @@ export const sqliteArtifacts = (database: SqliteDatabase, options: SqliteArtifac
   const self = connectionOf(database, options)
   const where = (): string => `artifacts of ${self.file}`
 
-  /** Validates the ids before anything is read or written. */
-  const on =
-    <A>(runId: string, act: () => Promise<E.Either<ArtifactError, A>>): TaskEither<ArtifactError, A> =>
-    () => {
-      const valid = RunId.parse(runId)
-      return E.isLeft(valid) ? Promise.resolve(valid) : act()
-    }
-  const at =
-    <A>(runId: string, id: string, act: () => Promise<E.Either<ArtifactError, A>>): TaskEither<ArtifactError, A> =>
-    () => {
-      const valid = ArtifactId.parse(id)
-      return E.isLeft(valid) ? Promise.resolve(valid) : on(runId, act)()
-    }
   const change = (runId: string, text: string, ...values: Array<string | number | Uint8Array>) =>
     write<void, ArtifactError>(self, { runId }, () => {
       sql(self, text).run(runId, ...values)
@@ -67,14 +52,14 @@ export const sqliteArtifacts = (database: SqliteDatabase, options: SqliteArtifac
 
   return {
     put: (runId, id, data) =>
-      at(runId, id, async () => {
+      ofArtifact(runId, id, async () => {
         const made = artifactOf(runId, id, data, maxBytes, where())
         if (E.isLeft(made)) return made
         const { info, bytes } = made.right
         return E.map(() => info)(await change(runId, PUT, id, info.size, info.sha256, bytes))
       }),
     get: (runId, id) =>
-      at(runId, id, async () => {
+      ofArtifact(runId, id, async () => {
         const found = await read<ReadonlyArray<unknown>, ArtifactError>(self, { runId }, () =>
           E.right(sql(self, GET).all(runId, id))
         )
@@ -85,19 +70,20 @@ export const sqliteArtifacts = (database: SqliteDatabase, options: SqliteArtifac
         return E.isLeft(content) ? content : E.right(O.some(content.right))
       }),
     has: (runId, id) =>
-      at(runId, id, () =>
+      ofArtifact(runId, id, () =>
         read<boolean, ArtifactError>(self, { runId }, () =>
           E.right(sql(self, 'SELECT 1 FROM artifacts WHERE run = ? AND id = ?').all(runId, id).length > 0)
         )
       ),
-    remove: (runId, id) => at(runId, id, () => change(runId, 'DELETE FROM artifacts WHERE run = ? AND id = ?', id)),
+    remove: (runId, id) =>
+      ofArtifact(runId, id, () => change(runId, 'DELETE FROM artifacts WHERE run = ? AND id = ?', id)),
     list: (runId) =>
-      on(runId, () =>
+      ofRun(runId, () =>
         read<ReadonlyArray<ArtifactInfo>, ArtifactError>(self, { runId }, () => {
           const infos = sql(self, INFO).all(runId) as ReadonlyArray<ArtifactInfo>
           return E.right(sorted(infos.map(({ id, size, sha256 }) => ({ id, size, sha256 }))))
         })
       ),
-    clear: (runId) => on(runId, () => change(runId, CLEAR))
+    clear: (runId) => ofRun(runId, () => change(runId, CLEAR))
   }
 }

@@ -14,6 +14,7 @@ import {
   signal,
   wholeFrom
 } from '../../domain/data/Options.js'
+import { sleep } from '../sql/Calls.js'
 import type { SqliteDatabase, SqliteStatement } from './Driver.js'
 import { codeOf, isBusy, isDamaged } from './Driver.js'
 import { failureOf, lossOf, remember } from './File.js'
@@ -160,24 +161,12 @@ const patiently = async <A, Left>(
     if (E.isRight(result) || !isThrown(result.left)) return result as E.Either<Left | Failure, A>
     const waits = isBusy(codeOf(result.left.cause)) && performance.now() < end && !isAborted(self, call)
     if (!waits) return E.left(failed(self, call, kind, result.left))
-    await sleep(pause * (0.5 + Math.random() / 2), [self.options.signal, call.signal])
+    await sleep(pause * (0.5 + Math.random() / 2), self.options.signal, call.signal)
   }
 }
 
 const isAborted = ({ options }: Connection, { signal }: Call): boolean =>
   options.signal?.aborted === true || signal?.aborted === true
-
-/** Ends early if a signal fires. */
-const sleep = (millis: number, signals: ReadonlyArray<AbortSignal | undefined>): Promise<void> =>
-  new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer)
-      for (const signal of signals) signal?.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = setTimeout(end, millis)
-    for (const signal of signals) signal?.addEventListener('abort', end)
-  })
 
 /** One transaction, all of it synchronous, so that nothing else uses the connection meanwhile. */
 const once = <A, Left>(

@@ -1,13 +1,13 @@
 /** Keeps requests to runs, and the pointer to the run that paused last, in the database of the runs. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
 import type { ContinueHere } from '../../domain/request/Pause.js'
 import type { Request } from '../../domain/request/Request.js'
 import { byTime, isSame } from '../../domain/request/Request.js'
 import type { WriteFailed } from '../../ports/CheckpointStorage.js'
 import type { AlreadyAnswered, PointerError, RequestError, Requests } from '../../ports/Requests.js'
+import { ofRun } from '../sql/Calls.js'
 import { encodePointer, encodeRequest, PAUSE, pointerIn, requestIn, slotOf } from '../sql/Records.js'
 import type { Connection, Failure, SqliteOptions } from './Connection.js'
 import { connectionOf, read, sql, write } from './Connection.js'
@@ -33,24 +33,13 @@ interface Slot {
 export const sqliteRequests = (database: SqliteDatabase, options: SqliteOptions = {}): Requests => {
   const self = connectionOf(database, options)
 
-  /** Validates the run id before anything is read or written. */
-  const on =
-    <Left, A>(
-      runId: string,
-      act: () => Promise<E.Either<Left | RequestError, A>>
-    ): TaskEither<Left | RequestError, A> =>
-    () => {
-      const valid = RunId.parse(runId)
-      return E.isLeft(valid) ? Promise.resolve(valid) : act()
-    }
-
   return {
-    leave: (request) => on(request.runId, () => leave(self, request)),
+    leave: (request) => ofRun(request.runId, () => leave(self, request)),
     isAny: (runId) => E.isRight(RunId.parse(runId)) && isAny(self, runId),
-    list: (runId) => on(runId, () => list(self, runId)),
-    withdraw: (request) => on(request.runId, () => withdraw(self, request)),
+    list: (runId) => ofRun(runId, () => list(self, runId)),
+    withdraw: (request) => ofRun(request.runId, () => withdraw(self, request)),
     clearPause: (runId) =>
-      on<never, void>(runId, () =>
+      ofRun(runId, () =>
         write(self, { runId }, () => {
           sql(self, DELETE).run(runId, PAUSE)
           return DONE

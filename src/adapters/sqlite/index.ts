@@ -8,13 +8,11 @@
  * @module
  */
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
-import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import * as RunId from '../../domain/checkpoint/RunId.js'
 import { readable } from '../../domain/data/Options.js'
 import type { ArtifactStore } from '../../ports/ArtifactStore.js'
-import type { CheckpointStorage, Claim, StorageError } from '../../ports/CheckpointStorage.js'
+import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import type { Requests } from '../../ports/Requests.js'
+import { ofClaim, ofRun } from '../sql/Calls.js'
 import type { SqliteArtifactsOptions } from './Artifacts.js'
 import { sqliteArtifacts } from './Artifacts.js'
 import type { Store } from './Claims.js'
@@ -104,43 +102,26 @@ export const sqliteStorage = (database: SqliteDatabase, options: SqliteStorageOp
   const { connection, owners } = store
   const holdings = new WeakMap<AbortSignal, Holding>()
 
-  /** Validates the run id before anything is read or written. */
-  const on =
-    <A>(runId: string, act: () => Promise<E.Either<StorageError, A>>): TaskEither<StorageError, A> =>
-    () => {
-      const valid = RunId.parse(runId)
-      return E.isLeft(valid) ? Promise.resolve(valid) : act()
-    }
-  const within =
-    <A>(claim: Claim, act: (holding: Holding) => Promise<E.Either<StorageError, A>>): TaskEither<StorageError, A> =>
-    () => {
-      const holding = holdings.get(claim.lost)
-      return holding === undefined ? on<A>(claim.runId, () => Promise.resolve(E.left(unknown(claim))))() : act(holding)
-    }
-
   return {
     claim: (runId, owner, how) =>
-      on(runId, async () =>
+      ofRun(runId, async () =>
         E.map(({ holding, stored }: Claims.Granted) => {
           holdings.set(holding.claim.lost, holding)
           return { claim: holding.claim, stored }
         })(await Claims.claim(store, runId, owner, how))
       ),
-    save: (claim, revisions) => within(claim, (holding) => Claims.save(store, holding, revisions)),
-    release: (claim) => within(claim, Claims.release),
-    load: (runId) => on(runId, () => Runs.load(connection, owners, runId)),
-    history: (runId) => on(runId, () => Runs.history(connection, runId)),
-    loadRevision: (runId, revision) => on(runId, () => Runs.loadRevision(connection, owners, runId, revision)),
+    save: (claim, revisions) => ofClaim(holdings, claim, (holding) => Claims.save(store, holding, revisions)),
+    release: (claim) => ofClaim(holdings, claim, Claims.release),
+    load: (runId) => ofRun(runId, () => Runs.load(connection, owners, runId)),
+    history: (runId) => ofRun(runId, () => Runs.history(connection, runId)),
+    loadRevision: (runId, revision) => ofRun(runId, () => Runs.loadRevision(connection, owners, runId, revision)),
     list:
       (how = {}) =>
       () =>
         Runs.list(connection, owners, how),
-    remove: (runId, options) => on(runId, () => Claims.remove(store, runId, options))
+    remove: (runId, options) => ofRun(runId, () => Claims.remove(store, runId, options))
   }
 }
-
-/** The claim of another store, or one that was never granted. */
-const unknown = ({ runId, epoch }: Claim): StorageError => ({ _tag: 'Fenced', runId, epoch, by: O.none })
 
 /**
  * The options of {@link connect}: those of its three stores.

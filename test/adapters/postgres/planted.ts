@@ -54,7 +54,7 @@ export const FAULTS = {
   'takes an error for a missing run': [
     {
       module: 'Read.ts',
-      text: 'if (E.isLeft(result)) return E.left(readFailed(database, place)(result.left))\n  const [run]',
+      text: 'if (E.isLeft(result)) return result\n  const [run]',
       instead: 'if (E.isLeft(result)) return E.right(O.none)\n  const [run]'
     }
   ],

@@ -1,0 +1,52 @@
+/** Calls of both databases: ids are checked before anything is read or written, and a wait ends early. Knows no database. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { InvalidRunId } from '../../domain/checkpoint/RunId.js'
+import * as RunId from '../../domain/checkpoint/RunId.js'
+import type { InvalidArtifactId } from '../../domain/data/ArtifactId.js'
+import * as ArtifactId from '../../domain/data/ArtifactId.js'
+import type { Claim, StorageError } from '../../ports/CheckpointStorage.js'
+
+/** A call about a run. */
+export const ofRun =
+  <Left, A>(runId: string, act: () => Promise<E.Either<Left, A>>): TaskEither<Left | InvalidRunId, A> =>
+  () => {
+    const valid = RunId.parse(runId)
+    return E.isLeft(valid) ? Promise.resolve(valid) : act()
+  }
+
+/** A call by the holder of a claim. The claim of another store, or one that was never granted, is fenced. */
+export const ofClaim = <Holding, A>(
+  holdings: WeakMap<AbortSignal, Holding>,
+  { runId, epoch, lost }: Claim,
+  act: (holding: Holding) => Promise<E.Either<StorageError, A>>
+): TaskEither<StorageError, A> =>
+  ofRun<StorageError, A>(runId, () => {
+    const holding = holdings.get(lost)
+    return holding === undefined ? Promise.resolve(E.left({ _tag: 'Fenced', runId, epoch, by: O.none })) : act(holding)
+  })
+
+/** A call about an artifact of a run. */
+export const ofArtifact =
+  <Left, A>(
+    runId: string,
+    id: string,
+    act: () => Promise<E.Either<Left, A>>
+  ): TaskEither<Left | InvalidRunId | InvalidArtifactId, A> =>
+  () => {
+    const valid = ArtifactId.parse(id)
+    return E.isLeft(valid) ? Promise.resolve(valid) : ofRun(runId, act)()
+  }
+
+/** Ends early if a signal fires. */
+export const sleep = (millis: number, ...signals: ReadonlyArray<AbortSignal | undefined>): Promise<void> =>
+  new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer)
+      for (const signal of signals) signal?.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = setTimeout(end, millis)
+    for (const signal of signals) signal?.addEventListener('abort', end)
+  })
