@@ -195,11 +195,11 @@ export type {
   Insecure,
   LostFiles,
   ReadFailed,
-  RevisionConflict,
   TooLarge,
   UnsupportedFormat,
   WriteFailed
 } from './ports/CheckpointStorage.js'
+export type { RevisionConflict } from './domain/checkpoint/RevisionConflict.js'
 export type { RunChanged } from './domain/checkpoint/RunChanged.js'
 export type { InvalidRunId } from './domain/checkpoint/RunId.js'
 export type { Archive, ArchiveError } from './ports/Archive.js'

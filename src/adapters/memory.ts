@@ -31,11 +31,11 @@ import type {
   HistoryEntry,
   Holder,
   Revision,
-  RevisionConflict,
   StorageError,
   Stored
 } from '../ports/CheckpointStorage.js'
 import type { Requests } from '../ports/Requests.js'
+import { conflictOf } from '../domain/checkpoint/RevisionConflict.js'
 import type { Newest } from '../domain/checkpoint/RunChanged.js'
 import { changedSince } from '../domain/checkpoint/RunChanged.js'
 
@@ -221,14 +221,11 @@ const storageOn = (data: MemoryData, { formerOwners = 'dead' }: MemoryOptions): 
       }),
 
     save: (claim, revisions) =>
-      on(claim.runId, (run) =>
-        isCurrent(run, claim)
-          ? pipe(
-              follows(run, claim.runId, revisions),
-              E.map(() => append(run, revisions))
-            )
-          : E.left(superseded(run, claim))
-      ),
+      on(claim.runId, (run) => {
+        if (!isCurrent(run, claim)) return E.left(superseded(run, claim))
+        const conflict = conflictOf(claim.runId, newestRevision(run), revisions)
+        return conflict === undefined ? E.right(append(run, revisions)) : E.left(conflict)
+      }),
 
     release: (claim) =>
       on(claim.runId, (run) => {
@@ -425,15 +422,6 @@ const newestRevision = ({ segments }: Run): number =>
       ({ revision, changes }) => revision + changes.length - 1
     )
   )
-
-const follows = (run: Run, runId: string, revisions: ReadonlyArray<Revision>): E.Either<RevisionConflict, void> => {
-  let expected = newestRevision(run)
-  for (const { revision: found } of revisions) {
-    expected += 1
-    if (found !== expected) return E.left({ _tag: 'RevisionConflict', runId, expected, found })
-  }
-  return E.right(undefined)
-}
 
 /** Encodes everything before storing anything, so that a value that cannot be encoded changes nothing. */
 const append = (run: Run, revisions: ReadonlyNonEmptyArray<Revision>): void => {

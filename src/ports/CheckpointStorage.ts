@@ -6,6 +6,7 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Change } from '../domain/change/Change.js'
+import type { RevisionConflict } from '../domain/checkpoint/RevisionConflict.js'
 import type { RunChanged } from '../domain/checkpoint/RunChanged.js'
 import type { InvalidRunId } from '../domain/checkpoint/RunId.js'
 import type { Summary } from '../domain/checkpoint/Summary.js'
@@ -242,18 +243,6 @@ export interface Fenced {
   readonly epoch: number
   readonly by: Option<number>
   readonly files?: LostFiles
-}
-
-/**
- * The revisions of a save do not follow the stored one.
- *
- * @category errors
- */
-export interface RevisionConflict {
-  readonly _tag: 'RevisionConflict'
-  readonly runId: string
-  readonly expected: number
-  readonly found: number
 }
 
 /**

@@ -7,7 +7,9 @@ import { growth, slack } from '../../domain/change/growth.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { Encoded, NotEncoded } from '../../domain/data/Size.js'
 import { encodeWithin } from '../../domain/data/Size.js'
-import type { Revision, RevisionConflict, TooLarge, WriteFailed } from '../../ports/CheckpointStorage.js'
+import type { RevisionConflict } from '../../domain/checkpoint/RevisionConflict.js'
+import { conflictOf } from '../../domain/checkpoint/RevisionConflict.js'
+import type { Revision, TooLarge, WriteFailed } from '../../ports/CheckpointStorage.js'
 
 /** The format of a run that this version writes, and the newest that it reads. */
 export const FORMAT = 1
@@ -72,7 +74,7 @@ export const saveOf = (
   revisions: ReadonlyNonEmptyArray<Revision>,
   limits: Limits
 ): E.Either<RevisionConflict | TooLarge | WriteFailed, Save> => {
-  const conflict = conflictOf(target, progress, revisions)
+  const conflict = conflictOf(target.runId, progress.revision, revisions)
   if (conflict !== undefined) return E.left(conflict)
   const hasBase = isBaseDue(progress, limits)
   const limit: Limit = {
@@ -115,17 +117,6 @@ interface Limit {
 }
 
 const sum = (sizes: ReadonlyArray<number>): number => sizes.reduce((total, size) => total + size, 0)
-
-const conflictOf = (
-  { runId }: Target,
-  { revision }: Progress,
-  revisions: ReadonlyNonEmptyArray<Revision>
-): RevisionConflict | undefined => {
-  let expected = revision
-  for (const { revision: found } of revisions)
-    if (found !== ++expected) return { _tag: 'RevisionConflict', runId, expected, found }
-  return undefined
-}
 
 const isBaseDue = ({ baseBytes, changeBytes }: Progress, limits: Limits): boolean =>
   baseBytes === 0 || changeBytes > Math.max(limits.baseBytes, baseBytes)

@@ -5,7 +5,8 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Change } from '../../../domain/change/Change.js'
 import { growth, RESUME_BYTES, slack } from '../../../domain/change/growth.js'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
-import type { Revision, RevisionConflict, StorageError, WriteFailed } from '../../../ports/CheckpointStorage.js'
+import { conflictOf } from '../../../domain/checkpoint/RevisionConflict.js'
+import type { Revision, StorageError, WriteFailed } from '../../../ports/CheckpointStorage.js'
 import * as Copying from './Copying.js'
 import { codeOf, quietly, writeFailed } from '../files/Fault.js'
 import { NOTHING_WRITTEN, writeFully } from '../files/Files.js'
@@ -47,7 +48,7 @@ export const save = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision
 
 const begin = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
   if (holding.ended !== undefined) return done(E.left(holding.ended))
-  const conflict = conflictOf(holding, revisions)
+  const conflict = conflictOf(holding.layout.runId, holding.revision, revisions)
   if (conflict !== undefined) return done(E.left(refusal(holding, conflict)))
   const plan = planOf(holding, revisions)
   if (E.isLeft(plan)) return done(E.left(refusal(holding, plan.left)))
@@ -123,17 +124,6 @@ const saveBase = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, 
     acknowledge(holding, revisions, done)
     later(holding, () => prune(holding, journal))
   })
-}
-
-const conflictOf = (
-  { layout, revision }: Holding,
-  revisions: ReadonlyNonEmptyArray<Revision>
-): RevisionConflict | undefined => {
-  let expected = revision
-  for (const { revision: found } of revisions) {
-    if (found !== ++expected) return { _tag: 'RevisionConflict', runId: layout.runId, expected, found }
-  }
-  return undefined
 }
 
 const acknowledge = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
