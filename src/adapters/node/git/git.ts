@@ -2,10 +2,12 @@
 import { execFile } from 'node:child_process'
 import * as E from 'fp-ts/lib/Either.js'
 
+/** `cause`: Node's error, for another exit code than 0. */
 export interface GitEnd {
   readonly code: number
   readonly stdout: string
   readonly stderr: string
+  readonly cause?: unknown
 }
 
 /** git could not be started, or a signal ended it. `code` is the system's. */
@@ -29,18 +31,25 @@ export const NO_OTHER_REPOSITORY = {
   GIT_NAMESPACE: undefined
 }
 
+const UNATTENDED = { LC_ALL: 'C', GIT_TERMINAL_PROMPT: '0', GIT_EDITOR: 'true', ...NO_OTHER_REPOSITORY }
+
 /** Calls git in a folder, in the C locale and without prompts. A non-zero exit is a normal result. */
-export const git = (folder: string, args: ReadonlyArray<string>): Promise<E.Either<NoGitEnd, GitEnd>> =>
+export const git = (
+  folder: string,
+  args: ReadonlyArray<string>,
+  variables: Readonly<Record<string, string>> = {},
+  input = ''
+): Promise<E.Either<NoGitEnd, GitEnd>> =>
   new Promise((done) => {
-    const env = { ...process.env, LC_ALL: 'C', GIT_TERMINAL_PROMPT: '0', GIT_EDITOR: 'true', ...NO_OTHER_REPOSITORY }
+    const env = { ...process.env, ...UNATTENDED, ...variables }
     const options = { cwd: folder, env, maxBuffer: OUTPUT_BYTES, windowsHide: true }
     const child = execFile('git', [...args], options, (error, stdout, stderr) => {
       if (error === null) return done(E.right({ code: 0, stdout, stderr }))
-      if (typeof error.code === 'number') return done(E.right({ code: error.code, stdout, stderr }))
+      if (typeof error.code === 'number') return done(E.right({ code: error.code, stdout, stderr, cause: error }))
       const code = typeof error.code === 'string' ? error.code : (error.signal ?? 'UNKNOWN')
       const message = typeof error.signal === 'string' ? `it was ended by ${error.signal}` : error.message
       done(E.left({ code, message, cause: error }))
     })
     child.stdin?.on('error', () => undefined)
-    child.stdin?.end()
+    child.stdin?.end(input)
   })

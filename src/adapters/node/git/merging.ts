@@ -6,7 +6,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Worktree } from '../../../domain/workflow/Workspace.js'
 import type { MergeEnd, WorkspaceFailed } from '../../../ports/Workspaces.js'
 import { git } from './git.js'
-import { ask, demand, failed, gitFolderOf, isThere, messageOf, trying } from './worktree.js'
+import { branchAt, commitAt, demand, failed, gitFolderOf, isThere, messageOf, trying } from './worktree.js'
 
 type End = E.Either<WorkspaceFailed, MergeEnd>
 
@@ -57,14 +57,14 @@ const obstacleTo = async ({
   into
 }: Worktree): Promise<E.Either<WorkspaceFailed, MergeEnd | undefined>> => {
   if (into === undefined) return E.right(DETACHED)
-  const here = await ask(root, ['symbolic-ref', '--quiet', '--short', 'HEAD'])
+  const here = await branchAt(root)
   if (here !== branch) return E.right({ _tag: 'NotMerged', why: 'Moved', committed: false })
-  const found = await ask(repository, ['symbolic-ref', '--quiet', '--short', 'HEAD'])
+  const found = await branchAt(repository)
   if (found !== into) {
     const other = found === undefined ? {} : { found }
     return E.right({ _tag: 'NotMerged', why: 'OtherBranch', ...other, committed: false })
   }
-  if ((await ask(repository, ['rev-parse', '--verify', '--quiet', 'MERGE_HEAD'])) !== undefined)
+  if ((await commitAt(repository, 'MERGE_HEAD')) !== undefined)
     return E.right({ _tag: 'NotMerged', why: 'Refused', said: 'another merge is in progress', committed: false })
   const files = await filesOf(repository, ['HEAD'])
   if (E.isLeft(files)) return files
@@ -89,8 +89,7 @@ export const commitWorktree = async (
   const { root, branch } = worktree
   const refused = (why: string): E.Either<WorkspaceFailed, never> =>
     E.left({ _tag: 'WorkspaceFailed', where: root, operation: 'git commit', code: 'GIT', why, cause: undefined })
-  if ((await ask(root, ['symbolic-ref', '--quiet', '--short', 'HEAD'])) !== branch)
-    return refused(`the worktree is not on its branch ${branch}`)
+  if ((await branchAt(root)) !== branch) return refused(`the worktree is not on its branch ${branch}`)
   const committed = await commitRest(worktree, `dogear: what run ${runId} had not committed when it paused`)
   if (E.isLeft(committed)) return committed
   if (typeof committed.right === 'string') return refused(committed.right)
@@ -111,20 +110,18 @@ const commitRest = async (
   if (folder === undefined) return E.right('it is no longer a worktree')
   const begun = await operationIn(folder, open.right)
   if (begun !== undefined) return E.right(begun)
-  const before = await ask(root, HEAD)
+  const before = await commitAt(root, 'HEAD')
   const settle = await keepIndex(folder)
   const added = await demand(root, ['add', '--all'])
   const ended = E.isLeft(added) ? added : await commitStaged(root, message)
   // A git that was killed may have committed all the same.
-  await settle(E.isRight(added) && before === (await ask(root, HEAD)))
+  await settle(E.isRight(added) && before === (await commitAt(root, 'HEAD')))
   return ended
 }
 
 /** Overrides user settings that hide untracked files. Changes inside a submodule cannot be committed from outside. */
 const statusOf = (root: string, ignored: 'dirty' | 'none'): Promise<E.Either<WorkspaceFailed, string>> =>
   demand(root, ['status', '--porcelain', '--untracked-files=normal', `--ignore-submodules=${ignored}`])
-
-const HEAD = ['rev-parse', '--verify', '--quiet', 'HEAD']
 
 const commitStaged = async (root: string, message: string): Promise<E.Either<WorkspaceFailed, true | string>> => {
   const ended = await git(root, ['commit', '--quiet', '--message', message])
@@ -156,6 +153,6 @@ const keepIndex = async (folder: string): Promise<(isRefused: boolean) => Promis
 }
 
 const takeBack = async (repository: string): Promise<E.Either<WorkspaceFailed, unknown>> =>
-  (await ask(repository, ['rev-parse', '--verify', '--quiet', 'MERGE_HEAD'])) === undefined
+  (await commitAt(repository, 'MERGE_HEAD')) === undefined
     ? E.right(undefined)
     : demand(repository, ['merge', '--abort'])

@@ -1,5 +1,4 @@
 /** Reads evidence from a folder and its git repository. */
-import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import type { BigIntStats, Stats } from 'node:fs'
@@ -8,7 +7,7 @@ import { resolve, sep } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Content, TreeUnreadable, WorkingTree } from '../../../ports/WorkingTree.js'
-import { NO_OTHER_REPOSITORY } from './git.js'
+import { git } from './git.js'
 
 type Reading<A> = Promise<E.Either<TreeUnreadable, A>>
 
@@ -17,9 +16,6 @@ const CHUNK_BYTES = 1_048_576
 
 /** The first read of a file may need more than its size, because it may grow and files in /proc report 0. */
 const LEAST_BYTES = 2_048
-
-/** The most output that git may print: some hundred thousand commits or paths. */
-const GIT_OUTPUT_BYTES = 67_108_864
 
 const HASH = /^[0-9a-f]{4,64}$/i
 
@@ -41,7 +37,7 @@ export const workingTree = (folder: string, except: ReadonlyArray<string> = [], 
   const at = (path: string): string => resolve(folder, path)
   const left = new Set(except.map((path) => key(Buffer.from(at(path)))))
   const read = new Map<string, Read>()
-  const git = (args: ReadonlyArray<string>, input?: string): Reading<Answer> =>
+  const ask = (args: ReadonlyArray<string>, input?: string): Reading<Answer> =>
     askGit(resolve(folder), args, input, ceiling)
   return {
     content: (path, signal) => () =>
@@ -53,21 +49,21 @@ export const workingTree = (folder: string, except: ReadonlyArray<string> = [], 
       const found = await looking(at(path), async () => O.some(await access(at(path), constants.R_OK)))
       return E.isLeft(found) ? found : E.right(O.isSome(found.right))
     },
-    head: async () => E.map(firstLine)(await git(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])),
-    fullHash: (hash) => () => fullHash(git, resolve(folder), hash),
-    missingCommits: (hashes) => () => missingCommits(git, resolve(folder), hashes),
+    head: async () => E.map(firstLine)(await ask(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])),
+    fullHash: (hash) => () => fullHash(ask, resolve(folder), hash),
+    missingCommits: (hashes) => () => missingCommits(ask, resolve(folder), hashes),
     storedCommits: (hashes) => async () =>
       E.map((known: ReadonlyMap<string, string>) => hashes.filter((hash) => known.has(hash)))(
-        await fullHashes(git, hashes)
+        await fullHashes(ask, hashes)
       ),
     commitsSince: (hash) => async () => {
-      const head = await git(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])
+      const head = await ask(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])
       if (E.isLeft(head) || O.isNone(firstLine(head.right))) return E.map(() => [])(head)
-      return E.map(linesOf)(await git(['rev-list', '--reverse', 'HEAD', ...(O.isSome(hash) ? [`^${hash.value}`] : [])]))
+      return E.map(linesOf)(await ask(['rev-list', '--reverse', 'HEAD', ...(O.isSome(hash) ? [`^${hash.value}`] : [])]))
     },
     changed: async () => {
       const others = except.length === 0 ? [] : ['--', ':/', ...except.map((path) => `:(exclude,literal)${path}`)]
-      const said = await git(['status', '--porcelain=v1', '-z', '--untracked-files=all', ...others])
+      const said = await ask(['status', '--porcelain=v1', '-z', '--untracked-files=all', ...others])
       return E.chain((answer: Answer) => (O.isNone(answer) ? E.left(noRepository(folder)) : E.right(pathsOf(answer))))(
         said
       )
@@ -185,29 +181,21 @@ type AskGit = (args: ReadonlyArray<string>, input?: string) => Reading<Answer>
 
 const NOTHING_THERE = /not a git repository|does not have any commits|(unknown|bad) revision|Needed a single revision/
 
-/** Queries git in the C locale, without taking a lock or reading configuration from environment variables. */
-const askGit = (folder: string, args: ReadonlyArray<string>, input = '', ceiling?: string): Reading<Answer> =>
-  new Promise((done) => {
-    const below = ceiling === undefined ? {} : { GIT_CEILING_DIRECTORIES: ceiling }
-    const env = { ...process.env, LC_ALL: 'C', GIT_OPTIONAL_LOCKS: '0', ...NO_OTHER_REPOSITORY, ...below }
-    const options = { cwd: folder, env, maxBuffer: GIT_OUTPUT_BYTES, windowsHide: true }
-    const child = execFile('git', [...args], options, (error, stdout, stderr) => {
-      if (error === null) return done(E.right(O.some(stdout)))
-      const { code } = error
-      const isQuiet = code === 1 && stderr === ''
-      if (isQuiet || (typeof code === 'number' && NOTHING_THERE.test(stderr))) return done(E.right(O.none))
-      const [said = ''] = stderr.trim().split('\n')
-      done(
-        E.left(
-          typeof code === 'string'
-            ? unreadable(folder, code, code === 'ENOENT' ? 'git could not be started' : error.message, error)
-            : unreadable(folder, 'GIT', `git ${args[0]}: ${said}`, error)
-        )
-      )
-    })
-    child.stdin?.on('error', () => undefined)
-    child.stdin?.end(input)
-  })
+/** Queries git without taking a lock. */
+const askGit = async (folder: string, args: ReadonlyArray<string>, input = '', ceiling?: string): Reading<Answer> => {
+  const below = ceiling === undefined ? {} : { GIT_CEILING_DIRECTORIES: ceiling }
+  const ended = await git(folder, args, { GIT_OPTIONAL_LOCKS: '0', ...below }, input)
+  if (E.isLeft(ended)) {
+    const { code, message, cause } = ended.left
+    if (code.startsWith('SIG')) return E.left(unreadable(folder, 'GIT', `git ${args[0]}: ${message}`, cause))
+    return E.left(unreadable(folder, code, code === 'ENOENT' ? 'git could not be started' : message, cause))
+  }
+  const { code, stdout, stderr, cause } = ended.right
+  if (code === 0) return E.right(O.some(stdout))
+  if ((code === 1 && stderr === '') || NOTHING_THERE.test(stderr)) return E.right(O.none)
+  const [said = ''] = stderr.trim().split('\n')
+  return E.left(unreadable(folder, 'GIT', `git ${args[0]}: ${said}`, cause))
+}
 
 const linesOf = (answer: Answer): ReadonlyArray<string> =>
   O.isNone(answer) ? [] : answer.value.split('\n').filter((line) => line !== '')
@@ -215,10 +203,10 @@ const linesOf = (answer: Answer): ReadonlyArray<string> =>
 const firstLine = (answer: Answer): O.Option<string> => O.fromNullable(linesOf(answer)[0])
 
 /** Resolves commit hashes and prefixes to full hashes; branch and tag names do not count. */
-const fullHashes = async (git: AskGit, hashes: ReadonlyArray<string>): Reading<ReadonlyMap<string, string>> => {
+const fullHashes = async (ask: AskGit, hashes: ReadonlyArray<string>): Reading<ReadonlyMap<string, string>> => {
   const asked = [...new Set(hashes)].filter((hash) => HASH.test(hash))
   if (asked.length === 0) return E.right(new Map())
-  const known = await git(['cat-file', '--batch-check=%(objectname) %(objecttype)'], `${asked.join('\n')}\n`)
+  const known = await ask(['cat-file', '--batch-check=%(objectname) %(objecttype)'], `${asked.join('\n')}\n`)
   if (E.isLeft(known)) return known
   const lines = linesOf(known.right)
   const full = asked.flatMap((hash, index) => {
@@ -230,40 +218,40 @@ const fullHashes = async (git: AskGit, hashes: ReadonlyArray<string>): Reading<R
 
 /** Two git calls for any number of commits: which exist, and which HEAD does not contain. */
 const missingCommits = async (
-  git: AskGit,
+  ask: AskGit,
   folder: string,
   hashes: ReadonlyArray<string>
 ): Reading<ReadonlyArray<string>> => {
-  const known = await fullHashes(git, hashes)
+  const known = await fullHashes(ask, hashes)
   if (E.isLeft(known)) return known
   const full = known.right
   const beside =
     full.size === 0
       ? E.right(O.none)
-      : await git(['rev-list', '--stdin', '^HEAD'], `${[...full.values()].join('\n')}\n`)
+      : await ask(['rev-list', '--stdin', '^HEAD'], `${[...full.values()].join('\n')}\n`)
   if (E.isLeft(beside)) return beside
   const outside = new Set(O.isNone(beside.right) ? full.values() : linesOf(beside.right))
   const missing = hashes.filter((hash) => {
     const name = full.get(hash)
     return name === undefined || outside.has(name)
   })
-  return missing.some((hash) => HASH.test(hash)) ? await unlessShallow(git, folder, missing) : E.right(missing)
+  return missing.some((hash) => HASH.test(hash)) ? await unlessShallow(ask, folder, missing) : E.right(missing)
 }
 
 /** In a shallow clone, a commit that is missing may be behind the cut. */
-const unlessShallow = async <A>(git: AskGit, folder: string, missing: A): Reading<A> => {
-  const shallow = await git(['rev-parse', '--is-shallow-repository'])
+const unlessShallow = async <A>(ask: AskGit, folder: string, missing: A): Reading<A> => {
+  const shallow = await ask(['rev-parse', '--is-shallow-repository'])
   if (E.isLeft(shallow)) return shallow
   if (!O.toNullable(firstLine(shallow.right))?.startsWith('true')) return E.right(missing)
   const why = 'the clone is shallow and may lack a commit; run: git fetch --unshallow'
   return E.left(unreadable(folder, 'SHALLOW', why, undefined))
 }
 
-const fullHash = async (git: AskGit, folder: string, hash: string): Reading<O.Option<string>> => {
-  const missing = await missingCommits(git, folder, [hash])
+const fullHash = async (ask: AskGit, folder: string, hash: string): Reading<O.Option<string>> => {
+  const missing = await missingCommits(ask, folder, [hash])
   if (E.isLeft(missing)) return missing
   if (missing.right.length > 0) return E.right(O.none)
-  return E.map((full: ReadonlyMap<string, string>) => O.fromNullable(full.get(hash)))(await fullHashes(git, [hash]))
+  return E.map((full: ReadonlyMap<string, string>) => O.fromNullable(full.get(hash)))(await fullHashes(ask, [hash]))
 }
 
 /** One path for each change; a rename is followed by its old path. */

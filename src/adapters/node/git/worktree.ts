@@ -54,10 +54,18 @@ export const demand = async (
 }
 
 /** Queries git for something that may not exist. */
-export const ask = async (folder: string, args: ReadonlyArray<string>): Promise<string | undefined> => {
+const ask = async (folder: string, args: ReadonlyArray<string>): Promise<string | undefined> => {
   const said = await demand(folder, args)
   return E.isRight(said) && said.right !== '' ? said.right : undefined
 }
+
+/** The commit that a name leads to, if any. */
+export const commitAt = (folder: string, name: string): Promise<string | undefined> =>
+  ask(folder, ['rev-parse', '--verify', '--quiet', name])
+
+/** The branch of HEAD, if any. */
+export const branchAt = (folder: string): Promise<string | undefined> =>
+  ask(folder, ['symbolic-ref', '--quiet', '--short', 'HEAD'])
 
 /** The branch of a run: `dogear/` and its id. Characters that git rejects in branch names are escaped. */
 export const branchOf = (runId: string): string =>
@@ -71,7 +79,7 @@ export const planWorktree = async (
 ): Promise<E.Either<WorkspaceError, Worktree>> => {
   const repository = await repositoryOf(folder)
   if (E.isLeft(repository)) return repository
-  const commit = await ask(folder, ['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])
+  const commit = await commitAt(folder, 'HEAD^{commit}')
   if (commit === undefined) return E.left(noWorktree(folder, 'NoCommit'))
   const branch = branchOf(runId)
   const branches = await demand(folder, ['for-each-ref', '--format=%(refname:lstrip=2)', 'refs/heads/dogear'])
@@ -81,7 +89,7 @@ export const planWorktree = async (
     .find((name) => name === 'dogear' || name === branch || name.startsWith(`${branch}/`))
   if (inTheWay !== undefined) return E.left(takenBranch(inTheWay, repository.right))
   const prefix = await ask(folder, ['rev-parse', '--show-prefix'])
-  const into = await ask(folder, ['symbolic-ref', '--quiet', '--short', 'HEAD'])
+  const into = await branchAt(folder)
   return E.right({
     kind: 'worktree',
     path: prefix === undefined ? root : join(root, prefix).replace(/[\\/]$/, ''),
@@ -184,7 +192,7 @@ const makeRoom = async ({
   branch,
   commit
 }: Worktree): Promise<E.Either<WorkspaceError, string | undefined>> => {
-  const tip = await ask(repository, ['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`])
+  const tip = await commitAt(repository, `refs/heads/${branch}`)
   if (tip === undefined || tip === commit) return E.right(undefined)
   const name = await freeName(repository, branch)
   return E.map(() => name)(await demand(repository, ['branch', '-m', branch, name]))
@@ -194,13 +202,13 @@ const makeRoom = async ({
 const freeName = async (repository: string, branch: string): Promise<string> => {
   for (let nth = 1; ; nth++) {
     const name = `${branch}.attempt-${nth}`
-    if ((await ask(repository, ['rev-parse', '--verify', '--quiet', `refs/heads/${name}`])) === undefined) return name
+    if ((await commitAt(repository, `refs/heads/${name}`)) === undefined) return name
   }
 }
 
 /** `--force` twice, because git may still list an earlier worktree here as locked. Other worktrees are left alone. */
 const add = async ({ repository, root, branch, commit }: Worktree): Promise<E.Either<WorkspaceFailed, string>> => {
-  const tip = await ask(repository, ['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`])
+  const tip = await commitAt(repository, `refs/heads/${branch}`)
   const what = tip === undefined ? ['-b', branch, root, commit] : [root, branch]
   return demand(repository, ['worktree', 'add', '--force', '--force', '--no-checkout', '--quiet', ...what])
 }
@@ -212,7 +220,7 @@ const finish = async (
   { root, path, repository, branch, commit }: Worktree
 ): Promise<E.Either<WorkspaceError, undefined>> => {
   await git(repository, ['worktree', 'unlock', root])
-  const head = await ask(root, ['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])
+  const head = await commitAt(root, 'HEAD^{commit}')
   if (head === undefined || head === commit) {
     await othersDone(folder)
     const pointed = await demand(root, ['symbolic-ref', 'HEAD', `refs/heads/${branch}`])
@@ -248,7 +256,7 @@ export const forget = async ({
 }: Worktree): Promise<E.Either<WorkspaceFailed, string | undefined>> => {
   // Git may have pruned the worktree already, and the repository may no longer exist.
   await git(repository, ['worktree', 'remove', '--force', '--force', root])
-  const tip = await ask(repository, ['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`])
+  const tip = await commitAt(repository, `refs/heads/${branch}`)
   if (tip === undefined) return NOTHING
   const others = ['HEAD', `--exclude=${branch}`, '--branches', '--remotes', '--tags']
   const own = await demand(repository, ['rev-list', '--count', tip, '--not', ...others])
