@@ -19,6 +19,7 @@ import type { Json } from '../domain/data/Json.js'
 import type { Check } from '../domain/data/Options.js'
 import { describeInvalid, fieldsOf, kindOf, oneOf } from '../domain/data/Options.js'
 import * as RunId from '../domain/checkpoint/RunId.js'
+import { sameFor } from '../domain/data/storeMethods.js'
 import type { ContinueHere } from '../domain/request/Pause.js'
 import type { Request } from '../domain/request/Request.js'
 import { byTime, isSame } from '../domain/request/Request.js'
@@ -183,7 +184,7 @@ const refusing = <Port extends object>(invalid: string, port: Port): Port => {
   const refuse = TE.left({
     ...{ _tag: 'ReadFailed', where, operation: 'open', code: 'INVALID_OPTIONS', cause: new Error(invalid) }
   } as const)
-  return Object.fromEntries(Object.keys(port).map((name) => [name, () => refuse])) as Port
+  return sameFor(Object.keys(port), () => refuse) as unknown as Port
 }
 
 const OPTIONS: Readonly<Record<keyof MemoryOptions, Check>> = { formerOwners: oneOf('dead', 'undecided') }

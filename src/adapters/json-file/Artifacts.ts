@@ -1,19 +1,17 @@
 /** Keeps artifacts as files in the folder of their run, so that a removal deletes both (`docs/file-format.md` §13). */
-import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as ArtifactId from '../../domain/data/ArtifactId.js'
 import { sha256 } from '../../domain/data/Digest.js'
-import * as RunId from '../../domain/checkpoint/RunId.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { Corrupt, TooLarge, UnsupportedFormat } from '../../ports/CheckpointStorage.js'
 import type { FileSystem } from './files/FileSystem.js'
 import type { FileError } from './files/Fault.js'
 import { amount } from '../../domain/data/Options.js'
 import { reading, writing } from './files/Fault.js'
-import { isFolder, namesIn, readBetween, readWhole, replaceWhole, tidy, withFile } from './files/Files.js'
+import { areFolders, namesIn, readBetween, readWhole, replaceWhole, tidy, withFile } from './files/Files.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
 import { refusalOf } from './files/Refusal.js'
 import { ensureIn } from './files/Folders.js'
@@ -89,13 +87,8 @@ const artifactsIn = (root: string, options: FileArtifactsOptions): ArtifactStore
   const { maxBytes = 256 * 1_048_576, fs = nodeFileSystem } = options
   const tidied = new Set<string>()
 
-  /** Validates the run id before any file access. */
-  const on =
-    <A>(runId: string, act: (place: Place) => Answer<A>): TaskEither<ArtifactError, A> =>
-    () => {
-      const valid = RunId.parse(runId)
-      return E.isLeft(valid) ? Promise.resolve(valid) : act({ fs, maxBytes, layout: Layout.of(root, runId) })
-    }
+  const on = <A>(runId: string, act: (place: Place) => Answer<A>): TaskEither<ArtifactError, A> =>
+    Layout.call(root, runId, (layout) => act({ fs, maxBytes, layout }))
   const at =
     <A>(runId: string, id: string, act: (place: Place) => Answer<A>): TaskEither<ArtifactError, A> =>
     () => {
@@ -127,7 +120,7 @@ const put = async (place: Place, id: string, bytes: Buffer): Answer<ArtifactInfo
   const info = { id, size: bytes.length, sha256: sha256(bytes) }
   const made = await ensureIn(fs, layout, Layout.artifacts(layout))
   if (E.isLeft(made)) return made
-  const unfinished = Layout.artifactInTheMaking(layout, randomBytes(16).toString('hex'))
+  const unfinished = Layout.artifactInTheMaking(layout, Layout.newToken())
   const content = Buffer.concat([headOf(info), bytes])
   return E.map(() => info)(await replaceWhole(fs, Layout.artifact(layout, id), unfinished, content))
 }
@@ -217,14 +210,8 @@ const list = async (place: Place): Answer<ReadonlyArray<ArtifactInfo>> => {
   return E.right(found.sort((a, b) => (a.id < b.id ? -1 : 1)))
 }
 
-/** A link in place of a folder would lead elsewhere. */
-const isThere = ({ fs, layout }: Place): E.Either<FileError, boolean> => {
-  for (const folder of [layout.runs, layout.run, Layout.artifacts(layout)]) {
-    const there = isFolder(fs, folder)
-    if (E.isLeft(there) || !there.right) return there
-  }
-  return E.right(true)
-}
+const isThere = ({ fs, layout }: Place): E.Either<FileError, boolean> =>
+  areFolders(fs, layout.runs, layout.run, Layout.artifacts(layout))
 
 const namesOf = async (place: Place): Promise<E.Either<FileError, ReadonlyArray<string>>> => {
   const there = isThere(place)

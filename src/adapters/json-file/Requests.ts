@@ -1,5 +1,4 @@
 /** Keeps requests to runs, and the pointer to the run that paused last, in files (`docs/file-format.md` §15). */
-import { randomBytes } from 'node:crypto'
 import { dirname } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -15,7 +14,7 @@ import type { FileSystem, FileSystemOption } from './files/FileSystem.js'
 import type { AlreadyAnswered, PointerError, RequestError, Requests } from '../../ports/Requests.js'
 import type { FileError } from './files/Fault.js'
 import { beforeWriting, quietly, writing } from './files/Fault.js'
-import { isFolder, namesIn, readWhole, replaceWhole, tidy, writeNew } from './files/Files.js'
+import { areFolders, isFolder, namesIn, readWhole, replaceWhole, tidy, writeNew } from './files/Files.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
 import type { Refusal } from './files/Refusal.js'
 import { refusalOf } from './files/Refusal.js'
@@ -59,30 +58,20 @@ const refusing = ({ call, calls }: Refusal): Requests => ({
 })
 
 const requestsIn = (root: string, fs: FileSystem): Requests => {
-  /** Nothing touches a file before the run id is validated. */
-  const on =
-    <Failure, A>(
-      runId: string,
-      act: (layout: Layout.Layout) => Promise<E.Either<Failure | RequestError, A>>
-    ): TaskEither<Failure | RequestError, A> =>
-    () => {
-      const valid = RunId.parse(runId)
-      return E.isLeft(valid) ? Promise.resolve(valid) : act(Layout.of(root, runId))
-    }
   /** Runs an action in the inbox if it exists. */
   const inInbox = <A>(
     runId: string,
     without: A,
     act: (layout: Layout.Layout) => Promise<E.Either<RequestError, A>>
   ): TaskEither<RequestError, A> =>
-    on(runId, async (layout) => {
-      const there = isThere(fs, [layout.runs, layout.run, Layout.requests(layout)])
+    Layout.call(root, runId, async (layout) => {
+      const there = areFolders(fs, layout.runs, layout.run, Layout.requests(layout))
       if (E.isLeft(there)) return there
       return there.right ? act(layout) : E.right(without)
     })
   const pointer = Layout.pointer(root)
   return {
-    leave: (request) => on(request.runId, (layout) => leave(fs, layout, request)),
+    leave: (request) => Layout.call(root, request.runId, (layout) => leave(fs, layout, request)),
     isAny: (runId) => E.isRight(RunId.parse(runId)) && isAny(fs, Layout.of(root, runId)),
     list: (runId) => inInbox<ReadonlyArray<Request>>(runId, [], (layout) => list(fs, layout)),
     withdraw: (request) => inInbox<void>(request.runId, undefined, (layout) => withdraw(fs, layout, request)),
@@ -94,7 +83,7 @@ const requestsIn = (root: string, fs: FileSystem): Requests => {
       }),
     point: (to) => async () => {
       const bytes = Buffer.from(`${JSON.stringify(encode(to), null, 2)}\n`)
-      const left = await replaceWhole(fs, pointer, Layout.pointerInTheMaking(root, newToken()), bytes)
+      const left = await replaceWhole(fs, pointer, Layout.pointerInTheMaking(root, Layout.newToken()), bytes)
       await tidy(fs, dirname(pointer), Layout.isRequestInTheMaking)
       return E.map(() => pointer)(pointed(pointer, left))
     },
@@ -117,22 +106,13 @@ const isAny = (fs: FileSystem, layout: Layout.Layout): boolean => {
   }
 }
 
-/** A link in place of a folder would lead elsewhere. */
-const isThere = (fs: FileSystem, folders: ReadonlyArray<string>): E.Either<FileError, boolean> => {
-  for (const folder of folders) {
-    const there = isFolder(fs, folder)
-    if (E.isLeft(there) || !there.right) return there
-  }
-  return E.right(true)
-}
-
 const leave = async (
   fs: FileSystem,
   layout: Layout.Layout,
   request: Request
 ): Promise<E.Either<RequestError | AlreadyAnswered, void>> => {
   const { runId, runs, run } = layout
-  const there = isThere(fs, [runs, run])
+  const there = areFolders(fs, runs, run)
   if (E.isLeft(there)) return there
   const name = Layout.requestName(request)
   const bytes = Buffer.from(`${JSON.stringify(encode(request))}\n`)
@@ -146,7 +126,7 @@ const leave = async (
       limitBytes,
       biggest: []
     })
-  const unfinished = Layout.requestInTheMaking(layout, newToken())
+  const unfinished = Layout.requestInTheMaking(layout, Layout.newToken())
   const written = await writeNew(fs, unfinished, bytes)
   const how = request._tag === 'Answer' ? 'link' : 'rename'
   const named = E.isLeft(written) ? written : await giveName(fs, layout, name, how, unfinished)
@@ -234,7 +214,7 @@ const withdraw = async (
 ): Promise<E.Either<RequestError, void>> => {
   const name = Layout.requestName(request)
   const path = Layout.request(layout, name)
-  const taken = Layout.requestInTheMaking(layout, newToken())
+  const taken = Layout.requestInTheMaking(layout, Layout.newToken())
   const moved = await writing(path, 'rename', () => fs.renameSync(path, taken))
   if (E.isLeft(moved)) {
     await removeIfEmpty(fs, layout)
@@ -293,5 +273,3 @@ const remove = async (fs: FileSystem, path: string): Promise<E.Either<FileError,
 
 const ignoreMissing = (failed: E.Left<WriteFailed>): E.Either<WriteFailed, void> =>
   failed.left.code === 'ENOENT' ? E.right(undefined) : failed
-
-const newToken = (): string => randomBytes(16).toString('hex')

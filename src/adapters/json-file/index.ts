@@ -179,19 +179,14 @@ const storageIn = (root: string, options: JsonFileOptions): CheckpointStorage =>
   const holdings = new WeakMap<AbortSignal, Holding>()
   const warnOnce = warningOf(context, options.onExposed)
 
-  /** Validates the run id before any file access. */
-  const on =
-    <A>(
-      runId: string,
-      act: (layout: Layout.Layout) => Promise<E.Either<StorageError, A>>
-    ): TaskEither<StorageError, A> =>
-    () => {
-      const valid = RunId.parse(runId)
-      if (E.isLeft(valid)) return Promise.resolve(valid)
-      const layout = Layout.of(root, valid.right)
+  const on = <A>(
+    runId: string,
+    act: (layout: Layout.Layout) => Promise<E.Either<StorageError, A>>
+  ): TaskEither<StorageError, A> =>
+    Layout.call<StorageError, A>(root, runId, (layout) => {
       const own = ownRoot(context.fs, layout.root)
       return E.isLeft(own) ? Promise.resolve(own) : act(layout)
-    }
+    })
 
   const within =
     <A>(claim: Claim, act: (holding: Holding) => Promise<E.Either<StorageError, A>>): TaskEither<StorageError, A> =>

@@ -1,6 +1,6 @@
 /** Builds the executor's environment for a Node process. */
 import * as TE from 'fp-ts/lib/TaskEither.js'
-import { notStore } from '../../domain/data/storeMethods.js'
+import { notStore, sameFor, STORE_METHODS } from '../../domain/data/storeMethods.js'
 import type { CheckpointStorage, ReadFailed } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import { asyncContext } from './asyncContext.js'
@@ -50,15 +50,5 @@ const usable = (given: CheckpointStorage): CheckpointStorage => {
   const why = `nodeEnvironment needs a CheckpointStorage, ${wrong}; pass one, such as jsonFileStorage('.dogear')`
   const code = 'INVALID_OPTIONS'
   const error: ReadFailed = { _tag: 'ReadFailed', where: 'the store', operation: 'open', code, cause: new Error(why) }
-  const call = () => TE.left(error)
-  return {
-    claim: call,
-    save: call,
-    release: call,
-    load: call,
-    history: call,
-    loadRevision: call,
-    list: call,
-    remove: call
-  }
+  return sameFor(STORE_METHODS, () => TE.left(error))
 }

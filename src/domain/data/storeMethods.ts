@@ -17,3 +17,9 @@ export const notStore = (given: unknown): string | undefined => {
   const without = missing.length === STORE_METHODS.length ? '' : ` without ${listed(missing)}`
   return `not ${kindOf(given)}${without}`
 }
+
+/** A port of which each function does the same, such as failing. */
+export const sameFor = <Name extends string, Call>(
+  names: ReadonlyArray<Name>,
+  call: Call
+): Readonly<Record<Name, Call>> => Object.fromEntries(names.map((name) => [name, call])) as Record<Name, Call>

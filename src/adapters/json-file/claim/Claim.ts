@@ -1,5 +1,4 @@
 /** Claims a run (`docs/file-format.md` §3); the comments below use its step numbers. */
-import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -77,7 +76,7 @@ export const claim = async (
     layout,
     record: {
       runId: layout.runId,
-      token: newId(),
+      token: Layout.newToken(),
       owner: { host: owner.host, pid: owner.pid },
       since: new Date().toISOString(),
       process: self.right,
@@ -116,8 +115,6 @@ const putAway = async ({ context, layout, record, heartbeat, socket, number }: A
 const isRemoved = (error: StorageError): boolean => error._tag === 'WriteFailed' && error.code === 'ENOENT'
 
 const CROWDED = { code: 'EAGAIN', message: `another claim was quicker, ${ATTEMPTS} times` }
-
-const newId = (): string => randomBytes(16).toString('hex')
 
 const tryOnce = async (attempt: Attempt): Promise<Outcome> => {
   const { context, layout } = attempt
@@ -235,7 +232,7 @@ const publishNext = async (attempt: Attempt, before: O.Option<Journals>, file: U
     await discard(context, file)
     return E.isLeft(listed) ? listed : AGAIN
   }
-  const lineage = (O.isSome(before) ? before.value.lineage : undefined) ?? newId()
+  const lineage = (O.isSome(before) ? before.value.lineage : undefined) ?? Layout.newToken()
   const socket = attempt.socket === undefined ? {} : { socket: attempt.socket.record }
   const record: ClaimRecord = { ...attempt.record, ...socket, lineage, epoch: highest + 1 }
   const published = await publish(context, layout, file, record, attempt.removal === undefined)

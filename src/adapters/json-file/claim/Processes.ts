@@ -124,10 +124,4 @@ const startOf = (stat: string): string | undefined => {
 }
 
 export const equals = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
-  a.pid === b.pid &&
-  a.thread === b.thread &&
-  a.start === b.start &&
-  a.bootId === b.bootId &&
-  a.pidNamespace === b.pidNamespace &&
-  a.timeNamespace === b.timeNamespace &&
-  a.host === b.host
+  isSameSystem(a, b) && a.host === b.host && a.pid === b.pid && a.thread === b.thread && a.start === b.start

@@ -110,6 +110,15 @@ export const isFolder = (fs: FileSystem, path: string): E.Either<FileError, bool
   }
 }
 
+/** True if all are folders. A link in place of one would lead elsewhere. */
+export const areFolders = (fs: FileSystem, ...paths: ReadonlyArray<string>): E.Either<FileError, boolean> => {
+  for (const path of paths) {
+    const there = isFolder(fs, path)
+    if (E.isLeft(there) || !there.right) return there
+  }
+  return E.right(true)
+}
+
 const TO_ELSEWHERE = 'to keep state elsewhere, move the whole state folder (a link to the state folder is fine)'
 
 /** Checks that the root is a folder, and that this user or root owns it and the target of a link. A missing root passes. */

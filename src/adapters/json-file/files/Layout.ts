@@ -1,5 +1,8 @@
 /** The paths below the root of a store (`docs/file-format.md` §1). */
+import { randomBytes } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import { isSystem } from '../../../domain/data/ArtifactId.js'
 import { sha256 } from '../../../domain/data/Digest.js'
 import type { Request } from '../../../domain/request/Request.js'
@@ -31,6 +34,21 @@ export const of = (root: string, runId: string): Layout => {
     copy: join(run, 'checkpoint.json')
   }
 }
+
+/** A call about a run, whose id is checked before any file access. */
+export const call =
+  <Left, A>(
+    root: string,
+    runId: string,
+    act: (layout: Layout) => Promise<E.Either<Left, A>>
+  ): TaskEither<Left | RunId.InvalidRunId, A> =>
+  () => {
+    const valid = RunId.parse(runId)
+    return E.isLeft(valid) ? Promise.resolve(valid) : act(of(root, runId))
+  }
+
+/** For names that no other process uses. */
+export const newToken = (): string => randomBytes(16).toString('hex')
 
 export const journalName = (number: number): string => `e${String(number).padStart(6, '0')}.jsonl`
 

@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { OptionTable } from '../../../domain/data/Options.js'
 import { describeInvalid, kindOf } from '../../../domain/data/Options.js'
+import { sameFor } from '../../../domain/data/storeMethods.js'
 import type { ReadFailed } from '../../../ports/CheckpointStorage.js'
 import { readFailed } from './Fault.js'
 
@@ -35,7 +36,5 @@ export const refusalOf = (
 const refusing = (code: string, why: string): Refusal => {
   const error = readFailed('the state folder', 'open', Object.assign(new Error(why), { code }))
   const call: Failing = () => Promise.resolve(E.left(error))
-  const calls = <Name extends string>(...names: ReadonlyArray<Name>): Readonly<Record<Name, () => Failing>> =>
-    Object.fromEntries(names.map((name) => [name, () => call])) as Record<Name, () => Failing>
-  return { call, calls }
+  return { call, calls: (...names) => sameFor(names, () => call) }
 }

@@ -1,5 +1,4 @@
 /** Keeps the last checkpoint of each archived run in a file (`docs/file-format.md` §14). */
-import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as RunId from '../../../domain/checkpoint/RunId.js'
@@ -46,7 +45,7 @@ const archiveIn = (root: string, options: FileSystemOption): Archive => ({
       const made = await ensureBelow(fs, resolve(root), [Layout.archiveOf(root)])
       if (E.isLeft(made)) return made
       const path = Layout.archived(root, valid.right, createdAt)
-      const unfinished = Layout.archivedInTheMaking(root, randomBytes(16).toString('hex'))
+      const unfinished = Layout.archivedInTheMaking(root, Layout.newToken())
       const text = Buffer.from(`${JSON.stringify(checkpoint, null, 2)}\n`)
       const kept = await replaceWhole(fs, path, unfinished, text)
       await tidy(fs, Layout.archiveOf(root), Layout.isArchivedInTheMaking)

@@ -7,7 +7,7 @@ import type { Newest } from '../../../domain/checkpoint/RunChanged.js'
 import type { Context } from '../Context.js'
 import * as Copy from './Copy.js'
 import { readFailed } from '../files/Fault.js'
-import { isFolder, namesIn, readBetween, readWhole, withFile } from '../files/Files.js'
+import { areFolders, namesIn, readBetween, readWhole, withFile } from '../files/Files.js'
 import * as Journal from './Journal.js'
 import * as Layout from '../files/Layout.js'
 import * as Line from './Line.js'
@@ -108,10 +108,8 @@ export const isUnchanged = async (
 
 const ATTEMPTS = 100
 
-export const isThere = ({ fs }: Context, { runs, run }: Layout.Layout): E.Either<StorageError, boolean> => {
-  const all = isFolder(fs, runs)
-  return E.isLeft(all) || !all.right ? all : isFolder(fs, run)
-}
+export const isThere = ({ fs }: Context, { runs, run }: Layout.Layout): E.Either<StorageError, boolean> =>
+  areFolders(fs, runs, run)
 
 /** The numbers of a run's journals, highest first. `None`: no such run. */
 export const list = async (
