@@ -22,7 +22,7 @@ import * as RunId from '../domain/checkpoint/RunId.js'
 import { sameFor } from '../domain/data/storeMethods.js'
 import type { ContinueHere } from '../domain/request/Pause.js'
 import type { Request } from '../domain/request/Request.js'
-import { byTime, isSame } from '../domain/request/Request.js'
+import { byTime, isSame, slotOf } from '../domain/request/Request.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../ports/ArtifactStore.js'
 import type {
   CheckpointStorage,
@@ -380,9 +380,6 @@ const requestsOn = ({ inboxes }: MemoryData): Requests => {
       })
   }
 }
-
-/** A run has one pause, one cancel, and one answer for each unit. */
-const slotOf = (request: Request): string => (request._tag === 'Answer' ? `Answer ${request.unit}` : request._tag)
 
 const artifactsIn =
   (data: MemoryData) =>

@@ -5,7 +5,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ContinueHere } from '../../domain/request/Pause.js'
 import type { Request } from '../../domain/request/Request.js'
-import { byTime, isSame } from '../../domain/request/Request.js'
+import { byTime, isSame, REQUEST_BYTES, VALUE_BYTES } from '../../domain/request/Request.js'
 import { decodePointer, decodeRequest, encode } from '../../domain/request/RequestCodec.js'
 import { describe } from '../../domain/data/Malformed.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
@@ -19,12 +19,6 @@ import { nodeFileSystem } from './files/nodeFileSystem.js'
 import type { Refusal } from './files/Refusal.js'
 import { refusalOf } from './files/Refusal.js'
 import * as Layout from './files/Layout.js'
-
-/** The largest request, without the value of an answer. */
-const REQUEST_BYTES = 65_536
-
-/** The largest value of an answer. */
-const VALUE_BYTES = 16_777_216
 
 const POINTER_BYTES = 16_777_216
 

@@ -2,18 +2,9 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { notStore, STORE_METHODS } from '../../domain/data/storeMethods.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import type {
-  CheckpointStorage,
-  Claim,
-  Claimed,
-  ClaimOptions,
-  ListOptions,
-  Owner,
-  RemoveOptions,
-  Revision,
-  StorageError
-} from '../../ports/CheckpointStorage.js'
-import type { Reply, Request, SentClaim, SentRevision } from './storageProcessMessages.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { CheckpointStorage, Claim, Claimed, Revision, StorageError } from '../../ports/CheckpointStorage.js'
+import type { Method, Reply, Request, SentClaim, SentRevision } from './storageProcessMessages.js'
 import { keyOf, sentCause, sentError } from './storageProcessMessages.js'
 
 /** Granted claims as the store returned them, because a store may recognise a claim by identity. */
@@ -59,25 +50,15 @@ const answer = async (storage: CheckpointStorage, call: Extract<Request, { _tag:
 const perform = (
   storage: CheckpointStorage,
   { method, args }: Extract<Request, { _tag: 'Call' }>
-): (() => Promise<E.Either<StorageError, unknown>>) => {
-  const [first, second, third] = args
-  switch (method) {
-    case 'claim':
-      return storage.claim(first as string, second as Owner, third as ClaimOptions | undefined)
-    case 'save':
-      return storage.save(claimOf(first as SentClaim), revisionsOf(second as ReadonlyArray<SentRevision>))
-    case 'release':
-      return storage.release(claimOf(first as SentClaim))
-    case 'loadRevision':
-      return storage.loadRevision(first as string, second as number)
-    case 'list':
-      return storage.list(first as ListOptions | undefined)
-    case 'remove':
-      return storage.remove(first as string, second as RemoveOptions | undefined)
-    case 'load':
-    case 'history':
-      return storage[method](first as string)
-  }
+): TaskEither<StorageError, unknown> => {
+  if (method === 'save')
+    return storage.save(claimOf(args[0] as SentClaim), revisionsOf(args[1] as ReadonlyArray<SentRevision>))
+  if (method === 'release') return storage.release(claimOf(args[0] as SentClaim))
+  const calls = storage as unknown as Record<
+    Method,
+    (...args: ReadonlyArray<unknown>) => TaskEither<StorageError, unknown>
+  >
+  return calls[method](...args)
 }
 
 const claimOf = (claim: SentClaim): Claim =>

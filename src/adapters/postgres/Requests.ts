@@ -4,7 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
 import type { ContinueHere } from '../../domain/request/Pause.js'
 import type { Request } from '../../domain/request/Request.js'
-import { byTime, isSame } from '../../domain/request/Request.js'
+import { byTime, isSame, slotOf } from '../../domain/request/Request.js'
 import type { ReadFailed, UnsupportedFormat, WriteFailed } from '../../ports/CheckpointStorage.js'
 import type { AlreadyAnswered, PointerError, RequestError, Requests } from '../../ports/Requests.js'
 import { ofRun } from '../sql/Calls.js'
@@ -48,7 +48,7 @@ const leave = async (
   const { runId } = request
   const text = Records.encodeRequest(request, database.where('requests'))
   if (E.isLeft(text)) return text
-  const slot = Records.slotOf(request)
+  const slot = slotOf(request)
   const isAnswer = request._tag === 'Answer'
   const then = isAnswer ? 'NOTHING' : 'UPDATE SET request = excluded.request'
   const left = await write(
@@ -102,12 +102,12 @@ const withdraw = async (database: Database, request: Request): Answer<RequestErr
   const { runId } = request
   const rows = await rowsOf(database, runId)
   if (E.isLeft(rows)) return rows
-  const row = rows.right.find(({ slot }) => slot === Records.slotOf(request))
+  const row = rows.right.find(({ slot }) => slot === slotOf(request))
   if (row === undefined) return E.right(undefined)
   const found = requestIn(database, runId, row)
   if (E.isLeft(found)) return found
   if (!isSame(found.right, request)) return E.right(undefined)
-  return E.map(() => undefined)(await remove(database, runId, Records.slotOf(request), String(row['request'])))
+  return E.map(() => undefined)(await remove(database, runId, slotOf(request), String(row['request'])))
 }
 
 const remove = (

@@ -4,22 +4,13 @@ import { sha256 } from '../../domain/data/Digest.js'
 import { describe } from '../../domain/data/Malformed.js'
 import type { ContinueHere } from '../../domain/request/Pause.js'
 import type { Request } from '../../domain/request/Request.js'
+import { REQUEST_BYTES, slotOf, VALUE_BYTES } from '../../domain/request/Request.js'
 import { decodePointer, decodeRequest, encode } from '../../domain/request/RequestCodec.js'
 import type { ArtifactInfo } from '../../ports/ArtifactStore.js'
 import type { Corrupt, TooLarge, UnsupportedFormat } from '../../ports/CheckpointStorage.js'
 import type { InvalidPointer } from '../../ports/Requests.js'
 
 // --- requests
-
-/** The largest request, without the value of an answer. */
-const REQUEST_BYTES = 65_536
-
-/** The largest value of an answer. */
-const VALUE_BYTES = 16_777_216
-
-/** The key of a request within its run, which has one pause, one cancel, and one answer for each unit. */
-export const slotOf = (request: Request): string =>
-  request._tag === 'Answer' ? `Answer ${request.unit}` : request._tag
 
 /** The slot of the pause request. */
 export const PAUSE = 'Pause'

@@ -53,6 +53,16 @@ export interface AnswerRequest {
  */
 export type Request = PauseRequest | CancelRequest | AnswerRequest
 
+/** The largest request in bytes of JSON, without the value of an answer. */
+export const REQUEST_BYTES = 65_536
+
+/** The largest value of an answer. */
+export const VALUE_BYTES = 16_777_216
+
+/** The key of a request within its run, which has one pause, one cancel, and one answer for each unit. */
+export const slotOf = (request: Request): string =>
+  request._tag === 'Answer' ? `Answer ${request.unit}` : request._tag
+
 // --- refinements
 
 /** People see who answers: control characters must not reach a terminal. */
