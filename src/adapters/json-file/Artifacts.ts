@@ -9,7 +9,8 @@ import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/Art
 import type { Corrupt, TooLarge, UnsupportedFormat } from '../../ports/CheckpointStorage.js'
 import type { FileSystem } from './files/FileSystem.js'
 import type { FileError } from './files/Fault.js'
-import { amount } from '../../domain/data/Options.js'
+import { parsed } from '../../domain/data/Json.js'
+import { amount, fieldsOf } from '../../domain/data/Options.js'
 import { reading, writing } from './files/Fault.js'
 import { areFolders, namesIn, readBetween, readWhole, replaceWhole, tidy, withFile } from './files/Files.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
@@ -224,7 +225,7 @@ const headOf = (info: ArtifactInfo): Buffer => Buffer.from(`${JSON.stringify({ f
 
 const headIn = (place: Place, path: string, bytes: Buffer): E.Either<Corrupt | UnsupportedFormat, Head> => {
   const length = bytes.subarray(0, HEAD_BYTES).indexOf(0x0a) + 1
-  const { format, id, size, sha256: digest } = fieldsIn(bytes.subarray(0, length))
+  const { format, id, size, sha256: digest } = fieldsOf(parsed(bytes.toString('utf8', 0, length)))
   if (typeof format === 'number' && format > FORMAT) {
     const { runId } = place.layout
     return E.left({ _tag: 'UnsupportedFormat', runId, where: path, found: format, supported: FORMAT })
@@ -232,14 +233,6 @@ const headIn = (place: Place, path: string, bytes: Buffer): E.Either<Corrupt | U
   return format === FORMAT && typeof id === 'string' && typeof size === 'number' && typeof digest === 'string'
     ? E.right({ info: { id, size, sha256: digest }, length })
     : E.left(corrupt(place, path, 'its first line is invalid'))
-}
-
-const fieldsIn = (line: Buffer): Readonly<Record<string, unknown>> => {
-  try {
-    return Object(JSON.parse(line.toString('utf8'))) as Readonly<Record<string, unknown>>
-  } catch {
-    return {}
-  }
 }
 
 const corrupt = ({ layout: { runId } }: Place, where: string, why: string): Corrupt => ({

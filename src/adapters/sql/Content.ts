@@ -2,6 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../domain/data/Json.js'
+import { parsed } from '../../domain/data/Json.js'
 import * as Summary from '../../domain/checkpoint/Summary.js'
 import type { Corrupt, Holder, KeptSummary, Stored, UnsupportedFormat } from '../../ports/CheckpointStorage.js'
 import type { Row } from './Rows.js'
@@ -63,7 +64,7 @@ const read = (run: RunRow, rows: ReadonlyArray<Row>, until: number, from: number
   for (let at = rows.length - 1; at >= 0; at--) {
     const row = rows[at] as Row
     if (row.checkpoint === null || row.revision > from) continue
-    const base = parsed(run, row)
+    const base = verified(run, row)
     if (E.isRight(base)) return extended(run, byRevision, until, row, base.right, damage)
     damage.push(`revision ${row.revision}: ${base.left}`)
   }
@@ -75,7 +76,7 @@ const extended = (
   rows: ReadonlyMap<number, Row>,
   until: number,
   base: Row,
-  { checkpoint }: Parsed,
+  { checkpoint }: Verified,
   above: ReadonlyArray<string>
 ): Reading => {
   const changes: Array<Json> = []
@@ -83,7 +84,7 @@ const extended = (
   let revision = base.revision
   while (revision < until) {
     const row = rows.get(revision + 1)
-    const next = row === undefined ? E.left('it is missing') : parsed(run, row)
+    const next = row === undefined ? E.left('it is missing') : verified(run, row)
     if (E.isLeft(next)) {
       damage.push(`revision ${revision + 1}: ${next.left}`)
       break
@@ -102,12 +103,12 @@ const extended = (
   return { content: { revision, checkpoint: checkpoint as Json, changes, found }, damage }
 }
 
-interface Parsed {
+interface Verified {
   readonly change: Json
   readonly checkpoint: Json | undefined
 }
 
-const parsed = ({ runId }: RunRow, row: Row): E.Either<string, Parsed> => {
+const verified = ({ runId }: RunRow, row: Row): E.Either<string, Verified> => {
   if (checksumOf(runId, row) !== row.checksum) return E.left('its checksum is wrong')
   try {
     const checkpoint = row.checkpoint === null ? undefined : (JSON.parse(row.checkpoint) as Json)
@@ -126,10 +127,6 @@ const corrupt = ({ runId, where }: RunRow, damage: ReadonlyArray<string>): Corru
 
 /** Reads the summary column. `None` if it is damaged: the run is then loaded. */
 export const summaryOf = (column: string | null, head: number, heldBy: O.Option<Holder>): O.Option<KeptSummary> => {
-  try {
-    const summary = Summary.decode(JSON.parse(column ?? 'null') as Json)
-    return O.isSome(summary) && summary.value.revision === head ? O.some({ ...summary.value, heldBy }) : O.none
-  } catch {
-    return O.none
-  }
+  const summary = Summary.decode(parsed(column ?? '') ?? null)
+  return O.isSome(summary) && summary.value.revision === head ? O.some({ ...summary.value, heldBy }) : O.none
 }

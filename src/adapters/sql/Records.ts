@@ -1,6 +1,7 @@
 /** Turns requests, the pause pointer and artifacts into rows, and reads them back. Knows no database. */
 import * as E from 'fp-ts/lib/Either.js'
 import { sha256 } from '../../domain/data/Digest.js'
+import { parsed } from '../../domain/data/Json.js'
 import { describe } from '../../domain/data/Malformed.js'
 import type { ContinueHere } from '../../domain/request/Pause.js'
 import type { Request } from '../../domain/request/Request.js'
@@ -51,15 +52,6 @@ export const pointerIn = (text: string, where: string): E.Either<InvalidPointer,
     where,
     why: describe(error)
   }))(decodePointer(parsed(text)))
-
-/** No codec accepts `undefined`. */
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    return undefined
-  }
-}
 
 // --- artifacts
 

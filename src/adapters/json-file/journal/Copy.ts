@@ -4,7 +4,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { sha256 } from '../../../domain/data/Digest.js'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
-import { canonical, isObject } from '../../../domain/data/Json.js'
+import { canonical, isObject, parsed } from '../../../domain/data/Json.js'
 import type { Encoded, StorageError } from '../../../ports/CheckpointStorage.js'
 import type { Context } from '../Context.js'
 import { readBetween, readWhole, withFile } from '../files/Files.js'
@@ -45,7 +45,7 @@ export const probe = async ({ fs, settings }: Context, layout: Layout): Promise<
   const head = await withFile(fs, layout.copy, (fd) => readBetween(fs, layout.copy, fd, 0, 4096))
   if (E.isLeft(head)) return head
   if (O.isNone(head.right)) return E.right({ _tag: 'Absent' })
-  const quick = copyOfIn(parse(/^\{\s*"copyOf":\s*(\{[^{}]*\})/.exec(head.right.value.toString('utf8'))?.[1]))
+  const quick = copyOfIn(parsed(/^\{\s*"copyOf":\s*(\{[^{}]*\})/.exec(head.right.value.toString('utf8'))?.[1] ?? ''))
   if (quick !== undefined) return E.right(ofRun(quick, layout))
   const whole = await readWhole(fs, layout.copy, settings.readBytes, layout.runId)
   if (E.isLeft(whole)) return whole
@@ -82,18 +82,10 @@ export const read = async (
 const isWrapped = (fields: JsonObject): boolean =>
   Object.hasOwn(fields, 'copyOf') || Object.hasOwn(fields, 'checkpoint')
 
-const parse = (text: string | undefined): Json | undefined => {
-  try {
-    return text === undefined ? undefined : (JSON.parse(text) as Json)
-  } catch {
-    return undefined
-  }
-}
-
 /** The object in a file, if it holds one. */
 const decode = (bytes: Buffer): JsonObject | undefined => {
   const text = isUtf8(bytes) ? bytes.toString('utf8') : ''
-  const value = isDeeperThan(text, MAX_LINE_DEPTH) ? undefined : parse(text)
+  const value = isDeeperThan(text, MAX_LINE_DEPTH) ? undefined : parsed(text)
   return value !== undefined && isObject(value) ? value : undefined
 }
 
