@@ -1,7 +1,6 @@
 /** Keeps the last checkpoint of each archived run in a file (`docs/file-format.md` §14). */
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
-import * as RunId from '../../../domain/checkpoint/RunId.js'
 import type { Archive } from '../../../ports/Archive.js'
 import type { FileSystemOption } from '../files/FileSystem.js'
 import { replaceWhole, tidy } from '../files/Files.js'
@@ -36,19 +35,16 @@ export const fileArchive = (root: string, options: FileSystemOption = {}): Archi
   refusalOf('fileArchive', root, options)?.calls('keep') ?? archiveIn(root, options)
 
 const archiveIn = (root: string, options: FileSystemOption): Archive => ({
-  keep:
-    ({ runId, createdAt, checkpoint }) =>
-    async () => {
+  keep: ({ runId, createdAt, checkpoint }) =>
+    Layout.call(root, runId, async () => {
       const { fs = nodeFileSystem } = options
-      const valid = RunId.parse(runId)
-      if (E.isLeft(valid)) return valid
       const made = await ensureBelow(fs, resolve(root), [Layout.archiveOf(root)])
       if (E.isLeft(made)) return made
-      const path = Layout.archived(root, valid.right, createdAt)
+      const path = Layout.archived(root, runId, createdAt)
       const unfinished = Layout.archivedInTheMaking(root, Layout.newToken())
       const text = Buffer.from(`${JSON.stringify(checkpoint, null, 2)}\n`)
       const kept = await replaceWhole(fs, path, unfinished, text)
       await tidy(fs, Layout.archiveOf(root), Layout.isArchivedInTheMaking)
       return E.map(() => path)(kept)
-    }
+    })
 })
