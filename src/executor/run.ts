@@ -16,12 +16,12 @@ import { withClaimAndInbox } from './requests/cancel.js'
 import { clearRequest, removePointer } from './requests/pause.js'
 import type { RunError } from './RunError.js'
 import type { Policy, ResumeOptions, RunOptions } from './RunOptions.js'
-import type { Fenced, RunOutcome } from './RunOutcome.js'
+import type { RunOutcome } from './RunOutcome.js'
 import { report } from './RunScope.js'
 import { scopeOf } from './scopeOf.js'
 import { secure } from './secrets.js'
 import { staying } from './staying.js'
-import { lossOf } from './storage/stored.js'
+import { fenced } from './storage/stored.js'
 import { reset } from './Values.js'
 import { applyOnSuccess } from './workspace/onSuccess.js'
 import { makeReady, workspaceFor } from './workspace/workspace.js'
@@ -171,12 +171,6 @@ const executePrepared = async <Outputs, Input>(
   } finally {
     dispose()
   }
-}
-
-const fenced = (environment: Environment, claim: Claim, error: RunError | undefined): E.Either<never, Fenced> => {
-  const loss = lossOf(claim, error)
-  report(environment, { _tag: 'RunFenced', ...loss })
-  return E.right({ _tag: 'Fenced', ...loss })
 }
 
 const policyOf = (request: WantedRun<unknown>): Policy => {
