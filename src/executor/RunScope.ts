@@ -1,8 +1,6 @@
 /** The state that the parts of one execution share. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Suspended } from '../domain/change/Change.js'
 import type { Checkpoint, Variables } from '../domain/checkpoint/Checkpoint.js'
-import type { Evidence } from '../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../domain/data/Json.js'
 import type { Span } from '../domain/data/Span.js'
 import * as Items from '../domain/checkpoint/Items.js'
@@ -39,17 +37,6 @@ export interface AttemptTimes {
   readonly startedAt: number
   readonly endedAt: number
 }
-
-/** How a task ended. `Stopped` and `Suspended` tasks have not ended; `failed`: the code of a stopped attempt failed. */
-export type TaskResult =
-  | (AttemptTimes & {
-      readonly _tag: 'Done'
-      readonly output: Json | undefined
-      readonly evidence: ReadonlyArray<Evidence>
-    })
-  | (AttemptTimes & { readonly _tag: 'Failed'; readonly failure: StepFailure })
-  | { readonly _tag: 'Stopped'; readonly failed?: AttemptTimes & { readonly failure: StepFailure } }
-  | ({ readonly _tag: 'Suspended' } & Pick<Suspended, 'waits' | 'dropped'>)
 
 /** Except for `Failed`, the changes of an end are staged, and saved with the next commit. `Restart`: the composite `unit` runs again; if that needs an answer, it fails with `otherwise`. */
 export type StepEnd =

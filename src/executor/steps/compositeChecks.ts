@@ -203,6 +203,6 @@ export const failComposite = async (
   if (scope.stopping.aborted) return E.right({ _tag: 'Stopped' })
   const undone = leftUndone(scope, place.unit, NOT_RESUMED)
   const endedAt = scope.environment.clock.now()
-  const failed = taskFailed(place.unit, { failure, attempt: 1, startedAt, endedAt })
+  const failed = taskFailed(place.unit, failure, { attempt: 1, startedAt, endedAt })
   return await endFailed(scope, [...undone, failed], failed.retryable)
 }

@@ -15,16 +15,13 @@ import { runTask } from './runTask.js'
 import { runWait } from './runWait.js'
 import { runWave } from './wave.js'
 
-export const runStep: RunStep = async (scope, toRun) => {
+const runStep: RunStep = async (scope, toRun) => {
   const { step } = toRun
-  if (step._tag === 'Task') {
-    const { awaits } = step
-    const task = { ...toRun, step }
-    return awaits === undefined || E.isLeft(awaits)
-      ? await runTask(scope, task)
-      : await runWait(scope, task, awaits.right)
-  }
   switch (step._tag) {
+    case 'Task':
+      return step.awaits === undefined || E.isLeft(step.awaits)
+        ? await runTask(scope, { ...toRun, step })
+        : await runWait(scope, { ...toRun, step }, step.awaits.right)
     case 'Sequence':
       return await runSequence(scope, { ...toRun, step })
     case 'Wave':
@@ -35,7 +32,7 @@ export const runStep: RunStep = async (scope, toRun) => {
 }
 
 /** How steps in order ended, and the last one that was reached. */
-export interface PartsEnd {
+interface PartsEnd {
   readonly end: StepEnd
   readonly index: number
 }

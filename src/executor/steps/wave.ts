@@ -111,15 +111,7 @@ const tasksStart = (scope: RunScope, wave: Unit, ready: ReadonlyArray<GroupToRun
   const tasks = ready.flatMap(({ name, group, node }) =>
     hasCode(group) ? [{ unit: join(wave, name), attempt: nextAttempt(scope, node.decision), job: group.job }] : []
   )
-  if (tasks.length === 0) return []
-  const submitting = tasks.flatMap(({ unit, job }) => (job === undefined ? [] : [unit]))
-  return [
-    attemptsStart(
-      scope,
-      tasks.map(({ unit, attempt }) => ({ unit, attempt })),
-      submitting
-    )
-  ]
+  return tasks.length === 0 ? [] : [attemptsStart(scope, tasks)]
 }
 
 const boardOf = ({ awake }: RunScope, { step: wave, node: { parts } }: StepToRun<ProgramWave>): Board => {

@@ -200,10 +200,10 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/steps/runTask.ts',
-    text: '  const end = (how: TaskResult): void => done(E.right(staged(scope, toRun, how)))\n',
+    text: '  const end = (how: AttemptResult): void => done(E.right(staged(scope, toRun, how, times)))\n',
     instead: `  const asked = scope.requests.look()
   const isAsked = asked !== false && (await asked)
-  const end = (how) => done(E.right(isAsked && how._tag === 'Done' ? { _tag: 'Done' } : staged(scope, toRun, how)))
+  const end = (how) => done(E.right(isAsked && how._tag === 'Done' ? { _tag: 'Done' } : staged(scope, toRun, how, times)))
 `,
     breaks: 'NothingLost'
   },
@@ -529,7 +529,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     module: 'executor/steps/runTask.ts',
     text: '      stageCompleted(',
     instead: `      if (recorder.checkpoint().state.failures?.size > 0)
-        recorder.stage(taskStopped(scope, place, task, { _tag: 'Stopped' }))
+        recorder.stage(taskStopped(scope, place, task, undefined, times))
       else stageCompleted(`,
     breaks: 'NothingLost'
   },
