@@ -30,8 +30,6 @@ import { outputsFor, variablesFor } from './Values.js'
 
 type StopReason = Interrupted['reason']
 
-export type Stop = { readonly _tag: 'Interrupted'; readonly reason: StopReason } | { readonly _tag: 'Fenced' }
-
 export interface AttemptTimes {
   readonly attempt: number
   readonly startedAt: number
@@ -68,7 +66,8 @@ export interface RunScope {
   readonly stretches: Map<Unit, ReadonlyArray<Span>>
   awake: ReadonlySet<Unit>
   readonly stopping: AbortSignal
-  readonly stop: () => Stop | undefined
+  /** Why the process must stop. */
+  readonly stop: () => StopReason | 'fenced' | undefined
   readonly requests: RequestWatch
 }
 
@@ -84,12 +83,7 @@ export const stopOn = (
   onAbort(controller.signal, () => undefined)
   return {
     stopping: controller.signal,
-    stop: () =>
-      lost.aborted
-        ? { _tag: 'Fenced' }
-        : asked.aborted
-          ? { _tag: 'Interrupted', reason: reasonOf(interrupt) }
-          : undefined,
+    stop: () => (lost.aborted ? 'fenced' : asked.aborted ? reasonOf(interrupt) : undefined),
     dispose: () => {
       for (const one of ignore) one()
     }

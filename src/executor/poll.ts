@@ -182,7 +182,7 @@ const pollStored = async <Outputs, Input>(
     const polled = await pollAll(scope, plan.right.decisions, asking)
     if (E.isLeft(polled)) {
       if (polled.left._tag !== 'Fenced') return polled
-    } else if (scope.stop()?._tag !== 'Fenced') {
+    } else if (scope.stop() !== 'fenced') {
       if (polled.right === NEEDS_CLAIM) return E.right(NEEDS_CLAIM)
       const checkpoint = scope.recorder.checkpoint()
       const how = polled.right.length < jobsOf(restored.right).length ? 'Stopped' : 'Polled'

@@ -1,4 +1,5 @@
 /** The changes that the executor records, and the events that report them once they are durable. */
+import * as E from 'fp-ts/lib/Either.js'
 import type { Change, Suspended, UnitCompleted, UnitFailed } from '../../domain/change/Change.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { InFlight } from '../../domain/checkpoint/CheckpointState.js'
@@ -16,12 +17,15 @@ import { find, taskAround } from '../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { ancestors, isWithin, nameOf, parent } from '../../domain/workflow/Unit.js'
 import { get, within } from '../../domain/checkpoint/Units.js'
+import type { Environment } from '../../ports/Environment.js'
 import type { Event, EventUnit } from '../../ports/Events.js'
 import type { Program, ProgramStep, ProgramTask } from '../program/Program.js'
+import type { Interrupted } from '../RunOutcome.js'
 import type { AttemptTimes, RunScope } from '../RunScope.js'
 import { report, timestamp } from '../RunScope.js'
 import type { Place } from '../Values.js'
 import { add } from '../Values.js'
+import type { RecordError, Recorder } from './Recorder.js'
 
 /** Attempts are about to start. The key of a job is recorded before its submission. */
 export const attemptsStart = (
@@ -93,6 +97,25 @@ export const taskSuspended = (
   waits,
   ...(dropped === undefined ? {} : { dropped })
 })
+
+/** Records, after the changes `before`, why a run stopped at or before a step. */
+export const recordInterrupted = async (
+  environment: Environment,
+  recorder: Recorder,
+  unit: string,
+  reason: Interrupted['reason'],
+  before: ReadonlyArray<Change> = []
+): Promise<E.Either<RecordError, Interrupted>> => {
+  recorder.stage([...before, { _tag: 'Interrupted', at: timestamp(environment.clock.now()), unit, reason }])
+  const saved = await recorder.commit()
+  if (E.isLeft(saved)) return saved
+  const checkpoint = saved.right
+  const { runId, state } = checkpoint
+  const { stepIndex, step } = state
+  report(environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
+  const inProgress = state._tag === 'Interrupted' && state.inProgress
+  return E.right({ _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason })
+}
 
 /** A suspended attempt keeps its number. */
 export const nextAttempt = ({ recorder }: RunScope, decision: Decision): number => {

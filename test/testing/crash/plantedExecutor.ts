@@ -180,9 +180,9 @@ const PAUSING: ReadonlyArray<Fault> = [
     what: 'does not record its pause',
     spec: [task(), task()],
     only: told([pause('s0')]),
-    module: 'executor/execute.ts',
-    text: '  scope.recorder.stage([{',
-    instead: '  if (stop !== PAUSED) scope.recorder.stage([{',
+    module: 'executor/storage/changes.ts',
+    text: '  recorder.stage([...before, {',
+    instead: "  if (reason !== 'paused') recorder.stage([...before, {",
     breaks: 'PauseKept'
   },
   {
@@ -190,9 +190,9 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/execute.ts',
-    text: '  scope.recorder.stage([{',
-    instead: `  if (stop === PAUSED) await leavePointer(scope.environment, scope.recorder.checkpoint(), { commit: false })
-  scope.recorder.stage([{`,
+    text: '  const recorded = await recordInterrupted(',
+    instead: `  if (reason === 'paused') await leavePointer(environment, recorder.checkpoint(), { commit: false })
+  const recorded = await recordInterrupted(`,
     breaks: 'DurableFirst'
   },
   {
@@ -234,8 +234,8 @@ const CANCELLING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([cancel('s0')]),
     module: 'executor/execute.ts',
-    text: 'request.cancel === undefined ? PAUSED : CANCELLED',
-    instead: 'PAUSED',
+    text: "request.cancel === undefined ? 'paused' : 'cancelled'",
+    instead: "'paused'",
     breaks: 'CancelKept'
   },
   {
@@ -243,10 +243,10 @@ const CANCELLING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([cancel('s0')], atUnit('s0', 'after')),
     module: 'executor/requests/cancel.ts',
-    text: 'const recorded = over ? E.right(checkpoint)',
+    text: 'const recorded = isOver(checkpoint) ? E.right(undefined)',
     instead: `await withdraw(environment, request)
-  if (!over) return E.right(O.none)
-  const recorded = over ? E.right(checkpoint)`,
+  if (!isOver(checkpoint)) return E.right(O.none)
+  const recorded = isOver(checkpoint) ? E.right(undefined)`,
     breaks: 'CancelKept'
   },
   {
