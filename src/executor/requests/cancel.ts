@@ -126,9 +126,8 @@ export const recordCancelIfAsked = async (
 ): Promise<E.Either<RunError, O.Option<Interrupted>>> => {
   const request = await readCancel(environment, checkpoint.runId)
   if (request === undefined) return E.right(O.none)
-  const recorded = isOver(checkpoint)
-    ? E.right(undefined)
-    : await recordCancelled(environment, claim, checkpoint, before)
+  const over = isOver(checkpoint)
+  const recorded = over ? E.right(undefined) : await recordCancelled(environment, claim, checkpoint, before)
   if (E.isLeft(recorded)) return recorded
   // If this fails, the next reader of the request sees that the run has ended.
   await withdraw(environment, request)

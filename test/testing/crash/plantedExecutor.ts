@@ -221,7 +221,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/run.ts',
-    text: "if (scope.stop()?._tag !== 'Fenced') await clearRequest(environment, runId)",
+    text: "if (scope.stop() !== 'fenced') await clearRequest(environment, runId)",
     instead: '',
     breaks: 'PauseKept'
   }
@@ -243,10 +243,10 @@ const CANCELLING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([cancel('s0')], atUnit('s0', 'after')),
     module: 'executor/requests/cancel.ts',
-    text: 'const recorded = isOver(checkpoint) ? E.right(undefined)',
+    text: 'const recorded = over ? E.right(undefined)',
     instead: `await withdraw(environment, request)
-  if (!isOver(checkpoint)) return E.right(O.none)
-  const recorded = isOver(checkpoint) ? E.right(undefined)`,
+  if (!over) return E.right(O.none)
+  const recorded = over ? E.right(undefined)`,
     breaks: 'CancelKept'
   },
   {
