@@ -10,7 +10,7 @@ import type { RunError } from './RunError.js'
 import type { RunScope, StepEnd } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
 import type { RecordError } from './storage/Recorder.js'
-import { reset } from './Values.js'
+import { make } from './Values.js'
 
 export const replan = async (
   { program, environment, recorder, policy }: RunScope,
@@ -23,10 +23,11 @@ export const replan = async (
 
 /** Records the overrides of a plan before it is executed. `why`: the reason for its rewinds, if it differs from the plan's. */
 export const recordOverrides = async (
-  { program, environment, recorder, values }: RunScope,
+  scope: RunScope,
   { plan, checkpoint, options }: Planned,
   why?: string
 ): Promise<E.Either<RecordError, void>> => {
+  const { program, environment, recorder } = scope
   const at = timestamp(environment.clock.now())
   const changes = overrides(checkpoint, program, plan, options, at)
   if (changes.length === 0) return E.right(undefined)
@@ -35,7 +36,7 @@ export const recordOverrides = async (
   )
   const saved = await recorder.commit()
   if (E.isLeft(saved)) return saved
-  reset(values, saved.right)
+  scope.values = make(saved.right)
   return E.right(undefined)
 }
 

@@ -22,7 +22,7 @@ import { scopeOf } from './scopeOf.js'
 import { secure } from './secrets.js'
 import { staying } from './staying.js'
 import { fenced } from './storage/stored.js'
-import { reset } from './Values.js'
+import { make as makeValues } from './Values.js'
 import { applyOnSuccess } from './workspace/onSuccess.js'
 import { makeReady, workspaceFor } from './workspace/workspace.js'
 
@@ -160,7 +160,7 @@ const executePrepared = async <Outputs, Input>(
   const { scope, dispose } = scopeOf(environment, program, claim, { checkpoint, first, policy: policyOf(request) })
   try {
     const ready = await makeReady(scope, plan, overrides)
-    if (overrides.length > 0) reset(scope.values, scope.recorder.checkpoint())
+    if (overrides.length > 0) scope.values = makeValues(scope.recorder.checkpoint())
     if (resumed && E.isRight(ready)) await removePointer(environment, runId)
     const ended = E.isLeft(ready) ? ready : await execute(scope, plan)
     if (scope.stop() !== 'fenced') await clearRequest(environment, runId)
