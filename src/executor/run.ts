@@ -16,6 +16,7 @@ import { withClaimAndInbox } from './requests/cancel.js'
 import { clearRequest, removePointer } from './requests/pause.js'
 import type { RunError } from './RunError.js'
 import type { Policy, ResumeOptions, RunOptions } from './RunOptions.js'
+import { asPolicy } from './RunOptions.js'
 import type { RunOutcome } from './RunOutcome.js'
 import { report } from './RunScope.js'
 import { scopeOf } from './scopeOf.js'
@@ -157,7 +158,11 @@ const executePrepared = async <Outputs, Input>(
   report(environment, { _tag: 'RunPlanned', runId, resumed, plan })
   const [again, ...more] = runsAgain(plan, checkpoint)
   if (again !== undefined) report(environment, { _tag: 'StepsRunAgain', runId, units: [again, ...more] })
-  const { scope, dispose } = scopeOf(environment, program, claim, { checkpoint, first, policy: policyOf(request) })
+  const { scope, dispose } = scopeOf(environment, program, claim, {
+    checkpoint,
+    first,
+    policy: policyOf(request)
+  })
   try {
     const ready = await makeReady(scope, plan, overrides)
     if (overrides.length > 0) scope.values = makeValues(scope.recorder.checkpoint())
@@ -173,15 +178,7 @@ const executePrepared = async <Outputs, Input>(
   }
 }
 
-const policyOf = (request: WantedRun<unknown>): Policy => {
-  if (request._tag === 'Run') return {}
-  const { changes, onChanged, onRecovered } = request.options
-  return {
-    ...(changes === undefined ? {} : { changes }),
-    ...(onChanged === undefined ? {} : { onChanged }),
-    ...(onRecovered === undefined ? {} : { onRecovered })
-  }
-}
+const policyOf = (request: WantedRun<unknown>): Policy => (request._tag === 'Run' ? {} : asPolicy(request.options))
 
 /** A new run has no owner to supersede. */
 const howToClaim = (request: WantedRun<unknown>): ClaimOptions =>

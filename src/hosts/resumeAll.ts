@@ -10,6 +10,7 @@ import { requestsFor } from '../executor/requests/inbox.js'
 import { resume } from '../executor/run.js'
 import type { RunError } from '../executor/RunError.js'
 import type { ResumeOptions } from '../executor/RunOptions.js'
+import { asPolicy } from '../executor/RunOptions.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import { report, timestamp } from '../executor/RunScope.js'
 import { onAbort } from '../executor/onAbort.js'
@@ -19,7 +20,7 @@ import { listRuns, storedRun } from '../executor/storage/runs.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
 import type { Found, ResumedRun } from './ResumedRun.js'
-import { ended, holderOf, isSame, leftAs, leftRun, refusedAs } from './ResumedRun.js'
+import { ended, isSame, leftAs, leftRun, refusedAs } from './ResumedRun.js'
 
 /** A program with any outputs and input. */
 export type AnyProgram = Program<unknown, never, unknown, unknown>
@@ -142,7 +143,7 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
   if (host.active.has(runId)) return
   if (E.isLeft(summary)) return tell(host, { _tag: 'Left', runId, why: 'Unreadable', error: summary.left })
   const run = summary.right
-  const holder = holderOf(run)
+  const holder = O.toUndefined(run.heldBy)
   if (holder?.liveness === 'alive') return tell(host, leftRun(run, 'Held', { holder }))
   const program = host.programs.get(run.workflow.name)
   const what = isUnfinished(run, program) ? 'resume' : byStatus(run.status)
@@ -197,7 +198,7 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
 const refusalOf = async ({ environment, options, programs }: Host, view: RunView): Promise<RunError | undefined> => {
   const program = programs.get(view.workflow.name)
   if (program === undefined) return undefined
-  const planned = await planStored(program, view, { ...policyOf(options), evidence: [] })(environment)().catch(
+  const planned = await planStored(program, view, { ...asPolicy(options), evidence: [] })(environment)().catch(
     (cause: unknown) => E.left(readFailed(STORE)('plan', cause))
   )
   const end = E.isLeft(planned) ? planned : answered(planned.right)
@@ -250,7 +251,7 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
   const end = await resume(
     program,
     runId,
-    policyOf(options)
+    asPolicy(options)
   )({ ...environment, events: { report: observed } })().catch((cause: unknown) =>
     E.left(readFailed(STORE)('resume', cause))
   )
@@ -262,11 +263,6 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
   await remember(host, E.isLeft(end) ? { ...known, revision } : known, end, startedAt)
   tell(host, ended(known.found, end))
 }
-
-const policyOf = ({ changes, onChanged }: ResumeAllOptions): Pick<ResumeOptions, 'changes' | 'onChanged'> => ({
-  ...(changes === undefined ? {} : { changes }),
-  ...(onChanged === undefined ? {} : { onChanged })
-})
 
 const remember = async (
   host: Host,

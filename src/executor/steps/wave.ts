@@ -173,16 +173,11 @@ const complete = ({ done, needing, ready }: Board, name: string): void => {
 const mayStart = ({ failed }: Board, { onFailure }: ProgramWave): boolean =>
   failed.length === 0 || onFailure === 'continue'
 
-/** Returns the groups that start now; none once the run must pause. */
+/** Takes the groups that start now: while there is room, no failure forbids it, and the run must not pause. */
 const next = async (scope: RunScope, board: Board, wave: ProgramWave): Promise<ReadonlyArray<GroupToRun>> => {
   if (board.ready.length === 0 || board.running.size >= wave.concurrency) return []
   if (await isToStop(scope)) board.paused = true
-  return board.paused || scope.stopping.aborted ? [] : take(board, wave)
-}
-
-/** Takes ready groups while there is room and no failure forbids it. */
-const take = (board: Board, wave: ProgramWave): ReadonlyArray<GroupToRun> => {
-  if (!mayStart(board, wave)) return []
+  if (board.paused || scope.stopping.aborted || !mayStart(board, wave)) return []
   const taken = board.ready.splice(0, wave.concurrency - board.running.size)
   for (const { name } of taken) board.unstarted.delete(name)
   return taken

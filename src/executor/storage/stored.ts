@@ -19,7 +19,6 @@ import { callPort, readFailed, STORE, writeFailed } from '../callPort.js'
 import type { RecoveryRefused, RunError, RunMoved } from '../RunError.js'
 import type { Fenced } from '../RunOutcome.js'
 import { report } from '../RunScope.js'
-import { takeRemembered, remember } from './unreleased.js'
 
 const release = (storage: CheckpointStorage, claim: Claim): Promise<E.Either<StorageError, void>> =>
   callPort('release', () => storage.release(claim), writeFailed(STORE))
@@ -47,6 +46,33 @@ const claimRun = async (
   if (E.isRight(released)) return await claim()
   remember(storage, former)
   return claimed
+}
+
+const REGISTRY = Symbol.for('dogear.1')
+
+interface Registry {
+  unreleased?: WeakMap<CheckpointStorage, Map<string, Claim>>
+}
+
+/** The claims of this thread whose release failed: a store may count them as held. Shared by all copies of this module, because hosts may bundle several. */
+const unreleased = (): WeakMap<CheckpointStorage, Map<string, Claim>> => {
+  const shared = globalThis as { [REGISTRY]?: Registry }
+  const registry = (shared[REGISTRY] ??= {})
+  return (registry.unreleased ??= new WeakMap())
+}
+
+const remember = (storage: CheckpointStorage, claim: Claim): void => {
+  const known = unreleased()
+  const ofStorage = known.get(storage) ?? new Map<string, Claim>()
+  known.set(storage, ofStorage.set(claim.runId, claim))
+}
+
+/** Removes and returns the remembered claim of a run. */
+const takeRemembered = (storage: CheckpointStorage, runId: string): Claim | undefined => {
+  const ofStorage = unreleased().get(storage)
+  const claim = ofStorage?.get(runId)
+  ofStorage?.delete(runId)
+  return claim
 }
 
 export const withClaim = async <A>(
