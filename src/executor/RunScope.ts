@@ -50,7 +50,10 @@ export interface StepToRun<S extends ProgramStep = ProgramStep> {
   readonly stopping: AbortSignal
 }
 
-export type RunStep = (scope: RunScope, toRun: StepToRun) => Promise<E.Either<RecordError, StepEnd>>
+/** How a step ended, or why that could not be recorded. */
+export type Ending = E.Either<RecordError, StepEnd>
+
+export type RunStep = (scope: RunScope, toRun: StepToRun) => Promise<Ending>
 
 /** `interruptedUnits`: units that were in flight when the execution began, until they start again. `awake`: waits that were over when the plan was made, and their ancestors. `rejected`: why answers to waits were rejected. `notRetried`: units whose error was permanent before their retries were spent. `stretches`: when the parts of a composite that has ended ran or waited, until the composite around it reads that. */
 export interface RunScope {

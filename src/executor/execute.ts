@@ -1,5 +1,6 @@
 /** Executes a plan: runs its scheduled steps in order and records the results. */
 import * as E from 'fp-ts/lib/Either.js'
+import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import * as State from '../domain/checkpoint/CheckpointState.js'
 import type { ResumePlan } from '../domain/plan/Plan.js'
 import { wakeAt } from '../domain/checkpoint/Pending.js'
@@ -8,7 +9,6 @@ import type { StepFailure } from '../domain/data/StepFailure.js'
 import { top } from '../domain/workflow/Unit.js'
 import { failComposite } from './steps/compositeChecks.js'
 import { restart, replan, recordOverrides } from './replan.js'
-import { completed } from './outputs.js'
 import { withdraw } from './requests/inbox.js'
 import { leavePointer } from './requests/pause.js'
 import { isToStop } from './requests/RequestWatch.js'
@@ -19,6 +19,7 @@ import { report, timestamp } from './RunScope.js'
 import { recordInterrupted } from './storage/changes.js'
 import { runParts } from './steps/steps.js'
 import type { Place } from './Values.js'
+import { outputOf } from './Values.js'
 import { awakeIn } from './steps/waits.js'
 
 type Restart = StepEnd & { readonly _tag: 'Restart' }
@@ -99,6 +100,24 @@ const executePlan = async (
       const checkpoint = saved.right
       report(environment, { _tag: 'RunCompleted', runId: checkpoint.runId })
       return E.right(completed(scope.program, checkpoint))
+    }
+  }
+}
+
+/** Its outputs are decoded when they are first read. It holds no scope. */
+const completed = (program: RunScope['program'], checkpoint: Checkpoint): RunOutcome => {
+  let made: { readonly outputs: unknown } | undefined
+  const { runId, completedSteps, items } = checkpoint
+  const outputsOf = (): unknown => {
+    const outputs = new Map(Array.from(completedSteps, ({ unit, output }) => [unit, output]))
+    return Object.fromEntries(program.steps.map((step) => [step.name, outputOf({ outputs, items }, step, step.name)]))
+  }
+  return {
+    _tag: 'Completed',
+    runId,
+    checkpoint,
+    get outputs() {
+      return (made ??= { outputs: outputsOf() }).outputs
     }
   }
 }

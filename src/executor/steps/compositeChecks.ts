@@ -17,7 +17,7 @@ import type { ProgramStep, ProgramTask, StepContext, UnitGuard } from '../progra
 import type { RecordError } from '../storage/Recorder.js'
 import { endFailed } from './ends.js'
 import { sleepUnless } from '../sleep.js'
-import type { StepToRun, RunScope, StepEnd } from '../RunScope.js'
+import type { Ending, StepToRun, RunScope, StepEnd } from '../RunScope.js'
 import { contextFor } from '../RunScope.js'
 import type { Place } from '../Values.js'
 import { worked } from './compositeTimes.js'
@@ -120,7 +120,7 @@ export const closeComposite = async (
   scope: RunScope,
   toRun: Pick<StepToRun<Composite>, 'place' | 'step' | 'node'>,
   startedAt: number
-): Promise<E.Either<RecordError, StepEnd>> => {
+): Promise<Ending> => {
   const { place, step: composite } = toRun
   const { guard } = composite
   if (guard === undefined) return done(scope, toRun, startedAt, [])
@@ -183,7 +183,7 @@ export const failComposite = async (
   place: Place,
   failure: StepFailure,
   startedAt: number
-): Promise<E.Either<RecordError, StepEnd>> => {
+): Promise<Ending> => {
   if (scope.stopping.aborted) return E.right({ _tag: 'Stopped' })
   const undone = leftUndone(scope, place.unit, NOT_RESUMED)
   const endedAt = scope.environment.clock.now()

@@ -11,8 +11,7 @@ import * as Failure from '../../domain/data/StepFailure.js'
 import { noAttempt } from './Attempt.js'
 import { failComposite } from './compositeChecks.js'
 import type { ProgramGroup, ProgramMap, ProgramStep, ProgramWave } from '../program/Program.js'
-import type { RecordError } from '../storage/Recorder.js'
-import type { StepToRun, RunScope, RunStep, StepEnd } from '../RunScope.js'
+import type { Ending, StepToRun, RunScope, RunStep } from '../RunScope.js'
 import { contextFor, timestamp } from '../RunScope.js'
 import type { Place } from '../Values.js'
 import { runWave } from './wave.js'
@@ -22,7 +21,7 @@ export const runMap = async (
   scope: RunScope,
   { place, step: map, node, stopping }: StepToRun<ProgramMap>,
   run: RunStep
-): Promise<E.Either<RecordError, StepEnd>> => {
+): Promise<Ending> => {
   const startedAt = scope.environment.clock.now()
   const recorded = scope.recorder.checkpoint().items.get(place.unit)
   const items = recorded === undefined ? itemsOf(scope, place, map) : accepted(map, recorded)

@@ -24,8 +24,7 @@ import {
 import { endFailed } from './ends.js'
 import { CHECK_FAILED } from './guarded.js'
 import type { ProgramStep, ProgramTask } from '../program/Program.js'
-import type { RecordError } from '../storage/Recorder.js'
-import type { AttemptTimes, StepToRun, RunScope, StepEnd } from '../RunScope.js'
+import type { Ending, AttemptTimes, StepToRun, RunScope, StepEnd } from '../RunScope.js'
 import { report } from '../RunScope.js'
 import { sleepUnless } from '../sleep.js'
 import type { Place } from '../Values.js'
@@ -33,10 +32,7 @@ import type { Place } from '../Values.js'
 export const hasCode = <S extends ProgramStep>(step: S): step is S & ProgramTask =>
   step._tag === 'Task' && (step.awaits === undefined || E.isLeft(step.awaits))
 
-export const runTask = async (
-  scope: RunScope,
-  toRun: StepToRun<ProgramTask>
-): Promise<E.Either<RecordError, StepEnd>> => {
+export const runTask = async (scope: RunScope, toRun: StepToRun<ProgramTask>): Promise<Ending> => {
   const { recorder } = scope
   const { place, step: task, node } = toRun
   const attempt = nextAttempt(scope, node.decision)
@@ -55,8 +51,6 @@ interface TaskRun extends Running<TaskRun> {
   /** The start of the first attempt, from which `withinMillis` counts. */
   readonly firstStartedAt: number
 }
-
-type Ending = E.Either<RecordError, StepEnd>
 
 /** Runs a task whose start is recorded, stages its end, and calls `done`. */
 export const runStarted = (

@@ -9,10 +9,10 @@ import { endFailedBy } from './ends.js'
 import { runMap } from './map.js'
 import type { ProgramSequence, ProgramStep } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
-import type { StepToRun, RunScope, RunStep, StepEnd } from '../RunScope.js'
+import type { Ending, StepToRun, RunScope, RunStep, StepEnd } from '../RunScope.js'
 import { isToStop } from '../requests/RequestWatch.js'
 import { runTask } from './runTask.js'
-import { runWait } from './runWait.js'
+import { runWait } from './waits.js'
 import { runWave } from './wave.js'
 
 const runStep: RunStep = async (scope, toRun) => {
@@ -65,7 +65,7 @@ const NOT_RESUMED =
 const runSequence = async (
   scope: RunScope,
   { place, step, node, stopping }: StepToRun<ProgramSequence>
-): Promise<E.Either<RecordError, StepEnd>> => {
+): Promise<Ending> => {
   const startedAt = scope.environment.clock.now()
   // A step that only waits starts nothing, so its `before` check does not run. Waves in it run their own.
   const isChecked = node.decision._tag !== 'Poll' && step.guard?.before !== undefined

@@ -11,9 +11,8 @@ import { closeComposite, endBefore } from './compositeChecks.js'
 import { endFailedBy } from './ends.js'
 import { onAbort } from '../onAbort.js'
 import type { ProgramGroup, ProgramWave } from '../program/Program.js'
-import type { RecordError } from '../storage/Recorder.js'
 import { hasCode, runStarted } from './runTask.js'
-import type { StepToRun, RunScope, RunStep, StepEnd } from '../RunScope.js'
+import type { Ending, StepToRun, RunScope, RunStep, StepEnd } from '../RunScope.js'
 import { nextTurn } from '../sleep.js'
 import type { Place } from '../Values.js'
 
@@ -23,8 +22,6 @@ interface GroupEnd {
   readonly group: ProgramGroup
   readonly result: Ending | { readonly _tag: 'Bug'; readonly bug: Error }
 }
-
-type Ending = E.Either<RecordError, StepEnd>
 
 /** `unmet`: how many of the groups that it needs are not done. */
 interface GroupToRun {
@@ -50,11 +47,7 @@ interface Board {
 }
 
 /** Groups that end during a save share the next one. */
-export const runWave = async (
-  scope: RunScope,
-  toRun: StepToRun<ProgramWave>,
-  run: RunStep
-): Promise<E.Either<RecordError, StepEnd>> => {
+export const runWave = async (scope: RunScope, toRun: StepToRun<ProgramWave>, run: RunStep): Promise<Ending> => {
   const startedAt = scope.environment.clock.now()
   const { place, step: wave } = toRun
   const board = boardOf(scope, toRun)
@@ -211,7 +204,7 @@ const conclude = async (
   board: Board,
   toRun: StepToRun<ProgramWave>,
   startedAt: number
-): Promise<E.Either<RecordError, StepEnd>> => {
+): Promise<Ending> => {
   const { place, step: wave } = toRun
   if (board.done.size === wave.groups.length) return await closeComposite(scope, toRun, startedAt)
   const isHeldBack = (scope.stopping.aborted || board.paused) && board.ready.length > 0 && mayStart(board, wave)
