@@ -1,4 +1,4 @@
-/** `npm run bench`: every number of benchmarks/README.md. Compare ratios; `--quick` omits the long runs. */
+/** `npm run bench`: the tables of benchmarks/README.md. Compare ratios; `--quick` omits the long runs. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { postgres, sqlite } from './databases.js'
