@@ -11,10 +11,10 @@ import type { CliError } from '../CliError.js'
 import { consentMissing, notDone, usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printed } from '../report/runJson.js'
-import { confirm, isYes } from '../terminal/Prompt.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, sameCommand } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
+import { agree } from './execution/withPrompt.js'
 import { heldError } from './execution/owner.js'
 import { allRuns, findRun, viewOf, warnOfDamaged } from './find/find.js'
 
@@ -40,7 +40,7 @@ export const cleanCommand = async (
   if (candidates.right.length === 0) return printNothing(context, id)
   for (const candidate of candidates.right)
     for (const line of await candidateLines(context, candidate)) context.screen.line(line)
-  const agreed = await agree(context, candidates.right, flags)
+  const agreed = await mayDelete(context, candidates.right, flags)
   return E.isLeft(agreed) ? agreed : deleteAll(context, candidates.right)
 }
 
@@ -132,7 +132,7 @@ const missed = (checkpoint: Checkpoint): string => {
   return `It is unfinished, and a resume will miss ${what}; resume it first if you still need it`
 }
 
-const agree = async (
+const mayDelete = async (
   context: PromptContext,
   candidates: ReadonlyArray<Candidate>,
   { yes }: CleanFlags
@@ -147,7 +147,7 @@ const agree = async (
   }
   const count = candidates.reduce((sum, { folders }) => sum + folders.length, 0)
   const question = `Delete ${count === 1 ? 'this folder' : `these ${count} folders`}?`
-  return isYes(await confirm(context.prompt, question, false)) ? E.right(undefined) : E.left({ _tag: 'Declined' })
+  return agree(context, question)
 }
 
 /** A failure for one run does not stop the others. */

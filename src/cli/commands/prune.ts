@@ -13,12 +13,12 @@ import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
-import { confirm, isYes } from '../terminal/Prompt.js'
 import * as Duration from '../workflow/Duration.js'
 import { didYouMean, orList } from '../../domain/data/Suggestion.js'
 import type { Context, Result } from './Context.js'
 import { dogearCommand, environmentFor, sameCommand } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
+import { agree } from './execution/withPrompt.js'
 import { merging } from './execution/workspace.js'
 import { viewOf } from './find/find.js'
 import { minute } from '../report/text.js'
@@ -61,7 +61,7 @@ export const pruneCommand = async (context: PromptContext, flags: PruneFlags): P
     else [...runs.map(lineOf), summaryOf(runs)].forEach(screen.print)
     return E.right(await reportLeft(context, left, flags.dryRun === true ? 'would stay' : NOT_REMOVED))
   }
-  const agreed = await agree(context, runs, flags)
+  const agreed = await mayDelete(context, runs, flags)
   if (E.isLeft(agreed)) return agreed
   const pruned = await removeRuns(runs)(environment)()
   if (E.isLeft(pruned)) return E.left(notDone(pruned.left))
@@ -97,12 +97,12 @@ const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, R
   })
 }
 
-const agree = async (
+const mayDelete = async (
   context: PromptContext,
   runs: ReadonlyArray<RunSummary>,
   { yes }: PruneFlags
 ): Promise<E.Either<CliError, void>> => {
-  const { interactive, prompt, screen } = context
+  const { interactive, screen } = context
   if (yes === true) return E.right(undefined)
   if (!interactive) {
     return E.left(
@@ -113,9 +113,7 @@ const agree = async (
     )
   }
   for (const run of runs) screen.line(lineOf(run))
-  return isYes(await confirm(prompt, `Delete ${count(runs)}, with outputs and artifacts?`, false))
-    ? E.right(undefined)
-    : E.left({ _tag: 'Declined' })
+  return agree(context, `Delete ${count(runs)}, with outputs and artifacts?`)
 }
 
 const report = async (

@@ -17,11 +17,12 @@ import type { WorkingTree } from '../../../ports/WorkingTree.js'
 import type { CliError } from '../../CliError.js'
 import { consentMissing, notDone } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
-import { confirm, isYes, pleaseAnswer } from '../../terminal/Prompt.js'
+import { confirm, pleaseAnswer } from '../../terminal/Prompt.js'
 import { captures, isEdited } from '../find/definitions.js'
 import type { Result } from '../Context.js'
 import { dogearCommand, environmentFor, userName } from '../Context.js'
 import type { PromptContext } from './withPrompt.js'
+import { agree } from './withPrompt.js'
 import type { Loaded } from './execution.js'
 import { surveyRun, treeFor, usablePlan } from './survey.js'
 import { overwriteWarning, findOverwrites, repeatWarnings } from './overwrites.js'
@@ -142,8 +143,8 @@ const agreeToRecovery = async (
   screen.line(screen.style.yellow(`The newest state of run ${runId} is damaged: ${lost}`))
   screen.line(`The recovered state is from ${from}`)
   if (again.length > 0) screen.line(`These steps will run, some possibly a second time: ${listed(again)}`)
-  const answer = await confirm(context.prompt, 'Continue from the recovered state?', false)
-  return isYes(answer) ? E.right(O.some(`${userName()} (asked)`)) : E.left(refused)
+  const isAgreed = await confirm(context.prompt, 'Continue from the recovered state?')
+  return isAgreed ? E.right(O.some(`${userName()} (asked)`)) : E.left(refused)
 }
 
 const sameLoss = ({ found }: RunView, recovery: Recovery): boolean =>
@@ -179,9 +180,7 @@ const agreeToForce = async (
     const command = resumeLine(context, checkpoint.runId, { ...flags, yes: true }, pinOf(flags))
     return E.left(consentMissing(warnings.join(' '), [{ text: 'To agree:', command }]))
   }
-  return isYes(await confirm(context.prompt, `${warnings.join(' ')} Continue?`, false))
-    ? E.right(undefined)
-    : E.left({ _tag: 'Declined' })
+  return agree(context, `${warnings.join(' ')} Continue?`)
 }
 
 /** Answers hold for the run that was shown. Without a prompt the executor plans again. */

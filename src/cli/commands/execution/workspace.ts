@@ -14,7 +14,7 @@ import type { MergeEnd } from '../../../ports/Workspaces.js'
 import type { Hint } from '../../report/Hint.js'
 import { linesOf } from '../../report/Hint.js'
 import type { PromptContext } from './withPrompt.js'
-import { confirm, isYes } from '../../terminal/Prompt.js'
+import { confirm } from '../../terminal/Prompt.js'
 import { commandOf } from '../../terminal/shellQuote.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import type { Context } from '../Context.js'
@@ -155,7 +155,7 @@ const isWanted = async (
   if (merge !== undefined) return merge
   if (!worked || into === undefined || isEmpty(work)) return false
   if (yes === true) return true
-  return interactive && isYes(await confirm(prompt, `Merge ${branch} (${describeWork(work)}) into ${into}?`, false))
+  return interactive && (await confirm(prompt, `Merge ${branch} (${describeWork(work)}) into ${into}?`))
 }
 
 const isEmpty = ({ commits, uncommitted }: Work): boolean => commits === 0 && uncommitted === 0
