@@ -115,12 +115,7 @@ const perform = async (
       ).catch(outOfDescriptors)
   if (E.isRight(result)) return result.right
   const store = E.isRight(located) ? located.right.store : NO_STORE
-  return failed(
-    screen,
-    { json, events },
-    result.left,
-    nextActions({ words: withoutValues(words), folder, store }, result.left)
-  )
+  return failed(screen, { json, events }, result.left, nextActions({ words: withoutValues(words), store }, result.left))
 }
 
 const NO_STORE: Store = { location: { _tag: 'Files', path: '.dogear' }, shown: '.dogear', isFolder: true, words: [] }

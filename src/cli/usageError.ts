@@ -164,12 +164,9 @@ const listing = (
 ): ReadonlyArray<Hint> => {
   const isOf = (argument: string): boolean => missing.includes(`'${argument}'`)
   if (!isOf('id') && !isOf('unit')) return []
-  const folder = host.cwd()
-  const located = locate(program.opts<StoreFlags>(), host.env, folder)
+  const located = locate(program.opts<StoreFlags>(), host.env, host.cwd())
   const words = isOf('id') ? ['runs'] : ['show', runId]
-  const command = E.isLeft(located)
-    ? commandOf(['dogear', ...words])
-    : dogearCommand({ folder, store: located.right.store }, words)
+  const command = E.isLeft(located) ? commandOf(['dogear', ...words]) : dogearCommand(located.right, words)
   return [{ text: isOf('id') ? 'List the runs with:' : 'List the units with:', command }]
 }
 

@@ -49,10 +49,10 @@ export interface Store {
   readonly database?: Database
 }
 
-export type Typed = Pick<Context, 'folder' | 'store' | 'words'>
+/** The store in which a printed command works. */
+export type Place = Pick<Context, 'store'>
 
-/** The folder and store in which a printed command works. */
-export type Place = Pick<Context, 'folder' | 'store'>
+export type Typed = Pick<Context, 'store' | 'words'>
 
 export type Result = E.Either<CliError, ExitCode>
 
@@ -209,8 +209,7 @@ export const dogearCommand = ({ store }: Place, words: ReadonlyArray<string>): s
   commandOf(['dogear', ...words, ...store.words])
 
 /** Quotes for a shell in the same folder. */
-export const sameCommand = (context: Typed, more: ReadonlyArray<string> = []): string => {
-  const { words, store } = context
+export const sameCommand = ({ words, store }: Typed, more: ReadonlyArray<string> = []): string => {
   const end = words.indexOf('--')
   const flags = end === -1 ? words : words.slice(0, end)
   const saysStore = flags.some((word) => /^--(home|store)(=|$)/.test(word))
@@ -218,10 +217,13 @@ export const sameCommand = (context: Typed, more: ReadonlyArray<string> = []): s
   return commandOf(['dogear', ...flags, ...more, ...where, ...(end === -1 ? [] : words.slice(end))])
 }
 
-export const showHint = (place: Place, runId: string): Required<Hint> => ({
-  text: 'Show the run with:',
-  command: dogearCommand(place, ['show', runId])
+export const hintTo = (place: Place, text: string, words: ReadonlyArray<string>): Required<Hint> => ({
+  text,
+  command: dogearCommand(place, words)
 })
+
+export const showHint = (place: Place, runId: string, text = 'Show the run with:'): Required<Hint> =>
+  hintTo(place, text, ['show', runId])
 
 /** The name of the user, for records of consent. A process may run under an id that has no name. */
 export const userName = (): string => {

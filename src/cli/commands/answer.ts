@@ -23,12 +23,13 @@ import { linesOf } from '../report/Hint.js'
 import { nowText } from '../report/pending.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
-import { dogearCommand, environmentFor, userName } from './Context.js'
+import { environmentFor, hintTo, showHint, userName } from './Context.js'
 import { answersOf as confirmed, resumeHint } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
 import { WHY } from '../workflow/load.js'
 import { findRun } from './find/find.js'
 import { ofResume } from './find/findHints.js'
+import { answerHint } from './hints/hints.js'
 
 export interface AnswerFlags {
   readonly value?: string
@@ -86,7 +87,7 @@ const unknown = (context: Context, checkpoint: Checkpoint, unit: string): CliErr
     unitsOf(checkpoint).map((one) => one.unit)
   )
   return usage(`answer: the run has no unit "${unit}"; name the unit, then the answer${hint}`, [
-    { text: 'List the units with:', command: dogearCommand(context, ['show', checkpoint.runId]) }
+    showHint(context, checkpoint.runId, 'List the units with:')
   ])
 }
 
@@ -96,12 +97,7 @@ const missing = (context: Context, { runId, workflow, items, pending }: Checkpoi
   const waits = has(pending, unit) || (definition?._tag === 'Task' && definition.wait !== undefined)
   return usage(
     'answer: the answer is missing; pass --value JSON to a unit that waits, or again, keep or done to a question',
-    [
-      {
-        text: 'For example:',
-        command: dogearCommand(context, ['answer', runId, unit, ...(waits ? ['--value', 'true'] : ['again'])])
-      }
-    ]
+    [hintTo(context, 'For example:', ['answer', runId, unit, ...(waits ? ['--value', 'true'] : ['again'])])]
   )
 }
 
@@ -146,38 +142,22 @@ const ofRefusal = async (
     error._tag === 'PlanError' &&
     error.problems.every((one) => one._tag === 'AssumedOutputMissing' && one.unit === unit)
   )
-    return [
-      { text: 'Pass its output:', command: dogearCommand(context, ['answer', runId, unit, 'done', '--output', 'JSON']) }
-    ]
+    return [hintTo(context, 'Pass its output:', ['answer', runId, unit, 'done', '--output', 'JSON'])]
   const refusal = error._tag === 'AnswerRefused' && error.unit === unit ? error.why : undefined
   const wait = get(checkpoint.pending, unit)
   if (refusal === 'NotAsked' && wait?._tag === 'Answer') {
     if (has(checkpoint.answers, unit)) return ofAnswered(context, view, unit)
     if (overAt(wait, false, nowText()) !== undefined) return [ofResuming(context, view)]
-    return [
-      { text: 'It waits for a value:', command: dogearCommand(context, ['answer', runId, unit, '--value', 'JSON']) }
-    ]
+    return [answerHint(context, runId, unit, 'It waits for a value:')]
   }
   if (refusal === 'NotAWait' || refusal === 'AlreadyCompleted') {
     const planned = await planRecorded(checkpoint, {})(environmentFor(context, { tree: treeFor(context, view) }))()
     const isAsked = E.isRight(planned) && planned.right.questions.some((question) => question.unit === unit)
-    return isAsked
-      ? [
-          {
-            text: 'To answer its question, for example:',
-            command: dogearCommand(context, ['answer', runId, unit, 'again'])
-          }
-        ]
-      : []
+    return isAsked ? [hintTo(context, 'To answer its question, for example:', ['answer', runId, unit, 'again'])] : []
   }
   if (word === undefined || error._tag !== 'Unconfirmed') return []
   const others = error.questions.flatMap((question) => ['--confirm', `${question.unit}=again`])
-  return [
-    {
-      text: 'Answer all questions together, for example:',
-      command: dogearCommand(context, ['answer', runId, unit, word, ...others])
-    }
-  ]
+  return [hintTo(context, 'Answer all questions together, for example:', ['answer', runId, unit, word, ...others])]
 }
 
 /** The answers to the questions of a resume: the one to the unit, and those of `--confirm`. */
@@ -194,10 +174,7 @@ const answersOf = (
   if (ended !== undefined)
     return E.left(
       usage(`answer: unknown answer "${word}"; pass the output of "done" as --output JSON`, [
-        {
-          text: 'For example:',
-          command: dogearCommand(context, ['answer', id, unit, 'done', '--output', JSON.stringify(ended)])
-        }
+        hintTo(context, 'For example:', ['answer', id, unit, 'done', '--output', JSON.stringify(ended)])
       ])
     )
   if (!['again', 'keep', 'done'].includes(word))
@@ -241,17 +218,12 @@ const valueOf = (
 /** A word that is JSON (`true`, `3`) may be meant as such. */
 const ofWord = (context: Context, id: string, unit: string, word: string): Hint =>
   E.isRight(parsed(word))
-    ? {
-        text: 'To answer with this JSON value:',
-        command: dogearCommand(context, ['answer', id, unit, '--value', word])
-      }
+    ? hintTo(context, 'To answer with this JSON value:', ['answer', id, unit, '--value', word])
     : ofString(context, id, unit, word)
 
 /** The text that was typed, quoted for JSON and for the shell. */
-const ofString = (context: Context, id: string, unit: string, text: string): Hint => ({
-  text: 'To answer with a string:',
-  command: dogearCommand(context, ['answer', id, unit, '--value', JSON.stringify(text)])
-})
+const ofString = (context: Context, id: string, unit: string, text: string): Hint =>
+  hintTo(context, 'To answer with a string:', ['answer', id, unit, '--value', JSON.stringify(text)])
 
 const STRUCTURED = /^\s*[{["]/
 

@@ -20,7 +20,7 @@ import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
-import { dogearCommand, environmentFor, sameCommand } from './Context.js'
+import { environmentFor, sameCommand, showHint } from './Context.js'
 import { differencesFrom, inputReplaced, namesIn, replacementOf, warningsOf } from './execution/input.js'
 import { answersOf } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
@@ -145,7 +145,4 @@ const ofRefusal = (context: Context, runId: string, error: RunError): ReadonlyAr
 
 const isAnswer = (word: string, answer: string): boolean => word === answer || word === `--confirm=${answer}`
 
-const listSteps = (context: Context, runId: string): Hint => ({
-  text: 'List the steps with:',
-  command: dogearCommand(context, ['show', runId])
-})
+const listSteps = (context: Context, runId: string): Hint => showHint(context, runId, 'List the steps with:')

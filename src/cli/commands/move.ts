@@ -12,7 +12,7 @@ import type { Location } from '../store/Location.js'
 import { isSame, parse, show } from '../store/Location.js'
 import { open } from '../store/open.js'
 import type { Context, Result } from './Context.js'
-import { checkFolder, dogearCommand, environmentFor, showHint, storeAt } from './Context.js'
+import { checkFolder, environmentFor, hintTo, showHint, storeAt } from './Context.js'
 import { findRun, viewOf } from './find/find.js'
 import { ofResume } from './find/findHints.js'
 import { ofMove } from './hints/hints.js'
@@ -22,7 +22,7 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   if (flags.to === undefined)
     return E.left(
       usage('move: --to is missing; pass the store to move to', [
-        { text: 'For example:', command: dogearCommand(context, ['move', id, '--to', 'sqlite:state.db']) }
+        hintTo(context, 'For example:', ['move', id, '--to', 'sqlite:state.db'])
       ])
     )
   const location = parse(flags.to, folder)
@@ -56,13 +56,13 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
 const ofTarget = async (target: Context, error: RunError): Promise<ReadonlyArray<Hint>> => {
   const { shown } = target.store
   if (error._tag === 'RunChanged')
-    return [{ ...showHint(target, error.runId), text: `It has moved to ${shown}. Show it there with:` }]
+    return [showHint(target, error.runId, `It has moved to ${shown}. Show it there with:`)]
   if (error._tag !== 'RunExists') return []
   const { runId } = error
   const there = await viewOf(target, runId)
   const moved = E.isRight(there) ? there.right.checkpoint.moved : undefined
   return moved === undefined
-    ? [{ ...showHint(target, runId), text: `Show the run in ${shown} with:` }]
+    ? [showHint(target, runId, `Show the run in ${shown} with:`)]
     : [{ ...ofMove(target, runId, moved), text: 'That is the copy of a move that did not end. Finish it with:' }]
 }
 

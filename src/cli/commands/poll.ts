@@ -22,14 +22,14 @@ import type { CommandSettings } from '../steps/commandStep.js'
 import type { Style } from '../terminal/Style.js'
 import { toProgram } from '../workflow/toProgram.js'
 import type { Result } from './Context.js'
-import { dogearCommand, environmentFor } from './Context.js'
+import { environmentFor, hintTo, showHint } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
 import { printWarnings } from './execution/execution.js'
 import { afterLoss, findOrOnly } from './find/find.js'
 import { treeAt } from './execution/survey.js'
 import { ofMissingWorkspace, ofHeld, ofPending } from './hints/hints.js'
 import { ofPlanError } from './hints/planHints.js'
-import { resumeLine } from './execution/planFlags.js'
+import { resumeHint } from './execution/planFlags.js'
 import { workflowOf } from './find/workflowOf.js'
 import { holderText } from '../report/text.js'
 
@@ -112,16 +112,12 @@ const report = async (
 /** A run with an owner cannot be resumed. */
 const nextFor = (context: PromptContext, checkpoint: Checkpoint, heldBy: O.Option<Holder>): Required<Hint> => {
   const { runId } = checkpoint
-  if (hasJob(checkpoint)) return { text: 'Poll again with:', command: dogearCommand(context, ['poll', runId]) }
-  if (O.isNone(heldBy))
-    return ofWait(context, checkpoint) ?? { text: 'Resume with:', command: resumeLine(context, runId) }
+  if (hasJob(checkpoint)) return hintTo(context, 'Poll again with:', ['poll', runId])
+  if (O.isNone(heldBy)) return ofWait(context, checkpoint) ?? resumeHint(context, 'Resume with:', runId)
   const { pid, host } = heldBy.value
   const [takeOver] = ofHeld(context, runId, heldBy.value)
   return takeOver?.command === undefined
-    ? {
-        text: `It is in progress: process ${pid} on ${host}. Show it with:`,
-        command: dogearCommand(context, ['show', runId])
-      }
+    ? showHint(context, runId, `It is in progress: process ${pid} on ${host}. Show it with:`)
     : { text: `It is held by ${holderText(heldBy.value)}. ${takeOver.text}`, command: takeOver.command }
 }
 
@@ -131,10 +127,7 @@ const ofWait = (context: PromptContext, checkpoint: Checkpoint): Required<Hint> 
   if (answer?.command !== undefined) return { text: answer.text, command: answer.command }
   const timer = [...checkpoint.pending].find(({ _tag }) => _tag === 'Timer')
   return timer?._tag === 'Timer'
-    ? {
-        text: `${timer.unit} sleeps until ${timer.wakeAt}. Resume then with:`,
-        command: resumeLine(context, checkpoint.runId)
-      }
+    ? resumeHint(context, `${timer.unit} sleeps until ${timer.wakeAt}. Resume then with:`, checkpoint.runId)
     : undefined
 }
 

@@ -16,7 +16,7 @@ import { printed, summaryJson } from '../report/runJson.js'
 import * as Duration from '../workflow/Duration.js'
 import { didYouMean, orList } from '../../domain/data/Suggestion.js'
 import type { Context, Result } from './Context.js'
-import { dogearCommand, environmentFor, sameCommand } from './Context.js'
+import { environmentFor, hintTo, sameCommand } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
 import { agree } from './execution/withPrompt.js'
 import { merging } from './execution/workspace.js'
@@ -145,17 +145,17 @@ const reportLeft = async (context: PromptContext, left: ReadonlyArray<KeptRun>, 
 const ofWorkspaces = async (context: Context, runs: ReadonlyArray<RunSummary>): Promise<ReadonlyArray<Hint>> => {
   const [first, ...others] = runs
   if (first === undefined) return []
-  const one = dogearCommand(context, ['clean', first.runId])
+  const one = ['clean', first.runId]
   if (others.length > 0)
     return runs.every(({ status }) => status === 'completed')
-      ? [{ text: 'To delete the workspaces of completed runs:', command: dogearCommand(context, ['clean']) }]
-      : [{ text: 'To delete one of these workspaces, for example:', command: one }]
+      ? [hintTo(context, 'To delete the workspaces of completed runs:', ['clean'])]
+      : [hintTo(context, 'To delete one of these workspaces, for example:', one)]
   const view = await viewOf(context, first.runId)
   const workspace = E.isRight(view) && first.status === 'completed' ? view.right.checkpoint.workspace : undefined
   const into = workspace?.kind === 'worktree' ? workspace.into : undefined
   return [
     ...(into === undefined ? [] : [merging(context, first.runId, into)]),
-    { text: 'To delete its workspace:', command: one }
+    hintTo(context, 'To delete its workspace:', one)
   ]
 }
 

@@ -14,7 +14,7 @@ import { columnsOf, folded } from '../terminal/Style.js'
 import { printable } from '../../domain/explain/printable.js'
 import { didYouMean, orList } from '../../domain/data/Suggestion.js'
 import type { Context, Result } from './Context.js'
-import { dogearCommand } from './Context.js'
+import { dogearCommand, hintTo } from './Context.js'
 import type { Runs } from './find/find.js'
 import { allRuns, warnOfDamaged } from './find/find.js'
 import { minute } from '../report/text.js'
@@ -54,8 +54,7 @@ export const runsCommand = async (context: Context, flags: RunsFlags): Promise<R
     for (const line of table(runs.right, shown, unreadable, screen.outStyle)) screen.print(line)
   }
   if (runs.right.damaged.length === 0) return E.right(ExitCode.done)
-  const check = { text: 'Check it with:', command: dogearCommand(context, ['verify']) }
-  for (const line of linesOf([check], screen.style)) screen.line(line)
+  for (const line of linesOf([hintTo(context, 'Check it with:', ['verify'])], screen.style)) screen.line(line)
   return E.right(runs.right.runs.length === 0 ? ExitCode.storage : ExitCode.done)
 }
 

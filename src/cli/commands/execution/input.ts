@@ -11,7 +11,7 @@ import { capturedInputs } from '../../workflow/unknownInputs.js'
 import { objection } from '../../workflow/Variable.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import type { Context, Place } from '../Context.js'
-import { dogearCommand } from '../Context.js'
+import { hintTo } from '../Context.js'
 import type { PlanFlags } from './planFlags.js'
 
 export type Given = Readonly<Record<string, string>>
@@ -69,7 +69,7 @@ const seenBySteps = (value: Json): string => (typeof value === 'string' ? value 
 
 /** The recorded input with the changed values; none if no value differs. */
 export const replacementOf = (
-  context: Pick<Context, 'inherited' | 'store' | 'folder'>,
+  context: Pick<Context, 'inherited' | 'store'>,
   file: Pick<WorkflowFile, 'secrets'>,
   run: Pick<Checkpoint, 'input' | 'runId'>,
   { input = [], fromStep, force }: PlanFlags
@@ -87,10 +87,10 @@ export const replacementOf = (
 
 const needsStep = (context: Place, runId: string, input: ReadonlyArray<string>): CliError =>
   usage('--input: a run keeps its input; add --from-step or --force to replace it', [
-    {
-      text: 'To run all steps again with this input:',
-      command: dogearCommand(context, ['resume', runId, '--force', ...input.flatMap((one) => ['--input', one])])
-    }
+    hintTo(context, 'To run all steps again with this input:', [
+      ...['resume', runId, '--force'],
+      ...input.flatMap((one) => ['--input', one])
+    ])
   ])
 
 /** A malformed flag is reported where its value is needed. */

@@ -96,10 +96,12 @@ export const resumeLine = (
   runId: string,
   flags: TakeOverFlags = {},
   more: ReadonlyArray<string> = []
-): string => {
-  const consent = [...(flags.takeOver === true ? ['--take-over'] : []), ...(flags.yes === true ? ['--yes'] : [])]
-  return dogearCommand(place, ['resume', runId, ...wordsOf(flags), ...more, ...consent])
-}
+): string =>
+  dogearCommand(place, [
+    ...['resume', runId, ...wordsOf(flags), ...more],
+    ...(flags.takeOver === true ? ['--take-over'] : []),
+    ...(flags.yes === true ? ['--yes'] : [])
+  ])
 
 export const resumeHint = (
   place: Place,

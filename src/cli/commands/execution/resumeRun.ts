@@ -20,7 +20,7 @@ import type { Hint } from '../../report/Hint.js'
 import { confirm, pleaseAnswer } from '../../terminal/Prompt.js'
 import { captures, isEdited } from '../find/definitions.js'
 import type { Result } from '../Context.js'
-import { dogearCommand, environmentFor, userName } from '../Context.js'
+import { environmentFor, hintTo, userName } from '../Context.js'
 import type { PromptContext } from './withPrompt.js'
 import { agree } from './withPrompt.js'
 import type { Loaded } from './execution.js'
@@ -116,10 +116,8 @@ const printInput = (
   screen.line(inputReplaced(from, differencesFrom(checkpoint, given.right)))
 }
 
-const reviewing = (context: PromptContext, runId: string, flags: ResumeFlags): Hint => ({
-  text: 'To see what a resume would do now:',
-  command: dogearCommand(context, ['plan', runId, ...wordsOf(flags)])
-})
+const reviewing = (context: PromptContext, runId: string, flags: ResumeFlags): Hint =>
+  hintTo(context, 'To see what a resume would do now:', ['plan', runId, ...wordsOf(flags)])
 
 /** Returns who agreed to continue from the recovered state. */
 const agreeToRecovery = async (

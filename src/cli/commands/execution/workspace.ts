@@ -18,7 +18,7 @@ import { confirm } from '../../terminal/Prompt.js'
 import { commandOf } from '../../terminal/shellQuote.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import type { Context } from '../Context.js'
-import { dogearCommand, environmentFor } from '../Context.js'
+import { environmentFor, hintTo } from '../Context.js'
 import { treeAt } from './survey.js'
 import { redactionFor } from './input.js'
 import { counted } from '../../../view/text.js'
@@ -203,15 +203,11 @@ const keepingLines = (context: Context, runId: string, worktree: Worktree, work:
   return [`Kept: ${placeOf(worktree)} (${what})`, ...linesOf(hints, context.screen.style)]
 }
 
-export const merging = (context: Context, runId: string, into: string): Hint => ({
-  text: `To merge it into ${into}:`,
-  command: dogearCommand(context, ['resume', runId, '--merge'])
-})
+export const merging = (context: Context, runId: string, into: string): Hint =>
+  hintTo(context, `To merge it into ${into}:`, ['resume', runId, '--merge'])
 
-const deleting = (context: Context, runId: string, what: 'folder' | 'worktree'): Hint => ({
-  text: `To delete this ${what}:`,
-  command: dogearCommand(context, ['clean', runId])
-})
+const deleting = (context: Context, runId: string, what: 'folder' | 'worktree'): Hint =>
+  hintTo(context, `To delete this ${what}:`, ['clean', runId])
 
 const workspaceJson = (workspace: OwnWorkspace, end: 'kept' | 'merged', why?: string): JsonObject => ({
   workspace: {

@@ -3,15 +3,13 @@ import type { Status } from '../../../domain/checkpoint/Checkpoint.js'
 import { isFinal } from '../../../domain/checkpoint/Checkpoint.js'
 import type { WorkflowIdentity } from '../../../domain/workflow/WorkflowIdentity.js'
 import type { Hint } from '../../report/Hint.js'
-import type { Typed } from '../Context.js'
-import { dogearCommand, showHint } from '../Context.js'
-
-type Place = Omit<Typed, 'words'>
+import type { Place } from '../Context.js'
+import { hintTo, showHint } from '../Context.js'
 
 /** For a workflow without runs. */
 export const ofNoRunOf = (place: Place, shown: string): ReadonlyArray<Hint> => [
   ...ofNoRun(place),
-  { text: 'Start one:', command: dogearCommand(place, ['run', shown]) }
+  hintTo(place, 'Start one:', ['run', shown])
 ]
 
 /** `tooShortFor`: the minimum length of an id prefix, if this one is shorter. */
@@ -28,10 +26,7 @@ export const ofFile = (file: string): Hint => ({
 /** For a run whose workflow file is unreadable. */
 export const ofMissingFile = (place: Place, runId: string): ReadonlyArray<Hint> => [
   { text: `Run ${runId} was started from it; restore it, then resume` },
-  {
-    text: 'Or, if it was moved, resume with its new path:',
-    command: dogearCommand(place, ['run', 'NEWPATH', '--id', runId, '--resume'])
-  }
+  hintTo(place, 'Or, if it was moved, resume with its new path:', ['run', 'NEWPATH', '--id', runId, '--resume'])
 ]
 
 /** For a resume without a resumable run: lists the active runs, or the command that lists all. */
@@ -50,5 +45,5 @@ export const ofResume = (
   status !== undefined && isFinal(status)
     ? showHint(place, runId)
     : path === undefined
-      ? { ...showHint(place, runId), text: 'Resume it in the program that started it. Show it with:' }
-      : { text: 'Resume with:', command: dogearCommand(place, ['resume', runId]) }
+      ? showHint(place, runId, 'Resume it in the program that started it. Show it with:')
+      : hintTo(place, 'Resume with:', ['resume', runId])

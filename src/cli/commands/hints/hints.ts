@@ -22,7 +22,7 @@ import { positionOf } from '../../report/text.js'
 import { commandOf } from '../../terminal/shellQuote.js'
 import { captures, isEdited, nonIdempotentFrom, waveBefore } from '../find/definitions.js'
 import type { Place } from '../Context.js'
-import { dogearCommand, showHint } from '../Context.js'
+import { dogearCommand, hintTo, showHint } from '../Context.js'
 import type { Difference } from '../execution/input.js'
 import { describeDifference } from '../execution/input.js'
 import type { TakeOverFlags } from '../execution/planFlags.js'
@@ -86,14 +86,13 @@ export const ofPending = (place: Place, { runId, pending, answers }: Checkpoint)
     one._tag === 'Answer' && overAt(one, has(answers, one.unit), now) === undefined
   const unit = waits.find(isOpen)?.unit
   return [
-    ...(waits.some(({ _tag }) => _tag === 'Job')
-      ? [{ text: 'Poll it with:', command: dogearCommand(place, ['poll', runId]) }]
-      : []),
-    ...(unit === undefined
-      ? []
-      : [{ text: 'Answer it with:', command: dogearCommand(place, ['answer', runId, unit, '--value', 'JSON']) }])
+    ...(waits.some(({ _tag }) => _tag === 'Job') ? [hintTo(place, 'Poll it with:', ['poll', runId])] : []),
+    ...(unit === undefined ? [] : [answerHint(place, runId, unit)])
   ]
 }
+
+export const answerHint = (place: Place, runId: string, unit: Unit, text = 'Answer it with:'): Required<Hint> =>
+  hintTo(place, text, ['answer', runId, unit, '--value', 'JSON'])
 
 export const ofMove = (place: Place, runId: string, { way, store }: Move): Hint => ({
   text: 'Finish the move with:',
@@ -105,9 +104,7 @@ export const ofMove = (place: Place, runId: string, { way, store }: Move): Hint 
 
 /** For a run that another process took over or deleted. */
 export const ofLostRun = (place: Place, runId: string, isThere: boolean): Hint =>
-  isThere
-    ? showHint(place, runId)
-    : { text: 'It no longer exists. List the runs with:', command: dogearCommand(place, ['runs']) }
+  isThere ? showHint(place, runId) : hintTo(place, 'It no longer exists. List the runs with:', ['runs'])
 
 export const answers = (
   place: Place,
@@ -243,7 +240,7 @@ export const ofTaken = (place: Place, run: RunSummary, start: ReadonlyArray<stri
   const { runId, workflow, status } = run
   const its = { text: `It is a run of ${workflow.name}: ${positionOf(run)}` }
   if (workflow.path === undefined)
-    return [its, { ...showHint(place, runId), text: 'A program started it. Show it with:' }, another(place, start)]
+    return [its, showHint(place, runId, 'A program started it. Show it with:'), another(place, start)]
   switch (status) {
     case 'completed':
       return [its, resumeHint(place, AGAIN, runId, { force: true }), another(place, start)]
@@ -258,10 +255,8 @@ export const ofTaken = (place: Place, run: RunSummary, start: ReadonlyArray<stri
 
 const AGAIN = 'To run it again, from the first step:'
 
-const another = (place: Place, start: ReadonlyArray<string>): Hint => ({
-  text: 'To start a run with a generated id:',
-  command: dogearCommand(place, start)
-})
+const another = (place: Place, start: ReadonlyArray<string>): Hint =>
+  hintTo(place, 'To start a run with a generated id:', start)
 
 /** For a run with another input. `given`: the new input as words; `start`: the words that start a run with it. */
 export const ofOtherInput = (
@@ -274,11 +269,8 @@ export const ofOtherInput = (
 ): ReadonlyArray<Hint> => [
   ...differences.map((one) => ({ text: `  ${describeDifference(one)}` })),
   resumeHint(place, 'To resume with its recorded input:', runId, how),
-  {
-    text: 'To use the new input from a step on:',
-    command: dogearCommand(place, ['resume', runId, '--from-step', 'STEP', ...given])
-  },
-  { text: 'To start a new run with the new input:', command: dogearCommand(place, start) }
+  hintTo(place, 'To use the new input from a step on:', ['resume', runId, '--from-step', 'STEP', ...given]),
+  hintTo(place, 'To start a new run with the new input:', start)
 ]
 
 export const ofDamage = (place: Place, runId: string, flags: TakeOverFlags): ReadonlyArray<Hint> => [
