@@ -1,4 +1,5 @@
 /** The errors of the command, and their texts. */
+import * as E from 'fp-ts/lib/Either.js'
 import type { StopSignal } from '../adapters/node/index.js'
 import type { RunError } from '../executor/RunError.js'
 import { describeLoss, describeCause as describeRunError, headOf, withEffect } from '../executor/RunError.js'
@@ -58,6 +59,9 @@ export const usage = (message: string, hints: ReadonlyArray<Hint> = []): CliErro
   message,
   hints
 })
+
+export const wrongUse = (message: string, hints: ReadonlyArray<Hint> = []): E.Either<CliError, never> =>
+  E.left(usage(message, hints))
 
 export const consentMissing = (message: string, hints: ReadonlyArray<Hint>): CliError => ({
   _tag: 'ConsentMissing',

@@ -14,7 +14,7 @@ import {
 import { environmentSecrets, nodeEnvironment, workspaces } from '../../adapters/node/index.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { CliError } from '../CliError.js'
-import { notDone, usage } from '../CliError.js'
+import { notDone, wrongUse } from '../CliError.js'
 import type { ExitCode } from '../ExitCode.js'
 import type { Screen } from '../terminal/Screen.js'
 import type { Hint } from '../report/Hint.js'
@@ -63,10 +63,10 @@ export const homeOf = (
   folder: string
 ): E.Either<CliError, string> => {
   if (flag === '' || flag?.startsWith('--') === true)
-    return E.left(usage(`--home: the value is ${flag === '' ? 'empty' : 'missing'}; pass a folder`))
+    return wrongUse(`--home: the value is ${flag === '' ? 'empty' : 'missing'}; pass a folder`)
   const variable = inherited['DOGEAR_HOME'] ?? ''
   const problem = notAFolder(flag ?? variable)
-  if (problem !== undefined) return E.left(usage(`${flag === undefined ? 'DOGEAR_HOME' : '--home'}: ${problem}`))
+  if (problem !== undefined) return wrongUse(`${flag === undefined ? 'DOGEAR_HOME' : '--home'}: ${problem}`)
   const home = resolve(folder, flag ?? (variable.trim() === '' ? DEFAULT_HOME : variable))
   return checkFolder(home)
 }
@@ -113,18 +113,17 @@ export const locate = (
   inherited: Context['inherited'],
   folder: string
 ): E.Either<CliError, Pick<Context, 'home' | 'store'> & { readonly location: Location }> => {
-  if (flags.store?.startsWith('--') === true) return E.left(usage(`--store: the value is missing; pass ${STORES}`))
+  if (flags.store?.startsWith('--') === true) return wrongUse(`--store: the value is missing; pass ${STORES}`)
   const variable = (inherited['DOGEAR_STORE'] ?? '').trim()
   const wanted = flags.store ?? (flags.home === undefined && variable !== '' ? variable : undefined)
   const home = homeOf(flags.home, inherited, folder)
   if (E.isLeft(home)) return home
   const parsed = wanted === undefined ? E.right(undefined) : parse(wanted, folder)
-  if (E.isLeft(parsed))
-    return E.left(usage(`${flags.store === undefined ? 'DOGEAR_STORE' : '--store'}: ${parsed.left}`))
+  if (E.isLeft(parsed)) return wrongUse(`${flags.store === undefined ? 'DOGEAR_STORE' : '--store'}: ${parsed.left}`)
   const location = parsed.right ?? { _tag: 'Files', path: home.right }
   if (location._tag === 'Files') {
     if (flags.home !== undefined && location.path !== home.right)
-      return E.left(usage('--home and --store name different folders; use one of them'))
+      return wrongUse('--home and --store name different folders; use one of them')
     return E.map((path: string) => ({
       home: path,
       location,

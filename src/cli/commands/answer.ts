@@ -16,7 +16,7 @@ import { confirm, planRecorded } from '../../executor/requests/confirm.js'
 import type { RunError } from '../../executor/RunError.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
-import { notDone, usage } from '../CliError.js'
+import { notDone, usage, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
@@ -169,27 +169,22 @@ const answersOf = (
   { value, valueFile, output, confirm = [] }: AnswerFlags
 ): E.Either<CliError, Answers> => {
   if (value !== undefined || valueFile !== undefined)
-    return E.left(usage(`--value and --value-file cannot be combined with "${word}"; use --output for an output`))
+    return wrongUse(`--value and --value-file cannot be combined with "${word}"; use --output for an output`)
   const ended = word.startsWith('done:') ? word.slice('done:'.length) : undefined
   if (ended !== undefined)
-    return E.left(
-      usage(`answer: unknown answer "${word}"; pass the output of "done" as --output JSON`, [
-        hintTo(context, 'For example:', ['answer', id, unit, 'done', '--output', JSON.stringify(ended)])
-      ])
-    )
+    return wrongUse(`answer: unknown answer "${word}"; pass the output of "done" as --output JSON`, [
+      hintTo(context, 'For example:', ['answer', id, unit, 'done', '--output', JSON.stringify(ended)])
+    ])
   if (!['again', 'keep', 'done'].includes(word))
-    return E.left(
-      usage(`answer: unknown answer "${word}"; use again, keep or done, or --value for a unit that waits`, [
-        ofWord(context, id, unit, word)
-      ])
-    )
-  if (word !== 'done' && output !== undefined)
-    return E.left(usage(`--output: only "done" has an output, not "${word}"`))
+    return wrongUse(`answer: unknown answer "${word}"; use again, keep or done, or --value for a unit that waits`, [
+      ofWord(context, id, unit, word)
+    ])
+  if (word !== 'done' && output !== undefined) return wrongUse(`--output: only "done" has an output, not "${word}"`)
   const json = output === undefined ? E.right(undefined) : parsed(output)
-  if (E.isLeft(json)) return E.left(usage(`--output: ${json.left}`))
+  if (E.isLeft(json)) return wrongUse(`--output: ${json.left}`)
   const others = confirmed(confirm)
   if (E.isLeft(others)) return others
-  if (others.right.has(unit)) return E.left(usage(`--confirm: "${unit}" is answered twice; answer it once`))
+  if (others.right.has(unit)) return wrongUse(`--confirm: "${unit}" is answered twice; answer it once`)
   const own: Answer =
     word !== 'done'
       ? { _tag: word === 'again' ? 'Again' : 'Keep' }
@@ -203,16 +198,16 @@ const valueOf = (
   unit: string,
   { value, valueFile, output, confirm }: AnswerFlags
 ): E.Either<CliError, Value | undefined> => {
-  if (output !== undefined) return E.left(usage('--output: only "done" has an output; pass it as "done --output JSON"'))
-  if (confirm !== undefined) return E.left(usage('--confirm: needs an answer to the unit: again, keep or done'))
+  if (output !== undefined) return wrongUse('--output: only "done" has an output; pass it as "done --output JSON"')
+  if (confirm !== undefined) return wrongUse('--confirm: needs an answer to the unit: again, keep or done')
   if (value !== undefined && valueFile !== undefined)
-    return E.left(usage('--value and --value-file cannot be combined; use one of them'))
+    return wrongUse('--value and --value-file cannot be combined; use one of them')
   if (valueFile !== undefined) return fromFile(context, valueFile)
   if (value === undefined) return E.right(undefined)
   const json = parsed(value)
   return E.isRight(json)
     ? E.right({ value: json.right })
-    : E.left(usage(`--value: ${json.left}`, STRUCTURED.test(value) ? [] : [ofString(context, id, unit, value)]))
+    : wrongUse(`--value: ${json.left}`, STRUCTURED.test(value) ? [] : [ofString(context, id, unit, value)])
 }
 
 /** A word that is JSON (`true`, `3`) may be meant as such. */
@@ -232,9 +227,9 @@ const fromFile = ({ folder }: Context, file: string): E.Either<CliError, Value> 
     () => readFileSync(resolve(folder, file), 'utf8'),
     (error) => (error as NodeJS.ErrnoException).code ?? String(error)
   )
-  if (E.isLeft(text)) return E.left(usage(`--value-file: cannot read ${file}: ${WHY[text.left] ?? text.left}`))
+  if (E.isLeft(text)) return wrongUse(`--value-file: cannot read ${file}: ${WHY[text.left] ?? text.left}`)
   const json = parsed(text.right)
-  return E.isLeft(json) ? E.left(usage(`${file}: ${json.left}`)) : E.right({ value: json.right })
+  return E.isLeft(json) ? wrongUse(`${file}: ${json.left}`) : E.right({ value: json.right })
 }
 
 const parsed = (text: string): E.Either<string, Json> => {

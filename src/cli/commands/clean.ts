@@ -8,7 +8,7 @@ import type { RunView } from '../../executor/storage/runs.js'
 import { cleanWorkspace } from '../../executor/workspace/workspace.js'
 import type { RemovedWorkspace } from '../../ports/Workspaces.js'
 import type { CliError } from '../CliError.js'
-import { consentMissing, notDone, usage } from '../CliError.js'
+import { consentMissing, notDone, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
@@ -49,7 +49,7 @@ const one = async (
   id: string,
   { all }: CleanFlags
 ): Promise<E.Either<CliError, ReadonlyArray<RunView>>> => {
-  if (all === true) return E.left(usage('--all and an id cannot be combined; use one of them'))
+  if (all === true) return wrongUse('--all and an id cannot be combined; use one of them')
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
   const { runId, heldBy } = view.right

@@ -14,7 +14,7 @@ import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
 import type { RunError } from '../../executor/RunError.js'
 import { fork } from '../../hosts/fork.js'
 import type { CliError } from '../CliError.js'
-import { notDone, usage } from '../CliError.js'
+import { notDone, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
@@ -40,9 +40,7 @@ export interface ForkFlags {
 export const forkCommand = async (context: Context, id: string, flags: ForkFlags): Promise<Result> => {
   const { fromStep, id: newId = randomUUID(), confirm: texts = [] } = flags
   if (fromStep === undefined)
-    return E.left(
-      usage('fork: --from-step is missing; pass the step where the new run starts', [listSteps(context, id)])
-    )
+    return wrongUse('fork: --from-step is missing; pass the step where the new run starts', [listSteps(context, id)])
   const confirm = answersOf(texts)
   if (E.isLeft(confirm)) return confirm
   const view = await findRun(context, id)
@@ -116,7 +114,7 @@ const inputFor = (
 ): E.Either<CliError, O.Option<JsonObject>> => {
   const { path, secrets = [] } = checkpoint.workflow
   return path === undefined && input.length > 0
-    ? E.left(usage('--input: a program started the run and checks its input; pass `input` to its `fork`'))
+    ? wrongUse('--input: a program started the run and checks its input; pass `input` to its `fork`')
     : replacementOf(context, { secrets }, checkpoint, { input, fromStep })
 }
 

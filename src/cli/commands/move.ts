@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { RunError } from '../../executor/RunError.js'
 import { move } from '../../hosts/move.js'
 import type { CliError } from '../CliError.js'
-import { notDone, usage } from '../CliError.js'
+import { notDone, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
@@ -20,16 +20,13 @@ import { ofMove } from './hints/hints.js'
 export const moveCommand = async (context: Context, id: string, flags: { readonly to?: string }): Promise<Result> => {
   const { folder, store } = context
   if (flags.to === undefined)
-    return E.left(
-      usage('move: --to is missing; pass the store to move to', [
-        hintTo(context, 'For example:', ['move', id, '--to', 'sqlite:state.db'])
-      ])
-    )
+    return wrongUse('move: --to is missing; pass the store to move to', [
+      hintTo(context, 'For example:', ['move', id, '--to', 'sqlite:state.db'])
+    ])
   const location = parse(flags.to, folder)
-  if (E.isLeft(location)) return E.left(usage(`--to: ${location.left}`))
+  if (E.isLeft(location)) return wrongUse(`--to: ${location.left}`)
   const to = show(location.right)
-  if (isSame(location.right, store.location))
-    return E.left(usage(`--to: the run is in ${to} already; pass another store`))
+  if (isSame(location.right, store.location)) return wrongUse(`--to: the run is in ${to} already; pass another store`)
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
   const target = await openTarget(context, location.right)

@@ -8,7 +8,7 @@ import type { KeptRun, Pruned } from '../../executor/storage/prune.js'
 import { findExpired, previewRemoval, removeRuns } from '../../executor/storage/prune.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
-import { consentMissing, notDone, usage } from '../CliError.js'
+import { consentMissing, notDone, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
@@ -75,21 +75,21 @@ const stoppedBy = ({ signals }: PromptContext): StopSignal =>
 
 const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, RetentionPolicy> => {
   if (keep !== undefined && !/^\d{1,9}$/.test(keep))
-    return E.left(usage(`--keep: "${keep}" is not a number of runs; pass a whole number such as 10`))
+    return wrongUse(`--keep: "${keep}" is not a number of runs; pass a whole number such as 10`)
   const age = olderThan === undefined ? O.none : Duration.parseAge(olderThan)
   if (olderThan !== undefined && O.isNone(age))
-    return E.left(usage(`--older-than: "${olderThan}" is not a duration; use one like 12h or 30d`))
+    return wrongUse(`--older-than: "${olderThan}" is not a duration; use one like 12h or 30d`)
   const statuses: Array<PrunableStatus> = []
   for (const word of status ?? FINAL) {
     const known = STATUSES.find((one) => one === word)
     if (known === undefined) {
       const hint = didYouMean(word, STATUSES)
-      return E.left(usage(`--status: prune takes no status "${word}"; use ${orList(STATUSES)}${hint}`))
+      return wrongUse(`--status: prune takes no status "${word}"; use ${orList(STATUSES)}${hint}`)
     }
     statuses.push(known)
   }
   if (keep === undefined && olderThan === undefined)
-    return E.left(usage('prune: no limit is set; pass --keep N, --older-than 30d, or both'))
+    return wrongUse('prune: no limit is set; pass --keep N, --older-than 30d, or both')
   return E.right({
     statuses,
     ...(keep === undefined ? {} : { keep: Number(keep) }),

@@ -4,7 +4,7 @@ import { statuses } from '../../domain/checkpoint/Summary.js'
 import type { JsonObject } from '../../domain/data/Json.js'
 import { describeStorage } from '../../executor/storage/portErrors.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
-import { usage } from '../CliError.js'
+import { wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
 import { nowText } from '../report/pending.js'
@@ -29,10 +29,10 @@ export const runsCommand = async (context: Context, flags: RunsFlags): Promise<R
   const unknown = words?.find((word) => !statuses.some((one) => one === word))
   if (unknown !== undefined) {
     const hint = didYouMean(unknown, statuses)
-    return E.left(usage(`--status: unknown status "${unknown}"; use ${orList(statuses)}${hint}`))
+    return wrongUse(`--status: unknown status "${unknown}"; use ${orList(statuses)}${hint}`)
   }
   if (flags.output !== undefined && flags.output !== 'json' && flags.output !== 'table') {
-    return E.left(usage(`--output: unknown form "${flags.output}"; use json or table`))
+    return wrongUse(`--output: unknown form "${flags.output}"; use json or table`)
   }
   const runs = await allRuns(context)
   if (E.isLeft(runs)) return runs

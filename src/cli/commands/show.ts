@@ -10,7 +10,7 @@ import { runChanges } from '../../executor/storage/history.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { HistoryEntry } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
-import { notDone, usage } from '../CliError.js'
+import { notDone, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { graphOf } from '../../view/graph.js'
 import { pendingJson } from '../report/pending.js'
@@ -40,7 +40,7 @@ export interface ShowFlags {
 
 export const showCommand = async (context: Context, id: string, flags: ShowFlags): Promise<Result> => {
   if (flags.html !== undefined && flags.mermaid === true)
-    return E.left(usage('--html and --mermaid cannot be combined; use one of them'))
+    return wrongUse('--html and --mermaid cannot be combined; use one of them')
   const environment = environmentFor(context)
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view

@@ -6,7 +6,7 @@ import { isObject } from '../../../domain/data/Json.js'
 import * as Redaction from '../../../domain/data/Redaction.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { CliError } from '../../CliError.js'
-import { usage } from '../../CliError.js'
+import { usage, wrongUse } from '../../CliError.js'
 import { capturedInputs } from '../../workflow/unknownInputs.js'
 import { objection } from '../../workflow/Variable.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
@@ -27,11 +27,11 @@ export const inputOf = (texts: ReadonlyArray<string>): E.Either<CliError, Given>
   const input = new Map<string, string>()
   for (const text of texts) {
     const at = text.indexOf('=')
-    if (at < 1) return E.left(usage(`--input: expected NAME=VALUE, got "${text}"`))
+    if (at < 1) return wrongUse(`--input: expected NAME=VALUE, got "${text}"`)
     const name = text.slice(0, at)
     const why = objection(name)
-    if (O.isSome(why)) return E.left(usage(`--input: "${name}" cannot be a variable: ${why.value}`))
-    if (input.has(name)) return E.left(usage(`--input: "${name}" is set twice; pass it once`))
+    if (O.isSome(why)) return wrongUse(`--input: "${name}" cannot be a variable: ${why.value}`)
+    if (input.has(name)) return wrongUse(`--input: "${name}" is set twice; pass it once`)
     input.set(name, text.slice(at + 1))
   }
   return E.right(Object.fromEntries(input))
@@ -50,7 +50,7 @@ export const recordable = (
 ): E.Either<CliError, Given> => {
   const secret = file.secrets.find((name) => Object.hasOwn(given, name))
   if (secret !== undefined)
-    return E.left(usage(`--input: "${secret}" is a secret, and an input is stored; set it in the environment`))
+    return wrongUse(`--input: "${secret}" is a secret, and an input is stored; set it in the environment`)
   const redaction = redactionFor(context, file)
   const redacted = Object.entries(given).map(([name, value]) => [name, Redaction.text(redaction, value)])
   return E.right(Object.fromEntries(redacted) as Given)

@@ -4,7 +4,7 @@ import type { Answer, Changes } from '../../../domain/plan/Plan.js'
 import * as Redaction from '../../../domain/data/Redaction.js'
 import type { SurveyOptions } from '../../../executor/planRun.js'
 import type { CliError } from '../../CliError.js'
-import { usage } from '../../CliError.js'
+import { wrongUse } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Place } from '../Context.js'
 import { dogearCommand } from '../Context.js'
@@ -35,11 +35,11 @@ export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either
     ...(flags.fromStep === undefined ? [] : ['--from-step']),
     ...(flags.restartWave === undefined ? [] : ['--restart-wave'])
   ]
-  if (restarts.length > 1) return E.left(usage(`${restarts.join(' and ')} cannot be combined; use one of them`))
+  if (restarts.length > 1) return wrongUse(`${restarts.join(' and ')} cannot be combined; use one of them`)
   const changes = CHANGES.find((one) => one === flags.changes)
   if (flags.changes !== undefined && changes === undefined) {
     const hint = didYouMean(flags.changes, CHANGES)
-    return E.left(usage(`--changes: unknown policy "${flags.changes}"; use strict, completed or ignore${hint}`))
+    return wrongUse(`--changes: unknown policy "${flags.changes}"; use strict, completed or ignore${hint}`)
   }
   const confirm = answersOf(flags.confirm ?? [])
   if (E.isLeft(confirm)) return confirm
@@ -58,9 +58,9 @@ export const answersOf = (texts: ReadonlyArray<string>): E.Either<CliError, Read
   for (const text of texts) {
     const [, unit, answer, output] = /^([^=]+)=(again|keep|done)(?::([\s\S]*))?$/.exec(text) ?? []
     if (unit === undefined || (answer !== 'done' && output !== undefined)) {
-      return E.left(usage(`--confirm: expected STEP=again, STEP=keep, STEP=done or STEP=done:OUTPUT, got "${text}"`))
+      return wrongUse(`--confirm: expected STEP=again, STEP=keep, STEP=done or STEP=done:OUTPUT, got "${text}"`)
     }
-    if (answers.has(unit)) return E.left(usage(`--confirm: "${unit}" is answered twice; answer it once`))
+    if (answers.has(unit)) return wrongUse(`--confirm: "${unit}" is answered twice; answer it once`)
     answers.set(unit, answer === 'done' ? doneWith(output) : { _tag: answer === 'keep' ? 'Keep' : 'Again' })
   }
   return E.right(answers)

@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { Program } from '../../../executor/program/Program.js'
 import type { CliError } from '../../CliError.js'
-import { usage } from '../../CliError.js'
+import { usage, wrongUse } from '../../CliError.js'
 import { load, shownPath } from '../../workflow/load.js'
 import { toProgram } from '../../workflow/toProgram.js'
 import { unknownInputs } from '../../workflow/unknownInputs.js'
@@ -26,7 +26,7 @@ export const workflowOf = (
     const known = checkInputs(loaded.right, more)
     return E.isLeft(known) ? known : checkVariables(loaded.right, [...variables.keys(), ...more])
   }
-  return loaded.left._tag === 'Usage' ? E.left(usage(loaded.left.message, ofMissingFile(context, runId))) : loaded
+  return loaded.left._tag === 'Usage' ? wrongUse(loaded.left.message, ofMissingFile(context, runId)) : loaded
 }
 
 export const programError = (context: Context, runId: string): CliError =>
@@ -42,7 +42,7 @@ export const loadWorkflow = (path: string, shown: string): E.Either<CliError, Lo
 /** Refuses an input that is probably mistyped. */
 export const checkInputs = (workflow: Loaded, names: ReadonlyArray<string>): E.Either<CliError, Loaded> => {
   const [problem] = unknownInputs(workflow.file, workflow.shown, names)
-  return problem === undefined ? E.right(workflow) : E.left(usage(problem))
+  return problem === undefined ? E.right(workflow) : wrongUse(problem)
 }
 
 /** Refuses a `run:` step that names an unset variable. `variables`: those set from the start. */
