@@ -10,7 +10,7 @@ import type { Hint } from './report/Hint.js'
 import { linesOf } from './report/Hint.js'
 import { withoutPassword } from './store/Location.js'
 import type { Problem } from './workflow/Problem.js'
-import { describeAll, MAX_SHOWN } from './workflow/Problem.js'
+import { describeAll, firstOf } from './workflow/Problem.js'
 import { holderText, shortened } from './report/text.js'
 
 export type CliError =
@@ -93,54 +93,56 @@ export const describe = (error: CliError): ReadonlyArray<string> => linesFor(err
 export const describeFully = (error: CliError): string => printableLines(linesFor(error))
 
 /** The same without its hints, and without saying that nothing was changed: for a command that changes nothing. */
-export const describeCause = (error: CliError): string =>
-  printableLines(masked(error._tag === 'NotDone' ? notDoneLines(error) : textsOf(bare(error))))
+export const describeCause = (error: CliError): string => printableLines(masked(causeOf(error)))
 
 /** Leaves out the hints. */
 export const bare = (error: CliError): CliError => ('hints' in error ? { ...error, hints: [] } : error)
 
-const linesFor = (error: CliError): ReadonlyArray<string> => masked(textsOf(error))
+const linesFor = (error: CliError): ReadonlyArray<string> => {
+  const cause = causeOf(error)
+  const lines = error._tag === 'NotDone' ? withEffect(error.error, cause) : cause
+  return masked([...lines, ...linesOf(hintsOf(error))])
+}
 
 /** A word in the place of another one may be a URL. */
 const masked = (lines: ReadonlyArray<string>): ReadonlyArray<string> => lines.map(withoutPassword)
 
-const textsOf = (error: CliError): ReadonlyArray<string> => {
+const causeOf = (error: CliError): ReadonlyArray<string> => {
   switch (error._tag) {
     case 'Usage':
     case 'ConsentMissing':
     case 'NothingToStop':
-      return [error.message, ...linesOf(error.hints)]
+      return [error.message]
     case 'InvalidWorkflow':
       return [
         `${error.file} has ${error.problems.length === 1 ? 'a problem' : `${error.problems.length} problems`}:`,
         ...describeAll(error.file, error.problems)
       ]
     case 'AmbiguousRun':
-      return [`"${error.prefix}" matches more than one run id:`, ...indented(first(error.candidates))]
+      return [`"${error.prefix}" matches more than one run id:`, ...candidateLines(error.candidates)]
     case 'SeveralUnfinished':
       return [
         `Several runs ${error.what === undefined ? 'are unfinished' : `have ${error.what}`}; name one:`,
-        ...indented(first(error.candidates))
+        ...candidateLines(error.candidates)
       ]
     case 'NothingToResume':
       return [
-        `There is no ${error.what === undefined ? 'unfinished run' : `run with ${error.what}`}${error.unreadable === 0 ? '' : ' among the readable ones'}`,
-        ...linesOf(error.hints)
+        `There is no ${error.what === undefined ? 'unfinished run' : `run with ${error.what}`}${error.unreadable === 0 ? '' : ' among the readable ones'}`
       ]
     case 'NoRunOfWorkflow':
-      return [`There is no run of workflow ${error.workflow} to resume`, ...linesOf(error.hints)]
+      return [`There is no run of workflow ${error.workflow} to resume`]
     case 'Declined':
       return ['Nothing was changed']
     case 'RunChanged':
       return [`Run ${error.runId} changed in the meantime, so nothing was done; check the run again`]
     case 'NoDriver':
-      return [`Cannot open ${error.store}: the package ${error.driver} is not installed`, ...linesOf(error.hints)]
+      return [`Cannot open ${error.store}: the package ${error.driver} is not installed`]
     case 'Stopped':
       return ['Stopped. Nothing was changed']
     case 'NotWritten':
       return [`Cannot write ${error.path}: ${error.why}`]
     case 'NotDone':
-      return [...withEffect(error.error, notDoneLines(error)), ...linesOf(error.hints)]
+      return notDoneLines(error)
   }
 }
 
@@ -191,7 +193,5 @@ const REQUESTED: Readonly<Record<Stop, string>> = {
 
 const indented = (all: ReadonlyArray<string>): ReadonlyArray<string> => all.map((line) => `  ${line}`)
 
-const first = (candidates: ReadonlyArray<Candidate>): ReadonlyArray<string> => {
-  const more = candidates.length - MAX_SHOWN
-  return [...candidates.slice(0, MAX_SHOWN).map(({ line }) => line), ...(more > 0 ? [`and ${more} more`] : [])]
-}
+const candidateLines = (candidates: ReadonlyArray<Candidate>): ReadonlyArray<string> =>
+  indented(firstOf(candidates.map(({ line }) => line)))

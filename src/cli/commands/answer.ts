@@ -19,7 +19,7 @@ import type { CliError } from '../CliError.js'
 import { notDone, usage, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
-import { linesOf } from '../report/Hint.js'
+import { printHints } from '../report/Hint.js'
 import { nowText } from '../report/pending.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
@@ -73,7 +73,7 @@ export const answerCommand = async (
     screen.print(`Run ${runId} takes the answer to ${unit} before its next unit (process ${pid} on ${host})`)
   } else {
     screen.print(`Recorded the answer to ${unit} of run ${runId}`)
-    for (const line of linesOf([ofResuming(context, view.right)], screen.style)) screen.line(line)
+    printHints(screen, [ofResuming(context, view.right)])
   }
   return E.right(ExitCode.done)
 }

@@ -17,7 +17,7 @@ import type { CliError } from '../CliError.js'
 import { notDone, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
-import { linesOf } from '../report/Hint.js'
+import { printHints } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, sameCommand, showHint } from './Context.js'
@@ -84,7 +84,7 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
     const steps = `${kept} of ${workflow.steps.length} steps completed`
     if (O.isSome(input.right)) screen.line(replaced(fromStep, checkpoint, input.right.value))
     screen.print(`Run ${newId} starts at ${fromStep} with the records of ${runId}, ${steps}`)
-    for (const line of linesOf([ofResume(context, newId, workflow)], screen.style)) screen.line(line)
+    printHints(screen, [ofResume(context, newId, workflow)])
   }
   return E.right(ExitCode.done)
 }

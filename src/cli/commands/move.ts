@@ -6,7 +6,7 @@ import type { CliError } from '../CliError.js'
 import { notDone, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
-import { linesOf } from '../report/Hint.js'
+import { printHints } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Location } from '../store/Location.js'
 import { isSame, parse, show } from '../store/Location.js'
@@ -44,7 +44,7 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   if (json) screen.out(printed({ run_id: runId, moved_to: to }))
   else {
     screen.print(`Run ${runId} moved to ${to}`)
-    for (const line of linesOf([ofResume(target.right, runId, workflow, status)], screen.style)) screen.line(line)
+    printHints(screen, [ofResume(target.right, runId, workflow, status)])
   }
   return E.right(ExitCode.done)
 }

@@ -5,7 +5,7 @@ import { pause } from '../../executor/requests/pause.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
-import { linesOf } from '../report/Hint.js'
+import { printHints } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, hintTo, showHint } from './Context.js'
@@ -39,7 +39,7 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
     const next = waits.length > 0 ? waits : [isOfProgram ? showHint(context, runId) : nextFor(context, runId, status)]
     if (isRefused) return E.left({ _tag: 'NothingToStop', message: text, hints: next })
     screen.print(text)
-    for (const line of linesOf(next, screen.style)) screen.line(line)
+    printHints(screen, next)
   }
   return E.right(ExitCode.done)
 }

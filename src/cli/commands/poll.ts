@@ -13,7 +13,7 @@ import type { Holder } from '../../ports/CheckpointStorage.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
-import { linesOf } from '../report/Hint.js'
+import { printHints } from '../report/Hint.js'
 import { removal } from '../report/eventLines.js'
 import { jobJson } from '../report/pending.js'
 import { printed } from '../report/runJson.js'
@@ -86,7 +86,7 @@ const report = async (
   const { screen, json } = context
   if (outcome._tag === 'Fenced') {
     screen.line(screen.style.red(describeFenced(outcome)))
-    for (const line of linesOf([await afterLoss(context, runId)], screen.style)) screen.line(line)
+    printHints(screen, [await afterLoss(context, runId)])
     if (json) screen.out(printed({ run_id: runId, status: 'fenced' }))
     return ExitCode.fenced
   }
@@ -101,7 +101,7 @@ const report = async (
     if (jobs.length === 0 && !isOpen) screen.print(`Run ${runId} has no pending job`)
     for (const job of jobs) screen.print(lineOf(job, screen.outStyle))
     if (outcome._tag === 'Stopped') screen.line(screen.style.yellow('Stopped: not all jobs were polled'))
-    if (run !== 'completed') for (const line of linesOf([next], screen.style)) screen.line(line)
+    if (run !== 'completed') printHints(screen, [next])
   }
   const received = context.signals.received()
   if (outcome._tag === 'Stopped') return ofSignal(O.isSome(received) ? received.value : 'SIGINT')

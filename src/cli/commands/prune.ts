@@ -11,7 +11,7 @@ import type { CliError } from '../CliError.js'
 import { consentMissing, notDone, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
-import { linesOf } from '../report/Hint.js'
+import { printHints } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import * as Duration from '../workflow/Duration.js'
 import { didYouMean, orList } from '../../domain/data/Suggestion.js'
@@ -137,7 +137,7 @@ const reportLeft = async (context: PromptContext, left: ReadonlyArray<KeptRun>, 
   const { screen } = context
   for (const { run, why } of left) screen.warn(`run ${run.runId} ${verb}: ${why}`)
   const own = left.flatMap(({ run, reason }) => (reason === 'hasWorkspace' ? [run] : []))
-  for (const line of linesOf(await ofWorkspaces(context, own), screen.style)) screen.line(line)
+  printHints(screen, await ofWorkspaces(context, own))
   return left.some(({ reason }) => reason === 'failed') ? ExitCode.storage : ExitCode.done
 }
 

@@ -6,7 +6,7 @@ import { describeStorage } from '../../executor/storage/portErrors.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
 import { wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
-import { linesOf } from '../report/Hint.js'
+import { printHints } from '../report/Hint.js'
 import { nowText } from '../report/pending.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import type { Style } from '../terminal/Style.js'
@@ -54,7 +54,7 @@ export const runsCommand = async (context: Context, flags: RunsFlags): Promise<R
     for (const line of table(runs.right, shown, unreadable, screen.outStyle)) screen.print(line)
   }
   if (runs.right.damaged.length === 0) return E.right(ExitCode.done)
-  for (const line of linesOf([hintTo(context, 'Check it with:', ['verify'])], screen.style)) screen.line(line)
+  printHints(screen, [hintTo(context, 'Check it with:', ['verify'])])
   return E.right(runs.right.runs.length === 0 ? ExitCode.storage : ExitCode.done)
 }
 

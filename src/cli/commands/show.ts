@@ -17,7 +17,7 @@ import { pendingJson } from '../report/pending.js'
 import { changeJson } from '../report/changeJson.js'
 import { failuresJson, holderJson, printed, summaryJson } from '../report/runJson.js'
 import type { Hint } from '../report/Hint.js'
-import { linesOf } from '../report/Hint.js'
+import { printHints } from '../report/Hint.js'
 import { factsOf } from '../report/facts.js'
 import { progressOf } from '../report/progress.js'
 import { rowLines } from '../report/rows.js'
@@ -60,7 +60,7 @@ export const showCommand = async (context: Context, id: string, flags: ShowFlags
   else {
     const lines = showLines(view.right, history.right, artifactLines(artifacts, screen.outStyle), screen.outStyle)
     lines.forEach(screen.print)
-    for (const line of linesOf(nextOf(context, view.right), screen.style)) screen.line(line)
+    printHints(screen, nextOf(context, view.right))
   }
   return E.right(ExitCode.done)
 }

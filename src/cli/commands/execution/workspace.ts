@@ -12,7 +12,7 @@ import { describe } from '../../../executor/RunError.js'
 import { hasWorkspace, mergeWorkspace } from '../../../executor/workspace/workspace.js'
 import type { MergeEnd } from '../../../ports/Workspaces.js'
 import type { Hint } from '../../report/Hint.js'
-import { linesOf } from '../../report/Hint.js'
+import { linesOf, printHints } from '../../report/Hint.js'
 import type { PromptContext } from './withPrompt.js'
 import { confirm } from '../../terminal/Prompt.js'
 import { commandOf } from '../../terminal/shellQuote.js'
@@ -92,7 +92,7 @@ export const settleWorkspace = async (
     return settleWorktree(context, { runId, worktree: workspace, redaction }, flags, worked)
   nothing(`run ${runId} works in a folder, not in a worktree`)
   screen.line(`Its files are in ${workspace.path}`)
-  for (const line of linesOf([deleting(context, runId, 'folder')], screen.style)) screen.line(line)
+  printHints(screen, [deleting(context, runId, 'folder')])
   return workspaceJson(workspace, 'kept')
 }
 
