@@ -145,19 +145,15 @@ const lineOf = ({ end, job, ...unit }: PolledJob, style: Style): string => {
   }
 }
 
-const countsOf = ({ done, total }: { readonly done?: number; readonly total?: number }): string => {
-  if (done === undefined) return 'not ended yet'
-  return total === undefined ? `not ended yet, ${done} done` : `not ended yet, ${done}/${total} done`
-}
+const countsOf = ({ done, total }: { readonly done?: number; readonly total?: number }): string =>
+  done === undefined ? 'not ended yet' : `not ended yet, ${done}${total === undefined ? '' : `/${total}`} done`
 
 const polledJson = (polled: PolledJob): JsonObject => {
   const { end } = polled
   return {
     ...jobJson(polled),
-    end: END[end._tag],
+    end: end._tag.toLowerCase(),
     ...(end._tag === 'Unfinished' ? { done: end.done ?? null, total: end.total ?? null } : {}),
     ...('error' in end ? { error: end.error.message } : {})
   }
 }
-
-const END = { Unfinished: 'unfinished', Collected: 'collected', Failed: 'failed', Unknown: 'unknown' } as const

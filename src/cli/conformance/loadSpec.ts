@@ -9,7 +9,6 @@ import { usage, wrongUse } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
 import { commandOf } from '../terminal/shellQuote.js'
 import { duration } from '../../view/text.js'
-import { withoutOurs } from './trace.js'
 import { isLikeSpec, specProblems } from '../../testing/conformance/specProblems.js'
 
 type Exported = Readonly<Record<string, unknown>>
@@ -44,6 +43,12 @@ export const loadSpec = async (wanted: Wanted): Promise<E.Either<CliError, Stora
 }
 
 const ABOUT = { text: 'What a spec has: docs/guide/testing.md, and the type StorageSpec of dogear/testing' }
+
+const OURS = new URL('.', import.meta.url).href
+
+/** Removes this command and Node from a stack trace. */
+export const withoutOurs = (text: string): ReadonlyArray<string> =>
+  text.split('\n').filter((line) => !(/^\s+at /.test(line) && (line.includes(OURS) || /\(?node:internal\//.test(line))))
 
 /** Rejects, or exceeds the limit: left. */
 const settled = async <A>({ limitMillis }: Wanted, start: () => A | Promise<A>): Promise<E.Either<unknown, A>> => {

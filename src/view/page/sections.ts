@@ -66,7 +66,7 @@ export const notices = ({ found, problems = [] }: Page, { isPartial }: Timeline)
 /** The number of failures that are printed in full. */
 const MAX_FAILURES = 20
 
-export const failures = (_: Page, units: ReadonlyArray<UnitView>): string => {
+export const failures = (units: ReadonlyArray<UnitView>): string => {
   const failed = units.flatMap((view, index) =>
     view.status === 'failed' && view.error !== undefined ? [{ view, index }] : []
   )
@@ -161,18 +161,7 @@ const momentOf = (change: Change): string | undefined => {
       return change.evidence === undefined
         ? `${change.unit} was confirmed to run again`
         : `The changes of ${change.unit} were kept`
-    case 'Started':
-    case 'Forked':
-    case 'Moved':
-    case 'Expanded':
-    case 'AttemptStarted':
-    case 'AttemptFailed':
-    case 'UnitCompleted':
-    case 'UnitFailed':
-    case 'JobSubmitted':
-    case 'JobEnded':
-    case 'WaitStarted':
-    case 'Suspended':
+    default:
       return undefined
   }
 }
