@@ -44,7 +44,6 @@ export interface Context {
 export interface Store {
   readonly location: Location
   readonly shown: string
-  readonly isFolder: boolean
   readonly words: ReadonlyArray<string>
   readonly database?: Database
 }
@@ -57,7 +56,7 @@ export type Typed = Pick<Context, 'store' | 'words'>
 export type Result = E.Either<CliError, ExitCode>
 
 /** Returns an absolute path. */
-export const homeOf = (
+const homeOf = (
   flag: string | undefined,
   inherited: Context['inherited'],
   folder: string
@@ -112,7 +111,7 @@ export const locate = (
   flags: StoreFlags,
   inherited: Context['inherited'],
   folder: string
-): E.Either<CliError, Pick<Context, 'home' | 'store'> & { readonly location: Location }> => {
+): E.Either<CliError, Pick<Context, 'home' | 'store'>> => {
   if (flags.store?.startsWith('--') === true) return wrongUse(`--store: the value is missing; pass ${STORES}`)
   const variable = (inherited['DOGEAR_STORE'] ?? '').trim()
   const wanted = flags.store ?? (flags.home === undefined && variable !== '' ? variable : undefined)
@@ -121,43 +120,28 @@ export const locate = (
   const parsed = wanted === undefined ? E.right(undefined) : parse(wanted, folder)
   if (E.isLeft(parsed)) return wrongUse(`${flags.store === undefined ? 'DOGEAR_STORE' : '--store'}: ${parsed.left}`)
   const location = parsed.right ?? { _tag: 'Files', path: home.right }
-  if (location._tag === 'Files') {
-    if (flags.home !== undefined && location.path !== home.right)
-      return wrongUse('--home and --store name different folders; use one of them')
-    return E.map((path: string) => ({
-      home: path,
-      location,
-      store: called(
-        storeAt(location, { home: path, folder }, variable),
-        flags.store === undefined ? '--home' : '--store'
-      )
-    }))(homeOf(location.path, inherited, folder))
+  if (location._tag !== 'Files') {
+    const place = { home: home.right, folder }
+    const isImplied = flags.store === undefined && isDefaultHome(place)
+    return E.right({ home: home.right, store: isImplied ? storeAt(location, []) : databaseAt(location, place) })
   }
-  const isNamed = flags.store !== undefined
-  return E.right({
-    home: home.right,
-    location,
-    store: storeAt(location, { home: home.right, folder }, isNamed ? '' : variable)
-  })
+  const { path } = location
+  if (flags.home !== undefined && path !== home.right)
+    return wrongUse('--home and --store name different folders; use one of them')
+  // A printed command must outweigh DOGEAR_STORE, and names a folder with the flag that the user typed.
+  const isImplied = variable === '' && isDefaultHome({ home: path, folder })
+  const words = isImplied ? [] : [flags.store === undefined ? '--home' : '--store', path]
+  return E.map(() => ({ home: path, store: storeAt(location, words) }))(checkFolder(path))
 }
 
-/** A printed command names a folder with the flag that the user typed. */
-const called = (self: Store, flag: '--home' | '--store'): Store =>
-  self.words.length === 0 ? self : { ...self, words: [flag, ...self.words.slice(1)] }
+export const storeAt = (location: Location, words: ReadonlyArray<string>): Store => ({
+  location,
+  shown: show(location),
+  words
+})
 
-/** `variable`: the value of DOGEAR_STORE, which a printed command may rely on or must outweigh. */
-export const storeAt = (location: Location, place: Pick<Context, 'home' | 'folder'>, variable: string): Store => {
-  const shown = show(location)
-  const home = isDefaultHome(place) ? [] : ['--home', place.home]
-  if (location._tag === 'Files')
-    return { location, shown, isFolder: true, words: variable === '' ? home : ['--home', place.home] }
-  return {
-    location,
-    shown,
-    isFolder: false,
-    words: variable !== '' && home.length === 0 ? [] : ['--store', shown, ...home]
-  }
-}
+export const databaseAt = (location: Location, place: Pick<Context, 'home' | 'folder'>): Store =>
+  storeAt(location, ['--store', show(location), ...(isDefaultHome(place) ? [] : ['--home', place.home])])
 
 export const environmentFor = (
   { home, folder, inherited, screen, store: { database } }: Context,
@@ -181,17 +165,17 @@ export const environmentFor = (
 const exposed = new Set<string>()
 
 const warningsTo = (screen: Context['screen']): Pick<JsonFileOptions, 'onLarge' | 'onExposed'> => ({
-  onLarge: (large) => screen.line(screen.style.yellow(ofLarge(large))),
+  onLarge: (large) => screen.warn(ofLarge(large)),
   onExposed: (exposure) => {
-    const line = `warning: ${describeExposure(exposure)}`
-    if (!exposed.has(line)) screen.line(screen.style.yellow(line))
-    exposed.add(line)
+    const text = describeExposure(exposure)
+    if (!exposed.has(text)) screen.warn(text)
+    exposed.add(text)
   }
 })
 
 const ofLarge = ({ runId, bytes, limitBytes, biggest }: LargeCheckpoint): string => {
   const named = biggest.map(({ path, bytes }) => `${path} (${bytes} bytes)`).join(', ')
-  return `warning: the state of run ${runId} has ${bytes} bytes (limit: ${limitBytes}). The biggest values: ${named}; keep large values in files or artifacts`
+  return `the state of run ${runId} has ${bytes} bytes (limit: ${limitBytes}). The biggest values: ${named}; keep large values in files or artifacts`
 }
 
 /** Keeps `.dogear` out of the user's commits. The store must create the folder first, durably. */

@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
+import { listed } from '../../domain/data/listed.js'
 import { leftIn } from '../../domain/plan/WorkspaceNeed.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import { cleanWorkspace } from '../../executor/workspace/workspace.js'
@@ -120,15 +121,11 @@ const uncommitted = async (context: Context, { workspace }: Checkpoint): Promise
   return changed === undefined || E.isLeft(changed) ? 0 : changed.right.length
 }
 
-const MOST_MISSED = 3
-
 const missed = (checkpoint: Checkpoint): string => {
   const left = leftIn(checkpoint).flatMap((one) =>
     one.missing.map((each) => `${describeEvidence(each)} of "${one.unit}"`)
   )
-  const more = left.length > MOST_MISSED ? ` and ${left.length - MOST_MISSED} more` : ''
-  const what =
-    left.length === 0 ? 'the files that its steps left there' : `${left.slice(0, MOST_MISSED).join(', ')}${more}`
+  const what = left.length === 0 ? 'the files that its steps left there' : listed(left, 3)
   return `It is unfinished, and a resume will miss ${what}; resume it first if you still need it`
 }
 

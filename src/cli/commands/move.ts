@@ -10,9 +10,10 @@ import { printHints } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Location } from '../store/Location.js'
 import { isSame, parse, show } from '../store/Location.js'
+import type { Database } from '../store/open.js'
 import { open } from '../store/open.js'
 import type { Context, Result } from './Context.js'
-import { checkFolder, environmentFor, hintTo, showHint, storeAt } from './Context.js'
+import { checkFolder, databaseAt, environmentFor, hintTo, showHint, storeAt } from './Context.js'
 import { findRun, viewOf } from './find/find.js'
 import { ofResume } from './find/findHints.js'
 import { ofMove } from './hints/hints.js'
@@ -64,11 +65,10 @@ const ofTarget = async (target: Context, error: RunError): Promise<ReadonlyArray
 }
 
 const openTarget = async (context: Context, location: Location): Promise<E.Either<CliError, Context>> => {
-  const { folder } = context
-  const home = location._tag === 'Files' ? location.path : context.home
-  const at = storeAt(location, { home, folder }, '')
   if (location._tag === 'Files')
-    return E.map(() => ({ ...context, home, store: { ...at, words: ['--home', home] } }))(checkFolder(home))
-  const opened = await open(location, { folder, mayCreate: true })
-  return E.isLeft(opened) ? opened : E.right({ ...context, store: { ...at, database: opened.right } })
+    return E.map((home: string) => ({ ...context, home, store: storeAt(location, ['--home', home]) }))(
+      checkFolder(location.path)
+    )
+  const opened = await open(location, { folder: context.folder, mayCreate: true })
+  return E.map((database: Database) => ({ ...context, store: { ...databaseAt(location, context), database } }))(opened)
 }

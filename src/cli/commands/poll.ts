@@ -27,8 +27,8 @@ import type { PromptContext } from './execution/withPrompt.js'
 import { printWarnings } from './execution/execution.js'
 import { afterLoss, findOrOnly } from './find/find.js'
 import { treeAt } from './execution/survey.js'
-import { ofMissingWorkspace, ofHeld, ofPending } from './hints/hints.js'
-import { ofPlanError } from './hints/planHints.js'
+import { ofHeld, ofPending } from './hints/hints.js'
+import { ofRefusedPlan } from './hints/planHints.js'
 import { resumeHint } from './execution/planFlags.js'
 import { workflowOf } from './find/workflowOf.js'
 import { holderText } from '../report/text.js'
@@ -53,13 +53,9 @@ export const pollCommand = async (context: PromptContext, id: string | undefined
   if (E.isLeft(polled)) {
     const planning = { checkpoint, workflow: program, options: {}, flags: {} }
     const hints =
-      polled.left._tag === 'PlanError'
-        ? ofPlanError(context, planning, polled.left.problems)
-        : polled.left._tag === 'WorkspaceMissing'
-          ? ofMissingWorkspace(context, polled.left)
-          : polled.left._tag === 'HeldBy'
-            ? ofHeld(context, runId, polled.left.holder)
-            : []
+      polled.left._tag === 'HeldBy'
+        ? ofHeld(context, runId, polled.left.holder)
+        : ofRefusedPlan(context, planning, polled.left)
     return E.left(notDone(polled.left, hints, runId, 'poll'))
   }
   return E.right(await report(context, runId, polled.right, heldBy))

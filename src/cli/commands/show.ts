@@ -19,7 +19,6 @@ import { failuresJson, holderJson, printed, summaryJson } from '../report/runJso
 import type { Hint } from '../report/Hint.js'
 import { printHints } from '../report/Hint.js'
 import { factsOf } from '../report/facts.js'
-import { progressOf } from '../report/progress.js'
 import { rowLines } from '../report/rows.js'
 import { toJson } from '../report/UnitView.js'
 import { artifactLines, artifactsJson } from '../report/artifacts.js'
@@ -30,7 +29,7 @@ import { findRun } from './find/find.js'
 import { ofMove, ofPending } from './hints/hints.js'
 import { writePage } from './page.js'
 import { firstOf } from './watch.js'
-import { holderText } from '../report/text.js'
+import { holderText, progressOf } from '../report/text.js'
 
 export interface ShowFlags {
   readonly history?: boolean

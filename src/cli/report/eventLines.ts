@@ -18,7 +18,7 @@ import { wideWave } from './LiveRun.js'
 import { waitText } from './pending.js'
 import { completedText, isNothingLeft } from './summary.js'
 import { assumedIn, skippedBy } from './skipped.js'
-import { rowFolded, shortened } from './text.js'
+import { firstNames, rowFolded, shortened } from './text.js'
 import type { Wave } from './waves.js'
 import * as Waves from './waves.js'
 
@@ -148,18 +148,13 @@ const skipped = (run: LiveRun, plan: ResumePlan): Lines => {
   const { style } = run.screen
   const units = skippedBy(plan)
   const before = assumedIn(plan).filter((unit) => run.assumed.has(unit))
-  const assumed = before.length === 0 ? [] : [`assumed done: ${firstOf(before)}`]
+  const assumed = before.length === 0 ? [] : [`assumed done: ${firstNames(before, MAX_SKIPPED)}`]
   if (units.length === 0) return assumed.map((line) => style.dim(`${style.symbols.skipped} ${line}`))
   const noun = units.every(isTop) ? 'step' : 'unit'
   const tasks = tasksIn(run, units)
   const inside = tasks === units.length ? '' : ` (${counted(tasks, 'task')})`
-  const completed = `${counted(units.length, noun)} completed earlier${inside}: ${firstOf(units)}`
+  const completed = `${counted(units.length, noun)} completed earlier${inside}: ${firstNames(units, MAX_SKIPPED)}`
   return [style.dim(`${style.symbols.skipped} ${[completed, ...assumed].join('; ')}`)]
-}
-
-const firstOf = (units: ReadonlyArray<Unit>): string => {
-  const more = units.length > MAX_SKIPPED ? ` and ${grouped(units.length - MAX_SKIPPED)} more` : ''
-  return `${units.slice(0, MAX_SKIPPED).join(', ')}${more}`
 }
 
 /** How many tasks the end of the run will count as skipped for these units. */

@@ -40,12 +40,10 @@ export interface Runner {
   readonly job: (entry: TaskEntry, job: JobEntry) => Job<Context, unknown>
 }
 
+export type AnyProgram = Program<Readonly<Record<string, unknown>>>
+
 /** `path` is absolute. */
-export const toProgram = (
-  file: WorkflowFile,
-  path: string,
-  runner: Runner
-): Program<Readonly<Record<string, unknown>>> =>
+export const toProgram = (file: WorkflowFile, path: string, runner: Runner): AnyProgram =>
   fromSteps(
     file.name,
     file.steps.map((entry, index) => stepFrom(runner, entry, index)),

@@ -6,11 +6,8 @@ import type { Step } from '../../../domain/workflow/Workflow.js'
 import type { CheckAnswer, FailedCheck } from '../../../ports/Checks.js'
 import { confirm, pleaseAnswer } from '../../terminal/Prompt.js'
 import type { PromptContext } from './withPrompt.js'
+import type { Steps } from '../find/definitions.js'
 import { nonIdempotentFrom } from '../find/definitions.js'
-
-interface Steps {
-  readonly steps: ReadonlyArray<Step>
-}
 
 /** One prompt at a time, because groups run concurrently. */
 export const askChecks = (context: PromptContext, program: Steps): ((failed: FailedCheck) => Promise<CheckAnswer>) => {

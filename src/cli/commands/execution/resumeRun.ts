@@ -8,7 +8,6 @@ import type { Answer, Confirm, PlanOptions, ResumePlan } from '../../../domain/p
 import { answersTo, hashPlan, openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import type { Planned, Survey } from '../../../executor/planRun.js'
-import type { Program } from '../../../executor/program/Program.js'
 import type { Recovery, ResumeOptions } from '../../../executor/RunOptions.js'
 import { resume } from '../../../executor/run.js'
 import type { RunView } from '../../../executor/storage/runs.js'
@@ -23,6 +22,7 @@ import type { Result } from '../Context.js'
 import { environmentFor, hintTo, userName } from '../Context.js'
 import type { PromptContext } from './withPrompt.js'
 import { agree } from './withPrompt.js'
+import type { AnyProgram } from '../../workflow/toProgram.js'
 import type { Loaded } from './execution.js'
 import { surveyRun, treeFor, usablePlan } from './survey.js'
 import { overwriteWarning, findOverwrites, repeatWarnings } from './overwrites.js'
@@ -39,8 +39,6 @@ import { warnOfOtherKind } from './workspace.js'
 export interface ResumeFlags extends TakeOverFlags, MergeFlags {
   readonly plan?: string
 }
-
-type AnyProgram = Program<Readonly<Record<string, unknown>>>
 
 /** `pointed`: the run was found by the pointer of a pause. */
 export const resumeRun = async (

@@ -5,6 +5,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
+import { listed } from '../../../domain/data/listed.js'
 import * as Redaction from '../../../domain/data/Redaction.js'
 import type { OwnWorkspace, Worktree } from '../../../domain/workflow/Workspace.js'
 import { isOwn } from '../../../domain/workflow/Workspace.js'
@@ -178,18 +179,13 @@ const obstacleOf = (
     case 'OtherBranch':
       return `${repository} is at ${end.found === undefined ? 'no branch' : `branch ${end.found}`}, not at ${into}`
     case 'Dirty':
-      return `${repository} has uncommitted changes: ${some(end.files)}; commit or stash them`
+      return `${repository} has uncommitted changes: ${listed(end.files, 5)}; commit or stash them`
     case 'Conflict':
-      return `${some(end.files)} conflict${end.files.length === 1 ? 's' : ''}. The merge was undone, and ${into} is unchanged`
+      return `${listed(end.files, 5)} conflict${end.files.length === 1 ? 's' : ''}. The merge was undone, and ${into} is unchanged`
     case 'Refused':
       return `git says: ${end.said}`
   }
 }
-
-const MOST_FILES = 5
-
-const some = (files: ReadonlyArray<string>): string =>
-  `${files.slice(0, MOST_FILES).join(', ')}${files.length > MOST_FILES ? ` and ${files.length - MOST_FILES} more` : ''}`
 
 const keepingLines = (context: Context, runId: string, worktree: Worktree, work: Work): ReadonlyArray<string> => {
   const { repository, branch, into } = worktree

@@ -1,10 +1,10 @@
 /** Loads the workflow of a run from its file, as it is now. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
-import type { Program } from '../../../executor/program/Program.js'
 import type { CliError } from '../../CliError.js'
 import { usage, wrongUse } from '../../CliError.js'
 import { load, shownPath } from '../../workflow/load.js'
+import type { AnyProgram } from '../../workflow/toProgram.js'
 import { toProgram } from '../../workflow/toProgram.js'
 import { unknownInputs } from '../../workflow/unknownInputs.js'
 import { unknownVariables } from '../../workflow/unknownVariables.js'
@@ -52,7 +52,7 @@ export const checkVariables = (workflow: Loaded, variables: Iterable<string>): E
 }
 
 /** A program that can be planned, but not run. */
-export const plannable = ({ file, path }: Loaded): Program<Readonly<Record<string, unknown>>> =>
+export const plannable = ({ file, path }: Loaded): AnyProgram =>
   toProgram(file, path, { run: () => refuse, job: () => ({ submit: refuse, poll: refuse, collect: refuse }) })
 
 const refuse = () => () => Promise.resolve(E.left('only planned'))

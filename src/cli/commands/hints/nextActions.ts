@@ -79,7 +79,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
         ? [error._tag === 'WorkspaceTaken' ? again(typed) : listHint(typed)]
         : [{ text: 'To run with a generated id:', command: sameCommand({ ...typed, words: withoutId(typed) }) }]
     case 'Corrupt': {
-      const what = typed.store.isFolder ? join(typed.store.shown, 'runs', error.runId) : 'it'
+      const what = typed.store.location._tag === 'Files' ? join(typed.store.shown, 'runs', error.runId) : 'it'
       return [hintTo(typed, `After restoring ${what} from a backup:`, ['verify', error.runId])]
     }
     case 'UnsupportedFormat':
