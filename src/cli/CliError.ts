@@ -1,4 +1,5 @@
 /** The errors of the command, and their texts. */
+import { defined } from '../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { StopSignal } from '../adapters/node/index.js'
 import type { RunError } from '../executor/RunError.js'
@@ -14,10 +15,9 @@ import { describeAll, firstOf } from './workflow/Problem.js'
 import { holderText, shortened } from './report/text.js'
 
 export type CliError =
-  | { readonly _tag: 'Usage'; readonly message: string; readonly hints: ReadonlyArray<Hint> }
   | {
-      /** Consent is missing without a prompt, or there is nothing to pause or cancel. */
-      readonly _tag: 'ConsentMissing' | 'NothingToStop'
+      /** Wrong use, missing consent without a prompt, or nothing to pause or cancel. */
+      readonly _tag: 'Usage' | 'ConsentMissing' | 'NothingToStop'
       readonly message: string
       readonly hints: ReadonlyArray<Hint>
     }
@@ -79,8 +79,7 @@ export const notDone = (
   _tag: 'NotDone',
   error,
   hints,
-  ...(runId === undefined ? {} : { runId }),
-  ...(verb === undefined ? {} : { verb })
+  ...defined({ runId, verb })
 })
 
 export const code = (error: CliError): string => (error._tag === 'NotDone' ? error.error._tag : error._tag)

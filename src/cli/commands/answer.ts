@@ -24,7 +24,7 @@ import { nowText } from '../report/pending.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, hintTo, showHint, userName } from './Context.js'
-import { answersOf as confirmed, resumeHint } from './execution/planFlags.js'
+import { answersOf as confirmed, doneWith, resumeHint } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
 import { WHY } from '../workflow/load.js'
 import { findRun } from './find/find.js'
@@ -185,10 +185,7 @@ const answersOf = (
   const others = confirmed(confirm)
   if (E.isLeft(others)) return others
   if (others.right.has(unit)) return wrongUse(`--confirm: "${unit}" is answered twice; answer it once`)
-  const own: Answer =
-    word !== 'done'
-      ? { _tag: word === 'again' ? 'Again' : 'Keep' }
-      : { _tag: 'Done', ...(json.right === undefined ? {} : { output: json.right }) }
+  const own: Answer = word === 'done' ? doneWith(json.right) : { _tag: word === 'again' ? 'Again' : 'Keep' }
   return E.right({ answers: new Map([[unit, own], ...others.right]) })
 }
 

@@ -53,7 +53,7 @@ export const planCommand = async (context: Context, id: string | undefined, type
   const repeats = repeatWarnings(program, planned.right, flags)
   const edits = editsOf(checkpoint, program, options.right)
   const over = await findOverwrites(context, program, surveyed.right, tree)
-  if (E.isLeft(over)) context.screen.line(context.screen.style.yellow(over.left))
+  if (E.isLeft(over)) context.screen.warn(over.left)
   const edited = E.isLeft(over) ? [] : over.right
   if (context.json) context.screen.out(printed(planJson(found.right, plan, edits, edited)))
   else

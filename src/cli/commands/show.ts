@@ -8,6 +8,8 @@ import { unitsOf } from '../../domain/explain/UnitView.js'
 import type { Environment } from '../../ports/Environment.js'
 import { runChanges } from '../../executor/storage/history.js'
 import type { RunView } from '../../executor/storage/runs.js'
+import { describeArtifact } from '../../executor/storage/portErrors.js'
+import type { ArtifactError, ArtifactInfo } from '../../ports/ArtifactStore.js'
 import type { HistoryEntry } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
 import { notDone, wrongUse } from '../CliError.js'
@@ -21,7 +23,6 @@ import { printHints } from '../report/Hint.js'
 import { factsOf } from '../report/facts.js'
 import { rowLines } from '../report/rows.js'
 import { toJson } from '../report/UnitView.js'
-import { artifactLines, artifactsJson } from '../report/artifacts.js'
 import type { Style } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor } from './Context.js'
@@ -185,3 +186,22 @@ const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined
     ...(history === undefined ? {} : { history: history.map(historyJson) })
   }
 }
+
+/** A failed listing must not keep the rest of a run from being shown. */
+type Artifacts = E.Either<ArtifactError, ReadonlyArray<ArtifactInfo>>
+
+const artifactLines = (listed: Artifacts, style: Style): ReadonlyArray<string> => {
+  if (E.isLeft(listed)) return ['', style.yellow(describeArtifact(listed.left))]
+  if (listed.right.length === 0) return []
+  const widest = Math.max(...listed.right.map(({ size }) => String(size).length))
+  return [
+    '',
+    style.bold('artifacts'),
+    ...listed.right.map(({ id, size, sha256 }) => `  ${String(size).padStart(widest)} bytes  sha256 ${sha256}  ${id}`)
+  ]
+}
+
+const artifactsJson = (listed: Artifacts): JsonObject =>
+  E.isLeft(listed)
+    ? { artifacts: { error: { code: listed.left._tag, message: describeArtifact(listed.left) } } }
+    : { artifacts: listed.right.map(({ id, size, sha256 }) => ({ id, size, sha256 })) }

@@ -1,6 +1,8 @@
 /** The flags that `resume` and `plan` share, as the planner's options. */
+import { defined } from '../../../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Answer, Changes } from '../../../domain/plan/Plan.js'
+import type { Json } from '../../../domain/data/Json.js'
 import * as Redaction from '../../../domain/data/Redaction.js'
 import type { SurveyOptions } from '../../../executor/planRun.js'
 import type { CliError } from '../../CliError.js'
@@ -45,10 +47,7 @@ export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either
   if (E.isLeft(confirm)) return confirm
   const fromStep = flags.force === true ? steps[0]?.name : flags.fromStep
   return E.right({
-    ...(fromStep === undefined ? {} : { fromStep }),
-    ...(flags.restartWave === undefined ? {} : { restartWave: flags.restartWave }),
-    ...(changes === undefined ? {} : { changes }),
-    ...(flags.reopen === true ? { reopen: true } : {}),
+    ...defined({ fromStep, restartWave: flags.restartWave, changes, reopen: flags.reopen }),
     confirm: confirm.right
   })
 }
@@ -66,7 +65,7 @@ export const answersOf = (texts: ReadonlyArray<string>): E.Either<CliError, Read
   return E.right(answers)
 }
 
-export const doneWith = (output: string | undefined): Answer =>
+export const doneWith = (output: Json | undefined): Answer =>
   output === undefined ? { _tag: 'Done' } : { _tag: 'Done', output }
 
 /** An input or a declared output may contain a secret. */
@@ -76,8 +75,7 @@ export const withoutSecrets = <F extends PlanFlags>(flags: F, redaction: Redacti
     texts.map((one) => Redaction.text(redaction, one))
   return {
     ...flags,
-    ...(flags.confirm === undefined ? {} : { confirm: shown(flags.confirm) }),
-    ...(flags.input === undefined ? {} : { input: shown(flags.input) })
+    ...defined({ confirm: flags.confirm && shown(flags.confirm), input: flags.input && shown(flags.input) })
   }
 }
 

@@ -1,4 +1,5 @@
 /** Resumes a run: asks every question first, then executes the plan that was answered. */
+import { defined } from '../../../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { progress } from '../../../domain/checkpoint/Checkpoint.js'
@@ -89,7 +90,7 @@ export const resumeRun = async (
   const how: ResumeOptions = {
     ...asked,
     ...(takeOver ? { takeOver } : {}),
-    ...(pinned === undefined ? {} : { planHash: pinned }),
+    ...defined({ planHash: pinned }),
     onRecovered: (recovery) => Promise.resolve(sameLoss(view, recovery) ? agreed.right : O.none)
   }
   const onPlanned = (plan: ResumePlan): void => {
@@ -165,7 +166,7 @@ const agreeToForce = async (
     const hints = forcedAnswers(context, checkpoint.runId, flags, pinOf(flags), edited)
     return E.left(notDone({ _tag: 'Unconfirmed', questions: [first, ...more] }, hints, checkpoint.runId))
   }
-  if (E.isLeft(found)) context.screen.line(context.screen.style.yellow(found.left))
+  if (E.isLeft(found)) context.screen.warn(found.left)
   const warnings = [
     ...(edited.length === 0 ? [] : [overwriteWarning(edited)]),
     ...(flags.yes === true ? [] : repeatWarnings(program, { checkpoint, options, plan }, flags)),

@@ -1,4 +1,5 @@
 /** Schemas of steps: tasks, sequences, waves and maps. */
+import { defined } from '../../../domain/data/defined.js'
 import * as RNEA from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { describeProblem, NAME } from '../../../domain/workflow/WorkflowProblem.js'
 import type { Position } from '../Problem.js'
@@ -13,7 +14,6 @@ import type { Read, Schema } from './Schema.js'
 import {
   atLeastOne,
   byKey,
-  defined,
   either,
   field,
   isList,
