@@ -107,8 +107,7 @@ const early = (
   words: ReadonlyArray<string>
 ): CliError | undefined => {
   if (command === undefined || name === undefined) return undefined
-  const names = words.slice(0, name.at).map((word) => word.replace(/=.*/s, ''))
-  const flag = names.find((word) => command.options.some(isNamed(word)))
+  const flag = words.slice(0, name.at).find((word) => command.options.some(isNamed(word)))
   if (flag === undefined) return undefined
   const ordered = [command.name(), ...withoutValues(words.toSpliced(name.at, 1).map(withoutPassword))]
   return usage(`"${nameOf(flag)}" belongs after the command`, [

@@ -14,6 +14,7 @@ import type { HistoryEntry } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
 import { notDone, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
+import { cut } from '../../view/text.js'
 import { graphOf } from '../../view/graph.js'
 import { pendingJson } from '../report/pending.js'
 import { changeJson } from '../report/changeJson.js'
@@ -136,11 +137,7 @@ const MAX_VALUE = 200
 
 const variableLines = ({ checkpoint }: RunView, style: Style): ReadonlyArray<string> => {
   if (checkpoint.variables.size === 0) return []
-  const lines = [...checkpoint.variables].map(([name, value]) => {
-    const text = JSON.stringify(value)
-    const shown = text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}… (${text.length} characters)` : text
-    return `  ${name} = ${shown}`
-  })
+  const lines = [...checkpoint.variables].map(([name, value]) => `  ${name} = ${cut(JSON.stringify(value), MAX_VALUE)}`)
   return ['', style.bold('variables'), ...lines]
 }
 

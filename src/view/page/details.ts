@@ -10,6 +10,7 @@ import { printable, printableLines } from '../../domain/explain/printable.js'
 import type { Decision } from '../../domain/plan/Plan.js'
 import type { Bar } from '../timeline/Timeline.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
+import { cut } from '../text.js'
 import type { Page } from './RunPage.js'
 
 /** All outputs together have at most some of these characters. */
@@ -79,6 +80,3 @@ const planOf = (decision: Decision | undefined, now: string | undefined): string
   const verb = overOf(decision, now) === undefined ? VERBS[decision._tag] : 'run'
   return printable(`${verb}: ${describeReason(decision, now)}`)
 }
-
-const cut = (text: string, most: number): string =>
-  text.length <= most ? text : `${text.slice(0, most)}… (${text.length} characters)`

@@ -123,20 +123,18 @@ export const answers = (
         return ['--confirm', `${question.unit}=${answer}${answer === 'done' && !hasOutput ? ':OUTPUT' : ''}`]
       })
     )
-  if (questions.some(isEdited))
-    return [
-      { text: 'To run again and overwrite the changes:', command: answering('again') },
-      ...(questions.every((question) => answersTo(question).includes('Keep'))
-        ? [{ text: 'To keep the changes and run nothing for them:', command: answering('keep') }]
-        : []),
-      { text: 'To count as done and run all later steps again:', command: answering('done') },
-      ...(questions.length === 1 ? [] : [{ text: '(or a combination)' }]),
-      ...ofLaterRuns(questions)
-    ]
+  const isChange = questions.some(isEdited)
   return [
-    { text: 'To run again:', command: answering('again') },
-    { text: 'To count as done:', command: answering('done') },
-    ...(questions.length === 1 ? [] : [{ text: '(or a combination)' }])
+    { text: isChange ? 'To run again and overwrite the changes:' : 'To run again:', command: answering('again') },
+    ...(questions.every((question) => answersTo(question).includes('Keep'))
+      ? [{ text: 'To keep the changes and run nothing for them:', command: answering('keep') }]
+      : []),
+    {
+      text: isChange ? 'To count as done and run all later steps again:' : 'To count as done:',
+      command: answering('done')
+    },
+    ...(questions.length === 1 ? [] : [{ text: '(or a combination)' }]),
+    ...ofLaterRuns(questions)
   ]
 }
 
