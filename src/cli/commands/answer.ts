@@ -28,8 +28,7 @@ import { answersOf as confirmed, doneWith, resumeHint } from './execution/planFl
 import { treeFor } from './execution/survey.js'
 import { WHY } from '../workflow/load.js'
 import { findRun } from './find/find.js'
-import { ofResume } from './find/findHints.js'
-import { answerHint } from './hints/hints.js'
+import { answerHint, ofResume } from './hints/hints.js'
 
 export interface AnswerFlags {
   readonly value?: string

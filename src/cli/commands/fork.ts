@@ -28,7 +28,7 @@ import { nonIdempotent } from './find/definitions.js'
 import { findRun } from './find/find.js'
 import { shownPath } from '../workflow/load.js'
 import { checkInputs, loadWorkflow } from './find/workflowOf.js'
-import { ofResume } from './find/findHints.js'
+import { ofResume } from './hints/hints.js'
 
 export interface ForkFlags {
   readonly fromStep?: string

@@ -11,7 +11,7 @@ import { unknownVariables } from '../../workflow/unknownVariables.js'
 import type { Context } from '../Context.js'
 import { showHint } from '../Context.js'
 import type { Loaded } from '../execution/execution.js'
-import { ofMissingFile } from './findHints.js'
+import { ofMissingFile } from '../hints/hints.js'
 
 /** `more`: the names of `--input`. */
 export const workflowOf = (

@@ -1,6 +1,7 @@
-/** Suggests the next actions for a run, as commands to copy. */
+/** Suggests the next actions, as commands to copy: for a run, and for one that was not found. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Checkpoint, Move } from '../../../domain/checkpoint/Checkpoint.js'
+import type { Checkpoint, Move, Status } from '../../../domain/checkpoint/Checkpoint.js'
+import { isFinal } from '../../../domain/checkpoint/Checkpoint.js'
 import { overAt } from '../../../domain/checkpoint/Due.js'
 import type { PendingUnit } from '../../../domain/checkpoint/Pending.js'
 import { has } from '../../../domain/checkpoint/Units.js'
@@ -11,6 +12,7 @@ import type { Unit } from '../../../domain/workflow/Unit.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
+import type { WorkflowIdentity } from '../../../domain/workflow/WorkflowIdentity.js'
 import { CHECK_FAILED } from '../../../executor/steps/guarded.js'
 import type { RunError } from '../../../executor/RunError.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
@@ -274,3 +276,45 @@ export const ofOtherInput = (
 export const ofDamage = (place: Place, runId: string, flags: TakeOverFlags): ReadonlyArray<Hint> => [
   resumeHint(place, 'To resume from the recovered state:', runId, { ...flags, yes: true })
 ]
+
+/** For a workflow without runs. */
+export const ofNoRunOf = (place: Place, shown: string): ReadonlyArray<Hint> => [
+  ...ofNoRun(place),
+  hintTo(place, 'Start one:', ['run', shown])
+]
+
+/** `tooShortFor`: the minimum length of an id prefix, if this one is shorter. */
+export const ofNoRun = ({ store }: Place, tooShortFor?: number): ReadonlyArray<Hint> => [
+  { text: `Looked in ${store.shown}` },
+  ...(tooShortFor === undefined ? [] : [{ text: `An id prefix needs at least ${tooShortFor} characters` }])
+]
+
+/** For a workflow file passed in place of a run. */
+export const ofFile = (file: string): Hint => ({
+  text: `${file} is a file: this command takes the id of a run; "dogear run" takes a file`
+})
+
+/** For a run whose workflow file is unreadable. */
+export const ofMissingFile = (place: Place, runId: string): ReadonlyArray<Hint> => [
+  { text: `Run ${runId} was started from it; restore it, then resume` },
+  hintTo(place, 'Or, if it was moved, resume with its new path:', ['run', 'NEWPATH', '--id', runId, '--resume'])
+]
+
+/** For a resume without a resumable run: lists the active runs, or the command that lists all. */
+export const ofNothing = (place: Place, active: ReadonlyArray<string>, total: number): ReadonlyArray<Hint> => {
+  if (active.length > 0) return [{ text: 'In progress:' }, ...active.map((text) => ({ text }))]
+  return total === 0 ? [{ text: `Looked in ${place.store.shown}` }] : []
+}
+
+/** `status`: unless the run can be resumed anyway. */
+export const ofResume = (
+  place: Place,
+  runId: string,
+  { path }: Pick<WorkflowIdentity, 'path'>,
+  status?: Status
+): Hint =>
+  status !== undefined && isFinal(status)
+    ? showHint(place, runId)
+    : path === undefined
+      ? showHint(place, runId, 'Resume it in the program that started it. Show it with:')
+      : hintTo(place, 'Resume with:', ['resume', runId])
