@@ -361,7 +361,7 @@ describe('next actions', () => {
   const store = {
     location: { _tag: 'Files', path: '/h/.dogear' } as const,
     shown: '/h/.dogear',
-    isFolder: true,
+
     words: []
   }
   const where = { store, folder: '/h', words: ['resume', 'r', '--home', 'x'] }
