@@ -32,8 +32,7 @@ app.setErrorHandler((error, _, reply) => reply.code(refusal(error) === 'InvalidR
 
 app.post('/orders/:id', async ({ params: { id } }, reply) => {
   try {
-    // Resolves once the run is recorded, not when it has ended.
-    await start(order, { ...host, id })
+    await start(order, { ...host, id }) // resolves once the run is recorded, not when it has ended
   } catch (error) {
     if (!['RunExists', 'HeldBy'].includes(refusal(error))) throw error
     // A client that repeats its request meets its own run, and one that failed is retried. This never rejects.
@@ -46,7 +45,8 @@ app.get('/orders/:id', async ({ params: { id } }, reply) => {
   const view = await viewRun({ ...host, id })
   if (view === undefined) return reply.code(404).send({ id })
   const errors = view.units.flatMap(({ unit, error }) => (error === undefined ? [] : `${unit}: ${error.message}`))
-  return { id, status: view.status, steps: view.steps, errors }
+  // While a process holds the run, a POST would be refused.
+  return { id, status: view.heldBy ? 'running' : view.status, steps: view.steps, errors }
 })
 
 console.log(await app.listen({ host: '127.0.0.1', port: Number(process.env.PORT ?? 3000) }))
