@@ -100,6 +100,12 @@ export const conformanceCase = (
     )
 })
 
+/** Makes cases that all need these capabilities. */
+export const casesNeeding =
+  (...needs: ReadonlyArray<Capability>) =>
+  (id: string, title: string, law: (context: CaseContext) => Promise<void>, level?: Level): ConformanceCase =>
+    conformanceCase(id, title, law, { needs, ...(level === undefined ? {} : { level }) })
+
 const contextOf = async <Data>(spec: StorageSpec<Data>, data: Data, trial: Trial): Promise<CaseContext> => {
   const { ends, inFlight, isOver } = trial
   const tool = <T>(name: keyof StorageSpec<Data>, found: T | undefined): T =>

@@ -208,6 +208,18 @@ export const assertListing = async (storage: CheckpointStorage, ids: ReadonlyArr
 export const claimed = async (storage: CheckpointStorage, runId: string, owner = OWNER): Promise<Claim> =>
   (await right(storage.claim(runId, owner))).claim
 
+/** Claims a run and saves the last of these payloads. */
+export const begun = async (
+  storage: CheckpointStorage,
+  runId: string,
+  payloads: ReadonlyArray<Json>,
+  owner = OWNER
+): Promise<Claim> => {
+  const claim = await claimed(storage, runId, owner)
+  await right(storage.save(claim, revisions(payloads)))
+  return claim
+}
+
 export const seed = async (storage: CheckpointStorage, runId: string, payloads: ReadonlyArray<Json>): Promise<void> => {
   const claim = await claimed(storage, runId)
   for (let n = 1; n <= payloads.length; n++) await right(storage.save(claim, revisions(payloads.slice(0, n))))
@@ -243,8 +255,7 @@ export const takeover = async (
   storage: CheckpointStorage,
   reopen: () => Promise<CheckpointStorage>
 ): Promise<Takeover> => {
-  const zombie = await claimed(storage, 'a', OWNER)
-  await right(storage.save(zombie, revisions(['first'])))
+  const zombie = await begun(storage, 'a', ['first'], OWNER)
   const latter = await reopen()
   return { former: storage, zombie, latter, owner: await claimed(latter, 'a', OTHER) }
 }

@@ -14,6 +14,7 @@ import {
   assertLoads,
   AT,
   atOnce,
+  begun,
   claimed,
   LATER,
   left,
@@ -49,8 +50,7 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
   ),
 
   conformanceCase('CS-REMOVE-02', 'a run held by a live owner is not removed', async ({ storage }) => {
-    const claim = await claimed(storage, 'a')
-    await right(storage.save(claim, revisions([1])))
+    const claim = await begun(storage, 'a', [1])
     const { holder } = await left(storage.remove('a'), 'HeldBy')
     assertSame(holder.pid, OWNER.pid, 'the pid of the holder in HeldBy')
     await right(storage.save(claim, revisions([1, 2])))
@@ -58,8 +58,7 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
   }),
 
   conformanceCase('CS-REMOVE-03', 'the run of a dead owner can be removed', async ({ storage, reopen }) => {
-    const dead = await claimed(storage, 'a')
-    await right(storage.save(dead, revisions([1])))
+    await begun(storage, 'a', [1])
     const restarted = await reopen()
     await right(restarted.remove('a'))
     await assertIsRemoved(restarted, 'a')
@@ -100,8 +99,7 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
     async ({ storage, reopen }) => {
       let former = storage
       for (let round = 0; round < 10; round++) {
-        const zombie = await claimed(former, 'a')
-        await right(former.save(zombie, revisions(['old'])))
+        const zombie = await begun(former, 'a', ['old'])
         const latter = await reopen()
         const [late] = await Promise.all([
           answerOf(former.save(zombie, revisions(['old', 'late']))),

@@ -6,7 +6,7 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { CheckpointStorage, Claim, Claimed, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
 import type { CaseContext, ConformanceCase } from '../Case.js'
-import { conformanceCase } from '../Case.js'
+import { casesNeeding } from '../Case.js'
 import { assertSame, inWords } from '../difference.js'
 import {
   answerOf,
@@ -15,6 +15,7 @@ import {
   assertLoads,
   assertNotLost,
   AT,
+  begun,
   claimed,
   LATER,
   left,
@@ -28,51 +29,47 @@ import {
 } from '../fixtures.js'
 import { atEachPlace } from '../stalling.js'
 
-const needs = ['stalls'] as const
+const stallCase = casesNeeding('stalls')
 
 const OLD = ['old', 'old, second', 'old, third']
 const NEW = ['new', 'new, second', 'new, third', 'new, fourth', 'new, fifth']
 
 export const stallCases: ReadonlyArray<ConformanceCase> = [
-  conformanceCase(
+  stallCase(
     'CS-STALL-01',
     'a save held below the store during a takeover is found by the new owner, or refused',
     ({ reopen, ...context }) =>
       atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
         const runId = `run-${place}`
-        const zombie = await claimed(former, runId, OWNER)
-        await right(former.save(zombie, revisions(['first'])))
+        const zombie = await begun(former, runId, ['first'], OWNER)
         const late = await hold(former.save(zombie, revisions(['first', 'late'])))
         const latter = await reopen()
         const next = await meanwhile((first) => first(latter.claim(runId, OTHER)))
         const payloads = await assertGoesOn(latter, next, await late.outcome)
         await left(former.save(zombie, revisions([...payloads, 'zombie'])), 'Fenced')
         return late.isHeld
-      }),
-    { needs }
+      })
   ),
 
-  conformanceCase(
+  stallCase(
     'CS-STALL-02',
     'a load held below the store while its run is removed and recreated never mixes the two',
     async (context) => {
       await assertLooksAreWhole(context, 'load', (storage, runId) => storage.load(runId))
       await assertLooksAreWhole(context, 'revision', (storage, runId) => storage.loadRevision(runId, 1))
-    },
-    { needs }
+    }
   ),
 
-  conformanceCase(
+  stallCase(
     'CS-STALL-03',
     'a claim held below the store while another one is granted is refused, or granted after it',
     async (context) => {
       await assertClaimsAreInOrder(context, 'released')
       await assertClaimsAreInOrder(context, 'held')
-    },
-    { needs }
+    }
   ),
 
-  conformanceCase(
+  stallCase(
     'CS-STALL-04',
     'a removal held below the store while its run is claimed deletes nothing that the new owner saves',
     ({ reopen, ...context }) =>
@@ -91,31 +88,25 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
         await assertLoads(latter, runId, payloads, 'the run that the new owner saved during a removal')
         await right(latter.save(claim, revisions([...payloads, 'newer'])))
         return removal.isHeld
-      }),
-    { needs }
+      })
   ),
 
-  conformanceCase(
-    'CS-STALL-05',
-    'a release held below the store during a takeover frees nothing',
-    ({ reopen, ...context }) =>
-      atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
-        const runId = `run-${place}`
-        const zombie = await claimed(former, runId, OWNER)
-        await right(former.save(zombie, revisions(['first'])))
-        const release = await hold(former.release(zombie))
-        const latter = await reopen()
-        const { claim } = await meanwhile((first) => first(latter.claim(runId, OTHER)))
-        await release.outcome
-        await left(latter.claim(runId, OWNER), 'HeldBy', 'a claim after the late release of the former owner')
-        await right(latter.save(claim, revisions(['first', 'second'])))
-        assertNotLost(claim, 'the new owner')
-        return release.isHeld
-      }),
-    { needs }
+  stallCase('CS-STALL-05', 'a release held below the store during a takeover frees nothing', ({ reopen, ...context }) =>
+    atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
+      const runId = `run-${place}`
+      const zombie = await begun(former, runId, ['first'], OWNER)
+      const release = await hold(former.release(zombie))
+      const latter = await reopen()
+      const { claim } = await meanwhile((first) => first(latter.claim(runId, OTHER)))
+      await release.outcome
+      await left(latter.claim(runId, OWNER), 'HeldBy', 'a claim after the late release of the former owner')
+      await right(latter.save(claim, revisions(['first', 'second'])))
+      assertNotLost(claim, 'the new owner')
+      return release.isHeld
+    })
   ),
 
-  conformanceCase(
+  stallCase(
     'CS-STALL-06',
     'a removal that names the newest revision, held below the store, deletes nothing that another process saves and releases meanwhile',
     ({ reopen, ...context }) =>
@@ -135,11 +126,10 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
         const found = some(await right(latter.load(runId)), 'the run that was resumed and released during a removal')
         assertSame(found.revision, payloads.length - 1, 'the revision of the run that was resumed during a removal')
         return removal.isHeld
-      }),
-    { needs }
+      })
   ),
 
-  conformanceCase(
+  stallCase(
     'CS-STALL-07',
     'a removal that names the newest revision, held below the store, deletes nothing that an owner saves which counted as dead',
     ({ reopen, stall, ...context }) => {
@@ -164,11 +154,10 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
         }
         return removal.isHeld
       })
-    },
-    { needs }
+    }
   ),
 
-  conformanceCase(
+  stallCase(
     'CS-STALL-08',
     'a removal that names the newest revision, held below the store, deletes no later run that another process saves under the id',
     ({ reopen, ...context }) =>
@@ -188,8 +177,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
         await removal.outcome
         if (isReplaced) await assertLoads(latter, runId, ['new'])
         return removal.isHeld
-      }),
-    { needs }
+      })
   )
 ]
 
