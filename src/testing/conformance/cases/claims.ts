@@ -164,7 +164,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     ignored(storage.release(claim))
     ignored(storage.remove('a'))
     ignored(storage.claim('b', OWNER))
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await pause(20)
     await assertLoads(storage, 'a', [1])
     await left(storage.claim('a', OTHER), 'HeldBy')
     await claimed(storage, 'b', OTHER)
@@ -191,7 +191,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
           const result = await answerOf(storage.claim('a', { host: 'h', pid: name }))
           if (E.isLeft(result)) {
             assertSame(result.left._tag, 'HeldBy', 'the error of a concurrent claim')
-            await new Promise((resolve) => setTimeout(resolve, 1))
+            await pause(1)
             continue
           }
           const { claim, stored } = result.right
@@ -271,7 +271,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'an owner that is silent for three seconds still holds its run',
     async ({ storage }) => {
       const claim = await begun(storage, 'a', [1])
-      await new Promise((resolve) => setTimeout(resolve, 3_000))
+      await pause(3_000)
       assertNotLost(claim, 'a silent owner')
       await left(storage.claim('a', OTHER), 'HeldBy', 'a claim of another process')
       await right(storage.save(claim, revisions([1, 2])))

@@ -14,11 +14,11 @@ import {
   claimed,
   left,
   OTHER,
+  overlapping,
   OWNER,
   revisions,
   right,
   takeover,
-  turns,
   until
 } from '../fixtures.js'
 import { assertSame } from '../difference.js'
@@ -179,15 +179,12 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
         const runId = `run-${round}`
         const zombie = await begun(former, runId, ['first'], OWNER)
         const latter = await reopen()
-        const late = async () => {
-          await turns(Math.max(0, 3 - round))
-          return answerOf(former.save(zombie, revisions(['first', 'late'])))
-        }
-        const takeOver = async () => {
-          await turns(Math.max(0, round - 3))
-          return right(latter.claim(runId, OTHER))
-        }
-        const [saved, next] = await Promise.all([late(), takeOver()])
+        const late = former.save(zombie, revisions(['first', 'late']))
+        const [saved, next] = await overlapping(
+          round,
+          () => answerOf(late),
+          () => right(latter.claim(runId, OTHER))
+        )
         const payloads = await assertGoesOn(latter, next, saved)
         await left(former.save(zombie, revisions([...payloads, 'zombie'])), 'Fenced')
         former = latter
