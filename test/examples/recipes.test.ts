@@ -75,6 +75,14 @@ test('the release says why it failed, and why it still waits after an answer of 
   expect(output.endsWith(waits)).toBe(true)
 })
 
+test('the release says in one line why it takes no second answer', async () => {
+  place = recipe('approval')
+  expect(await place.run(['run', 'release-1'])).toMatchObject({ code: 75 })
+  expect(await place.run(['answer', 'release-1', 'true'])).toMatchObject({ code: 0 })
+  const { code, output } = await place.run(['answer', 'release-1', 'false'])
+  expect([code, output]).toEqual([1, expect.stringMatching(/^"approve" of run release-1 already has an answer.*\n$/)])
+})
+
 test.each([[['answer', 'release-1', 'yes']], [['answer', 'release-1']]])(
   'the release refuses an answer that is no JSON with an example: %j',
   async (words) => {
@@ -87,7 +95,7 @@ test.each([[['answer', 'release-1', 'yes']], [['answer', 'release-1']]])(
 /** Two seconds, in days. */
 const SHORT = '0.00002'
 
-test('the trial that sleeps is woken at its time by a process that started later, and by that only once', async () => {
+test('the trial that sleeps is woken at its time, once, by a process that started later', async () => {
   place = recipe('trial')
   const first = place.start(['ada', SHORT])
   await until('the trial sleeps', () => first.output().includes('sleeps until 2'))

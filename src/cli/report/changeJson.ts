@@ -63,11 +63,7 @@ const factsOf = (change: Change): JsonObject => {
       return { reason: change.reason }
     case 'Rewound':
       return { units: change.units, why: change.why }
-    case 'WorkflowEdited':
-    case 'InputReplaced':
-    case 'Suspended':
-    case 'Assumed':
-    case 'Confirmed':
+    default:
       return {}
   }
 }
