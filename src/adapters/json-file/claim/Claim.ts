@@ -228,9 +228,10 @@ const publishNext = async (attempt: Attempt, before: O.Option<Journals>, file: U
   const { context, layout } = attempt
   const listed = await Read.list(context, layout)
   const highest = E.isRight(listed) && O.isSome(listed.right) ? (listed.right.value[0] ?? 0) : 0
-  if (E.isLeft(listed) || highest !== (O.isSome(before) ? (before.value.numbers[0] ?? 0) : 0)) {
+  const same = E.isLeft(listed) ? listed : await isAsRead(attempt, highest, before)
+  if (E.isLeft(same) || !same.right) {
     await discard(context, file)
-    return E.isLeft(listed) ? listed : AGAIN
+    return E.isLeft(same) ? same : AGAIN
   }
   const lineage = (O.isSome(before) ? before.value.lineage : undefined) ?? Layout.newToken()
   const socket = attempt.socket === undefined ? {} : { socket: attempt.socket.record }
@@ -243,6 +244,18 @@ const publishNext = async (attempt: Attempt, before: O.Option<Journals>, file: U
   const outcome = await grant(attempt, record, journal, before)
   if (E.isLeft(outcome) || O.isNone(outcome.right)) await putBack(attempt, record, journal, outcome)
   return outcome
+}
+
+/** Another run may have begun under the id, with as many journals. */
+const isAsRead = async (
+  { context, layout }: Attempt,
+  number: number,
+  before: O.Option<Journals>
+): Promise<E.Either<StorageError, boolean>> => {
+  const journals = O.toUndefined(before)
+  if (number !== (journals?.numbers[0] ?? 0)) return E.right(false)
+  const journal = journals?.highest
+  return journal === undefined ? E.right(true) : await Read.isSame(context, layout, { number, journal })
 }
 
 /** Steps 6 and 7. */

@@ -90,20 +90,33 @@ const parse = (
 }
 
 /** True if a journal has not grown since it was read; false if unsure. */
-export const isUnchanged = async (
-  { fs }: Context,
+export const isUnchanged = (
+  context: Context,
   layout: Layout.Layout,
   { number, journal }: Numbered
+): Promise<E.Either<StorageError, boolean>> =>
+  journal.clean && journal.damage.length === 0
+    ? isSame(context, layout, { number, journal }, async (fd, where, size) => {
+        const after = await readBetween(context.fs, where, fd, journal.end, size)
+        return E.map((bytes: Buffer) => Journal.endOfWritten(bytes) === 0)(after)
+      })
+    : Promise.resolve(E.right(false))
+
+/** True if a journal is the one that was read, and `holds` returns true for it: a removed run's numbers are used again. */
+export const isSame = async (
+  { fs }: Context,
+  layout: Layout.Layout,
+  { number, journal }: Numbered,
+  holds: (fd: number, where: string, size: number) => Promise<E.Either<StorageError, boolean>> = async () =>
+    E.right(true)
 ): Promise<E.Either<StorageError, boolean>> => {
-  if (!journal.clean || journal.damage.length > 0) return E.right(false)
   const where = Layout.journal(layout, number)
-  const rest = await withFile(fs, where, async (fd, { size }) => {
+  const same = await withFile(fs, where, async (fd, { size }) => {
     const sum = await readBetween(fs, where, fd, Line.SUM_BEGIN, Line.SUM_END)
     if (E.isLeft(sum) || sum.right.toString('latin1') !== journal.sum) return E.map(() => false)(sum)
-    const after = await readBetween(fs, where, fd, journal.end, size)
-    return E.isLeft(after) ? after : E.right(Journal.endOfWritten(after.right) === 0)
+    return await holds(fd, where, size)
   })
-  return E.isLeft(rest) ? rest : E.right(O.isSome(rest.right) && rest.right.value)
+  return E.isLeft(same) ? same : E.right(O.isSome(same.right) && same.right.value)
 }
 
 const ATTEMPTS = 100

@@ -149,25 +149,40 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   stallCase(
     'CS-STALL-08',
-    'a removal that names the newest revision, held below the store, deletes no later run that another process saves under the id',
-    ({ reopen, ...context }) =>
-      atEachPlace(context, async ({ former, runId, hold, meanwhile }) => {
-        await seed(former, runId, ['old'])
-        const removal = await hold(former.remove(runId, newest(0)))
-        const latter = await reopen()
-        const isReplaced = await meanwhile(async (first) => {
-          const replaced = await answerOf(latter.remove(runId))
-          if (E.isLeft(replaced)) return false
-          const { claim } = await first(latter.claim(runId, OTHER))
-          await right(latter.save(claim, revisionsAt(LATER, ['new'])))
-          await right(latter.release(claim))
-          return true
-        })
-        await removal.outcome
-        if (isReplaced) await assertLoads(latter, runId, ['new'])
-      })
+    'a removal that names the newest revision, held below the store, ends no later claim of another process, and deletes nothing that it saves',
+    async (context) => {
+      await assertLaterRunStays(context, 'saved')
+      await assertLaterRunStays(context, 'claimed')
+    }
   )
 ]
+
+/** `before`: what another process does under the id before the held removal proceeds. */
+const assertLaterRunStays = ({ reopen, ...context }: CaseContext, before: 'saved' | 'claimed'): Promise<void> =>
+  atEachPlace(
+    context,
+    async ({ former, runId, hold, meanwhile }) => {
+      await seed(former, runId, ['old'])
+      const removal = await hold(former.remove(runId, newest(0)))
+      const latter = await reopen()
+      const save = async (claim: Claim): Promise<void> => {
+        await right(latter.save(claim, revisionsAt(LATER, ['new'])))
+        await right(latter.release(claim))
+      }
+      const claim = await meanwhile(async (first) => {
+        const replaced = await answerOf(latter.remove(runId))
+        if (E.isLeft(replaced)) return undefined
+        const granted = await first(latter.claim(runId, OTHER))
+        if (before === 'saved') await save(granted.claim)
+        return granted.claim
+      })
+      await removal.outcome
+      if (claim === undefined) return
+      if (before === 'claimed') await save(claim)
+      await assertLoads(latter, runId, ['new'])
+    },
+    before
+  )
 
 /** A held load finds the old run, the new one or none. */
 const assertLooksAreWhole = (
