@@ -1,6 +1,7 @@
 /** Starts and resumes runs on one path: claim, load, plan, record overrides, execute, release. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import { defined } from '../domain/data/defined.js'
 import { runsAgain } from '../domain/plan/Plan.js'
 import type { Claim, ClaimOptions, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
@@ -16,7 +17,6 @@ import { withClaimAndInbox } from './requests/cancel.js'
 import { clearRequest, removePointer } from './requests/pause.js'
 import type { RunError } from './RunError.js'
 import type { Policy, ResumeOptions, RunOptions } from './RunOptions.js'
-import { asPolicy } from './RunOptions.js'
 import type { RunOutcome } from './RunOutcome.js'
 import { report } from './RunScope.js'
 import { scopeOf } from './scopeOf.js'
@@ -178,7 +178,11 @@ const executePrepared = async <Outputs, Input>(
   }
 }
 
-const policyOf = (request: WantedRun<unknown>): Policy => (request._tag === 'Run' ? {} : asPolicy(request.options))
+const policyOf = (request: WantedRun<unknown>): Policy => {
+  if (request._tag === 'Run') return {}
+  const { changes, onChanged, onRecovered } = request.options
+  return defined({ changes, onChanged, onRecovered })
+}
 
 /** A new run has no owner to supersede. */
 const howToClaim = (request: WantedRun<unknown>): ClaimOptions =>

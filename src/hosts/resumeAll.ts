@@ -2,6 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { byStatus, dueAt } from '../domain/checkpoint/Due.js'
+import { defined } from '../domain/data/defined.js'
 import { readFailed, STORE } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
 import type { Program } from '../executor/program/Program.js'
@@ -10,7 +11,6 @@ import { requestsFor } from '../executor/requests/inbox.js'
 import { resume } from '../executor/run.js'
 import type { RunError } from '../executor/RunError.js'
 import type { ResumeOptions } from '../executor/RunOptions.js'
-import { asPolicy } from '../executor/RunOptions.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import { report, timestamp } from '../executor/RunScope.js'
 import { onAbort } from '../executor/onAbort.js'
@@ -198,7 +198,7 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
 const refusalOf = async ({ environment, options, programs }: Host, view: RunView): Promise<RunError | undefined> => {
   const program = programs.get(view.workflow.name)
   if (program === undefined) return undefined
-  const planned = await planStored(program, view, { ...asPolicy(options), evidence: [] })(environment)().catch(
+  const planned = await planStored(program, view, { ...policyOf(options), evidence: [] })(environment)().catch(
     (cause: unknown) => E.left(readFailed(STORE)('plan', cause))
   )
   const end = E.isLeft(planned) ? planned : answered(planned.right)
@@ -251,7 +251,7 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
   const end = await resume(
     program,
     runId,
-    asPolicy(options)
+    policyOf(options)
   )({ ...environment, events: { report: observed } })().catch((cause: unknown) =>
     E.left(readFailed(STORE)('resume', cause))
   )
@@ -263,6 +263,10 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
   await remember(host, E.isLeft(end) ? { ...known, revision } : known, end, startedAt)
   tell(host, ended(known.found, end))
 }
+
+/** Without `onRecovered`: consent to a recovered state is given for one run. */
+const policyOf = ({ changes, onChanged }: ResumeAllOptions): Pick<ResumeOptions, 'changes' | 'onChanged'> =>
+  defined({ changes, onChanged })
 
 const remember = async (
   host: Host,

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import { memoryData, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
-import type { CheckpointStorage, Claimed } from '../../src/index.js'
+import { nodeEnvironment } from '../../src/adapters/node/index.js'
+import type { CheckpointStorage, Claimed, ResumeOptions } from '../../src/index.js'
+import { resumeAll as resumeAllRuns } from '../../src/index.js'
 import type { Options, ResumedRun } from '../../src/promise/index.js'
 import {
   answer,
@@ -120,6 +123,28 @@ describe('resumeAll', () => {
     assert.ok(Date.parse(asleep?.wakeAt ?? '') > clock.now())
     release()
     await held.outcome
+  })
+
+  test('a run in a recovered state is refused, also if the options of a resume are passed', async () => {
+    const { flow, found } = await crashed(['order-1'])
+    const storage = found()
+    const recovered: CheckpointStorage = {
+      ...storage,
+      claim: (...call) =>
+        TE.map((claimed: Claimed) => ({
+          ...claimed,
+          stored: O.map((one: object) => ({
+            ...one,
+            found: { _tag: 'Recovered', from: 'revision 0', lost: 'the end' }
+          }))(claimed.stored) as Claimed['stored']
+        }))(storage.claim(...call))
+    }
+    const options: ResumeOptions = { changes: 'ignore', onRecovered: () => Promise.resolve(O.some('ada')) }
+    const all = await resumeAllRuns([flow], options)(nodeEnvironment(recovered))()
+    assert.ok(E.isRight(all))
+    const [one] = all.right
+    assert.ok(one?._tag === 'Left')
+    assert.deepEqual([one.why, one.error?._tag], ['Refused', 'RecoveryRefused'])
   })
 
   test('a waiting run that an edit made unresumable is refused with the reason, and still wakes at its time', async () => {
