@@ -386,5 +386,9 @@ const readOwner = async (
   if (O.isNone(head.right)) return E.right(O.none)
   const bytes = head.right.value
   const journal = parse(layout, number, bytes.subarray(0, bytes.indexOf('\n') + 1))
-  return E.map(O.map((one: Journal.Journal) => ({ ...one, damage: [{ line: 2, why: 'it is too large' }] })))(journal)
+  // Line 1 may be shorter, or missing.
+  const sum = Journal.sumIn(bytes)
+  return E.map(O.map((one: Journal.Journal) => ({ ...one, sum, damage: [{ line: 2, why: 'it is too large' }] })))(
+    journal
+  )
 }
