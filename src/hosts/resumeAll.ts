@@ -95,7 +95,7 @@ export const resumeAll =
     return E.right([...host.reports.values()].sort((a, b) => (a.runId < b.runId ? -1 : 1)))
   }
 
-/** What is known of a run at a revision. `at`: when to resume it (since 1970-01-01 UTC), if it does not change before; `tries`: how often that failed. */
+/** What is known of a run at a revision. `at`: when to resume it, in milliseconds since 1970-01-01 UTC, if it does not change before; `tries`: how often that failed. */
 interface Known {
   readonly found: Found
   readonly revision: number
@@ -211,6 +211,7 @@ const hasRequests = async ({ environment }: Host, runId: string): Promise<boolea
   return E.isLeft(all) || all.right.length > 0
 }
 
+/** `''`, the result of `dueAt` for a recorded answer, is at once; undefined is never. */
 const millisOf = (time: string | undefined): number =>
   time === undefined ? Infinity : time === '' ? 0 : Date.parse(time)
 

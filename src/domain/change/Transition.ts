@@ -14,7 +14,7 @@ import { renewed } from '../checkpoint/IdempotencyKey.js'
 import {
   subStepCompleted,
   subStepFailed,
-  subStepUndone,
+  subStepNotApplied,
   withoutEarlier,
   withoutEarlierWaits,
   wrongStart,
@@ -269,7 +269,7 @@ const wrongAttempt = (
 const attemptFailed = (self: Fields, change: Change.AttemptFailed): Result => {
   const { unit } = change
   const found = unitAt(self, unit)
-  if (found === undefined) return subStepUndone(self, change)
+  if (found === undefined) return subStepNotApplied(self, change)
   const before = openAt(self.state, found.stepIndex)
   if (!isInFlight(before.inFlight, change)) return notInFlight(self, change, unit)
   const failures = withAttempt(before.failures, unit, change, {

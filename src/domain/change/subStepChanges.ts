@@ -96,7 +96,7 @@ export const subStepFailed = (self: Fields, change: Change.UnitFailed): Result =
 }
 
 /** Ends an attempt of a sub-step that did nothing. It leaves no record, as retries of sub-steps have none. */
-export const subStepUndone = (self: Fields, change: Change.AttemptFailed): Result => {
+export const subStepNotApplied = (self: Fields, change: Change.AttemptFailed): Result => {
   const { unit, outcome } = change
   const task = subStepAt(self, unit)
   if (task === undefined) return refuse(self, change, 'UnknownUnit', unit)

@@ -25,20 +25,21 @@ export interface Planned {
   readonly problems: Array<PlanProblem>
 }
 
-/**
- * A unit with its definition, its record, and what the plan demands of it. `summary`: of an item, the summary of its map's body if that
- * has one, else its key; `keptAbove`: the accepted evidence of an ancestor; `ownFingerprint`: of a composite, the fingerprint in its record. For a map
- * whose items are unknown: `hasBegun`: a part of it started; `pending`: what a part waits for; `changedByUser`: changed evidence of its parts.
- * `isReplaceable`, of a sub-step that was declared done: a given output replaces the recorded one.
- */
+/** A unit with its definition, its record, and what the plan demands of it. */
 export interface Placed<A extends Described = Described> extends Subject<A> {
   readonly record: CompletedStep | undefined
   readonly demand: Demand
+  /** The accepted evidence of an ancestor. */
   readonly keptAbove: Kept | undefined
+  /** Of a map whose items are unknown: a part of it started. */
   readonly hasBegun?: boolean
+  /** Of a composite: the fingerprint in its record. */
   readonly ownFingerprint?: string
+  /** Of a map whose items are unknown: what a part waits for. */
   readonly pending?: PendingUnit
+  /** Of a map whose items are unknown: changed evidence of its parts. */
   readonly changedByUser?: EvidenceChanged
+  /** Of a sub-step that was declared done: an output in the options replaces the recorded one. */
   readonly isReplaceable?: boolean
 }
 
@@ -48,6 +49,7 @@ type Described = Pick<Task, 'fingerprint'>
 export interface Subject<A extends Described = Described> {
   readonly unit: Unit
   readonly stepIndex: number
+  /** Of an item: the summary of its map's body if that has one, else its key. */
   readonly summary: string
   readonly step: A
 }
@@ -166,7 +168,7 @@ export const skipRecorded = (
   return skip(placed, kept === undefined ? skipReasonOf(placed, record) : keptReason(kept))
 }
 
-/** Returns what a task waits for. What an edit turned into something else is over. */
+/** Returns what a task waits for. An edit that turns the task into another kind of unit ends its wait. */
 const pendingOf = (
   context: PlanContext,
   { unit, step: task, ownFingerprint }: Placed<Task>
