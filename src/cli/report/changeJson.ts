@@ -64,6 +64,7 @@ const factsOf = (change: Change): JsonObject => {
     case 'Rewound':
       return { units: change.units, why: change.why }
     case 'WorkflowEdited':
+      return change.abandons === undefined ? {} : { abandons: change.abandons }
     case 'InputReplaced':
     case 'Suspended':
     case 'Assumed':

@@ -51,7 +51,11 @@ export const change: t.Type<Change.Change> = tagged<Change.Change>('a change', '
   }),
   Forked: member('Forked', { at: time, runId: t.string, from: origin }),
   Moved: member('Moved', { at: time, way: oneOf<Change.Moved['way']>('to', 'from', 'here'), store: t.string }),
-  WorkflowEdited: member('WorkflowEdited', { at: time, workflow: workflowIdentity }),
+  WorkflowEdited: member('WorkflowEdited', {
+    at: time,
+    workflow: workflowIdentity,
+    abandons: optional(list(t.string))
+  }),
   Recovered: member('Recovered', { at: time, from: t.string, lost: t.string, agreedBy: t.string }),
   InputReplaced: member('InputReplaced', { at: time, input: json }),
   Expanded: member('Expanded', { ...place, items: list(item) }),

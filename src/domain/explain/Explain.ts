@@ -3,7 +3,7 @@ import type { PollReason } from '../plan/Plan.js'
 import { describeEvidence } from '../checkpoint/CompletedStep.js'
 import type { Over } from '../checkpoint/Due.js'
 import { overAt } from '../checkpoint/Due.js'
-import type { Wait } from '../checkpoint/Pending.js'
+import type { PendingJob, Wait } from '../checkpoint/Pending.js'
 import type { Json } from '../data/Json.js'
 import type { Changed, Confirm, Decision, DecisionTree, ResumePlan } from '../plan/Plan.js'
 import { listed } from '../data/listed.js'
@@ -48,8 +48,23 @@ export const explain = (plan: ResumePlan, now?: string): string => {
   const lines = rows.map(
     (row) => `  ${row.place.padStart(place)}  ${row.verb.padEnd(7)}  ${row.name.padEnd(name)}  ${row.why}`
   )
-  return printableLines([headline(plan, steps, now), ...lines.map((line) => line.trimEnd())])
+  return printableLines([headline(plan, steps, now), ...lines.map((line) => line.trimEnd()), ...describeAbandons(plan)])
 }
+
+/** Describes the jobs that an edit abandons, one sentence each; of more than 20 the first five, and the number of the others. */
+export const describeAbandons = ({ abandons = [] }: ResumePlan): ReadonlyArray<string> => {
+  const shown = abandons.length > LONG ? abandons.slice(0, SHOWN) : abandons
+  const more = abandons.length - shown.length
+  return [
+    ...shown.map(
+      ({ unit, ...job }) => `"${unit}" no longer waits for its job, ${describeSubmitted(job)}; cancel that job yourself`
+    ),
+    ...(more === 0 ? [] : [`and ${more} more jobs are no longer waited for`])
+  ]
+}
+
+const describeSubmitted = ({ submittedAt, job }: Pick<PendingJob, 'submittedAt' | 'job'>): string =>
+  `submitted at ${submittedAt}${job === undefined ? '' : `: ${describeJob(job)}`}`
 
 interface Row {
   readonly place: string
@@ -230,7 +245,7 @@ export const describeReason = (decision: Decision, now?: string): string => {
     case 'Interrupted':
       return `was stopped (${reason.reason})`
     case 'JobPending':
-      return `waits for its job, submitted at ${reason.submittedAt}${reason.job === undefined ? '' : `: ${describeJob(reason.job)}`}`
+      return `waits for its job, ${describeSubmitted(reason)}`
     case 'TimerPending':
       return `sleeps until ${reason.wakeAt}`
     case 'AnswerPending':

@@ -32,7 +32,7 @@ export const overrides = (
   options: PlanOptions,
   at: string
 ): ReadonlyArray<Change.Change> => {
-  const adopted = adoptedEdit(checkpoint, workflow.identity, at)
+  const adopted = adoptedEdit(checkpoint, workflow.identity, plan, at)
   const known: PlanFacts = { checkpoint, workflow, plan }
   const isPlain = plan.input === undefined && options.confirm === undefined
   if (isPlain && plan.decisions.every((decision) => isAsRecorded(known, decision))) return adopted
@@ -83,10 +83,14 @@ const recordOf = (known: PlanFacts, decision: Decision): CompletedStep | undefin
 
 const adoptedEdit = (
   checkpoint: Checkpoint,
-  identity: WorkflowIdentity,
+  workflow: WorkflowIdentity,
+  { abandons }: ResumePlan,
   at: string
-): ReadonlyArray<Change.WorkflowEdited> =>
-  isEdited(checkpoint, identity) ? [{ _tag: 'WorkflowEdited', at, workflow: identity }] : []
+): ReadonlyArray<Change.WorkflowEdited> => {
+  if (!isEdited(checkpoint, workflow)) return []
+  const jobs = abandons === undefined ? {} : { abandons: abandons.map(({ unit }) => unit) }
+  return [{ _tag: 'WorkflowEdited', at, workflow, ...jobs }]
+}
 
 const isEdited = ({ workflow }: Checkpoint, { fingerprint, path }: WorkflowIdentity): boolean =>
   workflow.fingerprint !== fingerprint || workflow.path !== path

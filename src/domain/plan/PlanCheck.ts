@@ -13,7 +13,7 @@ import { isSubStepInDoubt } from './subSteps.js'
 import { unrecorded } from '../change/transitionParts.js'
 import type { Node } from '../workflow/Node.js'
 import { find, findIn, findOrTask, taskAround } from '../checkpoint/Tree.js'
-import { isComposite, listedParts } from '../workflow/Node.js'
+import { hasCode, isComposite, listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
 import { fromTop, isWithin, join, nameOf, parent, top } from '../workflow/Unit.js'
 import type { Group, Step, Workflow } from '../workflow/Workflow.js'
@@ -228,7 +228,7 @@ function* editsOfPending(edited: Comparison): Iterable<PlanProblem> {
     const now = definitionOf(edited, unit)
     if (now?._tag === 'Task' && now.fingerprint === fingerprint) continue
     // No other kind polls the job.
-    const polls = now?._tag === 'Task' && now.wait === undefined ? now.fingerprint : undefined
+    const polls = hasCode(now) ? now.fingerprint : undefined
     const edit = changed(now === undefined ? 'removed' : 'changed', unit, fingerprint, polls)
     yield { ...edit, pending: true } as PlanProblem
   }
@@ -394,7 +394,7 @@ function* vanished(edited: Comparison): Iterable<PlanProblem> {
 function* vanishedSubStep({ checkpoint, workflow }: Comparison, unit: Unit): Iterable<PlanProblem> {
   const { state, items } = checkpoint
   const now = taskAround<Step>(workflow, items, unit, state.stepIndex)?.definition
-  if (!isSubStepInDoubt(state, unit) || (now?._tag === 'Task' && now.wait === undefined)) return
+  if (!isSubStepInDoubt(state, unit) || hasCode(now)) return
   const was = taskAround(checkpoint.workflow, items, unit, state.stepIndex)?.definition.fingerprint
   yield { ...changed('removed', unit, was), inDoubt: true } as PlanProblem
 }
