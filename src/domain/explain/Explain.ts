@@ -6,6 +6,7 @@ import { overAt } from '../checkpoint/Due.js'
 import type { PendingJob, Wait } from '../checkpoint/Pending.js'
 import type { Json } from '../data/Json.js'
 import type { Changed, Confirm, Decision, DecisionTree, ResumePlan } from '../plan/Plan.js'
+import { pushTo } from '../data/indexed.js'
 import { listed } from '../data/listed.js'
 import { confirms, decisionTrees } from '../plan/Plan.js'
 import { printableLines } from './printable.js'
@@ -103,12 +104,7 @@ const entriesOf = (all: ReadonlyArray<DecisionTree>, now: string | undefined): R
   const one = (node: DecisionTree): Entry => ({ node, row: rowOf(node, now), isCount: false })
   if (all.length <= LONG) return all.map(one)
   const kinds = new Map<string, Array<DecisionTree>>()
-  for (const node of all) {
-    const name = kindOf(node, now)
-    const kind = kinds.get(name)
-    if (kind === undefined) kinds.set(name, [node])
-    else kind.push(node)
-  }
+  for (const node of all) pushTo(kinds, kindOf(node, now), node)
   const rows = new Map<DecisionTree, Entry>()
   for (const kind of kinds.values()) {
     // A "1 more" line is no shorter than the entry.
@@ -179,19 +175,9 @@ export const describeOver = (over: Over): string => {
 }
 
 const verb = (decision: Decision, now: string | undefined): string => {
-  switch (decision._tag) {
-    case 'Skip':
-      return 'skip'
-    case 'Run':
-      return 'run'
-    case 'Retry':
-      return 'retry'
-    case 'Confirm':
-      return 'confirm'
-    case 'Poll':
-      if (overOf(decision, now) !== undefined) return 'run'
-      return decision.reason._tag === 'JobPending' ? 'poll' : 'wait'
-  }
+  if (decision._tag !== 'Poll') return decision._tag.toLowerCase()
+  if (overOf(decision, now) !== undefined) return 'run'
+  return decision.reason._tag === 'JobPending' ? 'poll' : 'wait'
 }
 
 const abandoned = (decision: Decision): string =>

@@ -5,6 +5,7 @@ import type { Unfinished } from './ownChanges.js'
 import { unfinishedIn, isExplained } from './ownChanges.js'
 import type { Answer, Changed, FoundEvidence, PlanOptions, RunReason } from './Plan.js'
 import type { Demands } from './demands.js'
+import { pushTo } from '../data/indexed.js'
 import { find } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 import { isWithin } from '../workflow/Unit.js'
@@ -180,10 +181,7 @@ const recordersOf = (
     const left = new Map([...(changed.get(unit) ?? []), ...record.evidence].map((one) => [placeOf(one), one]))
     for (const [place, was] of left) {
       if (!now.has(place)) continue
-      const one = { unit, record, was, isWhole: step !== undefined && step._tag !== 'Task', exists }
-      const known = recorders.get(place)
-      if (known === undefined) recorders.set(place, [one])
-      else known.push(one)
+      pushTo(recorders, place, { unit, record, was, isWhole: step !== undefined && step._tag !== 'Task', exists })
     }
   }
   return recorders
@@ -198,20 +196,9 @@ const byUnit = (
 } => {
   const missing = new Map<string, Array<Evidence>>()
   const changed = new Map<string, Array<Evidence>>()
-  const add = (all: Map<string, Array<Evidence>>, unit: string, more: ReadonlyArray<Evidence>): void => {
-    const known = all.get(unit)
-    if (known === undefined) all.set(unit, [...more])
-    else for (const one of more) known.push(one)
-  }
-  for (const found of evidence) {
-    if ('missing' in found) add(missing, found.unit, found.missing)
-    else
-      add(
-        changed,
-        found.unit,
-        found.changed.map(({ was }) => was)
-      )
-  }
+  for (const found of evidence)
+    if ('missing' in found) for (const one of found.missing) pushTo(missing, found.unit, one)
+    else for (const { was } of found.changed) pushTo(changed, found.unit, was)
   return { missing, changed }
 }
 
@@ -284,11 +271,8 @@ const judge = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence | unde
   }
 }
 
-const add = (to: Map<string, Array<Changed>>, { unit, was }: RecordedAt, is: Evidence | undefined): void => {
-  const known = to.get(unit)
-  if (known === undefined) to.set(unit, [changedTo(was, is)])
-  else known.push(changedTo(was, is))
-}
+const add = (to: Map<string, Array<Changed>>, { unit, was }: RecordedAt, is: Evidence | undefined): void =>
+  pushTo(to, unit, changedTo(was, is))
 
 /** The answers for one place. Restarting a wave exempts its units from the question, unless an answer keeps one of the recorders. */
 const answersAt = (

@@ -4,6 +4,7 @@ import type { CheckpointState } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { RunReason } from './Plan.js'
 import type { SubStep } from '../checkpoint/SubStep.js'
+import { pushTo } from '../data/indexed.js'
 import { find, taskAround } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, isTop, isWithin } from '../workflow/Unit.js'
@@ -22,10 +23,7 @@ export const subStepsOf = ({ completedSteps, state, pending, workflow, items }: 
   const all = new Map<Unit, Array<KnownSubStep>>()
   const add = (unit: Unit, call: SubStep): void => {
     const task = taskAround(workflow, items, unit, state.stepIndex)?.unit
-    if (task === undefined) return
-    const known = all.get(task)
-    if (known === undefined) all.set(task, [{ unit, call }])
-    else known.push({ unit, call })
+    if (task !== undefined) pushTo(all, task, { unit, call })
   }
   for (const { unit, subStep, inDoubt } of Units.all(completedSteps)) {
     if (inDoubt !== undefined) for (const one of inDoubt) add(one, NOT_IDEMPOTENT)
