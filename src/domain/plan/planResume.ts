@@ -150,12 +150,11 @@ const skippedIn = (decisions: ReadonlyArray<Decision>): ReadonlySet<number> =>
   new Set(decisions.filter(({ _tag, unit }) => _tag === 'Skip' && isTop(unit)).map(({ stepIndex }) => stepIndex))
 
 const isRetried = ({ state }: Checkpoint): boolean =>
-  State.match({
-    BeforeStep: () => true,
-    Completed: () => false,
-    Failed: ({ retryable }) => retryable,
-    Interrupted: ({ inProgress }) => inProgress
-  })(state)
+  state._tag === 'Failed'
+    ? state.retryable
+    : state._tag === 'Interrupted'
+      ? state.inProgress
+      : state._tag === 'BeforeStep'
 
 /** Yields the records of skipped units; a unit that is assumed done gets one with the supplied output. */
 function* kept(workflow: Workflow, decisions: ReadonlyArray<Decision>, context: PlanContext): Iterable<CompletedStep> {
