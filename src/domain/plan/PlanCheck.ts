@@ -18,7 +18,7 @@ import type { Unit } from '../workflow/Unit.js'
 import { fromTop, isWithin, join, nameOf, parent, top } from '../workflow/Unit.js'
 import type { Group, Step, Workflow } from '../workflow/Workflow.js'
 import { tasks } from '../workflow/Workflow.js'
-import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
+import type { StepIdentity, WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 import { recordedFingerprint } from '../workflow/WorkflowIdentity.js'
 
 /** Yields inconsistencies of a checkpoint. Transitions never cause one; a hand-edited file may. */
@@ -240,28 +240,16 @@ function* editsOfPending(edited: Comparison): Iterable<PlanProblem> {
  */
 function* misplaced(
   edited: Comparison,
-  was: Node,
-  now: Node,
+  was: WorkflowIdentity | StepIdentity,
+  now: Workflow | Step,
   unit: Unit | undefined,
   isFollowed: boolean
 ): Iterable<PlanProblem> {
-  if (was.steps !== undefined && now.steps !== undefined)
-    yield* misplacedSteps(
-      edited,
-      was.steps as ReadonlyArray<StepIdentity>,
-      now.steps as ReadonlyArray<Step>,
-      unit,
-      isFollowed
-    )
-  else if (was.groups !== undefined && now.groups !== undefined)
-    yield* misplacedGroups(
-      edited,
-      was.groups as ReadonlyArray<StepIdentity>,
-      now.groups as ReadonlyArray<Group>,
-      unit,
-      isFollowed
-    )
-  else if (was.each !== undefined && now.each !== undefined && unit !== undefined) {
+  const present = 'fingerprint' in now ? now.fingerprint : undefined
+  if (was.fingerprint === present) return
+  if ('steps' in was && 'steps' in now) yield* misplacedSteps(edited, was.steps, now.steps, unit, isFollowed)
+  else if ('groups' in was && 'groups' in now) yield* misplacedGroups(edited, was.groups, now.groups, unit, isFollowed)
+  else if ('each' in was && 'each' in now && unit !== undefined) {
     for (const { key } of edited.checkpoint.items.get(unit) ?? []) {
       const found = [...misplaced(edited, was.each, now.each, join(unit, key), isFollowed)]
       yield* found
@@ -272,7 +260,7 @@ function* misplaced(
     const { checkpoint, context, changedMaps } = edited
     const isKnown = Units.has(checkpoint.completedSteps, unit) || changedMaps.has(unit)
     if (hasRecords(context, unit) && !isKnown && !isRedone(edited, unit))
-      yield changed('changed', unit, (was as StepIdentity).fingerprint, (now as Step).fingerprint)
+      yield changed('changed', unit, was.fingerprint, present)
   }
 }
 
@@ -307,7 +295,7 @@ function* misplacedSteps(
     const isBefore = isFollowed || index < before
     const isMoved = index < before && stood !== undefined && stood >= last && !hasRecords(edited.context, unit)
     if ((stood === undefined && isBefore) || isMoved) yield changed('insertedBefore', unit, undefined, step.fingerprint)
-    else if (stood !== undefined) yield* misplacedIn(edited, was[stood], step, unit, isBefore)
+    else if (stood !== undefined) yield* misplaced(edited, was[stood] as StepIdentity, step, unit, isBefore)
   }
 }
 
@@ -328,20 +316,9 @@ function* misplacedGroups(
     const unit = join(parent, group.name)
     const isBefore = needed?.has(group.name) ?? true
     const stood = indexOfStep(was, group.name, index)
-    if (stood !== undefined) yield* misplacedIn(edited, was[stood], group, unit, isBefore)
+    if (stood !== undefined) yield* misplaced(edited, was[stood] as StepIdentity, group, unit, isBefore)
     else if (isBefore) yield changed('insertedBefore', unit, undefined, group.fingerprint)
   }
-}
-
-function* misplacedIn(
-  edited: Comparison,
-  was: StepIdentity | undefined,
-  now: Step,
-  unit: Unit,
-  isFollowed: boolean
-): Iterable<PlanProblem> {
-  if (was === undefined || was.fingerprint === now.fingerprint) return
-  yield* misplaced(edited, was, now, unit, isFollowed)
 }
 
 /** Yields every difference, for the `strict` policy: of a composite those of its parts, else its own. */

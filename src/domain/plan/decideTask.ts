@@ -9,7 +9,20 @@ import { describeEvidence } from '../checkpoint/CompletedStep.js'
 import type { Json } from '../data/Json.js'
 import { fromUnknown } from '../data/Json.js'
 import type { PendingUnit } from '../checkpoint/Pending.js'
-import type { Decision, PlanProblem, Poll, PollReason, RetryReason, Run, RunReason, Skip, SkipReason } from './Plan.js'
+import type {
+  Confirm,
+  ConfirmReason,
+  Decision,
+  PlanProblem,
+  Poll,
+  PollReason,
+  Retry,
+  RetryReason,
+  Run,
+  RunReason,
+  Skip,
+  SkipReason
+} from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
 import { fromUnknown as fromThrown } from '../data/StepError.js'
 import { find } from '../checkpoint/Tree.js'
@@ -52,12 +65,7 @@ export interface Subject<A extends Described = Described> {
   readonly step: A
 }
 
-export const aboutOf = ({
-  unit,
-  stepIndex,
-  summary,
-  step: { fingerprint }
-}: Subject): Omit<Skip, '_tag' | 'reason'> => ({
+const aboutOf = ({ unit, stepIndex, summary, step: { fingerprint } }: Subject): Omit<Skip, '_tag' | 'reason'> => ({
   unit,
   stepIndex,
   summary,
@@ -81,6 +89,21 @@ export const run = ({ unit, stepIndex, summary, step: { fingerprint } }: Subject
   fingerprint,
   reason
 })
+
+export const retry = (subject: Subject, { attempt, reason }: Pick<Retry, 'attempt' | 'reason'>): Retry => ({
+  _tag: 'Retry',
+  ...aboutOf(subject),
+  attempt,
+  reason
+})
+
+export const confirm = (subject: Subject, reason: ConfirmReason): Confirm => ({
+  _tag: 'Confirm',
+  ...aboutOf(subject),
+  reason
+})
+
+export const poll = (subject: Subject, reason: PollReason): Poll => ({ _tag: 'Poll', ...aboutOf(subject), reason })
 
 export const keptReason = ({ changed, evidence }: Kept): SkipReason => ({ _tag: 'EvidenceChanged', changed, evidence })
 
@@ -119,9 +142,9 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
       : skipRecorded(placed, record, kept, out)
   }
   if (placed.demand === 'assumed') return assume(placed, supplied, out)
-  const pending = placed.pending ?? (context.pending.size === 0 ? undefined : pendingOf(context, placed))
+  const pending = placed.pending ?? (context.checkpoint.pending.size === 0 ? undefined : pendingOf(context, placed))
   if (pending !== undefined && scheduled === undefined) {
-    const decision = poll(context, placed, pending)
+    const decision = poll(placed, pollReason(context, pending))
     const answered = 'answered' in decision.reason ? ({ answered: true } as const) : {}
     // Of a suspended task, the wait in its code is the unit to act on.
     const { unit, _tag: waitsFor } = pending
@@ -168,10 +191,10 @@ export const skipRecorded = (
 
 /** Returns what a task waits for. What an edit turned into something else is over. */
 const pendingOf = (
-  context: PlanContext,
+  { checkpoint }: PlanContext,
   { unit, step: task, ownFingerprint }: Placed<Task>
 ): PendingUnit | undefined => {
-  const pending = Units.get(context.pending, unit)
+  const pending = Units.get(checkpoint.pending, unit)
   const isTask = ownFingerprint === undefined
   return isTask && pending?._tag === (task.wait ?? 'Job') ? pending : undefined
 }
@@ -263,13 +286,7 @@ export const repeats = ({ evidence: { rerun } }: PlanContext, { unit, demand }: 
   return rerun.get(unit) ?? (demand === 'none' ? undefined : demand)
 }
 
-const poll = (context: PlanContext, placed: Placed, pending: PendingUnit): Poll => ({
-  _tag: 'Poll',
-  ...aboutOf(placed),
-  reason: pollReason(context, pending)
-})
-
-const pollReason = ({ answers }: PlanContext, pending: PendingUnit): PollReason => {
+const pollReason = ({ checkpoint: { answers } }: PlanContext, pending: PendingUnit): PollReason => {
   switch (pending._tag) {
     case 'Job': {
       const { submittedAt, job } = pending
@@ -308,7 +325,7 @@ const schedule = (
 ): Decision => {
   const started = pending === undefined ? lastAttempt(context, placed) : undefined
   const changedByUser = placed.changedByUser ?? context.evidence.changedByUser.get(placed.unit)
-  if (changedByUser !== undefined && !again) return { _tag: 'Confirm', ...aboutOf(placed), reason: changedByUser }
+  if (changedByUser !== undefined && !again) return confirm(placed, changedByUser)
   const mayHaveActed =
     record !== undefined ||
     pending !== undefined ||
@@ -321,16 +338,14 @@ const schedule = (
       pending === undefined
         ? (context.evidence.keepable.get(placed.unit) ?? started?.reason ?? scheduled)
         : pollReason(context, pending)
-    const reason = known ?? ({ _tag: 'MaybeLost' } as const)
-    return { _tag: 'Confirm', ...aboutOf(placed), reason }
+    return confirm(placed, known ?? { _tag: 'MaybeLost' })
   }
   if (scheduled !== undefined) {
     const decision = run(placed, scheduled)
     return pending === undefined ? decision : { ...decision, abandons: pollReason(context, pending) }
   }
-  if (started !== undefined)
-    return { _tag: 'Retry', ...aboutOf(placed), attempt: started.attempt, reason: started.reason }
-  const isAnswered = placed.step.wait === 'Answer' && Units.has(context.answers, placed.unit)
+  if (started !== undefined) return retry(placed, started)
+  const isAnswered = placed.step.wait === 'Answer' && Units.has(context.checkpoint.answers, placed.unit)
   return run(placed, { _tag: 'NotStarted', ...(isAnswered ? { answered: true } : {}) })
 }
 
