@@ -23,6 +23,7 @@ import {
 import { answered, suspended, waitStarted } from './waitChanges.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
+  beforeStepOf,
   keptAttempt,
   hasBegun,
   openAt,
@@ -246,7 +247,7 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
     const isEdited = Units.get(before.inFlight, attempt.unit)?.edited === true
     inFlight = Units.append(inFlight, isEdited ? { ...attempt, edited: true } : attempt)
   }
-  const state = State.beforeStep(stepIndex, step.name, inFlight, failures)
+  const state = beforeStepOf(found, inFlight, failures)
   const pending = withoutEarlierWaits(self.pending, before.inFlight, tasks)
   const next = pending === self.pending ? { state } : { state, pending }
   if (change.submissions === undefined) return E.right(next)
@@ -276,8 +277,7 @@ const attemptFailed = (self: Fields, change: Change.AttemptFailed): Result => {
     ...keptAttempt(change),
     delayBeforeNextMillis: change.delayBeforeNextMillis
   })
-  const inFlight = Units.without(before.inFlight, unit)
-  return E.right({ state: State.beforeStep(found.stepIndex, found.step.name, inFlight, failures) })
+  return E.right({ state: beforeStepOf(found, Units.without(before.inFlight, unit), failures) })
 }
 
 const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
@@ -302,7 +302,7 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
       ? stateAfterJob(self, unit, stepIndex)
       : unit === step.name
         ? State.completed(stepIndex, unit)
-        : State.beforeStep(stepIndex, step.name, Units.without(inFlight, unit), Units.outside(failures, unit)),
+        : beforeStepOf(found, Units.without(inFlight, unit), Units.outside(failures, unit)),
     completedSteps: Units.append(self.completedSteps, withDoubts(recordFrom(change, found), failures)),
     ...withoutPending(self, unit)
   })
@@ -333,7 +333,7 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
     state:
       unit === step.name
         ? State.failed(stepIndex, unit, failures, retryable, Units.without(before.inFlight, unit))
-        : State.beforeStep(stepIndex, step.name, Units.without(before.inFlight, unit), failures)
+        : beforeStepOf(found, Units.without(before.inFlight, unit), failures)
   })
 }
 

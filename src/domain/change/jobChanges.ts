@@ -9,6 +9,7 @@ import { renewed } from '../checkpoint/IdempotencyKey.js'
 import * as Job from '../checkpoint/Pending.js'
 import type { Result } from './transitionParts.js'
 import {
+  beforeStepOf,
   keptAttempt,
   openAt,
   isInFlight,
@@ -57,12 +58,7 @@ export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result 
   }
   const { inFlight, failures } = before
   return E.right({
-    state: State.beforeStep(
-      found.stepIndex,
-      found.step.name,
-      Units.without(inFlight, unit),
-      Units.without(failures, unit)
-    ),
+    state: beforeStepOf(found, Units.without(inFlight, unit), Units.without(failures, unit)),
     // Waits of the code that submitted it are over with that code.
     pending: Units.append(Units.outside(self.pending, unit), submitted),
     submissions: Units.without(self.submissions, unit)
@@ -123,7 +119,7 @@ export const pendingFailed = (
   const retryable = change.retryable && !(self.state._tag === 'Failed' && !self.state.retryable)
   return E.right({
     state: runsAny(before.inFlight)
-      ? State.beforeStep(stepIndex, step.name, before.inFlight, failures)
+      ? beforeStepOf(found, before.inFlight, failures)
       : State.failed(stepIndex, step.name, failures, retryable, before.inFlight),
     pending: Units.without(self.pending, unit)
   })

@@ -8,6 +8,7 @@ import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
+  beforeStepOf,
   keptAttempt,
   openAt,
   isDone,
@@ -70,12 +71,7 @@ export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Re
   const failures = Units.without(before.failures, unit)
   const record = { ...recordFrom(change, task), subStep: change.subStep ?? {} }
   return E.right({
-    state: State.beforeStep(
-      task.stepIndex,
-      task.step.name,
-      Units.without(before.inFlight, unit),
-      Units.outside(failures, unit)
-    ),
+    state: beforeStepOf(task, Units.without(before.inFlight, unit), Units.outside(failures, unit)),
     completedSteps: Units.append(self.completedSteps, withDoubts(record, failures)),
     ...withoutPending(self, unit)
   })
@@ -90,7 +86,7 @@ export const subStepFailed = (self: Fields, change: Change.UnitFailed): Result =
   const { task, before } = ready.right
   const failures = withAttempt(before.failures, unit, { ...last, subStep }, keptAttempt({ ...last, at: change.at }))
   return E.right({
-    state: State.beforeStep(task.stepIndex, task.step.name, Units.without(before.inFlight, unit), failures),
+    state: beforeStepOf(task, Units.without(before.inFlight, unit), failures),
     ...withoutPending(self, unit)
   })
 }
@@ -102,9 +98,7 @@ export const subStepUndone = (self: Fields, change: Change.AttemptFailed): Resul
   if (task === undefined) return refuse(self, change, 'UnknownUnit', unit)
   const { inFlight, failures } = openAt(self.state, task.stepIndex)
   return outcome === 'notApplied' && runs(inFlight, unit)
-    ? E.right({
-        state: State.beforeStep(task.stepIndex, task.step.name, Units.without(inFlight, unit), failures)
-      })
+    ? E.right({ state: beforeStepOf(task, Units.without(inFlight, unit), failures) })
     : notInFlight(self, change, unit)
 }
 

@@ -121,6 +121,13 @@ export const openAt = (
     ? { inFlight: State.inFlight(state), failures: State.failures(state) }
     : { inFlight: Units.none, failures: Units.none }
 
+/** The state before the step of a unit. */
+export const beforeStepOf = (
+  { step, stepIndex }: Pick<FoundUnit<StepIdentity>, 'step' | 'stepIndex'>,
+  inFlight: Units.Units<InFlight>,
+  failures: Units.Units<Failure>
+): State.BeforeStep => State.beforeStep(stepIndex, step.name, inFlight, failures)
+
 /** Drops the pending job or wait, the submission and the answers of a unit and its sub-steps. */
 export const withoutPending = (
   { pending, answers, submissions }: Fields,

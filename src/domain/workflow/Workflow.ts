@@ -42,9 +42,7 @@ export interface Task {
   readonly captures: ReadonlyArray<string>
   readonly numbered: boolean
   readonly wait?: WaitKind | undefined
-  /** Returns whether a recorded output (`undefined`: none) still fits. */
   readonly accepts: (output: Json | undefined) => E.Either<OutputMismatch, void>
-  /** The paths of its artifacts that are known before it runs. */
   readonly artifactPaths?: ((known: KnownValues) => ReadonlyArray<string>) | undefined
 }
 
@@ -54,13 +52,17 @@ export interface KnownValues {
   readonly item?: Json
 }
 
-/** Steps that run in order: a workflow inside a workflow. `fingerprint` covers its steps; `ownFingerprint` covers only its own settings. */
-export interface Sequence {
-  readonly _tag: 'Sequence'
+/** A step with parts. `fingerprint` covers them; `ownFingerprint` covers only its own settings. */
+interface Composite {
   readonly name: string
   readonly summary: string
   readonly fingerprint: string
   readonly ownFingerprint: string
+}
+
+/** Steps that run in order: a workflow inside a workflow. */
+export interface Sequence extends Composite {
+  readonly _tag: 'Sequence'
   readonly steps: ReadonlyArray<Step>
 }
 
@@ -72,26 +74,15 @@ export interface Needing {
   readonly needs: ReadonlyArray<string>
 }
 
-/** A step whose groups run in parallel. `fingerprint` covers its groups; `ownFingerprint` covers only its own settings. */
-export interface Wave {
+/** A step whose groups run in parallel. */
+export interface Wave extends Composite {
   readonly _tag: 'Wave'
-  readonly name: string
-  readonly summary: string
-  readonly fingerprint: string
-  readonly ownFingerprint: string
   readonly groups: ReadonlyArray<Group>
 }
 
-/**
- * A step that runs `each` for each item of data, in parallel. The items are computed when it is due, and recorded. `fingerprint` covers
- * `each`; `ownFingerprint` covers only its own settings.
- */
-export interface MapStep {
+/** A step that runs `each` for each item of data, in parallel. The items are computed when it is due, and recorded. */
+export interface MapStep extends Composite {
   readonly _tag: 'Map'
-  readonly name: string
-  readonly summary: string
-  readonly fingerprint: string
-  readonly ownFingerprint: string
   readonly each: Step
 }
 
