@@ -290,22 +290,18 @@ const assumed = (
     const step = definitionOf(known, decision)
     const output = 'output' in decision.reason ? decision.reason.output : record?.output
     const isOpen = record === undefined || isTakenBack(decision) || (record.assumed === true && isOther(output, record))
+    const captures = step?._tag === 'Task' ? step.captures : undefined
+    if (!isOpen && (step === undefined || captures !== undefined || hasAllParts(step, unit))) return
     const call = step === undefined ? subStepAt(unit) : undefined
-    if (call !== undefined) {
-      if (!isOpen) return
-      const { transient: _, ...subStep } = call
-      found.push({ _tag: 'Assumed', at, unit, ...(output === undefined ? {} : { output }), captured: [], subStep })
-    } else if (step?._tag !== 'Task') {
-      if (isOpen || (step !== undefined && !hasAllParts(step, unit)))
-        found.push({ _tag: 'Assumed', at, unit, captured: [] })
-    } else if (isOpen)
-      found.push({
-        _tag: 'Assumed',
-        at,
-        unit,
-        ...(output === undefined ? {} : { output }),
-        captured: output === undefined ? [] : step.captures
-      })
+    const { transient: _, ...subStep } = call ?? {}
+    found.push({
+      _tag: 'Assumed',
+      at,
+      unit,
+      ...(output === undefined ? {} : { output }),
+      captured: output === undefined ? [] : (captures ?? []),
+      ...(call === undefined ? {} : { subStep })
+    })
   }
   for (const node of decisionTrees(known.plan)) visit(node)
   return found

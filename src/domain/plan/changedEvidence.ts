@@ -11,9 +11,6 @@ import type { Unit } from '../workflow/Unit.js'
 import { isWithin } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
 
-/** Why a unit runs again: its evidence is missing. */
-export type Missing = RunReason & { readonly _tag: 'EvidenceMissing' }
-
 /** Why a unit runs again or needs an answer: its evidence changed. */
 export type EvidenceChanged = RunReason & { readonly _tag: 'EvidenceChanged' }
 
@@ -42,8 +39,8 @@ export interface Kept {
  * - `changed`: all changes by unit, including groups whose map runs again as a whole.
  */
 export interface EvidencePlan {
-  readonly missing: ReadonlyMap<string, Missing>
-  readonly rerun: ReadonlyMap<string, Missing | EvidenceChanged>
+  readonly missing: ReadonlyMap<string, ReadonlyArray<Evidence>>
+  readonly rerun: ReadonlyMap<string, RunReason>
   readonly again: ReadonlySet<Unit>
   readonly kept: ReadonlyMap<string, Kept>
   readonly changedByUser: ReadonlyMap<string, EvidenceChanged>
@@ -296,22 +293,21 @@ const answersAt = (
 const planned = (draft: Draft, { fromStep, restartWave }: PlanOptions, demands: Demands): EvidencePlan => {
   const hasStart = fromStep !== undefined
   const mayRerun = (unit: Unit): boolean => !hasStart || isBeside(unit, { fromStep, restartWave }, demands)
-  const { open, covered, changed, done } = draft
-  const missing = new Map<string, Missing>()
-  for (const [unit, lost] of draft.missing) missing.set(unit, { _tag: 'EvidenceMissing', missing: lost })
+  const { missing, open, covered, changed, done } = draft
   const withMissing = (unit: string, changed: ReadonlyArray<Changed>): EvidenceChanged => {
-    const lost = draft.missing.get(unit)
+    const lost = missing.get(unit)
     return { _tag: 'EvidenceChanged', changed, ...(lost === undefined ? {} : { missing: lost }) }
   }
   const kept = new Map<string, Kept>()
   for (const [unit, { record, changed: all, own }] of draft.kept) {
     // With `fromStep`, later steps still need the missing evidence of earlier ones.
-    const lost = hasStart ? [] : (draft.missing.get(unit) ?? [])
+    const lost = hasStart ? undefined : missing.get(unit)
     kept.set(unit, { changed: all, evidence: evidenceWith(record, all, lost), own })
   }
   const isKept = (unit: string): boolean => kept.get(unit)?.own === true
-  const rerun = new Map<string, Missing | EvidenceChanged>()
-  for (const [unit, reason] of missing) if (mayRerun(unit) && !isKept(unit)) rerun.set(unit, reason)
+  const rerun = new Map<string, RunReason>()
+  for (const [unit, lost] of missing)
+    if (mayRerun(unit) && !isKept(unit)) rerun.set(unit, { _tag: 'EvidenceMissing', missing: lost })
   for (const [unit, all] of draft.rerun) if (!isKept(unit)) rerun.set(unit, withMissing(unit, all))
   const inQuestion = (units: Draft['changedByUser']): ReadonlyMap<string, EvidenceChanged> =>
     new Map(Array.from(units, ([unit, all]) => [unit, withMissing(unit, all)]))
@@ -323,8 +319,8 @@ const planned = (draft: Draft, { fromStep, restartWave }: PlanOptions, demands: 
 /** The evidence of a record, with changes applied and missing entries dropped. */
 export const evidenceWith = (
   { evidence }: CompletedStep,
-  changed: ReadonlyArray<Changed>,
-  missing: ReadonlyArray<Evidence>
+  changed: ReadonlyArray<Changed> = [],
+  missing: ReadonlyArray<Evidence> = []
 ): ReadonlyArray<Evidence> => {
   const instead = new Map(changed.map(({ was, is }) => [placeOf(was), is]))
   const lost = new Set(missing.map(placeOf))

@@ -211,19 +211,18 @@ export const keptOf = (context: PlanContext, placed: Placed, scheduled: RunReaso
   const isNamed = scheduled !== undefined || (isWhole && (missing.has(unit) || changed.has(unit)))
   if (keptAbove === undefined || record === undefined || !isNamed) return undefined
   const now = isWhole ? (changed.get(unit) ?? []) : []
-  return { changed: now, evidence: evidenceWith(record, now, missing.get(unit)?.missing ?? []), own: true }
+  return { changed: now, evidence: evidenceWith(record, now, missing.get(unit)), own: true }
 }
 
 /** The current evidence of a unit that the user declared done, so that the next resume does not raise the same question. */
 export const evidenceNow = (
   { evidence }: PlanContext,
-  placed: Placed,
+  { unit }: Placed,
   record: CompletedStep | undefined
-): ReadonlyArray<Evidence> | undefined => {
-  if (record === undefined || record.evidence.length === 0) return undefined
-  const name = placed.unit
-  return evidenceWith(record, evidence.changed.get(name) ?? [], evidence.missing.get(name)?.missing ?? [])
-}
+): ReadonlyArray<Evidence> | undefined =>
+  record === undefined || record.evidence.length === 0
+    ? undefined
+    : evidenceWith(record, evidence.changed.get(unit), evidence.missing.get(unit))
 
 /** Reports variables that an accepted edit captures but the record never set. */
 const uncaptured = (placed: Subject<Task>, { captured }: CompletedStep, out: Planned): void => {
@@ -253,7 +252,7 @@ export const reportMissing = (context: PlanContext, placed: Placed, out: Planned
   if (missing.size === 0 || placed.demand !== 'assumed' || placed.keptAbove?.isWhole === true) return
   const lost = missing.get(placed.unit)
   if (lost === undefined) return
-  const expected = lost.missing.map(describeEvidence).join(', ')
+  const expected = lost.map(describeEvidence).join(', ')
   out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected, evidence: true })
 }
 
