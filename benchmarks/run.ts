@@ -1,4 +1,4 @@
-/** `npm run bench`: every number of benchmarks/README.md. Compare ratios; `--quick` omits the long runs. */
+/** `npm run bench`: the tables of benchmarks/README.md. Compare ratios; `--quick` omits the long runs. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { postgres, sqlite } from './databases.js'
@@ -7,6 +7,7 @@ import { listing } from './listing.js'
 import { PAGE, postgresPages, sqlitePages } from './paging.js'
 import { linear, loading, mapped, planning } from './loading.js'
 import { restarting } from './restarting.js'
+import { ALL, scaling } from './scaling.js'
 import { compare } from './starting.js'
 import { resuming, subSteps } from './subSteps.js'
 
@@ -113,6 +114,17 @@ const restartingTable = async (root: string): Promise<void> => {
   }
 }
 
+const scalingTable = (): void => {
+  write('| what | count | ms | µs each | heap bytes each, all in flight |')
+  write('|---|---|---|---|---|')
+  for (const what of ALL)
+    for (const count of quick ? [1_000, 2_000] : [10_000, 20_000]) {
+      const { millis, heapBytes } = scaling(what, count, quick ? 3 : 5)
+      const held = heapBytes === undefined ? '' : fixed(heapBytes, 0)
+      write(`| ${what} | ${count} | ${fixed(millis, 0)} | ${fixed((millis * 1_000) / count, 0)} | ${held} |`)
+    }
+}
+
 const listingTable = async (root: string): Promise<void> => {
   write('| completed runs | list, ms | prune, ms |')
   write('|---|---|---|')
@@ -147,6 +159,8 @@ write('')
 startingTable()
 write('')
 await restartingTable(root)
+write('')
+scalingTable()
 write('')
 await listingTable(root)
 write('')

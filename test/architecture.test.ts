@@ -169,7 +169,7 @@ describe('the layers', () => {
     expect(cycles).toEqual([])
   })
 
-  test('folders of the domain import in one order', () => {
+  test('each folder of the domain imports only folders before it in one order', () => {
     const ranks: Record<string, number> = {
       data: 0,
       workflow: 1,
@@ -195,7 +195,7 @@ describe('the layers', () => {
     expect([...modules].filter(([, count]) => count > 20)).toEqual([])
   })
 
-  test('the index and public only pass on what other modules export', () => {
+  test('the index and public modules only re-export what other modules export', () => {
     const index = sources.filter(({ path }) => path === 'index.ts' || path.startsWith('public/'))
     expect(index.length).toBeGreaterThan(1)
     expect(occurrences(index, (node) => ts.isStatement(node) && !passesOn(node))).toEqual([])
@@ -214,7 +214,7 @@ describe('the domain', () => {
   const clocks = ['Date', 'performance', 'setImmediate', 'setInterval', 'setTimeout']
   const surroundings = ['console', 'crypto', 'fetch', 'globalThis', 'process', 'Promise', 'queueMicrotask']
 
-  test('the executor and the promise form plan a run in one module', () => {
+  test('among the executor and the promise form, only planRun.ts plans a run', () => {
     const planning = sources
       .filter(({ path }) => /^(executor|promise)\//.test(path))
       .filter(({ imports }) => imports.some(({ target }) => target === 'domain/plan/planResume.ts'))
@@ -236,7 +236,7 @@ describe('the domain', () => {
     expect(wrong).toEqual([])
   })
 
-  test('the view reads no clock and nothing of its process', () => {
+  test('the view reads no clock and no information about its process', () => {
     const outside = new Set([...clocks.filter((one) => one !== 'Date'), ...surroundings])
     const isPresent = (node: ts.Node): boolean =>
       (ts.isNewExpression(node) && node.expression.getText() === 'Date' && node.arguments?.length !== 1) ||

@@ -1,4 +1,4 @@
-// Child runs: a step starts another workflow as a run of its own, waits for its end, and takes over its outputs.
+// Child runs: a step starts another workflow as a run of its own, waits for its end, and uses its outputs.
 //
 //   node child-run.mjs march
 //

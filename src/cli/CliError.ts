@@ -1,4 +1,6 @@
 /** The errors of the command, and their texts. */
+import { defined } from '../domain/data/defined.js'
+import * as E from 'fp-ts/lib/Either.js'
 import type { StopSignal } from '../adapters/node/index.js'
 import type { RunError } from '../executor/RunError.js'
 import { describeLoss, describeCause as describeRunError, headOf, withEffect } from '../executor/RunError.js'
@@ -9,14 +11,13 @@ import type { Hint } from './report/Hint.js'
 import { linesOf } from './report/Hint.js'
 import { withoutPassword } from './store/Location.js'
 import type { Problem } from './workflow/Problem.js'
-import { describeAll, MAX_SHOWN } from './workflow/Problem.js'
+import { describeAll, firstOf } from './workflow/Problem.js'
 import { holderText, shortened } from './report/text.js'
 
 export type CliError =
-  | { readonly _tag: 'Usage'; readonly message: string; readonly hints: ReadonlyArray<Hint> }
   | {
-      /** Consent is missing without a prompt, or there is nothing to pause or cancel. */
-      readonly _tag: 'ConsentMissing' | 'NothingToStop'
+      /** Wrong use, missing consent without a prompt, or nothing to pause or cancel. */
+      readonly _tag: 'Usage' | 'ConsentMissing' | 'NothingToStop'
       readonly message: string
       readonly hints: ReadonlyArray<Hint>
     }
@@ -59,6 +60,9 @@ export const usage = (message: string, hints: ReadonlyArray<Hint> = []): CliErro
   hints
 })
 
+export const wrongUse = (message: string, hints: ReadonlyArray<Hint> = []): E.Either<CliError, never> =>
+  E.left(usage(message, hints))
+
 export const consentMissing = (message: string, hints: ReadonlyArray<Hint>): CliError => ({
   _tag: 'ConsentMissing',
   message,
@@ -75,8 +79,7 @@ export const notDone = (
   _tag: 'NotDone',
   error,
   hints,
-  ...(runId === undefined ? {} : { runId }),
-  ...(verb === undefined ? {} : { verb })
+  ...defined({ runId, verb })
 })
 
 export const code = (error: CliError): string => (error._tag === 'NotDone' ? error.error._tag : error._tag)
@@ -89,54 +92,56 @@ export const describe = (error: CliError): ReadonlyArray<string> => linesFor(err
 export const describeFully = (error: CliError): string => printableLines(linesFor(error))
 
 /** The same without its hints, and without saying that nothing was changed: for a command that changes nothing. */
-export const describeCause = (error: CliError): string =>
-  printableLines(masked(error._tag === 'NotDone' ? notDoneLines(error) : textsOf(bare(error))))
+export const describeCause = (error: CliError): string => printableLines(masked(causeOf(error)))
 
 /** Leaves out the hints. */
 export const bare = (error: CliError): CliError => ('hints' in error ? { ...error, hints: [] } : error)
 
-const linesFor = (error: CliError): ReadonlyArray<string> => masked(textsOf(error))
+const linesFor = (error: CliError): ReadonlyArray<string> => {
+  const cause = causeOf(error)
+  const lines = error._tag === 'NotDone' ? withEffect(error.error, cause) : cause
+  return masked([...lines, ...linesOf(hintsOf(error))])
+}
 
 /** A word in the place of another one may be a URL. */
 const masked = (lines: ReadonlyArray<string>): ReadonlyArray<string> => lines.map(withoutPassword)
 
-const textsOf = (error: CliError): ReadonlyArray<string> => {
+const causeOf = (error: CliError): ReadonlyArray<string> => {
   switch (error._tag) {
     case 'Usage':
     case 'ConsentMissing':
     case 'NothingToStop':
-      return [error.message, ...linesOf(error.hints)]
+      return [error.message]
     case 'InvalidWorkflow':
       return [
         `${error.file} has ${error.problems.length === 1 ? 'a problem' : `${error.problems.length} problems`}:`,
         ...describeAll(error.file, error.problems)
       ]
     case 'AmbiguousRun':
-      return [`"${error.prefix}" matches more than one run id:`, ...indented(first(error.candidates))]
+      return [`"${error.prefix}" matches more than one run id:`, ...candidateLines(error.candidates)]
     case 'SeveralUnfinished':
       return [
         `Several runs ${error.what === undefined ? 'are unfinished' : `have ${error.what}`}; name one:`,
-        ...indented(first(error.candidates))
+        ...candidateLines(error.candidates)
       ]
     case 'NothingToResume':
       return [
-        `There is no ${error.what === undefined ? 'unfinished run' : `run with ${error.what}`}${error.unreadable === 0 ? '' : ' among the readable ones'}`,
-        ...linesOf(error.hints)
+        `There is no ${error.what === undefined ? 'unfinished run' : `run with ${error.what}`}${error.unreadable === 0 ? '' : ' among the readable ones'}`
       ]
     case 'NoRunOfWorkflow':
-      return [`There is no run of workflow ${error.workflow} to resume`, ...linesOf(error.hints)]
+      return [`There is no run of workflow ${error.workflow} to resume`]
     case 'Declined':
       return ['Nothing was changed']
     case 'RunChanged':
       return [`Run ${error.runId} changed in the meantime, so nothing was done; check the run again`]
     case 'NoDriver':
-      return [`Cannot open ${error.store}: the package ${error.driver} is not installed`, ...linesOf(error.hints)]
+      return [`Cannot open ${error.store}: the package ${error.driver} is not installed`]
     case 'Stopped':
       return ['Stopped. Nothing was changed']
     case 'NotWritten':
       return [`Cannot write ${error.path}: ${error.why}`]
     case 'NotDone':
-      return [...withEffect(error.error, notDoneLines(error)), ...linesOf(error.hints)]
+      return notDoneLines(error)
   }
 }
 
@@ -187,7 +192,5 @@ const REQUESTED: Readonly<Record<Stop, string>> = {
 
 const indented = (all: ReadonlyArray<string>): ReadonlyArray<string> => all.map((line) => `  ${line}`)
 
-const first = (candidates: ReadonlyArray<Candidate>): ReadonlyArray<string> => {
-  const more = candidates.length - MAX_SHOWN
-  return [...candidates.slice(0, MAX_SHOWN).map(({ line }) => line), ...(more > 0 ? [`and ${more} more`] : [])]
-}
+const candidateLines = (candidates: ReadonlyArray<Candidate>): ReadonlyArray<string> =>
+  indented(firstOf(candidates.map(({ line }) => line)))

@@ -9,7 +9,6 @@ import { nextActions, withoutValues } from './commands/hints/nextActions.js'
 import * as Table from './commands/table.js'
 import { ExitCode, ofError } from './ExitCode.js'
 import { usageError, normalized } from './usageError.js'
-import type { Location } from './store/Location.js'
 import { withoutPassword } from './store/Location.js'
 import type { Hint } from './report/Hint.js'
 import { linesOf } from './report/Hint.js'
@@ -105,9 +104,9 @@ const perform = async (
   const located = locate(flags, env, folder)
   const result = E.isLeft(located)
     ? located
-    : await withStore(located.right, folder, command, (store) =>
+    : await withStore(located.right.store, folder, command, (store) =>
         act(
-          { ...common, inherited: forSteps(env, located.right.location), home: located.right.home, store },
+          { ...common, inherited: forSteps(env, located.right.store.location), home: located.right.home, store },
           command,
           operands as ReadonlyArray<never>,
           flags.verbose === true
@@ -115,25 +114,21 @@ const perform = async (
       ).catch(outOfDescriptors)
   if (E.isRight(result)) return result.right
   const store = E.isRight(located) ? located.right.store : NO_STORE
-  return failed(
-    screen,
-    { json, events },
-    result.left,
-    nextActions({ words: withoutValues(words), folder, store }, result.left)
-  )
+  return failed(screen, { json, events }, result.left, nextActions({ words: withoutValues(words), store }, result.left))
 }
 
-const NO_STORE: Store = { location: { _tag: 'Files', path: '.dogear' }, shown: '.dogear', isFolder: true, words: [] }
+const NO_STORE: Store = { location: { _tag: 'Files', path: '.dogear' }, shown: '.dogear', words: [] }
 
 const WITHOUT_STORE: ReadonlySet<string> = new Set(['schema', 'conformance'])
 
 /** Opens the store for one command. */
 const withStore = async (
-  { location, store }: { readonly location: Location; readonly store: Store },
+  store: Store,
   folder: string,
   { name }: Table.Command,
   use: (store: Store) => Promise<Result>
 ): Promise<Result> => {
+  const { location } = store
   if (location._tag === 'Files' || WITHOUT_STORE.has(name)) return await use(store)
   const { open } = await import('./store/open.js')
   const opened = await open(location, { folder, mayCreate: name === 'run' })

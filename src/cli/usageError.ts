@@ -107,8 +107,7 @@ const early = (
   words: ReadonlyArray<string>
 ): CliError | undefined => {
   if (command === undefined || name === undefined) return undefined
-  const names = words.slice(0, name.at).map((word) => word.replace(/=.*/s, ''))
-  const flag = names.find((word) => command.options.some(isNamed(word)))
+  const flag = words.slice(0, name.at).find((word) => command.options.some(isNamed(word)))
   if (flag === undefined) return undefined
   const ordered = [command.name(), ...withoutValues(words.toSpliced(name.at, 1).map(withoutPassword))]
   return usage(`"${nameOf(flag)}" belongs after the command`, [
@@ -164,12 +163,9 @@ const listing = (
 ): ReadonlyArray<Hint> => {
   const isOf = (argument: string): boolean => missing.includes(`'${argument}'`)
   if (!isOf('id') && !isOf('unit')) return []
-  const folder = host.cwd()
-  const located = locate(program.opts<StoreFlags>(), host.env, folder)
+  const located = locate(program.opts<StoreFlags>(), host.env, host.cwd())
   const words = isOf('id') ? ['runs'] : ['show', runId]
-  const command = E.isLeft(located)
-    ? commandOf(['dogear', ...words])
-    : dogearCommand({ folder, store: located.right.store }, words)
+  const command = E.isLeft(located) ? commandOf(['dogear', ...words]) : dogearCommand(located.right, words)
   return [{ text: isOf('id') ? 'List the runs with:' : 'List the units with:', command }]
 }
 

@@ -1,8 +1,6 @@
 /** The state that the parts of one execution share. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Suspended } from '../domain/change/Change.js'
-import type { Checkpoint, Variables } from '../domain/checkpoint/Checkpoint.js'
-import type { Evidence } from '../domain/checkpoint/CompletedStep.js'
+import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../domain/data/Json.js'
 import type { Span } from '../domain/data/Span.js'
 import * as Items from '../domain/checkpoint/Items.js'
@@ -21,7 +19,7 @@ import type { Interrupt } from '../ports/Interrupt.js'
 import { artifactsFor } from './workspace/artifacts.js'
 import type { Attempt } from './steps/Attempt.js'
 import { signalOf } from './steps/Attempt.js'
-import type { Program, ProgramStep, StepArtifacts, StepContext } from './program/Program.js'
+import type { Program, ProgramStep, StepContext } from './program/Program.js'
 import { onAbort } from './onAbort.js'
 import type { RequestWatch } from './requests/RequestWatch.js'
 import type { RecordError, Recorder } from './storage/Recorder.js'
@@ -32,24 +30,11 @@ import { outputsFor, variablesFor } from './Values.js'
 
 type StopReason = Interrupted['reason']
 
-export type Stop = { readonly _tag: 'Interrupted'; readonly reason: StopReason } | { readonly _tag: 'Fenced' }
-
 export interface AttemptTimes {
   readonly attempt: number
   readonly startedAt: number
   readonly endedAt: number
 }
-
-/** How a task ended. `Stopped` and `Suspended` tasks have not ended; `failed`: the code of a stopped attempt failed. */
-export type TaskResult =
-  | (AttemptTimes & {
-      readonly _tag: 'Done'
-      readonly output: Json | undefined
-      readonly evidence: ReadonlyArray<Evidence>
-    })
-  | (AttemptTimes & { readonly _tag: 'Failed'; readonly failure: StepFailure })
-  | { readonly _tag: 'Stopped'; readonly failed?: AttemptTimes & { readonly failure: StepFailure } }
-  | ({ readonly _tag: 'Suspended' } & Pick<Suspended, 'waits' | 'dropped'>)
 
 /** Except for `Failed`, the changes of an end are staged, and saved with the next commit. `Restart`: the composite `unit` runs again; if that needs an answer, it fails with `otherwise`. */
 export type StepEnd =
@@ -65,14 +50,17 @@ export interface StepToRun<S extends ProgramStep = ProgramStep> {
   readonly stopping: AbortSignal
 }
 
-export type RunStep = (scope: RunScope, toRun: StepToRun) => Promise<E.Either<RecordError, StepEnd>>
+/** How a step ended, or why that could not be recorded. */
+export type Ending = E.Either<RecordError, StepEnd>
+
+export type RunStep = (scope: RunScope, toRun: StepToRun) => Promise<Ending>
 
 /** `interruptedUnits`: units that were in flight when the execution began, until they start again. `awake`: waits that were over when the plan was made, and their ancestors. `rejected`: why answers to waits were rejected. `notRetried`: units whose error was permanent before their retries were spent. `stretches`: when the parts of a composite that has ended ran or waited, until the composite around it reads that. */
 export interface RunScope {
   readonly environment: SecuredEnvironment
   readonly program: Program<unknown, never>
   readonly recorder: Recorder
-  readonly values: Values
+  values: Values
   readonly policy: Pick<PlanOptions, 'changes' | 'onChanged'>
   readonly restarts: Map<Unit, number>
   readonly interruptedUnits: Set<Unit>
@@ -81,7 +69,8 @@ export interface RunScope {
   readonly stretches: Map<Unit, ReadonlyArray<Span>>
   awake: ReadonlySet<Unit>
   readonly stopping: AbortSignal
-  readonly stop: () => Stop | undefined
+  /** Why the process must stop. */
+  readonly stop: () => StopReason | 'fenced' | undefined
   readonly requests: RequestWatch
 }
 
@@ -97,12 +86,7 @@ export const stopOn = (
   onAbort(controller.signal, () => undefined)
   return {
     stopping: controller.signal,
-    stop: () =>
-      lost.aborted
-        ? { _tag: 'Fenced' }
-        : asked.aborted
-          ? { _tag: 'Interrupted', reason: reasonOf(interrupt) }
-          : undefined,
+    stop: () => (lost.aborted ? 'fenced' : asked.aborted ? reasonOf(interrupt) : undefined),
     dispose: () => {
       for (const one of ignore) one()
     }
@@ -155,63 +139,77 @@ export const contextFor = <Lazy extends LazyCalls<Lazy> = never>(
   const context: { [key: string]: unknown } = { runId, unit, attempt: attempt.number, secrets }
   if (workspace !== undefined) context['workspace'] = workspace
   if (folder !== undefined) context['folder'] = folder
-  const source: Source = { scope, place, attempt, checkpoint, lazy: lazy as Source['lazy'], made: undefined }
-  Object.defineProperty(context, SOURCE, { value: source })
-  const whole = Object.defineProperties(context, DERIVED) as unknown as StepContext<unknown, unknown>
   const around = Items.around(items, unit)
-  return around === undefined ? whole : withItem(scope, place, whole, around)
+  const source: Source = { scope, place, attempt, checkpoint, around, lazy: lazy as Source['lazy'], made: undefined }
+  Object.defineProperty(context, SOURCE, { value: source })
+  Object.defineProperties(context, DERIVED)
+  if (around !== undefined) Object.defineProperties(context, ITEM)
+  return context as unknown as StepContext<unknown, unknown>
 }
 
+/** `around`: the item of a map that the unit belongs to. */
 interface Source {
   readonly scope: RunScope
   readonly place: Place
   readonly attempt: Attempt
   readonly checkpoint: Checkpoint
+  readonly around: ReturnType<typeof Items.around>
   readonly lazy: LazyCalls<unknown> | undefined
-  made: ContextCache | undefined
+  made: Record<string, unknown> | undefined
 }
 
 const SOURCE = Symbol('source')
 
-const derived = <A>(make: (source: Source, made: ContextCache) => A): PropertyDescriptor => ({
-  enumerable: true,
-  configurable: true,
-  get(this: { readonly [SOURCE]: Source }): A {
-    const source = this[SOURCE]
-    return make(source, (source.made ??= {}))
-  }
-})
-
-const callsOf = ({ lazy }: Source, made: ContextCache): Calls => (made.calls ??= lazy?.callsOf(lazy) ?? NO_CALLS)
+const made = <A>(source: Source, name: string, make: (source: Source) => A): A => {
+  const all = (source.made ??= {})
+  if (!(name in all)) all[name] = make(source)
+  return all[name] as A
+}
 
 /**
  * Fields that are made when they are first read, as copies of what is stored, so that a resumed run reads the same. All contexts share
  * these getters: closures for each attempt would cost more than the rest of it.
  */
-const DERIVED: PropertyDescriptorMap = {
-  step: derived((source, made) => callsOf(source, made).step),
-  sleep: derived((source, made) => callsOf(source, made).sleep),
-  waitFor: derived((source, made) => callsOf(source, made).waitFor),
-  idempotencyKey: derived(({ checkpoint, place: { unit } }, made) => {
+const derived = (fields: Readonly<Record<string, (source: Source) => unknown>>): PropertyDescriptorMap =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, make]) => {
+      const get = function (this: { readonly [SOURCE]: Source }): unknown {
+        return made(this[SOURCE], name, make)
+      }
+      return [name, { enumerable: true, configurable: true, get }]
+    })
+  )
+
+const callsOf = (source: Source): Calls => made(source, 'calls', ({ lazy }) => lazy?.callsOf(lazy) ?? NO_CALLS)
+
+const DERIVED = derived({
+  step: (source) => callsOf(source).step,
+  sleep: (source) => callsOf(source).sleep,
+  waitFor: (source) => callsOf(source).waitFor,
+  idempotencyKey: ({ checkpoint, place: { unit } }) => {
     const submitted = get(checkpoint.submissions, unit) ?? get(checkpoint.pending, unit)
     const key = submitted !== undefined && 'key' in submitted ? submitted.key : undefined
-    return (made.key ??= key ?? IdempotencyKey.of(checkpoint, unit))
-  }),
-  input: derived(({ scope, checkpoint: { input } }, made) => {
-    const decode = (): unknown => orStored(scope.program.decodeInput(structuredClone(input)), input)
-    return (made.input ??= { value: decode() }).value
-  }),
-  outputs: derived(
-    ({ scope: { program, values }, checkpoint: { items }, place }, made) =>
-      (made.outputs ??= outputsFor(program, { values, items }, place))
-  ),
-  variables: derived(
-    ({ scope: { program, values }, checkpoint: { items, input }, place }, made) =>
-      (made.variables ??= variablesFor(program, { values, items }, place, input))
-  ),
-  signal: derived(({ attempt }) => signalOf(attempt)),
-  artifacts: derived(({ scope, place, attempt }, made) => (made.artifacts ??= artifactsFor({ scope, place, attempt })))
-}
+    return key ?? IdempotencyKey.of(checkpoint, unit)
+  },
+  input: ({ scope, checkpoint: { input } }) => orStored(scope.program.decodeInput(structuredClone(input)), input),
+  outputs: ({ scope: { program, values }, checkpoint: { items }, place }) =>
+    outputsFor(program, { values, items }, place),
+  variables: ({ scope: { program, values }, checkpoint: { items, input }, place }) =>
+    variablesFor(program, { values, items }, place, input),
+  signal: ({ attempt }) => signalOf(attempt),
+  artifacts: ({ scope, place, attempt }) => artifactsFor({ scope, place, attempt })
+})
+
+/** The map has checked that its items decode. */
+const ITEM = derived({
+  item: ({ scope: { program }, checkpoint: { items }, place: { stepIndex }, around }) => {
+    if (around === undefined) return undefined
+    const { value } = around.item
+    const map = find<ProgramStep>(program, items, around.map, stepIndex)?.definition
+    return map?._tag === 'Map' ? orStored(map.items.decode(value), value) : value
+  },
+  itemKey: ({ around }) => around?.item.key
+})
 
 export type Calls = Pick<StepContext<unknown>, 'step' | 'sleep' | 'waitFor'>
 
@@ -232,31 +230,6 @@ const ONLY_IN_RUN = StepError.make(
     code: 'SUB_STEP_NOT_ALLOWED'
   }
 )
-
-/** The map has checked that its items decode. */
-const withItem = <A extends StepContext<unknown, unknown>>(
-  { program, recorder }: RunScope,
-  { stepIndex }: Place,
-  context: A,
-  { map: unit, item: { key, value: stored } }: NonNullable<ReturnType<typeof Items.around>>
-): A => {
-  let made: { readonly value: unknown } | undefined
-  const map = find<ProgramStep>(program, recorder.checkpoint().items, unit, stepIndex)?.definition
-  const decode = (): unknown => (map?._tag === 'Map' ? orStored(map.items.decode(stored), stored) : stored)
-  return Object.defineProperties(context, {
-    item: { enumerable: true, configurable: true, get: () => (made ??= { value: decode() }).value },
-    itemKey: { enumerable: true, configurable: true, value: key }
-  })
-}
-
-interface ContextCache {
-  calls?: Calls
-  key?: string
-  input?: { readonly value: unknown }
-  outputs?: unknown
-  variables?: Variables
-  artifacts?: StepArtifacts
-}
 
 /** The planner has checked that recorded values decode. */
 const orStored = (decoded: E.Either<unknown, unknown>, stored: Json): unknown =>

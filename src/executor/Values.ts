@@ -37,17 +37,6 @@ export const make = (checkpoint: Checkpoint): Values => {
   return values
 }
 
-export const reset = (values: Values, checkpoint: Checkpoint): void => {
-  const { outputs, captured, names, hasEvidence } = make(checkpoint)
-  values.outputs.clear()
-  for (const [unit, output] of outputs) values.outputs.set(unit, output)
-  values.captured.clear()
-  for (const [item, all] of captured) values.captured.set(item, all)
-  values.names.clear()
-  for (const name of names) values.names.add(name)
-  values.hasEvidence = hasEvidence
-}
-
 export const add = (
   values: Values,
   items: Items,

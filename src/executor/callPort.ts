@@ -70,6 +70,8 @@ export const STORE = 'the store'
 
 export const INBOX = 'the requests'
 
+export const ARTIFACTS = 'the artifacts'
+
 export const load = (
   { storage }: Pick<Environment, 'storage'>,
   runId: string

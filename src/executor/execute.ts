@@ -1,5 +1,6 @@
 /** Executes a plan: runs its scheduled steps in order and records the results. */
 import * as E from 'fp-ts/lib/Either.js'
+import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import * as State from '../domain/checkpoint/CheckpointState.js'
 import type { ResumePlan } from '../domain/plan/Plan.js'
 import { wakeAt } from '../domain/checkpoint/Pending.js'
@@ -8,16 +9,17 @@ import type { StepFailure } from '../domain/data/StepFailure.js'
 import { top } from '../domain/workflow/Unit.js'
 import { failComposite } from './steps/compositeChecks.js'
 import { restart, replan, recordOverrides } from './replan.js'
-import { completed } from './outputs.js'
 import { withdraw } from './requests/inbox.js'
 import { leavePointer } from './requests/pause.js'
 import { isToStop } from './requests/RequestWatch.js'
 import type { RunError } from './RunError.js'
 import type { RunOutcome } from './RunOutcome.js'
-import type { RunScope, StepEnd, Stop } from './RunScope.js'
+import type { RunScope, StepEnd } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
+import { recordInterrupted } from './storage/changes.js'
 import { runParts } from './steps/steps.js'
 import type { Place } from './Values.js'
+import { outputOf } from './Values.js'
 import { awakeIn } from './steps/waits.js'
 
 type Restart = StepEnd & { readonly _tag: 'Restart' }
@@ -62,7 +64,7 @@ const failUnanswered = async (
   const { stepIndex } = place
   const ended = await failComposite(scope, place, failure, scope.environment.clock.now())
   if (E.isLeft(ended)) return ended
-  return ended.right._tag === 'Stopped' ? interrupt(scope, stepIndex, step) : E.right(failed(scope, stepIndex, step))
+  return ended.right._tag === 'Stopped' ? interrupt(scope, step) : E.right(failed(scope, stepIndex, step))
 }
 
 /** Executes a plan until the run ends, a composite must run again, or a wait has ended. */
@@ -84,20 +86,38 @@ const executePlan = async (
     case 'Failed':
       return E.right(failed(scope, index, step))
     case 'Pending': {
-      if (await isToStop(scope)) return await interrupt(scope, index, step)
+      if (await isToStop(scope)) return await interrupt(scope, step)
       const reached = recorder.checkpoint()
       // If nothing was recorded since this plan, the next plan would end the same way.
       const isWoken = reached.revision > revision && awakeIn(reached, environment.clock.now()).size > 0
       return isWoken ? E.right({ _tag: 'Woken', index, step }) : await endPending(scope, index, step)
     }
     case 'Stopped':
-      return await interrupt(scope, index, step)
+      return await interrupt(scope, step)
     case 'Done': {
       const saved = await recorder.commit()
       if (E.isLeft(saved)) return saved
       const checkpoint = saved.right
       report(environment, { _tag: 'RunCompleted', runId: checkpoint.runId })
       return E.right(completed(scope.program, checkpoint))
+    }
+  }
+}
+
+/** Its outputs are decoded when they are first read. It holds no scope. */
+const completed = (program: RunScope['program'], checkpoint: Checkpoint): RunOutcome => {
+  let made: { readonly outputs: unknown } | undefined
+  const { runId, completedSteps, items } = checkpoint
+  const outputsOf = (): unknown => {
+    const outputs = new Map(Array.from(completedSteps, ({ unit, output }) => [unit, output]))
+    return Object.fromEntries(program.steps.map((step) => [step.name, outputOf({ outputs, items }, step, step.name)]))
+  }
+  return {
+    _tag: 'Completed',
+    runId,
+    checkpoint,
+    get outputs() {
+      return (made ??= { outputs: outputsOf() }).outputs
     }
   }
 }
@@ -154,28 +174,18 @@ const endPending = async (
   })
 }
 
-const PAUSED: Stop = { _tag: 'Interrupted', reason: 'paused' }
-
-const ABORTED: Stop = { _tag: 'Interrupted', reason: 'aborted' }
-
-const CANCELLED: Stop = { _tag: 'Interrupted', reason: 'cancelled' }
-
 /** Records why the run stopped; a fenced run records nothing. */
-const interrupt = async (scope: RunScope, stepIndex: number, step: string): Promise<E.Either<RunError, RunOutcome>> => {
-  const request = scope.requests.seen() ? await scope.requests.asked() : undefined
-  const stop = scope.stop() ?? (request === undefined ? ABORTED : request.cancel === undefined ? PAUSED : CANCELLED)
-  const { runId } = scope.recorder.checkpoint()
-  if (stop._tag === 'Fenced') return E.right({ _tag: 'Fenced', runId })
-  const at = timestamp(scope.environment.clock.now())
-  scope.recorder.stage([{ _tag: 'Interrupted', at, unit: step, reason: stop.reason }])
-  const saved = await scope.recorder.commit()
-  if (E.isLeft(saved)) return saved
-  const checkpoint = saved.right
-  const inProgress = checkpoint.state._tag === 'Interrupted' && checkpoint.state.inProgress
-  report(scope.environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
-  if (stop === CANCELLED && request?.cancel !== undefined) await withdraw(scope.environment, request.cancel)
+const interrupt = async (scope: RunScope, step: string): Promise<E.Either<RunError, RunOutcome>> => {
+  const { environment, recorder, requests } = scope
+  const seen = requests.seen() ? await requests.asked() : undefined
+  const stop = scope.stop()
+  if (stop === 'fenced') return E.right({ _tag: 'Fenced', runId: recorder.checkpoint().runId })
+  const request = stop === undefined ? seen : undefined
+  const reason = stop ?? (request === undefined ? 'aborted' : request.cancel === undefined ? 'paused' : 'cancelled')
+  const recorded = await recordInterrupted(environment, recorder, step, reason)
+  if (E.isLeft(recorded) || request === undefined) return recorded
+  if (request.cancel !== undefined) await withdraw(environment, request.cancel)
   // The pointer may need a git commit in the workspace, where a new owner may work by now.
-  if (stop === PAUSED && scope.stop()?._tag !== 'Fenced')
-    await leavePointer(scope.environment, checkpoint, await scope.requests.asked())
-  return E.right({ _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason: stop.reason })
+  else if (scope.stop() !== 'fenced') await leavePointer(environment, recorded.right.checkpoint, await requests.asked())
+  return recorded
 }

@@ -158,6 +158,12 @@ export const usable = ({ checkpoint, found, options, workspaceFound, plan }: Sur
   })
 }
 
+/** Refuses a plan with open questions. */
+export const answered = (planned: Planned): E.Either<RunError, Planned> => {
+  const [question, ...more] = planned.questions
+  return question === undefined ? E.right(planned) : E.left({ _tag: 'Unconfirmed', questions: [question, ...more] })
+}
+
 export const planStored =
   (program: Plannable, state: State, given: SurveyOptions): Executor<Planned> =>
   (environment) =>

@@ -40,7 +40,7 @@ import { NO_CALLS, report, timestamp } from './RunScope.js'
 import type { Place } from './Values.js'
 import type { SecuredEnvironment } from './secrets.js'
 import { secure } from './secrets.js'
-import { lossOf, restoreOwn } from './storage/stored.js'
+import { fenced, recoveryRefused, restoreOwn } from './storage/stored.js'
 import { workspaceMissing } from './workspace/workspace.js'
 
 /**
@@ -166,7 +166,7 @@ const pollStored = async <Outputs, Input>(
   if (stored.found._tag === 'Recovered') {
     const { from, lost } = stored.found
     report(environment, { _tag: 'CheckpointRecovered', runId, from, lost })
-    return E.left({ _tag: 'RecoveryRefused', runId, from, lost, cause: undefined })
+    return recoveryRefused(runId, stored.found)
   }
   const cancelled = asking.mayRecord ? await recordCancelIfAsked(environment, claim, restored.right) : E.right(O.none)
   if (E.isLeft(cancelled)) return cancelled
@@ -182,15 +182,13 @@ const pollStored = async <Outputs, Input>(
     const polled = await pollAll(scope, plan.right.decisions, asking)
     if (E.isLeft(polled)) {
       if (polled.left._tag !== 'Fenced') return polled
-    } else if (scope.stop()?._tag !== 'Fenced') {
+    } else if (scope.stop() !== 'fenced') {
       if (polled.right === NEEDS_CLAIM) return E.right(NEEDS_CLAIM)
       const checkpoint = scope.recorder.checkpoint()
       const how = polled.right.length < jobsOf(restored.right).length ? 'Stopped' : 'Polled'
       return E.right({ _tag: how, runId, checkpoint, jobs: polled.right })
     }
-    const loss = lossOf(claim, E.isLeft(polled) ? polled.left : undefined)
-    report(environment, { _tag: 'RunFenced', ...loss })
-    return E.right({ _tag: 'Fenced', ...loss })
+    return fenced(environment, claim, E.isLeft(polled) ? polled.left : undefined)
   } finally {
     dispose()
   }

@@ -12,7 +12,7 @@ import type { Environment } from '../ports/Environment.js'
 import type { Inputs } from './input.js'
 import { replacing } from './input.js'
 import type { Planned } from './planRun.js'
-import { EXACT, planStored, survey, usable } from './planRun.js'
+import { answered, EXACT, planStored, survey, usable } from './planRun.js'
 import type { Program } from './program/Program.js'
 import { recordAnswers } from './requests/answer.js'
 import { recordCancelIfAsked } from './requests/cancel.js'
@@ -24,7 +24,7 @@ import type { Interrupted } from './RunOutcome.js'
 import { report, timestamp } from './RunScope.js'
 import type { SecuredEnvironment } from './secrets.js'
 import { revisionOf } from './storage/Recorder.js'
-import { restoreOwn } from './storage/stored.js'
+import { recoveryRefused, restoreOwn } from './storage/stored.js'
 
 export type WantedRun<Input> =
   | { readonly _tag: 'Run'; readonly input: Input; readonly options: RunOptions }
@@ -134,15 +134,13 @@ const withAnswers = async (
 }
 
 /** Refuses a plan that differs from the reviewed one, or has open questions. */
-export const requireReviewed = (
+const requireReviewed = (
   planned: Planned,
   { planHash }: Pick<ResumeOptions, 'planHash'>
-): E.Either<RunError, void> => {
-  if (planHash !== undefined && planHash !== planned.hash)
-    return E.left({ _tag: 'PlanChanged', expected: planHash, found: planned.hash })
-  const [question, ...more] = planned.questions
-  return question === undefined ? E.right(undefined) : E.left({ _tag: 'Unconfirmed', questions: [question, ...more] })
-}
+): E.Either<RunError, Planned> =>
+  planHash === undefined || planHash === planned.hash
+    ? answered(planned)
+    : E.left({ _tag: 'PlanChanged', expected: planHash, found: planned.hash })
 
 /** Asks for consent if the newest state is damaged. */
 const agree = async (
@@ -155,14 +153,12 @@ const agree = async (
   const { runId } = checkpoint
   const { from, lost } = stored.found
   report(environment, { _tag: 'CheckpointRecovered', runId, from, lost })
-  const refused = (cause?: unknown): E.Either<RunError, never> =>
-    E.left({ _tag: 'RecoveryRefused', runId, from, lost, cause })
   try {
     const agreedBy = (await options.onRecovered?.({ runId, from, lost, checkpoint })) ?? O.none
-    if (O.isNone(agreedBy)) return refused()
+    if (O.isNone(agreedBy)) return recoveryRefused(runId, stored.found)
     const at = timestamp(environment.clock.now())
     return E.right([{ _tag: 'Recovered', at, from, lost, agreedBy: agreedBy.value }])
   } catch (cause) {
-    return refused(cause)
+    return recoveryRefused(runId, stored.found, cause)
   }
 }

@@ -5,12 +5,12 @@ import { overrides } from '../domain/plan/Overrides.js'
 import type { PlanOptions, ResumePlan } from '../domain/plan/Plan.js'
 import { runsAgain } from '../domain/plan/Plan.js'
 import type { Planned } from './planRun.js'
-import { EXACT, planStored } from './planRun.js'
+import { answered, EXACT, planStored } from './planRun.js'
 import type { RunError } from './RunError.js'
 import type { RunScope, StepEnd } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
 import type { RecordError } from './storage/Recorder.js'
-import { reset } from './Values.js'
+import { make } from './Values.js'
 
 export const replan = async (
   { program, environment, recorder, policy }: RunScope,
@@ -18,17 +18,16 @@ export const replan = async (
 ): Promise<E.Either<RunError, Planned>> => {
   const state = { checkpoint: recorder.checkpoint(), found: EXACT }
   const planned = await planStored(program, state, { ...policy, ...options })(environment)()
-  if (E.isLeft(planned)) return planned
-  const [question, ...others] = planned.right.questions
-  return question === undefined ? planned : E.left({ _tag: 'Unconfirmed', questions: [question, ...others] })
+  return E.isLeft(planned) ? planned : answered(planned.right)
 }
 
 /** Records the overrides of a plan before it is executed. `why`: the reason for its rewinds, if it differs from the plan's. */
 export const recordOverrides = async (
-  { program, environment, recorder, values }: RunScope,
+  scope: RunScope,
   { plan, checkpoint, options }: Planned,
   why?: string
 ): Promise<E.Either<RecordError, void>> => {
+  const { program, environment, recorder } = scope
   const at = timestamp(environment.clock.now())
   const changes = overrides(checkpoint, program, plan, options, at)
   if (changes.length === 0) return E.right(undefined)
@@ -37,7 +36,7 @@ export const recordOverrides = async (
   )
   const saved = await recorder.commit()
   if (E.isLeft(saved)) return saved
-  reset(values, saved.right)
+  scope.values = make(saved.right)
   return E.right(undefined)
 }
 

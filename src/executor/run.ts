@@ -16,13 +16,14 @@ import { withClaimAndInbox } from './requests/cancel.js'
 import { clearRequest, removePointer } from './requests/pause.js'
 import type { RunError } from './RunError.js'
 import type { Policy, ResumeOptions, RunOptions } from './RunOptions.js'
-import type { Fenced, RunOutcome } from './RunOutcome.js'
+import { asPolicy } from './RunOptions.js'
+import type { RunOutcome } from './RunOutcome.js'
 import { report } from './RunScope.js'
 import { scopeOf } from './scopeOf.js'
 import { secure } from './secrets.js'
 import { staying } from './staying.js'
-import { lossOf } from './storage/stored.js'
-import { reset } from './Values.js'
+import { fenced } from './storage/stored.js'
+import { make as makeValues } from './Values.js'
 import { applyOnSuccess } from './workspace/onSuccess.js'
 import { makeReady, workspaceFor } from './workspace/workspace.js'
 
@@ -157,13 +158,17 @@ const executePrepared = async <Outputs, Input>(
   report(environment, { _tag: 'RunPlanned', runId, resumed, plan })
   const [again, ...more] = runsAgain(plan, checkpoint)
   if (again !== undefined) report(environment, { _tag: 'StepsRunAgain', runId, units: [again, ...more] })
-  const { scope, dispose } = scopeOf(environment, program, claim, { checkpoint, first, policy: policyOf(request) })
+  const { scope, dispose } = scopeOf(environment, program, claim, {
+    checkpoint,
+    first,
+    policy: policyOf(request)
+  })
   try {
     const ready = await makeReady(scope, plan, overrides)
-    if (overrides.length > 0) reset(scope.values, scope.recorder.checkpoint())
+    if (overrides.length > 0) scope.values = makeValues(scope.recorder.checkpoint())
     if (resumed && E.isRight(ready)) await removePointer(environment, runId)
     const ended = E.isLeft(ready) ? ready : await execute(scope, plan)
-    if (scope.stop()?._tag !== 'Fenced') await clearRequest(environment, runId)
+    if (scope.stop() !== 'fenced') await clearRequest(environment, runId)
     if (E.isLeft(ended) && ended.left._tag !== 'Fenced') return ended
     // The executed program is this one, so the outputs have its types.
     if (E.isRight(ended) && ended.right._tag !== 'Fenced') return E.right(ended.right as RunOutcome<Outputs>)
@@ -173,21 +178,7 @@ const executePrepared = async <Outputs, Input>(
   }
 }
 
-const fenced = (environment: Environment, claim: Claim, error: RunError | undefined): E.Either<never, Fenced> => {
-  const loss = lossOf(claim, error)
-  report(environment, { _tag: 'RunFenced', ...loss })
-  return E.right({ _tag: 'Fenced', ...loss })
-}
-
-const policyOf = (request: WantedRun<unknown>): Policy => {
-  if (request._tag === 'Run') return {}
-  const { changes, onChanged, onRecovered } = request.options
-  return {
-    ...(changes === undefined ? {} : { changes }),
-    ...(onChanged === undefined ? {} : { onChanged }),
-    ...(onRecovered === undefined ? {} : { onRecovered })
-  }
-}
+const policyOf = (request: WantedRun<unknown>): Policy => (request._tag === 'Run' ? {} : asPolicy(request.options))
 
 /** A new run has no owner to supersede. */
 const howToClaim = (request: WantedRun<unknown>): ClaimOptions =>

@@ -1,6 +1,5 @@
 /** What a host did with a run that it found. */
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
 import type { RunError } from '../executor/RunError.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import type { RunSummary } from '../executor/storage/runs.js'
@@ -86,21 +85,16 @@ export const refusedAs = (found: Found, error: RunError): LeftRun => {
 
 /** Left before any claim, by its status. */
 export const leftAs = (run: RunSummary): ResumedRun | undefined => {
-  switch (run.status) {
-    case 'cancelled':
-      return leftRun(run, 'Cancelled')
-    case 'moved':
-      return leftRun(run, 'Moved')
-    case 'paused':
-      return leftRun(run, 'Paused')
-    case 'failed':
-      return leftRun(run, 'Failed')
-    default:
-      return undefined
-  }
+  const why = LEFT[run.status]
+  return why === undefined ? undefined : leftRun(run, why)
 }
 
-export const holderOf = ({ heldBy }: RunSummary): Holder | undefined => O.toUndefined(heldBy)
+const LEFT: Partial<Record<RunSummary['status'], LeftWhy>> = {
+  cancelled: 'Cancelled',
+  moved: 'Moved',
+  paused: 'Paused',
+  failed: 'Failed'
+}
 
 /** Returns whether a report says nothing new. */
 export const isSame = (a: ResumedRun | undefined, b: ResumedRun): boolean =>

@@ -14,13 +14,14 @@ import { toWorkflow } from '../domain/workflow/WorkflowIdentity.js'
 import { callPort, load, STORE, writeFailed } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
 import { replacing } from '../executor/input.js'
-import { planStored } from '../executor/planRun.js'
+import { answered } from '../executor/planRun.js'
+import { planRecorded } from '../executor/requests/confirm.js'
 import type { RunError } from '../executor/RunError.js'
 import { timestamp } from '../executor/RunScope.js'
 import { secure, withoutSecrets } from '../executor/secrets.js'
 import { revisionOf } from '../executor/storage/Recorder.js'
 import { storedRun } from '../executor/storage/runs.js'
-import { withClaim } from '../executor/storage/stored.js'
+import { recoveryRefused, withClaim } from '../executor/storage/stored.js'
 import { copyArtifacts, namedArtifacts } from '../executor/workspace/copyArtifacts.js'
 import type { Environment } from '../ports/Environment.js'
 
@@ -106,25 +107,18 @@ const firstOf = async (
   if (O.isNone(view.right)) return E.left({ _tag: 'NoSuchRun', runId })
   const { checkpoint: old, found } = view.right.value
   if (isOwn(old.workspace)) return E.left({ _tag: 'ForkRefused', runId, workspace: old.workspace })
-  if (found._tag === 'Recovered')
-    return E.left({ _tag: 'RecoveryRefused', runId, from: found.from, lost: found.lost, cause: undefined })
+  if (found._tag === 'Recovered') return recoveryRefused(runId, found)
   const secured = await secure(environment, input === undefined && answers.confirm === undefined ? {} : old.workflow)
   if (E.isLeft(secured)) return secured
   const given = input === undefined ? E.right(undefined) : withoutSecrets(secured.right, input)
   if (E.isLeft(given)) return given
   const asked = replacing(old, { ...answers, fromStep, reopen: true }, given.right)
   if (E.isLeft(asked)) return asked
-  const workflow = toWorkflow(old.workflow)
-  const planned = await planStored(
-    { ...workflow, decodeInput: E.right },
-    { checkpoint: old, found },
-    asked.right
-  )(secured.right)()
-  if (E.isLeft(planned)) return planned
-  const [question, ...more] = planned.right.questions
-  if (question !== undefined) return E.left({ _tag: 'Unconfirmed', questions: [question, ...more] })
+  const planned = await planRecorded(old, asked.right)(secured.right)()
+  const accepted = E.isLeft(planned) ? planned : answered(planned.right)
+  if (E.isLeft(accepted)) return accepted
   const at = timestamp(environment.clock.now())
-  const changes = overrides(old, workflow, planned.right.plan, planned.right.options, at)
+  const changes = overrides(old, toWorkflow(old.workflow), accepted.right.plan, accepted.right.options, at)
   const { redaction } = secured.right.vault
   const rewound = replay(
     old,

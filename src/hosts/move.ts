@@ -14,7 +14,7 @@ import { removePointer } from '../executor/requests/pause.js'
 import type { RunError } from '../executor/RunError.js'
 import { timestamp } from '../executor/RunScope.js'
 import { revisionOf } from '../executor/storage/Recorder.js'
-import { restoreStored, runMoved, withClaim } from '../executor/storage/stored.js'
+import { recoveryRefused, restoreStored, runMoved, withClaim } from '../executor/storage/stored.js'
 import { removeChecked } from '../executor/workspace/onSuccess.js'
 import type { Shelf } from '../executor/workspace/copyArtifacts.js'
 import { allArtifacts, clearArtifacts, copyArtifacts, verifyArtifacts } from '../executor/workspace/copyArtifacts.js'
@@ -64,8 +64,7 @@ const sourceOf = (stored: O.Option<Stored>, runId: string, { to }: Moving): E.Ei
   const restored = restoreStored(stored.value, runId)
   if (E.isLeft(restored)) return restored
   const { found } = stored.value
-  if (found._tag === 'Recovered')
-    return E.left({ _tag: 'RecoveryRefused', runId, from: found.from, lost: found.lost, cause: undefined })
+  if (found._tag === 'Recovered') return recoveryRefused(runId, found)
   const { moved } = restored.right
   return moved === undefined || (moved.way === 'to' && moved.store === to) ? restored : E.left(runMoved(runId, moved))
 }

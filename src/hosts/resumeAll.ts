@@ -5,12 +5,12 @@ import { byStatus, dueAt } from '../domain/checkpoint/Due.js'
 import { readFailed, STORE } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
 import type { Program } from '../executor/program/Program.js'
-import { planStored } from '../executor/planRun.js'
-import { requireReviewed } from '../executor/prepare.js'
+import { answered, planStored } from '../executor/planRun.js'
 import { requestsFor } from '../executor/requests/inbox.js'
 import { resume } from '../executor/run.js'
 import type { RunError } from '../executor/RunError.js'
 import type { ResumeOptions } from '../executor/RunOptions.js'
+import { asPolicy } from '../executor/RunOptions.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import { report, timestamp } from '../executor/RunScope.js'
 import { onAbort } from '../executor/onAbort.js'
@@ -20,7 +20,7 @@ import { listRuns, storedRun } from '../executor/storage/runs.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
 import type { Found, ResumedRun } from './ResumedRun.js'
-import { ended, holderOf, isSame, leftAs, leftRun, refusedAs } from './ResumedRun.js'
+import { ended, isSame, leftAs, leftRun, refusedAs } from './ResumedRun.js'
 
 /** A program with any outputs and input. */
 export type AnyProgram = Program<unknown, never, unknown, unknown>
@@ -143,7 +143,7 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
   if (host.active.has(runId)) return
   if (E.isLeft(summary)) return tell(host, { _tag: 'Left', runId, why: 'Unreadable', error: summary.left })
   const run = summary.right
-  const holder = holderOf(run)
+  const holder = O.toUndefined(run.heldBy)
   if (holder?.liveness === 'alive') return tell(host, leftRun(run, 'Held', { holder }))
   const program = host.programs.get(run.workflow.name)
   const what = isUnfinished(run, program) ? 'resume' : byStatus(run.status)
@@ -198,10 +198,10 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
 const refusalOf = async ({ environment, options, programs }: Host, view: RunView): Promise<RunError | undefined> => {
   const program = programs.get(view.workflow.name)
   if (program === undefined) return undefined
-  const planned = await planStored(program, view, { ...policyOf(options), evidence: [] })(environment)().catch(
+  const planned = await planStored(program, view, { ...asPolicy(options), evidence: [] })(environment)().catch(
     (cause: unknown) => E.left(readFailed(STORE)('plan', cause))
   )
-  const end = E.isLeft(planned) ? planned : requireReviewed(planned.right, {})
+  const end = E.isLeft(planned) ? planned : answered(planned.right)
   return E.isLeft(end) && !TRANSIENT.has(end.left._tag) ? end.left : undefined
 }
 
@@ -251,7 +251,7 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
   const end = await resume(
     program,
     runId,
-    policyOf(options)
+    asPolicy(options)
   )({ ...environment, events: { report: observed } })().catch((cause: unknown) =>
     E.left(readFailed(STORE)('resume', cause))
   )
@@ -263,11 +263,6 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
   await remember(host, E.isLeft(end) ? { ...known, revision } : known, end, startedAt)
   tell(host, ended(known.found, end))
 }
-
-const policyOf = ({ changes, onChanged }: ResumeAllOptions): Pick<ResumeOptions, 'changes' | 'onChanged'> => ({
-  ...(changes === undefined ? {} : { changes }),
-  ...(onChanged === undefined ? {} : { onChanged })
-})
 
 const remember = async (
   host: Host,

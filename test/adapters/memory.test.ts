@@ -92,7 +92,7 @@ describe('the memory store', () => {
     await saved(storage, claim, 0, 1)
   })
 
-  test('a save costs what it adds: 100,000 saves of a growing run write a linear number of characters', async () => {
+  test('100,000 saves of a growing run write a linear number of characters, because each save writes only what it adds', async () => {
     const storage = memoryStorage()
     const claim = await claimed(storage)
     let characters = 0

@@ -44,18 +44,18 @@ const causeOf = async (call: () => Promise<unknown>): Promise<string> =>
   String(((await call()) as E.Left<{ readonly cause?: unknown }>).left.cause)
 
 describe.each(Object.entries(stores))('%s', (name, open) => {
-  test('refuses an unknown option', async () => {
+  test('the store refuses an unknown option', async () => {
     expect(await reasonOf(open({ formerOwnerz: 5 } as never))).toMatch(
       /^Cannot use .*: .*: unknown option "formerOwnerz"; /
     )
   })
 
-  test('refuses null and a list as options', async () => {
+  test('the store refuses null and an array as options', async () => {
     expect(await reasonOf(open(null as never))).toContain('options must be an object, not null')
     expect(await reasonOf(open([] as never))).toContain('options must be an object, not an array')
   })
 
-  test('accepts no options, and options that are undefined', async () => {
+  test('the store accepts missing options and options that are undefined', async () => {
     if (name === 'postgresStorage') return
     expect(await reasonOf(open({ keep: undefined, formerOwners: undefined } as never))).toBe('it was accepted')
   })
@@ -81,7 +81,7 @@ describe.each(Object.entries(stores).filter(([name]) => name !== 'memoryStorage'
       'checkIntervalMillis must be a number from 0 to 2147483647, not the number Infinity'
     ],
     [{ checkIntervalMillis: 2 ** 31 }, 'checkIntervalMillis must be a number from 0 to 2147483647']
-  ])('refuses %j', async (options, why) => {
+  ])('the store refuses the options %j', async (options, why) => {
     expect(await reasonOf(open(options as never))).toContain(why)
   })
 })
@@ -114,7 +114,7 @@ test('artifacts and requests in memory refuse data that memoryData() did not mak
   )
 })
 
-test('what is wrong with a pool or its options is said of the database, not of a table', async () => {
+test('an error about a pool or its options is about the database and names no table', async () => {
   expect(await reasonOf(postgresStorage('postgres://x' as never))).toMatch(
     /^Cannot use the database: a PostgreSQL store needs a pool/
   )
@@ -124,7 +124,7 @@ test('what is wrong with a pool or its options is said of the database, not of a
 })
 
 test.each(['', 'x'.repeat(64), 'ж'.repeat(32)])(
-  'a name of a schema that PostgreSQL cannot keep is refused, because it would cut it: %j',
+  'a schema name that PostgreSQL cannot keep whole is refused: %j',
   async (schema) => {
     const why = 'schema must be a string of 1 to 63 bytes'
     expect(await reasonOf(postgresStorage(pool(), { schema }))).toContain(why)
@@ -147,7 +147,7 @@ test('artifacts and requests in files refuse invalid options', async () => {
   expect(await causeOf(fileRequests(root, wrong).list('r'))).toContain('unknown option "maxByte"; there are no options')
 })
 
-test('artifacts and requests in databases refuse invalid options too, and share those of their store', async () => {
+test('artifacts and requests in databases refuse invalid options, and `connect` passes them the options of the store', async () => {
   const wrong = { maxByte: 5 } as never
   expect(await causeOf(sqliteArtifacts(database(), wrong).list('r'))).toContain('did you mean "maxBytes"?')
   expect(await causeOf(sqliteRequests(database(), wrong).list('r'))).toContain('did you mean "maxBytes"?')
@@ -161,7 +161,7 @@ test('artifacts and requests in databases refuse invalid options too, and share 
   close()
 })
 
-test('a file that is no database is described as such', async () => {
+test('the error for a file that is no database says so and asks for another file', async () => {
   const file = join(root, 'notes.txt')
   await writeFile(file, 'buy milk\n'.repeat(200))
   expect(await reasonOf(connect(file, Database).storage)).toMatch(
@@ -169,13 +169,13 @@ test('a file that is no database is described as such', async () => {
   )
 })
 
-test('a state folder that cannot be made is described without a remark on saves', async () => {
+test('the error for a state folder that cannot be created says that nothing was written', async () => {
   expect(await reasonOf(jsonFileStorage('/proc/nope/state'))).toMatch(
     /^Cannot create .*: ENOENT.*; nothing was written$/
   )
 })
 
-test('a setting of the database that is refused is described with its remedy alone', async () => {
+test('the error for a refused setting of the database ends with the command that fixes it', async () => {
   const weak = database()
   weak.pragma('journal_mode = WAL')
   weak.pragma('synchronous = NORMAL')

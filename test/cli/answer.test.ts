@@ -38,7 +38,7 @@ const resting = async (): Promise<void> => {
 /** Runs the command in the last line of a message. */
 const follow = ({ stderr }: Ended): Promise<Ended> => place.shell(linesOf(stderr).at(-1) ?? 'exit 99')
 
-test('a pending run without an owner takes an answer, which the program finds when it resumes', async () => {
+test('a pending run without an owner accepts an answer, which the program finds when it resumes', async () => {
   await resting()
   expect(await place.dogear(['answer', 'r-1', 'approve', '--value', '{"by":"ada"}'])).toEqual({
     code: 0,
@@ -52,7 +52,7 @@ test('a pending run without an owner takes an answer, which the program finds wh
   expect((await host()).stdout).toContain('Completed {"by":"ada"}')
 })
 
-test('show ends with the command that answers', async () => {
+test('show of a waiting run ends with the command that answers', async () => {
   await resting()
   const { stderr } = await place.dogear(['show', 'r-1'])
   expect(stderr).toBe('Answer it with:\n  dogear answer r-1 approve --value JSON\n')
@@ -82,7 +82,7 @@ test('a second answer is refused and the first stays', async () => {
   expect((await host()).stdout).toContain('Completed "first"')
 })
 
-test('a second answer to a run of a workflow file is refused with the flag that asks again', async () => {
+test('a second answer to a run of a workflow file is refused, and the printed flag waits for a new answer', async () => {
   const steps = '[{ name: approve, waitFor: { question: Go? } }, { name: sign, waitFor: { question: Sign? } }]'
   place = sandbox({ 'w.yml': `steps: ${steps}` })
   expect((await place.dogear(['run', 'w.yml', '--id', 'file'])).code).toBe(75)
@@ -129,7 +129,7 @@ test.each([
   ])
 })
 
-test('a run that waits for no answer refuses one, and ends with a command that works', async () => {
+test('an answer to a run that waits for none is refused, and the output ends with a command that works', async () => {
   await resting()
   await place.dogear(['run', 'w.yml', '--id', 'file'])
   const refused = await place.dogear(['answer', 'file', 'only', '--value', 'true'])
@@ -138,7 +138,7 @@ test('a run that waits for no answer refuses one, and ends with a command that w
   expect(await follow(refused)).toMatchObject({ code: 0 })
 })
 
-test('the owner of a live run takes the answer before its next unit', async () => {
+test('the owner of a live run records the answer before its next unit', async () => {
   place = sandbox({ 'host.mjs': program })
   const running = host('slow')
   for (let code: number | null = 3; code !== 0;) code = (await place.dogear(['show', 'r-1'])).code
@@ -179,7 +179,7 @@ test.each([
   ],
   [['--value', '1e999'], '--value: not storable as JSON at $: Infinity', `dogear answer r-1 approve --value '"1e999"'`]
 ])(
-  'a missing or invalid value is a usage error that ends with a command that works: %j',
+  'a missing or invalid value is a usage error, and its message ends with a command that works: %j',
   async (words, message, command) => {
     await resting()
     const refused = await place.dogear(['answer', 'r-1', 'approve', ...words])
@@ -190,7 +190,7 @@ test.each([
   }
 )
 
-test('an object or list that is not JSON is not offered as a string', async () => {
+test('a value that begins like an object, an array or a string but is not JSON is refused without an offer to quote it', async () => {
   await resting()
   for (const value of ['{approved: true}', '[yes]', '"yes'])
     expect(await place.dogear(['answer', 'r-1', 'approve', '--value', value])).toMatchObject({
@@ -249,14 +249,14 @@ test('a file that is missing or not JSON is a usage error', async () => {
   })
 })
 
-test('an unknown run exits with 3, and ends with the command that lists runs', async () => {
+test('an answer to an unknown run exits with 3, and its output ends with the command that lists runs', async () => {
   await resting()
   const refused = await place.dogear(['answer', 'other', 'approve', '--value', 'true'])
   expect(refused.code).toBe(3)
   expect(linesOf(refused.stderr).at(-1)).toBe('  dogear runs')
 })
 
-test('a question answered with a value, and a wait answered with a word, end with the command that works', async () => {
+test('a value for a question is refused with the command for a word, and a word for a wait with the command for a value', async () => {
   await resting()
   const word = await place.dogear(['answer', 'r-1', 'approve', 'again'])
   expect(linesOf(word.stderr)).toEqual([
@@ -278,7 +278,7 @@ test('a question answered with a value, and a wait answered with a word, end wit
   expect((await follow(value)).code).toBe(0)
 })
 
-test('a word for a wait that has its answer is refused with the command that resumes, not with one for a value', async () => {
+test('a word for a wait that already has its answer is refused with the command that resumes, not with one that passes a value', async () => {
   await resting()
   await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
   const refused = await place.dogear(['answer', 'r-1', 'approve', 'again'])
@@ -290,7 +290,7 @@ test('a word for a wait that has its answer is refused with the command that res
   ])
 })
 
-test('a wait that is over and answered with a word is offered no value, but a resume', async () => {
+test('a word for a wait whose time limit has passed is refused with the command that resumes, not with one that passes a value', async () => {
   place = sandbox({ 'w.yml': 'steps: [{ name: approve, waitFor: { question: Go?, timeout: 50ms } }]' })
   await place.dogear(['run', 'w.yml', '--id', 'late'])
   await delay(60)
@@ -312,7 +312,7 @@ test('a missing or empty unit is refused with the command that lists the units',
   expect(linesOf(empty.stderr)[0]).toContain('Cannot answer "" of run r-1: the run has no such unit')
 })
 
-test('an answer that is missing for a step that does not wait is explained with an answer to a question', async () => {
+test('answer without an answer, for a step that does not wait, ends with an example that answers a question', async () => {
   await resting()
   const refused = await place.dogear(['answer', 'r-1', 'publish'])
   expect(refused.code).toBe(2)

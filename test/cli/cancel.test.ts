@@ -89,7 +89,7 @@ test('cancel --json prints the status and whether the owner was asked', async ()
   expect((await place.dogear(['cancel', 'none'])).code).toBe(3)
 })
 
-test('a pointer to a cancelled run is removed', async () => {
+test('a pause pointer to a cancelled run is removed', async () => {
   place = sandbox({ 'w.yml': workflow })
   const running = place.start(['run', 'w.yml', '--id', 'r'])
   await running.said('ready')

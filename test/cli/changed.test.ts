@@ -46,7 +46,7 @@ const revision = async (): Promise<unknown> =>
 
 describe('an artifact edited by hand, in a pipe', () => {
   test.each([{ flags: [] }, { flags: ['--yes'] }, { flags: ['--changes', 'ignore'] }])(
-    'an artifact edited by hand refuses the resume, which names the file and changes nothing: $flags',
+    'if an artifact was edited by hand, a resume is refused, names the file and changes nothing: $flags',
     async ({ flags }) => {
       await fixed()
       const before = await revision()
@@ -151,7 +151,7 @@ steps:
     expect(place.read('gen.js')).toBe('bad\n')
   })
 
-  test('--restart-wave names an edited artifact for each group that recorded it, and does not overwrite a kept one', async () => {
+  test('--restart-wave names an edited artifact for each group that recorded it, and does not overwrite a kept artifact', async () => {
     place = sandbox({
       'w.yml': `name: w
 steps:
@@ -274,7 +274,7 @@ steps:
     expect(ran()).toEqual(['check', 'publish'])
   })
 
-  test('an artifact recorded by two steps raises one question at the later one, and "again" runs both', async () => {
+  test('an artifact recorded by two steps raises one question, at the later step, and the answer "again" runs both steps', async () => {
     const two = workflow.replace(
       '  - { name: check',
       `  - { name: sign, shell: 'echo sign >> log; echo signed >> gen.js', artifacts: [gen.js] }\n  - { name: check`
@@ -298,14 +298,17 @@ describe.skipIf(!hasTerminal)('an artifact edited by hand, on a terminal', () =>
     ['perhaps\nagain\n', 1, ['generate', 'check'], 'broken\n'],
     ['done\n', 0, ['check', 'publish'], 'fixed\n'],
     ['\x04', 4, [], 'fixed\n']
-  ])('an edited artifact raises a question on a terminal, and %j is obeyed', async (answer, code, steps, content) => {
-    await fixed()
-    const ended = await answering(onTerminal(place, ['resume', 'r', '--yes']), [question, answer])
-    expect(ended.stdout).toContain('"generate" completed, but its evidence changed since: gen.js\n')
-    expect(ended.code).toBe(code)
-    expect(ran()).toEqual(steps)
-    expect(place.read('gen.js')).toBe(content)
-  })
+  ])(
+    'an edited artifact raises a question on a terminal, and the answer %j is obeyed',
+    async (answer, code, steps, content) => {
+      await fixed()
+      const ended = await answering(onTerminal(place, ['resume', 'r', '--yes']), [question, answer])
+      expect(ended.stdout).toContain('"generate" completed, but its evidence changed since: gen.js\n')
+      expect(ended.code).toBe(code)
+      expect(ran()).toEqual(steps)
+      expect(place.read('gen.js')).toBe(content)
+    }
+  )
 
   test('an artifact edited again after the question was shown is not covered by the answer: nothing runs', async () => {
     await fixed()

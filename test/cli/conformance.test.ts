@@ -82,7 +82,7 @@ describe('a store that keeps the laws', () => {
     expect(lines.at(-1)).toMatch(/^\d+ passed, 0 failed, \d+ not claimed$/)
   })
 
-  test('a function may return the spec, and --export names it', async () => {
+  test('the module may export a function that returns the spec, and --export names the export', async () => {
     const { code, stdout } = await conformance('made.mjs', '--export', 'made', '--only', 'CS-TRIP-01')
     expect(code).toBe(0)
     expect(linesOf(stdout)).toEqual([
@@ -194,10 +194,14 @@ describe('a store that breaks a law', () => {
 
 describe('wrong use', () => {
   test.each<[why: string, words: readonly string[], said: RegExp]>([
-    ['no module', [], /conformance: the module is missing; name the one.*\n.*\n {2}dogear conformance spec\.mjs/],
+    [
+      'a missing module',
+      [],
+      /conformance: the module is missing; name the one.*\n.*\n {2}dogear conformance spec\.mjs/
+    ],
     ['no such file', ['nowhere.mjs'], /nowhere\.mjs does not exist/],
     ['a folder', ['.'], /is a folder/],
-    ['no spec in it', ['none.mjs'], /none\.mjs has no export spec; it has: a, b\n.*export const spec/],
+    ['a module without a spec', ['none.mjs'], /none\.mjs has no export spec; it has: a, b\n.*export const spec/],
     [
       'another export',
       ['wrong.mjs', '--export', 'x'],
@@ -215,7 +219,7 @@ describe('wrong use', () => {
       /fails\(\) of wrong\.mjs failed:\n {2}Error: no database/
     ],
     ['a module that blocks', ['blocks-at-load.mjs', '--limit', '1s'], /could not be loaded: it blocked its process/],
-    ['a module that ends', ['ends-at-load.mjs'], /could not be loaded: it ended its process: exit code 4/],
+    ['a module that ends its process', ['ends-at-load.mjs'], /could not be loaded: it ended its process: exit code 4/],
     ['a function that hangs', ['wrong.mjs', '--export', 'never', '--limit', '100ms'], /did not end within 100 ms/],
     [
       'an unknown case',
@@ -223,9 +227,9 @@ describe('wrong use', () => {
       /"CS-FENC"\. Did you mean "CS-FENCE"\?\nThe families: CS-TRIP, /
     ],
     ['an unknown level', ['--list', '--level', 'all'], /--level: unknown level "all"; use core, capability or stress/],
-    ['nothing chosen', ['--list', '--level', 'stress', '--only', 'CS-ID'], /--only: CS-ID has no stress case/],
-    ['no duration', ['good.mjs', '--limit', 'long'], /--limit: "long" is not a duration/],
-    ['two forms', ['good.mjs', '--json', '--tap'], /--json and --tap cannot be combined; use one of them/]
+    ['a selection of no case', ['--list', '--level', 'stress', '--only', 'CS-ID'], /--only: CS-ID has no stress case/],
+    ['a limit that is no duration', ['good.mjs', '--limit', 'long'], /--limit: "long" is not a duration/],
+    ['two output forms', ['good.mjs', '--json', '--tap'], /--json and --tap cannot be combined; use one of them/]
   ])('wrong use is reported and exits with 2: %s', async (_, words, said) => {
     const { code, stderr } = await conformance(...words)
     expect(stderr).toMatch(said)
@@ -244,7 +248,7 @@ describe('wrong use', () => {
     ])
   })
 
-  test('an invalid spec is the only reported problem, even if its process is busy', async () => {
+  test('an invalid spec is the only reported problem, even if the process that loaded it is busy', async () => {
     const { code, stderr } = await conformance('busy.mjs', '--export', 'other')
     expect(linesOf(stderr)).toEqual([
       'dogear: other of busy.mjs is not a store spec:',
@@ -255,7 +259,7 @@ describe('wrong use', () => {
   })
 
   test.each(['peerless.mjs', 'peerless-made.mjs', 'peerless-required.cjs'])(
-    'without fast-check, %s fails and prints the command that installs fast-check last',
+    'without fast-check, %s fails, and the last printed line is the command that installs fast-check',
     async (module) => {
       const { code, stderr } = await conformance(module)
       expect(stderr).toMatch(/Cannot find (package|module) 'fast-check'/)

@@ -119,7 +119,7 @@ test.each([['run'], ['resume']])(
   }
 )
 
-test('a change is printed while the run works, and a process that is killed has recorded it', async () => {
+test('a change is printed while the run works, and each printed change is on record after a kill', async () => {
   place = sandbox({ 'w.yml': 'steps: [{ name: a, shell: "true" }, { name: b, shell: "echo begun >&2; sleep 60" }]' })
   const running = place.start(['run', 'w.yml', '--id', 'r', '--events'])
   await running.said(/"UnitCompleted".*"unit":"a"/)

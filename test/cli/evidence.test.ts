@@ -127,14 +127,14 @@ describe('a group that made a commit', () => {
     assert.equal(ok(await dogear(box, 'resume', 'r')).stderr, 'Run r: nothing left to do\n')
   })
 
-  test('a group stays completed when others have committed on top of its commit', async () => {
+  test('a group stays completed when other commits follow its commit', async () => {
     const box = await repository(COMMITTING)
     ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
     await box.git('commit --quiet --allow-empty -m later')
     assert.match(ok(await dogear(box, 'resume', 'r')).stderr, /nothing left to do/)
   })
 
-  test('a step that left too many commits fails, and the failure says what was expected', async () => {
+  test('a step that made too many commits fails, and its error says how many were expected', async () => {
     const box = await repository(COMMITTING.replace('-m one', '-m one; git commit --allow-empty --quiet -m more'))
     const { code, stderr } = await dogear(box, 'run', 'w.yml', '--id', 'r')
     assert.equal(code, 1)
@@ -143,7 +143,7 @@ describe('a group that made a commit', () => {
 })
 
 describe('the working tree', () => {
-  test('an unclean tree fails a step that expects a clean one, and the state folder does not count', async () => {
+  test('an unclean working tree fails a step that expects a clean one, and the state folder does not make it unclean', async () => {
     const dirty = 'steps:\n  - shell: echo x > left.txt\n  - shell: "true"\n    expect: { cleanTree: true }\n'
     const box = await repository(`name: w\n${dirty}`)
     const { code, stderr } = await dogear(box, 'run', 'w.yml', '--id', 'r', '--home', 'state')
@@ -156,7 +156,7 @@ describe('the working tree', () => {
 })
 
 describe('commands around a step', () => {
-  test('checks run before and after a step with its variables, and failures are reported', async () => {
+  test('the checks before and after a step see its variables, and their failures are reported', async () => {
     const box = await repository(`name: w
 input: { out: made.txt }
 steps:

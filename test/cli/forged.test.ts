@@ -137,7 +137,7 @@ describe('hostile text on a terminal', () => {
     'job.yml': [HOSTILE]
   }
 
-  test.each(commands)('the output for %s has no escape sequences', async (title, words) => {
+  test.each(commands)('hostile text is printed without escape sequences: %s', async (title, words) => {
     const passedOn = words.flatMap((word) => printed[word] ?? [])
     const ended = await place.dogear(words)
     expect(`${ended.stdout}${ended.stderr}`).not.toBe('')
@@ -152,7 +152,7 @@ describe('hostile text on a terminal', () => {
     ['a spec that throws', ['conformance', 'throws.mjs']],
     ['a store that throws', ['conformance', 'spec.mjs', '--only', 'CS-CLAIM-01']],
     ['a store that throws, as TAP', ['conformance', 'spec.mjs', '--only', 'CS-CLAIM-01', '--tap']]
-  ])('%s with several lines is printed without escape sequences', async (_, words) => {
+  ])('hostile text of several lines is printed without escape sequences: %s', async (_, words) => {
     const json = words.includes('--tap') ? [] : [await place.dogear([...words, '--json'])]
     for (const { stdout, stderr } of [await place.dogear(words), ...json]) {
       expect(`${stdout}${stderr}`).toContain('FORGED')
@@ -192,7 +192,7 @@ describe('hostile text on a terminal', () => {
     ['a directive', '%\u009b2J\u202eFORGED\n---\nsteps: [{ shell: "true" }]']
   ]
 
-  test.each(files)('%s of a workflow file is printed without escape sequences', async (title, text) => {
+  test.each(files)('hostile text in a workflow file is printed without escape sequences: %s', async (title, text) => {
     place.write('w.yml', text.replaceAll('$', title === 'a template' ? quoted(`\${${HOSTILE}`) : Q))
     const ended = await place.dogear(['run', 'w.yml'])
     expect(`${ended.stdout}${ended.stderr}`).not.toBe('')

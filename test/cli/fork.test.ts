@@ -17,7 +17,7 @@ const released = async (files = {}): Promise<void> => {
   await place.dogear(['run', 'w.yml', '--id', 'old-1'])
 }
 
-test('a fork starts at its step with the records before it, and its printed command completes it', async () => {
+test('a fork keeps the records before its step and starts there, and the printed command completes the fork', async () => {
   await released({ broken: '' })
   const forked = await place.dogear(['fork', 'old-1', '--from-step', 'pack', '--id', 'new-1'])
   expect(forked).toEqual({
@@ -45,7 +45,7 @@ test('show names the run and the step that a fork comes from', async () => {
   expect((await place.dogear(['show', id, '--history'])).stdout).toMatch(/ 0 .* Forked +from send of old-1\n/)
 })
 
-test('a fork is refused without a step, with an unknown one, and with an id that exists, each with a next command', async () => {
+test('a fork is refused without a step, with an unknown step, and with an id that exists, each with a next command', async () => {
   await released()
   const refused = async (...words: ReadonlyArray<string>) => {
     const { code, stderr } = await place.dogear(['fork', 'old-1', ...words])
@@ -86,7 +86,7 @@ steps:
   expect((await place.dogear(['resume', 'new-1'])).stdout).toContain('OUTPUT\n')
 })
 
-test('a fork asks about a step beside it that may have taken effect, and the printed command answers', async () => {
+test('a fork at one group asks about another group that may have taken effect, and the printed command answers', async () => {
   place = sandbox({
     'w.yml': `
 name: w
@@ -163,7 +163,7 @@ test('a fork refuses inputs that the workflow does not know, and warns of those 
   expect((await place.dogear([...words, '--id', 'new-2'], { environment })).code).toBe(0)
 })
 
-test('a fork takes other inputs, which count from its step on', async () => {
+test('a fork accepts other inputs, which count from its step on', async () => {
   place = sandbox({ 'w.yml': WITH_INPUT })
   const environment = { TOKEN: 's3cr3t-token' }
   await place.dogear(['run', 'w.yml', '--id', 'old-1'], { environment })

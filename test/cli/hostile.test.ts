@@ -55,7 +55,7 @@ test('a workflow file cannot move the state folder', async () => {
   )
 })
 
-test('a dangerous name in foreign state does not reach a step', () => {
+test('a dangerous variable name in a stored checkpoint does not reach a step', () => {
   expect(variablesAsText({ variables: new Map([['a', 'b']]) })).toEqual(E.right(new Map([['a', 'b']])))
   expect(E.isLeft(variablesAsText({ variables: new Map([['LD_PRELOAD', '/evil.so']]) }))).toBe(true)
   expect(E.isLeft(variablesAsText({ variables: new Map([['a', 'b\0c']]) }))).toBe(true)

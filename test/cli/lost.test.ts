@@ -89,7 +89,7 @@ describe.skipIf(process.platform !== 'linux')('an exhausted resource', () => {
     expect([...codes]).toContain(5)
   })
 
-  test('a resume that could save nothing prints its own flags, which are not recorded', async () => {
+  test('a resume that could save nothing prints a command with all its flags, because no flag was recorded', async () => {
     box = sandbox({ 'w.yml': `name: large\nsteps:\n${['a', 'b', 'c'].map(large).join('')}` })
     expect((await box.process(['run', 'w.yml', '--id', 'r1'])).code).toBe(0)
     const { code, stderr } = await limited('ulimit -f 0', 'resume', 'r1', '--force', '--yes')

@@ -137,7 +137,7 @@ steps:
     expect(ran.stderr).toContain(message)
   })
 
-  test('a map of thousands is reported in a few lines', async () => {
+  test('a map of thousands of items is reported in a few lines', async () => {
     place.write(
       'many.yml',
       'steps:\n  - { name: list, shell: seq 120, capture: numbers }\n  - { wave: all, forEach: numbers, each: { run: ["true"] } }\n'

@@ -74,7 +74,7 @@ test('watch --json of a moved run begins with the move, as its store does', asyn
   expect(second).toBe(`{"event":"Moved","revision":1,"way":"here","store":"${place.folder}/.dogear"}`)
 })
 
-test('a move that is killed with SIGKILL at any sync leaves at most one copy that resumes, and one repetition finishes it', async () => {
+test('a move that is killed with SIGKILL at any sync leaves at most one copy that resumes, and repeating the move finishes it', async () => {
   await started()
   const words = ['move', 'r-one', '--to', 'state.db']
   const process = (at: string) =>
@@ -155,7 +155,7 @@ test('a move of a cancelled run prints no command to resume it', async () => {
   expect(moved.stderr).toBe(`Show the run with:\n  dogear show r-one --store sqlite:${place.folder}/state.db\n`)
 })
 
-test('a move is refused without a store, to the same store, and to one that has the id', async () => {
+test('a move is refused without a store, to the same store, and to a store that already has the id', async () => {
   await started()
   const refused = async (...words: ReadonlyArray<string>) => {
     const { code, stderr } = await place.dogear(['move', 'r-one', ...words])
@@ -206,7 +206,7 @@ test('a move to a link to a folder that does not exist, or to a file, is refused
   expect((await place.dogear(['resume', 'r-one'])).code).toBe(1)
 })
 
-test('the printed command of a moved run that has completed shows it', async () => {
+test('the command that the move of a completed run prints shows the run', async () => {
   place = sandbox({ 'w.yml': 'steps: [{ shell: "true" }]' })
   await place.dogear(['run', 'w.yml', '--id', 'r-one'])
   const moved = await place.dogear(['move', 'r-one', '--to', 'state.db'])

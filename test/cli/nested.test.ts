@@ -114,7 +114,7 @@ describe('a workflow file with steps on several levels', () => {
     expect(namesIn(place.read('did'))).toEqual([...after, ...within.map((path) => `targets/web/${path}`)].sort())
   })
 
-  test('show lists the units with their parts', async () => {
+  test('show lists each unit with the units inside it', async () => {
     const { stdout } = await place.dogear(['show', 'r-1'])
     const rows = linesOf(stdout).map((line) => line.replace(/, [\d.]+ m?s$/, '').replace(/ +/g, ' '))
     expect(rows).toContain('✓ web completed, 3/3 steps')

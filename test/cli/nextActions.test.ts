@@ -44,7 +44,7 @@ const damage = (runId: string): void => {
 }
 
 describe('a run that another process holds', () => {
-  test('poll of a held run offers to show it, not to resume it', async () => {
+  test('poll of a held run prints the command that shows the run, and none that resumes it', async () => {
     const busy = await running()
     const polled = await place.dogear(['poll', 'busy'])
     expect(polled.stdout).toBe('Run busy has no pending job\n')
@@ -119,7 +119,7 @@ describe('a run that does not exist', () => {
   })
 })
 
-test('the printed answer "again" for a step that is not idempotent works as it is', async () => {
+test('the printed command with the answer "again" for a step that is not idempotent works as printed', async () => {
   within({
     'w.yml': `name: w
 steps:
@@ -138,7 +138,7 @@ steps:
   expect(place.read('log')).toBe('art\nart\n')
 })
 
-test('a run of another file is resumed with its own', async () => {
+test('an id whose run belongs to another workflow file is refused with the command that resumes the run with its own file', async () => {
   within({ 'two.yml': two, 'other.yml': 'name: other\nsteps: [{ shell: "true" }]\n' })
   await place.dogear(['run', 'two.yml', '--id', 'r'])
   place.write('fixed', '')
@@ -147,7 +147,7 @@ test('a run of another file is resumed with its own', async () => {
   expect(refused.stderr).toContain(`Resume it with its own file, ${place.folder}/two.yml:\n  dogear resume r\n`)
 })
 
-test('the suggested workflow file can be typed where the command was', async () => {
+test('the suggested path of a workflow file is valid in the folder where the command was typed', async () => {
   within({ 'two.yml': two })
   await place.dogear(['run', 'two.yml', '--id', 'r'])
   await place.shell('mv two.yml twoo.yml; mkdir below')
@@ -215,7 +215,7 @@ describe('an id in use', () => {
     expect(place.read('log')).toBe('one\ntwo\none\ntwo\n')
   })
 
-  test('a new id does not resume an earlier run, but a pipe reports it', async () => {
+  test('a run with a new id does not resume an earlier run, and in a pipe the earlier run is reported', async () => {
     await known()
     place.write('fixed', '')
     const started = await place.dogear(['run', 'two.yml', '--id', 'other'])
@@ -340,7 +340,7 @@ test('pausing an inactive run is refused with the possible actions', async () =>
   expect(await follow(await place.dogear(['pause', 'r']))).toMatchObject({ code: 0 })
 })
 
-test('a superseded run ends with the command that shows it', async () => {
+test('the output of a superseded run ends with the command that shows the run', async () => {
   const taken =
     'steps: [{ shell: until rm -rf .dogear/runs/r; do sleep 0.1; done; dogear run two.yml --id r || true }, { shell: touch never }]'
   within({ 'w.yml': taken, 'two.yml': two })
@@ -349,7 +349,7 @@ test('a superseded run ends with the command that shows it', async () => {
   expect((await follow(ended)).stdout).toContain('two')
 })
 
-test('a run deleted while it runs ends with the command that lists the others', async () => {
+test('the output of a run that is deleted while it runs ends with the command that lists the remaining runs', async () => {
   within({ 'w.yml': 'steps: [{ shell: until rm -rf .dogear/runs/r; do sleep 0.1; done }, { shell: touch never }]' })
   const ended = await place.dogear(['run', 'w.yml', '--id', 'r'])
   expect(ended.code).toBe(6)
@@ -361,7 +361,7 @@ describe('next actions', () => {
   const store = {
     location: { _tag: 'Files', path: '/h/.dogear' } as const,
     shown: '/h/.dogear',
-    isFolder: true,
+
     words: []
   }
   const where = { store, folder: '/h', words: ['resume', 'r', '--home', 'x'] }
@@ -393,7 +393,7 @@ describe('next actions', () => {
     expect(nextActions(where, fake(tag)).some(({ command }) => command?.startsWith('dogear ') === true)).toBe(true)
   })
 
-  test('an error keeps the command that it already has', () => {
+  test('an error whose message has a next command gets no other one', () => {
     const given: CliError = { ...fake('NoSuchRun'), hints: [{ text: 'Do:', command: 'dogear this' }] } as CliError
     expect(nextActions(where, given)).toEqual([])
     expect(nextActions(where, usage('wrong'))).toEqual([])
@@ -450,7 +450,7 @@ try {
     }
   )
 
-  test('a program’s run is offered to show, not to resume: after a pause, and if its id is in use', async () => {
+  test('for a program’s run the command that shows it is printed, and none that resumes it, after a pause and if its id is in use', async () => {
     await crashed()
     place.write('two.yml', two)
     const paused = await place.dogear(['pause', 'r'])

@@ -61,7 +61,7 @@ test('a pause lets running groups end, and reports the position, the pointer, th
   expect(place.exists('.dogear/runs/r/requests')).toBe(false)
 })
 
-test('a resume without an id follows the pointer, past other unfinished runs, and removes it', async () => {
+test('a resume without an id follows the pause pointer, despite other unfinished runs, and removes the pointer', async () => {
   place = sandbox({ 'w.yml': workflow, 'bad.yml': 'steps: [{ shell: exit 1 }]' })
   await paused(await started())
   expect((await place.dogear(['run', 'bad.yml', '--id', 'bad'])).code).toBe(1)
@@ -76,7 +76,7 @@ test('a resume without an id follows the pointer, past other unfinished runs, an
   expect(place.exists('.dogear/continue-here.json')).toBe(false)
 })
 
-test('a resume by id removes the pointer as well', async () => {
+test('a resume by id removes the pause pointer as well', async () => {
   place = sandbox({ 'w.yml': workflow })
   await paused(await started())
   expect((await place.dogear(['resume', 'r'])).code).toBe(0)
@@ -87,19 +87,22 @@ test.each([
   ['a secret is not set', 'secrets: [TOKEN]', 'true', 'TOKEN is not set'],
   ['a completed step was changed', '', "sed -i 's/echo first/echo other/' w.yml", '"first" was changed after it ran'],
   ['its workspace is missing', 'workspace: directory', 'rm -r .dogear/workspaces', 'Workspace not found for run r']
-])('a resume that is refused because %s prints the reason and no position', async (_, header, spoil, why) => {
-  place = sandbox({ 'w.yml': `${header}${workflow.replace('-e go', '-e "$PLACE/go"')}` })
-  const environment = { TOKEN: 'abcdefghijklm', PLACE: place.folder }
-  const running = place.start(['run', 'w.yml', '--id', 'r'], { environment })
-  await running.said('ready')
-  await paused(running)
-  await place.shell(spoil)
-  const refused = await place.dogear(['resume'])
-  expect(refused.code).toBe(4)
-  expect(refused.stderr).toContain(why)
-  expect(refused.stderr).not.toMatch(/Continuing|Verified|Resuming/)
-  expect(place.exists('.dogear/continue-here.json')).toBe(true)
-})
+])(
+  'a resume that is refused because %s prints the reason, and not where the run paused',
+  async (_, header, spoil, why) => {
+    place = sandbox({ 'w.yml': `${header}${workflow.replace('-e go', '-e "$PLACE/go"')}` })
+    const environment = { TOKEN: 'abcdefghijklm', PLACE: place.folder }
+    const running = place.start(['run', 'w.yml', '--id', 'r'], { environment })
+    await running.said('ready')
+    await paused(running)
+    await place.shell(spoil)
+    const refused = await place.dogear(['resume'])
+    expect(refused.code).toBe(4)
+    expect(refused.stderr).toContain(why)
+    expect(refused.stderr).not.toMatch(/Continuing|Verified|Resuming/)
+    expect(place.exists('.dogear/continue-here.json')).toBe(true)
+  }
+)
 
 test.each([
   ['no longer exists', (id: string) => place.shell(`rm -r .dogear/runs/${id}`)],
@@ -108,7 +111,7 @@ test.each([
     (id: string) =>
       place.shell(`cp .dogear/continue-here.json p && dogear resume ${id} && mv p .dogear/continue-here.json`)
   ]
-])('a pointer to a run that %s is removed, and the only unfinished run is taken', async (why, spoil) => {
+])('a pause pointer to a run that %s is removed, and the only unfinished run is resumed', async (why, spoil) => {
   place = sandbox({ 'w.yml': workflow, 'bad.yml': 'steps: [{ shell: test -e go2 }]' })
   await paused(await started())
   expect((await place.dogear(['run', 'bad.yml', '--id', 'bad'])).code).toBe(1)
@@ -121,7 +124,7 @@ test.each([
   expect(place.exists('.dogear/continue-here.json')).toBe(false)
 })
 
-test('an invalid pointer is refused with exit code 5 and kept; a run named by id resumes despite it', async () => {
+test('an invalid pause pointer is refused with exit code 5 and kept; a run named by id resumes despite the pointer', async () => {
   place = sandbox({ 'w.yml': workflow })
   await paused(await started())
   place.write('.dogear/continue-here.json', '{"format":1,"runId":"../../r"}')
@@ -160,7 +163,7 @@ test('a damaged request pauses the run and is reported with its problem', async 
   expect(place.exists('.dogear/runs/r/requests')).toBe(false)
 })
 
-test('Ctrl+C during a pause is a stop, and leaves no request', async () => {
+test('Ctrl+C during a pause interrupts the run in place of pausing it, and leaves no request', async () => {
   place = sandbox({ 'w.yml': workflow })
   const running = await started()
   await place.dogear(['pause', 'r'])
@@ -213,7 +216,7 @@ test('a pause commits the uncommitted changes of the worktree, and never the sta
   expect(resumed.code).toBe(0)
 })
 
-test('with --no-commit the worktree stays unchanged', async () => {
+test('a pause with --no-commit leaves the worktree unchanged', async () => {
   await repository()
   const running = place.start(['run', 'w.yml', '--id', 'r'], { environment: { PLACE: place.folder } })
   await running.said('ready')
@@ -222,7 +225,7 @@ test('with --no-commit the worktree stays unchanged', async () => {
   expect(JSON.parse(place.read('.dogear/continue-here.json'))).not.toHaveProperty('committed')
 })
 
-test('a refused resume of a live run says that the run will pause or be cancelled, if that is requested', async () => {
+test('a refused resume of a live run says that the run will pause or be cancelled if a pause or cancel is requested', async () => {
   place = sandbox({ 'w.yml': workflow })
   const running = await started()
   for (const [words, what] of [

@@ -139,18 +139,21 @@ describe('a step with a job', () => {
   test.each([
     [1, /failed: exit code 1/],
     [3, /failed: its job is missing/]
-  ])('a step fails if its job failed or is missing (%i), and then submits under another key', async (code, message) => {
-    await pending()
-    says(code)
-    const failed = await place.dogear(['poll', 'nightly'])
-    expect(failed.code).toBe(1)
-    expect(failed.stdout).toMatch(message)
-    expect((await place.dogear(['runs', '--json'])).stdout).toContain('"failed"')
-    expect((await place.dogear(['resume'])).code).toBe(75)
-    expect(new Set(submissions()).size).toBe(2)
-  })
+  ])(
+    'a step fails if its job failed or is missing (%i), and its next attempt submits under another key',
+    async (code, message) => {
+      await pending()
+      says(code)
+      const failed = await place.dogear(['poll', 'nightly'])
+      expect(failed.code).toBe(1)
+      expect(failed.stdout).toMatch(message)
+      expect((await place.dogear(['runs', '--json'])).stdout).toContain('"failed"')
+      expect((await place.dogear(['resume'])).code).toBe(75)
+      expect(new Set(submissions()).size).toBe(2)
+    }
+  )
 
-  test('a job that could not be polled stays pending', async () => {
+  test('a job whose poll fails stays pending', async () => {
     await pending()
     says(7)
     const asked = await place.dogear(['poll', 'nightly'])
@@ -191,7 +194,7 @@ describe('the result of a job', () => {
 })
 
 describe('a submission that prints nothing', () => {
-  test('a submission without output is reported without a job, and polled by its key', async () => {
+  test('a submission without output is reported without a job id, and polled by its key', async () => {
     within({
       'w.yml': `name: w
 steps: [{ name: s, job: { submit: exit 0, poll: 'test -z "$DOGEAR_JOB" && test -n "$DOGEAR_IDEMPOTENCY_KEY"' } }]
@@ -239,7 +242,7 @@ describe('a process that is killed while it submits', () => {
     expect(new Set(submissions()).size).toBe(1)
   })
 
-  test('a non-idempotent submission that died needs an answer', async () => {
+  test('a non-idempotent submission whose process was killed needs an answer', async () => {
     within({ 'w.yml': batch('idempotent: false'), killer: '' })
     expect((await place.process(['run', 'w.yml', '--id', 'nightly'])).signal).toBe('SIGKILL')
     expect((await place.dogear(['resume'])).code).toBe(4)
@@ -320,7 +323,7 @@ describe('a workflow file with a job', () => {
 test.each([
   ['waits instead', '{ name: train, waitFor: { question: Go? } }'],
   ['was removed', '{ name: other, shell: echo }']
-])('no command promises to keep the job of a step that %s', async (_, step) => {
+])('no printed command promises to keep the job of a step that %s', async (_, step) => {
   within({ 'w.yml': 'steps: [{ name: train, job: { submit: echo 7, poll: exit 75 } }]' })
   await place.dogear(['run', 'w.yml', '--id', 'edited'])
   place.write('w.yml', `steps: [${step}]`)

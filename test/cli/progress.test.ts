@@ -18,7 +18,7 @@ const progress = async (): Promise<string | undefined> =>
 test.each([
   ['steps', two],
   ['waves', waves]
-])('a run of two %s counts only completed ones: none, one, both', async (kind, workflow) => {
+])('a run of two %s counts only completed ones: first none, then one, then both', async (kind, workflow) => {
   place = sandbox({ 'w.yml': workflow })
   await place.process(['run', 'w.yml', '--id', 'r'])
   expect(await progress()).toBe(`progress  0/2 ${kind} done (0%)`)
@@ -30,7 +30,7 @@ test.each([
   expect(await progress()).toBe(`progress  2/2 ${kind} done (100%)`)
 })
 
-test('a run killed in its only step counts none as done', async () => {
+test('a run killed in its only step counts no step as done', async () => {
   place = sandbox({ 'w.yml': 'name: w\nsteps: [{ name: only, shell: "kill -9 $PPID; sleep 0.2" }]' })
   await place.process(['run', 'w.yml', '--id', 'r'])
   expect(await progress()).toBe('progress  0/1 steps done (0%)')

@@ -113,7 +113,7 @@ describe('dogear prune', () => {
     expect((await place.dogear([...words, '--yes'])).stdout).toBe('Deleted 2 runs\n')
   })
 
-  test('prune names an example of several workspaces that exist, of runs that have not all completed', async () => {
+  test('after deleting several runs whose workspaces still exist, prune names one workspace as an example', async () => {
     within({ 'w.yml': 'name: w\nworkspace: directory\nsteps: [{ shell: exit 1 }]\n' })
     for (const id of ['own-1', 'own-2']) await place.dogear(['run', 'w.yml', '--id', id])
     const { code, stderr } = await place.dogear(['prune', '--keep', '0', '--status', 'failed', '--yes'])
@@ -214,7 +214,7 @@ describe('`onSuccess` of a workflow file', () => {
     expect(runs()).toEqual([])
   })
 
-  test('delete waits until the workspace of the run is merged or cleaned', async () => {
+  test('delete waits until the workspace of the completed run is merged or cleaned', async () => {
     within({ 'w.yml': 'name: w\nworkspace: directory\nonSuccess: delete\nsteps:\n  - shell: echo made > made\n' })
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
     expect([code, stderr]).toEqual([0, expect.stringContaining('its state is kept: its workspace is still there')])
@@ -245,7 +245,7 @@ describe('`onSuccess` of a workflow file', () => {
     expect(runs()).toEqual([])
   })
 
-  test('onSuccess accepts no other word', async () => {
+  test('onSuccess accepts no other word than keep, archive and delete', async () => {
     within({ 'w.yml': file('remove') })
     const { code, stderr } = await place.dogear(['run', 'w.yml'])
     expect([code, stderr]).toEqual([

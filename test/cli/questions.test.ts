@@ -40,7 +40,7 @@ test.each([
   [['done', '--output', '"R-7"'], 'Completed shipped with R-7\n', 'x'],
   [['again'], 'Completed shipped with second\n', 'xx']
 ])(
-  'a question of a killed program is answered at a terminal, and its resume obeys: %s',
+  'a question of a killed program is answered with the command, and the program obeys the answer when it resumes the run: %s',
   async (words, said, effects) => {
     await killed()
     expect(await place.dogear(['answer', 'o-1', 'charge', ...words])).toMatchObject({
@@ -53,7 +53,7 @@ test.each([
   }
 )
 
-test('an answer done without the output that a variable needs prints the command that passes it', async () => {
+test('the answer "done" without the output that a variable needs prints the command that passes the output', async () => {
   await killed()
   const { code, stderr } = await place.dogear(['answer', 'o-1', 'charge', 'done'])
   expect(code).toBe(4)
@@ -86,7 +86,7 @@ test.each([
     'Cannot answer ship of run o-1: it does not wait for an answer; no unit of the run waits for an answer'
   ],
   [['shop', '--value', '1'], 4, 'Cannot answer shop of run o-1: the run has no such unit; check its path']
-])('an answer to no question is refused, and nothing is recorded: %j', async (words, code, message) => {
+])('an answer that fits no open question is refused, and nothing is recorded: %j', async (words, code, message) => {
   await killed()
   const refused = await place.dogear(['answer', 'o-1', ...words])
   expect(refused.code).toBe(code)
@@ -94,7 +94,7 @@ test.each([
   expect((await host()).stdout).toBe('Refused Unconfirmed\n')
 })
 
-test('the example of an answer with an output after a colon answers the question', async () => {
+test('a refused answer with an output after a colon prints an example that answers the question', async () => {
   await killed()
   const refused = await place.dogear(['answer', 'o-1', 'charge', 'done:R-7'])
   const example = ['answer', 'o-1', 'charge', 'done', '--output', '"R-7"']
@@ -102,7 +102,7 @@ test('the example of an answer with an output after a colon answers the question
   expect((await place.dogear(example)).code).toBe(0)
 })
 
-test('the example of a refused answer to a question answers one', async () => {
+test('an answer with an unknown unit prints an example that answers the open question', async () => {
   await killed()
   const refused = await place.dogear(['answer', 'o-1', 'chagre', 'again'])
   expect(linesOf(refused.stderr).at(-1)).toBe('  dogear answer o-1 charge again')
@@ -117,7 +117,7 @@ steps:
       invoice: { idempotent: false, shell: 'echo invoice >> log; exit 1' }
 `
 
-test('several questions are answered by one command, which the refusal of a single answer prints', async () => {
+test('several questions are answered by one command, which the error of a single answer prints', async () => {
   place = sandbox({ 'pay.yml': both })
   expect((await place.dogear(['run', 'pay.yml', '--id', 'p-1'])).code).toBe(1)
   const refused = await place.dogear(['answer', 'p-1', 'all/charge', 'done'])
@@ -129,7 +129,7 @@ test('several questions are answered by one command, which the refusal of a sing
   expect(place.read('log').trim().split('\n').sort()).toEqual(['charge', 'invoice'])
 })
 
-test('an answer about edited evidence is for the file of the run, wherever the command runs', async () => {
+test('an answer about edited evidence applies to the file in the folder of the run, wherever the command is typed', async () => {
   place = sandbox({
     'w.yml': "steps: [{ name: make, shell: 'echo made > out', artifacts: [out] }, { name: end, shell: 'test -e go' }]"
   })
@@ -143,7 +143,7 @@ test('an answer about edited evidence is for the file of the run, wherever the c
   expect(place.read('out')).toBe('edited by hand')
 })
 
-test('a refused answer is reported as such, not as a refused resume', async () => {
+test('the message of a refused answer is about the answer, not about a resume', async () => {
   place = sandbox({ 'pay.yml': both.replace(/ +invoice.*/, '') })
   await place.dogear(['run', 'pay.yml', '--id', 'p-1'])
   const refused = await place.dogear(['answer', 'p-1', 'all/charge', 'keep'])

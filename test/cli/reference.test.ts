@@ -58,7 +58,7 @@ const reference = (): string =>
     table(['flag', 'of', 'means'], flagRows())
   ].join('\n')
 
-test('the guide has the commands and flags of the table', () => {
+test('the guide has the commands and flags that the command defines', () => {
   const guide = readFileSync(GUIDE, 'utf8')
   const printed = guide.replace(BLOCK, () => reference())
   if (process.env['DOGEAR_WRITE'] === '1') writeFileSync(GUIDE, printed)

@@ -30,7 +30,7 @@ const runs = async (): Promise<void> => {
 }
 
 describe('`run --from-step`', () => {
-  test('run --from-step resumes the newest run of the workflow with its id and input', async () => {
+  test('run --from-step resumes the newest run of the workflow and keeps its id and input', async () => {
     await runs()
     place.write('other.yml', 'name: other\nsteps: [{ shell: "true" }]')
     await place.dogear(['run', 'other.yml', '--id', 'newer'])
@@ -67,13 +67,13 @@ describe('`run --from-step`', () => {
     expect(shown.input).toEqual({ who: 'bob' })
   })
 
-  test('an input of no earlier run resumes the newest run with that input', async () => {
+  test('an --input that no earlier run had resumes the newest run with that input', async () => {
     await runs()
     expect((await place.dogear(['run', 'w.yml', '--from-step', 'two', '--input', 'who=dora'])).code).toBe(0)
     expect(place.read('log')).toBe('third two dora\nthird three dora\n')
   })
 
-  test('values that --input does not name stay, and new ones are added', async () => {
+  test('--input keeps the values that it does not name, and adds new ones', async () => {
     within({
       'w.yml': work
         .replace('input: { who: nobody }', 'input: { who: nobody, times: 3 }')
@@ -122,7 +122,7 @@ describe('`run --from-step`', () => {
     expect(place.read('log')).toBe('third zwei cleo\nthird three cleo\n')
   })
 
-  test('running from a step is refused, and runs nothing, while an artifact of an earlier step is missing', async () => {
+  test('run --from-step is refused, and runs nothing, while an artifact of an earlier step is missing', async () => {
     within({
       'w.yml': `name: w
 steps:
@@ -216,7 +216,7 @@ steps:
     expect(linesOf(place.read('log')).toSorted()).toEqual(['a', 'b'])
   })
 
-  test('resume refuses another input and offers the possible commands', async () => {
+  test('run --restart-wave refuses another input and prints the possible commands', async () => {
     within({ 'w.yml': wave })
     await place.dogear(['run', 'w.yml', '--id', 'r', '--input', 'who=ann'])
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--restart-wave', 'checks', '--input', 'who=bob'])
@@ -233,7 +233,7 @@ steps:
     expect(linesOf(place.read('log'))).toHaveLength(3)
   })
 
-  test('--restart-wave with a task lists the waves', async () => {
+  test('--restart-wave with the name of a task is refused, and lists the waves', async () => {
     within({ 'w.yml': wave })
     await place.dogear(['run', 'w.yml', '--id', 'r'])
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--restart-wave', 'before', '--run', 'r'])
@@ -367,7 +367,7 @@ describe('the way to resume', () => {
   )
 })
 
-test('--restart-wave with a group says that it is no wave, and offers --from-step', async () => {
+test('--restart-wave with the name of a group says that it is no wave, and offers --from-step', async () => {
   within({ 'w.yml': 'steps: [{ wave: c, groups: { a: { shell: exit 1 } } }]' })
   await place.dogear(['run', 'w.yml', '--id', 'r'])
   const { code, stderr } = await place.dogear(['resume', 'r', '--restart-wave', 'c/a'])

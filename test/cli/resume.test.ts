@@ -22,7 +22,7 @@ const failedRun = async (id: string, text = three): Promise<void> => {
 }
 
 describe('the chosen run', () => {
-  test('a resume without an id takes the only unfinished run, and is refused if there are none or several', async () => {
+  test('a resume without an id resumes the only unfinished run, and is refused if there are none or several', async () => {
     within({ 'w.yml': three })
     const none = await place.dogear(['resume'])
     expect(none.code).toBe(3)
@@ -121,7 +121,7 @@ describe('the chosen run', () => {
 })
 
 describe('the chosen workflow', () => {
-  test('a resume reads the file of the run, and names it if it is missing', async () => {
+  test('a resume reads the workflow file of its run, and names the file if it is missing', async () => {
     await failedRun('r')
     await place.shell('mv w.yml gone.yml')
     const { code, stderr } = await place.dogear(['resume', 'r'])
@@ -206,7 +206,7 @@ describe('the chosen workflow', () => {
     expect(stderr).toContain('Set the name of the workflow to "three" again, then resume\n')
   })
 
-  test('a completed step that was changed is refused with both fingerprints, and flags let it pass', async () => {
+  test('a completed step that was changed is refused with both fingerprints, and flags accept the change', async () => {
     await failedRun('r')
     place.write('w.yml', three.replace('echo one', 'echo ONE'))
     place.write('fixed', '')
@@ -224,7 +224,7 @@ describe('the chosen workflow', () => {
     expect(place.read('log')).toBe('one\ntwo\nthree\n')
   })
 
-  test('an accepted edit can be reverted, and the step counts as before', async () => {
+  test('an accepted edit can be reverted, and the step then counts as unchanged', async () => {
     await failedRun('r')
     place.write('w.yml', three.replace('echo one', 'echo ONE'))
     expect((await place.dogear(['resume', 'r', '--changes', 'ignore'])).code).toBe(1)
@@ -255,7 +255,7 @@ describe('the chosen workflow', () => {
     expect((await place.dogear(['run', 'w.yml', '--id', 'other'])).code).toBe(0)
   })
 
-  test('a missing folder refuses the resume', async () => {
+  test('a resume is refused if the folder in which the run was started is missing', async () => {
     within({ 'w.yml': three })
     await place.shell('mkdir work && cd work && dogear run ../w.yml --id r --home ../.dogear; rm -r ../work')
     const { code, stderr } = await place.dogear(['resume', 'r'])
@@ -470,7 +470,7 @@ steps:
     place.write('w.yml', publish.replace('kill -9 $PPID; sleep 1', 'echo u2'))
   }
 
-  test('an unknown outcome is refused in a pipe with the commands that answer, and they work', async () => {
+  test('in a pipe a resume is refused while the outcome of a step is unknown, and the printed commands answer the question', async () => {
     await crashed()
     const { code, stdout, stderr } = await place.dogear(['resume', 'r', '--changes', 'completed'])
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
@@ -486,7 +486,7 @@ steps:
     expect(place.read('log')).toBe('published\npublished\n')
   })
 
-  test('a failed non-idempotent step needs an answer, and the printed commands answer it in a pipe', async () => {
+  test('in a pipe a failed non-idempotent step needs an answer, and the printed commands give that answer', async () => {
     within({
       'w.yml': `
 steps:
@@ -584,7 +584,7 @@ steps:
     expect(refused.stderr).toContain('may already have taken effect, and would run again: publish.')
   })
 
-  test('the answer again about a step in doubt is the consent that --from-step needs', async () => {
+  test('the answer "again" about a step in doubt is the consent that --from-step needs to run it again', async () => {
     within({
       'w.yml': `
 steps:
@@ -700,7 +700,7 @@ steps:
     expect(stdout).not.toMatch(/AttemptStarted *\n/)
   })
 
-  test('a failure has the number of its attempt, which counts from 1 again once a resume renewed them', async () => {
+  test('a failure shows the number of its attempt, and attempts count from 1 again after a resume renewed them', async () => {
     const text = 'steps: [{ name: flaky, shell: exit 3, retry: { attempts: 2, delay: 1ms } }]'
     await failedRun('r', text)
     for (let resumes = 0; resumes < 2; resumes++) {
@@ -733,7 +733,7 @@ describe('damaged state', () => {
     writeFileSync(newestJournal(), lines.join('\n'))
   }
 
-  test('a refused fork or move of a damaged run prints the resume to run first', async () => {
+  test('a refused fork or move of a damaged run prints the resume command to run first', async () => {
     await failedRun('r')
     damage()
     for (const words of [
@@ -749,7 +749,7 @@ describe('damaged state', () => {
     }
   })
 
-  test('the answers that verify prints for a damaged run agree to the recovered state', async () => {
+  test('the answers that verify prints for a damaged run also accept the recovered state', async () => {
     await failedRun('r', three.replace('echo three >> log }', 'echo three >> log, idempotent: false }'))
     damage()
     const { stdout } = await place.dogear(['verify', 'r'])
@@ -758,7 +758,7 @@ describe('damaged state', () => {
     expect((await place.dogear(['resume', 'r', '--confirm', 'three=again', '--yes'])).code).toBe(0)
   })
 
-  test('verify prints a resume that reopens a cancelled run and agrees to its recovered state', async () => {
+  test('verify prints a resume that reopens a cancelled run and accepts its recovered state', async () => {
     await failedRun('r')
     expect((await place.dogear(['cancel', 'r'])).code).toBe(0)
     const journal = readFileSync(newestJournal(), 'utf8')
@@ -831,7 +831,7 @@ describe('damaged state', () => {
     expect(stderr).toContain('EACCES')
   })
 
-  test('a state folder that is a file exits with 5', async () => {
+  test('a command whose state folder is a file exits with 5', async () => {
     within({ 'w.yml': three, state: 'not a folder' })
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--home', 'state'])
     expect(code).toBe(5)
@@ -862,7 +862,7 @@ test('--force asks before it repeats the completed groups of an unfinished wave'
   expect(place.read('log')).toBe('a\n')
 })
 
-test('the refusal of an unknown output in a pipe has the code of the missing consent', async () => {
+test('the refusal of an unknown output in a pipe exits with the code for missing consent', async () => {
   within({ 'w.yml': 'steps: [{ name: a, shell: "true" }, { shell: exit 1 }]' })
   await place.dogear(['run', 'w.yml', '--id', 'r'])
   const { code, stdout } = await place.dogear(['resume', 'r', '--force', '--json'])
@@ -882,7 +882,7 @@ test('a command that runs a step again answers the question about it', async () 
   expect(place.read('log')).toBe('one\none\n')
 })
 
-test('a step in doubt that was removed does not hide the remedy of another edit', async () => {
+test('a removed step in doubt does not hide the remedy for another edit', async () => {
   const was = `steps:
   - { name: a, shell: 'true' }
   - { name: b, shell: 'true' }
@@ -900,7 +900,7 @@ test('a step in doubt that was removed does not hide the remedy of another edit'
   expect(linesOf(stderr)).toContain('After that, undo the other edit, or accept it with --changes ignore')
 })
 
-test('beside two removed steps in doubt, one other edit is named as one', async () => {
+test('a resume with two removed steps in doubt and one other edit names that edit in the singular', async () => {
   const was = `steps:
   - { name: a, shell: 'true' }
   - wave: both

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import { nodeEnvironment } from '../../src/adapters/node/index.js'
 import { differencesFrom } from '../../src/cli/commands/execution/input.js'
-import { progressText } from '../../src/cli/report/progress.js'
+import { progressText } from '../../src/cli/report/text.js'
 import { MAX_LISTED, type Row, rowLines, rowsOf } from '../../src/cli/report/rows.js'
 import { grouped } from '../../src/view/text.js'
 import { unitsOf, type UnitView } from '../../src/domain/explain/UnitView.js'
@@ -111,7 +111,7 @@ describe('the rows of a run', () => {
     expect(counted(rows, 'group', 'completed')).toBe(10_000 - MAX_LISTED.groups)
   })
 
-  test('the rows count groups and what is inside them as units, and sub-steps alone as such', () => {
+  test('the rows count hidden groups as groups, hidden sub-steps as sub-steps, and a mixture as units', () => {
     const subStep = (name: string): UnitView => ({ ...unit(0, 'completed', name), kind: 'sub-step' })
     const names = Array.from({ length: 20 }, (_, number) => `g${number}`)
     const last = unit(0, 'in flight', 'last')
@@ -199,7 +199,7 @@ describe('the rows on a narrow terminal', () => {
     expect(lines[1]).toMatch(/^✗ {3}2 b +failed$/)
   })
 
-  test('parts are indented below the unit around them, and the items of a map below the map', async () => {
+  test('a unit is indented below the unit around it, and the items of a map below the map', async () => {
     const storage = memoryStorage()
     const deploy = workflow('w').wave('deploy', {
       one: () => 1,
@@ -229,7 +229,7 @@ describe('progress', () => {
     ['tt', 2, '2/2 steps done (100%)'],
     ['www', 2, '2/3 waves done (67%)'],
     ['twwt', 3, '3/4 steps done (75%)']
-  ])('the steps %j, of which %i are done, are shown as %j', (letters, done, text) => {
+  ])('the progress of the steps %j (t is a task, w a wave), of which %i are done, is %j', (letters, done, text) => {
     expect(progressText(kinds(letters), done)).toBe(text)
   })
 
@@ -259,7 +259,7 @@ describe('symbols', () => {
     expect(Symbols.of(environment)).toBe(symbols)
   })
 
-  test('text is cut to the width of a terminal, and only there', () => {
+  test('text is cut to the width of a terminal, and never in a pipe', () => {
     const cut = (width: number): string => Style.fitted('abcdefgh', { symbols: Symbols.ascii, width })
     expect([cut(8), cut(7), cut(Number.POSITIVE_INFINITY)]).toEqual(['abcdefgh', 'abcd...', 'abcdefgh'])
   })

@@ -26,7 +26,7 @@ describe('a run', () => {
     expect(runIdOf(await place.process(['run', 'w.yml']))).toMatch(uuid)
   })
 
-  test('a captured output and the input reach later steps through their environment, strings unchanged and other values as JSON', async () => {
+  test('a captured output and the input reach later steps through environment variables, strings unchanged and other values as JSON', async () => {
     within({
       'w.yml': `
 input: { greeting: hi, list: [1, { a: null }], yes: true, number: 7 }
@@ -90,7 +90,7 @@ steps:
   test.each([
     ['', false],
     [', retry: { attempts: 1 }', true]
-  ])('the failure of a step with %j is retryable: %s', async (retry, retryable) => {
+  ])('the failure of a step with the added options %j is retryable: %s', async (retry, retryable) => {
     within({ 'w.yml': `steps: [{ shell: exit 1${retry} }]` })
     await place.process(['run', 'w.yml', '--id', 'r'])
     expect(JSON.parse((await place.process(['show', 'r', '--json'])).stdout)).toMatchObject({ retryable })
@@ -165,7 +165,7 @@ steps:
     expect((await running.ended).code).toBe(130)
   })
 
-  test('the failure of a group is printed if the run is interrupted right after it', async () => {
+  test('the failure of a group is printed even if the run is interrupted right after it', async () => {
     within({
       'w.yml': failing('until grep -q UnitFailed .dogear/runs/r/history/*; do :; done; kill -INT $PPID; sleep 60')
     })
@@ -173,7 +173,7 @@ steps:
     expect([code, stderr.match(/failed: w\/bad/g)]).toEqual([130, ['failed: w/bad']])
   })
 
-  test('-v only adds lines', async () => {
+  test('-v adds lines to the output and changes none', async () => {
     within({ 'w.yml': 'steps: [{ shell: "true" }, { shell: "true" }]' })
     const terse = linesOf(timeless((await place.process(['run', 'w.yml', '--id', 'a'])).stderr))
     const verbose = linesOf(timeless((await place.process(['run', 'w.yml', '--id', 'a', '-v', '--home', 'b'])).stderr))
@@ -219,7 +219,7 @@ describe('an earlier run', () => {
     ])
   })
 
-  test('an id in use is refused, and --resume resumes its run', async () => {
+  test('an id in use is refused, and --resume resumes the run with that id', async () => {
     within({ 'w.yml': failing })
     await place.process(['run', 'w.yml', '--id', 'mine'])
     const { code, stderr } = await place.process(['run', 'w.yml', '--id', 'mine'])
@@ -236,7 +236,7 @@ describe('an earlier run', () => {
   })
 
   test.skipIf(process.platform !== 'linux')(
-    'a run without a saved checkpoint has not started: the hint runs it again and does not resume it',
+    'a run without a saved checkpoint has not started: the printed command starts it again and does not resume it',
     async () => {
       within({ 'f.yml': failing })
       // No user can create a folder there.
@@ -287,7 +287,7 @@ describe('wrong use', () => {
       '--confirm: expected STEP=again, STEP=keep, STEP=done or STEP=done:OUTPUT, got "a"'
     ],
     [['resume', 'x', '--changes', 'all'], '--changes: unknown policy "all"; use strict, completed or ignore']
-  ])('dogear %s exits with 2', async (words, message) => {
+  ])('the command line %j is a usage error and exits with 2', async (words, message) => {
     within({ 'w.yml': 'steps: [{ shell: "test -e fixed" }]' })
     if (words[0] === 'resume' || words.includes('--restart-wave')) await place.process(['run', 'w.yml', '--id', 'x'])
     const { code, stdout, stderr } = await place.process(words)
@@ -342,7 +342,7 @@ describe('--json', () => {
     [['resume', 'nobody', '--json'], 3, { code: 'NoSuchRun' }],
     [['show', 'nobody', '--json'], 3, { code: 'NoSuchRun' }],
     [['plan', '--json'], 3, { code: 'NothingToResume' }]
-  ])('dogear %s also prints its error as a document', async (words, code, error) => {
+  ])('with --json the command line %j prints its error as a document, too', async (words, code, error) => {
     within({ 'bad.yml': 'steps: 1' })
     const ended = await place.process(words)
     expect(ended.code).toBe(code)

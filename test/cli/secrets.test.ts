@@ -94,7 +94,7 @@ describe('a declared secret', () => {
     expect(place.exists('log') || place.exists('.dogear')).toBe(false)
   })
 
-  test('a resume reads the secret again, and prints the next command if it is missing', async () => {
+  test('a resume reads the secret again, and prints the next command if the secret is missing', async () => {
     within('name: w\nsecrets: [TOKEN]\nsteps:\n  - shell: test "$TOKEN" = second-value\n')
     expect((await dogear('run', 'w.yml', '--id', 'r')).code).toBe(1)
     const before = state()

@@ -41,29 +41,32 @@ test.each([
   ...(['SIGABRT', 'SIGUSR2', 'SIGALRM', 'SIGIO', 'SIGXCPU'] as const).map(
     (signal) => [signal, 128 + constants.signals[signal]] as const
   )
-] as const)('%s ends the step and all its processes, is recorded, and exits with %i', async (signal, code) => {
-  place = sandbox({ 'w.yml': workflow })
-  const running = await begun()
-  process.kill(running.pid, signal)
-  const ended = await running.ended
-  expect({ code: ended.code, signal: ended.signal }).toEqual({ code, signal: null })
-  const again = signal === 'SIGINT' ? ' press Ctrl+C again to end at once' : ''
-  expect(linesOf(timeless(ended.stderr)).slice(-4)).toEqual([
-    `Stopping slow …${again}`,
-    'Interrupted in step 2/3 slow after T: 1 step completed',
-    'Resume with:',
-    '  dogear resume r'
-  ])
-  expect(isAlive(grandchild())).toBe(false)
-  expect(place.exists('partial')).toBe(true)
-  const shown = JSON.parse((await place.process(['show', 'r', '--json'])).stdout) as unknown
-  expect(shown).toMatchObject({ status: 'interrupted', state: 'Interrupted', step_index: 1, held_by: null })
-  place.write('fixed', '')
-  const resumed = await place.process(['resume'])
-  expect(resumed.code).toBe(0)
-  expect(resumed.stderr).toContain('Retrying step 2/3: slow')
-  expect(place.read('log')).toBe('first\nlast\n')
-})
+] as const)(
+  '%s ends the step and all its processes and is recorded, and dogear exits with %i',
+  async (signal, code) => {
+    place = sandbox({ 'w.yml': workflow })
+    const running = await begun()
+    process.kill(running.pid, signal)
+    const ended = await running.ended
+    expect({ code: ended.code, signal: ended.signal }).toEqual({ code, signal: null })
+    const again = signal === 'SIGINT' ? ' press Ctrl+C again to end at once' : ''
+    expect(linesOf(timeless(ended.stderr)).slice(-4)).toEqual([
+      `Stopping slow …${again}`,
+      'Interrupted in step 2/3 slow after T: 1 step completed',
+      'Resume with:',
+      '  dogear resume r'
+    ])
+    expect(isAlive(grandchild())).toBe(false)
+    expect(place.exists('partial')).toBe(true)
+    const shown = JSON.parse((await place.process(['show', 'r', '--json'])).stdout) as unknown
+    expect(shown).toMatchObject({ status: 'interrupted', state: 'Interrupted', step_index: 1, held_by: null })
+    place.write('fixed', '')
+    const resumed = await place.process(['resume'])
+    expect(resumed.code).toBe(0)
+    expect(resumed.stderr).toContain('Retrying step 2/3: slow')
+    expect(place.read('log')).toBe('first\nlast\n')
+  }
+)
 
 test.each([
   ['SIGQUIT', 131],
@@ -164,7 +167,7 @@ test('after kill -9 a run is interrupted, can be planned, and resumes at the ste
 })
 
 test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
-  'a terminal that is closed ends the run with 129, and the interruption is recorded',
+  'closing the terminal ends the run with exit code 129, and the interruption is recorded',
   async () => {
     place = sandbox({ 'w.yml': workflow })
     // What an interactive shell does: it passes the hang-up of its terminal on to its jobs.
@@ -185,7 +188,7 @@ test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
 )
 
 test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
-  'Ctrl+\\ on a terminal ends the step and all its processes, and exits with 131',
+  'Ctrl+\\ on a terminal ends the step and all its processes, and dogear exits with 131',
   async () => {
     place = sandbox({ 'w.yml': workflow })
     const command = `exec '${process.execPath}' '${main}' run w.yml --id r`
@@ -238,7 +241,7 @@ test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
 )
 
 test.skipIf(!hasTerminal)(
-  'a second Ctrl+C on a terminal draws no status behind the command to resume with',
+  'a second Ctrl+C on a terminal draws no status after the printed resume command',
   async () => {
     place = sandbox({
       'w.yml': `steps: [{ name: stubborn, shell: "trap '' TERM INT; echo ready; sleep 30; sleep 30" }]`
@@ -258,7 +261,7 @@ const until = async (met: () => boolean): Promise<void> => {
   while (!met()) await new Promise((resolve) => setTimeout(resolve, 50))
 }
 
-test('files of the interrupted step and earlier steps still exist when it runs again', async () => {
+test('files of the interrupted step and of earlier steps still exist when the step runs again', async () => {
   place = sandbox({
     'w.yml': `
 name: left

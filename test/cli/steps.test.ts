@@ -36,12 +36,15 @@ describe('a captured output', () => {
   const letters = (count: number): string => `head -c ${count} /dev/zero | tr '\\0' x`
   const MOST = 131_072 - 'name'.length - 2
 
-  test.skipIf(process.platform !== 'linux')('a captured output may fill one environment variable', async () => {
-    place = sandbox({ 'w.yml': capturing(letters(MOST)) })
-    const { code, stderr } = await place.dogear(['run', 'w.yml'])
-    expect(code, stderr).toBe(0)
-    expect(place.read('used')).toBe(`${'x'.repeat(MOST)}\n`)
-  })
+  test.skipIf(process.platform !== 'linux')(
+    'a captured output may be as long as one environment variable can be',
+    async () => {
+      place = sandbox({ 'w.yml': capturing(letters(MOST)) })
+      const { code, stderr } = await place.dogear(['run', 'w.yml'])
+      expect(code, stderr).toBe(0)
+      expect(place.read('used')).toBe(`${'x'.repeat(MOST)}\n`)
+    }
+  )
 
   test.skipIf(process.platform !== 'linux').each([MOST + 1, 2_000_000])(
     'a step that captures %i bytes fails, and a fixed one resumes',
@@ -93,7 +96,7 @@ describe('an input from the command line', () => {
     return stderr
   }
 
-  test('an input with an unknown name is refused before anything is written, if the file has input', async () => {
+  test('an input with an unknown name is refused before anything is written if the workflow file declares inputs', async () => {
     place = sandbox({ 'w.yml': file })
     for (const [name, hint] of [
       ['chanel', '. Did you mean "channel"?'],
@@ -109,7 +112,7 @@ describe('an input from the command line', () => {
   })
 
   test.each([
-    ['it is one of the file', 'channel=beta', file],
+    ['the file declares it', 'channel=beta', file],
     ['a step names it', 'tag=beta', file],
     ['a check names it', 'tag=beta', 'input: { a: 1 }\nsteps: [{ shell: echo, before: [test "$tag" = beta] }]'],
     [

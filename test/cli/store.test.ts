@@ -103,7 +103,7 @@ describe('--store', () => {
     expect(place.read('log')).toBe('one\ntwo\ntwo\n')
   })
 
-  test('a SQLite file that the command creates is private, and one that exists keeps its mode', async () => {
+  test('a SQLite file that the command creates is private, and an existing file keeps its mode', async () => {
     place = sandbox({ 'w.yml': 'steps: [{ shell: "true" }]', 'empty.db': '' })
     chmodSync(`${place.folder}/empty.db`, 0o640)
     for (const [store, mode] of [
@@ -125,7 +125,7 @@ describe('--store', () => {
     }
   )
 
-  test('a SQLite file that does not exist is created by run alone', async () => {
+  test('only run creates a SQLite file that does not exist', async () => {
     place = sandbox()
     const { code, stderr } = await place.dogear(['runs', '--store', 'none.db'])
     expect(code).toBe(5)
@@ -133,7 +133,7 @@ describe('--store', () => {
     expect(place.exists('none.db')).toBe(false)
   })
 
-  test('a command on PostgreSQL ends with its own exit code, also in a process of its own', async () => {
+  test('a command on PostgreSQL ends with its usual exit code, also in a separate process', async () => {
     place = sandbox({ 'w.yml': WORKFLOW, broken: '' })
     const where = await newDatabase()
     const dogear = (...words: ReadonlyArray<string>): Promise<Ended> => place.process([...words, '--store', where])
@@ -163,7 +163,7 @@ describe('--store', () => {
     }
   })
 
-  test('a variable that is blank counts as not set', async () => {
+  test('a blank DOGEAR_STORE or DOGEAR_HOME counts as not set', async () => {
     place = sandbox()
     const { stdout } = await place.dogear(['runs'], { environment: { DOGEAR_STORE: ' \n', DOGEAR_HOME: ' ' } })
     expect(stdout).toContain(`No runs in ${place.folder}/.dogear. Start one with: dogear run <file>`)
@@ -199,7 +199,7 @@ describe('--store', () => {
     }
   })
 
-  test('SQLite falls back to node:sqlite', async () => {
+  test('a store in a SQLite file uses node:sqlite if better-sqlite3 is missing', async () => {
     const asked: Array<string> = []
     class DatabaseSync {
       exec = (): void => undefined
@@ -238,7 +238,7 @@ describe('the location of a store', () => {
     expect(E.isRight(parsed) && show(parsed.right)).toBe(shown)
   })
 
-  test('a password is masked also within a flag, and other words stay', () => {
+  test('a password is masked also within a flag, and all other words are printed unchanged', () => {
     expect(withoutPassword('--store=postgres://ada:s3cret@db/app')).toBe('--store=postgres://ada:PASSWORD@db/app')
     expect(withoutPassword('a:b@c')).toBe('a:b@c')
   })
@@ -288,18 +288,18 @@ describe('the location of a store', () => {
     expect(stdout + stderr).not.toContain('s3cr3t')
   })
 
-  test('a folder with a colon and an @ in its path is no address', () => {
+  test('a folder with a colon and an @ in its path is not mistaken for a database address', () => {
     for (const path of ['./a:b@c', '/a:b@c', 'a/b:c@d', 'C:\\ada@home'])
       expect(parse(path, '/f')).toMatchObject({ right: { _tag: 'Files' } })
   })
 
   test.each([
-    ['show', URL],
-    ['run', URL],
-    ['run', 'w.yml', '--id', URL],
-    ['move', URL, '--to', 'state.db'],
-    ['answer', URL, 'unit', 'again']
-  ])('a URL in a wrong place is printed without its password: %s %s %s', async (...words) => {
+    [['show', URL]],
+    [['run', URL]],
+    [['run', 'w.yml', '--id', URL]],
+    [['move', URL, '--to', 'state.db']],
+    [['answer', URL, 'unit', 'again']]
+  ])('a URL in a wrong place is printed without its password: %j', async (words) => {
     place = sandbox({ 'w.yml': WORKFLOW })
     const { code, stdout, stderr } = await place.dogear([...words, '--json'])
     expect(code).not.toBe(0)

@@ -28,7 +28,7 @@ try {
 
 const host = (word: string) => place.shell(`'${process.execPath}' host.mjs ${word}`)
 
-test('show and the history list sub-steps by path, and a resume asks for confirmation of the one in flight', async () => {
+test('show and the history list sub-steps by path, and a resume asks for confirmation of the sub-step in flight', async () => {
   place = sandbox({ 'host.mjs': program })
   await host('crash')
   const { stdout } = await place.dogear(['show', 'r'])

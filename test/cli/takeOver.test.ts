@@ -142,7 +142,7 @@ describe('an owner that may be dead', { concurrent: true }, () => {
     }
   })
 
-  test('verify of a run with an undecided owner exits with 4 even if nothing else is in the way', async ({
+  test('verify of a run with an undecided owner exits with 4 even if nothing else prevents a resume', async ({
     expect,
     ...tools
   }) => {
@@ -151,7 +151,10 @@ describe('an owner that may be dead', { concurrent: true }, () => {
     expect([code, stdout.includes('dogear resume r --take-over')]).toEqual([4, true])
   })
 
-  test('poll of a run with an undecided owner offers to take it over', async ({ expect, ...tools }) => {
+  test('poll of a run with an undecided owner prints the command that takes the run over', async ({
+    expect,
+    ...tools
+  }) => {
     const place = await killed(tools)
     const { stderr } = await place.process(['poll', 'r'])
     expect(stderr).toContain('which may be dead. If you know that it is dead, take the run over:\n')

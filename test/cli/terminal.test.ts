@@ -64,7 +64,7 @@ describe.skipIf(!hasTerminal)('a terminal', () => {
     expect(facts).toMatch(/^ {2}failed {2}\d{4}-\d\d-\d\d \d\d:\d\d UTC {2}0\/1$/)
   })
 
-  test('on a terminal of a CI service nothing is asked, and no line is redrawn', async () => {
+  test('on a terminal of a CI service dogear shows no prompt and redraws no line', async () => {
     await withFailedRun()
     const { code, stdout } = await onTerminal(['run', 'w.yml'], { CI: 'true' }).ended
     expect(code).toBe(0)
@@ -74,7 +74,7 @@ describe.skipIf(!hasTerminal)('a terminal', () => {
     expect(asked.stdout).toContain('\x1b[2K')
   })
 
-  test('the answer no starts a new run', async () => {
+  test('the answer "no" to the offer of an earlier run starts a new run', async () => {
     await withFailedRun()
     const { code } = await answering(onTerminal(['run', 'w.yml']), [offer, 'n\n'])
     expect(code).toBe(0)
@@ -132,13 +132,16 @@ steps:
   test.each([
     ['w\n', 'good\ngood\n'],
     ['y\n', 'good\n']
-  ])('the answer w to the offer restarts the failed wave, and y continues it: %j', async (answer, log) => {
-    await withFailedRun(waves)
-    const { code, stdout } = await answering(onTerminal(['run', 'w.yml']), [offer, answer])
-    expect(code).toBe(0)
-    expect(stdout).toContain('Resuming run first')
-    expect(place.read('log')).toBe(log)
-  })
+  ])(
+    'the answer w to the offer of a failed run restarts its failed wave, and y continues the wave: %j',
+    async (answer, log) => {
+      await withFailedRun(waves)
+      const { code, stdout } = await answering(onTerminal(['run', 'w.yml']), [offer, answer])
+      expect(code).toBe(0)
+      expect(stdout).toContain('Resuming run first')
+      expect(place.read('log')).toBe(log)
+    }
+  )
 
   test('an interrupted task is marked at its position, and a workflow without a wave offers no restart', async () => {
     place = sandbox({ 'w.yml': 'name: w\nsteps: [{ name: slow, shell: "echo $$ > pid; kill -9 $PPID; sleep 0.2" }]' })
@@ -155,7 +158,7 @@ steps:
     expect(stdout).toContain('\ny: resume it. n: start a new run. a: abort\n')
   })
 
-  test('a run whose id is in use is offered, and the answer no leaves it unchanged', async () => {
+  test('a run whose id is in use is offered, and the answer "no" leaves it unchanged', async () => {
     await withFailedRun()
     const asked = onTerminal(['run', 'w.yml', '--id', 'first'])
     const { code, stdout } = await answering(asked, [offer, 'n\n'])
@@ -218,7 +221,7 @@ steps:
 `
   const whatNow = 'or abort? [retry/continue/abort] '
 
-  test('checks that fail in parallel are asked one at a time, and no output breaks the question', async () => {
+  test('checks that fail in parallel prompt one at a time, and no output breaks into a prompt', async () => {
     place = sandbox({ 'w.yml': checked })
     const running = onTerminal(['run', 'w.yml'])
     await running.said(whatNow)
@@ -246,7 +249,7 @@ steps:
     }
   )
 
-  test('--force asks, and y restarts at the first step', async () => {
+  test('--force asks for consent, and the answer y restarts at the first step', async () => {
     await withFailedRun()
     const { code } = await answering(onTerminal(['resume', 'first', '--force']), [warning, 'y\n'])
     expect(code).toBe(0)
@@ -279,7 +282,7 @@ steps:
     ['a', 'published\npublished\n'],
     ['done', 'published\n'],
     ['d', 'published\n']
-  ])('a step that may have taken effect needs an answer, and %s is obeyed', async (answer, log) => {
+  ])('a step that may have taken effect raises a question, and the answer %s is obeyed', async (answer, log) => {
     await withFailedRun(crashing)
     const { code, stdout } = await answering(onTerminal(['resume']), [question, `perhaps\n${answer}\n`])
     expect(stdout).toContain('Please type "again" or "done"\n')
@@ -291,21 +294,27 @@ steps:
   test.each([
     ['y\n', 0, 'one\ntwo\n'],
     ['n\n', 5, 'one\n']
-  ])('the recovered state of a damaged run is offered with the loss, and %j is obeyed', async (answer, code, log) => {
-    await withFailedRun()
-    const journal = '.dogear/runs/first/history/e000001.jsonl'
-    const lines = place.read(journal).split('\n')
-    place.write(journal, lines.map((line, at) => (at === lines.length - 3 ? line.replace('"', "'") : line)).join('\n'))
-    const ended = await answering(onTerminal(['resume', 'first']), [
-      'Continue from the recovered state? [y/N] ',
-      answer
-    ])
-    expect(ended.stdout).toContain('The newest state of run first is damaged')
-    expect(ended.stdout).not.toContain('onRecovered')
-    expect(ended.stdout).toMatch(/These steps will run, some possibly a second time: .*two/)
-    expect(ended.code).toBe(code)
-    expect(place.read('log').slice(-log.length)).toBe(log)
-  })
+  ])(
+    'the recovered state of a damaged run is offered with what was lost, and the answer %j is obeyed',
+    async (answer, code, log) => {
+      await withFailedRun()
+      const journal = '.dogear/runs/first/history/e000001.jsonl'
+      const lines = place.read(journal).split('\n')
+      place.write(
+        journal,
+        lines.map((line, at) => (at === lines.length - 3 ? line.replace('"', "'") : line)).join('\n')
+      )
+      const ended = await answering(onTerminal(['resume', 'first']), [
+        'Continue from the recovered state? [y/N] ',
+        answer
+      ])
+      expect(ended.stdout).toContain('The newest state of run first is damaged')
+      expect(ended.stdout).not.toContain('onRecovered')
+      expect(ended.stdout).toMatch(/These steps will run, some possibly a second time: .*two/)
+      expect(ended.code).toBe(code)
+      expect(place.read('log').slice(-log.length)).toBe(log)
+    }
+  )
 
   test('a live line shows what runs and for how long, and is erased at the end', async () => {
     place = sandbox({
@@ -407,7 +416,7 @@ describe('unwritable output', () => {
     ['run w.yml', 5],
     ['run w.yml --json', 5],
     ['run failing.yml --json', 1]
-  ])('output to a full disk is no success: dogear %s', async (words, code) => {
+  ])('a command whose output cannot be written to a full disk fails: dogear %s', async (words, code) => {
     place = sandbox({ 'w.yml': 'steps: [{ shell: echo out }]', 'failing.yml': 'steps: [{ shell: "false" }]' })
     const ended = await place.shell(`dogear ${words} > /dev/full`)
     expect(ended.stderr.split('\n').filter((line) => line.startsWith('dogear:'))).toEqual([
@@ -437,7 +446,7 @@ describe('unwritable output', () => {
       return answering(onTerminal(['run', 'w.yml', '--id', 'r']), ...answer.map((one) => [question, one] as const))
     }
 
-    test('the answer yes merges the worktree and deletes it', async () => {
+    test('the answer "yes" merges the worktree and deletes it', async () => {
       const { code, stdout } = await inWorktree('y\n')
       expect(code).toBe(0)
       expect(stdout).toContain('Merged dogear/r into main, and deleted the worktree and its branch')

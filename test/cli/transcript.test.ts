@@ -91,7 +91,7 @@ describe('the transcript', () => {
     ])
   })
 
-  test('a wave has a line for each group and one for itself, and its resume skips completed groups', async () => {
+  test('a wave has a line for each group and one for itself, and a resume skips completed groups', async () => {
     place = sandbox({
       'w.yml': `
 steps:
@@ -123,7 +123,7 @@ steps:
     ])
   })
 
-  test('a failure of a group that others outlive is printed with its error at once, and its error not again', async () => {
+  test('a group that fails before its siblings end is printed at once with its error, and the error is not printed again', async () => {
     place = sandbox({
       'w.yml':
         'steps: [{ wave: w, groups: { bad: { shell: "echo broken >&2; exit 7" }, slow: { shell: "while ! test -e go; do sleep 0.1; done" } } }]'
@@ -141,7 +141,7 @@ steps:
     ])
   })
 
-  test('a map has a line for each item and one with their number; a sequence one with its steps', async () => {
+  test('a map has a line for each item and one with the number of items; a sequence has one line with its steps', async () => {
     place = sandbox({
       'w.yml': `
 steps:

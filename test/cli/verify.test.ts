@@ -153,7 +153,7 @@ describe('verify of a killed run', () => {
     expect(await reportOf()).toMatchObject({ unrecorded: [{ unit: 'send', attempt: 1, action: 'retry' }] })
   })
 
-  test('verify exits like a resume, which asks about a step in flight that is not idempotent', async () => {
+  test('verify of a run with a non-idempotent step in flight exits like a resume, which asks about that step', async () => {
     await killed(', idempotent: false')
     const stdout = await verified()
     expect(stdout).toContain('    send (attempt 1): a resume asks whether it is done\n')
@@ -219,7 +219,7 @@ test.each([
   expect((await place.dogear(['show', 'r', '--json'])).stdout).toContain(code === 1 ? '"failed"' : '"pending"')
 })
 
-test('verify says that a wait which ended for want of an answer waits again', async () => {
+test('verify says that a wait which timed out without an answer will wait again', async () => {
   place = sandbox({ 'w.yml': 'name: w\nsteps:\n  - { name: ok, waitFor: { question: q, timeout: 50ms } }\n' })
   await place.dogear(['run', 'w.yml', '--id', 'r'])
   await delay(60)
@@ -228,7 +228,7 @@ test('verify says that a wait which ended for want of an answer waits again', as
   expect((await place.dogear(['resume', 'r'])).code).toBe(75)
 })
 
-test('verify of a run that a live process holds names it, and exits like a resume', async () => {
+test('verify of a run that a live process holds names that process, and exits like a resume', async () => {
   place = sandbox({ 'w.yml': `name: w\nsteps:\n  - { name: one, shell: 'echo begun; sleep 60', idempotent: false }\n` })
   const running = place.start(['run', 'w.yml', '--id', 'r', '--verbose'])
   await running.said('begun')
@@ -243,7 +243,7 @@ test('verify of a run that a live process holds names it, and exits like a resum
   await running.ended
 })
 
-test('verify does not say that nothing was changed', async () => {
+test('verify, which never changes anything, does not print that nothing was changed', async () => {
   await failed()
   const { stdout } = await place.dogear(['verify', 'r'])
   expect(stdout).toContain('TOKEN is not set')

@@ -44,15 +44,18 @@ test('a run that waits for an answer exits with 75 and prints the command that a
 test.each([
   [release, 'approve', 'it waits for an answer; pass one', 'dogear answer r-1 approve --value JSON'],
   ['name: nap\nsteps: [{ name: nap, sleep: 1h }]', 'nap', 'it sleeps; resume without the answer', 'dogear plan r-1']
-])('a resume that confirms a waiting step is refused with the command that helps', async (text, unit, why, command) => {
-  await started(text)
-  const { code, stderr } = await place.dogear(['resume', 'r-1', '--confirm', `${unit}=again`])
-  expect(code).toBe(4)
-  expect(stderr).toContain(`"${unit}" cannot be confirmed: ${why}, or run from that step\n`)
-  expect(linesOf(stderr).at(-1)).toBe(`  ${command}`)
-})
+])(
+  'a resume with --confirm for a waiting step is refused with the command that answers the wait',
+  async (text, unit, why, command) => {
+    await started(text)
+    const { code, stderr } = await place.dogear(['resume', 'r-1', '--confirm', `${unit}=again`])
+    expect(code).toBe(4)
+    expect(stderr).toContain(`"${unit}" cannot be confirmed: ${why}, or run from that step\n`)
+    expect(linesOf(stderr).at(-1)).toBe(`  ${command}`)
+  }
+)
 
-test('a resume that confirms an answered wait is refused with the command that shows what a resume does', async () => {
+test('a resume with --confirm for an answered wait is refused with the command that shows the plan', async () => {
   await started(release)
   await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
   const { code, stderr } = await place.dogear(['resume', 'r-1', '--confirm', 'approve=again'])
@@ -68,7 +71,7 @@ test('an answer that is no string becomes JSON in its variable', async () => {
   expect(place.read('log')).toBe('build\npublish {"by":["ada"]}\n')
 })
 
-test('an answer that comes before its step waits is taken at once', async () => {
+test('an answer that comes before its step waits is used as soon as the step starts', async () => {
   const failing = release.replace('echo build >> log', 'test -e ok')
   expect((await started(failing)).code).toBe(1)
   expect((await place.dogear(['answer', 'r-1', 'approve', '--value', '1'])).code).toBe(0)
@@ -103,7 +106,7 @@ test('a late answer is refused with the command that ends the wait', async () =>
   expect(failed).toMatchObject({ code: 4, stderr })
 })
 
-test('the printed command after an answer of a cancelled run resumes it', async () => {
+test('the command printed after an answer to a cancelled run resumes the run', async () => {
   await started(release)
   await place.dogear(['cancel', 'r-1'])
   const { code, stderr } = await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
@@ -114,7 +117,7 @@ test('the printed command after an answer of a cancelled run resumes it', async 
   expect((await place.shell('dogear resume r-1 --reopen')).code).toBe(0)
 })
 
-test('a late answer of a cancelled run is refused with a command that resumes it', async () => {
+test('a late answer to a cancelled run is refused with a command that resumes the run', async () => {
   await started(release.replace('3d', '50ms'))
   await place.dogear(['cancel', 'r-1'])
   await delay(60)
@@ -152,7 +155,7 @@ test('a run that sleeps exits with 75 and prints when to resume it with which co
   expect(place.read('log')).toBe('before\n')
 })
 
-test('a run that sleeps continues at its recorded time, whatever the file says by then', async () => {
+test('a run that sleeps continues at its recorded time, even if the workflow file was changed', async () => {
   await started(nap('100ms'))
   place.write('w.yml', nap('10h'))
   await delay(110)
@@ -295,7 +298,7 @@ test('verify, plan, show, runs and the page agree that an answer is recorded', a
   )
 })
 
-test('verify, plan, show and the page count an answer that its killed owner never recorded, and the printed command resumes with it', async () => {
+test('verify, plan, show and the page count an answer that the killed owner never recorded, and the printed command resumes with that answer', async () => {
   await started(release.replace('3d', '50ms'))
   const requestedAt = (JSON.parse((await place.dogear(['show', 'r-1', '--json'])).stdout) as Shown).waits[0]?.started_at
   const request = { _tag: 'Answer', runId: 'r-1', unit: 'approve', value: 'ada', by: 'ada' } as const

@@ -27,7 +27,7 @@ const begin = async (): Promise<ReturnType<Sandbox['start']>> => {
   return run
 }
 
-test('watch follows a run of another process, reports each end, and ends when the run completes', async () => {
+test('watch follows a run of another process, reports each completed unit, and ends when the run completes', async () => {
   const run = await begin()
   const watch = place.start(['watch', 'first'])
   await watch.said('Run first: release, running')

@@ -113,7 +113,7 @@ steps:
     expect(ran()).toEqual(['spec', 'edit', 'unit'])
   })
 
-  test('a failed check before a wave prints no restart that changed evidence would refuse', async () => {
+  test('a failed check before a wave prints no restart command that would be refused because of changed evidence', async () => {
     const { stderr } = await failed(`name: w
 steps:
   - { name: spec, shell: echo 1 > spec.txt, artifacts: [spec.txt] }
@@ -148,7 +148,7 @@ describe.skipIf(!hasTerminal)('a wave whose check failed, on a terminal', () => 
     ['continue\n', 0, [...once, 'publish']],
     ['perhaps\nabort\n', 1, once],
     ['\x04', 1, once]
-  ])('a failed check after a wave prompts on a terminal, and %j is obeyed', async (answer, code, steps) => {
+  ])('a failed check after a wave prompts on a terminal, and the answer %j is obeyed', async (answer, code, steps) => {
     const ended = await asked(workflow, [AFTER, answer])
     expect(ended.code).toBe(code)
     expect(ran()).toEqual(steps)
@@ -163,14 +163,14 @@ describe.skipIf(!hasTerminal)('a wave whose check failed, on a terminal', () => 
     ['look again\nprevious wave\n', 0, ['js', 'js', 'unit', 'lint', 'publish']],
     ['continue\n', 0, ['js', 'unit', 'lint', 'publish']],
     ['abort\n', 1, ['js']]
-  ])('a failed check before a wave prompts on a terminal, and %j is obeyed', async (answer, code, steps) => {
+  ])('a failed check before a wave prompts on a terminal, and the answer %j is obeyed', async (answer, code, steps) => {
     const ended = await asked(waiting.replace('test -e ok ||', 'true ||'), [BEFORE, answer])
     expect(ended.stdout).toContain('"checks" cannot start:')
     expect(ended.code).toBe(code)
     expect(ran()).toEqual(steps)
   })
 
-  test('groups that are not idempotent run again only after a yes', async () => {
+  test('groups that are not idempotent run again only after the answer "yes"', async () => {
     const agree = 'This completed step is not idempotent, and would run again: checks/lint. Continue?'
     const ended = await asked(harmful, [AFTER, 'retry\n'], [agree, 'n\n'], [/or abort\?[^]+or abort\?/, 'abort\n'])
     expect(ended.code).toBe(1)

@@ -102,7 +102,7 @@ describe('a wave', () => {
     expect(lines).toEqual(['Executing step 1/1: checks/g7 (s)', '✓ checks/g7 (1 ms)'])
   })
 
-  test('a wave reports its first retries, and how to see the others', () => {
+  test('a wave reports its first retries, and how to see all of them', () => {
     const { lines, retry } = narrated(10_000)
     for (let group = 0; group < 10_000; group++) retry(group)
     expect(lines).toHaveLength(21)

@@ -130,7 +130,7 @@ test('a plain number is passed as an argument exactly as it is written', () => {
   })
 })
 
-test('`commands` is another word for `steps`, and the file name stands in for the name', () => {
+test('`commands` is an alias of `steps`, and a workflow without a name is named after its file', () => {
   expect(valid('commands: [{ shell: x }]')).toMatchObject({ name: 'fallback', steps: [{ name: 'step-1' }] })
 })
 
@@ -307,7 +307,7 @@ test.each(['[', '- '])('a file of 100,000 times %j is refused', (text) => {
   expect(problemsOf(text.repeat(100_000)).join('\n')).toContain('nested more than 100 levels deep')
 })
 
-test('any wave may set onCheckFailure, which also applies to missing earlier evidence', () => {
+test('any wave may set onCheckFailure, which also applies to missing evidence of earlier steps', () => {
   expect(problemsOf('name: w\nsteps: [{wave: w, onCheckFailure: continue, groups: {a: {shell: x}}}]')).toEqual([])
 })
 
@@ -335,7 +335,7 @@ test.each([
       '3:13: the name "a b" is used more than once in "fallback": at 2:13 and 3:13'
     ]
   ]
-])('a mistake is reported once, without its consequences: %s', (text, problems) => {
+])('a mistake is reported once, without errors that only follow from it: %s', (text, problems) => {
   expect(problemsOf(text)).toEqual(
     problems.map((problem: unknown) => (typeof problem === 'string' ? `w.yml:${problem}` : problem))
   )
@@ -479,7 +479,7 @@ steps:
   ])
 })
 
-test('a step sees captures of its own and the outer levels, and captures of an item stay in the item', () => {
+test('a step sees captures of its own level and of the outer ones, and captures of an item stay in the item', () => {
   const file = valid(`
 steps:
   - name: a
@@ -502,7 +502,7 @@ steps:
   ])
 })
 
-test('problems of names have their place on every level', () => {
+test('a problem with a name is reported with its place on every level', () => {
   expect(
     problemsOf(`
 name: w
@@ -597,7 +597,7 @@ test.each([
   ['sehll', 'shell'],
   ['Timeout', 'timeout'],
   ['retries', 'retry']
-])('the word %s suggests %s', (word, known) => {
+])('for the unknown word %s the command suggests %s', (word, known) => {
   expect(didYouMean(word, ['shell', 'timeout', 'retry'])).toBe(`. Did you mean "${known}"?`)
 })
 

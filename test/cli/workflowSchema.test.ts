@@ -199,33 +199,41 @@ test.each([
 
 /** Rules that JSON Schema cannot express, or only at length: an editor accepts these files. */
 const BEYOND: ReadonlyArray<readonly [string, RegExp, string]> = [
-  ['unique names', /is used more than once/, 'steps: [{ name: a, shell: x }, { name: a, shell: x }]'],
-  ['groups that there are', /which is not a group of/, task('wave: a, groups: { a: { shell: x, needs: [b] } }')],
+  ['names are unique', /is used more than once/, 'steps: [{ name: a, shell: x }, { name: a, shell: x }]'],
+  ['a needed group exists', /which is not a group of/, task('wave: a, groups: { a: { shell: x, needs: [b] } }')],
+  ['no group needs itself', / of wave "[^"]+" needs itself/, task('wave: a, groups: { a: { shell: x, needs: [a] } }')],
   [
-    'no group that needs itself',
-    / of wave "[^"]+" needs itself/,
-    task('wave: a, groups: { a: { shell: x, needs: [a] } }')
-  ],
-  [
-    'no cycle',
+    'needs have no cycle',
     /depend on each other in a cycle/,
     task('wave: a, groups: { a: { shell: x, needs: [b] }, b: { shell: x, needs: [a] } }')
   ],
-  ['one step for a variable', /captured by more than one/, `steps: [${'{ shell: x, capture: v }, '.repeat(2)}]`],
-  ['no variable of an item', /must be absent/, task('wave: a, forEach: v, each: { shell: x, capture: v }')],
-  ['no secret in a variable', /the name of a secret/, 'secrets: [A]\nsteps: [{ shell: x, capture: A }]'],
-  ['no secret in the input', /is a secret and a field/, 'secrets: [A]\ninput: { A: x }\nsteps: [{ shell: x }]'],
-  ['levels', /nested too deeply/, `steps: [${'{ name: a, steps: ['.repeat(16)}{ shell: x }${'] }'.repeat(16)}]`],
-  ['a time to sleep', /at most 1,000 years/, task('sleep: 999999d')],
-  ['an order of delays', /must not be shorter/, task('shell: x, retry: { delay: 5m, maxDelay: 1m }')],
-  ['no time once rounded', /must be longer/, task('shell: x, timeout: 0.4ms')],
-  ['the text of a command', /command must not be empty/, task('run: [""]')],
-  ['ids', /cannot be "/, task('reuse: { fromRun: "a b", artifact: b }')],
-  ['numbers as they are written', /is read as the number/, 'input: { v: 1.10 }\nsteps: [{ shell: x }]'],
-  ['NUL characters', /NUL/, task('shell: "a\\0b"')]
+  [
+    'only one step captures a variable',
+    /captured by more than one/,
+    `steps: [${'{ shell: x, capture: v }, '.repeat(2)}]`
+  ],
+  ['an item captures no variable', /must be absent/, task('wave: a, forEach: v, each: { shell: x, capture: v }')],
+  ['no step captures a secret', /the name of a secret/, 'secrets: [A]\nsteps: [{ shell: x, capture: A }]'],
+  ['no secret is in the input', /is a secret and a field/, 'secrets: [A]\ninput: { A: x }\nsteps: [{ shell: x }]'],
+  [
+    'steps nest at most 16 levels deep',
+    /nested too deeply/,
+    `steps: [${'{ name: a, steps: ['.repeat(16)}{ shell: x }${'] }'.repeat(16)}]`
+  ],
+  ['a sleep takes at most 1,000 years', /at most 1,000 years/, task('sleep: 999999d')],
+  [
+    'a delay is not longer than its maximum',
+    /must not be shorter/,
+    task('shell: x, retry: { delay: 5m, maxDelay: 1m }')
+  ],
+  ['a timeout is longer than 0 once rounded', /must be longer/, task('shell: x, timeout: 0.4ms')],
+  ['a command is not empty', /command must not be empty/, task('run: [""]')],
+  ['ids are valid', /cannot be "/, task('reuse: { fromRun: "a b", artifact: b }')],
+  ['numbers are read as they are written', /is read as the number/, 'input: { v: 1.10 }\nsteps: [{ shell: x }]'],
+  ['no text has a NUL character', /NUL/, task('shell: "a\\0b"')]
 ]
 
-test.each(BEYOND)('only dogear refuses this, not editors: %s', (_, message, text) => {
+test.each(BEYOND)('only dogear checks this rule, not editors: %s', (_, message, text) => {
   expect(byEditor(text)).toEqual([])
   expect(byDogear(text)).toContainEqual(expect.stringMatching(message))
 })

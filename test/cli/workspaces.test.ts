@@ -109,7 +109,7 @@ describe('a worktree', () => {
     expect(await sh('git log --format=%s dogear/second', join(place.folder, 'second'))).toBe('two\nbegin')
   })
 
-  test('a worktree is kept on a signal, and its path is printed', async () => {
+  test('a signal keeps the worktree of the run, and its path is printed', async () => {
     await repository(flow.replace('test -e fixed;', 'test -e fixed || sleep 60;'))
     const running = place.start(['run', 'w.yml', '--id', 'r'], { environment: git })
     await sh(`until test -e ${worktree}/partial.txt; do sleep 0.1; done`)
@@ -130,7 +130,7 @@ describe('a worktree', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${join(place.folder, worktree)}\n` })
   })
 
-  test('a run that began without a worktree gets none from an edited file', async () => {
+  test('a run that began without a worktree gets none when an edit of the file asks for one', async () => {
     await repository('name: w\nsteps: [{ shell: test -e fixed }]')
     await dogear(['run', 'w.yml', '--id', 'r'])
     place.write('w.yml', 'name: w\nworkspace: worktree\nsteps: [{ shell: test -e fixed }]')
@@ -222,7 +222,7 @@ steps: [{ shell: 'echo theirs > a.txt; git commit -qam work; echo rest > rest.tx
     ['git checkout -qb other', 'OtherBranch', 'is at branch other, not at main'],
     ['git checkout -q --detach', 'OtherBranch', 'is at no branch, not at main'],
     ['git -C .dogear/workspaces/r checkout -q --detach', 'Moved', 'is no longer at branch dogear/r']
-  ])('a merge after %j is refused: %s', async (script, why, said) => {
+  ])('a merge after the command %j is refused as %s', async (script, why, said) => {
     await repository(committing)
     await dogear(['run', 'w.yml', '--id', 'r'])
     await sh(script)
@@ -237,7 +237,7 @@ steps: [{ shell: 'echo theirs > a.txt; git commit -qam work; echo rest > rest.tx
 })
 
 describe('a missing workspace', () => {
-  test('a missing workspace refuses the resume and names what is missing, and --force starts over with a new one', async () => {
+  test('a resume whose workspace is missing is refused with what is missing, and --force starts over with a new workspace', async () => {
     await repository(flow.replace('echo one >', 'echo one >> "$DOGEAR_HOME/../.bin/log"; echo one >'))
     await dogear(['run', 'w.yml', '--id', 'r'])
     await sh(`git -C ${worktree} commit -qam kept --allow-empty; rm -r ${worktree}`)
@@ -338,7 +338,7 @@ describe('clean', () => {
     expect(await sh('git worktree list | wc -l')).toBe('1')
   })
 
-  test('clean skips a run that a live process holds, and refuses an unknown one', async () => {
+  test('clean skips a run that a live process holds, and refuses an unknown run', async () => {
     await repository(
       'name: w\nworkspace: directory\nsteps: [{ shell: "echo > ready; until test -e go; do sleep 0.1; done" }]'
     )

@@ -12,11 +12,11 @@ const one = 'name: one\nsteps: [{ shell: "echo one >> log; test -e fixed" }]'
 const follow = ({ stderr }: Ended): Promise<Ended> => place.shell(linesOf(stderr).at(-1) ?? 'exit 99')
 
 describe('a flag without its value', () => {
-  test.each([['--home'], ['runs', '--home'], ['run', 'w.yml', '--id']])(
-    'a flag without its value is a usage error, not a crash: dogear %s %s',
-    async (...words) => {
+  test.each([[['--home']], [['runs', '--home']], [['run', 'w.yml', '--id']]])(
+    'a flag without its value is a usage error, not a crash: %j',
+    async (words) => {
       within()
-      const { code, stderr } = await place.dogear(words.filter((word) => word !== undefined))
+      const { code, stderr } = await place.dogear(words)
       expect(code).toBe(2)
       expect(stderr).not.toMatch(/bug|^ +at |CommanderError/m)
       expect(stderr).toMatch(/^dogear: option "--(home <folder>|id <id>)" argument missing/)
@@ -44,11 +44,11 @@ describe('a flag without its value', () => {
 })
 
 describe('the version', () => {
-  test.each([['-V', 'runs'], ['--version', '--foo'], ['--version']])(
-    'the version is printed once: dogear %s %s',
-    async (...words) => {
+  test.each([[['-V', 'runs']], [['--version', '--foo']], [['--version']]])(
+    'the version is printed once: %j',
+    async (words) => {
       within()
-      const { stdout } = await place.dogear(words.filter((word) => word !== undefined))
+      const { stdout } = await place.dogear(words)
       expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
     }
   )
@@ -68,7 +68,7 @@ describe('a failed run', () => {
     expect(stderr).toContain('"g" takes no answer of its own; answer its parts: "g/a", "g/b"')
   })
 
-  test('another input is refused without a step, and the printed command applies it', async () => {
+  test('another input without --from-step is refused, and the printed command applies it', async () => {
     await failed()
     const refused = await place.dogear(['resume', 'r', '--input', 'who=bob'])
     expect(refused.code).toBe(2)
@@ -96,7 +96,7 @@ describe('an unknown command', () => {
     ['help stop', 'unknown command "stop". Did you mean "pause"?'],
     ['--home elsewhere rn', 'unknown command "rn". Did you mean "run"?'],
     ['status --all x', 'unknown command "status". Did you mean "show"?']
-  ])('an unknown command is refused with the probable one: dogear %s', async (words, message) => {
+  ])('an unknown command is refused with the command that was probably meant: dogear %s', async (words, message) => {
     within()
     const refused = await place.dogear(words.split(' '))
     expect(refused).toMatchObject({ code: 2, stdout: '' })
@@ -110,7 +110,7 @@ describe('an unknown command', () => {
     expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'Usage' } })
   })
 
-  test('a workflow file in place of a command ends with the command that runs it', async () => {
+  test('a workflow file in place of a command is refused, and the last line is the command that runs the file', async () => {
     within({ 'w.yml': one, fixed: '' })
     const refused = await place.dogear(['w.yml', '--id', 'r'])
     expect(refused.code).toBe(2)
@@ -146,16 +146,19 @@ describe('a word too many', () => {
     ['run --id r w.yml s', 'run', '"s"'],
     ['show -- r --json', 'show', '"--json"'],
     ['show -1 -2', 'show', '"-2"']
-  ])('a word too many is named, wherever the options stand: dogear %s', async (words, command, extra) => {
-    within()
-    const refused = await place.dogear(words.split(' '))
-    expect(linesOf(refused.stderr)).toEqual([
-      `dogear: too many arguments for "${command}"; remove ${extra}`,
-      'Print help with:',
-      `  dogear help ${command}`
-    ])
-    expect(refused.code).toBe(2)
-  })
+  ])(
+    'an argument too many is named in the error, wherever the options stand: dogear %s',
+    async (words, command, extra) => {
+      within()
+      const refused = await place.dogear(words.split(' '))
+      expect(linesOf(refused.stderr)).toEqual([
+        `dogear: too many arguments for "${command}"; remove ${extra}`,
+        'Print help with:',
+        `  dogear help ${command}`
+      ])
+      expect(refused.code).toBe(2)
+    }
+  )
 })
 
 describe('an option of a command before the command', () => {
@@ -173,15 +176,18 @@ describe('an option of a command before the command', () => {
 })
 
 describe('a missing id', () => {
-  test.each(['show', 'pause'])('a missing id ends with the command that lists runs: dogear %s', async (command) => {
-    within({ 'w.yml': one })
-    await place.dogear(['run', 'w.yml', '--id', 'r', '--home', 'else where'])
-    const refused = await place.dogear(['--home', 'else where', command])
-    expect(refused.code).toBe(2)
-    const [, listing = ''] = /^List the runs with:\n {2}(.*)$/m.exec(refused.stderr) ?? []
-    expect((await place.shell(listing)).stdout).toContain('one')
-    expect(await follow(refused)).toMatchObject({ code: 0 })
-  })
+  test.each(['show', 'pause'])(
+    'a command without a run id is refused, and the last line is the command that lists runs: dogear %s',
+    async (command) => {
+      within({ 'w.yml': one })
+      await place.dogear(['run', 'w.yml', '--id', 'r', '--home', 'else where'])
+      const refused = await place.dogear(['--home', 'else where', command])
+      expect(refused.code).toBe(2)
+      const [, listing = ''] = /^List the runs with:\n {2}(.*)$/m.exec(refused.stderr) ?? []
+      expect((await place.shell(listing)).stdout).toContain('one')
+      expect(await follow(refused)).toMatchObject({ code: 0 })
+    }
+  )
 })
 
 describe('a file', () => {
@@ -205,7 +211,7 @@ describe('a file', () => {
     expect(await meant('ch.yml')).toBeUndefined()
   })
 
-  test('run refuses the id of a run in place of a file, and says how to resume it', async () => {
+  test('run refuses the id of a run in place of a file, and prints the command that resumes the run', async () => {
     within({ 'w.yml': one })
     await place.dogear(['run', 'w.yml', '--id', 'r-1'])
     const refused = await place.dogear(['run', 'r-1'])
@@ -226,12 +232,17 @@ describe('a file', () => {
     expect(below.stderr).toContain('flows/x.yml is a file: this command takes the id of a run')
   })
 
-  test.each(['', '\n# only a comment\n'])('an empty file is refused as such: %j', async (text) => {
-    within({ 'w.yml': text })
-    const { code, stderr } = await place.dogear(['run', 'w.yml'])
-    expect(code).toBe(2)
-    expect(stderr).toMatch(/^w\.yml:\d:1: the file is empty; write a workflow with "steps", "dogear help" shows one$/m)
-  })
+  test.each(['', '\n# only a comment\n'])(
+    'an empty workflow file is refused, and the error says that it is empty: %j',
+    async (text) => {
+      within({ 'w.yml': text })
+      const { code, stderr } = await place.dogear(['run', 'w.yml'])
+      expect(code).toBe(2)
+      expect(stderr).toMatch(
+        /^w\.yml:\d:1: the file is empty; write a workflow with "steps", "dogear help" shows one$/m
+      )
+    }
+  )
 })
 
 describe('contradictory flags', () => {
@@ -244,12 +255,12 @@ describe('contradictory flags', () => {
   })
 
   test.each([
-    ['run', '--merge', '--no-merge', 'w.yml'],
-    ['run', 'w.yml', '--no-merge', '--merge'],
-    ['resume', '--merge', '--no-merge']
-  ])('contradictory flags are refused before anything runs: dogear %s %s %s %s', async (...words) => {
+    [['run', '--merge', '--no-merge', 'w.yml']],
+    [['run', 'w.yml', '--no-merge', '--merge']],
+    [['resume', '--merge', '--no-merge']]
+  ])('contradictory flags are refused before anything runs: %j', async (words) => {
     within({ 'w.yml': one, fixed: '' })
-    const { code, stderr } = await place.dogear(words.filter((word) => word !== undefined))
+    const { code, stderr } = await place.dogear(words)
     expect(code).toBe(2)
     expect(stderr).toBe(
       `dogear: --merge and --no-merge cannot be combined; use one of them\nPrint help with:\n  dogear help ${words[0]}\n`
@@ -284,7 +295,7 @@ describe('a flag about the worktree of a run that has none', () => {
 describe('commands to copy keep the state folder', () => {
   const other = { environment: { DOGEAR_HOME: 'other' } }
 
-  test('the printed command that starts a first run repeats the state folder', async () => {
+  test('the printed command that starts a first run includes the state folder', async () => {
     within({ 'w.yml': one, fixed: '' })
     const { stdout } = await place.dogear(['runs'], other)
     const [, command = ''] = /Start one with: (.*) <file>\n$/.exec(stdout) ?? []
@@ -292,7 +303,7 @@ describe('commands to copy keep the state folder', () => {
     expect((await place.dogear(['runs'], other)).stdout).toContain('completed')
   })
 
-  test('a printed command that repeats the typed one repeats the state folder', async () => {
+  test('a printed command that repeats the typed command includes the state folder', async () => {
     within({ 'w.yml': one })
     for (const id of ['r-1', 'r-2']) await place.dogear(['run', 'w.yml', '--id', id], other)
     place.write('fixed', '')
@@ -314,7 +325,7 @@ test.each([
   expect([code, linesOf(stderr)[0]]).toEqual([2, `dogear: ${message}`])
 })
 
-test('a command in a deleted folder says so', async () => {
+test('a command in a deleted folder reports that the folder is missing', async () => {
   within()
   const refused = await place.shell('mkdir deleted && cd deleted && rmdir ../deleted && dogear runs')
   expect([refused.code, linesOf(refused.stderr).at(-1)]).toEqual([

@@ -77,12 +77,12 @@ describe('killed processes of a cancelled run', () => {
     }
   )
 
-  test('more than three of these kills came after the cancel was acknowledged', () => {
+  test('more than three of the kills of a cancelled run came after the cancel was acknowledged', () => {
     assert.ok(acknowledged > 3, `only ${acknowledged} were acknowledged`)
   })
 
   test.each([1, 2])(
-    'after a kill while recording an earlier cancel, the next process records it (part %i)',
+    'after a kill during the recording of an earlier cancel, the next process records that cancel (part %i)',
     async (part) => {
       const calls = await inWorld('without a kill', async ({ folder }) => {
         assert.ok((await life(folder, 'die')).isKilled)

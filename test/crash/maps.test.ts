@@ -44,7 +44,7 @@ const live = async (world: World, killAt: number): Promise<string> => {
   return printed
 }
 
-test('a map of many items that is killed and resumed many times records each item once, and repeats none that it recorded', async () => {
+test('a map of many items that is killed and resumed many times records each item once, and repeats no recorded item', async () => {
   await inWorld('a map', async (world) => {
     const chance = chanceOf(9)
     for (let kill = 0; kill < KILLS; kill++) {

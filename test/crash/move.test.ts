@@ -115,7 +115,7 @@ describe('a move between real stores', () => {
     ['files', 'SQLite'],
     ['SQLite', 'files']
   ] as const)(
-    'a move from %s to %s that is killed with SIGKILL leaves at most one copy that can be resumed, and a repeated one finishes it',
+    'a move from %s to %s that is killed with SIGKILL leaves at most one copy that can be resumed, and a repeated move finishes it',
     async (...kinds) => {
       const locations = (folder: string): readonly [string, string] => {
         const at = (kind: string): string => (kind === 'files' ? join(folder, 'files') : `sqlite:${folder}/state.db`)

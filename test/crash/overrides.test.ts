@@ -75,7 +75,7 @@ describe('killed resumes with overrides', () => {
     ['a wave, and what follows it', { restartWave: 'four' }, 'four/left']
   ]
   for (const [index, [what, plan, first]] of laws.entries()) {
-    test(`a plain resume keeps the override of a killed one: ${what}`, async () => {
+    test(`a plain resume keeps the override of a killed resume: ${what}`, async () => {
       if (index === 0) console.log(`overrides: seed ${seed}`)
       const order: Order = { op: 'resume', program: 'rerunnable', plan }
       const calls = await callsOf(order)

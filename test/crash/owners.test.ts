@@ -28,7 +28,7 @@ describe('threads of one process', () => {
     })
   })
 
-  test('the main thread is refused while a worker holds the run, and takes it over when the worker ended', async () => {
+  test('the main thread is refused while a worker thread holds the run, and takes the run over when that thread has ended', async () => {
     await inWorld('a worker first', async (world) => {
       const { holder, other, third, after } = await threads(world, 'worker')
       assert.deepEqual([holder.end, other.end, third.end], ['Claimed', 'HeldBy', 'HeldBy'])

@@ -235,7 +235,7 @@ describe('a task with 200 dynamic sub-steps', () => {
     for (const kind of [isCareful, isBroken]) assert.ok(usual.units.some(kind), 'the model finds work of each kind')
   })
 
-  test('an idempotent sub-step costs one revision, any other two, and each save one fdatasync', async () => {
+  test('an idempotent sub-step costs one revision, any other sub-step two revisions, and each save one fdatasync', async () => {
     await inWorld('undisturbed', async (world) => {
       const { units, calls } = await undisturbed(world)
       const saves = savesOf(world)
@@ -253,14 +253,14 @@ describe('a task with 200 dynamic sub-steps', () => {
     })
   })
 
-  test('a run killed repeatedly repeats only sub-steps in flight, and asks first about one that is not idempotent', async () => {
+  test('a run killed repeatedly repeats only sub-steps in flight, and asks first if such a sub-step is not idempotent', async () => {
     const chance = chanceOf(90)
     // Lives of about ten sub-steps in a sweep; each call is counted from the start of its life.
     const moments = Array.from({ length: MOMENTS }, () => momentIn(chance, (1.6 * SUB_STEPS) / MOMENTS))
     await prove(usual, moments, tally)
   })
 
-  test('a run killed once anywhere repeats only sub-steps in flight, and asks first about one that is not idempotent', async () => {
+  test('a run killed once anywhere repeats only sub-steps in flight, and asks first if such a sub-step is not idempotent', async () => {
     const chance = chanceOf(91)
     const cases = Array.from({ length: MOMENTS }, () => [momentIn(chance, SUB_STEPS)])
     await eachOf(cases, (moments) => prove(usual, moments, tally))

@@ -88,7 +88,7 @@ describe('ten processes for one run', () => {
     await Promise.all(all.map((one) => one.ended))
   })
 
-  test('one of ten concurrent processes gets the run, and nine report its holder and since when', async () => {
+  test('one of ten concurrent processes gets the run, and the nine others report its holder and the time of its claim', async () => {
     await inWorld('ten at once', async (world) => {
       for (let round = 0; round < (sweep ? 200 : 8); round++) await race(world, all, `new-${round}`)
     })

@@ -19,7 +19,7 @@ n=$(($(cat "$CALLS.n" 2>/dev/null || echo 0) + 1)); echo $n > "$CALLS.n"; echo "
 PATH=\${PATH#*:}
 case "$KILL" in
   "before $n") kill -9 $PPID; exit 1 ;;
-  "while $n") kill -9 $PPID ;;
+  "during $n") kill -9 $PPID ;;
   half) for at; do :; done; test "$1 $2" != 'worktree remove' || { rm -f "$at/a.txt"; kill -9 $PPID; exit 1; } ;;
 esac
 git "$@"; code=$?
@@ -51,8 +51,8 @@ const repository = async (): Promise<void> => {
 const MAKING = ['worktree unlock', 'worktree add', 'symbolic-ref HEAD refs', 'reset --hard']
 
 describe('a process killed while it makes a worktree', () => {
-  test.each(MAKING.flatMap((call) => ['before', 'while', 'after'].map((when) => [when, call] as const)))(
-    'after a kill %s git %s the next process completes the one worktree, and each step runs once',
+  test.each(MAKING.flatMap((call) => ['before', 'during', 'after'].map((when) => [when, call] as const)))(
+    'after a kill %s "git %s" the next process completes the one worktree, and each step runs once',
     async (when, call) => {
       await repository()
       await dogear(['run', 'w.yml', '--id', 'count'])

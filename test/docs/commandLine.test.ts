@@ -151,7 +151,7 @@ describe('the examples of the guide', () => {
     expect(parsed(wrong)).toMatchObject({ error: { code: 'NoSuchRun' } })
   })
 
-  test('each prompt of a terminal ends in a pipe as the guide says', async () => {
+  test('where a terminal shows a prompt, a command in a pipe exits with the code in the guide', async () => {
     const questions = table(guide, 'Questions')
     const exit = (question: string): number => {
       const index = column(questions, 'question').findIndex((cell) => cell.includes(question))

@@ -70,7 +70,7 @@ describe('the numbers in the documentation', () => {
     expect(said('`timeout`')).toBe(`\`${DEFAULT_TIMEOUT_MILLIS / 60_000}m\``)
   })
 
-  test('the grace of the environment equals the one in the guide', () => {
+  test('the default grace period of the environment equals the one in the guide', () => {
     expect(numbers(cell(read('docs/guide/embedding.md'), 'The environment', '`graceMillis`', 'default') ?? '')).toEqual(
       [nodeEnvironment(memoryStorage()).graceMillis]
     )

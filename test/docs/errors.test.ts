@@ -46,7 +46,7 @@ describe('docs/errors.md', () => {
     for (const edit of literals('domain/plan/Plan.ts', 'PlanProblem', 'edit')) expect(changed).toContain(edit)
   })
 
-  test('docs/errors.md lists the refused values', () => {
+  test('docs/errors.md lists the type of each refused value', () => {
     const refused = [
       ...literals('domain/checkpoint/RunId.ts', 'InvalidRunId'),
       ...literals('domain/workflow/RetryPolicy.ts', 'InvalidRetryPolicy'),

@@ -80,7 +80,7 @@ describe('the comparison', () => {
     ['Effect, SQLite, made to sync', 'Effect, SQLite, forced'],
     ['Mastra, LibSQL', 'Mastra, LibSQL *'],
     ['Mastra, LibSQL, made to sync', 'Mastra, LibSQL, forced']
-  ])('the numbers of %s are the measured ones', (name, row) => {
+  ])('the README has the measured numbers of %s', (name, row) => {
     const [share, fsyncs, resume] = rowOf(row)
     const cells = tables(read('docs/guide/comparison.md'))
       .flatMap(({ rows }) => rows)

@@ -157,7 +157,7 @@ describe('the states of a run in docs/file-format.md', () => {
   }
 
   test.each(rows.filter(({ keeps }) => keeps))(
-    '$from is unchanged by $change of kept evidence',
+    'a run in the state $from stays in it after $change of kept evidence',
     ({ from, change, to }) => {
       const after = replayed(laterIn(from), [changeOf(change, from, { keeps: true })])
       expect([after.state, to]).toEqual([laterIn(from).state, from])
@@ -165,7 +165,7 @@ describe('the states of a run in docs/file-format.md', () => {
   )
 
   test.each(rows.filter(({ from, keeps }) => from !== '' && !keeps))(
-    '$from becomes $to with $change',
+    'a run in the state $from is in the state $to after $change',
     ({ from, change, to, ofGroup }) => {
       const found = change === 'Expanded' ? runIn(from, false, map) : runIn(from, ofGroup)
       // A run records the end of a job only after its submission.

@@ -188,7 +188,7 @@ describe('a checkpoint with one place changed', () => {
     }
   })
 
-  law('a checkpoint with a doubled record yields no plan', fc.tuple(arb.run(), fc.nat()), ([run, where]) => {
+  law('a checkpoint with a duplicated record has no plan', fc.tuple(arb.run(), fc.nat()), ([run, where]) => {
     const whole = parse(textOf(run.checkpoint))
     const count = run.checkpoint.completedSteps.size
     if (count === 0) return
@@ -228,7 +228,7 @@ describe('invalid content', () => {
     }
   )
 
-  test('content of a newer format is refused as such, whatever else it holds', () => {
+  test('content of a newer format is refused as NewerFormat, whatever else it holds', () => {
     for (const format of [2, 3, 1.5, 1e9]) {
       assert.deepEqual(refused({ ...base(), format, state: 'new' }), {
         _tag: 'NewerFormat',
@@ -313,7 +313,7 @@ describe('a checkpoint of format 1', () => {
     assert.deepEqual(encode(named(name)), stored[name])
   })
 
-  test('format 1 keeps the fields of a checkpoint', () => {
+  test('a stored checkpoint of format 1 still decodes to the same fields', () => {
     const checkpoint = named('completed')
     assert.equal(checkpoint.format, 1)
     assert.equal(checkpoint.runId, 'release-1')
@@ -360,7 +360,7 @@ describe('a checkpoint of format 1', () => {
     })
   })
 
-  test('format 1 keeps records and variables', () => {
+  test('the records and variables of a stored checkpoint of format 1 still decode to the same values', () => {
     const { completedSteps, variables } = named('completed')
     const [build, unit, lint, wave] = [...completedSteps]
     assert.deepEqual(build, {
@@ -394,7 +394,7 @@ describe('a checkpoint of format 1', () => {
     )
   })
 
-  test('format 1 keeps each kind of state', () => {
+  test('each stored kind of state of format 1 still decodes to the same state', () => {
     const error = {
       name: 'HttpError',
       message: 'Service Unavailable',
@@ -461,7 +461,7 @@ describe('the validation of stored content', () => {
   const at = (value: Json, path: ReadonlyArray<string>): Json =>
     path.reduce<Json>((inner, key) => (inner as JsonObject)[key] as Json, value)
 
-  test('a value of another type is accepted nowhere, null neither', () => {
+  test('stored content with a value of another type, or with null, is refused at every place', () => {
     for (const { value, read } of all) {
       for (const path of pathsIn(value)) {
         const was = at(value, path)
@@ -539,7 +539,7 @@ describe('a journal of changes of format 1', () => {
     return E.isRight(found) ? found.right : assert.fail(JSON.stringify(found.left))
   })
 
-  test('format 1 keeps each kind of change', () => {
+  test('each stored kind of change of format 1 still decodes to the same change', () => {
     assert.deepEqual([...new Set(changes.map(({ _tag }) => _tag))].sort(), [
       'Answered',
       'Assumed',

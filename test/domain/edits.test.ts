@@ -107,17 +107,17 @@ describe('a completed composite', () => {
     expect(editsOf(having(more, [...all, 'announce']), after)).toEqual(['insertedBefore deploy/tell'])
   })
 
-  test('a composite is not reported as changed when one of its parts was', () => {
+  test('a composite is not reported as changed when only a unit inside it was changed', () => {
     const after = flow(task('build'), deploy(task('push', 2), task('smoke')))
     expect(editsOf(having(before, all), after)).toEqual(['changed deploy/push'])
   })
 
-  test('a composite is reported as changed when its own checks were', () => {
+  test('a composite is reported as changed when its own checks were changed', () => {
     const checked = W.sequence('deploy', [task('push'), task('smoke')], 'deploy', { after: ['true'] })
     expect(editsOf(having(before, all), flow(task('build'), checked))).toEqual(['changed deploy'])
   })
 
-  test('a composite is reported as changed when its kind was', () => {
+  test('a composite is reported as changed when its kind was changed', () => {
     expect(editsOf(having(before, all), flow(task('build'), wave('deploy', task('push'), task('smoke'))))).toEqual([
       'changed deploy'
     ])
@@ -128,7 +128,7 @@ describe('a completed composite', () => {
     ])
   })
 
-  test('removing a part of a composite is reported for the part, not for the composite', () => {
+  test('removing a unit of a composite is reported for the unit, not for the composite', () => {
     expect(editsOf(having(before, all), flow(task('build'), deploy(task('push'))))).toEqual(['removed deploy/smoke'])
   })
 })
@@ -194,7 +194,7 @@ describe('the body of a map', () => {
     })
   })
 
-  test('the body of a map gains no step once a later step has completed, which is reported once', () => {
+  test('the body of a map may gain no step once a later step has completed, and the edit is reported once', () => {
     const checkpoint = having(pages(task('fetch')), [...done, 'pack'], items)
     expect(editsOf(checkpoint, pages(task('fetch'), task('save')))).toEqual(['insertedBefore pages/a/save'])
   })
@@ -229,7 +229,7 @@ describe('an answer about a unit whose attempts an edit drops', () => {
   })
   const pay = W.task('pay', { idempotent: false })
 
-  test('a wave that failed its check and became a task is answered', () => {
+  test('an answer about a wave that failed its check and became a task is accepted', () => {
     const error = { name: 'Error', message: 'no' }
     const failed: Change = {
       _tag: 'UnitFailed',
@@ -241,19 +241,19 @@ describe('an answer about a unit whose attempts an edit drops', () => {
     expect(ask('pay', flow(wave('pay', task('a'))), flow(pay), failed)).toEqual(['Run pay'])
   })
 
-  test('a sub-step in flight that became a step is answered', () => {
+  test('an answer about a sub-step in flight that became a step is accepted', () => {
     const now = flow(W.sequence('a', [pay]))
     expect(ask('a/pay', flow(task('a')), now, start('a', 'a/pay'))).toEqual(['Run a', 'Run a/pay'])
   })
 
-  test('a sub-step in flight whose task became a wait is answered', () => {
+  test('an answer about a sub-step in flight whose task became a wait is accepted', () => {
     const now = flow(W.task('a', { wait: 'Answer' }))
     expect(ask('a/pay', flow(task('a')), now, start('a', 'a/pay'))).toEqual(['Run a'])
   })
 })
 
 test.each(['completed', 'was declared done'])(
-  'fromStep records a sequence as done whose part has the name of a sub-step that %s',
+  'fromStep records a sequence as done even if its step has the name of a sub-step that %s',
   (how) => {
     const attempts = [{ unit: 'a', attempt: 1 }]
     const facts = { at, captured: [], evidence: [], startedAt: at, durationMillis: 1, attempts: 1 } as const
@@ -282,7 +282,7 @@ test.each(['completed', 'was declared done'])(
 )
 
 test.each([W.task('a', { wait: 'Answer' }), W.mapOf('a', task('t'))])(
-  'a pending job is over once its task becomes another kind, and the edit is accepted: %j',
+  'a pending job is abandoned if its task becomes another kind and changes are ignored: %j',
   (now) => {
     const key = 'k'
     const run = replay(having(flow(task('a')), []), [
@@ -386,7 +386,7 @@ test('a map that becomes a sequence is reported as changed once', () => {
   expect(editsOf(checkpoint, flow(W.sequence('a', [task('s'), task('w')])))).toEqual(['changed a'])
 })
 
-test('a task with a sub-step in doubt must not become a wait, whose code would not call it', () => {
+test('an edit that turns a task with a sub-step in doubt into a wait is refused, because a wait runs no sub-steps', () => {
   const attempts = ['a', 'a/pay'].map((unit) => ({ unit, attempt: 1 }))
   const run = replay(having(flow(task('a')), []), [{ _tag: 'AttemptStarted', at, attempts }])
   assert.ok(E.isRight(run))
@@ -418,7 +418,7 @@ test('a strict plan names each difference on its own level', () => {
   ])
 })
 
-test('the record of a composite has its own definition without its parts', () => {
+test('the record of a composite has the definition of the composite alone, without the units inside it', () => {
   const sequence = W.sequence('deploy', [task('push')])
   const record = Units.get(having(flow(sequence), ['deploy/push', 'deploy']).completedSteps, 'deploy')
   expect(record?.fingerprint).toBe(sequence.ownFingerprint)

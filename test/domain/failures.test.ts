@@ -86,7 +86,7 @@ describe('a policy', () => {
   })
 
   law(
-    'a policy has one delay fewer than attempts, and each delay is a whole number from 0 to the cap',
+    'a policy has one delay fewer than attempts, and each delay is a whole number from 0 to the maximum',
     fc.tuple(policies, randoms),
     ([policy, random]) => {
       const { withinMillis: _, ...unbounded } = policy
@@ -127,7 +127,7 @@ describe('a policy', () => {
     ['delayMillis', { delayMillis: Symbol('soon') }],
     ['policy', null],
     ['policy', 'Constant']
-  ])('a policy is refused for its %s: %j', (field, given) => {
+  ])('a retry policy is refused because of its %s: %j', (field, given) => {
     const policy = Retry.make(given as Partial<RetryPolicy>)
     assert.ok(E.isLeft(policy))
     assert.deepEqual([policy.left._tag, policy.left.field], ['InvalidRetryPolicy', field])
@@ -325,9 +325,13 @@ describe('a stored error', () => {
     }
   )
 
-  law('a stored error is bounded whatever was thrown', fc.anything({ withBigInt: true, withDate: true }), (thrown) => {
-    assert.ok(bytes(Err.fromUnknown(thrown)) <= 65_536)
-  })
+  law(
+    'the size of a stored error is bounded, whatever was thrown',
+    fc.anything({ withBigInt: true, withDate: true }),
+    (thrown) => {
+      assert.ok(bytes(Err.fromUnknown(thrown)) <= 65_536)
+    }
+  )
 
   test('a brief error has neither stack nor data, and a short message', () => {
     const brief = Err.brief(Err.make('E', 'x'.repeat(5000), { code: 'C', stack: 's', data: 1 }))

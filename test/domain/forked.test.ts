@@ -43,7 +43,7 @@ const forks = fc.tuple(arb.moment(), fc.nat({ max: 999 })).map(([{ checkpoint: o
 const made = forks.filter((fork) => fork !== undefined)
 
 describe('a fork of an arbitrary run', () => {
-  test('most samples of a run and a unit can be forked', () => {
+  test('most sampled runs can be forked at the sampled unit', () => {
     const sample = fc.sample(forks, { numRuns: 300, seed: 7 })
     assert.ok(sample.filter((fork) => fork !== undefined).length > 200)
   })
@@ -77,7 +77,7 @@ describe('a fork of an arbitrary run', () => {
       if (record.assumed !== true) assert.deepEqual(record, before.get(record.unit))
   })
 
-  law('no key of a fork is a key of the old run', made, ({ old, made: fork }) => {
+  law('no idempotency key of a fork is one of the old run', made, ({ old, made: fork }) => {
     const plan = planResume(fork, toWorkflow(fork.workflow))
     assert.ok(E.isRight(plan))
     for (const unit of scheduled(plan.right))

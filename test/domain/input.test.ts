@@ -75,7 +75,7 @@ describe('InputReplaced', () => {
     assert.deepEqual(E.isRight(read) && read.right.input, input)
   })
 
-  test('InputReplaced is refused if an open attempt or job saw the old input', () => {
+  test('InputReplaced is refused while an open attempt or a pending job has seen the old input', () => {
     const why = (checkpoint: Checkpoint): string => {
       const next = apply(checkpoint, replaces({ who: 'Bob' }))
       return E.isLeft(next) ? next.left.why : 'accepted'
@@ -93,21 +93,21 @@ describe('InputReplaced', () => {
 describe('a plan with another input', () => {
   const options = { fromStep: 'two', input: { who: 'Bob' } }
 
-  test('a plan with another input has its variables and those that completed steps captured', () => {
+  test('a plan with another input has the variables of that input and those that completed steps captured', () => {
     const plan = planned(half, options)
     assert.deepEqual(Object.fromEntries(plan.variables), { who: 'Bob', made: 'it' })
     assert.deepEqual(plan.input, { who: 'Bob' })
     assert.notEqual(hashPlan(plan), hashPlan(planned(half, { fromStep: 'two' })))
   })
 
-  test('a plan with an input equal to the recorded one is the plan without it', () => {
+  test('a plan with an input equal to the recorded one is the plan without an input', () => {
     const same = planned(half, { fromStep: 'two', input: { how: 'well', who: 'Ada' } })
     assert.equal('input' in same, false)
     assert.equal(hashPlan(same), hashPlan(planned(half, { fromStep: 'two' })))
     assert.equal('input' in planned(half, { input: { how: 'well', who: 'Ada' } }), false)
   })
 
-  test('a plan with another input and no step is refused with the remedy', () => {
+  test('a plan with another input but no step from which it applies is refused with the remedy', () => {
     const plan = planResume(half, workflow, { input: { who: 'Bob' } })
     const problems = E.isLeft(plan) ? plan.left.problems : []
     assert.deepEqual(problems, [{ _tag: 'InputWithoutStep' }])
@@ -121,7 +121,7 @@ describe('a plan with another input', () => {
     ['before its first step', begun],
     ['completed', from(running, { _tag: 'UnitCompleted', ...two, ...completed, captured: [] })]
   ])(
-    'a plan with another input records it after all rewinds, and the change can follow: a run that is %s',
+    'a plan with another input records that input after all rewinds, and the checkpoint accepts it: a run that is %s',
     (_, checkpoint) => {
       const program = { ...workflow, identity }
       const asked = { ...options, outputs: new Map([['one', 'given']]) }

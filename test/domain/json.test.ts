@@ -91,7 +91,7 @@ describe('the JSON check', () => {
     [new Unnamed(), 'a class instance'],
     [Object.create({ inherited: 1 }), 'a Object'],
     [new String('x'), 'a String']
-  ])('the check refuses %s, and names the place', (leaf, found) => {
+  ])('the check refuses %s (%s), and names the place', (leaf, found) => {
     assert.deepEqual(refusal(inside(leaf)), ['$.items[1]["odd name"][0]', found])
     assert.deepEqual(refusal(leaf), ['$', found])
   })

@@ -94,7 +94,7 @@ describe('a run id', () => {
     assert.equal(fromHostId(a) === fromHostId(b), a === b)
   })
 
-  law('a run id made from a string can be decoded, if it is not too long for that', texts, (hostId) => {
+  law('a run id made from a string can be decoded to that string, if the string is not too long', texts, (hostId) => {
     const runId = fromHostId(hostId)
     const back = runId.startsWith('h-')
       ? runId.slice(2).replace(/_([0-9a-f]{4})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)))

@@ -111,7 +111,7 @@ describe('the records of a run', () => {
   )
 
   law(
-    'records know their units in every version, whatever others append, replace or remove',
+    'the records of each version contain its units, whatever later versions append, replace or remove',
     fc.array(
       fc.record({
         base: fc.nat(),
@@ -159,7 +159,7 @@ describe('the records of a run', () => {
     assert.notDeepEqual(Units.from([record(0), record(1)]), Units.from([record(1), record(0)]))
   })
 
-  law('records know which units they hold, in any order of arrival', records, (all) => {
+  law('the records of a run contain exactly the recorded units, in any order of arrival', records, (all) => {
     const steps = Units.from(all)
     assert.deepEqual([...steps], all)
     assert.equal(steps.size, all.length)
@@ -210,7 +210,7 @@ describe('a map by unit', () => {
   const writes = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'a/b', 'c', 'd'), fc.nat()), { maxLength: 12 })
 
   law(
-    'a map by unit equals the map of the set values, and stays so when other versions follow',
+    'a map by unit equals the map of the set values, and stays equal when other versions follow',
     fc.tuple(writes, writes),
     ([first, then]) => {
       const set = (self: UnitMap.UnitMap<number>, all: typeof first): UnitMap.UnitMap<number> =>

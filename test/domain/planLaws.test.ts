@@ -98,23 +98,27 @@ describe('a plan', () => {
 })
 
 describe('the options of a plan', () => {
-  law('fromStep runs that step and all later ones, and no earlier one', momentsWithOptions, ({ moment, options }) => {
-    const { fromStep, outputs } = { fromStep: moment.workflow.steps.at(-2)?.name, ...options }
-    if (fromStep === undefined) return
-    const plan = planResume(moment.checkpoint, moment.workflow, {
-      fromStep,
-      ...(outputs === undefined ? {} : { outputs })
-    })
-    if (E.isLeft(plan)) return
-    for (const { _tag, reason, unit } of plan.right.decisions) {
-      const place = placeOf(moment, unit, fromStep)
-      // A non-idempotent job is not forced without a question.
-      if (place === 'around' || place === 'beside' || (_tag === 'Confirm' && reason._tag === 'JobPending')) continue
-      assert.deepEqual([_tag, reason._tag === 'Forced'], place === 'before' ? ['Skip', false] : ['Run', true])
+  law(
+    'a plan with fromStep runs the named step and all later ones, and no earlier one',
+    momentsWithOptions,
+    ({ moment, options }) => {
+      const { fromStep, outputs } = { fromStep: moment.workflow.steps.at(-2)?.name, ...options }
+      if (fromStep === undefined) return
+      const plan = planResume(moment.checkpoint, moment.workflow, {
+        fromStep,
+        ...(outputs === undefined ? {} : { outputs })
+      })
+      if (E.isLeft(plan)) return
+      for (const { _tag, reason, unit } of plan.right.decisions) {
+        const place = placeOf(moment, unit, fromStep)
+        // A non-idempotent job is not forced without a question.
+        if (place === 'around' || place === 'beside' || (_tag === 'Confirm' && reason._tag === 'JobPending')) continue
+        assert.deepEqual([_tag, reason._tag === 'Forced'], place === 'before' ? ['Skip', false] : ['Run', true])
+      }
+      const from = moment.workflow.steps.findIndex(({ name }) => name === top(fromStep))
+      assert.equal(plan.right.startIndex, from)
     }
-    const from = moment.workflow.steps.findIndex(({ name }) => name === top(fromStep))
-    assert.equal(plan.right.startIndex, from)
-  })
+  )
 
   law('restartWave runs all groups of the wave', momentsWithOptions, ({ moment, options: { restartWave } }) => {
     if (restartWave === undefined) return
@@ -224,7 +228,7 @@ describe('editing a step', () => {
   })
 
   law(
-    'the strict policy refuses every edit but one of a summary',
+    'the strict policy refuses every edit but that of a summary',
     fc.tuple(moments, arb.workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const { workflow: edited } = arb.edit(workflow, change)
@@ -276,17 +280,21 @@ describe('recorded overrides', () => {
     assert.deepEqual(overrideOnly(run, plan, {}).changes, [])
   })
 
-  law('recorded overrides leave nothing for a second set', momentsWithOptions, ({ moment, options }) => {
-    const chosen = answered(moment.checkpoint, moment.workflow, noFaults, options)
-    if (E.isLeft(chosen)) return
-    const saved = overrideOnly(moment, chosen.right.plan, chosen.right.options)
-    assert.deepEqual(overrideOnly(saved, planOf(saved), {}).changes, [])
-  })
+  law(
+    'once the overrides of a plan are recorded, the next plan has none',
+    momentsWithOptions,
+    ({ moment, options }) => {
+      const chosen = answered(moment.checkpoint, moment.workflow, noFaults, options)
+      if (E.isLeft(chosen)) return
+      const saved = overrideOnly(moment, chosen.right.plan, chosen.right.options)
+      assert.deepEqual(overrideOnly(saved, planOf(saved), {}).changes, [])
+    }
+  )
 })
 
 describe('a unit that is not idempotent', () => {
   law(
-    'a unit that is not idempotent and may have taken effect cannot vanish from an edited workflow unnoticed',
+    'no edit drops the question about a non-idempotent unit that may have taken effect: the question stays, or the edit is refused',
     fc.tuple(moments, arb.workflowEdit),
     ([moment, change]) => {
       const asked = openQuestions(planOf(moment)).map(({ unit }) => unit)
@@ -333,7 +341,7 @@ describe('a unit that is not idempotent', () => {
 
 describe('the hash of a plan', () => {
   law(
-    'two hashes are equal exactly if decisions and variables are',
+    'the hashes of two plans are equal exactly if their decisions and variables are',
     fc.tuple(momentsWithOptions, momentsWithOptions, arb.workflowEdit),
     ([a, b, change]) => {
       const plans = [
@@ -378,7 +386,7 @@ const samePlan = (one: ResumePlan, other: ResumePlan): boolean => {
 describe('an unchanged linear workflow', () => {
   const linear = undisturbedRun({ workflow: arb.workflow({ tasksOnly: true }) })
 
-  law('the state alone determines startIndex and retryCurrent', linear, (run) => {
+  law('in an unchanged linear workflow the state alone determines startIndex and retryCurrent', linear, (run) => {
     for (const { checkpoint, workflow } of run.trail) {
       const { startIndex, retryCurrent, skipSteps } = planOf({ checkpoint, workflow })
       const { state } = checkpoint
@@ -396,7 +404,7 @@ describe('an unchanged linear workflow', () => {
 })
 
 describe('a run that has only started', () => {
-  law('a run that has only begun runs everything, because it was not started', arb.workflow(), (workflow) => {
+  law('a run without an attempt runs every unit, with the reason NotStarted', arb.workflow(), (workflow) => {
     const plan = planOf(begin(workflow, {}))
     for (const decision of plan.decisions) {
       assert.deepEqual([decision._tag, decision.reason._tag], ['Run', 'NotStarted'])

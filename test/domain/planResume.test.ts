@@ -88,7 +88,7 @@ const tags = ({ decisions }: ResumePlan): ReadonlyArray<string> =>
 // ---------------------------------------------------------------------------------------------------------------------
 
 describe('an answer', () => {
-  test('an answer keeps units in flight after a unit with missing evidence that is declared done', () => {
+  test('declaring a unit with missing evidence done keeps a later unit in flight', () => {
     const workflow: Workflow = {
       name: 'release',
       steps: [W.task('pack', { idempotent: false }), W.task('publish', { idempotent: false })]
@@ -137,7 +137,7 @@ describe('a run of five steps', () => {
     assert.equal(explain(plan).split('\n')[0], '5/5 steps are done, nothing left to run')
   })
 
-  test('a run whose checkpoint is before the third step resumes with it', () => {
+  test('a run whose checkpoint is before the third step resumes with the third step', () => {
     const checkpoint = standing(five, State.beforeStep(2, 'step-2', [{ unit: 'step-2', attempt: 3 }]), done(2))
     const plan = planned(checkpoint, five)
     assert.deepEqual(readOff(plan), [2, true, [0, 1]])
@@ -146,7 +146,7 @@ describe('a run of five steps', () => {
     assert.equal(decision.attempt, 3, 'an attempt that was cut short is repeated')
   })
 
-  test('a run that was interrupted in the third step retries it', () => {
+  test('a run that was interrupted in the third step retries the third step', () => {
     const state = State.interrupted(2, 'step-2', 'signal', {
       inProgress: true,
       inFlight: [{ unit: 'step-2', attempt: 1 }]
@@ -193,7 +193,7 @@ describe('a run of five steps', () => {
     )
   })
 
-  test('a path below a task, or of a wave, is refused in the words of the option that names it', () => {
+  test('a path below a task, or of a wave, is refused with a message for the option that named it', () => {
     const wave = W.wave('checks', [W.group(W.task('unit')), W.group(W.task('lint'))])
     const workflow: Workflow = { name: 'w', steps: [W.task('build'), wave] }
     const told = (options: PlanOptions): ReadonlyArray<string> =>
@@ -246,7 +246,7 @@ describe('an edited workflow', () => {
     ['a step was inserted before completed ones', now(W.task('x'), a, b, c, d), ['insertedBefore x'], ['added x']],
     ['the failed step was moved before completed ones', now(c, a, b, d), ['insertedBefore c'], ['reordered c']],
     [
-      'everything at once',
+      'steps were removed, changed and inserted at once',
       now(W.task('x'), other('b'), c, d),
       ['removed a', 'changed b', 'insertedBefore x'],
       ['removed a', 'changed b', 'added x']
@@ -260,16 +260,19 @@ describe('an edited workflow', () => {
       : plan.left.problems.map((one) => (one._tag === 'WorkflowChanged' ? `${one.edit} ${one.unit}` : one._tag))
   }
 
-  test.each(rows)('an edited workflow is judged by the policy when %s', (_, workflow, completed, strict) => {
-    assert.deepEqual([...found(workflow, 'completed')].sort(), [...completed].sort())
-    assert.deepEqual([...found(workflow, 'strict')].sort(), [...strict].sort())
-    assert.deepEqual(found(workflow, 'ignore'), [])
-    assert.deepEqual(
-      problemsOrNone(checkpoint, workflow),
-      problemsOrNone(checkpoint, workflow, { changes: 'completed' }),
-      'completed is the default'
-    )
-  })
+  test.each(rows)(
+    'the policy for changes decides whether an edit is refused when %s',
+    (_, workflow, completed, strict) => {
+      assert.deepEqual([...found(workflow, 'completed')].sort(), [...completed].sort())
+      assert.deepEqual([...found(workflow, 'strict')].sort(), [...strict].sort())
+      assert.deepEqual(found(workflow, 'ignore'), [])
+      assert.deepEqual(
+        problemsOrNone(checkpoint, workflow),
+        problemsOrNone(checkpoint, workflow, { changes: 'completed' }),
+        'completed is the default'
+      )
+    }
+  )
 
   test('no policy refuses an edit of summaries only', () => {
     const workflow = now(...was.steps.map((step) => ({ ...step, summary: 'in other words' })))
@@ -403,7 +406,7 @@ describe('fromStep', () => {
     record(1, { fingerprint: workflow.steps[1]?.fingerprint ?? '', output, captured: ['size'] })
   const all = standing(workflow, State.completed(3, 'step-3'), [record(0), one(7), record(2), record(3)])
 
-  test('fromStep runs that step and all later ones, though they completed, and skips all earlier ones', () => {
+  test('fromStep runs the named step and all later ones, even if they completed, and skips all earlier ones', () => {
     assert.deepEqual(tags(planned(all, workflow, { fromStep: 'step-2' })), [
       'step-0 Skip Completed',
       'step-1 Skip Completed',
@@ -496,7 +499,7 @@ describe('missing evidence', () => {
   ])
   const missing = [{ _tag: 'File', path: 'dist' }] as const
 
-  test('missing evidence of a group runs it and the groups that need it again, and all later steps', () => {
+  test('missing evidence of a group makes the group, the groups that need it and all later steps run again', () => {
     assert.deepEqual(tags(planned(checkpoint, workflow, { evidence: [{ unit: 'checks/unit', missing }] })), [
       'build Skip Completed',
       'checks Run EvidenceMissing',
@@ -508,7 +511,7 @@ describe('missing evidence', () => {
     ])
   })
 
-  test('missing evidence of a whole wave runs all its groups again', () => {
+  test('missing evidence of a whole wave makes all its groups run again', () => {
     const plan = planned(checkpoint, workflow, { evidence: [{ unit: 'checks', missing }] })
     assert.deepEqual(tags(plan).slice(0, 5), [
       'build Skip Completed',
@@ -567,7 +570,7 @@ describe('an answer', () => {
     )
   })
 
-  test('a wait that was answered before it starts runs, and one of a later step that is pending is polled', () => {
+  test('a wait that was answered before it started is run, and a pending wait of a later step is polled', () => {
     const waits: Workflow = { name: 'waits', steps: [W.task('first'), W.task('later', { wait: 'Answer' })] }
     const begun = standing(waits, State.beforeStep(0, 'first'))
     const answers = Units.from([{ unit: 'later', value: 1, by: 'user', at: AT }])
@@ -605,7 +608,7 @@ describe('an answer', () => {
     ])
   })
 
-  test('the answer "done" for a completed step that would run again keeps its recorded output', () => {
+  test('the answer "done" for a completed step that would run again keeps the recorded output of the step', () => {
     const was: Workflow = { name: 'release', steps: [W.task('build'), ...workflow.steps] }
     const all = standing(was, State.completed(2, 'notify'), [
       record(0, { unit: 'build', fingerprint: W.task('build').fingerprint }),
@@ -696,7 +699,7 @@ describe('an answer without a question', () => {
     }
   })
 
-  test('an answer other than "again" is refused for a step that fromStep runs, because of fromStep', () => {
+  test('an answer other than "again" is refused for a step that fromStep runs, and the error names fromStep', () => {
     const doubted = standing(workflow, State.failed(1, 'publish', [failure({ unit: 'publish' })], true), [
       record(0, { unit: 'build' })
     ])
@@ -777,7 +780,7 @@ describe('a supplied output', () => {
 })
 
 describe('a step in doubt', () => {
-  test('a step in doubt needs confirmation even if it was declared idempotent since', () => {
+  test('a step in doubt needs confirmation even if a later edit declares it idempotent', () => {
     const ran: Workflow = { name: 'w', steps: [W.task('pay', { idempotent: false })] }
     const now: Workflow = { name: 'w', steps: [W.task('pay', { idempotent: true })] }
     const checkpoint = standing(ran, State.beforeStep(0, 'pay', [{ unit: 'pay', attempt: 1 }]))
@@ -793,14 +796,14 @@ describe('a completed step that was edited', () => {
     steps: workflow.steps.map((step, at) => (at === index ? W.task(step.name, { definition: 'other' }) : step))
   })
 
-  test('an edited completed step is accepted if it runs again in any case', () => {
+  test('an edit of a completed step is accepted if the step runs again in any case', () => {
     assert.equal(planned(done, edited(1), { fromStep: 'step-1' }).startIndex, 1)
     assert.equal(planned(done, edited(2), { fromStep: 'step-1' }).startIndex, 1)
     assert.equal(problems(done, edited(0), { fromStep: 'step-1' })[0]?._tag, 'WorkflowChanged')
     assert.equal(problems(done, edited(1), { fromStep: 'step-1', changes: 'strict' })[0]?._tag, 'WorkflowChanged')
   })
 
-  test('an edited completed step is accepted if it was removed or moved and runs again in any case', () => {
+  test('an edit that removes or moves a completed step is accepted if the step would run again in any case', () => {
     const [zero, one, two] = workflow.steps as readonly [W.Task, W.Task, W.Task]
     assert.equal(planned(done, { ...workflow, steps: [zero, one] }, { fromStep: 'step-1' }).startIndex, 1)
     assert.equal(planned(done, { ...workflow, steps: [zero, two, one] }, { fromStep: 'step-2' }).startIndex, 1)
@@ -857,7 +860,7 @@ describe('a step whose name is only its number', () => {
     ]
   }
 
-  test('a numbered step in doubt is not mistaken for another step that has its number now', () => {
+  test('a step in doubt that is named by its number is not mistaken for another step that has that number now', () => {
     assert.equal(openQuestions(planned(asked, ran)).length, 1)
     const [problem] = problems(asked, now)
     assert.ok(problem?._tag === 'WorkflowChanged' && problem.inDoubt === true && problem.edit === 'changed')
@@ -865,7 +868,7 @@ describe('a step whose name is only its number', () => {
     assert.equal(planned(asked, now, { changes: 'ignore' }).startIndex, 0)
   })
 
-  test('a numbered step that is not in doubt may be edited like any other', () => {
+  test('a step that is named by its number and is not in doubt may be edited like any other', () => {
     assert.equal(planned(standing(ran, State.beforeStep(0, 'step-1')), now).startIndex, 0)
   })
 })
@@ -882,7 +885,7 @@ describe('an accepted edit of a completed step', () => {
 })
 
 describe('a check of outputs that throws', () => {
-  test('a plan reports a check of an output that throws', () => {
+  test('a plan is refused if the check of a recorded output throws, and the error says so', () => {
     const broken = W.task('step-0', {
       accepts: () => {
         throw new Error('broken check')
@@ -1063,7 +1066,7 @@ describe('the text of a plan', () => {
     )
   })
 
-  test('the text of a plan lists an abandoned job separately from other running ones', () => {
+  test('the text of a plan lists a job that it abandons separately from other pending jobs', () => {
     const [abandons, due] = [{ _tag: 'JobPending', submittedAt: AT } as const, { _tag: 'Forced' } as const]
     const run = (stepIndex: number, rest: Partial<Run> = {}): Run => ({
       _tag: 'Run',

@@ -63,7 +63,7 @@ const cutAt = (bytes: Uint8Array, places: ReadonlyArray<number>): ReadonlyArray<
 }
 
 describe('a string', () => {
-  law('a redacted string contains no value, and redaction is idempotent', secretsAndText, ([values, text]) => {
+  law('a redacted string contains no secret, and redaction is idempotent', secretsAndText, ([values, text]) => {
     const redaction = Redaction.make(values)
     const hidden = Redaction.text(redaction, text)
     for (const value of values) assert.ok(!hidden.includes(value), JSON.stringify({ value, text, hidden }))
@@ -71,7 +71,7 @@ describe('a string', () => {
   })
 
   law(
-    'redaction replaces each range that values cover by one mark and keeps everything else',
+    'redaction replaces each range that secrets cover by one mark and keeps everything else',
     secretsAndText,
     ([all, text]) => {
       const values = all.filter((value) => !value.includes('*'))
@@ -93,18 +93,18 @@ describe('a string', () => {
   )
 
   law(
-    'a string without a value stays unchanged',
+    'a string without a secret stays unchanged',
     fc.tuple(secrets, fc.string({ unit: fc.constantFrom('x', 'y', '"', ' ') })),
     ([values, text]) => assert.equal(Redaction.text(Redaction.make(values), text), text)
   )
 
-  test('a redacted string contains no part of values that overlap, contain one another or are adjacent', () => {
+  test('a redacted string contains no part of secrets that overlap, contain one another or are adjacent', () => {
     const redaction = Redaction.make(['abcdef', 'defghi', 'abcdefgh', 'cdef'])
     assert.equal(Redaction.text(redaction, '<abcdefghi>'), '<***>')
     assert.equal(Redaction.text(redaction, 'abcdef|abcdefgh|cdefcdef'), '***|***|******')
   })
 
-  test('a redacted string contains no line of a multi-line value, and no JSON form of it', () => {
+  test('a redacted string contains no line of a multi-line secret, and no JSON form of it', () => {
     const key = '-----BEGIN-----\nfirst"line\nsecond line\nab\n-----END-----\n'
     const redaction = Redaction.make([key])
     assert.equal(Redaction.text(redaction, `key: ${key}.`), 'key: ***\n.')
@@ -114,7 +114,7 @@ describe('a string', () => {
     assert.equal(Redaction.text(umlaut, '"p\\u00e4ssw\\u00f6rt"'), '"***"')
   })
 
-  test('values that are too short for a secret are not redacted', () => {
+  test('values that are too short to be secrets are not redacted', () => {
     assert.ok(Redaction.isNone(Redaction.make(['', '   ', 'abc', ' ab\n'])))
     assert.equal(Redaction.text(Redaction.make(['abcd']), 'abc abcd'), 'abc ***')
   })
@@ -131,7 +131,7 @@ describe('a long repetitive value', () => {
     return long / short
   }
 
-  test('a long repetitive value is found in linear time where it overlaps itself', () => {
+  test('a long repetitive secret is found in linear time where it overlaps itself', () => {
     const work = (length: number) => {
       const redaction = Redaction.make(['a'.repeat(length)])
       const text = `${'a'.repeat(4 * length)}b`
@@ -141,7 +141,7 @@ describe('a long repetitive value', () => {
     assert.ok(growth(work) < 9)
   })
 
-  test('a long repetitive value is found in linear time where it nearly matches', () => {
+  test('a long repetitive secret is found in linear time where it nearly matches', () => {
     const work = (length: number) => {
       const redaction = Redaction.make([`${'a'.repeat(length)}b`])
       const text = `${'a'.repeat(length - 1)}c`.repeat(4)
@@ -151,7 +151,7 @@ describe('a long repetitive value', () => {
     assert.ok(growth(work) < 9)
   })
 
-  test('a long repetitive value is found in linear time in a stream, however that is cut', () => {
+  test('a long repetitive secret is found in linear time in a stream, however the stream is cut', () => {
     const work = (length: number) => {
       const redaction = Redaction.make(['a'.repeat(length)])
       const pieces = [...Array.from({ length: 64 }, () => Buffer.from('a'.repeat(length / 16))), Buffer.from('b')]
@@ -161,7 +161,7 @@ describe('a long repetitive value', () => {
     assert.ok(growth(work) < 9)
   })
 
-  test('redaction ends even if each mark forms another value', () => {
+  test('redaction ends even if each mark forms another secret', () => {
     const hidden = Redaction.text(Redaction.make(['secret', '***x']), `secret${'x'.repeat(10_000)}`)
     assert.equal(hidden, '***')
   })
@@ -197,7 +197,7 @@ describe('an error', () => {
   const token = 'tok-1234567890'
   const redaction = Redaction.make([token])
 
-  test('a redacted error contains no value in its name, message, code, stack and data', () => {
+  test('a redacted error contains no secret in its name, message, code, stack and data', () => {
     const error = StepError.make(token, `no ${token}`, {
       code: token,
       stack: `at ${token}`,
@@ -206,7 +206,7 @@ describe('an error', () => {
     assert.ok(!JSON.stringify(Redaction.error(redaction, error)).includes(token))
   })
 
-  test('a redacted error contains no part of a value that a length limit cut in two', () => {
+  test('a redacted error contains no part of a secret that a length limit cut in two', () => {
     for (let before = 19_900; before < 20_000; before++) {
       const { message } = StepError.make('Error', `${'x'.repeat(before)}${token}${'y'.repeat(200)}`)
       const hidden = Redaction.error(redaction, StepError.make('Error', message)).message
@@ -249,7 +249,7 @@ describe('a change', () => {
   ]
 
   for (const change of changes)
-    test(`a redacted change contains no value of a secret: ${change._tag}`, () => {
+    test(`a redacted change contains no secret: ${change._tag}`, () => {
       assert.ok(JSON.stringify(change).includes(token))
       assert.ok(!JSON.stringify(redactedChange(Redaction.make([token]), change)).includes(token))
     })
@@ -257,7 +257,7 @@ describe('a change', () => {
 
 describe('a stream', () => {
   law(
-    'a redacted stream does not depend on its chunks, and contains no value',
+    'a redacted stream does not depend on its chunks, and contains no secret',
     secretsAndText.chain(([values, text]) =>
       fc.tuple(fc.constant(values), fc.constant(text), fc.array(fc.nat(), { maxLength: 6 }))
     ),
@@ -289,7 +289,7 @@ describe('a stream', () => {
   )
 
   law(
-    'a stream holds back less than the longest value, and only possible beginnings of one',
+    'a stream holds back less than the longest secret, and only possible beginnings of a secret',
     secretsAndText,
     ([values, text]) => {
       const redaction = Redaction.make(values)
@@ -301,7 +301,7 @@ describe('a stream', () => {
     }
   )
 
-  test('a value between bytes that are not UTF-8 is redacted', () => {
+  test('a secret between bytes that are not UTF-8 is redacted', () => {
     const redaction = Redaction.make(['geheimnis-ü'])
     const bytes = Buffer.concat([Buffer.from([0xff, 0xc3]), Buffer.from('geheimnis-ü'), Buffer.from([0x80, 0x00])])
     assert.deepEqual(

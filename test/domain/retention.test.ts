@@ -66,7 +66,7 @@ describe('a run', () => {
     )
   })
 
-  law('a kept run has a reason', cases, ([all, policy, now]) => {
+  law('each kept run has the reason why it is kept', cases, ([all, policy, now]) => {
     const { keep, olderThanMillis, statuses = ['completed'] } = policy
     const gone = expired(all, policy, now)
     const may = all.filter(
@@ -101,7 +101,7 @@ describe('the removed runs', () => {
   )
 
   law(
-    'the same policy removes nothing more later, and after half of the runs exactly the other half',
+    'applying a policy again removes nothing more, and applying it after the first removal removes exactly the rest',
     cases,
     ([all, policy, now]) => {
       const gone = expired(all, policy, now)
@@ -111,15 +111,19 @@ describe('the removed runs', () => {
     }
   )
 
-  law('a removed run would be removed later too, and a laxer policy removes no fewer', cases, ([all, policy, now]) => {
-    const gone = new Set(idsOf(expired(all, policy, now)))
-    const later = new Set(idsOf(expired(all, policy, now + 5)))
-    const { keep, ...lax } = policy
-    const more = new Set(
-      idsOf(expired(all, keep === undefined ? policy : { ...lax, keep: Math.max(0, keep - 1) }, now))
-    )
-    for (const one of gone) assert.ok(later.has(one) && more.has(one))
-  })
+  law(
+    'a removed run would also be removed later, and by a policy that keeps fewer runs',
+    cases,
+    ([all, policy, now]) => {
+      const gone = new Set(idsOf(expired(all, policy, now)))
+      const later = new Set(idsOf(expired(all, policy, now + 5)))
+      const { keep, ...lax } = policy
+      const more = new Set(
+        idsOf(expired(all, keep === undefined ? policy : { ...lax, keep: Math.max(0, keep - 1) }, now))
+      )
+      for (const one of gone) assert.ok(later.has(one) && more.has(one))
+    }
+  )
 
   test('an empty policy removes nothing', () => {
     const run = {

@@ -14,7 +14,7 @@ import { law } from './law.js'
 
 const text = (bytes: number): string => 'x'.repeat(bytes - 2)
 
-test('the first save of a claim may exceed the limit, unless it begins the run or starts an attempt', () => {
+test('the first save of a claim may exceed the size limit, unless it begins the run or starts an attempt', () => {
   const first = { baseBytes: 0, revision: 7 }
   const sizes = (['Answered', 'Interrupted', 'AttemptStarted'] as const).map((_tag) => slack(first, [{ _tag }]))
   assert.deepEqual(sizes, [RESUME_BYTES, RESUME_BYTES, 0])

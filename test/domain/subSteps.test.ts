@@ -106,7 +106,7 @@ describe('a sub-step', () => {
     assert.equal(whyNot(after(done('agent')), done('agent/turn', 1, {})), 'AlreadyCompleted')
   })
 
-  test('a sub-step that is not idempotent must be in flight to end', () => {
+  test('a sub-step that is not idempotent completes or fails only while it is recorded in flight', () => {
     assert.equal(whyNot(after(), done('agent/pay', 1, harmful)), 'NotInFlight')
     assert.equal(whyNot(after(), failed('agent/pay', harmful)), 'NotInFlight')
     assert.equal(whyNot(begun, running('agent/pay')), 'NotInFlight')
@@ -131,7 +131,7 @@ describe('a sub-step', () => {
     assert.equal(whyNot(after(), nothing('agent/pay')), 'UnknownUnit')
   })
 
-  test('a sub-step stays recorded when its task completes, and is dropped with it', () => {
+  test('a sub-step stays recorded when its task completes, and is dropped when its task is rewound or removed', () => {
     const checkpoint = after(done('agent/turn', 1, {}), failed('agent/try', {}), done('agent'))
     assert.equal(checkpoint.state._tag, 'Completed')
     assert.deepEqual(decided(checkpoint), ['Skip agent Completed'])
@@ -318,7 +318,7 @@ describe('a plan', () => {
     )
   })
 
-  test('fromStep of a sub-step drops it and all recorded after it', () => {
+  test('fromStep of a sub-step drops that sub-step and all that were recorded after it', () => {
     const checkpoint = after(
       done('agent/turn', 1, {}),
       done('agent/a', 2, {}),
@@ -338,7 +338,7 @@ describe('a plan', () => {
     assert.deepEqual(recorded(accepted(checkpoint, { fromStep: 'agent/turn' })), ['first'])
   })
 
-  test('fromStep of a nested sub-step drops the outer one, and fromStep of an outer one its nested ones', () => {
+  test('fromStep of a nested sub-step also drops the outer one, and fromStep of an outer sub-step also drops its nested ones', () => {
     const checkpoint = after(
       done('agent/a', 1, {}),
       done('agent/t/x', 2, {}),
@@ -384,7 +384,7 @@ describe('a plan', () => {
     assert.deepEqual(recorded(accepted(checkpoint, options)), ['first', 'agent/turn'])
   })
 
-  test('an attempt cut short stays marked as edited until it suspends or another one starts', () => {
+  test('an attempt that was cut short and whose task was edited stays marked as edited until it suspends or another attempt starts', () => {
     const steps = [W.task('first'), W.task('agent', { definition: { version: '2' } }), W.task('last')]
     const edit: Change = { _tag: 'WorkflowEdited', at, workflow: Identity.of({ name: 'w', steps }) }
     const agent = (...changes: ReadonlyArray<Change>): unknown =>
@@ -408,7 +408,7 @@ describe('a plan', () => {
     assert.deepEqual(plan.left.problems, [{ _tag: 'UnitPending', unit: 'agent/approval', waitsFor: 'Answer' }])
   })
 
-  test('of several waits of a suspended task, its decision and a refusal name one that takes an answer', () => {
+  test('if a suspended task has several waits, its decision and a refusal name a wait that takes an answer', () => {
     const nap: Change = { _tag: 'WaitStarted', at, unit: 'agent/nap', wait: { _tag: 'Timer', wakeAt: at } }
     const wait: Change = { _tag: 'WaitStarted', at, unit: 'agent/approval', wait: { _tag: 'Answer' } }
     const waits = ['agent/nap', 'agent/approval']
@@ -424,7 +424,7 @@ describe('a plan', () => {
     )
   })
 
-  test('an edited task keeps its sub-steps, and a removed task with one in doubt is refused', () => {
+  test('an edited task keeps its sub-steps, and an edit that removes a task with a sub-step in doubt is refused', () => {
     const edited = {
       name: 'w',
       steps: [W.task('first'), W.task('agent', { definition: { version: '2' } }), W.task('last')]

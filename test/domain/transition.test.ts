@@ -309,7 +309,7 @@ describe('a change that cannot follow', () => {
     )
   })
 
-  test('accepted evidence replaces the recorded one, in one record and in every state', () => {
+  test('kept evidence replaces the evidence in the record of its unit, and changes no state', () => {
     const evidence = [{ _tag: 'Artifact', path: 'a', size: 1, sha256: '0'.repeat(64) }] as const
     for (const before of [checked, from(checked, starts(publish)), published]) {
       const now = from(before, { _tag: 'Confirmed', at: AT, unit: 'checks/lint', evidence })
@@ -397,7 +397,7 @@ describe('a change that cannot follow', () => {
     assert.equal(JSON.stringify(encode(base)), before)
   }
 
-  test('replay applies three changes in any order as apply does', () => {
+  test('replay gives the same result as repeated apply for three changes in any order', () => {
     const keyed = { ...starts(publish), submissions: [{ unit: 'publish', key: 'k' }] } as Change
     const misplaced = { ...starts(build), submissions: [{ unit: 'publish', key: 'k' }] } as Change
     const called = { at: AT, unit: 'build/call' } as const
@@ -435,7 +435,7 @@ describe('a change that cannot follow', () => {
         for (const b of [...all, ...later]) for (const c of [...all, ...later]) assertReplayed(base, [a, b, c])
   })
 
-  test('replay of a long run applies what apply does, and changes no earlier checkpoint', () => {
+  test('replay of a long run gives the same result as repeated apply, and changes no earlier checkpoint', () => {
     const names = Array.from({ length: 100 }, (_, index) => `step-${index}`)
     const long = start({
       _tag: 'Started',
@@ -453,12 +453,16 @@ describe('a change that cannot follow', () => {
     assertReplayed(half, [...changes.slice(100, 150), { _tag: 'Rewound', at: AT, units: ['step-3'], why: 'Forced' }])
   })
 
-  law('replay of a run without one of its changes applies what apply does', arb.run(), ({ trail, changes }) => {
-    const [first] = trail
-    const later = changes.slice(1)
-    if (first !== undefined)
-      for (const [index] of later.entries()) assertReplayed(first.checkpoint, later.toSpliced(index, 1))
-  })
+  law(
+    'replay of a run without one of its changes gives the same result as repeated apply',
+    arb.run(),
+    ({ trail, changes }) => {
+      const [first] = trail
+      const later = changes.slice(1)
+      if (first !== undefined)
+        for (const [index] of later.entries()) assertReplayed(first.checkpoint, later.toSpliced(index, 1))
+    }
+  )
 })
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -542,7 +546,7 @@ describe('an attempt', () => {
     )
   })
 
-  test('an attempt of a group that finally succeeds drops its errors', () => {
+  test('a group that finally succeeds drops the errors of its attempts', () => {
     const failed: Change = { _tag: 'AttemptFailed', at: AT, ...lost, unit: 'checks/unit', delayBeforeNextMillis: 5 }
     const again: Change = { _tag: 'AttemptStarted', at: AT, attempts: [{ unit: 'checks/unit', attempt: 2 }] }
     const retried = from(built, startsGroups('unit', 'lint'), failed, again)
@@ -555,7 +559,7 @@ describe('an attempt', () => {
     assert.deepEqual(State.inFlight(passed.state).records, [{ unit: 'checks/lint', attempt: 1 }])
   })
 
-  test('a start after a failed unit drops its attempts; a retry keeps them', () => {
+  test('a new start after a failed unit drops its attempts, and a retry keeps them', () => {
     const spent = after(starts(build), { _tag: 'UnitFailed', ...build, retryable: true, last: lost }, starts(build))
     assert.deepEqual(State.failures(spent.state).records, [])
     const further = after(starts(build), failsAttempt(1), starts(build, 2))
@@ -567,7 +571,7 @@ describe('an attempt', () => {
 describe('an interruption', () => {
   const inProgress = ({ state }: Checkpoint): boolean => state._tag === 'Interrupted' && state.inProgress
 
-  test('an interruption is in progress exactly if its step started and did not end', () => {
+  test('an interruption is recorded as in progress exactly if its step started and did not end', () => {
     assert.equal(inProgress(after(stops(build))), false)
     assert.equal(inProgress(after(starts(build), stops(build))), true)
     assert.equal(inProgress(after(starts(build), failsAttempt(1), stops(build))), true)
@@ -606,7 +610,7 @@ describe('a rewind', () => {
   const rewound = (base: Checkpoint, ...units: ReadonlyArray<string>) =>
     from(base, { _tag: 'Rewound', at: AT, units, why: 'Forced' })
 
-  test('a rewind drops the records of its units and their parts, and raises the generation', () => {
+  test('a rewind drops the records of its units and of those inside them, and raises the generation', () => {
     for (const [units, left, at] of [
       [['build', 'checks', 'publish'], [], 0],
       [['checks', 'publish'], ['build'], 1],
@@ -625,7 +629,7 @@ describe('a rewind', () => {
     assert.deepEqual(done(rewound(published, 'checks/unit', 'checks/smoke', 'publish')), ['build', 'checks/lint'])
   })
 
-  test('a rewind of some groups keeps the doubts about the others', () => {
+  test('a rewind of some groups keeps the other groups in doubt', () => {
     const running = from(built, startsGroups('unit', 'lint', 'smoke'), failsGroup('smoke'))
     const { state } = rewound(running, 'checks/lint')
     assert.deepEqual(State.inFlight(state).records, [{ unit: 'checks/unit', attempt: 1 }])
@@ -645,7 +649,7 @@ describe('a rewind', () => {
     assert.deepEqual(rewound(running, 'build', 'publish').state, State.beforeStep(0, 'build'))
   })
 
-  test('a rewind of a unit changes its key and those of its parts, and no other key', () => {
+  test('a rewind of a unit changes its key and those of the units inside it, and no other key', () => {
     const units = ['build', 'checks/unit', 'checks/lint', 'publish']
     const keysOf = (checkpoint: Checkpoint) => units.map((unit) => IdempotencyKey.of(checkpoint, unit))
     const before = keysOf(published)
@@ -705,7 +709,7 @@ describe('an assumption', () => {
     assert.deepEqual(group.state, running.state)
   })
 
-  test('an assumption about one group settles only that group', () => {
+  test('an assumption that one group is done keeps the other groups in flight', () => {
     const running = from(built, startsGroups('unit', 'lint'))
     const assumed = from(running, { _tag: 'Assumed', at: AT, unit: 'checks/unit', captured: [] })
     assert.deepEqual(State.inFlight(assumed.state).records, [{ unit: 'checks/lint', attempt: 1 }])

@@ -56,14 +56,14 @@ describe('a unit of a tree', () => {
     ['sites/%64ocs', undefined],
     ['sites/constructor', undefined],
     ['', undefined]
-  ])('a path finds the definition of its unit, and nothing if it names none: %s', (unit, name) => {
+  ])('a path finds the definition of its unit, and nothing if it names no unit: %s', (unit, name) => {
     const found = find(workflow, items, unit)
     assert.equal(found?.definition.name, name)
     assert.equal(find(Identity.of(workflow), items, unit)?.definition.name, name)
     if (found !== undefined) assert.equal(found.step, workflow.steps[found.stepIndex])
   })
 
-  test('a unit has the parts of its definition, a map those of its known items', () => {
+  test('the children of a unit are those of its definition, and the children of a map are its known items', () => {
     const names = (unit: Unit): unknown =>
       partNames(find<W.Step>(workflow, items, unit)?.definition ?? assert.fail(), unit, items)
     assert.deepEqual(names('sites'), ['docs', 'blog', 'wiki'])
@@ -103,7 +103,7 @@ describe('the units that a unit sees', () => {
   ]
   const seenBy = (unit: Unit): ReadonlyArray<Unit> => all.filter(visibleFrom(workflow, items, unit))
 
-  test('a unit sees its earlier siblings and those of its ancestors, with all their parts', () => {
+  test('a unit sees its earlier siblings and those of its ancestors, with all units inside them', () => {
     assert.deepEqual(seenBy('list'), [])
     assert.deepEqual(seenBy('sites/docs/pages/a/links/x'), ['list', 'sites/docs/read', 'sites/docs/pages/a/fetch'])
     assert.deepEqual(seenBy('sites/docs/pages/b/fetch'), ['list', 'sites/docs/read'])
@@ -118,7 +118,7 @@ describe('the units that a unit sees', () => {
     assert.deepEqual(seenBy('sites/wiki'), ['list'])
   })
 
-  test('a unit sees the names on each level', () => {
+  test('a unit sees the names of the earlier units on each level of the tree above it', () => {
     assert.deepEqual(
       levelsOf(workflow, items, 'sites/docs/pages/a/index').map(({ parent, seen }) => [parent, seen()]),
       [

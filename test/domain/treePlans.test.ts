@@ -87,7 +87,7 @@ const lacking = (...units: ReadonlyArray<Unit>): PlanOptions => ({
   evidence: units.map((unit) => ({ unit, missing: [{ _tag: 'File', path: 'x' }] as const }))
 })
 
-test('a question about a unit of a restarted wave offers to keep the changed evidence that an answer can keep', () => {
+test('a question about a unit of a restarted wave offers keep if the answer can keep the changed evidence', () => {
   const artifact = (sha: string) => ({ _tag: 'Artifact', path: 'a.out', size: 1, sha256: sha.repeat(64) }) as const
   const steps = [task('first'), sequence('s', [wave('w', [group(task('a', { idempotent: false }))])])]
   const changes = [...ran('first', 's/w/a'), ends('s/w'), ends('s')].map((change) =>
@@ -129,7 +129,7 @@ describe('a map in a sequence', () => {
     assert.deepEqual(tags(planned(after, asked)), ['Run s', 'Run s/m', 'Skip s/m/1', 'Run s/m/2'])
   })
 
-  test('a map in a sequence computes its items again if evidence of the sequence is missing, as it follows the first step', () => {
+  test('a map in a sequence computes its items again if evidence of the sequence is missing, because its first step runs again', () => {
     const plan = planned(run, steps, lacking('s'))
     assert.deepEqual(described(plan), [
       'Run s EvidenceMissing',
@@ -193,7 +193,7 @@ describe('fromStep in a wave', () => {
       ]
     ]
   ])(
-    'fromStep with another input is refused if a group beside %s: it has begun with the recorded one',
+    'fromStep with another input is refused if a sibling group %s, because that group began with the recorded input',
     (_, changes) => {
       const run = begun(steps, ...changes)
       const found = problems(run, steps, { fromStep: 'w/b', input: 1 })
@@ -215,7 +215,7 @@ describe('fromStep in a wave', () => {
     ])
   })
 
-  test('fromStep in a wave names the group whose result may differ, or its wave if several may', () => {
+  test('with fromStep in a wave the reason of a later unit names the group whose result may differ, or the wave if several may', () => {
     const reasonOf = (...units: readonly string[]) => {
       const plan = planned(whole, steps, lacking(...units))
       return plan.decisions.find(({ unit }) => unit === 'w/c')?.reason
@@ -338,7 +338,7 @@ describe('fromStep of a group', () => {
     return E.isRight(plan) ? plan.right.decisions.map(({ _tag, unit }) => `${_tag} ${unit}`) : []
   }
 
-  test('changed evidence of another group needs an answer, which the plan follows', () => {
+  test('changed evidence of another group needs an answer, and the plan follows that answer', () => {
     const answered = (answer: 'Again' | 'Keep'): ReadonlyArray<string> =>
       decided({ confirm: new Map([['w/a', { _tag: answer }]]) })
     assert.deepEqual(decided({}), ['Confirm w', 'Confirm w/a', 'Run w/b'])

@@ -39,7 +39,7 @@ describe('the path of a unit', () => {
     assert.equal(isWithin(joined(all), joined(others)), isPrefix)
   })
 
-  law('a path is found from any ancestor, one level at a time', path, (all) => {
+  law('the path from any ancestor to a unit leads down one level at a time', path, (all) => {
     const unit = joined(all)
     const above = all.map((_, index) => joined(all.slice(0, index + 1)))
     assert.deepEqual(fromTop(unit), above)

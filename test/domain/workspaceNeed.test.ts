@@ -37,7 +37,7 @@ const RUNS = 170
 
 describe('the workspace that a plan needs', () => {
   law(
-    'a plan makes a new workspace only if no work of the run counts any more',
+    'a plan needs a new workspace only if it keeps no work of the run',
     momentWithOptions(),
     ({ moment, options }) => {
       const found = planned(moment, options)
@@ -50,7 +50,7 @@ describe('the workspace that a plan needs', () => {
   )
 
   law(
-    'a resume after a crash needs the same new workspace as the request before',
+    'a resume after a crash needs the same new workspace as the resume that crashed',
     arb.moment(),
     (moment) => {
       const [first] = moment.workflow.steps

@@ -89,7 +89,7 @@ describe.skipIf(!hasRedis)('a BullMQ worker (needs redis-server)', () => {
     })
   })
 
-  test('a job whose run fails keeps the reason, and is done by a retry of its last attempt', async () => {
+  test('a job whose run fails keeps the reason, and a retry of its last attempt completes it', async () => {
     const worker = start(['order-7'], undefined, { DOGEAR_TEST_FAIL: 'charge order-7' })
     const job = async () => queue.getJob('order-7')
     await until('all attempts are used up', async () => (await job())?.isFailed() ?? false)
@@ -101,7 +101,7 @@ describe.skipIf(!hasRedis)('a BullMQ worker (needs redis-server)', () => {
     await done(other)
   })
 
-  test('an answer that comes while a worker has the run is taken', async () => {
+  test('an answer that comes while a worker holds the run is accepted', async () => {
     const path = place.file('bullmq.mjs')
     writeFileSync(path, readFileSync(path, 'utf8').replace(/\.sleep\(.*\)/, ".waitFor('packing')"))
     writeFileSync(place.file('hold'), '')

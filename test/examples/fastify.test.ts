@@ -61,7 +61,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   }
 )
 
-test('a run that is paused ends its step, and a repeated request continues it', async () => {
+test('a pause lets the running step end, and a repeated request continues the run', async () => {
   writeFileSync(place.file('hold'), '')
   const server = await serve()
   expect((await fetch(server.url, { method: 'POST' })).status).toBe(202)
@@ -92,14 +92,14 @@ test('a run that failed says why, and a repeated request retries it', async () =
   expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
 })
 
-test('an id that is invalid is a bad request', async () => {
+test('a request with an invalid id gets 400', async () => {
   const server = await serve()
   const answer = await fetch(server.url.replace('order-7', 'Order'), { method: 'POST' })
   expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('Order')])
   await stop(server)
 })
 
-test('a request that is repeated starts nothing a second time, and an unknown run is not found', async () => {
+test('a repeated request starts no second run, and a request for an unknown run gets 404', async () => {
   writeFileSync(place.file('hold'), '')
   const server = await serve()
   expect((await fetch(server.url)).status).toBe(404)

@@ -113,7 +113,7 @@ test('a stalled job that is delivered twice runs once', async () => {
   expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
 })
 
-test('a job that was delivered twice waits in the queue, and is done when its first worker dies', async () => {
+test('a job that was delivered twice waits in the queue, and runs to its end after its first worker died', async () => {
   const { slow, other } = await deliveredTwice()
   await until('the second delivery is over', async () => {
     const states = (await jobs()).map(({ state }) => state)

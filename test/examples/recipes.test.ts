@@ -87,7 +87,7 @@ test.each([[['answer', 'release-1', 'yes']], [['answer', 'release-1']]])(
 /** Two seconds, in days. */
 const SHORT = '0.00002'
 
-test('the trial that sleeps is woken at its time by a process that started later, and by that only once', async () => {
+test('the trial that sleeps is woken at its time, once, by a process that started later', async () => {
   place = recipe('trial')
   const first = place.start(['ada', SHORT])
   await until('the trial sleeps', () => first.output().includes('sleeps until 2'))

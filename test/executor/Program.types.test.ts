@@ -58,7 +58,7 @@ describe('the types of a program', () => {
     expectTypeOf<InputOf<typeof program>>().toEqualTypeOf<Json.Json>()
   })
 
-  test('a name that may be one of two is rejected, because the outputs of both would be promised', () => {
+  test('a name whose type is a union of two names is rejected, because the outputs of both would be promised', () => {
     const either = 'a' as 'a' | 'b'
     // @ts-expect-error: a union of names promises both steps
     void pipe(Program.start('w'), Program.step(either, { run: () => TE.right(1) }))
@@ -99,7 +99,7 @@ describe('the types of a program', () => {
     )
   })
 
-  test('the steps of a group see outputs and input with their types, and later steps see theirs by name', () => {
+  test('the steps of a group see outputs and input with their types, and later steps see the outputs of the group by name', () => {
     const program = pipe(
       Program.start('w', { input: t.type({ at: DateText }) }),
       Program.step('version', { output: t.string, run: () => TE.right('1') }),
@@ -140,7 +140,7 @@ describe('the types of a program', () => {
     expectTypeOf<InputOf<typeof program>>().toEqualTypeOf<{ at: Date }>()
   })
 
-  test('a group of steps can need only groups of its wave, and its steps have new names', () => {
+  test('a group of steps can need only groups of its wave, and its steps cannot repeat a name', () => {
     const start = pipe(Program.start('w'), Program.step('one', { run: () => TE.right(1) }))
     // @ts-expect-error: the wave has no such group
     void pipe(start, Program.wave('w', { a: { needs: ['b'], steps: (a) => pipe(a, Program.step('x', reused)) } }))
@@ -150,7 +150,7 @@ describe('the types of a program', () => {
     void (() => pipe(start, Program.wave('w', { a: { steps: () => 1 } })))
   })
 
-  test('the error of a wrong name says why and what to do', () => {
+  test('the compile-time error of a wrong name says why and what to do', () => {
     expectTypeOf<Program.NewName<'one', object>>().toEqualTypeOf<'one'>()
     expectTypeOf<Program.NewName<'one', { readonly one: 1 }>>().toEqualTypeOf<
       Program.WrongName<'an earlier step has this name; choose another'>
@@ -353,7 +353,7 @@ describe('the types of a program', () => {
     void pipe(typed, Program.step('one', { run: ({ input }) => TE.right(input.n) }))
   })
 
-  test('a name is used once', () => {
+  test('no two steps can have one name', () => {
     const one = pipe(Program.start('x'), Program.step('one', { run: () => TE.right(1) }))
     // @ts-expect-error: an earlier step has this name
     void pipe(one, Program.step('one', { run: () => TE.right(1) }))
@@ -361,7 +361,7 @@ describe('the types of a program', () => {
     void pipe(one, Program.wave('one', { a: { run: () => TE.right(1) } }))
   })
 
-  test('a step may fail with anything', () => {
+  test('a step may fail with an error of any type', () => {
     pipe(
       Program.start('x'),
       Program.step('error', { run: () => TE.left(new Error('no')) }),

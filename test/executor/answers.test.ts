@@ -67,7 +67,7 @@ describe('an answer to a wait in the code of a task', () => {
     'collect/x#1',
     'collect/x#02',
     'collect/x/y'
-  ])('an answer to a path that no wait can have is refused with those that wait: %s', async (unit) => {
+  ])('an answer to a path that no wait can have is refused with the paths of the open waits: %s', async (unit) => {
     const process = newProcess(newWorld())
     ended(await process.perform(run(paying, 'r', {})), 'Pending')
     const error = refused(await answer('r', unit, 1)(process.environment)(), 'AnswerRefused')
@@ -75,7 +75,7 @@ describe('an answer to a wait in the code of a task', () => {
     assert.deepEqual(error.waiting, ['collect/paid%202'])
   })
 
-  test('an answer to a numbered wait is taken, also before its code waits', async () => {
+  test('an answer to a numbered wait is accepted, also before the code waits', async () => {
     const process = newProcess(newWorld())
     ended(await process.perform(run(paying, 'r', {})), 'Pending')
     for (const [unit, value] of [
@@ -88,7 +88,7 @@ describe('an answer to a wait in the code of a task', () => {
 })
 
 describe('an answer with the value of a secret', () => {
-  test('an answer is recorded redacted even if the owner releases the run while it is left', async () => {
+  test('an answer is recorded redacted even if the owner releases the run before the request is stored', async () => {
     const requests = memoryRequests()
     const secrets = { where: 'here', read: () => TE.right(O.some('hunter2-hunter2')) }
     const process = newProcess(newWorld(), { requests, secrets })

@@ -87,7 +87,7 @@ describe('an artifact', () => {
     assert.deepEqual(ran, ['make', 'after'])
   })
 
-  test('an artifact that a later step replaces stays valid for both: neither step runs again', async () => {
+  test('an artifact that a later step replaces stays valid evidence of both steps, and neither runs again', async () => {
     const data = memoryData()
     const ran: Array<string> = []
     const putting = (name: string) => ({
@@ -113,7 +113,7 @@ describe('an artifact', () => {
     assert.equal(ran.length, 4)
   })
 
-  test('an artifact that its step replaces before it fails is explained: the step runs again without a question', async () => {
+  test('a step that replaced an artifact and then failed runs again without a question about the artifact', async () => {
     const data = memoryData()
     const ran: Array<string> = []
     let broken = true
@@ -171,7 +171,7 @@ describe('an artifact', () => {
     assert.deepEqual(use.evidence, [])
   })
 
-  test('artifacts put by a failed attempt are not recorded; each group records its own', async () => {
+  test('artifacts put by a failed attempt are not recorded, and each group records its own artifacts', async () => {
     const data = memoryData()
     const program = pipe(
       Program.start('p'),

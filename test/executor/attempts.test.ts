@@ -89,7 +89,7 @@ describe('retried failures', () => {
     assert.equal(outcome.retryable, true)
   })
 
-  test('a step that fails twice with 500 and then succeeds records three attempts, and no error stays', async () => {
+  test('a step that fails twice with 500 and then succeeds records three attempts and keeps no error', async () => {
     const process = newProcess()
     const script = [TE.left(http(500)), TE.left(http(500)), TE.right('well')]
     const program = one({ retry: RetryPolicy.standard, run: scripted(process.world, process.clock.now, script) })
@@ -312,7 +312,7 @@ describe('timeouts', () => {
     assert.equal(outcome.retryable, true)
   })
 
-  test('the first of a timeout and a stop decides how an attempt that then fails is recorded', async () => {
+  test('if an attempt fails after both a timeout and a stop, the earlier of the two decides how it is recorded', async () => {
     const ends = async (stopAt: number): Promise<RunOutcome.RunOutcome> => {
       const process = newProcess()
       const deaf = pipe(
@@ -415,7 +415,7 @@ describe('attempts over several processes', () => {
     assert.deepEqual(world.log, ['1', '2', '3', '4', '5'])
   })
 
-  test('a kill in a delay continues with the next attempt; a kill in an attempt repeats that one', async () => {
+  test('after a kill in a retry delay the next attempt follows, and after a kill in an attempt that attempt is repeated', async () => {
     const world = newWorld()
     const killed = async (call: number): Promise<void> => {
       const life = newLife()
@@ -438,7 +438,7 @@ describe('attempts over several processes', () => {
     assert.deepEqual(world.log, ['1', '2', '3', '4'])
   })
 
-  test('a time limit counts from the very first attempt, and a resume always makes one more', async () => {
+  test('the time limit of retries counts from the very first attempt, and a resume always makes one more attempt', async () => {
     const world = newWorld()
     const clock = fakeClock()
     const retry = policy({ _tag: 'Constant', attempts: 100, delayMillis: 1000, withinMillis: 5000 })
@@ -515,7 +515,7 @@ describe('attempts over several processes', () => {
     assert.deepEqual(world.log, ['a1', 'b1', 'a2', 'a3', 'b2'])
   })
 
-  test('time in a store does not count as time of an attempt: each has its own start', async () => {
+  test('time spent in a store does not count as time of an attempt, because each attempt has its own start', async () => {
     const clock = fakeClock()
     const process = newProcess(newWorld(), {
       clock,

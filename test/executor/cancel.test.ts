@@ -123,7 +123,7 @@ describe('a cancel of a live run', () => {
     assert.ok(log.includes('b') && log.length < 4, log.join())
   })
 
-  test('a cancel outweighs a pause, before and after it', async () => {
+  test('a cancel outweighs a pause, whether it comes before or after the pause', async () => {
     for (const first of [true, false]) {
       const requests = memoryRequests()
       const process: Process = newProcess(newWorld(), { requests })
@@ -234,7 +234,7 @@ describe('a cancel of a live run', () => {
 })
 
 describe('a cancel of a run without an owner', () => {
-  test('a cancel without an owner is recorded by its caller, and keeps the failures', async () => {
+  test('a cancel of a run without an owner is recorded by its caller, and keeps the failures', async () => {
     const requests = memoryRequests()
     const process = await failed(requests)
     const before = CheckpointState.failures((await stored(process.storage)).state)
@@ -293,7 +293,7 @@ describe('a cancel of a run without an owner', () => {
     assert.deepEqual(log, ['submitted'])
   })
 
-  test('a cancel removes the pointer to the run', async () => {
+  test('a cancel removes the pause pointer to the run', async () => {
     const requests = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests })
     const program = threeSteps(process.world, () =>
@@ -317,7 +317,7 @@ describe('a cancel of a run without an owner', () => {
     assert.deepEqual(right(await cancelling(other)), { _tag: 'AtRest', runId: 'r', status: 'cancelled' })
   })
 
-  test('a cancel is refused without a run or an inbox', async () => {
+  test('a cancel is refused if the run does not exist or the environment has no inbox', async () => {
     refused(await cancelling(newProcess(newWorld(), { requests: memoryRequests() })), 'NoSuchRun')
     const error = refused(await cancelling(newProcess()), 'NoRequests')
     assert.match(RunError.describe(error), /to fileRequests\(folder\) of dogear\/json-file or to those of your store$/)
@@ -325,7 +325,7 @@ describe('a cancel of a run without an owner', () => {
 })
 
 describe('a cancel request', () => {
-  test('a request that the dead owner never saw is recorded by the next owner, which runs nothing', async () => {
+  test('a cancel request that the dead owner never saw is recorded by the next owner, which runs nothing', async () => {
     const requests = memoryRequests()
     const world = newWorld()
     const dead: Process = newProcess(world, { requests })
@@ -375,7 +375,7 @@ describe('a cancel request', () => {
     nothingIsLeft(requests)
   })
 
-  test('a recorded request that was not withdrawn is withdrawn when the run is reopened', async () => {
+  test('a recorded cancel request that was not withdrawn is withdrawn when the run is reopened', async () => {
     const kept = memoryRequests()
     const { process } = await cancelled({ ...kept, withdraw: () => TE.right(undefined) })
     assert.equal(kept.isAny('r'), true)
@@ -385,7 +385,7 @@ describe('a cancel request', () => {
     nothingIsLeft(kept)
   })
 
-  test('a request that replaced the recorded one is withdrawn too, and reopens nothing', async () => {
+  test('a newer cancel request that replaced the recorded one is withdrawn too, and the run stays cancelled', async () => {
     const kept = memoryRequests()
     let isNewer = true
     const requests: Requests = {
@@ -401,7 +401,7 @@ describe('a cancel request', () => {
     nothingIsLeft(kept)
   })
 
-  test('a request that arrives when the run has ended is recorded by its caller', async () => {
+  test('a cancel request that arrives when the run has ended is recorded by its caller', async () => {
     const kept = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests: kept })
     const late: Requests = {
@@ -427,7 +427,7 @@ describe('a cancel request', () => {
     nothingIsLeft(kept)
   })
 
-  test('a cancel asks a process that claims the run meanwhile', async () => {
+  test('if another process claims the run during a cancel, the cancel leaves a request for that process', async () => {
     const requests = memoryRequests()
     const process = await failed(requests)
     let resumed: Promise<unknown> | undefined

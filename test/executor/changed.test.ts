@@ -151,7 +151,7 @@ describe('an artifact edited by hand', () => {
     assert.deepEqual(world.log, ['generate', 'harm', 'generate', 'harm'])
   })
 
-  test("the host's answer to edited artifacts applies to every plan of a call", async () => {
+  test('the answer that a host sets for edited artifacts applies to every plan of a call', async () => {
     const world = newWorld()
     let time = Date.parse('2026-01-02T03:04:05.000Z')
     // The file is edited during the wait.
@@ -178,7 +178,7 @@ describe('an artifact edited by hand', () => {
     ended(outcome, 'Completed')
   })
 
-  test('fromStep keeps an edited artifact of an earlier step and overwrites that of its step', async () => {
+  test('fromStep keeps an edited artifact of an earlier step and overwrites the artifact of the step that it names', async () => {
     const world = await fixed()
     ended(await go(world, { fromStep: 'check' }), 'Completed')
     assert.deepEqual(world.log, ['check', 'publish'])
@@ -189,7 +189,7 @@ describe('an artifact edited by hand', () => {
     assert.deepEqual(other.log, ['generate', 'check'])
   })
 
-  test('an edited artifact pins the plan: other content makes another plan', async () => {
+  test('the hash of a plan covers an edited artifact: other content gives another plan', async () => {
     const world = await fixed()
     const checkpoint = await stored(newProcess(world).storage)
     const hashes = []
@@ -235,7 +235,7 @@ describe('an artifact edited by hand', () => {
     assert.deepEqual(world.log, [])
   })
 
-  test('changed and missing artifacts of one unit are one question that names both', async () => {
+  test('changed and missing artifacts of one unit raise one question that names both', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('one'),
@@ -288,25 +288,25 @@ describe('a change at a path that several units recorded', () => {
     return world
   }
 
-  test('a change at a shared path is one question, at the last unit', async () => {
+  test('a change at a path that several units recorded raises one question, at the last of them', async () => {
     const world = await edited()
     assert.deepEqual(await asked(world, {}, turns(world)), [['wave/sign', 'EvidenceChanged']])
   })
 
-  test('the answer "again" at a shared path runs all its units and all later ones', async () => {
+  test('the answer "again" about a path that several units recorded runs all of them and all later units', async () => {
     const world = await edited()
     ended(await go(world, confirm({ 'wave/sign': 'Again' }), turns(world)), 'Completed')
     assert.deepEqual(world.log, ['make', 'other', 'sign', 'beside', 'last'])
   })
 
-  test('keeping a change at a shared path runs none of its units, and the next resume asks nothing', async () => {
+  test('keeping a change at a path that several units recorded runs none of them, and the next resume asks nothing', async () => {
     const world = await edited()
     ended(await go(world, confirm({ 'wave/sign': 'Keep' }), turns(world)), 'Completed')
     ended(await go(world, {}, turns(world)), 'Completed')
     assert.deepEqual(world.log, [])
   })
 
-  test('a change at a shared path also raises a question for each unit that is not idempotent', async () => {
+  test('a change at a path that several units recorded also raises a question for each of them that is not idempotent', async () => {
     const world = await edited(false)
     const again = confirm({ 'wave/sign': 'Again' })
     assert.deepEqual(await asked(world, again, turns(world, false)), [['make', 'EvidenceChanged']])
@@ -338,7 +338,7 @@ describe('a change with an explanation', () => {
       )
     )
 
-  test('a group that declares the path and failed since explains a change: the previous wave stays intact', async () => {
+  test('a change is explained by a group that declares the path and has failed since, and the previous wave stays completed', async () => {
     const world = newWorld()
     let fails = true
     const program = groups(world, { evidence: [artifact('v')] }, () => fails)
@@ -487,7 +487,7 @@ describe('a crash', () => {
     ['Done', 'Confirmed'],
     ['Again', 'Rewound']
   ] as const)(
-    'a crash between the answer %s and its record repeats the question; a crash after it does not',
+    'a crash between the answer %s and its record repeats the question; a crash after the record does not',
     async (answer, tag) => {
       for (const when of ['before', 'after'] as const) {
         const world = await fixed()

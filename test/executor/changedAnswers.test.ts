@@ -70,7 +70,7 @@ describe('edited evidence of a wave as a whole', () => {
   }
 
   test.each(['wave', 'map'] as const)(
-    'edited evidence of a wave as a whole is a question at the %s, and nothing runs',
+    'edited evidence of a composite as a whole raises a question about the %s, and nothing runs',
     async (of) => {
       const [world, program] = await edited(of)
       assert.deepEqual(await asked(world, program), [['build', 'EvidenceChanged']])
@@ -86,7 +86,7 @@ describe('edited evidence of a wave as a whole', () => {
     ['wave', 'Again', ['build', 'last'], 'build'],
     ['map', 'Again', ['build', 'last'], 'build']
   ] as const)(
-    'edited evidence of a %s obeys the answer %s, and the next resume asks nothing',
+    'the answer about edited evidence of a %s, %s, is obeyed, and the next resume asks nothing',
     async (of, answer, ran, content) => {
       const [world, program] = await edited(of)
       ended(await go(world, program, confirm({ build: answer })), 'Completed')
@@ -95,7 +95,7 @@ describe('edited evidence of a wave as a whole', () => {
     }
   )
 
-  test('edited evidence of a wave as a whole is kept if the host says so', async () => {
+  test('edited evidence of a wave as a whole is kept if the host sets onChanged to keep', async () => {
     const [world, program] = await edited('wave')
     ended(await go(world, program, { onChanged: 'keep' }), 'Completed')
     assert.deepEqual([world.log, world.tree.files.get('bundle')], [[], 'by hand'])
@@ -129,7 +129,7 @@ describe('a restarted wave', () => {
       Program.step('sign', writing(world, 'sign', ['v']))
     )
 
-  test('restarting a wave does not overwrite kept evidence: its group that recorded it raises a question too', async () => {
+  test('restarting a wave does not overwrite kept evidence: the group that recorded the evidence raises a question too', async () => {
     const world = newWorld()
     const program = signed(world)
     await started(world, program)
@@ -274,7 +274,7 @@ describe('declaring a unit done', () => {
   })
 
   test.each(['Again', 'Keep', 'Done'] as const)(
-    'one of two questions is settled by the answer %s to the other',
+    'of two steps with one edited artifact the first is declared done, and the answer %s about the second is obeyed',
     async (answer) => {
       const world = newWorld()
       const program = pipe(
@@ -296,7 +296,7 @@ describe('declaring a unit done', () => {
   )
 })
 
-test('one answer done for the groups of a wave that lost its evidence settles it, and later waves start', async () => {
+test('the answer "done" for the groups of a wave whose evidence is missing settles the question, and later waves start', async () => {
   const world = newWorld()
   const group = { ...writing(world, 'build', ['bundle', 'own']), evidence: artifacts('own'), idempotent: false }
   const program: Any = pipe(
@@ -312,7 +312,7 @@ test('one answer done for the groups of a wave that lost its evidence settles it
   await nothingLeft(world, program)
 })
 
-test('a commit that two groups recorded raises one question, whatever the answer', async () => {
+test('a changed commit that two groups recorded raises one question, whatever the answer', async () => {
   for (const answer of ['Keep', 'Done'] as const) {
     const world = newWorld()
     const committing = { evidence: [{ _tag: 'Commit', hash: 'c0ffee' }], run: () => TE.right(undefined) } as const

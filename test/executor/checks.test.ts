@@ -23,7 +23,7 @@ const around = (kind: 'task' | 'wave', world: World, checks: GuardSpec<unknown>)
 }
 
 describe.each(['task', 'wave'] as const)('a stop during a check of a %s', (kind) => {
-  test('a stop during a check decides nothing: only what was checked counts', async () => {
+  test('the result of a check during which the run is stopped does not count, and the run is interrupted', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const after = () =>
@@ -38,7 +38,7 @@ describe.each(['task', 'wave'] as const)('a stop during a check of a %s', (kind)
     assert.ok(process.events.every(({ _tag }) => _tag !== 'CheckFailed'))
   })
 
-  test('a stop during a check starts no work that waited for it', async () => {
+  test('if the run is stopped during a check, no work that waited for the check starts', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const before = () =>
@@ -53,7 +53,7 @@ describe.each(['task', 'wave'] as const)('a stop during a check of a %s', (kind)
     assert.deepEqual(world.log, [])
   })
 
-  test('a stop during a check ends an open prompt, and shows no new one', async () => {
+  test('if the run is stopped during a check, an open prompt ends and no new one is shown', async () => {
     for (const stopped of ['before', 'while'] as const) {
       const world = newWorld()
       let asked = 0
@@ -224,23 +224,26 @@ describe('a check with the retry policy', () => {
 describe('a tree', () => {
   const treeOf = (part: Partial<WorkingTree>): WorkingTree => ({ ...newProcess().environment.tree, ...part })
 
-  test.each(['task', 'wave'] as const)('a tree that throws fails a %s, and later refuses a resume', async (kind) => {
-    const world = newWorld()
-    const tree = treeOf({
-      has: () => {
-        throw new Error('out of order')
-      }
-    })
-    const program = around(kind, world, { expect: { files: ['a'] } })
-    const outcome = ended(await newProcess(world, { tree }).perform(run(program, 'r', {})), 'Failed')
-    assert.match(outcome.failures[0]?.error.message ?? '', /cannot be read: out of order/)
-    world.tree.files.set('a', 'a')
-    ended(await newProcess(world).perform(resume(program, 'r')), 'Completed')
-    const error = refused(await newProcess(world, { tree }).perform(resume(program, 'r')), 'TreeUnreadable')
-    assert.equal(error.code, 'THREW')
-  })
+  test.each(['task', 'wave'] as const)(
+    'a working tree that throws fails a %s, and later makes a resume fail',
+    async (kind) => {
+      const world = newWorld()
+      const tree = treeOf({
+        has: () => {
+          throw new Error('out of order')
+        }
+      })
+      const program = around(kind, world, { expect: { files: ['a'] } })
+      const outcome = ended(await newProcess(world, { tree }).perform(run(program, 'r', {})), 'Failed')
+      assert.match(outcome.failures[0]?.error.message ?? '', /cannot be read: out of order/)
+      world.tree.files.set('a', 'a')
+      ended(await newProcess(world).perform(resume(program, 'r')), 'Completed')
+      const error = refused(await newProcess(world, { tree }).perform(resume(program, 'r')), 'TreeUnreadable')
+      assert.equal(error.code, 'THREW')
+    }
+  )
 
-  test('a tree that is unreadable before the work reports notApplied', async () => {
+  test('a step whose working tree is unreadable before its work fails with the outcome notApplied', async () => {
     const world = newWorld()
     const error: TreeUnreadable = { _tag: 'TreeUnreadable', where: '/', code: 'EACCES', why: 'no', cause: undefined }
     const program = pipe(

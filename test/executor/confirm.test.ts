@@ -85,7 +85,7 @@ describe('a step that is not idempotent and may have taken effect', () => {
     assert.equal(outputOf(await storedIn(world), 'ship'), 'paid')
   })
 
-  test('all questions are answered together; the answers are refused while a question is left open', async () => {
+  test('all questions must be answered together: answers are refused if they leave a question open', async () => {
     const { world, program } = await failed(['charge', 'invoice'])
     const given: Answer = { _tag: 'Done', output: 1 }
     assert.deepEqual(await openIn(world, { 'pay/charge': given }), ['pay/invoice'])
@@ -118,7 +118,7 @@ describe('a step that is not idempotent and may have taken effect', () => {
     assert.equal(outputOf(await storedIn(world), 'pay/charge'), 'paid')
   })
 
-  test('a refused answer claims nothing, so that it writes nothing', async () => {
+  test('a refused answer does not claim the run, so that it writes nothing', async () => {
     const { world } = await failed(['charge', 'invoice'])
     const { environment, calls } = newProcess(world)
     for (const [unit, answer] of [
@@ -145,14 +145,17 @@ describe('a step that is not idempotent and may have taken effect', () => {
     assert.equal((await storedIn(world)).revision, before)
   })
 
-  test.each([['again'], [undefined], [{ _tag: 'Yes' }]])('%j is no answer, and nothing is recorded', async (answer) => {
-    const { world } = await failed()
-    const error = refused(await answering(world, 'pay/charge', answer as never), 'AnswerRefused')
-    assert.equal(
-      describeError(error),
-      "Cannot answer pay/charge of run r: the answer must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }"
-    )
-  })
+  test.each([['again'], [undefined], [{ _tag: 'Yes' }]])(
+    'the value %j is refused as an answer, and nothing is recorded',
+    async (answer) => {
+      const { world } = await failed()
+      const error = refused(await answering(world, 'pay/charge', answer as never), 'AnswerRefused')
+      assert.equal(
+        describeError(error),
+        "Cannot answer pay/charge of run r: the answer must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }"
+      )
+    }
+  )
 
   test('an answer is refused while a process owns the run', async () => {
     const { world } = await failed()
@@ -247,7 +250,7 @@ describe('evidence that was edited', () => {
   }
 
   test.each([false, true])(
-    'an answer that runs a later step that is not idempotent again needs an answer for it, too (in doubt: %j)',
+    'an answer that makes a later non-idempotent step run again needs an answer for that step, too (in doubt: %j)',
     async (fails) => {
       const { world, program } = await beforeHarmful('edited', fails)
       assert.deepEqual(await openIn(world, { first: AGAIN }), ['send'])
@@ -328,7 +331,7 @@ describe('a sub-step that is not idempotent and may have taken effect', () => {
   })
 })
 
-test('an output is recorded without the secrets of the run, and is refused where they cannot be read', async () => {
+test('the output of an answer is recorded without the secrets of the run, and is refused where they cannot be read', async () => {
   const world = newWorld()
   const program = pipe(
     Program.start('order', { secrets: ['TOKEN'] }),
@@ -361,23 +364,26 @@ describe('an answer "done" without the output that the step needs', () => {
   test.each([
     ['no output', DONE],
     ['an output that does not fit', SEVEN]
-  ])('with %s the resume is refused, and names what the step needs', async (_, answer) => {
-    const { world, program } = await declared(answer, t.string)
-    const error = refused(await newProcess(world).perform(resume(program, 'r')), 'PlanError')
-    const expected = { _tag: 'OutputNotDecodable', unit: 'charge', path: '$', expected: 'string', assumed: true }
-    assert.deepEqual(error.problems, [expected])
-    assert.match(
-      describeError(error),
-      /"charge" was declared done without an output that it accepts: at \$ expected string/
-    )
-  })
+  ])(
+    'after the answer "done" with %s the resume is refused, and the error names what the step needs',
+    async (_, answer) => {
+      const { world, program } = await declared(answer, t.string)
+      const error = refused(await newProcess(world).perform(resume(program, 'r')), 'PlanError')
+      const expected = { _tag: 'OutputNotDecodable', unit: 'charge', path: '$', expected: 'string', assumed: true }
+      assert.deepEqual(error.problems, [expected])
+      assert.match(
+        describeError(error),
+        /"charge" was declared done without an output that it accepts: at \$ expected string/
+      )
+    }
+  )
 
   test.each([
     ['a codec', DONE, t.string, { confirm: paid }],
     ['a codec that refuses the recorded one', SEVEN, t.string, { confirm: paid }],
     ['a codec, as one of `outputs`', DONE, t.string, { outputs: new Map([['charge', 'paid']]) }],
     ['no codec', DONE, undefined, { confirm: paid }]
-  ])('the resume takes the output, and does not run the step: %s', async (_, answer, output, options) => {
+  ])('a later resume takes the missing output, and does not run the step: %s', async (_, answer, output, options) => {
     const { world, program } = await declared(answer, output)
     ended(await newProcess(world).perform(resume(program, 'r', options)), 'Completed')
     assert.deepEqual(world.log, [])

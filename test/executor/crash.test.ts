@@ -223,7 +223,7 @@ describe('a run that is killed', () => {
   )
 
   test.each(['before', 'after', 'fails', 'failsAfter', 'torn', 'late'] as const)(
-    'a run of every kind of step survives the fault %s at single calls, and at pairs of calls',
+    'a run of every kind of step survives the fault "%s" at single calls, and at pairs of calls',
     { timeout: 120_000 },
     async (how) => {
       for (let first = 1; first <= 22; first += sweep ? 1 : 2) {

@@ -73,7 +73,7 @@ const ALL_DONE = answers({
 })
 
 describe('a map that is confirmed as done because an earlier step runs again', () => {
-  test('a map that is confirmed as done keeps the outputs of its completed items, and the others count as done', async () => {
+  test('a map that is confirmed as done keeps the outputs of its completed items, and its other items count as done', async () => {
     const world = await failed()
     const { questions } = refused(await newProcess(world).perform(resume(payments(world), 'r')), 'Unconfirmed')
     assert.deepEqual(
@@ -91,7 +91,7 @@ describe('a map that is confirmed as done because an earlier step runs again', (
     assert.deepEqual(world.log, ['list', '["paid a",null,null]'])
   })
 
-  test('an output for a map that is confirmed as done is refused, as its items have the outputs', async () => {
+  test('an output for a map that is confirmed as done is refused, because its items have the outputs', async () => {
     const world = await failed()
     const given = answers({ pay: { ...done, output: ['paid b'] } })
     const refusal = refused(await newProcess(world).perform(resume(payments(world), 'r', given)), 'PlanError')
@@ -118,7 +118,7 @@ describe('a map that is confirmed as done because an earlier step runs again', (
     ])
   })
 
-  test('a map and the outputs of its items are confirmed before the resume', async () => {
+  test('a map and the outputs of its items can be confirmed before the resume', async () => {
     const world = await failed()
     right(await confirmed(world, ALL_DONE))
     ended(await newProcess(world).perform(resume(payments(world), 'r')), 'Completed')
@@ -130,7 +130,7 @@ describe('a map that is confirmed as done because an earlier step runs again', (
     ['Done', 'Again', ['"pay/b" takes no answer of its own; answer "pay", which contains it']],
     ['Again', 'Done', ['"pay/b" takes no answer of its own; answer "pay", which contains it']]
   ] as const)(
-    'with the answer %s about a map, the answer %s about its item is judged beforehand as at a resume',
+    'with the answer %s about a map, confirm judges the answer %s about its item as a resume would',
     async (_tag, ofItem, problems) => {
       const world = await failed()
       const both = answers({ pay: { _tag }, 'pay/b': { _tag: ofItem } })

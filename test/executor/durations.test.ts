@@ -70,7 +70,7 @@ const failingOnce = (run: () => void) => {
   }
 }
 
-test('the time of a wave that waited is that of its work and its wait, whichever process closes it', async () => {
+test('the duration of a wave that waited covers its work and its wait, whichever process closes it', async () => {
   const { process, rest, takes, completed } = world()
   const checks = workflow('checks').wave('checks', {
     a: takes('a', 1_000),
@@ -87,7 +87,7 @@ test('the time of a wave that waited is that of its work and its wait, whichever
   assert.equal(completed.get('checks'), 5_000)
 })
 
-test('the time of a sequence over two processes has the work of both, and not the rest between them', async () => {
+test('the duration of a sequence that two processes ran is the work of both, without the time between them', async () => {
   const { process, rest, takes, broken } = world()
   const ship = workflow('ship').sequence('ship', (ship) =>
     ship.step('build', takes('build', 2_000)).step('push', takes('push', 1_500))
@@ -99,7 +99,7 @@ test('the time of a sequence over two processes has the work of both, and not th
   assert.deepEqual(timesOf(ended(await process(ship), 'Completed'))['ship'], [0, 3_500])
 })
 
-test('the time of a composite is never below that of a part that an earlier process closed', async () => {
+test('the duration of a composite is never below that of a unit inside it that an earlier process closed', async () => {
   const { process, takes, broken, rest } = world()
   const flaky = failingOnce(takes('b', 700))
   const site = workflow('site').sequence('build', (build) =>
@@ -117,10 +117,10 @@ test('the time of a composite is never below that of a part that an earlier proc
 })
 
 test.each([
-  ['later', 1_000],
-  ['before, because the clock was set back', -3_600_000]
+  ['after the last one', 1_000],
+  ['before the last one, because the clock was set back', -3_600_000]
 ])(
-  'a composite that rested, in one that rests again, counts each of its processes once: they begin %s',
+  'the durations of a composite and of one inside it count the work of each process once: each next process begins %s',
   async (_, millis) => {
     const { process, takes, broken, rest } = world()
     const site = workflow('site').sequence('build', (build) =>
@@ -139,7 +139,7 @@ test.each([
   }
 )
 
-test('the time of a composite has that of sub-steps of an earlier process', async () => {
+test('the duration of a composite includes sub-steps of an earlier process', async () => {
   const { process, takes, broken, rest } = world()
   const site = workflow('site').sequence('build', (build) =>
     build.step('pages', async ({ step }) => {
@@ -154,7 +154,7 @@ test('the time of a composite has that of sub-steps of an earlier process', asyn
   assert.equal(timesOf(ended(await process(site), 'Completed'))['build']?.[1], 300)
 })
 
-test('the time of a composite in one process is from its start to its close, with retries', async () => {
+test('the duration of a composite in one process is from its start to its close, with retries', async () => {
   const { process, takes } = world()
   const checks = workflow('checks').wave('checks', {
     flaky: failingOnce(takes('flaky', 300))

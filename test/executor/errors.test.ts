@@ -13,7 +13,7 @@ const two = (log: Array<string>) =>
   ])
 
 describe('the text of a failed save', () => {
-  test('the text of a failed save says that its effect is unknown, and the save may have taken effect', async () => {
+  test('if a save fails and may have taken effect, the text of its error says that the effect is unknown', async () => {
     const world = newWorld()
     const process = newProcess(world, { around: failingSave(3, 'after') })
     const error = refused(await process.perform(run(two(world.log), 'r', {})), 'WriteFailed')
@@ -177,8 +177,11 @@ describe('the text of an error', () => {
     ]
   ]
 
-  test.each(texts)('the text of an error mentions no command or file to a program: %j', (error, says, never) => {
-    assert.match(RunError.describe(error), says)
-    assert.doesNotMatch(RunError.describe(error), never)
-  })
+  test.each(texts)(
+    'the text of an error for a program mentions no command and no workflow file: %j',
+    (error, says, never) => {
+      assert.match(RunError.describe(error), says)
+      assert.doesNotMatch(RunError.describe(error), never)
+    }
+  )
 })

@@ -126,7 +126,7 @@ describe('evidence of completed units', () => {
     ['a commit of a group is not in the repository', (tree) => (tree.commits = ['rewritten']), ['unit', 'publish']],
     ['a file of a group is missing', ({ files }) => files.delete('lint.txt'), ['lint', 'publish']],
     ['something else has changed', ({ files }) => files.set('notes.txt', 'x'), []]
-  ])('only a unit that lost evidence and the later ones run again: %s', async (_, harm, due) => {
+  ])('only units whose evidence is missing and later units run again: %s', async (_, harm, due) => {
     const world = newWorld()
     await completed(world)
     harm(world.tree)
@@ -134,7 +134,7 @@ describe('evidence of completed units', () => {
     assert.deepEqual(await again(world), [])
   })
 
-  test('a group that runs again ends before a group that needs it through one that was declared done', async () => {
+  test('a group that runs again ends before a group starts that needs it through a group that was declared done', async () => {
     const world = newWorld()
     const bring = task('bring', {
       evidence: [{ _tag: 'File', path: 'brought.txt' }],
@@ -169,7 +169,7 @@ describe('evidence of completed units', () => {
     assert.equal(outputsOf(checkpoint)['all/thank'], '{"bring":2,"pay":null}')
   })
 
-  test('a group in flight beside a group that lost its evidence continues in its attempt', async () => {
+  test('a group in flight continues its attempt while a sibling group whose evidence is missing runs again', async () => {
     const world = newWorld()
     const bring = task('bring', {
       evidence: [{ _tag: 'File', path: 'brought.txt' }],
@@ -203,7 +203,7 @@ describe('evidence of completed units', () => {
     assert.deepEqual(world.log, ['bring', 'call, attempt 1', 'bring', 'call, attempt 2'])
   })
 
-  test('evidence is an option of a plan', async () => {
+  test('planResume takes the result of checking evidence as an option', async () => {
     const world = newWorld()
     const { checkpoint } = await completed(world)
     world.tree.files.delete('lint.txt')
@@ -264,20 +264,23 @@ describe('an artifact that a later step changes and declares too', () => {
 
   test.each<[what: string, harm: (tree: TreeData) => void, due: ReadonlyArray<string>]>([
     ['is as the run left it', () => undefined, []],
-    ['is as the first left it again', set('1'), ['sign', 'check']],
+    ['is as the first step left it', set('1'), ['sign', 'check']],
     ['is missing', ({ files }) => files.clear(), ['make', 'sign', 'check']]
-  ])('exactly the needed units run again if the artifact %s', async (_, harm, due) => {
-    const world = newWorld()
-    ended(await newProcess(world).perform(run(inTurn(world), 'r', {})), 'Completed')
-    harm(world.tree)
-    world.log.length = 0
-    ended(await newProcess(world).perform(resume(inTurn(world), 'r')), 'Completed')
-    assert.deepEqual(world.log, due)
-    ended(await newProcess(world).perform(resume(inTurn(world), 'r')), 'Completed')
-    assert.deepEqual([world.log, world.tree.files.get('version.txt')], [due, '1 signed'])
-  })
+  ])(
+    'exactly the units whose record of the artifact no longer holds, and later ones, run again if it %s',
+    async (_, harm, due) => {
+      const world = newWorld()
+      ended(await newProcess(world).perform(run(inTurn(world), 'r', {})), 'Completed')
+      harm(world.tree)
+      world.log.length = 0
+      ended(await newProcess(world).perform(resume(inTurn(world), 'r')), 'Completed')
+      assert.deepEqual(world.log, due)
+      ended(await newProcess(world).perform(resume(inTurn(world), 'r')), 'Completed')
+      assert.deepEqual([world.log, world.tree.files.get('version.txt')], [due, '1 signed'])
+    }
+  )
 
-  test('a step in flight explains its own change: it runs again, without a question about the earlier step', async () => {
+  test('a step that changed an artifact in flight runs again, without a question about the earlier step that recorded the artifact', async () => {
     for (const end of ['killed', 'failed'] as const) {
       const world = newWorld()
       const died = newLife()
@@ -418,7 +421,7 @@ describe('a failed check of a unit', () => {
     )
   })
 
-  test('a unit whose check before fails has not started', async () => {
+  test('a unit whose check before its work fails has not started', async () => {
     const world = newWorld()
     const failure = await failureOf(world, { before: () => TE.left(new Error('the registry is down')) })
     assert.equal(failure?.error.message, 'not started, because a check failed: the registry is down')
@@ -486,7 +489,7 @@ describe('a check that fails', () => {
     }
   })
 
-  test('a failed check never repeats a step that is not idempotent by policy', async () => {
+  test('a failed check never repeats a step that is not idempotent, even under the retry policy', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('one'),
@@ -527,7 +530,7 @@ describe('the checks of a wave', () => {
     )
   const commit = (hash: string) => (tree: TreeData) => void (tree.commits = [...tree.commits, hash])
 
-  test('no group starts if evidence of an earlier step is missing; a resume makes it again', async () => {
+  test('no group starts if evidence of an earlier step is missing, and a resume makes that evidence again', async () => {
     const world = newWorld()
     const between = (options: object) =>
       pipe(
@@ -561,7 +564,7 @@ describe('the checks of a wave', () => {
     assert.deepEqual(world.log, ['pack', 'tidy', 'unit'])
   })
 
-  test('a stop ends the check of earlier evidence, which then reports nothing', async () => {
+  test('a stop of the run ends the check of earlier evidence, which then reports nothing', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const looking = memoryTree(world.tree)
@@ -681,7 +684,7 @@ describe('a check of evidence', () => {
     }
   }
 
-  test('a check asks for the commits of fifty groups in one query, and for each file once; without evidence it asks for nothing', async () => {
+  test('a check of evidence looks up the commits of fifty groups in one call and each file once, and without evidence nothing', async () => {
     const world = newWorld()
     const names = Array.from({ length: 50 }, (_, index) => `g${index}`)
     const leaving = Program.fromSteps('wide', [

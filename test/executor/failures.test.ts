@@ -90,7 +90,7 @@ describe('the text of a storage error', () => {
 
 describe('a save that fails', () => {
   test.each([1, 2, 3, 4])(
-    'a failed save %i ends the run at once with the error of the store, and the run can be resumed',
+    'if save %i fails, the run ends at once with the error of the store, and can be resumed',
     async (n) => {
       const world = newWorld()
       const first = newProcess(world, { around: failingSave(n) })
@@ -145,7 +145,7 @@ describe('a save that fails', () => {
       ended(await process.perform(resume(three(world), 'r')), 'Completed')
     })
 
-    test('a claim in use is still refused to the same process', async () => {
+    test('a run whose claim is in use is still refused to the same process', async () => {
       const world = newWorld()
       const process = newProcess(world, { around: failing({ _tag: 'Fail', when: 'before' }) })
       refused(await process.perform(run(three(world), 'r', {})), 'WriteFailed')
@@ -176,7 +176,7 @@ describe('a save that fails', () => {
     assert.deepEqual(CheckpointState.inFlight(state).records, [{ unit: 'two', attempt: 1 }])
   })
 
-  test('a step that is not idempotent and could not be recorded needs confirmation', async () => {
+  test('a step that is not idempotent and whose completion could not be saved needs confirmation', async () => {
     const world = newWorld()
     const program = Program.fromSteps('pay', [
       task('pay', { idempotent: false, run: () => TE.right(world.log.push('paid')) })
@@ -331,7 +331,7 @@ describe('the end of a step', () => {
       'the step returned a function; return a value or a promise (with fp-ts, a TaskEither)'
     ],
     ['returns no promise', () => (() => E.left('sync')) as never, 'sync']
-  ])('the run is Failed with the message of the step: %s', async (_, make, message) => {
+  ])('a step that %s makes the run Failed with the message of the step', async (_, make, message) => {
     const failure = await failing(make)
     if (message !== '') assert.equal(failure.error.message, message)
   })

@@ -151,7 +151,7 @@ describe('a replaced input', () => {
     assert.deepEqual(ended(result, 'Completed').checkpoint.input, bob)
   })
 
-  test('a replaced input without a step is refused and changes nothing', async () => {
+  test('a replaced input without fromStep is refused and changes nothing', async () => {
     const world = await failed()
     const before = await stored(memoryStorage(world.data))
     const error = refused(await newProcess(world).perform(resume(order(world), 'r', { input: bob })), 'InputChanged')

@@ -100,7 +100,7 @@ describe('a stop', () => {
     assert.deepEqual(next.world.log, ['sleep', 'after'])
   })
 
-  test('a stop before the first step runs nothing, and the run can be resumed', async () => {
+  test('a run that is stopped before its first step runs nothing, and can be resumed', async () => {
     const process = newProcess()
     process.stop()
     const outcome = ended(await process.perform(run(sleepy(process), 'r', { a: 1 })), 'Interrupted')
@@ -245,7 +245,7 @@ describe('a stop', () => {
     assert.deepEqual(process.world.log, ['attempt 1', 'attempt 1'])
   })
 
-  test('a stop while the start is being saved leaves no question about a step that never ran', async () => {
+  test('a stop while the start of a step is being saved raises no question about that step, which never ran', async () => {
     for (const inWave of [false, true]) {
       for (const retry of [false, true]) {
         const clock = fakeClock()
@@ -476,7 +476,7 @@ describe('a fenced run', () => {
     assert.equal(process.events.filter(({ _tag }) => _tag === 'RunFenced').length, 1)
   })
 
-  test('being superseded outweighs a stop', async () => {
+  test('a run that is both superseded and stopped ends as Fenced', async () => {
     const { around, lose } = losable()
     const process = newProcess(newWorld(), { around })
     const running = run(sleepy(process), 'r', {})(process.environment)()

@@ -29,7 +29,7 @@ test('the key of an item may be any string, and fromStep accepts its escaped pat
   assert.ok(again.includes('pages/a%20b') && !again.includes('pages/a%2Fb'), JSON.stringify(again))
 })
 
-test('a path that does not escape the key of an item is refused, with the path that does', async () => {
+test('a path that does not escape the key of an item is refused with the escaped path', async () => {
   const options = { id: 'r', storage: memoryStorage() }
   const seen: Array<string> = []
   await runOutcome(crawl(seen), options)

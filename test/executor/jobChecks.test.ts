@@ -136,7 +136,7 @@ describe('the checks of a job', () => {
     ['missing evidence', { evidence: (output) => [{ _tag: 'File', path: `${output}.txt` }] }, /model\.txt/],
     ['its own check', { after: () => TE.left(new Error('too small')) }, /it ran, but a check failed: too small/],
     ['a check with the retry policy', { onCheckFailure: 'retry', after: () => TE.left('bad') }, /bad/]
-  ])('a job whose check fails has failed, and a resume submits another: %s', async (_, checks, message) => {
+  ])('a job whose check fails counts as failed, and a resume submits another job: %s', async (_, checks, message) => {
     const process = newProcess()
     await runs(process, checks)
     assert.match(wrongOf(await polls(process, checks)), message)

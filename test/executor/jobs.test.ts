@@ -128,7 +128,7 @@ describe('a step with a job', () => {
     assert.deepEqual(keys[0], keys[1])
   })
 
-  test('a pending job lets the groups finish that do not need it', async () => {
+  test('groups that do not need a group with a pending job run to their end', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const outcome = ended(await process.perform(run(batches(provider, process), 'r', {})), 'Pending')
     assert.deepEqual(process.world.log, ['lint'])
@@ -140,7 +140,7 @@ describe('a step with a job', () => {
     assert.deepEqual(tags, ['Run', 'Poll', 'Poll', 'Skip', 'Run', 'Run'])
   })
 
-  test('a group with a pending job submits and changes nothing on a resume before a poll', async () => {
+  test('a resume before a poll submits nothing for a group with a pending job, and changes nothing', async () => {
     const world = newWorld()
     const [provider, first] = [newProvider(), newProcess(world)]
     ended(await first.perform(run(batches(provider, first), 'r', {})), 'Pending')
@@ -153,7 +153,7 @@ describe('a step with a job', () => {
     assert.deepEqual([once(provider), provider.asked], [[1, 1], []])
   })
 
-  test('a step with a pending job submits and changes nothing on a resume before a poll', async () => {
+  test('a resume before a poll submits nothing for a step with a pending job, and changes nothing', async () => {
     const world = newWorld()
     const [provider, first] = [newProvider(), newProcess(world)]
     const { checkpoint } = ended(await first.perform(run(training(provider, first), 'r', {})), 'Pending')
@@ -237,7 +237,7 @@ describe('polling jobs', () => {
     ['put', ({ artifacts }) => artifacts.put('seen', 'it'), 'ReadOnly'],
     ['reuse', ({ artifacts }) => artifacts.reuse({ fromRun: 'other', artifact: 'a' }), 'ReadOnly'],
     ['step', ({ step }) => step('look', () => 1), 'SUB_STEP_NOT_ALLOWED']
-  ])('poll rejects %s, and writes nothing', async (_, write, code) => {
+  ])('poll rejects a call of %s in the code of a job, and writes nothing', async (_, write, code) => {
     const artifacts = memoryArtifacts()
     right(await artifacts.put('other', 'a', 'b')())
     const [provider, process] = [newProvider(), newProcess(newWorld(), { artifacts })]
@@ -358,7 +358,7 @@ describe('polling jobs', () => {
   test.each<[string, ProgramType.JobStatus, RegExp]>([
     ['failed', { _tag: 'Failed', error: new Error('out of memory') }, /out of memory/],
     ['is missing', { _tag: 'Missing' }, /missing/]
-  ])('a step whose job %s fails, and the next submission has another key', async (_, status, message) => {
+  ])('a step fails if its job %s, and the next submission has another key', async (_, status, message) => {
     const [provider, process] = [newProvider(), newProcess()]
     const program = batches(provider, process)
     ended(await process.perform(run(program, 'r', {})), 'Pending')

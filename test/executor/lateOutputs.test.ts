@@ -40,18 +40,21 @@ const waiting = {
     )
 }
 
-test.each(Object.entries(waiting))('%s goes on waiting', async (name, perform) => {
-  const unit = name.endsWith('sequence') ? 'all/pay' : 'pay'
-  const options = { id: 'r', storage: memoryStorage() }
-  await perform(options)
-  const first = await perform({ ...options, confirm: done(unit) })
-  assert.ok(first._tag === 'Pending' && first.units.length === 1)
-  const second = await perform({ ...options, confirm: done(unit, 'R-7') })
-  assert.deepEqual(second._tag === 'Pending' ? second.units : second, first.units)
-  assert.equal(outputOf(second, unit), 'R-7')
-})
+test.each(Object.entries(waiting))(
+  '%s goes on waiting when an earlier step that was declared done without an output gets one',
+  async (name, perform) => {
+    const unit = name.endsWith('sequence') ? 'all/pay' : 'pay'
+    const options = { id: 'r', storage: memoryStorage() }
+    await perform(options)
+    const first = await perform({ ...options, confirm: done(unit) })
+    assert.ok(first._tag === 'Pending' && first.units.length === 1)
+    const second = await perform({ ...options, confirm: done(unit, 'R-7') })
+    assert.deepEqual(second._tag === 'Pending' ? second.units : second, first.units)
+    assert.equal(outputOf(second, unit), 'R-7')
+  }
+)
 
-test('a job goes on', async () => {
+test('a pending job stays pending when an earlier step that was declared done without an output gets one', async () => {
   const submitted: Array<unknown> = []
   const program = paying().step('train', {
     idempotent: false,
@@ -70,7 +73,7 @@ test('a job goes on', async () => {
   assert.equal(submitted.length, 1)
 })
 
-test('a later step in doubt runs again with its answer', async () => {
+test('a later step in doubt runs again with its answer when an earlier step that was declared done gets its output', async () => {
   const program = paying().step('ship', { idempotent: false, run: () => Promise.reject(new Error('lost')) })
   const options = { id: 'r', storage: memoryStorage() }
   await runOutcome(program, options)
@@ -81,7 +84,7 @@ test('a later step in doubt runs again with its answer', async () => {
   assert.equal(outputOf(failed, 'pay'), 'R-7')
 })
 
-test('a sub-step takes it', async () => {
+test('a sub-step that was declared done without an output takes one from a later plan', async () => {
   const program = (ok: boolean) =>
     workflow('w').step('order', async ({ step }) => {
       const receipt = await step('pay', { idempotent: false }, () => Promise.reject<string>(new Error('no answer')))

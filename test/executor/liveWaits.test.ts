@@ -52,7 +52,7 @@ describe('an answer that arrives while its owner records the timeout', () => {
   }
   const limited = { timeoutMillis: 2_000 }
 
-  test('an answer to a wait in the code of a task is refused if the timeout was recorded before it was left', async () => {
+  test('an answer to a wait in the code of a task is refused if the timeout was recorded before the answer arrived', async () => {
     const { options, later, until, give } = slowly()
     const answered = later(500).then(() => give('t/ok'))
     const patient = workflow('w').step('t', async ({ waitFor, step }) => {
@@ -69,7 +69,7 @@ describe('an answer that arrives while its owner records the timeout', () => {
     assert.equal(options.environment.requests?.isAny('r'), false)
   })
 
-  test('an answer to a group is refused if the group timed out and the run failed before the answer was left', async () => {
+  test('an answer to a group is refused if the group timed out and the run failed before the answer arrived', async () => {
     const { options, later, until, give } = slowly()
     const answered = later(500).then(() => give('all/ok'))
     const wave = workflow('w').wave('all', { ok: { waitFor: limited }, slow: () => later(3_000) })
@@ -101,7 +101,7 @@ describe('a pause of a run that waits and has no owner', () => {
     assert.equal((await runOutcome(waiting, options))._tag, 'Completed')
   })
 
-  test('a pause ends a process that waits for the run, with that outcome', async () => {
+  test('a pause ends a process that waits for the run with an outcome whose reason is paused', async () => {
     const { options, environment, until, later } = world()
     const paused = later(500).then(() => pause('r')(environment)())
     const outcome = await until(runOutcome(waiting, { ...options, wait: true }))

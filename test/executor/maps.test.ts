@@ -138,7 +138,7 @@ describe('a map', () => {
     assert.equal((await tagsOf(second)).filter((tag) => tag === 'Expanded').length, 1)
   })
 
-  test('a map without items completes when it is due', async () => {
+  test('a map without items completes when its turn comes', async () => {
     const process = newProcess()
     ended(await process.perform(run(crawl(process, siteOf()), 'r', {})), 'Completed')
     assert.deepEqual(process.world.log, ['list', '[]'])
@@ -222,7 +222,7 @@ describe('a map', () => {
     }
   })
 
-  test('a map keeps its items when all of them lost their evidence', async () => {
+  test('a map keeps its items when the evidence of all of them is missing', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b')]
     const first = newProcess(world)
     ended(await first.perform(run(crawl(first, site), 'r', {})), 'Completed')
@@ -240,7 +240,7 @@ describe('a map', () => {
     assert.equal((await tagsOf(second)).filter((tag) => tag === 'Expanded').length, 1)
   })
 
-  test('a resume continues a restart of a map that was cut short', async () => {
+  test('a resume continues a restart of a map that a stop cut short', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b')]
     const first = newProcess(world)
     ended(await first.perform(run(crawl(first, site), 'r', {})), 'Completed')
@@ -253,7 +253,7 @@ describe('a map', () => {
     assert.deepEqual(world.log.slice(4), ['a', 'b', '[1,1]'])
   })
 
-  test('an edited task of a map with completed items is refused once', async () => {
+  test('an edit of the task of a map with completed items is refused, and reported once', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b', 'c')]
     const first = newProcess(world)
     site.broken = new Set(['c'])
@@ -308,7 +308,7 @@ describe('a map', () => {
     assert.deepEqual(asked({ restartWave: 'fetch' }), [])
   })
 
-  test('a map is answered as it is asked: by group, or as a whole if its items may change', async () => {
+  test('a question about a map is answered as it was asked: by group, or for the whole map if its items may change', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b')]
     const first = newProcess(world)
     site.broken = new Set(['b'])
@@ -541,7 +541,7 @@ describe('invalid items of a map', () => {
   })
 })
 
-test('a map returns its outputs in item order, not in the order of keys or of ends', async () => {
+test('a map returns its outputs in item order, not in the order of keys or of completion', async () => {
   const process = newProcess()
   const items = [
     { key: '10', millis: 20 },

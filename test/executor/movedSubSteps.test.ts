@@ -16,10 +16,10 @@ const before = (end: 'fails' | 'waits' | 'completes', ran: Array<string>) =>
 
 const run = (ran: Array<string>, name: string) => () => ran.push(name)
 
-describe.each(['fails', 'waits', 'completes'] as const)('the code of a task with sub-steps %s', (end) => {
+describe.each(['fails', 'waits', 'completes'] as const)('a task with sub-steps whose code %s', (end) => {
   const given = end === 'completes' ? ({ changes: 'ignore' } as const) : {}
 
-  test('a sequence with parts of their names runs all of them', async () => {
+  test('a sequence in place of the task runs all its steps, even those named like the sub-steps', async () => {
     const ran: Array<string> = []
     const same = options()
     await runOutcome(before(end, ran), same)
@@ -37,7 +37,7 @@ describe.each(['fails', 'waits', 'completes'] as const)('the code of a task with
     assert.deepEqual(ran, ['q', 's', 'f'])
   })
 
-  test('a wave with groups of their names runs all of them', async () => {
+  test('a wave in place of the task runs all its groups, even those named like the sub-steps', async () => {
     const ran: Array<string> = []
     const same = options()
     await runOutcome(before(end, ran), same)
@@ -63,7 +63,7 @@ test.each(['fails', 'waits'] as const)('a map in place of a task whose code %s r
   assert.deepEqual(ran.sort(), ['f', 's', 'w'])
 })
 
-test('fromStep counts a sequence with parts of their names as done, also in later resumes', async () => {
+test('fromStep counts a sequence in place of a task as done, even if its step is named like a sub-step, also in later resumes', async () => {
   const ran: Array<string> = []
   const same = options()
   const last = (isFixed: boolean) => {

@@ -92,7 +92,7 @@ describe('a tree of steps', () => {
     assert.deepEqual(right(planResume(checkpoint, crawl(world))).startIndex, 3)
   })
 
-  test('groups that start or end together share saves: there are fewer than two for each task', async () => {
+  test('groups that start or end together share saves, so that there are fewer than two saves for each task', async () => {
     const process = newProcess()
     ended(await process.perform(run(crawl(process.world), 'r', {})), 'Completed')
     assert.ok(process.saves.length < LEAVES.length * 2, `${process.saves.length} saves`)
@@ -175,7 +175,7 @@ describe('going back in a tree', () => {
     return { ran: world.log, world }
   }
 
-  test('going back to a step of an item runs the later steps of the item and its ancestors, and no sibling', async () => {
+  test('fromStep at a step of an item also runs the later steps of the item and of its ancestors, and no sibling', async () => {
     const { ran } = await from('sites/docs/pages/b/looks/size')
     assert.deepEqual(
       [...ran].sort(),
@@ -189,7 +189,7 @@ describe('going back in a tree', () => {
     )
   })
 
-  test('going back to a group runs the groups that need it', async () => {
+  test('fromStep at a group also runs the groups that need it', async () => {
     const { ran } = await from('sites/docs')
     assert.deepEqual(
       [...ran].sort(),
@@ -197,7 +197,7 @@ describe('going back in a tree', () => {
     )
   })
 
-  test('going back changes no key and no record of other units', async () => {
+  test('fromStep changes no idempotency key and no record of the units that do not run again', async () => {
     const world = newWorld()
     const before = ended(await newProcess(world).perform(run(crawl(world), 'r', {})), 'Completed').checkpoint
     const fromStep = 'sites/blog/sum'
@@ -212,7 +212,7 @@ describe('going back in a tree', () => {
     assert.deepEqual(records(after), records(before))
   })
 
-  test('going back to an unknown unit fails and lists the known ones', async () => {
+  test('fromStep at an unknown unit fails and lists the known units', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(crawl(world), 'r', {})), 'Completed')
     const planned = await planRun(crawl(world), 'r', { fromStep: 'sites/docs/pages/c' })(

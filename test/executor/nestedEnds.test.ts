@@ -76,7 +76,7 @@ describe('a step of a group', () => {
     assert.deepEqual(await restarted(world, release(world, job)), AFTER)
   })
 
-  test('a step that runs when the run must pause ends, and nothing starts after it', async () => {
+  test('a step that is running when a pause is requested ends, and nothing starts after it', async () => {
     const world = newWorld()
     const requests = memoryRequests()
     const process = newProcess(world, { requests })
@@ -184,7 +184,7 @@ describe('the checks of a part', () => {
     return () => ((times += 1) === 1 ? TE.left(new Error('not yet')) : TE.right(null))
   }
 
-  test('failed checks after a sequence fail it; a resume repeats the check, and runs no step', async () => {
+  test('failed checks after a sequence fail the sequence; a resume repeats the checks and runs no step', async () => {
     const world = newWorld()
     const check = { after: failingOnce(), onCheckFailure: 'abort' }
     const program = release(world, does(world, 'smoke'), { sequence: check })

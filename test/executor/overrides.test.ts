@@ -84,7 +84,7 @@ describe('a forced restart', () => {
   })
 
   test.each(['before', 'after'] as const)(
-    'a plain resume after a kill %s any call keeps to the restart: no stale record is skipped or seen',
+    'a plain resume after a kill %s any call keeps to the restart, and uses no record from before the restart',
     async (when) => {
       let forced = 0
       for (let call = 1; ; call++) {
@@ -118,7 +118,7 @@ describe('a forced restart', () => {
     })
   })
 
-  test('a restart from a step that was never reached assumes the earlier ones done, with only the given outputs', async () => {
+  test('a restart from a step that was never reached assumes the earlier steps done, with only the given outputs', async () => {
     const world = await first('one')
     const plain = ended(await newProcess(world).perform(resume(program(world, 'x', 'one'), 'r')), 'Failed')
     assert.equal(plain.stepIndex, 0)

@@ -86,7 +86,7 @@ describe('a pause', () => {
     nothingIsLeft(requests)
   })
 
-  test('a pause is obeyed once: a resume runs to the end, and repeats nothing', async () => {
+  test('a pause is obeyed once: the next resume runs to the end, and repeats nothing', async () => {
     const requests = memoryRequests()
     const { process } = await paused(requests)
     assert.equal(O.toUndefined(right(await requests.pointer()))?.unit, 'three')
@@ -96,7 +96,7 @@ describe('a pause', () => {
     assert.deepEqual(right(await requests.pointer()), O.none)
   })
 
-  test('a pause leaves its pointer once it is recorded, and then withdraws its request', async () => {
+  test('once a pause is recorded, it writes its pointer and then withdraws its request', async () => {
     const order: Array<string> = []
     const kept = memoryRequests()
     const requests: Requests = {
@@ -165,7 +165,7 @@ describe('a pause', () => {
     assert.deepEqual(right(await requests.pointer()), O.none)
   })
 
-  test('a pause of a wave lets its running groups end and starts no other; a resume runs only those', async () => {
+  test('a pause during a wave lets the running groups end and starts no other; a resume runs only the groups that did not start', async () => {
     const requests = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests })
     const { log } = process.world
@@ -203,7 +203,7 @@ describe('a pause during a running unit', () => {
     Object.keys(outputsOf(await stored(process.storage))).sort()
 
   test.each(['list', 'a'])(
-    'a pause while %s of a map runs repeats nothing, and its items are computed once',
+    'a pause while "%s" runs, the step before a map or an item of it, repeats nothing, and the items are computed once',
     async (when) => {
       const requests = memoryRequests()
       const process: Process = newProcess(newWorld(), { requests })
@@ -282,7 +282,7 @@ describe('a pause during a running unit', () => {
     assert.deepEqual(await dones(next), ['all', 'all/lint', 'all/train'])
   })
 
-  test('a pause during a retry delay waits for the next attempt, and the step counts', async () => {
+  test('a pause during a retry delay waits for the next attempt, and the completed step counts', async () => {
     const requests = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests })
     let attempts = 0
@@ -305,7 +305,7 @@ describe('a pause during a running unit', () => {
 })
 
 describe('a pause request', () => {
-  test('a request for an earlier execution pauses no later one, and is withdrawn', async () => {
+  test('a pause request for an earlier execution pauses no later one, and is withdrawn', async () => {
     const kept = memoryRequests()
     // The process dies before it deletes the request.
     const { process } = await paused({ ...kept, clearPause: () => TE.right(undefined) })
@@ -316,7 +316,7 @@ describe('a pause request', () => {
     nothingIsLeft(kept)
   })
 
-  test('a request that arrives while an outdated one is checked is obeyed', async () => {
+  test('a pause request that arrives while an outdated one is checked is obeyed', async () => {
     const kept = memoryRequests()
     const { process } = await paused({ ...kept, clearPause: () => TE.right(undefined) })
     const next: Process = newProcess(process.world, { requests: kept, owner: { host: 'build-1', pid: 200 } })
@@ -340,7 +340,7 @@ describe('a pause request', () => {
     assert.equal(ended(outcome, 'Interrupted').reason, 'paused')
   })
 
-  test('a request for a run that is removed meanwhile fails with NoSuchRun', async () => {
+  test('a pause request for a run that is removed meanwhile fails with NoSuchRun', async () => {
     const kept = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests: kept })
     const gone: Requests = {
@@ -372,14 +372,14 @@ describe('a pause request', () => {
     refused(await answer, 'NoSuchRun')
   })
 
-  test('a request for a run without an owner is not left, and returns its status', async () => {
+  test('a pause of a run without an owner leaves no request, and returns the status of the run', async () => {
     const requests = memoryRequests()
     const { process } = await paused(requests)
     assert.deepEqual(right(await asking(process)), { _tag: 'AtRest', runId: 'r', status: 'paused' })
     nothingIsLeft(requests)
   })
 
-  test('a request that arrives after the run has ended is withdrawn', async () => {
+  test('a pause request that arrives after the run has ended is withdrawn', async () => {
     const kept = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests: kept })
     const late: Requests = {
@@ -404,7 +404,7 @@ describe('a pause request', () => {
     nothingIsLeft(kept)
   })
 
-  test('an unreadable request pauses the run, commits nothing, and is reported', async () => {
+  test('an unreadable pause request pauses the run, commits nothing, and is reported', async () => {
     const damaged = { _tag: 'Corrupt', runId: 'r', where: 'pause.json', why: 'it is damaged' } as const
     const requests: Requests = { ...memoryRequests(), isAny: () => true, list: () => TE.left(damaged) }
     const process = newProcess(newWorld(), { requests })
@@ -437,7 +437,7 @@ describe('a pause request', () => {
     )
   })
 
-  test('a request for a missing run, or without the port, is refused', async () => {
+  test('a pause of a missing run, or in an environment without requests, is refused', async () => {
     refused(await asking(newProcess(newWorld(), { requests: memoryRequests() })), 'NoSuchRun')
     refused(await asking(newProcess()), 'NoRequests')
   })
@@ -462,7 +462,7 @@ describe('a pause request', () => {
 })
 
 describe('a pointer that cannot be left', () => {
-  test.each(['point', 'unpoint'] as const)('a pointer port that throws in %s ends no run', async (call) => {
+  test.each(['point', 'unpoint'] as const)('an error that the inbox throws in %s ends no run', async (call) => {
     const throws = (): never => {
       throw new Error('no room')
     }
@@ -571,10 +571,13 @@ describe('uncommitted work', () => {
     assert.equal(pointer?.committed, hash)
   })
 
-  test.each([true, false])('uncommitted work is committed if the newest request says so: %s', async (later) => {
-    const { committed } = await pausedIn({ commit: !later, later })
-    assert.equal(committed.length, later ? 1 : 0)
-  })
+  test.each([true, false])(
+    'uncommitted work is committed only if the newest request says so: commit is %s',
+    async (later) => {
+      const { committed } = await pausedIn({ commit: !later, later })
+      assert.equal(committed.length, later ? 1 : 0)
+    }
+  )
 
   test('uncommitted work stays if the store cannot attribute the request', async () => {
     assert.deepEqual((await pausedIn({ commit: true, loads: 0 })).committed, [])

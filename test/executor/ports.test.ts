@@ -63,7 +63,7 @@ describe('workspaces that throw', () => {
   }
 
   test.each(['plan', 'make'] as const)(
-    'workspaces that throw refuse a new run as WorkspaceFailed: %s',
+    'workspaces that throw in %s make a new run fail with WorkspaceFailed',
     async (call) => {
       const process = newProcess(newWorld(), { workspaces: { ...working, [call]: throwing } })
       const { operation, code, cause } = refused(
@@ -74,7 +74,7 @@ describe('workspaces that throw', () => {
     }
   )
 
-  test('workspaces that throw in find refuse a resume as WorkspaceFailed', async () => {
+  test('workspaces that throw in find make a resume fail with WorkspaceFailed', async () => {
     const process = newProcess(newWorld(), { workspaces: working })
     ended(await process.perform(run(once(), 'r', {}, { workspace: 'directory' })), 'Completed')
     const workspaces = { ...working, find: throwing }
@@ -94,7 +94,7 @@ describe('workspaces that throw', () => {
     assert.equal(failures[0]?.error.code, 'THREW')
   })
 
-  test('workspaces that throw refuse to clean and to merge', async () => {
+  test('workspaces that throw make cleaning and merging fail', async () => {
     const process = newProcess(newWorld(), { workspaces: working })
     ended(await process.perform(run(once(), 'r', {}, { workspace: 'worktree' })), 'Completed')
     const workspaces = { ...working, remove: throwing, merge: throwing }
@@ -120,7 +120,7 @@ describe('an artifact store that throws', () => {
       Program.step('one', { run: ({ artifacts }) => artifacts.put('report', 'all of it').then(() => 1) })
     )
 
-  test('an artifact store that throws refuses a resume as TreeUnreadable', async () => {
+  test('an artifact store that throws makes a resume fail with TreeUnreadable', async () => {
     const artifacts = memoryArtifacts()
     const process = newProcess(newWorld(), { artifacts })
     ended(await process.perform(run(putting('keep'), 'r', {})), 'Completed')
@@ -129,7 +129,7 @@ describe('an artifact store that throws', () => {
   })
 
   test.each(['list', 'remove'] as const)(
-    'an artifact store that throws leaves a run that cannot be removed, and the event says why: %s',
+    'an artifact store that throws in %s keeps a run from being removed, and the event has the reason',
     async (call) => {
       const artifacts: ArtifactStore = { ...memoryArtifacts(), [call]: throwing }
       const process = newProcess(newWorld(), { artifacts })
@@ -142,7 +142,7 @@ describe('an artifact store that throws', () => {
 
 describe('a working tree that throws', () => {
   test.each(['head', 'commitsSince'] as const)(
-    'a working tree that throws fails the step that counts commits as TreeUnreadable: %s',
+    'a working tree that throws in %s makes a step that counts commits fail with TreeUnreadable',
     async (call) => {
       const world = newWorld()
       const tree = { ...memoryTree(world.tree), [call]: throwing }
@@ -255,7 +255,7 @@ describe('a store that is no store of TaskEithers', () => {
     ],
     ['a promise', untyped(() => Promise.reject(new Error('held'))), 'it must return a TaskEither, not a promise'],
     ['nothing', untyped(() => undefined), 'it must return a TaskEither, not undefined']
-  ])('a claim that returns %s is described as the fault of the store', async (_, claim, why) => {
+  ])('if a claim returns %s, the error says that the store is at fault', async (_, claim, why) => {
     const { environment, storage } = newProcess(newWorld())
     const bad = { ...environment, storage: { ...storage, claim } }
     const error = refused(await run(once(), 'r', {})(bad)(), 'ReadFailed')
@@ -270,7 +270,7 @@ test.each([
   [undefined, 'undefined'],
   ['.dogear', 'the string ".dogear"'],
   [{ ...memoryStorage(), history: undefined, remove: 1 }, 'an object without history, remove']
-])('nodeEnvironment(%o) refuses each call with what it needs', async (storage, shown) => {
+])('with nodeEnvironment(%o) each call is refused with what the environment needs', async (storage, shown) => {
   const environment = nodeEnvironment(storage as unknown as CheckpointStorage)
   const refusals = [await run(once(), 'r', {})(environment)(), await listRuns()(environment)()]
   for (const refusal of refusals as ReadonlyArray<E.Either<RunError, unknown>>)

@@ -48,7 +48,7 @@ describe('a recorder', () => {
     assert.deepEqual(saves, [1])
   })
 
-  test('changes staged during a save share the next one', async () => {
+  test('changes staged during a save share the next save', async () => {
     const { recorder, saves } = await recording()
     const first = recorder.commit()
     recorder.stage([recovered])
@@ -59,7 +59,7 @@ describe('a recorder', () => {
     assert.deepEqual(saves, [1, 2])
   })
 
-  test('a change that does not apply fails the commit, after what was staged before it is saved', async () => {
+  test('a change that does not apply fails the commit, which still saves the changes staged before it', async () => {
     const { recorder, saves } = await recording()
     recorder.stage([recovered, invalid, recovered])
     assert.ok(E.isLeft(await recorder.commit()))

@@ -187,7 +187,7 @@ describe('a failed check after a wave', () => {
     assert.equal(after.looks(), 3)
   })
 
-  test('a map runs again with its current items', async () => {
+  test('a map that runs again after a failed check computes its items again', async () => {
     const world = newWorld()
     let pages = ['a', 'b']
     const program = pipe(
@@ -352,7 +352,7 @@ describe('evidence that changes while the question of a wave is open', () => {
   )
 })
 
-test('a step is durable while the question of the next wave is open', async () => {
+test('the completion of a step is durable while the question of the next wave is open', async () => {
   const world = newWorld()
   let durable: ReadonlyArray<string> = []
   const program = pipe(

@@ -236,7 +236,7 @@ describe('durability', () => {
     assert.equal(checkpoint.createdAt, '2026-01-02T03:04:05.000Z')
   })
 
-  test('groups that end together share saves: 100 of them need far fewer than 100', async () => {
+  test('groups that end together share saves: 100 groups need far fewer than 100 saves', async () => {
     const world = newWorld()
     const clock = fakeClock()
     const process = newProcess(world, { clock })
@@ -369,7 +369,7 @@ describe('a refused run', () => {
     ended(await newProcess(world).perform(resume(versioned('2', false), 'r', { changes: 'ignore' })), 'Completed')
   })
 
-  test('a record matches both the definition that ran and the one that was accepted', async () => {
+  test('a record counts as unchanged for the definition that ran and for the edited one that was accepted', async () => {
     const world = newWorld()
     const versioned = (version: string, fails: boolean): Program.Program<unknown> =>
       Program.fromSteps('v', [
@@ -469,7 +469,7 @@ describe('stored content', () => {
     assert.equal((await stored(memoryStorage(world.data))).revision, before.revision)
   })
 
-  test('consent to a recovered state is recorded before the first effect, with the name of its giver', async () => {
+  test('consent to a recovered state is recorded before the first effect, with the name of the person who gave it', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
     const process = newProcess(world, { around: recovered('Recovered') })
@@ -726,7 +726,7 @@ describe('a program with an invalid setting', () => {
   const settings: ReadonlyArray<readonly [string, Partial<Parameters<typeof task>[1]>, string]> = [
     ['a delay of NaN', { retry: { ...RetryPolicy.standard, delayMillis: Number('x') } }, 'retry.delayMillis'],
     ['attempts of NaN', { retry: { ...RetryPolicy.standard, attempts: Number('x') } }, 'retry.attempts'],
-    ['a policy of no kind', { retry: { _tag: 'Never' as never } }, 'retry._tag'],
+    ['a policy of an unknown kind', { retry: { _tag: 'Never' as never } }, 'retry._tag'],
     ['a timeout of NaN', { timeoutMillis: Number('x') }, 'timeoutMillis'],
     ['an infinite timeout', { timeoutMillis: Infinity }, 'timeoutMillis']
   ]
@@ -809,22 +809,25 @@ const GIVEN = new Map([
 ])
 
 describe('a store that throws', () => {
-  test.each(['load', 'claim'] as const)('a store that throws in %s counts as failed', async (operation) => {
-    const throwing = (storage: CheckpointStorage): CheckpointStorage => ({
-      ...storage,
-      [operation]: () => {
-        throw new Error('not connected')
+  test.each(['load', 'claim'] as const)(
+    'a store that throws in %s makes the call that uses it fail with ReadFailed',
+    async (operation) => {
+      const throwing = (storage: CheckpointStorage): CheckpointStorage => ({
+        ...storage,
+        [operation]: () => {
+          throw new Error('not connected')
+        }
+      })
+      const process = newProcess(newWorld(), { around: throwing })
+      const error = refused(
+        await process.perform(resume(five([]), 'r')),
+        operation === 'load' ? 'ReadFailed' : 'NoSuchRun'
+      )
+      if (error._tag === 'ReadFailed') assert.equal(error.code, 'THREW')
+      if (operation === 'claim') {
+        const { code } = refused(await process.perform(run(five([]), 'r', {})), 'ReadFailed')
+        assert.equal(code, 'THREW')
       }
-    })
-    const process = newProcess(newWorld(), { around: throwing })
-    const error = refused(
-      await process.perform(resume(five([]), 'r')),
-      operation === 'load' ? 'ReadFailed' : 'NoSuchRun'
-    )
-    if (error._tag === 'ReadFailed') assert.equal(error.code, 'THREW')
-    if (operation === 'claim') {
-      const { code } = refused(await process.perform(run(five([]), 'r', {})), 'ReadFailed')
-      assert.equal(code, 'THREW')
     }
-  })
+  )
 })

@@ -68,7 +68,7 @@ describe('a run that has completed', () => {
     assert.deepEqual(tagsOf(process.events).slice(-1), ['RunCompleted'])
   })
 
-  test('a completed run is deleted with its artifacts once that is durable, and still returns its outcome and outputs', async () => {
+  test('a completed run is deleted with its artifacts once its completion is durable, and still returns its outcome and outputs', async () => {
     const { world, given } = ports()
     const process = newProcess(world, given)
     const outcome = ended(await process.perform(run(program('delete'), 'r', {})), 'Completed')
@@ -195,7 +195,7 @@ test('a run that has not completed is kept, whatever onSuccess its program sets'
   }
 })
 
-test('a run does not start without the archive that it needs, or with an unknown onSuccess', async () => {
+test('a run does not start without an archive if its onSuccess needs one, or with an unknown onSuccess', async () => {
   const process = newProcess()
   refused(await process.perform(run(program('archive'), 'r', {})), 'NoArchive')
   refused(await process.perform(runOrResume(program('remove' as 'delete'), 'r', {})), 'PlanError')
@@ -372,7 +372,7 @@ test('runs are listed newest first, then by descending id, and unreadable ones l
   )
 })
 
-test('a page of listRuns is full although a run that was never saved takes a place in the store', async () => {
+test('a page of listRuns is full even if the store lists a run that was never saved', async () => {
   const world = newWorld()
   for (const id of ['a', 'b', 'c', 'd'])
     ended(await newProcess(world, ports(world).given).perform(run(program('keep'), id, {})), 'Completed')
@@ -394,7 +394,7 @@ test('a page of listRuns is full although a run that was never saved takes a pla
   assert.deepEqual(await idsOf(), ['a', 'c', 'd'])
 })
 
-test('a run has the same summary whether its store keeps it or it is loaded', async () => {
+test('a run has the same summary whether the store keeps the summary or the run is loaded for it', async () => {
   const world = newWorld()
   ended(await newProcess(world, ports(world).given).perform(run(program('keep'), 'done', {})), 'Completed')
   await newProcess(world, ports(world).given).perform(run(program('keep', TE.left('no')), 'failed', {}))

@@ -50,7 +50,7 @@ const errorOf = (outcome: RunOutcome): StepError.StepError => {
 }
 
 describe('a function of an author', () => {
-  test.each(ways)('a function of an author may return %s, as a step, a check, or a part of a job', async (_, as) => {
+  test.each(ways)('a function in a program may return %s, as a step, a check, or a part of a job', async (_, as) => {
     const process = newProcess()
     const program = pipe(
       Program.start('p'),
@@ -77,7 +77,7 @@ describe('a function of an author', () => {
     assert.deepEqual([failed.failures[0]?.error.name, failed.failures[0]?.outcome], ['Busy', 'notApplied'])
   })
 
-  test.each(failures)('a check that fails by %s does not hold', async (_, fail) => {
+  test.each(failures)('a check that fails by %s counts as failed', async (_, fail) => {
     const before = (): unknown => fail(new Error('no room'))
     const program = pipe(Program.start('p'), Program.step('s', { before, run: () => 1 }))
     const outcome = await run(program, 'r', {})(nodeEnvironment(memoryStorage()))()
@@ -101,7 +101,7 @@ describe('a function of an author', () => {
     ['a promise of a right', () => Promise.resolve(E.right(1))],
     ['a promise of a left', () => TE.left('no')()],
     ['what a TaskEither resolves to, which was passed as the function', TE.right(1)]
-  ])('a step fails permanently if it returned %s: an Either that no task returned', async (_, act) => {
+  ])('a step fails permanently if it returned %s, because an Either must come from a TaskEither', async (_, act) => {
     const { code, message } = errorOf(await only(act))
     assert.equal(code, 'WRONG_RETURN')
     assert.match(message, /return the TaskEither itself, as in \(\) => TE\.right\(1\)$/)
@@ -227,25 +227,25 @@ describe('a function of an author', () => {
     assert.deepEqual(made.left.map(describeProblem), ['definition of "one" must be plain JSON, not a bigint at $.big'])
   })
 
-  test('a group without needs runs', async () => {
+  test('a group whose needs are left out runs', async () => {
     const program = Program.fromSteps('p', [Program.waveOf('s', [one as never])])
     const outcome = await run(program, 'r', {})(nodeEnvironment(memoryStorage()))()
     assert.ok(E.isRight(outcome) && outcome.right._tag === 'Completed')
   })
 
-  test('a check that returns an Either does not hold', async () => {
+  test('a check that returns an Either counts as failed', async () => {
     const program = pipe(Program.start('p'), Program.step('s', { before: () => E.right(1), run: () => 1 }))
     const outcome = await run(program, 'r', {})(nodeEnvironment(memoryStorage()))()
     assert.ok(E.isRight(outcome))
     assert.match(errorOf(outcome.right).message, /return the TaskEither itself/)
   })
 
-  test('a promise of a function is not a JSON output', async () => {
+  test('a step that returns a promise of a function fails, because a function is not JSON', async () => {
     const { code, message } = errorOf(await only(() => Promise.resolve(TE.right(1))))
     assert.deepEqual([code, message], ['OUTPUT_NOT_STORABLE', 'the output at $ must be plain JSON, not a function'])
   })
 
-  test('a task may return an Either in its right: it is data', async () => {
+  test('a TaskEither may have an Either as its right value, which is recorded as data', async () => {
     const outcome = await only(() => TE.right(E.right(1)))
     assert.ok(outcome._tag === 'Completed')
     assert.deepEqual(outcome.outputs, { s: { _tag: 'Right', right: 1 } })

@@ -83,7 +83,7 @@ describe('a large wave', () => {
         Program.mapOf('all', task('it', spec), { forEach: () => E.right(names), key: (item) => E.right(String(item)) })
     ]
   ] as const)(
-    'in flight, %s holds less than 2.3 KB of heap, the record of its start included',
+    '%s in flight holds less than 2.3 KB of heap, the record of its start included',
     { timeout: 120_000 },
     async (_, build) => {
       const count = 5_000
@@ -181,7 +181,7 @@ describe('a long run', () => {
     assert.ok(whole < 4 * short, `${whole.toFixed(1)} µs against ${short.toFixed(1)} µs`)
   })
 
-  test('a step that failed at first leaves nothing that accumulates', async () => {
+  test('a step that succeeds after a failed attempt leaves no timer and nothing else that accumulates', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const steps = Array.from({ length: 300 }, (_, index) =>
@@ -345,11 +345,14 @@ describe('a wide wave', () => {
     ['eight at a time', () => [], 8],
     ['a chain', (index) => (index === 0 ? [] : [`g${index - 1}`]), 8],
     ['a chain from its end', (index) => (index === 999 ? [] : [`g${index + 1}`]), 8]
-  ])('1,000 groups, %s, are each visited a few times, not once per other group', async (_, needs, concurrency) => {
-    const { program, looks } = watched(1_000, needs, concurrency)
-    ended(await newProcess().perform(run(program, 'r', {})), 'Completed')
-    assert.ok(looks() < 50 * 1_000, `${looks()} looks`)
-  })
+  ])(
+    'in a wave of 1,000 groups, %s, each group is visited a few times, not once per other group',
+    async (_, needs, concurrency) => {
+      const { program, looks } = watched(1_000, needs, concurrency)
+      ended(await newProcess().perform(run(program, 'r', {})), 'Completed')
+      assert.ok(looks() < 50 * 1_000, `${looks()} looks`)
+    }
+  )
 
   test('a recorder accepts any number of changes at once', async () => {
     const workflow = wide(1, {}).identity
@@ -366,7 +369,7 @@ describe('a wide wave', () => {
   })
 
   test(
-    'a wave of 3,000 groups, eight at a time, of which one fails resumes only that one',
+    'a resume of a wave of 3,000 groups, eight at a time, of which one failed, runs only the failed group',
     { timeout: 60_000 },
     async () => {
       const world = newWorld()

@@ -293,7 +293,7 @@ describe('a schema written by hand', () => {
     )
   })
 
-  test('a schema without a vendor that throws is named as a schema', async () => {
+  test('the error of a schema without a vendor whose validate throws calls it a schema', async () => {
     const validate = (): never => {
       throw new Error('offline')
     }
@@ -367,13 +367,9 @@ describe('a schema written by hand', () => {
   })
 
   test.each([
-    [
-      'it throws',
-      schema(() => assert.fail('broken')),
-      /must be a value that mine accepts; its validate threw: broken$/
-    ],
-    ['it gives no reason', schema(() => ({ issues: [] })), /must be a valid value \(no reason given\)$/]
-  ])('an output is refused if %s', async (_, output, message) => {
+    ['throws', schema(() => assert.fail('broken')), /must be a value that mine accepts; its validate threw: broken$/],
+    ['gives no reason', schema(() => ({ issues: [] })), /must be a valid value \(no reason given\)$/]
+  ])('an output is refused if its schema %s', async (_, output, message) => {
     const one = Program.fromSteps('w', [task('one', { output, run: () => TE.right(1) })])
     const outcome = ended(await newProcess().perform(run(one, 'r', {})), 'Failed')
     assert.match(outcome.failures[0]?.error.message ?? '', message)

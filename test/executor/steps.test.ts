@@ -123,7 +123,7 @@ describe('steps in a group of a wave and in the body of a map', () => {
   })
 
   test.each(['checks/app/smoke', 'regions/asia/tests/deep/load', 'regions/asia/zones/2'])(
-    'a run continues at %s after it failed',
+    'a run continues at %s after that step failed',
     async (broken) => {
       const world = newWorld()
       const outcome = ended(await newProcess(world).perform(run(release(world, broken), 'r', {})), 'Failed')

@@ -29,7 +29,7 @@ const world = () => {
 const untilAborted = ({ signal }: { readonly signal: AbortSignal }): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }))
 
-test('a refused call does not keep a waiting task from being suspended', async () => {
+test('a refused call of a sub-step does not keep a task that waits from being suspended', async () => {
   const stop = new AbortController()
   const w = workflow('w').step('do', async ({ step, waitFor }) => {
     const ok = waitFor('ok')
@@ -43,7 +43,7 @@ test('a refused call does not keep a waiting task from being suspended', async (
   assert.equal(ended._tag, 'Pending')
 })
 
-test('a wait whose start is saved when the code returns leaves no timer', async () => {
+test('a wait whose start is still being saved when the code returns leaves no timer', async () => {
   let timers = 0
   const clock = {
     now: () => Date.now(),
@@ -132,7 +132,7 @@ const twoProcesses = (act: () => Promise<unknown>) => {
   return { ran, options, w, port: nodeEnvironment(options.storage, environment) }
 }
 
-test('with wait: true a process does not resume what another one paused', async () => {
+test('with wait: true a process does not resume a run that another process paused', async () => {
   const { ran, options, w, port } = twoProcesses(() => pause('r')(port)())
   const staying = runOutcome(w('stays'), { ...options, wait: true })
   await setTimeout(30)
@@ -157,7 +157,7 @@ test('with wait: true a process ends as cancelled when another owner was cancell
   assert.ok(ended._tag === 'Interrupted' && ended.reason === 'cancelled', ended._tag)
 })
 
-test('a sub-step that catches a refusal is not recorded as completed', async () => {
+test('a sub-step that catches the refusal of a nested call is not recorded as completed', async () => {
   const ran: Array<string> = []
   const stop = new AbortController()
   const w = (version: string, hangs: boolean) =>
@@ -188,7 +188,7 @@ test('a sub-step that catches a refusal is not recorded as completed', async () 
   assert.deepEqual(ran, ['pay 1', 'pay 2'])
 })
 
-test('a plan asks for confirmation of a doubt that code caught before it was stopped', async () => {
+test('a plan asks for confirmation of a sub-step in doubt whose refusal the code caught before it was stopped', async () => {
   const w = (version: string, stop?: AbortController) =>
     workflow('w').step('do', async ({ step }) => {
       await step('first', { version }, () => 1).catch(() => undefined)
@@ -208,7 +208,7 @@ test('a plan asks for confirmation of a doubt that code caught before it was sto
   assert.ok(ended._tag === 'Refused' && ended.error._tag === 'Unconfirmed', ended._tag)
 })
 
-test('a plan asks for confirmation of a doubt that code caught before it waits', async () => {
+test('a plan asks for confirmation of a sub-step in doubt whose refusal the code caught before it waits', async () => {
   const { options, move } = world()
   const w = (version: string) =>
     workflow('w').step('do', async ({ sleep, step }) => {
@@ -240,7 +240,7 @@ test('a suspended task that became a sequence runs at once', async () => {
   assert.equal(ended._tag, 'Completed', JSON.stringify(ended._tag === 'Pending' && ended.units))
 })
 
-test('a pause records no failure of what it leaves in flight', async () => {
+test('a pause records no failure of the units that it leaves in flight', async () => {
   const stop = new AbortController()
   const environment = { requests: memoryRequests(), graceMillis: 0 }
   const options = { id: 'r', storage: memoryStorage(), environment }
@@ -308,7 +308,7 @@ test('a task is not retried while code of its sub-step still runs', async () => 
   assert.equal(most, 1)
 })
 
-test('a wait keeps its wake time when its task wakes for another one', async () => {
+test('a wait keeps its wake time when its task wakes for another wait', async () => {
   const { options, move } = world()
   const w = workflow('w').step('do', async ({ sleep, step }) => {
     const a = sleep('a', { millis: 1_000 })
@@ -328,7 +328,7 @@ test('a wait keeps its wake time when its task wakes for another one', async () 
   assert.deepEqual(await wakes(), [first])
 })
 
-test('a recorded answer survives a raised version of an earlier sub-step', async () => {
+test('a recorded answer is kept when an earlier sub-step runs again in another version', async () => {
   const { options, give } = world()
   const w = (version: string) =>
     workflow('w').step('do', async ({ step, waitFor }) => {

@@ -295,7 +295,7 @@ describe('a call that differs from the record', () => {
     assert.deepEqual(ran, [])
   })
 
-  test('another version needs confirmation if a later sub-step is not idempotent', async () => {
+  test('a call in another version needs confirmation if a later sub-step is not idempotent', async () => {
     const { again, ran, planned } = await begun({}, { idempotent: false })
     const { code, message } = errorOf(await again({ version: '2' }))
     assert.equal(code, 'SUB_STEP_IN_DOUBT')
@@ -321,7 +321,7 @@ describe('a call that differs from the record', () => {
     assert.deepEqual(ran, ['b', 'c'])
   })
 
-  test('another version ends the attempt if that has used a dropped output, and a resume continues', async () => {
+  test('a call in another version ends the attempt if the attempt has used an output that it drops, and a resume continues', async () => {
     const one = runs()
     const agent =
       (version: string) =>
@@ -418,7 +418,7 @@ describe('a sub-step that fails', () => {
     assert.deepEqual(ran, ['other'])
   })
 
-  test('a repeated attempt meets the same error, and a new attempt runs the sub-step again', async () => {
+  test('a repeated attempt gets the recorded error of a failed sub-step, and a new attempt runs the sub-step again', async () => {
     const stopper = new AbortController()
     const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
     let tries = 0
@@ -494,7 +494,7 @@ describe('a sub-step that fails', () => {
   })
 
   test.each([true, false])(
-    'a sub-step that is stopped while it waits for its next try runs again in the repeated attempt (idempotent: %s)',
+    'a sub-step that is stopped while it waits for its next attempt runs again when its task does (idempotent: %s)',
     async (idempotent) => {
       const stop = new AbortController()
       const { go, ran, environment } = runs({ interrupt: { signal: stop.signal, reason: () => 'aborted' } })
@@ -600,7 +600,7 @@ describe('a sub-step that is not idempotent', () => {
     assert.equal(outputOf(await next.go(agent)), 'paid')
   })
 
-  test('a task is not retried while the outcome of such a sub-step is unknown', async () => {
+  test('a task is not retried while the outcome of a non-idempotent sub-step is unknown', async () => {
     const one = runs()
     const retry = retrying(3)
     const outcome = await one.go(
@@ -675,22 +675,25 @@ describe('a sub-step that was declared done without the output that its call nee
   test.each([
     ['no output', DONE],
     ['an output that does not fit', SEVEN]
-  ])('with %s the failure says how to supply it, and the resume takes it', async (_, answer) => {
-    const { go, ran, agent } = await declared(answer)
-    const { code, message } = errorOf(await go(agent))
-    assert.equal(code, 'OUTPUT_NOT_DECODABLE')
-    assert.match(
-      message,
-      /"agent\/pay" was declared done without an output that it accepts: at \$ expected string; resume/
-    )
-    const done = await go(agent, {}, { confirm: paid })
-    assert.deepEqual(outputOf(done), [1, 'p-7', 3])
-    assert.deepEqual(ran, ['first', 'pay', 'last'])
-    // The same call again changes nothing.
-    assert.equal(ended(await go(agent, {}, { confirm: paid })).revision, ended(done).revision)
-  })
+  ])(
+    'after the answer "done" with %s the call fails with how to supply the output, and a resume takes it',
+    async (_, answer) => {
+      const { go, ran, agent } = await declared(answer)
+      const { code, message } = errorOf(await go(agent))
+      assert.equal(code, 'OUTPUT_NOT_DECODABLE')
+      assert.match(
+        message,
+        /"agent\/pay" was declared done without an output that it accepts: at \$ expected string; resume/
+      )
+      const done = await go(agent, {}, { confirm: paid })
+      assert.deepEqual(outputOf(done), [1, 'p-7', 3])
+      assert.deepEqual(ran, ['first', 'pay', 'last'])
+      // The same call again changes nothing.
+      assert.equal(ended(await go(agent, {}, { confirm: paid })).revision, ended(done).revision)
+    }
+  )
 
-  test('the output may come before its failure, as one of `outputs`', async () => {
+  test('the output may be supplied before the call fails, as one of `outputs`', async () => {
     const { go, ran, agent } = await declared(DONE)
     assert.deepEqual(outputOf(await go(agent, {}, { outputs: new Map([['agent/pay', 'p-8']]) })), [1, 'p-8', 3])
     assert.deepEqual(ran, ['first', 'pay', 'last'])
@@ -726,7 +729,7 @@ describe('a sub-step that was declared done without the output that its call nee
 })
 
 describe('a nested sub-step', () => {
-  test('a nested sub-step has a path below the outer one, and stays recorded when that fails', async () => {
+  test('a nested sub-step has a path below the outer one, and stays recorded when the outer one fails', async () => {
     const { go, ran, noting } = runs()
     let fails = true
     const agent = async ({ step }: Context): Promise<unknown> =>
@@ -759,7 +762,7 @@ describe('a nested sub-step', () => {
 })
 
 describe('a task that ends while sub-steps run', () => {
-  test('code that is dropped at the end of its grace does not go on once its open sub-step is saved', async () => {
+  test('the code of a task that is abandoned after the grace does not continue once its open sub-step is saved', async () => {
     const storage = memoryStorage()
     const slow: Environment['storage'] = {
       ...storage,
@@ -874,7 +877,7 @@ describe('a task that ends while sub-steps run', () => {
     assert.match(errorOf(outcome).message, /^"late" was called after "agent\/turn" had ended/)
   })
 
-  test('a call of code that overran its grace never settles and records nothing', async () => {
+  test('a call in the code of a task that is abandoned after the grace never settles and records nothing', async () => {
     const { go } = runs({ graceMillis: 10 })
     let isSettled = false
     let goOn: () => void = () => undefined
@@ -1030,7 +1033,7 @@ describe('a sub-step in a sub-step that is not idempotent', () => {
     assert.deepEqual(ran, ['pay'])
   })
 
-  test('a nested sub-step may fail another group of its wave', async () => {
+  test('a task with a nested sub-step that is not idempotent may share a wave with a group that fails', async () => {
     const { environment, ran } = runs({ graceMillis: 10 })
     const run = async ({ step }: Pick<Context, 'step'>): Promise<void> => {
       await step('outer', { timeoutMillis: 20 }, async (inner) => await pay(inner.step, ran)).catch(() => undefined)

@@ -98,7 +98,7 @@ describe('a resume', () => {
 describe('takeOver with promises', () => {
   const promised = P.workflow('promised').step('deploy', () => 'deployed')
 
-  test('resume and runOrResume with promises take over with takeOver, and refuse without', async () => {
+  test('resume and runOrResume with promises supersede an undecided owner with takeOver, and are refused without it', async () => {
     for (const act of [P.resume, P.runOrResume]) {
       const data = memoryData()
       const owner = memoryStorage(data)

@@ -94,7 +94,7 @@ describe('the values that a step sees', () => {
     )
   })
 
-  test('a step gets decode(encode(output)) in the first run already', async () => {
+  test('a later step gets decode(encode(output)) already in the first run', async () => {
     const [calm, resumed] = await seenTwice(
       [gives('date', new Date(1000.7), { output: DateText })],
       {},

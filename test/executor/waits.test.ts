@@ -254,7 +254,7 @@ describe('a wait for an answer', () => {
     assert.equal((await resume(limited, options)).approve, 'yes')
   })
 
-  test('an answer within the time limit counts, however late a process looks', async () => {
+  test('an answer within the time limit counts, however late a process reads it', async () => {
     const { options, move, give } = world()
     const limited = workflow('limited').waitFor('approve', { timeoutMillis: 1_000 })
     pending(await runOutcome(limited, options))
@@ -264,7 +264,7 @@ describe('a wait for an answer', () => {
     assert.equal((await resume(limited, options)).approve, 'yes')
   })
 
-  test("an answer to a task's code after the time limit is refused", async () => {
+  test('an answer to a wait in the code of a task is refused after the time limit', async () => {
     const { options, move, give } = world()
     const limited = workflow('limited').step('ask', ({ waitFor }) => waitFor('approve', { timeoutMillis: 1_000 }))
     pending(await runOutcome(limited, options))
@@ -465,7 +465,7 @@ describe('waits in the code of a task', () => {
     assert.equal((await resume(race, options)).race, 'one')
   })
 
-  test("a suspended task's signal has the reason Suspended, and no catch or finally runs", async () => {
+  test('the signal of a suspended task has the reason Suspended, and no catch or finally of its code runs', async () => {
     const { options } = world()
     const seen: Array<string> = []
     const nap = workflow('nap').step('nap', async ({ sleep, signal }) => {
@@ -483,7 +483,7 @@ describe('waits in the code of a task', () => {
     assert.deepEqual(seen, ['Suspended'])
   })
 
-  test('waits that a later attempt no longer starts are dropped, and wake nothing', async () => {
+  test('waits that a repeated attempt no longer starts are dropped, and wake nothing', async () => {
     const { options, move } = world()
     let calls = 0
     const other = workflow('other').step('other', async ({ sleep }) => {
@@ -542,29 +542,32 @@ describe('waits in the code of a task', () => {
 })
 
 describe('a call of another kind than the recorded one', () => {
-  test.each(['step', 'sleep', 'waitFor'] as const)('a recorded call that is now a %s is refused', async (now) => {
-    for (const before of ['step', 'sleep', 'waitFor'] as const) {
-      const { options, give, move } = world()
-      const calls = (kind: string) =>
-        workflow('calls').step('do', async ({ step, sleep, waitFor }) => {
-          if (kind === 'step') await step('x', () => 1)
-          if (kind === 'sleep') await sleep('x', { millis: 1 })
-          if (kind === 'waitFor') await waitFor('x')
-          await sleep('hold', { millis: 1_000 })
-        })
-      const resting = pending(await runOutcome(calls(before), options))
-      if (resting.units.some(({ unit, _tag }) => unit === 'do/x' && _tag === 'Answer'))
-        assert.ok(E.isRight(await give('do/x', 1)))
-      move(1)
-      if (before !== 'step') pending(await runOutcome(calls(before), options))
-      move(1_000)
-      const outcome = await runOutcome(calls(now), options)
-      if (now === before) assert.equal(outcome._tag, 'Completed')
-      else assert.equal(outcome._tag === 'Failed' && outcome.failures[0]?.error.code, 'SUB_STEP_CHANGED')
+  test.each(['step', 'sleep', 'waitFor'] as const)(
+    'a call of %s is refused if another kind of call is recorded under its name',
+    async (now) => {
+      for (const before of ['step', 'sleep', 'waitFor'] as const) {
+        const { options, give, move } = world()
+        const calls = (kind: string) =>
+          workflow('calls').step('do', async ({ step, sleep, waitFor }) => {
+            if (kind === 'step') await step('x', () => 1)
+            if (kind === 'sleep') await sleep('x', { millis: 1 })
+            if (kind === 'waitFor') await waitFor('x')
+            await sleep('hold', { millis: 1_000 })
+          })
+        const resting = pending(await runOutcome(calls(before), options))
+        if (resting.units.some(({ unit, _tag }) => unit === 'do/x' && _tag === 'Answer'))
+          assert.ok(E.isRight(await give('do/x', 1)))
+        move(1)
+        if (before !== 'step') pending(await runOutcome(calls(before), options))
+        move(1_000)
+        const outcome = await runOutcome(calls(now), options)
+        if (now === before) assert.equal(outcome._tag, 'Completed')
+        else assert.equal(outcome._tag === 'Failed' && outcome.failures[0]?.error.code, 'SUB_STEP_CHANGED')
+      }
     }
-  })
+  )
 
-  test('a call of another kind is refused while the wait is open', async () => {
+  test('a call of another kind is refused while the recorded wait is open', async () => {
     const { options, move } = world()
     const ask = (isSleep: boolean) =>
       workflow('ask').step('do', async ({ sleep, waitFor }) => {
@@ -580,13 +583,13 @@ describe('a call of another kind than the recorded one', () => {
 describe('an invalid wait in the code of a task', () => {
   test.each<[string, (context: StepContext<object>) => unknown, string]>([
     ['without a name', ({ sleep }) => sleep('', { millis: 1 }), 'SUB_STEP_NAME'],
-    ['with a time that is no number', ({ sleep }) => sleep('nap', { millis: NaN }), 'SUB_STEP_OPTION'],
-    ['until a time that is none', ({ sleep }) => sleep('nap', { until: 'tomorrow' }), 'SUB_STEP_OPTION'],
+    ['with NaN as its time', ({ sleep }) => sleep('nap', { millis: NaN }), 'SUB_STEP_OPTION'],
+    ['until a string that is not a time', ({ sleep }) => sleep('nap', { until: 'tomorrow' }), 'SUB_STEP_OPTION'],
     ['without a time', ({ sleep }) => sleep('nap', undefined as never), 'SUB_STEP_OPTION'],
-    ['for an answer, with options that are none', ({ waitFor }) => waitFor('ok', null as never), 'SUB_STEP_OPTION'],
+    ['for an answer, with null as options', ({ waitFor }) => waitFor('ok', null as never), 'SUB_STEP_OPTION'],
     ['inside of a sub-step', ({ step, sleep }) => step('inner', () => sleep('nap', { millis: 1 })), 'SUB_STEP_OUTSIDE'],
     [
-      'with the name of another while one is open',
+      'with the name of another open wait',
       ({ sleep }) => Promise.all([sleep('nap', { millis: 60_000 }), sleep('nap', { millis: 60_000 })]),
       'SUB_STEP_AMBIGUOUS'
     ]
@@ -748,7 +751,7 @@ describe('an answer to a run that a process owns', () => {
   const yes = (requestedAt: string) =>
     ({ _tag: 'Answer', runId: 'run-1', unit: 'approve', value: 'yes', by: 'ada', requestedAt }) as const
 
-  test('an answer that was left in time counts although the next resume comes after the time limit', async () => {
+  test('an answer that arrived in time counts even if the next resume comes after the time limit', async () => {
     const { options, requests } = held()
     const release = workflow('release').waitFor('approve', { timeoutMillis: 20 })
     const { units } = pending(await runOutcome(release, options))
@@ -766,7 +769,7 @@ describe('an answer to a run that a process owns', () => {
     assert.equal(requests.isAny('run-1'), false)
   })
 
-  test('a plan and a view count an answer that no process recorded, change nothing, and a resume with the hash of the plan takes it', async () => {
+  test('a plan and a view count an answer that no process recorded and change nothing, and a resume with the hash of the plan uses that answer', async () => {
     const { options, requests, storage } = held()
     const release = workflow('release').waitFor('approve', { timeoutMillis: 20 })
     const { checkpoint, units } = pending(await runOutcome(release, options))
@@ -782,7 +785,7 @@ describe('an answer to a run that a process owns', () => {
     assert.equal((await resume(release, { ...options, planHash: hash })).approve, 'yes')
   })
 
-  test('a second answer is refused as such although the first one, which no process recorded, is in the inbox', async () => {
+  test('a second answer is refused with AlreadyAnswered even if the first one is still in the inbox and not recorded', async () => {
     const { options, requests, tell, move } = held()
     const release = workflow('release').waitFor('approve', { timeoutMillis: 1_000 })
     const { units } = pending(await runOutcome(release, options))
@@ -899,7 +902,7 @@ describe('a waiting run after an edit', () => {
   test.each([
     ['a task', workflow('edited').step('n', () => 1), 'Completed'],
     ['a wait for an answer', workflow('edited').waitFor('n'), 'Pending']
-  ])('a suspended task may become %s', async (_, after, end) => {
+  ])('a sleeping step may become %s', async (_, after, end) => {
     const { options } = world()
     pending(await runOutcome(workflow('edited').sleep('n', { millis: 60_000 }), options))
     const ended = await runOutcome(after, options)

@@ -118,7 +118,7 @@ describe('a group that fails', () => {
     waiting: {}
   }
 
-  test('with finish the running groups end and are recorded, and no more are started', async () => {
+  test('with onFailure finish the running groups end and are recorded, and no more are started', async () => {
     const process = newProcess()
     const outcome = ended(
       await process.perform(run(waveOf(process, { ...groups, last: {} }, { concurrency: 3 }), 'r', {})),
@@ -148,7 +148,7 @@ describe('a group that fails', () => {
     assert.deepEqual(limited.world.log, ['+bad', '-bad'])
   })
 
-  test('with continue every group that does not need the failed one runs', async () => {
+  test('with onFailure continue every group that does not need the failed one runs', async () => {
     const process = newProcess()
     const all = { ...groups, needy: { needs: ['bad'] }, needier: { needs: ['needy'] }, fine: { needs: ['good'] } }
     ended(await process.perform(run(waveOf(process, all, { concurrency: 1 }), 'r', {})), 'Failed')
@@ -156,7 +156,7 @@ describe('a group that fails', () => {
     assert.deepEqual(await recordedGroups(process), ['fine', 'good', 'slow', 'waiting'])
   })
 
-  test('with halt the running groups are stopped, and need confirmation', async () => {
+  test('with onFailure halt the running groups are stopped, and need confirmation', async () => {
     const process = newProcess()
     const outcome = ended(
       await process.perform(run(waveOf(process, groups, { onFailure: 'halt', concurrency: 3 }), 'r', {})),
@@ -174,7 +174,7 @@ describe('a group that fails', () => {
     assert.deepEqual(await recordedGroups(process), ['good', 'waiting'])
   })
 
-  test('with halt a group that fails while it is stopped keeps its failure; one without a failure counts as stopped', async () => {
+  test('with onFailure halt a group that fails while it is stopped keeps its failure; one without a failure counts as stopped', async () => {
     const process = newProcess()
     let reason: unknown
     const late = (name: string, outcome: 'notApplied' | 'unknown'): ProgramType.ProgramGroup =>
@@ -224,7 +224,7 @@ describe('a group that fails', () => {
     ended(await next.perform(resume(program(), 'r', { confirm })), 'Completed')
   })
 
-  test('with halt a group in its second attempt, and one that waits for it, are stopped as well', async () => {
+  test('with onFailure halt a group in its second attempt, and one that waits for it, are stopped as well', async () => {
     const first = newProcess()
     const program = (process: Process, fails?: string): ProgramType.Program<unknown> =>
       Program.fromSteps('w', [
@@ -320,7 +320,7 @@ describe('a group that fails', () => {
     )
   })
 
-  test('a group that was in flight at a kill is reported even if another one fails before it starts again', async () => {
+  test('a group that was in flight at a kill is reported even if another group fails before it starts again', async () => {
     const world = newWorld()
     const groups = (fails: boolean): Readonly<Record<string, Behaviour>> => ({
       a: { millis: 5, ...(fails ? { fails: 'no' } : {}) },
@@ -493,7 +493,7 @@ describe('a wave as a whole', () => {
     assert.deepEqual(process.world.log, ['+a', '!a'])
   })
 
-  test('a stop while groups could still start is an interruption, whatever failed; otherwise the wave fails', async () => {
+  test('a wave that is stopped while groups could still start is interrupted, even if a group failed; otherwise it fails', async () => {
     for (const [needs, tag] of [
       [[], 'Interrupted'],
       [['a'], 'Failed']

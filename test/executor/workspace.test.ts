@@ -152,7 +152,7 @@ describe('the workspace of a run', () => {
     ended(await process().perform(resume(failing(world), 'r')), 'Completed')
   })
 
-  test('a workspace is created again when everything runs again, after that is recorded, also across a crash', async () => {
+  test('a workspace is created again when everything runs again, only after the restart is recorded, also across a crash', async () => {
     const world = newWorld()
     const workspaces = noted(world)
     await newProcess(world, { workspaces }).perform(run(failing(world), 'r', {}, { workspace: 'directory' }))

@@ -172,7 +172,7 @@ describe('fork', () => {
     assert.deepEqual(await idsIn(storage), ['old', one.runId, other.runId].sort())
   })
 
-  test('a fork is refused, and makes nothing, if the run or the unit does not exist, or the new id does', async () => {
+  test('a fork is refused, and creates nothing, if the run or the unit does not exist, or the new id already exists', async () => {
     const storage = memoryStorage()
     const { program } = logging()
     for (const id of ['old', 'taken']) await runOutcome(program, { id, storage })
@@ -240,7 +240,7 @@ describe('fork', () => {
     assert.ok(error._tag === 'PlanError' && error.problems[0]._tag === 'AssumedOutputMissing')
   })
 
-  test('a unit in doubt beside the fork raises its question, and an answer goes into the new run alone', async () => {
+  test('a unit in doubt beside the unit of the fork raises its question, and an answer goes into the new run alone', async () => {
     const storage = memoryStorage()
     const ran: Array<string> = []
     const program = workflow('w').wave('both', {

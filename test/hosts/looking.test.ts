@@ -80,7 +80,7 @@ describe('listRuns with promises', () => {
 })
 
 describe('viewRun with promises', () => {
-  test('viewRun returns undefined for an unknown run, and the owner of one that is held', async () => {
+  test('viewRun returns undefined for an unknown run, and a held run with its owner', async () => {
     const options = { id: 'slow-1', storage: memoryStorage() }
     assert.equal(await viewRun(options), undefined)
     let end = (): void => undefined
@@ -97,7 +97,7 @@ describe('viewRun with promises', () => {
     assert.deepEqual([free?.status, free !== undefined && 'heldBy' in free], ['completed', false])
   })
 
-  test('renderRun renders a view of either form, with the owner of the run', async () => {
+  test('renderRun renders the view that either form of the library returns, with the owner of the run', async () => {
     const storage = memoryStorage()
     const begun = new EventEmitter()
     const stopping = new AbortController()

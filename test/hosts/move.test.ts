@@ -184,7 +184,7 @@ describe('move', () => {
     assert.ok(none.length > 0 && none.length <= 8, none.join(', '))
   })
 
-  test('a broken move is finished also if its repetition reaches the first store under another name', async () => {
+  test('a repeated move finishes a broken one even if it reaches the first store under another name', async () => {
     const count = await calls()
     for (let at = 1; at <= count; at++) {
       const [source, target] = [memoryData(), memoryData()]
@@ -198,7 +198,7 @@ describe('move', () => {
     }
   })
 
-  test('a copy that a broken move left is replaced by the run when it comes from a third store', async () => {
+  test('a copy that a broken move left is replaced when the run arrives from a third store', async () => {
     const [source, target, third] = [memoryData(), memoryData(), memoryData()]
     await started(source)
     const count = await calls()
@@ -213,7 +213,7 @@ describe('move', () => {
     assert.deepEqual(await resumable(stores), ['T'])
   })
 
-  test('a move leaves the copy of another run with this id, also one whose move broke off in a store of the same name', async () => {
+  test('a move leaves alone the copy of another run with the same id, also one whose move broke off in a store of the same name', async () => {
     const [source, target, other] = [memoryData(), memoryData(), memoryData()]
     await started(source)
     const count = await calls()
@@ -230,7 +230,7 @@ describe('move', () => {
     assert.deepEqual(await resumable({ S: portsOf(source), T: portsOf(target) }), ['T'])
   })
 
-  test('a run that continued after a broken move is moved as it is then', async () => {
+  test('a run that continued after a broken move is moved in its new state', async () => {
     const [source, target] = [memoryData(), memoryData()]
     await started(source)
     const count = await calls()
@@ -303,7 +303,7 @@ describe('move', () => {
     assert.deepEqual(await resumable(stores), ['S', 'T'])
   })
 
-  test('a move leaves a run with this id that starts in the other store after the move has looked there', async () => {
+  test('a move leaves alone a run with the same id that starts in the other store after the move has checked that store', async () => {
     const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
     await runOutcome(program, { id: 'r', storage: source.storage, environment: source })
     const other = workflow('other').step('begin', () => 'begun')
@@ -320,7 +320,7 @@ describe('move', () => {
     assert.deepEqual([there?.workflow.name, there?.moved], ['other', undefined])
   })
 
-  test('a move leaves a run with this id that starts in either store between the check of a copy and its removal', async () => {
+  test('a move leaves alone a run with the same id that starts in either store between the check of a copy and its removal', async () => {
     const other = workflow('other').step('begin', () => 'begun')
     const replacing = (environment: Environment): Environment => ({
       ...environment,
@@ -395,7 +395,7 @@ describe('move', () => {
       }
   })
 
-  test('a copy of an artifact that differs stops the move, and leaves no artifact there', async () => {
+  test('an artifact whose copy differs from the original stops the move, and no artifact stays in the target', async () => {
     const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
     await runOutcome(program, { id: 'r', storage: source.storage, environment: source })
     const { artifacts } = target
@@ -408,7 +408,7 @@ describe('move', () => {
     assert.deepEqual(await resumable({ S: source, T: target }), ['S'])
   })
 
-  test('a move to a store whose limit an artifact exceeds says so', async () => {
+  test('the error of a move names the limit of the target if an artifact exceeds it', async () => {
     const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
     await runOutcome(program, { id: 'r', storage: source.storage, environment: source })
     const { artifacts } = target
@@ -433,7 +433,7 @@ describe('move', () => {
     )
   })
 
-  test('a move to a store that cannot be reached claims nothing', async () => {
+  test('a move to a store that cannot be reached does not claim the run', async () => {
     const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
     await runOutcome(program, { id: 'r', storage: source.storage, environment: source })
     const down: ReadFailed = { _tag: 'ReadFailed', where: 't', operation: 'SELECT', code: 'ENOTFOUND', cause: 0 }
@@ -446,7 +446,7 @@ describe('move', () => {
     assert.match(describeError(moved.left), /ENOTFOUND \(no such host: correct the address\)/)
   })
 
-  test('an original that is missing must be restored, or its step run again', async () => {
+  test('the error of a move of a missing artifact says to restore it or to run its step again', async () => {
     const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
     await runOutcome(program, { id: 'r', storage: source.storage, environment: source })
     const { artifacts } = source
@@ -481,7 +481,7 @@ describe('move', () => {
     assert.ok(listed !== undefined && E.isRight(listed) && listed.right.length === 1)
   })
 
-  test('a run moves to a store whose limit it exceeds by less than the reserve', async () => {
+  test('a run that exceeds the limit of a store by less than its reserve for changes can move there', async () => {
     const source = portsOf(memoryData())
     const large = workflow('large')
       .step('big', () => 'x'.repeat(100_000))
@@ -501,7 +501,7 @@ describe('move', () => {
     }
   })
 
-  test('artifacts that a broken move left are not in the run that arrives later', async () => {
+  test('artifacts of an earlier move that are left in the target are not in the run that arrives later', async () => {
     const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
     await runOutcome(program, { id: 'r', storage: source.storage, environment: source })
     assert.ok(target.artifacts !== undefined)

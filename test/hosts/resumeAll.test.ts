@@ -52,7 +52,7 @@ const until = async (is: () => boolean | Promise<boolean>): Promise<void> => {
 }
 
 describe('resumeAll', () => {
-  test('resumeAll finishes interrupted and due runs, and leaves and reports all others', async () => {
+  test('resumeAll finishes interrupted and due runs, and leaves all others alone and reports them', async () => {
     const data = memoryData()
     const [requests, clock] = [memoryRequests(), virtualClock()]
     const before = { storage: memoryStorage(data), environment: { requests, clock } }
@@ -154,7 +154,7 @@ describe('resumeAll', () => {
     })
   })
 
-  test('the failure of one run stops no other, and an unreadable one is reported', async () => {
+  test('the failure of one run stops no other run, and an unreadable run is reported', async () => {
     const { flow, found } = await crashed(['a', 'b', 'c'])
     const storage = found()
     const failing = workflow('failing').step('one', { run: () => Promise.reject(new Error('no')) })
@@ -191,7 +191,7 @@ describe('resumeAll', () => {
     assert.equal(most, 3)
   })
 
-  test('a run that was completed but not yet removed, as its workflow says, is removed', async () => {
+  test('a completed run whose workflow removes it on success, and that still exists, is removed', async () => {
     const storage = memoryStorage()
     await run(
       workflow('tidy').step('one', () => 1),
@@ -220,7 +220,7 @@ describe('resumeAll', () => {
     assert.ok(claims >= 5 && claims <= 7, `${claims} claims`)
   })
 
-  test('an owner that is found dead on a retry loses its run', async () => {
+  test('resumeAll takes over a run whose owner is found dead on a retry', async () => {
     const { data, flow, found } = await crashed(['a'])
     const clock = virtualClock()
     const undecided = memoryStorage(data, { formerOwners: 'undecided' })
@@ -298,7 +298,7 @@ describe('resumeAll with watch', () => {
     assert.ok(found?._tag === 'Left' && found.waiting === undefined)
   })
 
-  test('the signal interrupts the runs of a watch, and the next one finishes them', async () => {
+  test('the signal interrupts the runs of a watch, and the next watch finishes them', async () => {
     const storage = memoryStorage()
     let isLast = false
     const slow = workflow('slow').step('work', ({ signal }) =>
@@ -347,7 +347,7 @@ describe('resumeAll with watch', () => {
     await ended
   })
 
-  test('a watch wakes a run at its time that it has itself resumed, between two looks', async () => {
+  test('a watch wakes a run that it has resumed itself at its time, between two looks at the store', async () => {
     const storage = memoryStorage()
     const clock = virtualClock()
     const nap = workflow('nap')
@@ -439,7 +439,7 @@ describe('resumeAll with watch', () => {
     assert.deepEqual(short(await ended), { 'order-1': 'left: Failed' })
   })
 
-  test('a watch knows more runs than a call has arguments', async () => {
+  test('a watch handles more runs than a function call can have arguments', async () => {
     const stored = memoryStorage()
     const clock = virtualClock()
     const flow = workflow('order').step('work', () => 'done')

@@ -29,7 +29,7 @@ describe('start', () => {
     assert.equal(ended.outputs.charge, 'charged')
   })
 
-  test('start does not resolve before the first save does', async () => {
+  test('start does not resolve before the first save has resolved', async () => {
     const clock = { now: () => Date.now(), sleep: () => () => held }
     let release = (): void => undefined
     const held = new Promise<void>((resolve) => (release = resolve))

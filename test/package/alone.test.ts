@@ -26,7 +26,7 @@ describe('the package installed alone', () => {
     expect(resumed).toEqual({ code: 0, stdout: 'second\nthird\nCompleted {}\n', stderr: '' })
   })
 
-  test('recipes without a library run beside the package alone', async () => {
+  test('recipes that use no other library run with the package alone', async () => {
     for (const name of ['agent', 'approval', 'child-run'])
       consumer.write(`${name}.mjs`, readFileSync(join(root, `examples/recipes/${name}.mjs`), 'utf8'))
     const run = (...words: readonly string[]) => start(consumer.folder, process.execPath, ...words)
@@ -36,7 +36,7 @@ describe('the package installed alone', () => {
     expect((await run('child-run.mjs', 'march')).stdout).toBe('Completed 800\n')
   })
 
-  test('a program type-checks against every entry point but the kit', async () => {
+  test('with the package alone, a program type-checks against every entry point but the kit', async () => {
     const entries = Object.keys(manifest.exports).filter((entry) => !/json$|testing$/.test(entry))
     const names = entries.map((entry) => entry.replace(/^\./, manifest.name))
     const imports = names.map((name, i) => `import * as _${i} from '${name}'\nvoid _${i}\n`)

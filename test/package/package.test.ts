@@ -204,7 +204,7 @@ describe('the CommonJS form', () => {
       : []
   )
 
-  test('every entry point but the kit has one, which offers the same', async () => {
+  test('every entry point but the kit has a CommonJS form with the same exports', async () => {
     expect(forms.map(({ name }) => name)).toEqual(entryPoints.filter((name) => name !== `${manifest.name}/testing`))
     const imported = await probe(process.execPath, 'import', ...forms.map(({ name }) => name))
     const required = await probe(process.execPath, 'require', ...forms.map(({ file }) => file))
@@ -213,7 +213,7 @@ describe('the CommonJS form', () => {
     expect(offers(required, 'file')).toEqual(offers(imported, 'name'))
   })
 
-  test('the ES module form runs its workflows, on its stores, and recognises its errors', async () => {
+  test('the ES module form runs workflows of the CommonJS form, on its stores, and recognises its errors', async () => {
     const text = `import { createRequire } from 'node:module'
 import { isRunFailure, runOutcome } from '${manifest.name}/promise'
 const require = createRequire(import.meta.url)

@@ -46,7 +46,7 @@ describe('options that are inherited', () => {
       [name, 'a class', add, () => new Checked()] as const,
       [name, 'an object with defaults', add, () => Object.create(withDefaults) as object] as const
     ])
-  )('the checks of %s are those of %s', async (_, __, add, options) => {
+  )('the checks of %s may be inherited from %s', async (_, __, add, options) => {
     const flow = add(options()) as Parameters<typeof runOutcome>[0]
     const outcome = await runOutcome(flow, { id: 'r', storage: memoryStorage() })
     expect(JSON.stringify(outcome)).toContain('CHECK_FAILED')

@@ -83,7 +83,7 @@ describe('a replaced input', () => {
     ['resume', resume],
     ['runOrResume', runOrResume],
     ['planRun', planRun]
-  ])('a replaced input without a step is refused by %s', async (_, call) => {
+  ])('a replaced input without fromStep is refused by %s', async (_, call) => {
     const options = { id: 'order-1', storage: memoryStorage() }
     await runOutcome(order(false), { ...options, input: { customer: 'Ada' } })
     const { outcome } = await failure(call(order(), { ...options, input: bob }))

@@ -19,7 +19,7 @@ test.each([
     { fromStep: 'ship', outputs: new Map([['charge', 'paid']]) },
     ['pay']
   ]
-])('a completed step that is renamed %s', async (_, options, expected) => {
+])('a completed step that an edit renames %s', async (_, options, expected) => {
   const ran: Array<string> = []
   const same = { id: 'r', storage: memoryStorage() }
   const before = workflow('w')

@@ -70,7 +70,7 @@ describe('retryLater of a refusal', () => {
     assert.equal((await refusal(runOrResume(order, { ...options, input: 2 }))).retryLater, false)
   })
 
-  test('retryLater accepts a bare error', () => {
+  test('retryLater accepts an error that is not wrapped in a RunFailure', () => {
     const holder = { host: 'h', pid: 1, since: '2026-01-02T03:04:05.000Z', liveness: 'alive' } as const
     assert.equal(RunError.retryLater({ _tag: 'HeldBy', runId: 'r', holder }), true)
     const others: ReadonlyArray<Errors.RunError> = [

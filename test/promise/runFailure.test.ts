@@ -46,7 +46,7 @@ describe('the message of a RunFailure', () => {
     assert.equal(await messageOf(agent), 'Run r failed in step 1 (agent): turn: no answer')
   })
 
-  test('a permanent error that rules out the retries of a step or sub-step says so', async () => {
+  test('the message says if a permanent error rules out the retries of a step or sub-step', async () => {
     const retry = { attempts: 3, delayMillis: 0 }
     const fails = () => Promise.reject(new Error('no'))
     const why = 'no further retry, because the error is permanent'
@@ -93,7 +93,7 @@ test('the message of a refusal begins with the run unless its error names it', a
   await assert.rejects(dogear.run(failing, { id: 'r', storage, extra: 1 } as never), /^RunFailure: These options are/)
 })
 
-test('a run that was stopped rejects with what to do', async () => {
+test('the promise of a run that was stopped rejects with what to do', async () => {
   const storage = memoryStorage()
   const waiting = dogear
     .workflow('w')
@@ -113,12 +113,12 @@ test.each([
     dogear.workflow('w').sleep('nap', { until: '2126-01-02T03:04:05Z' }),
     'Run r is pending: nap sleeps until 2126-01-02T03:04:05.000Z; then resume the run'
   ]
-])('a run that waits for %s rejects with what to do', async (_, flow, message) => {
+])('the promise of a run that waits for %s rejects with what to do', async (_, flow, message) => {
   const failed = dogear.run(flow, { id: 'r', storage: memoryStorage() })
   await assert.rejects(failed, { message })
 })
 
-test('a run whose answer does not fit rejects with the reason', async () => {
+test('the promise of a run whose answer does not fit rejects with the reason', async () => {
   const options = { id: 'r', storage: memoryStorage() }
   const flow = dogear.workflow('w').waitFor('ask', { output: t.boolean })
   await dogear.runOutcome(flow, options)

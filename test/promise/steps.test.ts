@@ -179,7 +179,7 @@ test('the methods of a workflow may be destructured', async () => {
   )
 })
 
-test('what a retry omits is that of the standard policy, in steps and sub-steps', async () => {
+test('a retry takes each field that it omits from the standard policy, in steps and sub-steps', async () => {
   const slept: Array<number> = []
   const sleep = (millis: number) => () => {
     slept.push(millis)
@@ -206,7 +206,7 @@ test('what a retry omits is that of the standard policy, in steps and sub-steps'
   assert.deepEqual(slept, [200, 400, 5_000, 10_000])
 })
 
-test('a task made by hand with a part of a retry policy is refused', async () => {
+test('a task that was not made by the library and has an incomplete retry policy is refused', async () => {
   const flow = workflow('w').step('one', () => 1)
   const steps = flow.steps.map((step) => ({ ...step, retry: { attempts: 3 } }))
   const ran = await runOutcome({ ...flow, steps } as never, { id: 'r', storage: memoryStorage() })

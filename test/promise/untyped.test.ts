@@ -110,7 +110,7 @@ describe('arguments of calls', () => {
       )
   })
 
-  test('a workflow without a name is refused as such', async () => {
+  test('a workflow without a name is refused, and the error says that the name is missing', async () => {
     const nameless = workflow(undefined as never).step('one', () => 1)
     await expect(run(nameless, { id: 'r', storage: memoryStorage() })).rejects.toThrow(
       'the name of the workflow must be a string, not undefined'
@@ -162,7 +162,7 @@ describe('arguments of calls', () => {
     expect(await refusal(called)).toBe(`These options are invalid:\n  ${expected}`)
   })
 
-  test('an unknown part of an environment is refused with the names of all parts if it resembles none', async () => {
+  test('an unknown part of an environment is refused, with the names of all parts if it resembles none of them', async () => {
     const called = calls['viewRun']?.({
       storage: memoryStorage(),
       id: 'r',
@@ -221,7 +221,7 @@ describe('arguments of calls', () => {
     }
   })
 
-  test('a store without a folder is refused with an example', async () => {
+  test('a store that was made without a folder is refused with an example', async () => {
     const storage = jsonFileStorage(undefined as never)
     expect(await refusal(dogear.listRuns({ storage }))).toMatch(
       /jsonFileStorage needs the path of a folder, not undefined; pass one, such as '\.dogear'/
@@ -309,33 +309,33 @@ describe('options of steps', () => {
       'unknown option "concurency" of "c"; did you mean "concurrency"?'
     ],
     [
-      'options of a wave that are none',
+      'options of a wave that are not an object',
       (w) => w['wave']?.('c', { q: () => 1 }, null),
       'options of "c" must be an object, not null'
     ],
     [
-      'options of a sequence that are none',
+      'options of a sequence that are not an object',
       (w) => w['sequence']?.('q', (part: Chain) => part['step']?.('one', () => 1), 3),
       'options of "q" must be an object, not the number 3'
     ],
     ...[1n, circular()].flatMap((value): typeof steps => [
       [
-        `a version that is ${typeof value}`,
+        `a version of type ${typeof value}`,
         (w) => w['step']?.('q', { run: () => 1, version: value }),
         'version of "q" must be a string'
       ],
       [
-        `a capture that is ${typeof value}`,
+        `a capture of type ${typeof value}`,
         (w) => w['step']?.('q', { run: () => 1, capture: value }),
         'capture of "q" must be a string'
       ],
       [
-        `needs that are ${typeof value}`,
+        `needs of type ${typeof value}`,
         (w) => w['wave']?.('c', { q: { needs: [value], run: () => 1 } }),
         'needs of "c/q" must be an array of names of groups'
       ],
       [
-        `a name that is ${typeof value}`,
+        `a name of type ${typeof value}`,
         (w) => w['step']?.(value, () => 1),
         `"${typeof value === 'bigint' ? 'a bigint' : 'an object'}" is not a valid name`
       ]
@@ -424,7 +424,7 @@ describe('options of steps', () => {
     expect(ran).toContain(`\n  ${expected}`)
   })
 
-  test('a misspelled time of a sleep is one problem', async () => {
+  test('a sleep with a misspelled time is reported as one problem', async () => {
     expect(await refusal(run1(untyped('w')['sleep']?.('q', { milis: 3 }) as never))).toBe(
       'Cannot run this workflow:\n  unknown option "milis" of "q"; did you mean "millis"?'
     )

@@ -63,13 +63,13 @@ describe('a selection of conformance cases', () => {
     [{ levels: ['stress'], only: ['CS-ID'] }, 'CS-ID has no stress case; select another level'],
     [{ limit: 5 }, 'unknown option "limit"; did you mean "limitMillis"?'],
     [{ limitMillis: '5s' }, 'limitMillis must be a whole number ≥ 1, not the string "5s"']
-  ])('that is empty or invalid fails: %j', async (options, why) => {
+  ])('an empty or invalid selection fails: %j', async (options, why) => {
     const runner = { describe: () => assert.fail('it ran'), test: () => assert.fail('it ran') }
     expect(await messageOf(() => runConformance(spec, untyped(options)))).toContain(why)
     expect(await messageOf(() => conformanceTests(runner, spec, untyped(options)))).toContain(why)
   })
 
-  test('of an artifact store fails in the same way', async () => {
+  test('an invalid selection of cases of an artifact store fails, too', async () => {
     const why = 'the string "CS-ID" is unknown; did you mean "AS-ID"?'
     const runner = { describe: () => assert.fail('it ran'), test: () => assert.fail('it ran') }
     expect(await messageOf(() => runArtifactConformance(artifacts, { only: ['CS-ID'] }))).toContain(why)
@@ -96,7 +96,7 @@ test('the kit refuses an invalid runner before it checks the spec', async () => 
   expect(await messageOf(() => artifactConformanceTests(untyped(undefined), artifacts))).toContain(runner)
 })
 
-test('the kit refuses an invalid spec, and says what it lacks', async () => {
+test('the kit refuses an invalid spec, and says what the spec lacks', async () => {
   const { create: _, ...noCreate } = spec
   expect(await messageOf(() => runConformance(untyped(undefined)))).toBe(
     'runConformance: the spec: it must be an object, not undefined'
@@ -208,14 +208,17 @@ test.each([
     'rule 1: fault must be a valid Hang: unknown option "wen"; did you mean "when"?'
   ],
   ['save', 'the schedule must be an array of rules, not the string "save"']
-])('withFaults refuses a rule that would match no call, or inject another fault: %j', async (schedule, why) => {
-  expect(await messageOf(() => withFaults(memoryStorage(), schedule as unknown as FaultSchedule))).toContain(why)
-})
+])(
+  'withFaults refuses a rule that would match no call, or inject another fault than intended: %j',
+  async (schedule, why) => {
+    expect(await messageOf(() => withFaults(memoryStorage(), schedule as unknown as FaultSchedule))).toContain(why)
+  }
+)
 
 test.each([
   ['nope', '"nope"'],
   [new Error('down'), 'Error: down']
-])('a left without a tag is reported as such: %s', async (left, shown) => {
+])('a Left whose error has no _tag is reported with that error: %s', async (left, shown) => {
   const odd: StorageSpec<MemoryData> = {
     ...spec,
     reopen: (data) =>

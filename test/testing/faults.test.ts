@@ -137,7 +137,7 @@ describe('a store with faults', () => {
 
 describe('arbitrary schedules of faults', () => {
   law(
-    'is plain JSON within its limits',
+    'an arbitrary schedule of faults is plain JSON within its limits',
     faultSchedule({ maxRules: 3, maxCalls: 5 }),
     (schedule) => {
       assert.ok(schedule.length <= 3)

@@ -153,7 +153,7 @@ describe('a store that does not answer', () => {
   })
 })
 
-test('a report states its lengths if they differ from the default', async () => {
+test('a report repeats maxCommands in the options of a case if it differs from the default', async () => {
   const [mutant] = mutants.filter(({ flaw }) => flaw === 'treats every owner as dead')
   const report = await checkModel(mutant?.spec ?? assert.fail(), { seed: 186, maxCommands: 5 })
   assert.match(ModelReport.toText(report), /Repeat with: \{ seed: 186, path: '[\d:]+', maxCommands: 5 \}$/)

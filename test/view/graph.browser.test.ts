@@ -47,7 +47,7 @@ const hostile = pageOf(
 )
 
 describe('the graph of a run', () => {
-  test('a graph has steps in order, parts in their composite, and states as classes', () => {
+  test('a graph has the steps in order, units inside their composite, and states as classes', () => {
     const graph = graphOf(nested.checkpoint)
     expect(graph.split('\n').slice(0, 18)).toEqual([
       'flowchart TD',

@@ -91,7 +91,7 @@ describe.skipIf(!hasChromium)('the page of a run in a browser', () => {
     expect(await page.locator('tr.more pre').first().innerText()).toContain(shown)
   })
 
-  test('its policy stops scripts, styles and requests that are not its own', async () => {
+  test('the content security policy of the page stops scripts, styles and requests that are not its own', async () => {
     const { page } = await open(resumed())
     const blocked = await page.evaluate<{ violations: string[]; wasRun: boolean }>(`(async () => {
       const violations = []
@@ -108,7 +108,7 @@ describe.skipIf(!hasChromium)('the page of a run in a browser', () => {
     expect(blocked.violations).toEqual(['connect-src', 'img-src', 'script-src-elem', 'style-src-attr'])
   })
 
-  test('a page of 10,000 units opens within a second of processor time, with its units folded, and they unfold', async () => {
+  test('a page of 10,000 units opens within a second of processor time, with its units folded, which can be unfolded', async () => {
     const { page, problems } = await open(pageOf([task('one')], []))
     const path = join(folder, 'wide.html')
     writeFileSync(path, renderRun(wide(10_000)))
@@ -222,7 +222,7 @@ describe.skipIf(!hasChromium)('the page of a run in a browser', () => {
     }
   )
 
-  test('a phone shows the whole width, and without scripts all units are there', async () => {
+  test('a phone shows the whole width of the page, and without scripts all units are visible', async () => {
     const { page } = await open(resumed(), { viewport: { width: 390, height: 800 } })
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
     const { page: still } = await open(wide(200), { javaScriptEnabled: false })
@@ -230,7 +230,7 @@ describe.skipIf(!hasChromium)('the page of a run in a browser', () => {
     expect(await still.locator('.tools').isVisible()).toBe(false)
   })
 
-  test('on a phone the lines of the plan hang below their names, and no small fact is torn', async () => {
+  test('on a phone the lines of the plan are indented below their names, and no short value is broken across lines', async () => {
     const steps = [task('version'), task('integration-tests-of-the-payments')]
     const ended = pageOf(steps, [
       started(0, { version: 1 }),

@@ -37,7 +37,7 @@ describe('the timeline of a run', () => {
     ])
   })
 
-  test('a clock that went back during a rest makes no rest or attempt negative', () => {
+  test('a clock that was set back while no process worked makes no gap or attempt negative', () => {
     const page = pageOf(
       [task('build'), task('ship')],
       [
@@ -66,7 +66,7 @@ describe('the timeline of a run', () => {
     expect(axisOf(timelineOf(page)).busy).toBe(10_000)
   })
 
-  test('a clock that went back while a process worked takes nothing from the time worked', () => {
+  test('a clock that was set back while a process worked takes nothing from the time worked', () => {
     const page = pageOf(
       [task('build'), task('ship')],
       [
@@ -97,7 +97,7 @@ describe('the timeline of a run', () => {
     expect(gapsOf(live)).toEqual([])
   })
 
-  test('the time of a timeline is linear in the steps', () => {
+  test('computing a timeline takes linear time in the steps', () => {
     const long = (count: number) => {
       const names = Array.from({ length: count }, (_, n) => `s${n}`)
       return pageOf(
@@ -114,13 +114,13 @@ describe('the timeline of a run', () => {
     expect(many / few).toBeLessThan(30)
   })
 
-  test('the rest of a failed run is a gap without an end', () => {
+  test('the time after a failed run is a gap without an end', () => {
     expect(gapsOf(pageOf([task('build')], [started(0, { build: 1 }), failed('build', 1, 0, 3)]))).toEqual([
       [3, undefined, 'failed']
     ])
   })
 
-  test('without its changes a run has the bars of its records, and says that it is partial', () => {
+  test('without the changes of its run a timeline has the bars of the records, and says that it is partial', () => {
     const { changes: _, ...page } = resumed()
     expect(barsOf(page, 'version')).toEqual([[1, 0, 2, 'completed']])
     expect(timelineOf(page).isPartial).toBe(true)
@@ -165,7 +165,7 @@ describe('the timeline of a run', () => {
     expect(renderRun(page)).toContain('<dt>Resumed</dt><dd>2 times</dd>')
   })
 
-  test('a wait that lasts extends to the present', () => {
+  test('a wait that is still open extends to the present', () => {
     const page = pageOf(
       [task('approve', { wait: 'Answer' }), task('ship')],
       [
@@ -193,7 +193,7 @@ describe('the timeline of a run', () => {
     )
   })
 
-  test('the time of an unfinished composite is that of its parts, without the gaps of the run', () => {
+  test('the time of an unfinished composite is that of the units inside it, without the gaps of the run', () => {
     const page = pageOf(
       [wave('checks', [task('unit'), task('e2e')])],
       [
@@ -242,7 +242,7 @@ describe('the axis of a timeline', () => {
     expect(place(timeline.to)).toBeGreaterThan(99)
   })
 
-  test('places never decrease with time, and labels keep a distance', () => {
+  test('positions on the axis never decrease with time, and its labels keep a distance', () => {
     const { place, ticks } = axisOf(timelineOf(resumed()))
     const places = Array.from({ length: 2_000 }, (_, index) => place(Date.parse(after(index * 50))))
     expect(places).toEqual([...places].sort((a, b) => a - b))
@@ -259,7 +259,7 @@ describe('the axis of a timeline', () => {
     expect(new Set(labels).size, labels.join()).toBe(labels.length)
   })
 
-  test('no label sticks out', () => {
+  test('no label of the axis extends beyond its ends', () => {
     for (let millis = 900; millis < 1_400; millis += 7) {
       const at = millis / 1_000
       const { ticks } = axisOf(
@@ -269,7 +269,7 @@ describe('the axis of a timeline', () => {
     }
   })
 
-  test('many short rests leave most of the width to the work', () => {
+  test('many short pauses of the run leave most of the width to the work', () => {
     const changes = Array.from({ length: 100 }, (_, index) => [
       started(index * 100, { build: 1 }),
       failed('build', 1, index * 100, index * 100 + 1)

@@ -14,7 +14,7 @@ import {
 import { environmentSecrets, nodeEnvironment, workspaces } from '../../adapters/node/index.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { CliError } from '../CliError.js'
-import { notDone, usage } from '../CliError.js'
+import { notDone, wrongUse } from '../CliError.js'
 import type { ExitCode } from '../ExitCode.js'
 import type { Screen } from '../terminal/Screen.js'
 import type { Hint } from '../report/Hint.js'
@@ -44,29 +44,28 @@ export interface Context {
 export interface Store {
   readonly location: Location
   readonly shown: string
-  readonly isFolder: boolean
   readonly words: ReadonlyArray<string>
   readonly database?: Database
 }
 
-export type Typed = Pick<Context, 'folder' | 'store' | 'words'>
+/** The store in which a printed command works. */
+export type Place = Pick<Context, 'store'>
 
-/** The folder and store in which a printed command works. */
-export type Place = Pick<Context, 'folder' | 'store'>
+export type Typed = Pick<Context, 'store' | 'words'>
 
 export type Result = E.Either<CliError, ExitCode>
 
 /** Returns an absolute path. */
-export const homeOf = (
+const homeOf = (
   flag: string | undefined,
   inherited: Context['inherited'],
   folder: string
 ): E.Either<CliError, string> => {
   if (flag === '' || flag?.startsWith('--') === true)
-    return E.left(usage(`--home: the value is ${flag === '' ? 'empty' : 'missing'}; pass a folder`))
+    return wrongUse(`--home: the value is ${flag === '' ? 'empty' : 'missing'}; pass a folder`)
   const variable = inherited['DOGEAR_HOME'] ?? ''
   const problem = notAFolder(flag ?? variable)
-  if (problem !== undefined) return E.left(usage(`${flag === undefined ? 'DOGEAR_HOME' : '--home'}: ${problem}`))
+  if (problem !== undefined) return wrongUse(`${flag === undefined ? 'DOGEAR_HOME' : '--home'}: ${problem}`)
   const home = resolve(folder, flag ?? (variable.trim() === '' ? DEFAULT_HOME : variable))
   return checkFolder(home)
 }
@@ -112,53 +111,37 @@ export const locate = (
   flags: StoreFlags,
   inherited: Context['inherited'],
   folder: string
-): E.Either<CliError, Pick<Context, 'home' | 'store'> & { readonly location: Location }> => {
-  if (flags.store?.startsWith('--') === true) return E.left(usage(`--store: the value is missing; pass ${STORES}`))
+): E.Either<CliError, Pick<Context, 'home' | 'store'>> => {
+  if (flags.store?.startsWith('--') === true) return wrongUse(`--store: the value is missing; pass ${STORES}`)
   const variable = (inherited['DOGEAR_STORE'] ?? '').trim()
   const wanted = flags.store ?? (flags.home === undefined && variable !== '' ? variable : undefined)
   const home = homeOf(flags.home, inherited, folder)
   if (E.isLeft(home)) return home
   const parsed = wanted === undefined ? E.right(undefined) : parse(wanted, folder)
-  if (E.isLeft(parsed))
-    return E.left(usage(`${flags.store === undefined ? 'DOGEAR_STORE' : '--store'}: ${parsed.left}`))
+  if (E.isLeft(parsed)) return wrongUse(`${flags.store === undefined ? 'DOGEAR_STORE' : '--store'}: ${parsed.left}`)
   const location = parsed.right ?? { _tag: 'Files', path: home.right }
-  if (location._tag === 'Files') {
-    if (flags.home !== undefined && location.path !== home.right)
-      return E.left(usage('--home and --store name different folders; use one of them'))
-    return E.map((path: string) => ({
-      home: path,
-      location,
-      store: called(
-        storeAt(location, { home: path, folder }, variable),
-        flags.store === undefined ? '--home' : '--store'
-      )
-    }))(homeOf(location.path, inherited, folder))
+  if (location._tag !== 'Files') {
+    const place = { home: home.right, folder }
+    const isImplied = flags.store === undefined && isDefaultHome(place)
+    return E.right({ home: home.right, store: isImplied ? storeAt(location, []) : databaseAt(location, place) })
   }
-  const isNamed = flags.store !== undefined
-  return E.right({
-    home: home.right,
-    location,
-    store: storeAt(location, { home: home.right, folder }, isNamed ? '' : variable)
-  })
+  const { path } = location
+  if (flags.home !== undefined && path !== home.right)
+    return wrongUse('--home and --store name different folders; use one of them')
+  // A printed command must outweigh DOGEAR_STORE, and names a folder with the flag that the user typed.
+  const isImplied = variable === '' && isDefaultHome({ home: path, folder })
+  const words = isImplied ? [] : [flags.store === undefined ? '--home' : '--store', path]
+  return E.map(() => ({ home: path, store: storeAt(location, words) }))(checkFolder(path))
 }
 
-/** A printed command names a folder with the flag that the user typed. */
-const called = (self: Store, flag: '--home' | '--store'): Store =>
-  self.words.length === 0 ? self : { ...self, words: [flag, ...self.words.slice(1)] }
+export const storeAt = (location: Location, words: ReadonlyArray<string>): Store => ({
+  location,
+  shown: show(location),
+  words
+})
 
-/** `variable`: the value of DOGEAR_STORE, which a printed command may rely on or must outweigh. */
-export const storeAt = (location: Location, place: Pick<Context, 'home' | 'folder'>, variable: string): Store => {
-  const shown = show(location)
-  const home = isDefaultHome(place) ? [] : ['--home', place.home]
-  if (location._tag === 'Files')
-    return { location, shown, isFolder: true, words: variable === '' ? home : ['--home', place.home] }
-  return {
-    location,
-    shown,
-    isFolder: false,
-    words: variable !== '' && home.length === 0 ? [] : ['--store', shown, ...home]
-  }
-}
+export const databaseAt = (location: Location, place: Pick<Context, 'home' | 'folder'>): Store =>
+  storeAt(location, ['--store', show(location), ...(isDefaultHome(place) ? [] : ['--home', place.home])])
 
 export const environmentFor = (
   { home, folder, inherited, screen, store: { database } }: Context,
@@ -182,17 +165,17 @@ export const environmentFor = (
 const exposed = new Set<string>()
 
 const warningsTo = (screen: Context['screen']): Pick<JsonFileOptions, 'onLarge' | 'onExposed'> => ({
-  onLarge: (large) => screen.line(screen.style.yellow(ofLarge(large))),
+  onLarge: (large) => screen.warn(ofLarge(large)),
   onExposed: (exposure) => {
-    const line = `warning: ${describeExposure(exposure)}`
-    if (!exposed.has(line)) screen.line(screen.style.yellow(line))
-    exposed.add(line)
+    const text = describeExposure(exposure)
+    if (!exposed.has(text)) screen.warn(text)
+    exposed.add(text)
   }
 })
 
 const ofLarge = ({ runId, bytes, limitBytes, biggest }: LargeCheckpoint): string => {
   const named = biggest.map(({ path, bytes }) => `${path} (${bytes} bytes)`).join(', ')
-  return `warning: the state of run ${runId} has ${bytes} bytes (limit: ${limitBytes}). The biggest values: ${named}; keep large values in files or artifacts`
+  return `the state of run ${runId} has ${bytes} bytes (limit: ${limitBytes}). The biggest values: ${named}; keep large values in files or artifacts`
 }
 
 /** Keeps `.dogear` out of the user's commits. The store must create the folder first, durably. */
@@ -209,8 +192,7 @@ export const dogearCommand = ({ store }: Place, words: ReadonlyArray<string>): s
   commandOf(['dogear', ...words, ...store.words])
 
 /** Quotes for a shell in the same folder. */
-export const sameCommand = (context: Typed, more: ReadonlyArray<string> = []): string => {
-  const { words, store } = context
+export const sameCommand = ({ words, store }: Typed, more: ReadonlyArray<string> = []): string => {
   const end = words.indexOf('--')
   const flags = end === -1 ? words : words.slice(0, end)
   const saysStore = flags.some((word) => /^--(home|store)(=|$)/.test(word))
@@ -218,10 +200,13 @@ export const sameCommand = (context: Typed, more: ReadonlyArray<string> = []): s
   return commandOf(['dogear', ...flags, ...more, ...where, ...(end === -1 ? [] : words.slice(end))])
 }
 
-export const showHint = (place: Place, runId: string): Required<Hint> => ({
-  text: 'Show the run with:',
-  command: dogearCommand(place, ['show', runId])
+export const hintTo = (place: Place, text: string, words: ReadonlyArray<string>): Required<Hint> => ({
+  text,
+  command: dogearCommand(place, words)
 })
+
+export const showHint = (place: Place, runId: string, text = 'Show the run with:'): Required<Hint> =>
+  hintTo(place, text, ['show', runId])
 
 /** The name of the user, for records of consent. A process may run under an id that has no name. */
 export const userName = (): string => {

@@ -16,19 +16,19 @@ import { confirm, planRecorded } from '../../executor/requests/confirm.js'
 import type { RunError } from '../../executor/RunError.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
-import { notDone, usage } from '../CliError.js'
+import { notDone, usage, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
-import { linesOf } from '../report/Hint.js'
+import { printHints } from '../report/Hint.js'
 import { nowText } from '../report/pending.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
-import { dogearCommand, environmentFor, userName } from './Context.js'
-import { answersOf as confirmed, resumeHint } from './execution/planFlags.js'
+import { environmentFor, hintTo, showHint, userName } from './Context.js'
+import { answersOf as confirmed, doneWith, resumeHint } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
 import { WHY } from '../workflow/load.js'
 import { findRun } from './find/find.js'
-import { ofResume } from './find/findHints.js'
+import { answerHint, ofResume } from './hints/hints.js'
 
 export interface AnswerFlags {
   readonly value?: string
@@ -72,7 +72,7 @@ export const answerCommand = async (
     screen.print(`Run ${runId} takes the answer to ${unit} before its next unit (process ${pid} on ${host})`)
   } else {
     screen.print(`Recorded the answer to ${unit} of run ${runId}`)
-    for (const line of linesOf([ofResuming(context, view.right)], screen.style)) screen.line(line)
+    printHints(screen, [ofResuming(context, view.right)])
   }
   return E.right(ExitCode.done)
 }
@@ -86,7 +86,7 @@ const unknown = (context: Context, checkpoint: Checkpoint, unit: string): CliErr
     unitsOf(checkpoint).map((one) => one.unit)
   )
   return usage(`answer: the run has no unit "${unit}"; name the unit, then the answer${hint}`, [
-    { text: 'List the units with:', command: dogearCommand(context, ['show', checkpoint.runId]) }
+    showHint(context, checkpoint.runId, 'List the units with:')
   ])
 }
 
@@ -96,12 +96,7 @@ const missing = (context: Context, { runId, workflow, items, pending }: Checkpoi
   const waits = has(pending, unit) || (definition?._tag === 'Task' && definition.wait !== undefined)
   return usage(
     'answer: the answer is missing; pass --value JSON to a unit that waits, or again, keep or done to a question',
-    [
-      {
-        text: 'For example:',
-        command: dogearCommand(context, ['answer', runId, unit, ...(waits ? ['--value', 'true'] : ['again'])])
-      }
-    ]
+    [hintTo(context, 'For example:', ['answer', runId, unit, ...(waits ? ['--value', 'true'] : ['again'])])]
   )
 }
 
@@ -146,38 +141,22 @@ const ofRefusal = async (
     error._tag === 'PlanError' &&
     error.problems.every((one) => one._tag === 'AssumedOutputMissing' && one.unit === unit)
   )
-    return [
-      { text: 'Pass its output:', command: dogearCommand(context, ['answer', runId, unit, 'done', '--output', 'JSON']) }
-    ]
+    return [hintTo(context, 'Pass its output:', ['answer', runId, unit, 'done', '--output', 'JSON'])]
   const refusal = error._tag === 'AnswerRefused' && error.unit === unit ? error.why : undefined
   const wait = get(checkpoint.pending, unit)
   if (refusal === 'NotAsked' && wait?._tag === 'Answer') {
     if (has(checkpoint.answers, unit)) return ofAnswered(context, view, unit)
     if (overAt(wait, false, nowText()) !== undefined) return [ofResuming(context, view)]
-    return [
-      { text: 'It waits for a value:', command: dogearCommand(context, ['answer', runId, unit, '--value', 'JSON']) }
-    ]
+    return [answerHint(context, runId, unit, 'It waits for a value:')]
   }
   if (refusal === 'NotAWait' || refusal === 'AlreadyCompleted') {
     const planned = await planRecorded(checkpoint, {})(environmentFor(context, { tree: treeFor(context, view) }))()
     const isAsked = E.isRight(planned) && planned.right.questions.some((question) => question.unit === unit)
-    return isAsked
-      ? [
-          {
-            text: 'To answer its question, for example:',
-            command: dogearCommand(context, ['answer', runId, unit, 'again'])
-          }
-        ]
-      : []
+    return isAsked ? [hintTo(context, 'To answer its question, for example:', ['answer', runId, unit, 'again'])] : []
   }
   if (word === undefined || error._tag !== 'Unconfirmed') return []
   const others = error.questions.flatMap((question) => ['--confirm', `${question.unit}=again`])
-  return [
-    {
-      text: 'Answer all questions together, for example:',
-      command: dogearCommand(context, ['answer', runId, unit, word, ...others])
-    }
-  ]
+  return [hintTo(context, 'Answer all questions together, for example:', ['answer', runId, unit, word, ...others])]
 }
 
 /** The answers to the questions of a resume: the one to the unit, and those of `--confirm`. */
@@ -189,34 +168,23 @@ const answersOf = (
   { value, valueFile, output, confirm = [] }: AnswerFlags
 ): E.Either<CliError, Answers> => {
   if (value !== undefined || valueFile !== undefined)
-    return E.left(usage(`--value and --value-file cannot be combined with "${word}"; use --output for an output`))
+    return wrongUse(`--value and --value-file cannot be combined with "${word}"; use --output for an output`)
   const ended = word.startsWith('done:') ? word.slice('done:'.length) : undefined
   if (ended !== undefined)
-    return E.left(
-      usage(`answer: unknown answer "${word}"; pass the output of "done" as --output JSON`, [
-        {
-          text: 'For example:',
-          command: dogearCommand(context, ['answer', id, unit, 'done', '--output', JSON.stringify(ended)])
-        }
-      ])
-    )
+    return wrongUse(`answer: unknown answer "${word}"; pass the output of "done" as --output JSON`, [
+      hintTo(context, 'For example:', ['answer', id, unit, 'done', '--output', JSON.stringify(ended)])
+    ])
   if (!['again', 'keep', 'done'].includes(word))
-    return E.left(
-      usage(`answer: unknown answer "${word}"; use again, keep or done, or --value for a unit that waits`, [
-        ofWord(context, id, unit, word)
-      ])
-    )
-  if (word !== 'done' && output !== undefined)
-    return E.left(usage(`--output: only "done" has an output, not "${word}"`))
+    return wrongUse(`answer: unknown answer "${word}"; use again, keep or done, or --value for a unit that waits`, [
+      ofWord(context, id, unit, word)
+    ])
+  if (word !== 'done' && output !== undefined) return wrongUse(`--output: only "done" has an output, not "${word}"`)
   const json = output === undefined ? E.right(undefined) : parsed(output)
-  if (E.isLeft(json)) return E.left(usage(`--output: ${json.left}`))
+  if (E.isLeft(json)) return wrongUse(`--output: ${json.left}`)
   const others = confirmed(confirm)
   if (E.isLeft(others)) return others
-  if (others.right.has(unit)) return E.left(usage(`--confirm: "${unit}" is answered twice; answer it once`))
-  const own: Answer =
-    word !== 'done'
-      ? { _tag: word === 'again' ? 'Again' : 'Keep' }
-      : { _tag: 'Done', ...(json.right === undefined ? {} : { output: json.right }) }
+  if (others.right.has(unit)) return wrongUse(`--confirm: "${unit}" is answered twice; answer it once`)
+  const own: Answer = word === 'done' ? doneWith(json.right) : { _tag: word === 'again' ? 'Again' : 'Keep' }
   return E.right({ answers: new Map([[unit, own], ...others.right]) })
 }
 
@@ -226,32 +194,27 @@ const valueOf = (
   unit: string,
   { value, valueFile, output, confirm }: AnswerFlags
 ): E.Either<CliError, Value | undefined> => {
-  if (output !== undefined) return E.left(usage('--output: only "done" has an output; pass it as "done --output JSON"'))
-  if (confirm !== undefined) return E.left(usage('--confirm: needs an answer to the unit: again, keep or done'))
+  if (output !== undefined) return wrongUse('--output: only "done" has an output; pass it as "done --output JSON"')
+  if (confirm !== undefined) return wrongUse('--confirm: needs an answer to the unit: again, keep or done')
   if (value !== undefined && valueFile !== undefined)
-    return E.left(usage('--value and --value-file cannot be combined; use one of them'))
+    return wrongUse('--value and --value-file cannot be combined; use one of them')
   if (valueFile !== undefined) return fromFile(context, valueFile)
   if (value === undefined) return E.right(undefined)
   const json = parsed(value)
   return E.isRight(json)
     ? E.right({ value: json.right })
-    : E.left(usage(`--value: ${json.left}`, STRUCTURED.test(value) ? [] : [ofString(context, id, unit, value)]))
+    : wrongUse(`--value: ${json.left}`, STRUCTURED.test(value) ? [] : [ofString(context, id, unit, value)])
 }
 
 /** A word that is JSON (`true`, `3`) may be meant as such. */
 const ofWord = (context: Context, id: string, unit: string, word: string): Hint =>
   E.isRight(parsed(word))
-    ? {
-        text: 'To answer with this JSON value:',
-        command: dogearCommand(context, ['answer', id, unit, '--value', word])
-      }
+    ? hintTo(context, 'To answer with this JSON value:', ['answer', id, unit, '--value', word])
     : ofString(context, id, unit, word)
 
 /** The text that was typed, quoted for JSON and for the shell. */
-const ofString = (context: Context, id: string, unit: string, text: string): Hint => ({
-  text: 'To answer with a string:',
-  command: dogearCommand(context, ['answer', id, unit, '--value', JSON.stringify(text)])
-})
+const ofString = (context: Context, id: string, unit: string, text: string): Hint =>
+  hintTo(context, 'To answer with a string:', ['answer', id, unit, '--value', JSON.stringify(text)])
 
 const STRUCTURED = /^\s*[{["]/
 
@@ -260,9 +223,9 @@ const fromFile = ({ folder }: Context, file: string): E.Either<CliError, Value> 
     () => readFileSync(resolve(folder, file), 'utf8'),
     (error) => (error as NodeJS.ErrnoException).code ?? String(error)
   )
-  if (E.isLeft(text)) return E.left(usage(`--value-file: cannot read ${file}: ${WHY[text.left] ?? text.left}`))
+  if (E.isLeft(text)) return wrongUse(`--value-file: cannot read ${file}: ${WHY[text.left] ?? text.left}`)
   const json = parsed(text.right)
-  return E.isLeft(json) ? E.left(usage(`${file}: ${json.left}`)) : E.right({ value: json.right })
+  return E.isLeft(json) ? wrongUse(`${file}: ${json.left}`) : E.right({ value: json.right })
 }
 
 const parsed = (text: string): E.Either<string, Json> => {

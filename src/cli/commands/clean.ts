@@ -3,18 +3,19 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
+import { listed } from '../../domain/data/listed.js'
 import { leftIn } from '../../domain/plan/WorkspaceNeed.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import { cleanWorkspace } from '../../executor/workspace/workspace.js'
 import type { RemovedWorkspace } from '../../ports/Workspaces.js'
 import type { CliError } from '../CliError.js'
-import { consentMissing, notDone, usage } from '../CliError.js'
+import { consentMissing, notDone, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printed } from '../report/runJson.js'
-import { confirm, isYes } from '../terminal/Prompt.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, sameCommand } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
+import { agree } from './execution/withPrompt.js'
 import { heldError } from './execution/owner.js'
 import { allRuns, findRun, viewOf, warnOfDamaged } from './find/find.js'
 
@@ -40,7 +41,7 @@ export const cleanCommand = async (
   if (candidates.right.length === 0) return printNothing(context, id)
   for (const candidate of candidates.right)
     for (const line of await candidateLines(context, candidate)) context.screen.line(line)
-  const agreed = await agree(context, candidates.right, flags)
+  const agreed = await mayDelete(context, candidates.right, flags)
   return E.isLeft(agreed) ? agreed : deleteAll(context, candidates.right)
 }
 
@@ -49,7 +50,7 @@ const one = async (
   id: string,
   { all }: CleanFlags
 ): Promise<E.Either<CliError, ReadonlyArray<RunView>>> => {
-  if (all === true) return E.left(usage('--all and an id cannot be combined; use one of them'))
+  if (all === true) return wrongUse('--all and an id cannot be combined; use one of them')
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
   const { runId, heldBy } = view.right
@@ -120,19 +121,15 @@ const uncommitted = async (context: Context, { workspace }: Checkpoint): Promise
   return changed === undefined || E.isLeft(changed) ? 0 : changed.right.length
 }
 
-const MOST_MISSED = 3
-
 const missed = (checkpoint: Checkpoint): string => {
   const left = leftIn(checkpoint).flatMap((one) =>
     one.missing.map((each) => `${describeEvidence(each)} of "${one.unit}"`)
   )
-  const more = left.length > MOST_MISSED ? ` and ${left.length - MOST_MISSED} more` : ''
-  const what =
-    left.length === 0 ? 'the files that its steps left there' : `${left.slice(0, MOST_MISSED).join(', ')}${more}`
+  const what = left.length === 0 ? 'the files that its steps left there' : listed(left, 3)
   return `It is unfinished, and a resume will miss ${what}; resume it first if you still need it`
 }
 
-const agree = async (
+const mayDelete = async (
   context: PromptContext,
   candidates: ReadonlyArray<Candidate>,
   { yes }: CleanFlags
@@ -147,7 +144,7 @@ const agree = async (
   }
   const count = candidates.reduce((sum, { folders }) => sum + folders.length, 0)
   const question = `Delete ${count === 1 ? 'this folder' : `these ${count} folders`}?`
-  return isYes(await confirm(context.prompt, question, false)) ? E.right(undefined) : E.left({ _tag: 'Declined' })
+  return agree(context, question)
 }
 
 /** A failure for one run does not stop the others. */

@@ -19,10 +19,10 @@ import {
 import { chosen } from '../../testing/conformance/run.js'
 import { familiesOf } from '../../testing/conformance/selection.js'
 import type { CliError } from '../CliError.js'
-import { usage } from '../CliError.js'
+import { usage, wrongUse } from '../CliError.js'
 import type { Wanted } from '../conformance/loadSpec.js'
-import type { LoadedStore } from '../conformance/messages.js'
-import { withoutOurs } from '../conformance/trace.js'
+import { withoutOurs } from '../conformance/loadSpec.js'
+import type { LoadedStore } from '../conformance/watched.js'
 import { runWatched } from '../conformance/watched.js'
 import { ExitCode } from '../ExitCode.js'
 import { linesOf as hintLines } from '../report/Hint.js'
@@ -57,15 +57,13 @@ export const conformanceCommand = async (
 ): Promise<Result> => {
   const choice = choiceOf(flags)
   if (E.isLeft(choice)) return choice
-  if (context.json && flags.tap === true) return E.left(usage('--json and --tap cannot be combined; use one of them'))
+  if (context.json && flags.tap === true) return wrongUse('--json and --tap cannot be combined; use one of them')
   if (flags.list === true) return list(context, choice.right)
   if (module === undefined) {
     const command = 'dogear conformance spec.mjs'
-    return E.left(
-      usage('conformance: the module is missing; name the one that exports the spec of the store', [
-        { text: 'For example:', command }
-      ])
-    )
+    return wrongUse('conformance: the module is missing; name the one that exports the spec of the store', [
+      { text: 'For example:', command }
+    ])
   }
   const { limitMillis } = choice.right
   const exportName = flags.export ?? 'spec'
@@ -78,18 +76,18 @@ const choiceOf = (flags: ConformanceFlags): E.Either<CliError, Choice> => {
   const levels = flags.level === undefined ? LEVELS : LEVELS.filter((one) => flags.level?.includes(one))
   for (const level of flags.level ?? []) {
     if (!LEVELS.some((one) => one === level)) {
-      return E.left(usage(`--level: unknown level "${level}"; use ${orList(LEVELS)}${didYouMean(level, LEVELS)}`))
+      return wrongUse(`--level: unknown level "${level}"; use ${orList(LEVELS)}${didYouMean(level, LEVELS)}`)
     }
   }
   const only = flags.only?.map((id) => id.toUpperCase())
   for (const id of only ?? []) if (chosen({ only: [id] }).length === 0) return E.left(unknownCase(id))
   const limit = flags.limit === undefined ? O.some(LIMIT_MILLIS) : Duration.parse(flags.limit)
   if (O.isNone(limit) || limit.value <= 0) {
-    return E.left(usage(`--limit: "${flags.limit ?? ''}" is not a duration above 0; use one like 500ms, 30s or 2m`))
+    return wrongUse(`--limit: "${flags.limit ?? ''}" is not a duration above 0; use one like 500ms, 30s or 2m`)
   }
   const cases = chosen({ levels, ...(only === undefined ? {} : { only }) })
   return cases.length === 0
-    ? E.left(usage(`--only: ${only?.join(', ') ?? 'the kit'} has no ${levels.join(' or ')} case; use another --level`))
+    ? wrongUse(`--only: ${only?.join(', ') ?? 'the kit'} has no ${levels.join(' or ')} case; use another --level`)
     : E.right({ levels, only, cases, limitMillis: limit.value })
 }
 

@@ -14,13 +14,13 @@ import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
 import type { RunError } from '../../executor/RunError.js'
 import { fork } from '../../hosts/fork.js'
 import type { CliError } from '../CliError.js'
-import { notDone, usage } from '../CliError.js'
+import { notDone, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
-import { linesOf } from '../report/Hint.js'
+import { printHints } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
-import { dogearCommand, environmentFor, sameCommand } from './Context.js'
+import { environmentFor, sameCommand, showHint } from './Context.js'
 import { differencesFrom, inputReplaced, namesIn, replacementOf, warningsOf } from './execution/input.js'
 import { answersOf } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
@@ -28,7 +28,7 @@ import { nonIdempotent } from './find/definitions.js'
 import { findRun } from './find/find.js'
 import { shownPath } from '../workflow/load.js'
 import { checkInputs, loadWorkflow } from './find/workflowOf.js'
-import { ofResume } from './find/findHints.js'
+import { ofResume } from './hints/hints.js'
 
 export interface ForkFlags {
   readonly fromStep?: string
@@ -40,9 +40,7 @@ export interface ForkFlags {
 export const forkCommand = async (context: Context, id: string, flags: ForkFlags): Promise<Result> => {
   const { fromStep, id: newId = randomUUID(), confirm: texts = [] } = flags
   if (fromStep === undefined)
-    return E.left(
-      usage('fork: --from-step is missing; pass the step where the new run starts', [listSteps(context, id)])
-    )
+    return wrongUse('fork: --from-step is missing; pass the step where the new run starts', [listSteps(context, id)])
   const confirm = answersOf(texts)
   if (E.isLeft(confirm)) return confirm
   const view = await findRun(context, id)
@@ -86,7 +84,7 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
     const steps = `${kept} of ${workflow.steps.length} steps completed`
     if (O.isSome(input.right)) screen.line(replaced(fromStep, checkpoint, input.right.value))
     screen.print(`Run ${newId} starts at ${fromStep} with the records of ${runId}, ${steps}`)
-    for (const line of linesOf([ofResume(context, newId, workflow)], screen.style)) screen.line(line)
+    printHints(screen, [ofResume(context, newId, workflow)])
   }
   return E.right(ExitCode.done)
 }
@@ -116,7 +114,7 @@ const inputFor = (
 ): E.Either<CliError, O.Option<JsonObject>> => {
   const { path, secrets = [] } = checkpoint.workflow
   return path === undefined && input.length > 0
-    ? E.left(usage('--input: a program started the run and checks its input; pass `input` to its `fork`'))
+    ? wrongUse('--input: a program started the run and checks its input; pass `input` to its `fork`')
     : replacementOf(context, { secrets }, checkpoint, { input, fromStep })
 }
 
@@ -145,7 +143,4 @@ const ofRefusal = (context: Context, runId: string, error: RunError): ReadonlyAr
 
 const isAnswer = (word: string, answer: string): boolean => word === answer || word === `--confirm=${answer}`
 
-const listSteps = (context: Context, runId: string): Hint => ({
-  text: 'List the steps with:',
-  command: dogearCommand(context, ['show', runId])
-})
+const listSteps = (context: Context, runId: string): Hint => showHint(context, runId, 'List the steps with:')

@@ -3,33 +3,30 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { RunError } from '../../executor/RunError.js'
 import { move } from '../../hosts/move.js'
 import type { CliError } from '../CliError.js'
-import { notDone, usage } from '../CliError.js'
+import { notDone, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
-import { linesOf } from '../report/Hint.js'
+import { printHints } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Location } from '../store/Location.js'
 import { isSame, parse, show } from '../store/Location.js'
+import type { Database } from '../store/open.js'
 import { open } from '../store/open.js'
 import type { Context, Result } from './Context.js'
-import { checkFolder, dogearCommand, environmentFor, showHint, storeAt } from './Context.js'
+import { checkFolder, databaseAt, environmentFor, hintTo, showHint, storeAt } from './Context.js'
 import { findRun, viewOf } from './find/find.js'
-import { ofResume } from './find/findHints.js'
-import { ofMove } from './hints/hints.js'
+import { ofMove, ofResume } from './hints/hints.js'
 
 export const moveCommand = async (context: Context, id: string, flags: { readonly to?: string }): Promise<Result> => {
   const { folder, store } = context
   if (flags.to === undefined)
-    return E.left(
-      usage('move: --to is missing; pass the store to move to', [
-        { text: 'For example:', command: dogearCommand(context, ['move', id, '--to', 'sqlite:state.db']) }
-      ])
-    )
+    return wrongUse('move: --to is missing; pass the store to move to', [
+      hintTo(context, 'For example:', ['move', id, '--to', 'sqlite:state.db'])
+    ])
   const location = parse(flags.to, folder)
-  if (E.isLeft(location)) return E.left(usage(`--to: ${location.left}`))
+  if (E.isLeft(location)) return wrongUse(`--to: ${location.left}`)
   const to = show(location.right)
-  if (isSame(location.right, store.location))
-    return E.left(usage(`--to: the run is in ${to} already; pass another store`))
+  if (isSame(location.right, store.location)) return wrongUse(`--to: the run is in ${to} already; pass another store`)
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
   const target = await openTarget(context, location.right)
@@ -47,7 +44,7 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   if (json) screen.out(printed({ run_id: runId, moved_to: to }))
   else {
     screen.print(`Run ${runId} moved to ${to}`)
-    for (const line of linesOf([ofResume(target.right, runId, workflow, status)], screen.style)) screen.line(line)
+    printHints(screen, [ofResume(target.right, runId, workflow, status)])
   }
   return E.right(ExitCode.done)
 }
@@ -56,22 +53,21 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
 const ofTarget = async (target: Context, error: RunError): Promise<ReadonlyArray<Hint>> => {
   const { shown } = target.store
   if (error._tag === 'RunChanged')
-    return [{ ...showHint(target, error.runId), text: `It has moved to ${shown}. Show it there with:` }]
+    return [showHint(target, error.runId, `It has moved to ${shown}. Show it there with:`)]
   if (error._tag !== 'RunExists') return []
   const { runId } = error
   const there = await viewOf(target, runId)
   const moved = E.isRight(there) ? there.right.checkpoint.moved : undefined
   return moved === undefined
-    ? [{ ...showHint(target, runId), text: `Show the run in ${shown} with:` }]
+    ? [showHint(target, runId, `Show the run in ${shown} with:`)]
     : [{ ...ofMove(target, runId, moved), text: 'That is the copy of a move that did not end. Finish it with:' }]
 }
 
 const openTarget = async (context: Context, location: Location): Promise<E.Either<CliError, Context>> => {
-  const { folder } = context
-  const home = location._tag === 'Files' ? location.path : context.home
-  const at = storeAt(location, { home, folder }, '')
   if (location._tag === 'Files')
-    return E.map(() => ({ ...context, home, store: { ...at, words: ['--home', home] } }))(checkFolder(home))
-  const opened = await open(location, { folder, mayCreate: true })
-  return E.isLeft(opened) ? opened : E.right({ ...context, store: { ...at, database: opened.right } })
+    return E.map((home: string) => ({ ...context, home, store: storeAt(location, ['--home', home]) }))(
+      checkFolder(location.path)
+    )
+  const opened = await open(location, { folder: context.folder, mayCreate: true })
+  return E.map((database: Database) => ({ ...context, store: { ...databaseAt(location, context), database } }))(opened)
 }

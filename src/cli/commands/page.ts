@@ -24,7 +24,7 @@ import type { RunView } from '../../executor/storage/runs.js'
 import type { ArtifactInfo } from '../../ports/ArtifactStore.js'
 import { renderRun } from '../../view/page/renderRun.js'
 import type { CliError } from '../CliError.js'
-import { bare, describe, hintsOf, notDone, usage } from '../CliError.js'
+import { bare, describe, hintsOf, notDone, usage, wrongUse } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
 import { nowText } from '../report/pending.js'
 import type { Context } from './Context.js'
@@ -46,8 +46,7 @@ export const writePage = async (
 ): Promise<E.Either<CliError, string | undefined>> => {
   const { folder, screen, json } = context
   const path = resolve(folder, file)
-  if (file === STDOUT && json)
-    return E.left(usage('--html - and --json both print to standard output; use one of them'))
+  if (file === STDOUT && json) return wrongUse('--html - and --json both print to standard output; use one of them')
   const refusal = file === STDOUT ? undefined : refusedTarget(path, file)
   if (refusal !== undefined) return E.left(refusal)
   const changes = await runChanges(view.runId)(environmentFor(context))()

@@ -5,10 +5,10 @@ import { pause } from '../../executor/requests/pause.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
-import { linesOf } from '../report/Hint.js'
+import { printHints } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
-import { dogearCommand, environmentFor, showHint } from './Context.js'
+import { environmentFor, hintTo, showHint } from './Context.js'
 import { findRun } from './find/find.js'
 import { ofPending } from './hints/hints.js'
 
@@ -39,7 +39,7 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
     const next = waits.length > 0 ? waits : [isOfProgram ? showHint(context, runId) : nextFor(context, runId, status)]
     if (isRefused) return E.left({ _tag: 'NothingToStop', message: text, hints: next })
     screen.print(text)
-    for (const line of linesOf(next, screen.style)) screen.line(line)
+    printHints(screen, next)
   }
   return E.right(ExitCode.done)
 }
@@ -51,13 +51,13 @@ const nextFor = (context: Context, runId: string, status: Status): Hint => {
     case 'moved':
       return showHint(context, runId)
     case 'running':
-      return { text: 'Pause it again with:', command: dogearCommand(context, ['pause', runId]) }
+      return hintTo(context, 'Pause it again with:', ['pause', runId])
     case 'queued':
     case 'failed':
     case 'interrupted':
     case 'paused':
     case 'pending':
-      return { text: 'Resume with:', command: dogearCommand(context, ['resume', runId]) }
+      return hintTo(context, 'Resume with:', ['resume', runId])
   }
 }
 

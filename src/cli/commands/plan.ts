@@ -16,7 +16,7 @@ import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
 import { nowText } from '../report/pending.js'
 import { printed, questionJson, summaryJson } from '../report/runJson.js'
-import { MAX_SHOWN } from '../workflow/Problem.js'
+import { firstOf } from '../workflow/Problem.js'
 import type { Context, Result } from './Context.js'
 import { printWarnings } from './execution/execution.js'
 import { findOrOnly } from './find/find.js'
@@ -53,7 +53,7 @@ export const planCommand = async (context: Context, id: string | undefined, type
   const repeats = repeatWarnings(program, planned.right, flags)
   const edits = editsOf(checkpoint, program, options.right)
   const over = await findOverwrites(context, program, surveyed.right, tree)
-  if (E.isLeft(over)) context.screen.line(context.screen.style.yellow(over.left))
+  if (E.isLeft(over)) context.screen.warn(over.left)
   const edited = E.isLeft(over) ? [] : over.right
   if (context.json) context.screen.out(printed(planJson(found.right, plan, edits, edited)))
   else
@@ -70,14 +70,10 @@ const editsOf = (checkpoint: Checkpoint, program: Workflow, options: PlanOptions
   return E.isRight(strict) ? [] : strict.left.problems.filter((problem) => problem._tag === 'WorkflowChanged')
 }
 
-const editLines = (edits: ReadonlyArray<StepEdit>): ReadonlyArray<string> => {
-  const more = edits.length - MAX_SHOWN
-  return [
-    ...(edits.length === 0 ? [] : ['Edited since the run began:']),
-    ...edits.slice(0, MAX_SHOWN).map(describeEdit),
-    ...(more > 0 ? [`  and ${more} more`] : [])
-  ]
-}
+const editLines = (edits: ReadonlyArray<StepEdit>): ReadonlyArray<string> =>
+  edits.length === 0
+    ? []
+    : ['Edited since the run began:', ...firstOf(edits.map(describeEdit)).map((line) => `  ${line}`)]
 
 const planLines = (
   context: Context,
@@ -158,7 +154,7 @@ const describeEdit = ({ edit, unit, recorded, present }: StepEdit): string => {
   const from = recorded === undefined ? [] : [`was ${recorded}`]
   const to = present === undefined ? [] : [`is ${present}`]
   const prints = [...from, ...to].join(', ')
-  return shortened(`  ${edit.padEnd(9)}  ${unit}${prints === '' ? '' : `  (${prints})`}`)
+  return shortened(`${edit.padEnd(9)}  ${unit}${prints === '' ? '' : `  (${prints})`}`)
 }
 
 const planJson = (

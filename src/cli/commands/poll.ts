@@ -13,7 +13,7 @@ import type { Holder } from '../../ports/CheckpointStorage.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
-import { linesOf } from '../report/Hint.js'
+import { printHints } from '../report/Hint.js'
 import { removal } from '../report/eventLines.js'
 import { jobJson } from '../report/pending.js'
 import { printed } from '../report/runJson.js'
@@ -22,14 +22,14 @@ import type { CommandSettings } from '../steps/commandStep.js'
 import type { Style } from '../terminal/Style.js'
 import { toProgram } from '../workflow/toProgram.js'
 import type { Result } from './Context.js'
-import { dogearCommand, environmentFor } from './Context.js'
+import { environmentFor, hintTo, showHint } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
 import { printWarnings } from './execution/execution.js'
 import { afterLoss, findOrOnly } from './find/find.js'
 import { treeAt } from './execution/survey.js'
-import { ofMissingWorkspace, ofHeld, ofPending } from './hints/hints.js'
-import { ofPlanError } from './hints/planHints.js'
-import { resumeLine } from './execution/planFlags.js'
+import { ofHeld, ofPending } from './hints/hints.js'
+import { ofRefusedPlan } from './hints/planHints.js'
+import { resumeHint } from './execution/planFlags.js'
 import { workflowOf } from './find/workflowOf.js'
 import { holderText } from '../report/text.js'
 
@@ -53,13 +53,9 @@ export const pollCommand = async (context: PromptContext, id: string | undefined
   if (E.isLeft(polled)) {
     const planning = { checkpoint, workflow: program, options: {}, flags: {} }
     const hints =
-      polled.left._tag === 'PlanError'
-        ? ofPlanError(context, planning, polled.left.problems)
-        : polled.left._tag === 'WorkspaceMissing'
-          ? ofMissingWorkspace(context, polled.left)
-          : polled.left._tag === 'HeldBy'
-            ? ofHeld(context, runId, polled.left.holder)
-            : []
+      polled.left._tag === 'HeldBy'
+        ? ofHeld(context, runId, polled.left.holder)
+        : ofRefusedPlan(context, planning, polled.left)
     return E.left(notDone(polled.left, hints, runId, 'poll'))
   }
   return E.right(await report(context, runId, polled.right, heldBy))
@@ -86,7 +82,7 @@ const report = async (
   const { screen, json } = context
   if (outcome._tag === 'Fenced') {
     screen.line(screen.style.red(describeFenced(outcome)))
-    for (const line of linesOf([await afterLoss(context, runId)], screen.style)) screen.line(line)
+    printHints(screen, [await afterLoss(context, runId)])
     if (json) screen.out(printed({ run_id: runId, status: 'fenced' }))
     return ExitCode.fenced
   }
@@ -101,7 +97,7 @@ const report = async (
     if (jobs.length === 0 && !isOpen) screen.print(`Run ${runId} has no pending job`)
     for (const job of jobs) screen.print(lineOf(job, screen.outStyle))
     if (outcome._tag === 'Stopped') screen.line(screen.style.yellow('Stopped: not all jobs were polled'))
-    if (run !== 'completed') for (const line of linesOf([next], screen.style)) screen.line(line)
+    if (run !== 'completed') printHints(screen, [next])
   }
   const received = context.signals.received()
   if (outcome._tag === 'Stopped') return ofSignal(O.isSome(received) ? received.value : 'SIGINT')
@@ -112,16 +108,12 @@ const report = async (
 /** A run with an owner cannot be resumed. */
 const nextFor = (context: PromptContext, checkpoint: Checkpoint, heldBy: O.Option<Holder>): Required<Hint> => {
   const { runId } = checkpoint
-  if (hasJob(checkpoint)) return { text: 'Poll again with:', command: dogearCommand(context, ['poll', runId]) }
-  if (O.isNone(heldBy))
-    return ofWait(context, checkpoint) ?? { text: 'Resume with:', command: resumeLine(context, runId) }
+  if (hasJob(checkpoint)) return hintTo(context, 'Poll again with:', ['poll', runId])
+  if (O.isNone(heldBy)) return ofWait(context, checkpoint) ?? resumeHint(context, 'Resume with:', runId)
   const { pid, host } = heldBy.value
   const [takeOver] = ofHeld(context, runId, heldBy.value)
   return takeOver?.command === undefined
-    ? {
-        text: `It is in progress: process ${pid} on ${host}. Show it with:`,
-        command: dogearCommand(context, ['show', runId])
-      }
+    ? showHint(context, runId, `It is in progress: process ${pid} on ${host}. Show it with:`)
     : { text: `It is held by ${holderText(heldBy.value)}. ${takeOver.text}`, command: takeOver.command }
 }
 
@@ -131,10 +123,7 @@ const ofWait = (context: PromptContext, checkpoint: Checkpoint): Required<Hint> 
   if (answer?.command !== undefined) return { text: answer.text, command: answer.command }
   const timer = [...checkpoint.pending].find(({ _tag }) => _tag === 'Timer')
   return timer?._tag === 'Timer'
-    ? {
-        text: `${timer.unit} sleeps until ${timer.wakeAt}. Resume then with:`,
-        command: resumeLine(context, checkpoint.runId)
-      }
+    ? resumeHint(context, `${timer.unit} sleeps until ${timer.wakeAt}. Resume then with:`, checkpoint.runId)
     : undefined
 }
 
@@ -152,19 +141,15 @@ const lineOf = ({ end, job, ...unit }: PolledJob, style: Style): string => {
   }
 }
 
-const countsOf = ({ done, total }: { readonly done?: number; readonly total?: number }): string => {
-  if (done === undefined) return 'not ended yet'
-  return total === undefined ? `not ended yet, ${done} done` : `not ended yet, ${done}/${total} done`
-}
+const countsOf = ({ done, total }: { readonly done?: number; readonly total?: number }): string =>
+  done === undefined ? 'not ended yet' : `not ended yet, ${done}${total === undefined ? '' : `/${total}`} done`
 
 const polledJson = (polled: PolledJob): JsonObject => {
   const { end } = polled
   return {
     ...jobJson(polled),
-    end: END[end._tag],
+    end: end._tag.toLowerCase(),
     ...(end._tag === 'Unfinished' ? { done: end.done ?? null, total: end.total ?? null } : {}),
     ...('error' in end ? { error: end.error.message } : {})
   }
 }
-
-const END = { Unfinished: 'unfinished', Collected: 'collected', Failed: 'failed', Unknown: 'unknown' } as const

@@ -8,17 +8,17 @@ import type { KeptRun, Pruned } from '../../executor/storage/prune.js'
 import { findExpired, previewRemoval, removeRuns } from '../../executor/storage/prune.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
-import { consentMissing, notDone, usage } from '../CliError.js'
+import { consentMissing, notDone, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
-import { linesOf } from '../report/Hint.js'
+import { printHints } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
-import { confirm, isYes } from '../terminal/Prompt.js'
 import * as Duration from '../workflow/Duration.js'
 import { didYouMean, orList } from '../../domain/data/Suggestion.js'
 import type { Context, Result } from './Context.js'
-import { dogearCommand, environmentFor, sameCommand } from './Context.js'
+import { environmentFor, hintTo, sameCommand } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
+import { agree } from './execution/withPrompt.js'
 import { merging } from './execution/workspace.js'
 import { viewOf } from './find/find.js'
 import { minute } from '../report/text.js'
@@ -61,7 +61,7 @@ export const pruneCommand = async (context: PromptContext, flags: PruneFlags): P
     else [...runs.map(lineOf), summaryOf(runs)].forEach(screen.print)
     return E.right(await reportLeft(context, left, flags.dryRun === true ? 'would stay' : NOT_REMOVED))
   }
-  const agreed = await agree(context, runs, flags)
+  const agreed = await mayDelete(context, runs, flags)
   if (E.isLeft(agreed)) return agreed
   const pruned = await removeRuns(runs)(environment)()
   if (E.isLeft(pruned)) return E.left(notDone(pruned.left))
@@ -75,21 +75,21 @@ const stoppedBy = ({ signals }: PromptContext): StopSignal =>
 
 const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, RetentionPolicy> => {
   if (keep !== undefined && !/^\d{1,9}$/.test(keep))
-    return E.left(usage(`--keep: "${keep}" is not a number of runs; pass a whole number such as 10`))
+    return wrongUse(`--keep: "${keep}" is not a number of runs; pass a whole number such as 10`)
   const age = olderThan === undefined ? O.none : Duration.parseAge(olderThan)
   if (olderThan !== undefined && O.isNone(age))
-    return E.left(usage(`--older-than: "${olderThan}" is not a duration; use one like 12h or 30d`))
+    return wrongUse(`--older-than: "${olderThan}" is not a duration; use one like 12h or 30d`)
   const statuses: Array<PrunableStatus> = []
   for (const word of status ?? FINAL) {
     const known = STATUSES.find((one) => one === word)
     if (known === undefined) {
       const hint = didYouMean(word, STATUSES)
-      return E.left(usage(`--status: prune takes no status "${word}"; use ${orList(STATUSES)}${hint}`))
+      return wrongUse(`--status: prune takes no status "${word}"; use ${orList(STATUSES)}${hint}`)
     }
     statuses.push(known)
   }
   if (keep === undefined && olderThan === undefined)
-    return E.left(usage('prune: no limit is set; pass --keep N, --older-than 30d, or both'))
+    return wrongUse('prune: no limit is set; pass --keep N, --older-than 30d, or both')
   return E.right({
     statuses,
     ...(keep === undefined ? {} : { keep: Number(keep) }),
@@ -97,12 +97,12 @@ const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, R
   })
 }
 
-const agree = async (
+const mayDelete = async (
   context: PromptContext,
   runs: ReadonlyArray<RunSummary>,
   { yes }: PruneFlags
 ): Promise<E.Either<CliError, void>> => {
-  const { interactive, prompt, screen } = context
+  const { interactive, screen } = context
   if (yes === true) return E.right(undefined)
   if (!interactive) {
     return E.left(
@@ -113,9 +113,7 @@ const agree = async (
     )
   }
   for (const run of runs) screen.line(lineOf(run))
-  return isYes(await confirm(prompt, `Delete ${count(runs)}, with outputs and artifacts?`, false))
-    ? E.right(undefined)
-    : E.left({ _tag: 'Declined' })
+  return agree(context, `Delete ${count(runs)}, with outputs and artifacts?`)
 }
 
 const report = async (
@@ -139,7 +137,7 @@ const reportLeft = async (context: PromptContext, left: ReadonlyArray<KeptRun>, 
   const { screen } = context
   for (const { run, why } of left) screen.warn(`run ${run.runId} ${verb}: ${why}`)
   const own = left.flatMap(({ run, reason }) => (reason === 'hasWorkspace' ? [run] : []))
-  for (const line of linesOf(await ofWorkspaces(context, own), screen.style)) screen.line(line)
+  printHints(screen, await ofWorkspaces(context, own))
   return left.some(({ reason }) => reason === 'failed') ? ExitCode.storage : ExitCode.done
 }
 
@@ -147,17 +145,17 @@ const reportLeft = async (context: PromptContext, left: ReadonlyArray<KeptRun>, 
 const ofWorkspaces = async (context: Context, runs: ReadonlyArray<RunSummary>): Promise<ReadonlyArray<Hint>> => {
   const [first, ...others] = runs
   if (first === undefined) return []
-  const one = dogearCommand(context, ['clean', first.runId])
+  const one = ['clean', first.runId]
   if (others.length > 0)
     return runs.every(({ status }) => status === 'completed')
-      ? [{ text: 'To delete the workspaces of completed runs:', command: dogearCommand(context, ['clean']) }]
-      : [{ text: 'To delete one of these workspaces, for example:', command: one }]
+      ? [hintTo(context, 'To delete the workspaces of completed runs:', ['clean'])]
+      : [hintTo(context, 'To delete one of these workspaces, for example:', one)]
   const view = await viewOf(context, first.runId)
   const workspace = E.isRight(view) && first.status === 'completed' ? view.right.checkpoint.workspace : undefined
   const into = workspace?.kind === 'worktree' ? workspace.into : undefined
   return [
     ...(into === undefined ? [] : [merging(context, first.runId, into)]),
-    { text: 'To delete its workspace:', command: one }
+    hintTo(context, 'To delete its workspace:', one)
   ]
 }
 

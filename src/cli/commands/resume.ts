@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
-import { usage } from '../CliError.js'
+import { usage, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { endJson, printedResult } from '../report/runJson.js'
 import type { Result } from './Context.js'
@@ -26,11 +26,9 @@ export const resumeCommand = async (
   id: string | undefined,
   flags: ResumeFlags
 ): Promise<Result> => {
-  if (flags.plan === '') return E.left(usage('--plan: the value is empty; pass the hash that "dogear plan" printed'))
+  if (flags.plan === '') return wrongUse('--plan: the value is empty; pass the hash that "dogear plan" printed')
   if (flags.plan !== undefined && !PLAN_HASH.test(flags.plan))
-    return E.left(
-      usage(`--plan: "${flags.plan}" is not a hash of 16 hex digits; pass the one that "dogear plan" printed`)
-    )
+    return wrongUse(`--plan: "${flags.plan}" is not a hash of 16 hex digits; pass the one that "dogear plan" printed`)
   const pointed = id === undefined ? await pointedRun(context) : E.right(O.none)
   if (E.isLeft(pointed)) return pointed
   const view = O.isSome(pointed.right) ? E.right(pointed.right.value) : await findOrOnly(context, id)

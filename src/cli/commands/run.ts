@@ -8,7 +8,8 @@ import { run } from '../../executor/run.js'
 import type { RunSummary, RunView } from '../../executor/storage/runs.js'
 import { viewRun } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
-import { notDone, usage } from '../CliError.js'
+import { notDone, usage, wrongUse } from '../CliError.js'
+import { defined } from '../../domain/data/defined.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, showHint } from './Context.js'
 import { positionOf } from '../report/text.js'
@@ -16,8 +17,7 @@ import type { PromptContext } from './execution/withPrompt.js'
 import type { Loaded } from './execution/execution.js'
 import { execute, programFor, printWarnings } from './execution/execution.js'
 import { allRuns, findRun, isUnfinished, viewOf, warnOfDamaged } from './find/find.js'
-import { ofNoRunOf } from './find/findHints.js'
-import { ofExisting, ofOtherInput, ofTaken } from './hints/hints.js'
+import { ofExisting, ofNoRunOf, ofOtherInput, ofTaken } from './hints/hints.js'
 import { resumeLine } from './execution/planFlags.js'
 import type { Given } from './execution/input.js'
 import { differencesFrom, redactedIn, inputOf, recordable, redactionFor } from './execution/input.js'
@@ -45,15 +45,15 @@ type Choice =
   | { readonly _tag: 'Resume'; readonly view: RunView; readonly how: PlanFlags }
 
 export const runCommand = async (context: PromptContext, file: string, flags: RunFlags): Promise<Result> => {
-  const contradictory = contradiction(context, flags)
-  if (O.isSome(contradictory)) return E.left(contradictory.value)
+  const how = howOf(context, flags)
+  if (E.isLeft(how)) return how
   const typed = inputOf(flags.input ?? [])
   if (E.isLeft(typed)) return typed
   const parsed = flags.id === undefined ? E.right(undefined) : RunId.parse(flags.id)
   if (E.isLeft(parsed)) return E.left(notDone(parsed.left))
   const workflow = loadWorkflow(resolve(context.folder, file), file)
   if (E.isLeft(workflow)) return E.left((await errorForRunId(context, file)) ?? workflow.left)
-  const ended = await runLoaded(context, workflow.right, typed.right, flags)
+  const ended = await runLoaded(context, workflow.right, typed.right, flags, how.right)
   return E.mapLeft((error: CliError) => withNextActions(context, redactionFor(context, workflow.right.file), error))(
     ended
   )
@@ -67,45 +67,47 @@ const errorForRunId = async (context: PromptContext, name: string): Promise<CliE
     : undefined
 }
 
-const runLoaded = async (context: PromptContext, workflow: Loaded, typed: Given, flags: RunFlags): Promise<Result> => {
+/** The flags that resume an earlier run, if one is given. */
+const howOf = (
+  context: PromptContext,
+  { id, run, fromStep, restartWave }: RunFlags
+): E.Either<CliError, PlanFlags | undefined> => {
+  if (fromStep === undefined && restartWave === undefined)
+    return run === undefined
+      ? E.right(undefined)
+      : wrongUse('--run has no effect alone; add --from-step or --restart-wave', ofExisting(context, run))
+  const flag = fromStep === undefined ? '--restart-wave' : '--from-step'
+  return id === undefined
+    ? E.right(defined({ fromStep, restartWave }))
+    : wrongUse(`--id cannot be combined with ${flag}; name the earlier run with --run`)
+}
+
+const runLoaded = async (
+  context: PromptContext,
+  workflow: Loaded,
+  typed: Given,
+  flags: RunFlags,
+  how: PlanFlags | undefined
+): Promise<Result> => {
   const given = recordable(context, workflow.file, typed)
   if (E.isLeft(given)) return given
   const known = checkInputs(workflow, Object.keys(typed))
   if (E.isLeft(known)) return known
   redactedIn(typed, given.right).forEach(context.screen.warn)
-  const choice = await choose(context, workflow, given.right, flags)
+  const { id, yes, merge } = flags
+  const choice =
+    how !== undefined
+      ? await chooseRepeated(context, workflow, given.right, flags.run, how)
+      : id === undefined
+        ? await chooseEarlier(context, workflow, given.right, flags)
+        : await chooseById(context, workflow, id, given.right, flags)
   if (E.isLeft(choice)) return choice
   return choice.right._tag === 'Start'
     ? start(context, workflow, choice.right.runId, given.right, flags)
     : resumeEarlier(context, workflow, choice.right.view, given.right, {
         ...choice.right.how,
-        ...(flags.yes === true ? { yes: true } : {}),
-        ...(flags.merge === undefined ? {} : { merge: flags.merge })
+        ...defined({ yes, merge })
       })
-}
-
-const contradiction = (context: PromptContext, { id, run, fromStep, restartWave }: RunFlags): O.Option<CliError> => {
-  if (fromStep === undefined && restartWave === undefined) {
-    if (run === undefined) return O.none
-    return O.some(usage('--run has no effect alone; add --from-step or --restart-wave', ofExisting(context, run)))
-  }
-  const flag = fromStep === undefined ? '--restart-wave' : '--from-step'
-  return id === undefined
-    ? O.none
-    : O.some(usage(`--id cannot be combined with ${flag}; name the earlier run with --run`))
-}
-
-const choose = (
-  context: PromptContext,
-  workflow: Loaded,
-  given: Given,
-  flags: RunFlags
-): Promise<E.Either<CliError, Choice>> => {
-  const { id, fromStep, restartWave } = flags
-  if (fromStep !== undefined || restartWave !== undefined) return chooseRepeated(context, workflow, given, flags)
-  return id === undefined
-    ? chooseEarlier(context, workflow, given, flags)
-    : chooseById(context, workflow, id, given, flags)
 }
 
 const resumeEarlier = async (
@@ -255,12 +257,9 @@ const chooseRepeated = async (
   context: PromptContext,
   workflow: Loaded,
   given: Given,
-  { run: id, fromStep, restartWave }: RunFlags
+  id: string | undefined,
+  how: PlanFlags
 ): Promise<E.Either<CliError, Choice>> => {
-  const how: PlanFlags = {
-    ...(fromStep === undefined ? {} : { fromStep }),
-    ...(restartWave === undefined ? {} : { restartWave })
-  }
   if (id !== undefined) return taken(await findRun(context, id), how)
   const runs = await runsOf(context, workflow)
   if (E.isLeft(runs)) return runs
@@ -298,7 +297,7 @@ const offered = async (
   declined: E.Either<CliError, Choice>
 ): Promise<E.Either<CliError, Choice>> => {
   const answer = await offer(context, view, file, otherwise)
-  if (O.isNone(answer)) return E.left({ _tag: 'Declined' })
+  if (O.isNone(answer) || answer.value._tag === 'Abort') return E.left({ _tag: 'Declined' })
   switch (answer.value._tag) {
     case 'Resume':
       return taken(E.right(view))
@@ -306,7 +305,5 @@ const offered = async (
       return taken(E.right(view), { restartWave: answer.value.wave })
     case 'Decline':
       return declined
-    case 'Abort':
-      return E.left({ _tag: 'Declined' })
   }
 }

@@ -4,9 +4,9 @@ import { statuses } from '../../domain/checkpoint/Summary.js'
 import type { JsonObject } from '../../domain/data/Json.js'
 import { describeStorage } from '../../executor/storage/portErrors.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
-import { usage } from '../CliError.js'
+import { wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
-import { linesOf } from '../report/Hint.js'
+import { printHints } from '../report/Hint.js'
 import { nowText } from '../report/pending.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import type { Style } from '../terminal/Style.js'
@@ -14,7 +14,7 @@ import { columnsOf, folded } from '../terminal/Style.js'
 import { printable } from '../../domain/explain/printable.js'
 import { didYouMean, orList } from '../../domain/data/Suggestion.js'
 import type { Context, Result } from './Context.js'
-import { dogearCommand } from './Context.js'
+import { dogearCommand, hintTo } from './Context.js'
 import type { Runs } from './find/find.js'
 import { allRuns, warnOfDamaged } from './find/find.js'
 import { minute } from '../report/text.js'
@@ -29,10 +29,10 @@ export const runsCommand = async (context: Context, flags: RunsFlags): Promise<R
   const unknown = words?.find((word) => !statuses.some((one) => one === word))
   if (unknown !== undefined) {
     const hint = didYouMean(unknown, statuses)
-    return E.left(usage(`--status: unknown status "${unknown}"; use ${orList(statuses)}${hint}`))
+    return wrongUse(`--status: unknown status "${unknown}"; use ${orList(statuses)}${hint}`)
   }
   if (flags.output !== undefined && flags.output !== 'json' && flags.output !== 'table') {
-    return E.left(usage(`--output: unknown form "${flags.output}"; use json or table`))
+    return wrongUse(`--output: unknown form "${flags.output}"; use json or table`)
   }
   const runs = await allRuns(context)
   if (E.isLeft(runs)) return runs
@@ -54,8 +54,7 @@ export const runsCommand = async (context: Context, flags: RunsFlags): Promise<R
     for (const line of table(runs.right, shown, unreadable, screen.outStyle)) screen.print(line)
   }
   if (runs.right.damaged.length === 0) return E.right(ExitCode.done)
-  const check = { text: 'Check it with:', command: dogearCommand(context, ['verify']) }
-  for (const line of linesOf([check], screen.style)) screen.line(line)
+  printHints(screen, [hintTo(context, 'Check it with:', ['verify'])])
   return E.right(runs.right.runs.length === 0 ? ExitCode.storage : ExitCode.done)
 }
 

@@ -8,21 +8,22 @@ import { unitsOf } from '../../domain/explain/UnitView.js'
 import type { Environment } from '../../ports/Environment.js'
 import { runChanges } from '../../executor/storage/history.js'
 import type { RunView } from '../../executor/storage/runs.js'
+import { describeArtifact } from '../../executor/storage/portErrors.js'
+import type { ArtifactError, ArtifactInfo } from '../../ports/ArtifactStore.js'
 import type { HistoryEntry } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
-import { notDone, usage } from '../CliError.js'
+import { notDone, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
+import { cut } from '../../view/text.js'
 import { graphOf } from '../../view/graph.js'
 import { pendingJson } from '../report/pending.js'
 import { changeJson } from '../report/changeJson.js'
 import { failuresJson, holderJson, printed, summaryJson } from '../report/runJson.js'
 import type { Hint } from '../report/Hint.js'
-import { linesOf } from '../report/Hint.js'
+import { printHints } from '../report/Hint.js'
 import { factsOf } from '../report/facts.js'
-import { progressOf } from '../report/progress.js'
 import { rowLines } from '../report/rows.js'
 import { toJson } from '../report/UnitView.js'
-import { artifactLines, artifactsJson } from '../report/artifacts.js'
 import type { Style } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor } from './Context.js'
@@ -30,7 +31,7 @@ import { findRun } from './find/find.js'
 import { ofMove, ofPending } from './hints/hints.js'
 import { writePage } from './page.js'
 import { firstOf } from './watch.js'
-import { holderText } from '../report/text.js'
+import { holderText, progressOf } from '../report/text.js'
 
 export interface ShowFlags {
   readonly history?: boolean
@@ -40,7 +41,7 @@ export interface ShowFlags {
 
 export const showCommand = async (context: Context, id: string, flags: ShowFlags): Promise<Result> => {
   if (flags.html !== undefined && flags.mermaid === true)
-    return E.left(usage('--html and --mermaid cannot be combined; use one of them'))
+    return wrongUse('--html and --mermaid cannot be combined; use one of them')
   const environment = environmentFor(context)
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
@@ -60,7 +61,7 @@ export const showCommand = async (context: Context, id: string, flags: ShowFlags
   else {
     const lines = showLines(view.right, history.right, artifactLines(artifacts, screen.outStyle), screen.outStyle)
     lines.forEach(screen.print)
-    for (const line of linesOf(nextOf(context, view.right), screen.style)) screen.line(line)
+    printHints(screen, nextOf(context, view.right))
   }
   return E.right(ExitCode.done)
 }
@@ -136,11 +137,7 @@ const MAX_VALUE = 200
 
 const variableLines = ({ checkpoint }: RunView, style: Style): ReadonlyArray<string> => {
   if (checkpoint.variables.size === 0) return []
-  const lines = [...checkpoint.variables].map(([name, value]) => {
-    const text = JSON.stringify(value)
-    const shown = text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}… (${text.length} characters)` : text
-    return `  ${name} = ${shown}`
-  })
+  const lines = [...checkpoint.variables].map(([name, value]) => `  ${name} = ${cut(JSON.stringify(value), MAX_VALUE)}`)
   return ['', style.bold('variables'), ...lines]
 }
 
@@ -186,3 +183,22 @@ const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined
     ...(history === undefined ? {} : { history: history.map(historyJson) })
   }
 }
+
+/** A failed listing must not keep the rest of a run from being shown. */
+type Artifacts = E.Either<ArtifactError, ReadonlyArray<ArtifactInfo>>
+
+const artifactLines = (listed: Artifacts, style: Style): ReadonlyArray<string> => {
+  if (E.isLeft(listed)) return ['', style.yellow(describeArtifact(listed.left))]
+  if (listed.right.length === 0) return []
+  const widest = Math.max(...listed.right.map(({ size }) => String(size).length))
+  return [
+    '',
+    style.bold('artifacts'),
+    ...listed.right.map(({ id, size, sha256 }) => `  ${String(size).padStart(widest)} bytes  sha256 ${sha256}  ${id}`)
+  ]
+}
+
+const artifactsJson = (listed: Artifacts): JsonObject =>
+  E.isLeft(listed)
+    ? { artifacts: { error: { code: listed.left._tag, message: describeArtifact(listed.left) } } }
+    : { artifacts: listed.right.map(({ id, size, sha256 }) => ({ id, size, sha256 })) }

@@ -74,7 +74,7 @@ const PLANNING: ReadonlyArray<Word> = [
   CONFIRM,
   {
     syntax: '--changes <policy>',
-    text: '[which edits](editing-and-resuming.md#edit-then-go-on) to accept: strict (none), completed (the default: all but edits of completed steps) or ignore (all)'
+    text: '[which edits](editing-and-resuming.md#edit-then-resume) to accept: strict (none), completed (the default: all but edits of completed steps) or ignore (all)'
   },
   { syntax: '--reopen', text: 'resume although the run was [cancelled](#cancelling)' }
 ]

@@ -12,7 +12,6 @@ import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
 import { holderJson, printed, runAgainJson } from '../report/runJson.js'
 import type { Style } from '../terminal/Style.js'
-import { printable } from '../../domain/explain/printable.js'
 import type { Context, Result } from './Context.js'
 import type { Runs } from './find/find.js'
 import { findRun, isUndecided, isUnfinished, readRuns, viewOf } from './find/find.js'
@@ -44,10 +43,8 @@ export const verifyCommand = async (context: Context, id: string | undefined): P
   for (const one of runs.right.damaged) found.push({ _tag: 'Damaged', ...one })
   const { screen } = context
   if (context.json) screen.out(printed(found.map((one) => findingJson(context, one))))
-  else if (found.length === 0) screen.out(`No runs in ${printable(context.store.shown)}\n`)
-  else
-    for (const finding of found)
-      for (const line of findingLines(context, finding, screen.outStyle)) screen.out(`${line}\n`)
+  else if (found.length === 0) screen.print(`No runs in ${context.store.shown}`)
+  else found.flatMap((finding) => findingLines(context, finding, screen.outStyle)).forEach(screen.print)
   return E.right(worst(found.map(exitOf)))
 }
 
@@ -79,26 +76,22 @@ const oneRun = async (context: Context, id: string): Promise<E.Either<CliError, 
 
 const findingLines = (context: Context, finding: Finding, style: Style): ReadonlyArray<string> => {
   if (finding._tag === 'Damaged') {
-    const what = `${printable(finding.runId)}  damaged: ${printable(describeStorage(finding.error))}`
     return [
-      `${style.red(style.symbols.failed)} ${what}`,
-      ...linesOf(nextActions(context, notDone(finding.error))).map((line) => `    ${printable(line)}`)
+      `${style.red(style.symbols.failed)} ${finding.runId}  damaged: ${describeStorage(finding.error)}`,
+      ...linesOf(nextActions(context, notDone(finding.error))).map((line) => `    ${line}`)
     ]
   }
   const { runId, revision, heldBy, found, status } = finding.run
   const flags = status === 'cancelled' ? { reopen: true } : {}
-  const held = O.isNone(heldBy) ? '' : printable(`, held by ${holderText(heldBy.value)}`)
+  const held = O.isNone(heldBy) ? '' : `, held by ${holderText(heldBy.value)}`
   const more = previewLines(context, runId, finding.preview)
   const isClear = found._tag === 'Exact' && more.length === 0
   const mark = isClear ? style.green(style.symbols.completed) : style.yellow('!')
-  const what = found._tag === 'Exact' ? `intact, revision ${revision}` : printable(`recovered from ${found.from}`)
+  const what = found._tag === 'Exact' ? `intact, revision ${revision}` : `recovered from ${found.from}`
   const lost =
     found._tag === 'Exact'
       ? []
-      : [
-          `    damage: ${printable(found.lost)}`,
-          ...linesOf(ofDamage(context, runId, flags)).map((line) => `    ${line}`)
-        ]
+      : [`    damage: ${found.lost}`, ...linesOf(ofDamage(context, runId, flags)).map((line) => `    ${line}`)]
   return [`${mark} ${runId}  ${what}${held}`, ...lost, ...more]
 }
 
@@ -140,7 +133,7 @@ const WHAT_HAPPENS: Readonly<Record<NonNullable<Unrecorded['decision']>, string>
 }
 
 const under = (title: string, lines: ReadonlyArray<string>): ReadonlyArray<string> =>
-  lines.length === 0 ? [] : [`  ${title}`, ...lines.map((line) => `    ${shortened(printable(line))}`)]
+  lines.length === 0 ? [] : [`  ${title}`, ...lines.map((line) => `    ${shortened(line)}`)]
 
 const findingJson = (context: Context, finding: Finding): Json => {
   if (finding._tag === 'Damaged') {

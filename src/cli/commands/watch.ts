@@ -1,24 +1,23 @@
 /** `dogear watch`: follows a run, also of another process, until it rests. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import { systemClock } from '../../adapters/node/index.js'
 import type { Change } from '../../domain/change/Change.js'
 import type { Status } from '../../domain/checkpoint/Checkpoint.js'
 import { runChanges } from '../../executor/storage/history.js'
-import type { RunView } from '../../executor/storage/runs.js'
 import { restoreStored } from '../../executor/storage/stored.js'
 import type { Environment } from '../../ports/Environment.js'
+import type { RunView } from '../../executor/storage/runs.js'
 import { viewRun } from '../../executor/storage/runs.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { factsOf } from '../report/facts.js'
 import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
-import { progressOf } from '../report/progress.js'
 import { rowLines } from '../report/rows.js'
 import { changeJson, lineOf } from '../report/changeJson.js'
 import { summaryJson } from '../report/runJson.js'
-import { positionOf } from '../report/text.js'
+import { positionOf, progressOf } from '../report/text.js'
 import type { Style } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, showHint } from './Context.js'
@@ -29,8 +28,6 @@ import { duration, firstLine } from '../../view/text.js'
 
 /** How often the state is read. */
 const POLL_MILLIS = 300
-
-const NEVER = new AbortController().signal
 
 export const watchCommand = async (context: Context, id: string): Promise<Result> => {
   const environment = environmentFor(context)
@@ -58,18 +55,16 @@ export const watchCommand = async (context: Context, id: string): Promise<Result
     if (O.isNone(view.heldBy)) break
     const current = view
     if (!json) screen.status(() => [progressOf(current.checkpoint), ...rowLines(current, screen.style, 1)])
-    await systemClock.sleep(POLL_MILLIS, NEVER)()
+    await sleep(POLL_MILLIS)
     const next = await viewRun(runId)(environment)()
-    if (E.isLeft(next)) {
-      screen.status(undefined)
-      return E.left(notDone(next.left))
+    if (E.isRight(next) && O.isSome(next.right)) {
+      view = next.right.value
+      continue
     }
-    if (O.isNone(next.right)) {
-      screen.status(undefined)
-      screen.line(`The state of run ${runId} was removed`)
-      return E.right(ExitCode.done)
-    }
-    view = next.right.value
+    screen.status(undefined)
+    if (E.isLeft(next)) return E.left(notDone(next.left))
+    screen.line(`The state of run ${runId} was removed`)
+    return E.right(ExitCode.done)
   }
   screen.status(undefined)
   if (json) screen.out(lineOf({ event: 'RunRests', ...summaryJson(view) }))

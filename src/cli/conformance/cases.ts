@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { runConformance } from '../../testing/conformance/run.js'
 import { loadSpec } from './loadSpec.js'
-import type { Message, Start } from './messages.js'
+import type { Message, Start } from './watched.js'
 import { unknownFields } from '../../testing/conformance/specProblems.js'
 
 const BEAT_MILLIS = 100

@@ -5,11 +5,10 @@ import { pathToFileURL } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
 import type { StorageSpec } from '../../testing/conformance/Spec.js'
 import type { CliError } from '../CliError.js'
-import { usage } from '../CliError.js'
+import { usage, wrongUse } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
 import { commandOf } from '../terminal/shellQuote.js'
 import { duration } from '../../view/text.js'
-import { withoutOurs } from './trace.js'
 import { isLikeSpec, specProblems } from '../../testing/conformance/specProblems.js'
 
 type Exported = Readonly<Record<string, unknown>>
@@ -28,8 +27,8 @@ export const loadSpec = async (wanted: Wanted): Promise<E.Either<CliError, Stora
   const { folder, module, exportName } = wanted
   const path = resolve(folder, module)
   const kind = statSync(path, { throwIfNoEntry: false })
-  if (kind === undefined) return E.left(usage(`${path} does not exist; name the module that exports the spec`))
-  if (kind.isDirectory()) return E.left(usage(`${path} is a folder; name the module in it that exports the spec`))
+  if (kind === undefined) return wrongUse(`${path} does not exist; name the module that exports the spec`)
+  if (kind.isDirectory()) return wrongUse(`${path} is a folder; name the module in it that exports the spec`)
   const loading = { ...wanted, limitMillis: Math.max(LOADING_MILLIS, wanted.limitMillis) }
   const exported = await settled(loading, () => import(pathToFileURL(path).href) as Promise<Exported>)
   if (E.isLeft(exported)) return E.left(notLoaded(wanted, exported.left))
@@ -40,10 +39,16 @@ export const loadSpec = async (wanted: Wanted): Promise<E.Either<CliError, Stora
   const problems = specProblems(spec.right)
   return problems.length === 0
     ? E.right(spec.right as StorageSpec<unknown>)
-    : E.left(usage(`${exportName} of ${module} is not a store spec:`, [...problems.map(indented), ABOUT]))
+    : wrongUse(`${exportName} of ${module} is not a store spec:`, [...problems.map(indented), ABOUT])
 }
 
 const ABOUT = { text: 'What a spec has: docs/guide/testing.md, and the type StorageSpec of dogear/testing' }
+
+const OURS = new URL('.', import.meta.url).href
+
+/** Removes this command and Node from a stack trace. */
+export const withoutOurs = (text: string): ReadonlyArray<string> =>
+  text.split('\n').filter((line) => !(/^\s+at /.test(line) && (line.includes(OURS) || /\(?node:internal\//.test(line))))
 
 /** Rejects, or exceeds the limit: left. */
 const settled = async <A>({ limitMillis }: Wanted, start: () => A | Promise<A>): Promise<E.Either<unknown, A>> => {

@@ -4,13 +4,32 @@ import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
 import type { ConformanceCase } from '../../testing/conformance/Case.js'
+import type { Capability } from '../../testing/conformance/Spec.js'
 import type { CaseResult } from '../../testing/conformance/Report.js'
 import { failedOutcome, resultOf } from '../../testing/conformance/Report.js'
 import type { CliError } from '../CliError.js'
 import { usage } from '../CliError.js'
 import type { Wanted } from './loadSpec.js'
 import { LOADING_MILLIS } from './loadSpec.js'
-import type { LoadedStore, Message, Start } from './messages.js'
+
+export interface Start extends Wanted {
+  readonly ids: ReadonlyArray<string>
+}
+
+/** A store whose spec is loaded. `unknownFields`: a sentence for each unknown field of the spec. */
+export interface LoadedStore {
+  readonly name: string
+  readonly capabilities: ReadonlyArray<Capability>
+  readonly unknownFields: ReadonlyArray<string>
+}
+
+/** `Beat` comes ten times a second, unless the store blocks the process. */
+export type Message =
+  | { readonly _tag: 'Beat' }
+  | { readonly _tag: 'NotLoaded'; readonly error: CliError }
+  | { readonly _tag: 'Loaded'; readonly store: LoadedStore }
+  | { readonly _tag: 'Result'; readonly result: CaseResult }
+  | { readonly _tag: 'Uncaught'; readonly text: string }
 
 export interface Listener {
   /** Called once, before the first result. */

@@ -1,4 +1,5 @@
 /** Next actions, for people. */
+import type { Screen } from '../terminal/Screen.js'
 import type { Style } from '../terminal/Style.js'
 import { none } from '../terminal/Style.js'
 
@@ -10,3 +11,6 @@ export interface Hint {
 
 export const linesOf = (hints: ReadonlyArray<Hint>, style: Style = none): ReadonlyArray<string> =>
   hints.flatMap(({ text, command }) => (command === undefined ? [text] : [text, `  ${style.bold(command)}`]))
+
+export const printHints = ({ line, style }: Screen, hints: ReadonlyArray<Hint>): void =>
+  linesOf(hints, style).forEach(line)

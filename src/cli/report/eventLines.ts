@@ -18,7 +18,7 @@ import { wideWave } from './LiveRun.js'
 import { waitText } from './pending.js'
 import { completedText, isNothingLeft } from './summary.js'
 import { assumedIn, skippedBy } from './skipped.js'
-import { rowFolded, shortened } from './text.js'
+import { firstNames, rowFolded, shortened } from './text.js'
 import type { Wave } from './waves.js'
 import * as Waves from './waves.js'
 
@@ -79,13 +79,7 @@ export const linesOf = (run: LiveRun, event: Event): Lines => {
       return paused(event, style.yellow)
     case 'ReleaseFailed':
       return detail(`the claim could not be released: ${describe(event.error)}`)
-    case 'EvidenceKept':
-    case 'StepSuspended':
-    case 'WorkspaceReady':
-    case 'WaveRestarted':
-    case 'RunFailed':
-    case 'RunInterrupted':
-    case 'RunFenced':
+    default:
       return []
   }
 }
@@ -141,9 +135,9 @@ const planned = (run: LiveRun, { runId, resumed, plan }: Of<'RunPlanned'>): Line
   if (!resumed) return [style.bold(`Run ${runId} started`)]
   const abandons = describeAbandons(plan).map(warningIn(style))
   if (plan.startIndex === total && loaded === total) return [`Run ${runId}: nothing left to do`, ...abandons]
-  const lines = [style.bold(`Resuming run ${runId}`), `Loaded checkpoint: ${loaded}/${total} steps completed`]
   return [
-    ...lines,
+    style.bold(`Resuming run ${runId}`),
+    `Loaded checkpoint: ${loaded}/${total} steps completed`,
     ...skipped(run, plan),
     ...(verbose
       ? explain(plan, new Date(run.now()).toISOString())
@@ -160,18 +154,13 @@ const skipped = (run: LiveRun, plan: ResumePlan): Lines => {
   const { style } = run.screen
   const units = skippedBy(plan)
   const before = assumedIn(plan).filter((unit) => run.assumed.has(unit))
-  const assumed = before.length === 0 ? [] : [`assumed done: ${firstOf(before)}`]
+  const assumed = before.length === 0 ? [] : [`assumed done: ${firstNames(before, MAX_SKIPPED)}`]
   if (units.length === 0) return assumed.map((line) => style.dim(`${style.symbols.skipped} ${line}`))
   const noun = units.every(isTop) ? 'step' : 'unit'
   const tasks = tasksIn(run, units)
   const inside = tasks === units.length ? '' : ` (${counted(tasks, 'task')})`
-  const completed = `${counted(units.length, noun)} completed earlier${inside}: ${firstOf(units)}`
+  const completed = `${counted(units.length, noun)} completed earlier${inside}: ${firstNames(units, MAX_SKIPPED)}`
   return [style.dim(`${style.symbols.skipped} ${[completed, ...assumed].join('; ')}`)]
-}
-
-const firstOf = (units: ReadonlyArray<Unit>): string => {
-  const more = units.length > MAX_SKIPPED ? ` and ${grouped(units.length - MAX_SKIPPED)} more` : ''
-  return `${units.slice(0, MAX_SKIPPED).join(', ')}${more}`
 }
 
 /** How many tasks the end of the run will count as skipped for these units. */
@@ -224,7 +213,7 @@ const nameOf = ({ unit, summary }: Of<'StepStarted'>): string =>
 
 /** The first group that starts stands for its wave. */
 const startedWave = (run: LiveRun, wave: Wave, event: EventUnit): Lines => {
-  if (!run.waves.isNew(wave)) return []
+  if (!Waves.isNew(wave)) return []
   const { total = 0, done, unit } = wave
   const some = done === 0 ? '' : `${grouped(total - done)} of `
   return [starting(run, event, run.decisions.get(unit), `${unit} (${some}${grouped(total)} groups)`)]
@@ -287,15 +276,19 @@ const unlessWide = (run: LiveRun, event: EventUnit, line: string): Lines =>
 /** The live line has the counts already. */
 const progressed = (run: LiveRun, event: EventUnit): Lines => {
   const wave = wideWave(run, event)
-  return wave === undefined || run.screen.live || !run.waves.isDue(wave) ? [] : [`${wave.unit}: ${Waves.countOf(wave)}`]
+  return wave === undefined || run.screen.live || !Waves.isDue(wave, run.now())
+    ? []
+    : [`${wave.unit}: ${Waves.countOf(wave)}`]
 }
 
 /** Of a wide wave, only the first retries and failures are reported. */
 const troubles = (run: LiveRun, event: EventUnit, lines: Lines): Lines => {
   const wave = wideWave(run, event)
   if (wave === undefined) return lines
-  const count = run.waves.trouble(wave)
-  if (count <= Waves.MAX_TROUBLES) return lines
+  wave.troubles += 1
+  if (wave.troubles <= Waves.MAX_TROUBLES) return lines
   const { style } = run.screen
-  return count === Waves.MAX_TROUBLES + 1 ? [style.yellow(`${wave.unit}: more groups fail; -v reports each`)] : []
+  return wave.troubles === Waves.MAX_TROUBLES + 1
+    ? [style.yellow(`${wave.unit}: more groups fail; -v reports each`)]
+    : []
 }

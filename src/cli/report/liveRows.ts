@@ -1,11 +1,11 @@
 /** The live rows below the lines of a run: its progress, and what is in flight. */
+import { progressText } from './text.js'
 import { printable } from '../../domain/explain/printable.js'
 import { duration, grouped } from '../../view/text.js'
 import type { Status } from '../terminal/Screen.js'
 import { fitted } from '../terminal/Style.js'
 import type { LiveRun } from './LiveRun.js'
 import { below } from './LiveRun.js'
-import { progressText } from './progress.js'
 import * as Waves from './waves.js'
 
 /** The maximum number of units that the live lines name. */

@@ -7,7 +7,7 @@ import type { StepEntry } from '../workflow/WorkflowFile.js'
 import { grouped } from '../../view/text.js'
 
 /** A wave with more groups is reported as one, not group by group. */
-export const WIDE = 20
+const WIDE = 20
 
 /** The number of retries and failures of a wide wave that are printed while it runs. */
 export const MAX_TROUBLES = 10
@@ -15,33 +15,9 @@ export const MAX_TROUBLES = 10
 /** The minimum time between two progress lines of a wave. */
 const QUIET_MILLIS = 2_000
 
-/** A wave or map, and the number of its completed groups; `total` of a map is unknown until its items are. */
+/** A wave or map, its completed groups, and what was printed about it; `total` of a map is unknown until its items are. */
 export interface Wave {
   readonly unit: Unit
-  readonly done: number
-  readonly total: number | undefined
-}
-
-/**
- * The waves and maps of a run, as far as the followed events say.
- *
- * - `at`: the wave or map at a path.
- * - `around`: the outermost wide wave around a unit, else the outermost one.
- * - `isDue`: true at most once for each tenth of its groups, and not in quick succession.
- * - `isNew`: true for the first call only.
- * - `trouble`: counts a retry or failure, and returns the count.
- */
-export interface Waves {
-  readonly follow: (event: Event) => void
-  readonly at: (unit: Unit) => Wave | undefined
-  readonly around: (unit: Unit) => Wave | undefined
-  readonly isDue: (wave: Wave) => boolean
-  readonly isNew: (wave: Wave) => boolean
-  readonly trouble: (wave: Wave) => number
-}
-
-/** A wave, and what was printed about it. */
-interface Reported extends Wave {
   done: number
   total: number | undefined
   isReported: boolean
@@ -50,10 +26,17 @@ interface Reported extends Wave {
   since: number
 }
 
+/** The waves and maps of a run, as far as the followed events say. `around`: the outermost wide one around a unit, else the outermost one. */
+export interface Waves {
+  readonly follow: (event: Event) => void
+  readonly at: (unit: Unit) => Wave | undefined
+  readonly around: (unit: Unit) => Wave | undefined
+}
+
 /** The waves and maps among these steps. */
 export const make = (steps: ReadonlyArray<StepEntry>, now: () => number): Waves => {
-  const known = new Map<Unit, Reported | undefined>()
-  const at = (unit: Unit | undefined): Reported | undefined => {
+  const known = new Map<Unit, Wave | undefined>()
+  const at = (unit: Unit | undefined): Wave | undefined => {
     if (unit === undefined) return undefined
     if (!known.has(unit)) known.set(unit, begun(steps, unit, now()))
     return known.get(unit)
@@ -84,31 +67,27 @@ export const make = (steps: ReadonlyArray<StepEntry>, now: () => number): Waves 
     around: (unit) => {
       const all = [...ancestors(unit)].flatMap((one) => at(one) ?? []).reverse()
       return all.find(isWide) ?? all[0]
-    },
-    isDue: ({ unit }) => {
-      const wave = at(unit)
-      if (wave === undefined || wave.done === wave.total) return false
-      const tenth = tenthOf(wave)
-      const time = now()
-      if (tenth <= wave.tenth || time - wave.since < QUIET_MILLIS) return false
-      wave.tenth = tenth
-      wave.since = time
-      return true
-    },
-    isNew: ({ unit }) => {
-      const wave = at(unit)
-      if (wave === undefined || wave.isReported) return false
-      wave.isReported = true
-      return true
-    },
-    trouble: ({ unit }) => {
-      const wave = at(unit)
-      return wave === undefined ? 0 : ++wave.troubles
     }
   }
 }
 
-const begun = (steps: ReadonlyArray<StepEntry>, unit: Unit, since: number): Reported | undefined => {
+/** True for the first call only. */
+export const isNew = (wave: Wave): boolean => {
+  const isFirst = !wave.isReported
+  wave.isReported = true
+  return isFirst
+}
+
+/** True at most once for each tenth of its groups, and not in quick succession. */
+export const isDue = (wave: Wave, time: number): boolean => {
+  const tenth = tenthOf(wave)
+  if (wave.done === wave.total || tenth <= wave.tenth || time - wave.since < QUIET_MILLIS) return false
+  wave.tenth = tenth
+  wave.since = time
+  return true
+}
+
+const begun = (steps: ReadonlyArray<StepEntry>, unit: Unit, since: number): Wave | undefined => {
   const step = definitionAt({ steps }, unit)
   if (step?._tag !== 'Wave' && step?._tag !== 'Map') return undefined
   const total = step._tag === 'Wave' ? step.groups.length : undefined

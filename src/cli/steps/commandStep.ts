@@ -1,4 +1,4 @@
-/** A failure is permanent unless the task has retries; a command that did not start had no effect. */
+/** Runs the command of a task, and captures its output. */
 import { stripVTControlCharacters } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -13,7 +13,6 @@ import type { Command, Ended, NotStarted, Subprocess } from '../../adapters/node
 import { printable } from '../../domain/explain/printable.js'
 import * as Template from '../workflow/Template.js'
 import type { CommandAction, TaskEntry } from '../workflow/WorkflowFile.js'
-import * as Utf8 from './Utf8.js'
 import type { Variables } from './stepEnvironment.js'
 import { environmentOf, variablesAsText } from './stepEnvironment.js'
 
@@ -41,14 +40,14 @@ export const commandStep =
   (context: StepContext<unknown, unknown>): TaskEither<StepFailure, string | undefined> =>
   async () => {
     const source = context.unit
-    const utf8 = Utf8.make()
-    const watching = task.capture === undefined ? surroundings : watched(surroundings, utf8)
+    const isUtf8 = utf8Check()
+    const watching = task.capture === undefined ? surroundings : watched(surroundings, isUtf8)
     const ended = await runCommand(watching, task, action, context)()
     if (E.isLeft(ended)) return ended
     const { exit } = ended.right
     if (exit._tag === 'Signal' || exit.code !== 0) return E.left(unsuccessful(ended.right, task))
     if (task.capture === undefined) return E.right(undefined)
-    return utf8.end()
+    return isUtf8(new Uint8Array(), true)
       ? capture(surroundings, source, task.capture, ended.right)
       : E.left(noVariable(task.capture, 'it is not UTF-8; use a file instead'))
   }
@@ -71,10 +70,26 @@ export const runCommand =
     return E.isLeft(ended) ? E.left(notStarted(ended.left, task, command.right)) : ended
   }
 
-const watched = (surroundings: CommandSettings, utf8: Utf8.Utf8): CommandSettings => ({
+type Utf8Check = (chunk: Uint8Array, isLast: boolean) => boolean
+
+/** Returns whether all bytes of a stream so far are UTF-8. Keeps only those of an unfinished character. */
+const utf8Check = (): Utf8Check => {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let isValid = true
+  return (chunk, isLast) => {
+    try {
+      if (isValid) decoder.decode(chunk, { stream: !isLast })
+    } catch {
+      isValid = false
+    }
+    return isValid
+  }
+}
+
+const watched = (surroundings: CommandSettings, isUtf8: Utf8Check): CommandSettings => ({
   ...surroundings,
   onOutput: (source, stream, chunk) => {
-    if (stream === 'stdout') utf8.add(chunk)
+    if (stream === 'stdout') isUtf8(chunk, false)
     surroundings.onOutput(source, stream, chunk)
   }
 })

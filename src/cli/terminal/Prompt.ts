@@ -66,18 +66,15 @@ export const choose = async <A>(
   }
 }
 
-/** `otherwise`: the answer of an empty line. */
-export const confirm = (prompt: Prompt, question: string, otherwise: boolean): Promise<O.Option<boolean>> =>
-  choose(
-    prompt,
-    `${question} ${otherwise ? '[Y/n]' : '[y/N]'} `,
-    new Map([
-      ['', otherwise],
-      ['y', true],
-      ['yes', true],
-      ['n', false],
-      ['no', false]
-    ])
-  )
-
-export const isYes = (answer: O.Option<boolean>): boolean => O.isSome(answer) && answer.value
+/** An empty line, the end of input and a signal say no. */
+export const confirm = async (prompt: Prompt, question: string): Promise<boolean> => {
+  const answers = new Map([
+    ['', false],
+    ['y', true],
+    ['yes', true],
+    ['n', false],
+    ['no', false]
+  ])
+  const answer = await choose(prompt, `${question} [y/N] `, answers)
+  return O.isSome(answer) && answer.value
+}

@@ -45,10 +45,9 @@ const clipped = (message: string): string =>
 const MAX_MESSAGE = 600
 const KEPT_BEGIN = 200
 
-export const describeAll = (file: string, problems: ReadonlyArray<Problem>): ReadonlyArray<string> => {
-  const more = problems.length - MAX_SHOWN
-  return [
-    ...problems.slice(0, MAX_SHOWN).map((problem) => describe(file, problem)),
-    ...(more > 0 ? [`and ${more} more`] : [])
-  ]
-}
+export const describeAll = (file: string, problems: ReadonlyArray<Problem>): ReadonlyArray<string> =>
+  firstOf(problems.map((problem) => describe(file, problem)))
+
+/** Counts the lines beyond {@link MAX_SHOWN}. */
+export const firstOf = (lines: ReadonlyArray<string>): ReadonlyArray<string> =>
+  lines.length <= MAX_SHOWN ? lines : [...lines.slice(0, MAX_SHOWN), `and ${lines.length - MAX_SHOWN} more`]

@@ -77,7 +77,7 @@ export const parse = (text: string, file?: string): E.Either<ReadonlyArray<Probl
   if (document.directives?.yaml.version !== '1.2')
     report(placeOf(0), 'only YAML 1.2 is supported; remove the directive')
   if (problems.length > 0) return E.left(problems)
-  const node = convert(document, { placeOf, report })
+  const node = convertNode({ placeOf, report }, document.contents, document.range[0])
   return E.right({ node, problems })
 }
 
@@ -115,9 +115,6 @@ interface Reader {
   readonly placeOf: (offset: number) => Position
   readonly report: Report
 }
-
-const convert = (document: Document.Parsed, reader: Reader): Node =>
-  convertNode(reader, document.contents, document.range[0])
 
 /** `offset`: the position of a missing value. */
 const convertNode = (reader: Reader, node: unknown, offset: number): Node => {

@@ -1,4 +1,5 @@
 /** A workflow as a file defines it: checked, typed, and not yet able to run. */
+import { defined } from '../../domain/data/defined.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Json, JsonObject } from '../../domain/data/Json.js'
 import type { OnSuccess } from '../../domain/checkpoint/Retention.js'
@@ -133,12 +134,10 @@ export const definitionOf = ({ action, job, version, fresh, checks }: TaskEntry)
         job: {
           submit: actionJson(job.submit),
           poll: actionJson(job.poll),
-          ...(job.collect === undefined ? {} : { collect: actionJson(job.collect) })
+          ...defined({ collect: job.collect && actionJson(job.collect) })
         }
       }),
-  ...(version === undefined ? {} : { version }),
-  ...(fresh === undefined ? {} : { workspace: 'fresh' }),
-  ...(checks === undefined ? {} : { checks: checksJson(checks) })
+  ...defined({ version, workspace: fresh && 'fresh', checks: checks && checksJson(checks) })
 })
 
 const actionJson = (action: Action): JsonObject => {
@@ -167,8 +166,7 @@ export const checksJson = ({ artifacts, commits, files, before, after, expect }:
 /** What must not change in a completed map, besides its body. */
 export const mapJson = ({ forEach, key, checks }: MapEntry): Json => ({
   forEach: forEach._tag === 'Variable' ? forEach.name : forEach.values,
-  ...(key === undefined ? {} : { key }),
-  ...(checks === undefined ? {} : { checks: checksJson(checks) })
+  ...defined({ key, checks: checks && checksJson(checks) })
 })
 
 export const isLeaf = (step: StepEntry): step is TaskEntry | WaitEntry => step._tag === 'Task' || step._tag === 'Wait'

@@ -3,7 +3,7 @@ import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } 
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import type { CliError } from '../CliError.js'
-import { usage } from '../CliError.js'
+import { wrongUse } from '../CliError.js'
 import { decode } from './decode.js'
 import type { Include, WorkflowText } from './schema/Reading.js'
 import { MAX_BYTES, parse } from './Source.js'
@@ -12,9 +12,9 @@ import type { WorkflowFile } from './WorkflowFile.js'
 
 /** `shown`: the path in messages. */
 export const load = (path: string, shown: string): E.Either<CliError, WorkflowFile> => {
-  if (shown === '') return E.left(usage('The name of the workflow file is empty; name a file'))
+  if (shown === '') return wrongUse('The name of the workflow file is empty; name a file')
   const found = textAt(path, shown, undefined)
-  if (E.isLeft(found)) return E.left(usage(found.left))
+  if (E.isLeft(found)) return wrongUse(found.left)
   const file = decode(found.right, including(new Map()))
   return E.isLeft(file) ? E.left({ _tag: 'InvalidWorkflow', file: shown, problems: file.left }) : file
 }

@@ -1,4 +1,5 @@
 /** Turns a workflow file into a program. */
+import { defined } from '../../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
@@ -40,12 +41,10 @@ export interface Runner {
   readonly job: (entry: TaskEntry, job: JobEntry) => Job<Context, unknown>
 }
 
+export type AnyProgram = Program<Readonly<Record<string, unknown>>>
+
 /** `path` is absolute. */
-export const toProgram = (
-  file: WorkflowFile,
-  path: string,
-  runner: Runner
-): Program<Readonly<Record<string, unknown>>> =>
+export const toProgram = (file: WorkflowFile, path: string, runner: Runner): AnyProgram =>
   fromSteps(
     file.name,
     file.steps.map((entry, index) => stepFrom(runner, entry, index)),
@@ -60,7 +59,7 @@ const stepFrom = (runner: Runner, entry: StepEntry, index?: number): ProgramStep
       return taskFrom(runner, entry, index !== undefined && entry.name === numberedName(index))
     case 'Wait': {
       const { name, wait, summary, capture } = entry
-      return task(name, { ...wait, summary, ...(capture === undefined ? {} : { capture }) })
+      return task(name, { ...wait, summary, ...defined({ capture }) })
     }
     case 'Sequence': {
       const steps = entry.steps.map((step, index) => stepFrom(runner, step, index))
@@ -88,8 +87,7 @@ const compositeOptions = (runner: Runner, entry: CompositeEntry): SequenceOption
 
 const parallelOptions = (runner: Runner, entry: ParallelEntry): WaveOptions<Context> => ({
   ...compositeOptions(runner, entry),
-  ...(entry.concurrency === undefined ? {} : { concurrency: entry.concurrency }),
-  ...(entry.onFailure === undefined ? {} : { onFailure: entry.onFailure })
+  ...defined({ concurrency: entry.concurrency, onFailure: entry.onFailure })
 })
 
 const workOf = (
@@ -103,23 +101,20 @@ const workOf = (
   return { run: reuse({ fromRun, artifact }).run }
 }
 
-const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTask =>
-  task(
-    entry.name,
+const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTask => {
+  const { name, summary, idempotent, capture, retry, timeoutMillis, fresh, checks } = entry
+  return task(
+    name,
     {
       ...workOf(runner, entry),
-      summary: entry.summary,
-      idempotent: entry.idempotent,
-      numbered,
-      ...(entry.capture === undefined ? {} : { capture: entry.capture }),
-      ...(entry.retry === undefined ? {} : { retry: entry.retry }),
-      ...(entry.timeoutMillis === undefined ? {} : { timeoutMillis: entry.timeoutMillis }),
-      ...(entry.fresh === undefined ? {} : { workspace: 'fresh' }),
+      ...{ summary, idempotent, numbered },
+      ...defined({ capture, retry, timeoutMillis, workspace: fresh && ('fresh' as const) }),
       ...guardFrom(runner, entry)
     },
     definitionOf(entry),
-    entry.checks === undefined || entry.fresh === true ? undefined : artifactPathsOf(entry.checks, entry.capture)
+    checks === undefined || fresh === true ? undefined : artifactPathsOf(checks, capture)
   )
+}
 
 const NO_ACTION: CommandAction = { _tag: 'Shell', script: ':' }
 
@@ -137,7 +132,7 @@ const guardFrom = (
     evidence: (output, context) => evidenceOf(checks, entry.capture, output, context),
     ...(before.length === 0 ? {} : { before: inTurn(runner, entry, before) }),
     ...(after.length === 0 ? {} : { after: inTurn(runner, entry, after) }),
-    ...(onCheckFailure === undefined ? {} : { onCheckFailure })
+    ...defined({ onCheckFailure })
   }
 }
 

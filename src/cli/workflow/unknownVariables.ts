@@ -43,7 +43,7 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
   const visit = (step: StepEntry, scope: Scope): Captured => {
     if (isLeaf(step)) {
       if (step._tag === 'Task') look(named(step), scope)
-      return step.capture === undefined ? NOTHING : [step.capture]
+      return capturedIn(step)
     }
     look([...mapped(step), ...(step.checks?.before.flatMap(namedBy) ?? [])], scope)
     const captured = inside(step, scope)
@@ -107,14 +107,10 @@ const scopesIn = (groups: ReadonlyArray<GroupEntry>, before: Scope): ((group: Gr
 }
 
 /** Captures in the items of a map stay there. */
-const capturedIn = (step: StepEntry): Captured =>
-  isLeaf(step)
-    ? step.capture === undefined
-      ? NOTHING
-      : [step.capture]
-    : step._tag === 'Map'
-      ? NOTHING
-      : partsOf(step).flatMap(capturedIn)
+const capturedIn = (step: StepEntry): Captured => {
+  if (isLeaf(step)) return step.capture === undefined ? NOTHING : [step.capture]
+  return step._tag === 'Map' ? NOTHING : partsOf(step).flatMap(capturedIn)
+}
 
 const mapped = (step: StepEntry): ReadonlyArray<Named> =>
   step._tag === 'Map' && step.forEach._tag === 'Variable' ? [step.forEach] : []

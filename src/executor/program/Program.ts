@@ -1,5 +1,6 @@
 /** A workflow together with its code. The planner and the executor take the same value. */
 import * as E from 'fp-ts/lib/Either.js'
+import { identity } from 'fp-ts/lib/function.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { Check } from '../../domain/data/Options.js'
 import { anything, arrayOf, extended, fieldsOf, isText, optionProblems } from '../../domain/data/Options.js'
@@ -387,16 +388,8 @@ export const map =
 
 /** Author code may return anything, or throw. */
 const itemsFrom = ({ forEach, key = position, item }: MapOptions<unknown, unknown, unknown>) => ({
-  forEach: (source: MapSource<unknown, unknown>) =>
-    E.tryCatch(
-      () => forEach(source),
-      (thrown) => thrown
-    ),
-  key: (value: unknown, index: number) =>
-    E.tryCatch(
-      () => key(value as Json, index),
-      (thrown) => thrown
-    ),
+  forEach: (source: MapSource<unknown, unknown>) => E.tryCatch(() => forEach(source), identity),
+  key: (value: unknown, index: number) => E.tryCatch(() => key(value as Json, index), identity),
   item
 })
 

@@ -55,17 +55,9 @@ const withCodec = (codec: t.Mixed): ReturnType<typeof conversions> => {
   const decode: Conversions['decode'] = (output) =>
     decodeWith(codec, output === undefined ? undefined : structuredClone(output))
   return {
-    encode: (output) => {
-      const encoded = encodeWith(codec, output)
-      if (E.isLeft(encoded)) return encoded
-      const back = decode(encoded.right)
-      return E.isRight(back) ? encoded : back
-    },
+    encode: (output) => E.chainFirst(decode)(encodeWith(codec, output)),
     decode,
-    accepts: (output) => {
-      const decoded = decodeWith(codec, output)
-      return E.isRight(decoded) ? E.right(undefined) : decoded
-    },
+    accepts: (output) => E.map(() => undefined)(decodeWith(codec, output)),
     codecExpected: undefined,
     seen: E.right
   }

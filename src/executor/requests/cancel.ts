@@ -13,7 +13,8 @@ import { askOrAct, askOwner, isAny, look, recorderFor, requestsFor, withdraw } f
 import { clearRequest, removePointer } from './pause.js'
 import type { RunError } from '../RunError.js'
 import type { Interrupted } from '../RunOutcome.js'
-import { report, timestamp } from '../RunScope.js'
+import { timestamp } from '../RunScope.js'
+import { recordInterrupted } from '../storage/changes.js'
 import { withClaim, withIntactClaim } from '../storage/stored.js'
 
 /**
@@ -93,7 +94,7 @@ const recordUnclaimed = (environment: Environment, runId: string): Promise<E.Eit
     const recorded = await recordCancelled(environment, claim, checkpoint, [])
     if (E.isLeft(recorded)) return recorded
     if (O.isSome(left)) await withdraw(environment, left.value)
-    return E.right({ _tag: 'Cancelled', runId, checkpoint: recorded.right })
+    return E.right({ _tag: 'Cancelled', runId, checkpoint: recorded.right.checkpoint })
   })
 
 const recordCancelled = async (
@@ -101,18 +102,14 @@ const recordCancelled = async (
   claim: Claim,
   checkpoint: Checkpoint,
   before: ReadonlyArray<Change>
-): Promise<E.Either<RunError, Checkpoint>> => {
+): Promise<E.Either<RunError, Interrupted>> => {
   const { runId, state } = checkpoint
   const recorder = recorderFor(environment, claim, checkpoint)
-  const at = timestamp(environment.clock.now())
-  recorder.stage([...before, { _tag: 'Interrupted', at, unit: state.step, reason: 'cancelled' }])
-  const saved = await recorder.commit()
-  if (E.isLeft(saved)) return saved
-  const { stepIndex, step } = saved.right.state
-  report(environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
+  const cancelled = await recordInterrupted(environment, recorder, state.step, 'cancelled', before)
+  if (E.isLeft(cancelled)) return cancelled
   await removePointer(environment, runId)
   await clearRequest(environment, runId)
-  return saved
+  return cancelled
 }
 
 const readCancel = async (environment: Environment, runId: string): Promise<CancelRequest | undefined> => {
@@ -127,18 +124,14 @@ export const recordCancelIfAsked = async (
   checkpoint: Checkpoint,
   before: ReadonlyArray<Change> = []
 ): Promise<E.Either<RunError, O.Option<Interrupted>>> => {
-  const { runId } = checkpoint
-  const request = await readCancel(environment, runId)
+  const request = await readCancel(environment, checkpoint.runId)
   if (request === undefined) return E.right(O.none)
   const over = isOver(checkpoint)
-  const recorded = over ? E.right(checkpoint) : await recordCancelled(environment, claim, checkpoint, before)
+  const recorded = over ? E.right(undefined) : await recordCancelled(environment, claim, checkpoint, before)
   if (E.isLeft(recorded)) return recorded
   // If this fails, the next reader of the request sees that the run has ended.
   await withdraw(environment, request)
-  const { state } = recorded.right
-  if (over || state._tag !== 'Interrupted') return E.right(O.none)
-  const { _tag, stepIndex, step, inProgress } = state
-  return E.right(O.some({ _tag, runId, checkpoint: recorded.right, stepIndex, step, inProgress, reason: 'cancelled' }))
+  return E.right(O.fromNullable(recorded.right))
 }
 
 /** Claims a run, uses the claim, and releases it. Then handles requests that arrived too late for the claim: their callers saw an owner. */

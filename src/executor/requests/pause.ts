@@ -15,6 +15,7 @@ import { askOrAct, askOwner, isAny, recorderFor, withdraw } from './inbox.js'
 import type { Asked } from './RequestWatch.js'
 import type { RunError } from '../RunError.js'
 import { report, timestamp } from '../RunScope.js'
+import { recordInterrupted } from '../storage/changes.js'
 import { withIntactClaim } from '../storage/stored.js'
 
 /**
@@ -99,14 +100,10 @@ const recordUnclaimed = (
     const is = status(checkpoint, false)
     if (is !== 'pending') return E.right({ _tag: 'AtRest', runId, status: is })
     const recorder = recorderFor(environment, claim, checkpoint)
-    const at = timestamp(environment.clock.now())
-    recorder.stage([{ _tag: 'Interrupted', at, unit: checkpoint.state.step, reason: 'paused' }])
-    const saved = await recorder.commit()
-    if (E.isLeft(saved)) return saved
-    const { stepIndex, step } = saved.right.state
-    report(environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
-    await leavePointer(environment, saved.right, { commit })
-    return E.right({ _tag: 'Paused', runId, checkpoint: saved.right })
+    const paused = await recordInterrupted(environment, recorder, checkpoint.state.step, 'paused')
+    if (E.isLeft(paused)) return paused
+    await leavePointer(environment, paused.right.checkpoint, { commit })
+    return E.right({ _tag: 'Paused', runId, checkpoint: paused.right.checkpoint })
   })
 
 /** A resume needs neither the commit nor the pointer: failures are reported and do not stop the pause. */

@@ -17,7 +17,7 @@ import type { ProgramStep, ProgramTask, StepContext, UnitGuard } from '../progra
 import type { RecordError } from '../storage/Recorder.js'
 import { endFailed } from './ends.js'
 import { sleepUnless } from '../sleep.js'
-import type { StepToRun, RunScope, StepEnd } from '../RunScope.js'
+import type { Ending, StepToRun, RunScope, StepEnd } from '../RunScope.js'
 import { contextFor } from '../RunScope.js'
 import type { Place } from '../Values.js'
 import { worked } from './compositeTimes.js'
@@ -68,15 +68,8 @@ const previousWave = (scope: RunScope, place: Place): { readonly choice: Choice;
   const above = parent(place.unit)
   const sequence = above === undefined ? program : find<ProgramStep>(program, items, above)?.definition
   const steps = sequence !== undefined && 'steps' in sequence ? sequence.steps : []
-  const index = steps
-    .slice(
-      0,
-      Math.max(
-        0,
-        steps.findIndex(({ name }) => join(above, name) === place.unit)
-      )
-    )
-    .findLastIndex(({ _tag }) => _tag === 'Wave' || _tag === 'Map')
+  const own = steps.findIndex(({ name }) => join(above, name) === place.unit)
+  const index = steps.findLastIndex(({ _tag }, at) => at < own && (_tag === 'Wave' || _tag === 'Map'))
   const previous = steps[index]?.name
   if (previous === undefined || pending.size > 0 || !isAlone(scope, place))
     return { choice: { answers: ['lookAgain', 'continue', 'abort'] }, place }
@@ -127,7 +120,7 @@ export const closeComposite = async (
   scope: RunScope,
   toRun: Pick<StepToRun<Composite>, 'place' | 'step' | 'node'>,
   startedAt: number
-): Promise<E.Either<RecordError, StepEnd>> => {
+): Promise<Ending> => {
   const { place, step: composite } = toRun
   const { guard } = composite
   if (guard === undefined) return done(scope, toRun, startedAt, [])
@@ -142,11 +135,14 @@ export const closeComposite = async (
     const { wrong } = found.right
     const refused = await refusalOf(scope, place, guard, 'after', wrong, scope.stopping, undefined, AFTERWARDS)
     if (refused !== undefined) {
-      const mayRun = isAlone(scope, place) && mayRunAgain(composite, refused)
-      if (mayRun && (await mayStartAgain(scope, place, guard, refused, startedAt)))
-        return E.right({ _tag: 'Restart', ...place, ...(refused.asked ? {} : { otherwise: refused.error }) })
+      const { asked, answer, error } = refused
+      // Parts of a rejected composite run again if a user agreed, or if all are idempotent.
+      const mayRun = answer === 'retry' && (asked || isIdempotent(composite)) && isAlone(scope, place)
+      const restarts = scope.restarts.get(place.unit) ?? 0
+      if (mayRun && (asked || (await waited(scope, guard, restarts + 1, startedAt))))
+        return E.right({ _tag: 'Restart', ...place, ...(asked ? {} : { otherwise: error }) })
       if (!mayRun && (await looksAgain(scope, guard, refused, look, closingAt))) continue
-      return await failComposite(scope, place, refused.error, startedAt)
+      return await failComposite(scope, place, error, startedAt)
     }
     // Commits are evidence of the groups that made them: only those groups run again when one is missing.
     const evidence = found.right.evidence.filter(({ _tag }) => _tag !== 'Commit')
@@ -170,18 +166,6 @@ const done = (
 /** Detects a unit of which an earlier process did nothing. */
 const isNew = ({ decision, parts }: DecisionTree): boolean => decision._tag === 'Run' && parts.every(isNew)
 
-/** Parts of a rejected composite run again if a user agreed, or if all are idempotent. */
-const mayRunAgain = (composite: Composite, { asked, answer }: Refused): boolean =>
-  answer === 'retry' && (asked || isIdempotent(composite))
-
-const mayStartAgain = async (
-  scope: RunScope,
-  { unit }: Place,
-  guard: UnitGuard,
-  refused: Refused,
-  startedAt: number
-): Promise<boolean> => refused.asked || (await waited(scope, guard, (scope.restarts.get(unit) ?? 0) + 1, startedAt))
-
 /** Each commit counts once: groups that commit at the same time see those of one another. */
 const commitsOf = ({ recorder }: RunScope, { unit }: Place, { expect }: UnitGuard): ReadonlyArray<string> => {
   if (expect.commits === undefined) return []
@@ -199,10 +183,10 @@ export const failComposite = async (
   place: Place,
   failure: StepFailure,
   startedAt: number
-): Promise<E.Either<RecordError, StepEnd>> => {
+): Promise<Ending> => {
   if (scope.stopping.aborted) return E.right({ _tag: 'Stopped' })
   const undone = leftUndone(scope, place.unit, NOT_RESUMED)
   const endedAt = scope.environment.clock.now()
-  const failed = taskFailed(place.unit, { failure, attempt: 1, startedAt, endedAt })
+  const failed = taskFailed(place.unit, failure, { attempt: 1, startedAt, endedAt })
   return await endFailed(scope, [...undone, failed], failed.retryable)
 }

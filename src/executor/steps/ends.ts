@@ -2,9 +2,8 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../../domain/change/Change.js'
 import { isTop } from '../../domain/workflow/Unit.js'
-import type { RunScope, StepEnd } from '../RunScope.js'
+import type { Ending, RunScope } from '../RunScope.js'
 import { timestamp } from '../RunScope.js'
-import type { RecordError } from '../storage/Recorder.js'
 import type { Place } from '../Values.js'
 
 /** Ends a composite as failed because of its parts. Only a top-level step has a record of that. */
@@ -13,7 +12,7 @@ export const endFailedBy = async (
   { unit }: Place,
   undone: ReadonlyArray<Change>,
   retryable: boolean
-): Promise<E.Either<RecordError, StepEnd>> => {
+): Promise<Ending> => {
   const at = timestamp(scope.environment.clock.now())
   return await endFailed(
     scope,
@@ -26,7 +25,7 @@ export const endFailed = async (
   { recorder }: RunScope,
   changes: ReadonlyArray<Change>,
   retryable: boolean
-): Promise<E.Either<RecordError, StepEnd>> => {
+): Promise<Ending> => {
   recorder.stage(changes)
   const saved = await recorder.commit()
   return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed', retryable })

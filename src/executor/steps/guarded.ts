@@ -14,7 +14,7 @@ import * as Failure from '../../domain/data/StepFailure.js'
 import type { CheckAnswer, FailedCheck } from '../../ports/Checks.js'
 import type { TreeUnreadable, WorkingTree } from '../../ports/WorkingTree.js'
 import { collectEvidence, looking, take } from '../workspace/evidence.js'
-import type { Guard } from '../program/Guard.js'
+import type { StepContext, UnitGuard } from '../program/Program.js'
 import { evidenceProblem } from '../program/stepOptions.js'
 import { onAbort } from '../onAbort.js'
 import { describe } from '../RunError.js'
@@ -23,26 +23,28 @@ import { report } from '../RunScope.js'
 import type { Place } from '../Values.js'
 
 /** The result of work between its checks: a value with its evidence, or a failure. `again`: the user asked for another attempt. */
-export type Guarded<A> =
-  | { readonly _tag: 'Value'; readonly value: A; readonly evidence: ReadonlyArray<Evidence> }
+type Guarded =
+  | { readonly _tag: 'Value'; readonly value: unknown; readonly evidence: ReadonlyArray<Evidence> }
   | { readonly _tag: 'Error'; readonly error: unknown; readonly again: boolean }
 
 export const CHECK_FAILED = 'CHECK_FAILED'
 
 type Failures = ReadonlyArray<string>
 
+type Context = StepContext<unknown, unknown>
+
 /** Runs something outside of the timeout. */
 type OutsideTimeout = <A>(act: () => Promise<A>) => Promise<A>
 
 /** Runs work between its checks. Prompts do not count toward its timeout. */
-export const guarded = async <Context extends { readonly signal: AbortSignal }, A>(
+export const guarded = async (
   scope: RunScope,
   place: Place,
-  guard: Guard<Context, A>,
+  guard: UnitGuard,
   context: Context,
-  work: () => Promise<E.Either<unknown, A>>,
+  work: () => Promise<E.Either<unknown, unknown>>,
   outsideTimeout: OutsideTimeout
-): Promise<Guarded<A>> => {
+): Promise<Guarded> => {
   const { tree } = scope.environment
   const { signal } = context
   const before = await checkBefore(guard, context)
@@ -69,10 +71,8 @@ const NO_COMMITS: E.Either<TreeUnreadable, ReadonlyArray<string>> = E.right([])
 
 const NOTHING_WRONG: Failures = []
 
-export const checkBefore = async <Context>(
-  { before }: Pick<Guard<Context, never>, 'before'>,
-  context: Context
-): Promise<Failures> => (before === undefined ? NOTHING_WRONG : await holds(before(context)))
+export const checkBefore = async ({ before }: UnitGuard, context: Context): Promise<Failures> =>
+  before === undefined ? NOTHING_WRONG : await holds(before(context))
 
 const holds = async (check: TaskEither<unknown, unknown>): Promise<Failures> => {
   try {
@@ -90,11 +90,11 @@ interface CheckResult {
 }
 
 /** Returns the evidence of work that succeeded, and its failed checks. */
-export const checkAfter = async <Context extends { readonly signal: AbortSignal }, A>(
+export const checkAfter = async (
   tree: WorkingTree,
-  { expect, after, evidence }: Guard<Context, A>,
+  { expect, after, evidence }: UnitGuard,
   context: Context,
-  value: A,
+  value: unknown,
   made: ReadonlyArray<string>
 ): Promise<E.Either<TreeUnreadable, CheckResult>> => {
   const expected = expectedBy(evidence, value, context)
@@ -117,9 +117,9 @@ export const checkAfter = async <Context extends { readonly signal: AbortSignal 
   })
 }
 
-const expectedBy = <Context, A>(
-  evidence: Guard<Context, A>['evidence'],
-  value: A,
+const expectedBy = (
+  evidence: UnitGuard['evidence'],
+  value: unknown,
   context: Context
 ): E.Either<string, ReadonlyArray<ExpectedEvidence>> =>
   E.chain((expected: ReadonlyArray<ExpectedEvidence>) => {
@@ -181,7 +181,7 @@ const OF_UNITS: Choice = { answers: ['retry', 'continue', 'abort'] }
 export const refusalOf = async (
   scope: RunScope,
   place: Place,
-  { onCheckFailure }: Pick<Guard<never, never>, 'onCheckFailure'>,
+  { onCheckFailure }: UnitGuard,
   when: FailedCheck['when'],
   wrong: Failures,
   signal: AbortSignal,
@@ -224,7 +224,7 @@ const ask = async ({ environment }: RunScope, failed: FailedCheck, signal: Abort
   }
 }
 
-const failedToRead = (error: TreeUnreadable, outcome?: StepFailure['outcome']): Guarded<never> => ({
+const failedToRead = (error: TreeUnreadable, outcome?: StepFailure['outcome']): Guarded => ({
   _tag: 'Error',
   error: unreadable(error, outcome),
   again: false

@@ -9,12 +9,10 @@ import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import { noAttempt } from './Attempt.js'
-import { mapExpanded } from '../storage/changes.js'
 import { failComposite } from './compositeChecks.js'
 import type { ProgramGroup, ProgramMap, ProgramStep, ProgramWave } from '../program/Program.js'
-import type { RecordError } from '../storage/Recorder.js'
-import type { StepToRun, RunScope, RunStep, StepEnd } from '../RunScope.js'
-import { contextFor } from '../RunScope.js'
+import type { Ending, StepToRun, RunScope, RunStep } from '../RunScope.js'
+import { contextFor, timestamp } from '../RunScope.js'
 import type { Place } from '../Values.js'
 import { runWave } from './wave.js'
 
@@ -23,14 +21,15 @@ export const runMap = async (
   scope: RunScope,
   { place, step: map, node, stopping }: StepToRun<ProgramMap>,
   run: RunStep
-): Promise<E.Either<RecordError, StepEnd>> => {
+): Promise<Ending> => {
   const startedAt = scope.environment.clock.now()
   const recorded = scope.recorder.checkpoint().items.get(place.unit)
   const items = recorded === undefined ? itemsOf(scope, place, map) : accepted(map, recorded)
   if (E.isLeft(items)) return await failComposite(scope, place, items.left, startedAt)
   const step = waveOf(map, items.right)
   if (recorded !== undefined) return await runWave(scope, { place, step, node, stopping }, run)
-  scope.recorder.stage([mapExpanded(scope, place, items.right)])
+  const at = timestamp(scope.environment.clock.now())
+  scope.recorder.stage([{ _tag: 'Expanded', at, unit: place.unit, items: items.right }])
   const [first, ...others] = decisionTrees({
     decisions: [node.decision, ...decideItems(node.decision, map, items.right)]
   })

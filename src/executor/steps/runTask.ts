@@ -6,6 +6,7 @@ import { get } from '../../domain/checkpoint/Units.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
 import { delay } from '../../domain/workflow/RetryPolicy.js'
+import type { AttemptResult } from './AttemptResult.js'
 import { mayRetry, noteRetry, redacted } from './AttemptResult.js'
 import type { Running, Settled } from './attempts.js'
 import { conclude, start } from './attempts.js'
@@ -23,8 +24,7 @@ import {
 import { endFailed } from './ends.js'
 import { CHECK_FAILED } from './guarded.js'
 import type { ProgramStep, ProgramTask } from '../program/Program.js'
-import type { RecordError } from '../storage/Recorder.js'
-import type { AttemptTimes, StepToRun, RunScope, StepEnd, TaskResult } from '../RunScope.js'
+import type { Ending, AttemptTimes, StepToRun, RunScope, StepEnd } from '../RunScope.js'
 import { report } from '../RunScope.js'
 import { sleepUnless } from '../sleep.js'
 import type { Place } from '../Values.js'
@@ -32,15 +32,11 @@ import type { Place } from '../Values.js'
 export const hasCode = <S extends ProgramStep>(step: S): step is S & ProgramTask =>
   step._tag === 'Task' && (step.awaits === undefined || E.isLeft(step.awaits))
 
-export const runTask = async (
-  scope: RunScope,
-  toRun: StepToRun<ProgramTask>
-): Promise<E.Either<RecordError, StepEnd>> => {
+export const runTask = async (scope: RunScope, toRun: StepToRun<ProgramTask>): Promise<Ending> => {
   const { recorder } = scope
   const { place, step: task, node } = toRun
-  const { unit } = place
   const attempt = nextAttempt(scope, node.decision)
-  recorder.stage([attemptsStart(scope, [{ unit, attempt }], task.job === undefined ? [] : [unit])])
+  recorder.stage([attemptsStart(scope, [{ unit: place.unit, attempt, job: task.job }])])
   const started = await recorder.commit()
   if (E.isLeft(started)) return started
   const ended = await new Promise<Ending>((resolve) => runStarted(scope, toRun, attempt, resolve))
@@ -55,8 +51,6 @@ interface TaskRun extends Running<TaskRun> {
   /** The start of the first attempt, from which `withinMillis` counts. */
   readonly firstStartedAt: number
 }
-
-type Ending = E.Either<RecordError, StepEnd>
 
 /** Runs a task whose start is recorded, stages its end, and calls `done`. */
 export const runStarted = (
@@ -88,52 +82,57 @@ const goOn = async (run: TaskRun, settled: Settled): Promise<void> => {
   const { place, step: task, stopping } = toRun
   const { environment, recorder } = scope
   const result = redacted(environment, task, await conclude(run, settled))
-  const ended = { attempt, startedAt, endedAt: environment.clock.now() }
-  const end = (how: TaskResult): void => done(E.right(staged(scope, toRun, how)))
-  if (result._tag === 'Done') return end({ ...result, ...ended })
-  if (result._tag === 'Suspended') return end(result)
-  if (result._tag === 'Stopped') return end(stopped(result.failure, ended))
+  const times = { attempt, startedAt, endedAt: environment.clock.now() }
+  const end = (how: AttemptResult): void => done(E.right(staged(scope, toRun, how, times)))
+  if (result._tag !== 'Failed') return end(result)
   const { failure } = result
   const retry = retryOf(task, failure)
   const wait =
     result.again === true
       ? AT_ONCE
       : mayRetry(result, task.idempotent)
-        ? delay(retry, { attempt, elapsedMillis: ended.endedAt - firstStartedAt, random: environment.random() })
+        ? delay(retry, { attempt, elapsedMillis: times.endedAt - firstStartedAt, random: environment.random() })
         : O.none
   noteRetry(scope, place.unit, failure, attempt < task.retry.attempts)
-  if (O.isNone(wait)) return end({ _tag: 'Failed', failure, ...ended })
-  recorder.stage([attemptFailed(place, failure, ended, wait.value)])
+  if (O.isNone(wait)) return end(result)
+  recorder.stage([attemptFailed(place.unit, failure, times, wait.value)])
   const saved = await recorder.commit()
   if (E.isLeft(saved)) return done(saved)
-  tellOfRetry(scope, place, retry, failure, attempt, wait.value)
+  const { runId } = saved.right
+  const again = { attempt, maxAttempts: retry.attempts, delayMillis: wait.value }
+  report(environment, { _tag: 'StepRetrying', runId, ...place, ...again, error: failure.error })
   await sleepUnless(environment.clock, wait.value, stopping)
-  if (stopping.aborted) return end({ _tag: 'Stopped' })
-  const { unit } = place
-  recorder.stage([attemptsStart(scope, [{ unit, attempt: attempt + 1 }], task.job === undefined ? [] : [unit])])
+  if (stopping.aborted) return end({ _tag: 'Stopped', failure: undefined })
+  recorder.stage([attemptsStart(scope, [{ unit: place.unit, attempt: attempt + 1, job: task.job }])])
   const started = await recorder.commit()
   return E.isLeft(started) ? done(started) : runStarted(scope, toRun, attempt + 1, done, firstStartedAt)
 }
 
-const staged = (scope: RunScope, { place, step: task }: StepToRun<ProgramTask>, ended: TaskResult): StepEnd => {
+const staged = (
+  scope: RunScope,
+  { place, step: task }: StepToRun<ProgramTask>,
+  result: AttemptResult,
+  times: AttemptTimes
+): StepEnd => {
   const { recorder } = scope
-  switch (ended._tag) {
+  const { unit } = place
+  switch (result._tag) {
     case 'Stopped':
-      recorder.stage(taskStopped(scope, place, task, ended))
+      recorder.stage(taskStopped(scope, place, task, result.failure, times))
       return { _tag: 'Stopped' }
     case 'Suspended':
-      recorder.stage([taskSuspended(scope, place.unit, ended)])
+      recorder.stage([taskSuspended(scope, unit, result)])
       return { _tag: 'Pending' }
     case 'Done':
       if (task.job !== undefined) {
-        recorder.stage([jobSubmitted(place, ended)])
+        recorder.stage([jobSubmitted(unit, result.output, times)])
         return { _tag: 'Pending' }
       }
-      stageCompleted(scope, place, unitCompleted(place.unit, ended, { ...ended, captured: task.captures }))
+      stageCompleted(scope, place, unitCompleted(unit, times, { ...result, captured: task.captures }))
       return { _tag: 'Done' }
     case 'Failed':
-      recorder.stage([taskFailed(place.unit, ended)])
-      return { _tag: 'Failed', retryable: ended.failure._tag === 'Transient' }
+      recorder.stage([taskFailed(unit, result.failure, times)])
+      return { _tag: 'Failed', retryable: result.failure._tag === 'Transient' }
   }
 }
 
@@ -142,21 +141,6 @@ const AT_ONCE = O.some(0)
 /** The retry policy: the task's own, or the guard's if a check failed. */
 const retryOf = ({ guard, retry }: ProgramTask, { error }: StepFailure): RetryPolicy =>
   guard !== undefined && error.code === CHECK_FAILED ? guard.retry : retry
-
-const tellOfRetry = (
-  { environment, recorder }: RunScope,
-  place: Place,
-  { attempts }: RetryPolicy,
-  { error }: StepFailure,
-  attempt: number,
-  delayMillis: number
-): void => {
-  const { runId } = recorder.checkpoint()
-  report(environment, { _tag: 'StepRetrying', runId, ...place, attempt, maxAttempts: attempts, delayMillis, error })
-}
-
-const stopped = (failure: StepFailure | undefined, ended: AttemptTimes): TaskResult =>
-  failure === undefined ? { _tag: 'Stopped' } : { _tag: 'Stopped', failed: { failure, ...ended } }
 
 /** The recorded start of the oldest attempt, which an earlier process may have made. */
 const firstStartBefore = ({ recorder }: RunScope, place: Place): number | undefined => {

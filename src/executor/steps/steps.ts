@@ -9,22 +9,19 @@ import { endFailedBy } from './ends.js'
 import { runMap } from './map.js'
 import type { ProgramSequence, ProgramStep } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
-import type { StepToRun, RunScope, RunStep, StepEnd } from '../RunScope.js'
+import type { Ending, StepToRun, RunScope, RunStep, StepEnd } from '../RunScope.js'
 import { isToStop } from '../requests/RequestWatch.js'
 import { runTask } from './runTask.js'
-import { runWait } from './runWait.js'
+import { runWait } from './waits.js'
 import { runWave } from './wave.js'
 
-export const runStep: RunStep = async (scope, toRun) => {
+const runStep: RunStep = async (scope, toRun) => {
   const { step } = toRun
-  if (step._tag === 'Task') {
-    const { awaits } = step
-    const task = { ...toRun, step }
-    return awaits === undefined || E.isLeft(awaits)
-      ? await runTask(scope, task)
-      : await runWait(scope, task, awaits.right)
-  }
   switch (step._tag) {
+    case 'Task':
+      return step.awaits === undefined || E.isLeft(step.awaits)
+        ? await runTask(scope, { ...toRun, step })
+        : await runWait(scope, { ...toRun, step }, step.awaits.right)
     case 'Sequence':
       return await runSequence(scope, { ...toRun, step })
     case 'Wave':
@@ -35,7 +32,7 @@ export const runStep: RunStep = async (scope, toRun) => {
 }
 
 /** How steps in order ended, and the last one that was reached. */
-export interface PartsEnd {
+interface PartsEnd {
   readonly end: StepEnd
   readonly index: number
 }
@@ -68,7 +65,7 @@ const NOT_RESUMED =
 const runSequence = async (
   scope: RunScope,
   { place, step, node, stopping }: StepToRun<ProgramSequence>
-): Promise<E.Either<RecordError, StepEnd>> => {
+): Promise<Ending> => {
   const startedAt = scope.environment.clock.now()
   // A step that only waits starts nothing, so its `before` check does not run. Waves in it run their own.
   const isChecked = node.decision._tag !== 'Poll' && step.guard?.before !== undefined

@@ -1,19 +1,22 @@
-/** Decides whether waits are over: by time or by answer. */
+/** Runs units that only wait, and decides whether a wait is over: by time or by answer. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { overAt, WAIT_TIMEOUT } from '../../domain/checkpoint/Due.js'
 import type { PendingWait } from '../../domain/checkpoint/Pending.js'
-import { endOf } from '../../domain/checkpoint/Pending.js'
+import { endOf, waitOf } from '../../domain/checkpoint/Pending.js'
 import type { Json } from '../../domain/data/Json.js'
 import * as Redaction from '../../domain/data/Redaction.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { ancestors } from '../../domain/workflow/Unit.js'
 import { get, has } from '../../domain/checkpoint/Units.js'
+import type { StartWait } from '../program/awaits.js'
 import type { ProgramTask } from '../program/Program.js'
-import type { RunScope } from '../RunScope.js'
+import type { Ending, RunScope, StepToRun } from '../RunScope.js'
 import { report, timestamp } from '../RunScope.js'
+import { stageCompleted, unitCompleted } from '../storage/changes.js'
 import type { Place } from '../Values.js'
+import { endFailed } from './ends.js'
 
 /** The waits that are over, and their ancestors. */
 export const awakeIn = ({ pending, answers }: Checkpoint, now: number): Set<Unit> => {
@@ -27,7 +30,38 @@ export const awakeIn = ({ pending, answers }: Checkpoint, now: number): Set<Unit
   return awake
 }
 
-export type WaitEnd =
+/** Starts a wait, or ends it: with the recorded answer, at its time, or as failed at its time limit. */
+export const runWait = async (
+  scope: RunScope,
+  { place, step: task }: StepToRun<ProgramTask>,
+  awaits: StartWait
+): Promise<Ending> => {
+  const { recorder, environment } = scope
+  const { unit } = place
+  const now = environment.clock.now()
+  const at = timestamp(now)
+  if (waitOf(recorder.checkpoint(), unit) === undefined)
+    recorder.stage([{ _tag: 'WaitStarted', at, unit, wait: awaits(now) }])
+  const wait = waitOf(recorder.checkpoint(), unit)
+  // The commit reports what could not be staged.
+  if (wait === undefined) return await endFailed(scope, [], false)
+  const end = endOfWait(scope, place, wait, task.accepts, now)
+  switch (end._tag) {
+    case 'Waits':
+    case 'Rejected':
+      return E.right({ _tag: 'Pending' })
+    case 'TimedOut':
+      return await endFailed(scope, [timeout(wait, at)], false)
+    case 'Completed': {
+      const { output } = end
+      const times = { attempt: 1, startedAt: Date.parse(wait.startedAt), endedAt: now }
+      stageCompleted(scope, place, unitCompleted(unit, times, { output, captured: task.captures }))
+      return E.right({ _tag: 'Done' })
+    }
+  }
+}
+
+type WaitEnd =
   | { readonly _tag: 'Waits' | 'Rejected' | 'TimedOut' }
   | { readonly _tag: 'Completed'; readonly output: Json | undefined }
 

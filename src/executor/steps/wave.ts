@@ -11,9 +11,8 @@ import { closeComposite, endBefore } from './compositeChecks.js'
 import { endFailedBy } from './ends.js'
 import { onAbort } from '../onAbort.js'
 import type { ProgramGroup, ProgramWave } from '../program/Program.js'
-import type { RecordError } from '../storage/Recorder.js'
 import { hasCode, runStarted } from './runTask.js'
-import type { StepToRun, RunScope, RunStep, StepEnd } from '../RunScope.js'
+import type { Ending, StepToRun, RunScope, RunStep, StepEnd } from '../RunScope.js'
 import { nextTurn } from '../sleep.js'
 import type { Place } from '../Values.js'
 
@@ -23,8 +22,6 @@ interface GroupEnd {
   readonly group: ProgramGroup
   readonly result: Ending | { readonly _tag: 'Bug'; readonly bug: Error }
 }
-
-type Ending = E.Either<RecordError, StepEnd>
 
 /** `unmet`: how many of the groups that it needs are not done. */
 interface GroupToRun {
@@ -50,11 +47,7 @@ interface Board {
 }
 
 /** Groups that end during a save share the next one. */
-export const runWave = async (
-  scope: RunScope,
-  toRun: StepToRun<ProgramWave>,
-  run: RunStep
-): Promise<E.Either<RecordError, StepEnd>> => {
+export const runWave = async (scope: RunScope, toRun: StepToRun<ProgramWave>, run: RunStep): Promise<Ending> => {
   const startedAt = scope.environment.clock.now()
   const { place, step: wave } = toRun
   const board = boardOf(scope, toRun)
@@ -111,15 +104,7 @@ const tasksStart = (scope: RunScope, wave: Unit, ready: ReadonlyArray<GroupToRun
   const tasks = ready.flatMap(({ name, group, node }) =>
     hasCode(group) ? [{ unit: join(wave, name), attempt: nextAttempt(scope, node.decision), job: group.job }] : []
   )
-  if (tasks.length === 0) return []
-  const submitting = tasks.flatMap(({ unit, job }) => (job === undefined ? [] : [unit]))
-  return [
-    attemptsStart(
-      scope,
-      tasks.map(({ unit, attempt }) => ({ unit, attempt })),
-      submitting
-    )
-  ]
+  return tasks.length === 0 ? [] : [attemptsStart(scope, tasks)]
 }
 
 const boardOf = ({ awake }: RunScope, { step: wave, node: { parts } }: StepToRun<ProgramWave>): Board => {
@@ -181,16 +166,11 @@ const complete = ({ done, needing, ready }: Board, name: string): void => {
 const mayStart = ({ failed }: Board, { onFailure }: ProgramWave): boolean =>
   failed.length === 0 || onFailure === 'continue'
 
-/** Returns the groups that start now; none once the run must pause. */
+/** Takes the groups that start now: while there is room, no failure forbids it, and the run must not pause. */
 const next = async (scope: RunScope, board: Board, wave: ProgramWave): Promise<ReadonlyArray<GroupToRun>> => {
   if (board.ready.length === 0 || board.running.size >= wave.concurrency) return []
   if (await isToStop(scope)) board.paused = true
-  return board.paused || scope.stopping.aborted ? [] : take(board, wave)
-}
-
-/** Takes ready groups while there is room and no failure forbids it. */
-const take = (board: Board, wave: ProgramWave): ReadonlyArray<GroupToRun> => {
-  if (!mayStart(board, wave)) return []
+  if (board.paused || scope.stopping.aborted || !mayStart(board, wave)) return []
   const taken = board.ready.splice(0, wave.concurrency - board.running.size)
   for (const { name } of taken) board.unstarted.delete(name)
   return taken
@@ -224,7 +204,7 @@ const conclude = async (
   board: Board,
   toRun: StepToRun<ProgramWave>,
   startedAt: number
-): Promise<E.Either<RecordError, StepEnd>> => {
+): Promise<Ending> => {
   const { place, step: wave } = toRun
   if (board.done.size === wave.groups.length) return await closeComposite(scope, toRun, startedAt)
   const isHeldBack = (scope.stopping.aborted || board.paused) && board.ready.length > 0 && mayStart(board, wave)

@@ -1,13 +1,13 @@
 /** The changes that the executor records, and the events that report them once they are durable. */
+import * as E from 'fp-ts/lib/Either.js'
 import type { Change, Suspended, UnitCompleted, UnitFailed } from '../../domain/change/Change.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { InFlight } from '../../domain/checkpoint/CheckpointState.js'
 import { failures, inFlight } from '../../domain/checkpoint/CheckpointState.js'
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
-import type { Submission } from '../../domain/checkpoint/Pending.js'
 import { keyFor } from '../../domain/checkpoint/Pending.js'
 import type { Json } from '../../domain/data/Json.js'
-import type { Item, Items } from '../../domain/checkpoint/Items.js'
+import type { Items } from '../../domain/checkpoint/Items.js'
 import type { Decision } from '../../domain/plan/Plan.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
@@ -17,79 +17,71 @@ import { find, taskAround } from '../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { ancestors, isWithin, nameOf, parent } from '../../domain/workflow/Unit.js'
 import { get, within } from '../../domain/checkpoint/Units.js'
+import type { Environment } from '../../ports/Environment.js'
 import type { Event, EventUnit } from '../../ports/Events.js'
 import type { Program, ProgramStep, ProgramTask } from '../program/Program.js'
-import type { AttemptTimes, RunScope, TaskResult } from '../RunScope.js'
+import type { Interrupted } from '../RunOutcome.js'
+import type { AttemptTimes, RunScope } from '../RunScope.js'
 import { report, timestamp } from '../RunScope.js'
 import type { Place } from '../Values.js'
 import { add } from '../Values.js'
+import type { RecordError, Recorder } from './Recorder.js'
 
-/** Attempts are about to start. `submitting`: those that submit a job. */
+/** Attempts are about to start. The key of a job is recorded before its submission. */
 export const attemptsStart = (
-  scope: RunScope,
-  attempts: ReadonlyArray<InFlight>,
-  submitting: ReadonlyArray<Unit> = []
+  { environment, recorder }: RunScope,
+  tasks: ReadonlyArray<InFlight & Pick<ProgramTask, 'job'>>
 ): Change => {
-  const started = { _tag: 'AttemptStarted', at: timestamp(scope.environment.clock.now()), attempts } as const
-  return submitting.length === 0 ? started : { ...started, submissions: keysOf(scope, submitting) }
-}
-
-/** Submission keys are recorded before the submission. */
-const keysOf = ({ recorder }: RunScope, units: ReadonlyArray<Unit>): ReadonlyArray<Submission> => {
   const run = recorder.checkpoint()
-  return units.map((unit) => ({ unit, key: keyFor(run, unit) }))
+  const submissions = tasks.flatMap(({ unit, job }) => (job === undefined ? [] : [{ unit, key: keyFor(run, unit) }]))
+  return {
+    _tag: 'AttemptStarted',
+    at: timestamp(environment.clock.now()),
+    attempts: tasks.map(({ unit, attempt }) => ({ unit, attempt })),
+    ...(submissions.length === 0 ? {} : { submissions })
+  }
 }
 
-export const mapExpanded = (scope: RunScope, place: Place, items: ReadonlyArray<Item>): Change => ({
-  _tag: 'Expanded',
-  at: timestamp(scope.environment.clock.now()),
-  unit: place.unit,
-  items
-})
-
-export const jobSubmitted = (place: Place, result: TaskResult & { readonly _tag: 'Done' }): Change => ({
+export const jobSubmitted = (unit: Unit, job: Json | undefined, { attempt, endedAt }: AttemptTimes): Change => ({
   _tag: 'JobSubmitted',
-  at: timestamp(result.endedAt),
-  unit: place.unit,
-  attempt: result.attempt,
-  ...(result.output === undefined ? {} : { job: result.output })
+  at: timestamp(endedAt),
+  unit,
+  attempt,
+  ...(job === undefined ? {} : { job })
 })
 
 export const attemptFailed = (
-  place: Place,
-  failure: StepFailure,
-  ended: AttemptTimes,
+  unit: Unit,
+  { error, outcome }: StepFailure,
+  { attempt, startedAt, endedAt }: AttemptTimes,
   delayBeforeNextMillis: number
 ): Change => ({
   _tag: 'AttemptFailed',
-  at: timestamp(ended.endedAt),
-  unit: place.unit,
-  attempt: ended.attempt,
-  startedAt: timestamp(ended.startedAt),
-  error: failure.error,
-  outcome: failure.outcome,
+  at: timestamp(endedAt),
+  unit,
+  attempt,
+  startedAt: timestamp(startedAt),
+  error,
+  outcome,
   delayBeforeNextMillis
 })
 
-/** A stopped attempt stays in flight and is repeated under its number, unless it is not idempotent and reports that it did nothing. */
-export const attemptStopped = (
-  place: Place,
-  { idempotent }: ProgramTask,
-  { failed }: TaskResult & { readonly _tag: 'Stopped' }
-): ReadonlyArray<Change> =>
-  idempotent || failed?.failure.outcome !== 'notApplied' ? [] : [attemptFailed(place, failed.failure, failed, 0)]
-
-/** If another group stopped the wave, a stopped task has failed. */
+/**
+ * If another group stopped the wave, a stopped task has failed. If the run stops, the attempt stays in flight and is repeated under its number,
+ * unless it is not idempotent and reports that it did nothing.
+ */
 export const taskStopped = (
   scope: RunScope,
-  place: Place,
-  task: ProgramTask,
-  result: TaskResult & { readonly _tag: 'Stopped' }
+  { unit }: Place,
+  { idempotent }: ProgramTask,
+  failure: StepFailure | undefined,
+  times: AttemptTimes
 ): ReadonlyArray<Change> => {
-  if (scope.stopping.aborted) return attemptStopped(place, task, result)
-  return result.failed === undefined
-    ? leftUndone(scope, place.unit, HALTED)
-    : [...subStepsUndone(scope, place.unit), taskFailed(place.unit, result.failed)]
+  if (scope.stopping.aborted)
+    return idempotent || failure?.outcome !== 'notApplied' ? [] : [attemptFailed(unit, failure, times, 0)]
+  return failure === undefined
+    ? leftUndone(scope, unit, HALTED)
+    : [...subStepsUndone(scope, unit), taskFailed(unit, failure, times)]
 }
 
 export const HALTED = 'stopped because another group of the wave failed'
@@ -105,6 +97,25 @@ export const taskSuspended = (
   waits,
   ...(dropped === undefined ? {} : { dropped })
 })
+
+/** Records, after the changes `before`, why a run stopped at or before a step. */
+export const recordInterrupted = async (
+  environment: Environment,
+  recorder: Recorder,
+  unit: string,
+  reason: Interrupted['reason'],
+  before: ReadonlyArray<Change> = []
+): Promise<E.Either<RecordError, Interrupted>> => {
+  recorder.stage([...before, { _tag: 'Interrupted', at: timestamp(environment.clock.now()), unit, reason }])
+  const saved = await recorder.commit()
+  if (E.isLeft(saved)) return saved
+  const checkpoint = saved.right
+  const { runId, state } = checkpoint
+  const { stepIndex, step } = state
+  report(environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
+  const inProgress = state._tag === 'Interrupted' && state.inProgress
+  return E.right({ _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason })
+}
 
 /** A suspended attempt keeps its number. */
 export const nextAttempt = ({ recorder }: RunScope, decision: Decision): number => {
@@ -146,11 +157,17 @@ export const stageCompleted = (scope: RunScope, place: Place, completed: UnitCom
   recorder.stage([completed])
 }
 
-export const taskFailed = (unit: Unit, result: AttemptTimes & { readonly failure: StepFailure }): UnitFailed => {
-  const { _tag, error, outcome } = result.failure
-  const last = { attempt: result.attempt, startedAt: timestamp(result.startedAt), error, outcome }
-  return { _tag: 'UnitFailed', at: timestamp(result.endedAt), unit, retryable: _tag === 'Transient', last }
-}
+export const taskFailed = (
+  unit: Unit,
+  { _tag, error, outcome }: StepFailure,
+  { attempt, startedAt, endedAt }: AttemptTimes
+): UnitFailed => ({
+  _tag: 'UnitFailed',
+  at: timestamp(endedAt),
+  unit,
+  retryable: _tag === 'Transient',
+  last: { attempt, startedAt: timestamp(startedAt), error, outcome }
+})
 
 /** Completing a task drops the answers to waits that it never began. */
 const reportUnused = ({ recorder, environment }: RunScope, { unit: task, stepIndex }: Place): void => {
@@ -162,8 +179,8 @@ const reportUnused = ({ recorder, environment }: RunScope, { unit: task, stepInd
 }
 
 /** A sub-step failed. Its task may still succeed. */
-export const subStepFailed = (unit: Unit, subStep: SubStep, failure: StepFailure, ended: AttemptTimes): UnitFailed => ({
-  ...taskFailed(unit, { failure, ...ended }),
+export const subStepFailed = (unit: Unit, subStep: SubStep, failure: StepFailure, times: AttemptTimes): UnitFailed => ({
+  ...taskFailed(unit, failure, times),
   subStep: failure._tag === 'Transient' ? { ...subStep, transient: true } : subStep
 })
 
@@ -178,7 +195,7 @@ export const leftUndone = (scope: RunScope, unit: Unit, why: string): ReadonlyAr
   // A sub-step must end before its task.
   return running
     .map(({ unit, attempt }): UnitFailed => {
-      const change = taskFailed(unit, { failure, attempt, startedAt: now, endedAt: now })
+      const change = taskFailed(unit, failure, { attempt, startedAt: now, endedAt: now })
       return isSubStep(unit) ? { ...change, subStep: { idempotent: false } } : change
     })
     .reverse()

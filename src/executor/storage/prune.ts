@@ -123,18 +123,13 @@ const look = async (environment: Environment, run: RunSummary): Promise<E.Either
   if (E.isLeft(now)) return E.left({ reason: 'failed', why: describe(now.left) })
   if (O.isNone(now.right)) return E.right(undefined)
   const view = now.right.value
-  if (hasMovedOn(run, view)) return E.left(resumedMeanwhile)
+  const hasChanged = view.revision !== run.revision || view.createdAt !== run.createdAt
+  if (O.isSome(view.heldBy) || hasChanged) return E.left(resumedMeanwhile)
   if (view.found._tag === 'Recovered')
     return E.left({ reason: 'damaged', why: `its newest state is damaged: ${view.found.lost}` })
   const kept = await keptBy(environment, view.checkpoint)
   return kept === undefined ? E.right(view.checkpoint) : E.left({ reason: 'hasWorkspace', why: kept })
 }
-
-/** Returns whether a run has an owner or has changed since it was read. */
-const hasMovedOn = (
-  then: Pick<RunSummary, 'revision' | 'createdAt'>,
-  now: Pick<RunSummary, 'revision' | 'createdAt' | 'heldBy'>
-): boolean => O.isSome(now.heldBy) || now.revision !== then.revision || now.createdAt !== then.createdAt
 
 const resumedMeanwhile = { reason: 'resumed', why: RESUMED_MEANWHILE } as const
 

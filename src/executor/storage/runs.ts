@@ -76,8 +76,7 @@ export const storedRun =
     const stored = await load(environment, runId)
     if (E.isLeft(stored)) return stored
     if (O.isNone(stored.right)) return E.right(O.none)
-    const view = viewOf(runId, stored.right.value)
-    return E.isLeft(view) ? view : E.right(O.some(view.right))
+    return E.map((view: RunView) => O.some(view))(viewOf(runId, stored.right.value))
   }
 
 /**

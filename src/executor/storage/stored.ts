@@ -3,22 +3,22 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Move } from '../../domain/checkpoint/Checkpoint.js'
 import { describe as describeCodec, restore } from '../../domain/change/restore.js'
+import { fieldsOf } from '../../domain/data/Options.js'
 import { isObject } from '../../domain/data/Json.js'
 import type {
   CheckpointStorage,
   Claim,
   Claimed,
   ClaimOptions,
-  Fenced,
   LostFiles,
   StorageError,
   Stored
 } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import { callPort, readFailed, STORE, writeFailed } from '../callPort.js'
-import type { RunError, RunMoved } from '../RunError.js'
+import type { RecoveryRefused, RunError, RunMoved } from '../RunError.js'
+import type { Fenced } from '../RunOutcome.js'
 import { report } from '../RunScope.js'
-import { takeRemembered, remember } from './unreleased.js'
 
 const release = (storage: CheckpointStorage, claim: Claim): Promise<E.Either<StorageError, void>> =>
   callPort('release', () => storage.release(claim), writeFailed(STORE))
@@ -48,6 +48,33 @@ const claimRun = async (
   return claimed
 }
 
+const REGISTRY = Symbol.for('dogear.1')
+
+interface Registry {
+  unreleased?: WeakMap<CheckpointStorage, Map<string, Claim>>
+}
+
+/** The claims of this thread whose release failed: a store may count them as held. Shared by all copies of this module, because hosts may bundle several. */
+const unreleased = (): WeakMap<CheckpointStorage, Map<string, Claim>> => {
+  const shared = globalThis as { [REGISTRY]?: Registry }
+  const registry = (shared[REGISTRY] ??= {})
+  return (registry.unreleased ??= new WeakMap())
+}
+
+const remember = (storage: CheckpointStorage, claim: Claim): void => {
+  const known = unreleased()
+  const ofStorage = known.get(storage) ?? new Map<string, Claim>()
+  known.set(storage, ofStorage.set(claim.runId, claim))
+}
+
+/** Removes and returns the remembered claim of a run. */
+const takeRemembered = (storage: CheckpointStorage, runId: string): Claim | undefined => {
+  const ofStorage = unreleased().get(storage)
+  const claim = ofStorage?.get(runId)
+  ofStorage?.delete(runId)
+  return claim
+}
+
 export const withClaim = async <A>(
   environment: Environment,
   runId: string,
@@ -75,10 +102,15 @@ export const withIntactClaim = <A>(
     const restored = restoreOwn(stored.value, runId)
     if (E.isLeft(restored)) return restored
     const { found } = stored.value
-    return found._tag === 'Recovered'
-      ? E.left({ _tag: 'RecoveryRefused', runId, from: found.from, lost: found.lost, cause: undefined })
-      : await use(claim, restored.right)
+    return found._tag === 'Recovered' ? recoveryRefused(runId, found) : await use(claim, restored.right)
   })
+
+/** `cause`: what the consent threw. */
+export const recoveryRefused = (
+  runId: string,
+  { from, lost }: Pick<RecoveryRefused, 'from' | 'lost'>,
+  cause?: unknown
+): E.Either<RecoveryRefused, never> => E.left({ _tag: 'RecoveryRefused', runId, from, lost, cause })
 
 /** Refuses a copy that is being moved: no other call may change it. */
 export const restoreOwn = (stored: Stored, runId: string): E.Either<StorageError | RunMoved, Checkpoint> => {
@@ -89,15 +121,18 @@ export const restoreOwn = (stored: Stored, runId: string): E.Either<StorageError
 
 export const runMoved = (runId: string, { way, store }: Move): RunMoved => ({ _tag: 'RunMoved', runId, way, store })
 
-/** How a claim was lost, as reported by its signal or by a failed save. */
-export const lossOf = ({ runId, lost }: Claim, reported?: RunError): Pick<Fenced, 'runId' | 'files'> => {
-  const reason: unknown = lost.reason
-  const files = reported?._tag === 'Fenced' && reported.files !== undefined ? reported.files : filesIn(reason)
-  return { runId, ...(files === undefined ? {} : { files }) }
+/** Reports a lost claim: `error` of a failed save, or the reason of its signal, may name lost files. */
+export const fenced = (
+  environment: Environment,
+  { runId, lost }: Claim,
+  error: RunError | undefined
+): E.Either<never, Fenced> => {
+  const named = error?._tag === 'Fenced' ? error.files : undefined
+  const files = named ?? (fieldsOf(lost.reason)['files'] as LostFiles | undefined)
+  const loss = { runId, ...(files === undefined ? {} : { files }) }
+  report(environment, { _tag: 'RunFenced', ...loss })
+  return E.right({ _tag: 'Fenced', ...loss })
 }
-
-const filesIn = (reason: unknown): LostFiles | undefined =>
-  typeof reason === 'object' && reason !== null ? (reason as Partial<Fenced>).files : undefined
 
 /** Content of a newer format is `UnsupportedFormat`; anything else that does not decode, or belongs to another run, is `Corrupt`. */
 export const restoreStored = (stored: Stored, runId?: string): E.Either<StorageError, Checkpoint> => {

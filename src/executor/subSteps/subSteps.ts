@@ -265,7 +265,7 @@ const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
 
 /** Runs a sub-step and records its end. A stopped one has no record, so the repeated attempt of its task runs it again. */
 const run = async (level: Level, call: Call): Promise<Ending> => {
-  const { scope, own, place } = level.root
+  const { scope, own } = level.root
   const { clock, random } = scope.environment
   const { unit, subStep, options } = call
   own.add(unit)
@@ -303,9 +303,7 @@ const run = async (level: Level, call: Call): Promise<Ending> => {
     }
     const failure = ended._tag === 'Suspended' ? undefined : ended.failure
     const isUndone = subStep.idempotent === false && failure?.outcome === 'notApplied'
-    const saved = isUndone
-      ? await save(scope, [attemptFailed({ ...place, unit }, failure, times, 0)])
-      : E.right(undefined)
+    const saved = isUndone ? await save(scope, [attemptFailed(unit, failure, times, 0)]) : E.right(undefined)
     return E.isLeft(saved) ? saved : E.left(stoppingOf(level).reason ?? ENDED)
   }
 }

@@ -11,7 +11,6 @@ import * as Failure from '../../domain/data/StepFailure.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { Attempt } from '../steps/Attempt.js'
 import * as Attempts from '../steps/Attempt.js'
-import type { Program } from '../program/Program.js'
 import type { Recorder } from '../storage/Recorder.js'
 import { errorOf } from '../subSteps/subStepFailures.js'
 import { describeArtifact } from '../storage/portErrors.js'
@@ -22,9 +21,8 @@ import type { Place } from '../Values.js'
 export interface ArtifactWriter {
   readonly scope: {
     readonly environment: SecuredEnvironment
-    readonly program: Program<unknown, never>
     readonly recorder: Recorder
-    readonly stop: () => { readonly _tag: string } | undefined
+    readonly stop: () => string | undefined
   }
   readonly place: Place
   readonly attempt: Attempt
@@ -81,7 +79,7 @@ const readable = ({ scope }: ArtifactWriter): E.Either<StepFailure, ArtifactStor
 
 /** Fenced attempts cannot write artifacts. */
 const writable = (writer: ArtifactWriter): E.Either<StepFailure, ArtifactStore> =>
-  writer.scope.stop()?._tag === 'Fenced' ? E.left(LOST) : readable(writer)
+  writer.scope.stop() === 'fenced' ? E.left(LOST) : readable(writer)
 
 const using = async <A>(
   writer: ArtifactWriter,

@@ -4,7 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { ArtifactError, ArtifactInfo } from '../../ports/ArtifactStore.js'
 import type { Environment } from '../../ports/Environment.js'
-import { callPort, readFailed, writeFailed } from '../callPort.js'
+import { ARTIFACTS, callPort, readFailed, writeFailed } from '../callPort.js'
 import type { ArtifactsNotCopied } from '../RunError.js'
 import { describeArtifact } from '../storage/portErrors.js'
 
@@ -96,5 +96,3 @@ const put = async (id: string, data: Uint8Array, { artifacts, runId }: Shelf): C
     await callPort('put', () => artifacts.put(runId, id, data), writeFailed(ARTIFACTS))
   )
 }
-
-const ARTIFACTS = 'the artifacts'

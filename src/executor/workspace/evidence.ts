@@ -10,7 +10,7 @@ import * as StepError from '../../domain/data/StepError.js'
 import type { Workspace } from '../../domain/workflow/Workspace.js'
 import type { ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { Content, TreeUnreadable, WorkingTree } from '../../ports/WorkingTree.js'
-import { callPort, readFailed } from '../callPort.js'
+import { ARTIFACTS, callPort, readFailed } from '../callPort.js'
 import type { Executor } from '../Executor.js'
 import { describeArtifact } from '../storage/portErrors.js'
 import { workingTreeOf } from './workspace.js'
@@ -187,7 +187,7 @@ const lookInStore = async (
   const unreadable = (code: string, why: string, cause?: unknown): E.Either<TreeUnreadable, never> =>
     E.left({ _tag: 'TreeUnreadable', where: `the artifacts of run ${runId}`, code, why, cause })
   if (artifacts === undefined) return unreadable('NO_STORE', 'the run has no store for artifacts')
-  const listed = await callPort('list', () => artifacts.list(runId), readFailed('the artifacts'))
+  const listed = await callPort('list', () => artifacts.list(runId), readFailed(ARTIFACTS))
   if (E.isLeft(listed)) return unreadable(listed.left._tag, describeArtifact(listed.left), listed.left)
   const there = new Map(listed.right.map((one) => [one.id, one]))
   for (const left of byPlace(stored)) {

@@ -10,7 +10,7 @@ import { isOwn } from '../../domain/workflow/Workspace.js'
 import type { ArtifactError, ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
-import { callPort, load, readFailed, STORE, writeFailed } from '../callPort.js'
+import { ARTIFACTS, callPort, load, readFailed, STORE, writeFailed } from '../callPort.js'
 import type { Executor } from '../Executor.js'
 import type { Program } from '../program/Program.js'
 import { describeArtifact, describeStorage } from '../storage/portErrors.js'
@@ -44,7 +44,7 @@ export const dispose =
     if (how === 'keep' || status(checkpoint, false) !== 'completed') return E.right(undefined)
     const { runId } = checkpoint
     const kept = await keptBy(environment, checkpoint)
-    const archived = kept === undefined ? await archivedAs(how, environment, checkpoint) : E.left(kept)
+    const archived = kept === undefined ? await archive(how, environment, checkpoint) : E.left(kept)
     const removed = E.isLeft(archived) ? archived : await removeAsEnded(environment, checkpoint)
     if (E.isLeft(removed)) report(environment, { _tag: 'RunNotRemoved', runId, why: removed.left })
     else {
@@ -54,12 +54,17 @@ export const dispose =
     return E.right(undefined)
   }
 
-const archivedAs = async (
+/** Returns where the run was archived. */
+const archive = async (
   how: OnSuccess,
-  environment: Environment,
+  { archive }: Environment,
   checkpoint: Checkpoint
-): Promise<E.Either<string, string | undefined>> =>
-  how === 'archive' ? await keep(environment, checkpoint) : E.right(undefined)
+): Promise<E.Either<string, string | undefined>> => {
+  if (how !== 'archive' || archive === undefined) return E.right(undefined)
+  const { runId, createdAt } = checkpoint
+  const run = { runId, createdAt, checkpoint: encode(checkpoint) }
+  return E.mapLeft(describeStorage)(await callPort('keep', () => archive.keep(run), writeFailed('the archive')))
+}
 
 /** The run was released: another process may have resumed it, or started a new run under its id. */
 const removeAsEnded = async (environment: Environment, ended: Checkpoint): Promise<E.Either<string, void>> =>
@@ -71,16 +76,6 @@ export const RESUMED_MEANWHILE = 'another process resumed it meanwhile'
 
 /** Returns whether a removal failed because the run has an owner or has changed. */
 export const isInUse = ({ _tag }: StorageError | ArtifactError): boolean => _tag === 'HeldBy' || _tag === 'RunChanged'
-
-const keep = async (
-  { archive }: Environment,
-  checkpoint: Checkpoint
-): Promise<E.Either<string, string | undefined>> => {
-  const { runId, createdAt } = checkpoint
-  if (archive === undefined) return E.right(undefined)
-  const run = { runId, createdAt, checkpoint: encode(checkpoint) }
-  return E.mapLeft(describeStorage)(await callPort('keep', () => archive.keep(run), writeFailed('the archive')))
-}
 
 /** A run with a workspace stays: without its state the workspace could be neither merged nor cleaned. */
 export const keptBy = async (
@@ -136,8 +131,6 @@ const removeArtifacts = async (artifacts: ArtifactStore, runId: string): Promise
   }
   return E.right(undefined)
 }
-
-const ARTIFACTS = 'the artifacts'
 
 export const describeLeft = (error: StorageError | ArtifactError): string =>
   error._tag === 'InvalidArtifactId' ? describeArtifact(error) : describeStorage(error)

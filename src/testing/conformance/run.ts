@@ -270,7 +270,7 @@ const testAll = (
       )
     }
     test(
-      'the report is complete',
+      'the kit passes its report to `onReport`',
       () => {
         options.onReport?.(reportOf(store, results, options))
         return Promise.resolve()

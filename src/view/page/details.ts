@@ -1,4 +1,5 @@
 /** The details of each unit as plain data, which the page shows on demand. */
+import { defined } from '../../domain/data/defined.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import { presentOf } from '../../domain/checkpoint/Due.js'
@@ -9,6 +10,7 @@ import { printable, printableLines } from '../../domain/explain/printable.js'
 import type { Decision } from '../../domain/plan/Plan.js'
 import type { Bar } from '../timeline/Timeline.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
+import { cut } from '../text.js'
 import type { Page } from './RunPage.js'
 
 /** All outputs together have at most some of these characters. */
@@ -39,10 +41,12 @@ export const detailsOf = (
   const details = rows.map(({ view, bars }) => ({
     unit: printable(view.unit),
     ...(view.parts === undefined && bars.length > 0 ? { attempts: bars.map((bar) => attemptOf(bar, start)) } : {}),
-    ...(view.error === undefined ? {} : { error: cut(printableLines(view.error.message.split('\n')), 4_000) }),
-    ...(view.output === undefined ? {} : { output: cut(textOf(view.output), most) }),
-    ...evidenceOf(checkpoint, view),
-    ...planOf(decisions.get(view.unit), now)
+    ...defined({
+      error: view.error && cut(printableLines(view.error.message.split('\n')), 4_000),
+      output: view.output === undefined ? undefined : cut(textOf(view.output), most),
+      evidence: evidenceOf(checkpoint, view),
+      plan: planOf(decisions.get(view.unit), now)
+    })
   }))
   return { start, rows: details }
 }
@@ -58,9 +62,9 @@ const textOf = (output: Json): string =>
     ? printableLines(output.split('\n'))
     : printableLines(JSON.stringify(output, null, 2).split('\n'))
 
-const evidenceOf = ({ completedSteps }: Checkpoint, { unit }: UnitView): Pick<Details, 'evidence'> => {
+const evidenceOf = ({ completedSteps }: Checkpoint, { unit }: UnitView): ReadonlyArray<string> | undefined => {
   const evidence = Units.get(completedSteps, unit)?.evidence ?? []
-  return evidence.length === 0 ? {} : { evidence: evidence.map((one) => printable(describeEvidence(one))) }
+  return evidence.length === 0 ? undefined : evidence.map((one) => printable(describeEvidence(one)))
 }
 
 const VERBS: Readonly<Record<Decision['_tag'], string>> = {
@@ -71,11 +75,8 @@ const VERBS: Readonly<Record<Decision['_tag'], string>> = {
   Poll: 'wait'
 }
 
-const planOf = (decision: Decision | undefined, now: string | undefined): Pick<Details, 'plan'> => {
-  if (decision === undefined) return {}
+const planOf = (decision: Decision | undefined, now: string | undefined): string | undefined => {
+  if (decision === undefined) return undefined
   const verb = overOf(decision, now) === undefined ? VERBS[decision._tag] : 'run'
-  return { plan: printable(`${verb}: ${describeReason(decision, now)}`) }
+  return printable(`${verb}: ${describeReason(decision, now)}`)
 }
-
-const cut = (text: string, most: number): string =>
-  text.length <= most ? text : `${text.slice(0, most)}… (${text.length} characters)`

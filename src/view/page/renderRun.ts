@@ -56,7 +56,7 @@ export const renderRun = (run: RunPage): string => {
 ${Sections.header(view, timeline, axis)}
 <main>
 ${Sections.notices(view, timeline)}
-${Sections.failures(view, units)}
+${Sections.failures(units)}
 ${Sections.next(view)}
 ${rowsOf(view, units, timeline, axis)}
 ${Sections.plan(view)}

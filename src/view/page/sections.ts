@@ -7,7 +7,7 @@ import { listed } from '../../domain/data/listed.js'
 import { explain } from '../../domain/explain/Explain.js'
 import type { Axis } from '../timeline/Axis.js'
 import type { Timeline } from '../timeline/Timeline.js'
-import { counted, duration, firstLine, grouped } from '../text.js'
+import { counted, cut, duration, firstLine, grouped } from '../text.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import { escaped, escapedLines } from './html.js'
 import type { Page } from './RunPage.js'
@@ -49,6 +49,14 @@ export const header = ({ runId, checkpoint, status, heldBy }: Page, { gaps }: Ti
 </header>`
 }
 
+const section = (id: string, title: string, content: string, attributes = ''): string =>
+  `<section ${attributes}aria-labelledby="${id}"><h2 id="${id}">${title}</h2>${content}</section>`
+
+const tableOf = (headings: ReadonlyArray<string>, rows: ReadonlyArray<string>): string => {
+  const head = headings.map((one) => `<th scope="col">${one}</th>`).join('')
+  return `<div class="wide"><table class="list"><thead><tr>${head}</tr></thead><tbody>${rows.join('')}</tbody></table></div>`
+}
+
 const time = (at: string): string =>
   `<time datetime="${escaped(at)}">${escaped(at.slice(0, 10))} ${escaped(at.slice(11, 19))} UTC</time>`
 
@@ -66,7 +74,7 @@ export const notices = ({ found, problems = [] }: Page, { isPartial }: Timeline)
 /** The number of failures that are printed in full. */
 const MAX_FAILURES = 20
 
-export const failures = (_: Page, units: ReadonlyArray<UnitView>): string => {
+export const failures = (units: ReadonlyArray<UnitView>): string => {
   const failed = units.flatMap((view, index) =>
     view.status === 'failed' && view.error !== undefined ? [{ view, index }] : []
   )
@@ -77,7 +85,8 @@ export const failures = (_: Page, units: ReadonlyArray<UnitView>): string => {
     return `<li><a href="#u${index}">${escaped(unit)}</a> <small>${escaped(more.join(' · '))}</small><pre>${escapedLines(message)}</pre></li>`
   })
   const rest = failed.length - shown.length
-  return `<section class="bad" aria-labelledby="failed"><h2 id="failed">What failed</h2><ul>${shown.join('')}</ul>${rest === 0 ? '' : `<p>and ${counted(rest, 'more unit')}</p>`}</section>`
+  const more = rest === 0 ? '' : `<p>and ${counted(rest, 'more unit')}</p>`
+  return section('failed', 'What failed', `<ul>${shown.join('')}</ul>${more}`, 'class="bad" ')
 }
 
 export const next = ({ next: all = [] }: Page): string => {
@@ -87,7 +96,7 @@ export const next = ({ next: all = [] }: Page): string => {
       ? `<p>${escaped(text)}</p>`
       : `<p>${escaped(text)}</p><div class="copy"><pre><code>${escaped(command)}</code></pre><button type="button" data-do="copy" hidden>Copy</button></div>`
   )
-  return `<section class="next" aria-labelledby="next"><h2 id="next">Next</h2>${items.join('')}</section>`
+  return section('next', 'Next', items.join(''), 'class="next" ')
 }
 
 /** Each line is a box of its own, so that it can hang. */
@@ -100,7 +109,8 @@ const linesOf = (text: string): string =>
 export const plan = (page: Page): string => {
   const { plan, status } = page
   if (plan === undefined || status === 'completed') return ''
-  return `<section aria-labelledby="plan"><h2 id="plan">What a resume does</h2><pre class="plan">${linesOf(explain(plan, presentOf(page, page.now)))}</pre></section>`
+  const lines = linesOf(explain(plan, presentOf(page, page.now)))
+  return section('plan', 'What a resume does', `<pre class="plan">${lines}</pre>`)
 }
 
 export const artifacts = ({ artifacts = [] }: Page): string => {
@@ -109,19 +119,18 @@ export const artifacts = ({ artifacts = [] }: Page): string => {
     ({ id, size, sha256 }) =>
       `<tr><th scope="row">${escaped(id)}</th><td>${grouped(size)} bytes</td><td><code>${escaped(sha256.slice(0, 16))}…</code></td></tr>`
   )
-  return `<section aria-labelledby="artifacts"><h2 id="artifacts">Artifacts</h2><div class="wide"><table class="list"><thead><tr><th scope="col">Id</th><th scope="col">Size</th><th scope="col">SHA-256</th></tr></thead><tbody>${rows.join('')}</tbody></table></div></section>`
+  return section('artifacts', 'Artifacts', tableOf(['Id', 'Size', 'SHA-256'], rows))
 }
 
 const MAX_VALUE = 400
 
 export const variables = ({ checkpoint }: Page): string => {
   if (checkpoint.variables.size === 0) return ''
-  const rows = [...checkpoint.variables].map(([name, value]) => {
-    const text = JSON.stringify(value)
-    const shown = text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}… (${text.length} characters)` : text
-    return `<tr><th scope="row">${escaped(name)}</th><td><code>${escaped(shown)}</code></td></tr>`
-  })
-  return `<section aria-labelledby="variables"><h2 id="variables">Variables</h2><div class="wide"><table class="list"><thead><tr><th scope="col">Name</th><th scope="col">Value</th></tr></thead><tbody>${rows.join('')}</tbody></table></div></section>`
+  const rows = [...checkpoint.variables].map(
+    ([name, value]) =>
+      `<tr><th scope="row">${escaped(name)}</th><td><code>${escaped(cut(JSON.stringify(value), MAX_VALUE))}</code></td></tr>`
+  )
+  return section('variables', 'Variables', tableOf(['Name', 'Value'], rows))
 }
 
 /** The number of listed moments, newest last. */
@@ -138,7 +147,7 @@ export const moments = ({ changes = new Map() }: Page): string => {
   if (all.length === 0) return ''
   const rest = Math.max(0, all.length - MAX_MOMENTS)
   const more = rest === 0 ? '' : `<li>${counted(rest, 'earlier one')}</li>`
-  return `<section aria-labelledby="moments"><h2 id="moments">Also recorded</h2><ol class="moments">${more}${all.slice(rest).join('')}</ol></section>`
+  return section('moments', 'Also recorded', `<ol class="moments">${more}${all.slice(rest).join('')}</ol>`)
 }
 
 const momentOf = (change: Change): string | undefined => {
@@ -161,18 +170,7 @@ const momentOf = (change: Change): string | undefined => {
       return change.evidence === undefined
         ? `${change.unit} was confirmed to run again`
         : `The changes of ${change.unit} were kept`
-    case 'Started':
-    case 'Forked':
-    case 'Moved':
-    case 'Expanded':
-    case 'AttemptStarted':
-    case 'AttemptFailed':
-    case 'UnitCompleted':
-    case 'UnitFailed':
-    case 'JobSubmitted':
-    case 'JobEnded':
-    case 'WaitStarted':
-    case 'Suspended':
+    default:
       return undefined
   }
 }

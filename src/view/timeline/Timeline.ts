@@ -201,13 +201,7 @@ const follow = (building: Building, change: Change, at: number): void => {
     case 'Assumed':
       noteDone(building, change.unit, at)
       return
-    case 'Forked':
-    case 'Moved':
-    case 'Recovered':
-    case 'InputReplaced':
-    case 'Expanded':
-    case 'Answered':
-    case 'Confirmed':
+    default:
       return
   }
 }

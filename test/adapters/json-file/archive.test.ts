@@ -80,7 +80,7 @@ describe('the archive', () => {
     assert.ok(E.isLeft(named) && named.left._tag === 'InvalidRunId')
   })
 
-  test('the archive deletes old unfinished files of a crash', async () => {
+  test('the archive deletes old unfinished files that a crash left', async () => {
     mkdirSync(join(root, 'archive'), { recursive: true, mode: 0o700 })
     const [old, young] = ['a', 'b'].map((digit) => join(root, 'archive', `keep-${digit.repeat(32)}.tmp`))
     for (const path of [old, young]) writeFileSync(path ?? '', '')

@@ -45,7 +45,7 @@ const idsOf = async (store: ArtifactStore, runId: string): Promise<ReadonlyArray
 }
 
 describe('artifacts in files', () => {
-  test('an artifact is a file of its run, readable only by its user: one line, then the content', async () => {
+  test('an artifact is a file in the folder of its run, readable only by its user: a header line, then the content', async () => {
     const root = folder()
     await putText(fileArtifacts(root), 'r', 'reports/unit.txt', '12 passed')
     const place = join(root, 'runs', 'r', 'artifacts')
@@ -63,7 +63,7 @@ describe('artifacts in files', () => {
     assert.equal(statSync(place).mode & 0o777, 0o700)
   })
 
-  test('each artifact id has a different name, even where names fold case and letters are composed', () => {
+  test('each artifact id has a different file name, even on file systems that fold case or compose letters', () => {
     const layout = Layout.of('/root', 'r')
     fc.assert(
       fc.property(
@@ -99,7 +99,7 @@ describe('artifacts in files', () => {
     assert.equal(found.left.found, 2)
   })
 
-  test('an artifact under the name of another is Corrupt', async () => {
+  test('an artifact file that was renamed to the name of another artifact is Corrupt', async () => {
     const root = folder()
     const store = fileArtifacts(root)
     await putText(store, 'r', 'x', 'x')
@@ -132,7 +132,7 @@ describe('foreign files among artifacts', () => {
     assert.equal(readdirSync(elsewhere, { recursive: true }).length, before)
   })
 
-  test('unknown names in the artifacts folder are left alone', async () => {
+  test('files with unknown names in the artifacts folder are left alone', async () => {
     const root = folder()
     const store = fileArtifacts(root)
     await putText(store, 'r', 'x', 'x')
@@ -143,7 +143,7 @@ describe('foreign files among artifacts', () => {
     assert.deepEqual(readdirSync(place).sort(), ['.DS_Store', 'H-X', 'notes.txt', 'put-1.tmp'])
   })
 
-  test('an unfinished put of another process is deleted after an hour', async () => {
+  test('the file of an unfinished put of another process is deleted after an hour', async () => {
     const root = folder()
     await putText(fileArtifacts(root), 'r', 'x', 'x')
     const place = Layout.artifacts(Layout.of(root, 'r'))
@@ -186,7 +186,7 @@ describe('failing puts', () => {
 
 describe('artifacts after a power cut', () => {
   test(
-    'after a power cut an artifact is complete: the acknowledged one, or the one in flight',
+    'after a power cut an artifact has the complete content of the last acknowledged put, or of the put in flight',
     { timeout: 60_000 },
     async () => {
       const files = crashFiles()
@@ -225,7 +225,7 @@ describe('artifacts after a power cut', () => {
 })
 
 describe('artifacts of removed runs', () => {
-  test('removing a run deletes its artifacts, and a reused id has none, whenever the power is cut', async () => {
+  test('removing a run deletes its artifacts, and a new run with its id has none, whenever the power is cut', async () => {
     const files = crashFiles()
     const storage = jsonFileStorage('/store', { fs: files.fs })
     const claim = await claimed(storage, 'r', OWNER)
@@ -249,7 +249,7 @@ describe('artifacts of removed runs', () => {
     assert.deepEqual(await idsOf(store, 'r'), [])
   })
 
-  test('an id with artifacts and no checkpoint loads no run, and can be claimed and removed like any other', async () => {
+  test('a run id with artifacts and no checkpoint loads no run, and can be claimed and removed like any other', async () => {
     const root = folder()
     const [storage, store] = [jsonFileStorage(root), fileArtifacts(root)]
     await putText(store, 'r', 'x', 'x')

@@ -72,7 +72,7 @@ for (const [what, load] of [
       assert.equal(disturbed(), 0)
     })
 
-    test('the heartbeat ends and reports it once if another process touches or deletes its folder', async () => {
+    test('the heartbeat ends and reports once that another process touched or deleted its folder', async () => {
       for (const act of [remove, age, replace]) {
         const path = place()
         const { stop, disturbed } = await begin(path, load)
@@ -98,7 +98,7 @@ const replace = (path: string): void => {
 }
 
 describe('the handover of a heartbeat to proper-lockfile', () => {
-  test('a heartbeat fails if its folder exists or has no parent, and leaves both as they are', async () => {
+  test('a heartbeat cannot begin if its folder exists or its parent folder is missing, and changes neither', async () => {
     const path = place()
     const { stop } = await begin(path, MISSING)
     await assert.rejects(begin(path, MISSING), { code: 'EEXIST' })
@@ -148,7 +148,7 @@ describe('the handover of a heartbeat to proper-lockfile', () => {
     'while the package locks',
     'after the handover'
   ] as const) {
-    test(`a heartbeat that is stopped ${state} leaves nothing and does not touch the next one at its path`, async () => {
+    test(`a heartbeat that is stopped ${state} leaves no folder and does not touch the next heartbeat at its path`, async () => {
       const path = place()
       const waits = { load: gate(), lock: gate() }
       const { seen, load } = watched({
@@ -173,7 +173,7 @@ describe('the handover of a heartbeat to proper-lockfile', () => {
     })
   }
 
-  test('a heartbeat reports once that another process touched or deleted its folder: before, during and after the handover', async () => {
+  test('a heartbeat reports once that another process touched or deleted its folder, before, during or after the handover', async () => {
     for (const act of [remove, age, replace])
       for (const state of ['before', 'loading', 'locked'] as const) {
         const path = place()
@@ -276,7 +276,7 @@ describe('a touch that fails', () => {
     await Promise.all([remove, age, replace].map(changed))
   })
 
-  test('a heartbeat whose folder vanishes between the check and the touch reports it at once', async () => {
+  test('a heartbeat whose folder vanishes between the check and the touch reports the loss at once', async () => {
     const path = place()
     const { stop, disturbed } = await begin(path, MISSING)
     failNth(path, 'utimes', 0, 'ENOENT')
@@ -288,7 +288,7 @@ describe('a touch that fails', () => {
     await stop()
   })
 
-  test('a heartbeat whose touches fail until it is stale reports it once, not earlier, and leaves its folder', async () => {
+  test('a heartbeat whose touches fail until it is stale reports that once, not earlier, and leaves its folder', async () => {
     const failing = async (call: 'stat' | 'utimes'): Promise<void> => {
       const path = place()
       const { seen, load } = watched()
@@ -305,7 +305,7 @@ describe('a touch that fails', () => {
     await Promise.all([failing('stat'), failing('utimes')])
   })
 
-  test('a heartbeat that is stopped while proper-lockfile refuses touches nothing later', async () => {
+  test('a heartbeat that is stopped while proper-lockfile refuses the lock touches nothing later', async () => {
     const path = place()
     const refused = gate()
     let locks = 0

@@ -83,7 +83,7 @@ describe('a run on a file system that starts to refuse writes', () => {
 
   const isSaved = ({ _tag }: Event): boolean => _tag === 'CheckpointSaved'
 
-  test('an active run is held against the same process, even after an earlier claim could not be released', async () => {
+  test('the same process cannot claim an active run again, even after an earlier claim could not be released', async () => {
     const root = folder()
     await broken(root, 20)
     const storage = jsonFileStorage(root)

@@ -36,7 +36,7 @@ const failed: Change = { _tag: 'UnitFailed', at: AT, unit: 'x', retryable: false
 const interrupted: Change = { _tag: 'Interrupted', at: AT, unit: 'x', reason: 'signal' }
 const confirmed: Change = { _tag: 'Confirmed', at: AT, unit: 'x' }
 
-describe('checkpoint.json', () => {
+describe('checkpoint.json, the copy of the newest checkpoint', () => {
   test("checkpoint.json is the newest checkpoint: indented, with a newline at the end and the checkpoint's own fields", async () => {
     const root = folder()
     await seed(next(root), 'a', [1, 2, 3])
@@ -68,7 +68,7 @@ describe('checkpoint.json', () => {
     assert.equal(copyOf(root)['at'], 'the end')
   })
 
-  test('copies take a small part of the time of a run that saves often', async () => {
+  test('writing copies takes a small part of the time of a run that saves often', async () => {
     const root = folder()
     const { fs, calls } = recorded()
     const storage = next(root, { fs })
@@ -80,7 +80,7 @@ describe('checkpoint.json', () => {
     assert.ok(copies >= 1 && copies < 15, `${copies} copies`)
   })
 
-  test('copies take at most 5 % of the time while the run is active, however slow the disk is', async () => {
+  test('writing copies takes at most 5 % of the time while the run is active, however slow the disk is', async () => {
     const root = folder()
     let copies = 0
     const fs = {
@@ -260,7 +260,7 @@ describe('checkpoint.json', () => {
   })
 })
 
-describe('an unwritable checkpoint.json', () => {
+describe('an unwritable copy, checkpoint.json', () => {
   test('saves and the release succeed without the copy', async () => {
     const root = folder()
     const fs = { ...nodeFileSystem, replace: () => Promise.reject(systemError('ENOSPC')) }
@@ -341,7 +341,7 @@ describe('leftovers of crashes', () => {
     )
   })
 
-  test('a removal deletes the leftovers of an interrupted one', async () => {
+  test('a removal deletes the leftovers of an interrupted removal', async () => {
     const root = folder()
     await seed(next(root), 'a', [1])
     const fs = { ...nodeFileSystem, removeTree: () => Promise.reject(systemError('EIO')) }

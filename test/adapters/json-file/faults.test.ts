@@ -105,7 +105,7 @@ const CODES: Partial<Record<Call, ReadonlyArray<string>>> = {
 
 describe('failing file system calls', () => {
   for (const call of CALLS) {
-    test(`a failing ${call} returns an error of the port and loses nothing acknowledged`, async () => {
+    test(`a failing ${call} makes the store return one of its declared errors and loses no acknowledged save`, async () => {
       const count = await countOf(call)
       const stride = sweep ? 1 : Math.ceil(count / 4)
       for (const code of CODES[call] ?? ['EIO']) {
@@ -127,7 +127,7 @@ describe('failing file system calls', () => {
     }, 120_000)
   }
 
-  test('unreadable state is an error and never returns an older checkpoint', async () => {
+  test('a load of unreadable state returns an error and never an older checkpoint', async () => {
     const root = folder()
     const storage = next(root)
     await right(storage.release(await work(storage, [0, 1])))
@@ -254,7 +254,7 @@ describe('one failing call in a living process', () => {
     return { fs, begin: () => void (seen = 0), wasReached: () => seen > nth }
   }
 
-  test('a claim that is refused for lack of file descriptors holds nothing', async () => {
+  test('a claim that is refused for lack of file descriptors leaves the run free', async () => {
     for (let nth = 0; ; nth++) {
       const root = folder()
       await work(storageOf(root, 1), [0, 1])
@@ -291,7 +291,7 @@ describe('one failing call in a living process', () => {
 
   for (const code of ['EIO', 'EMFILE']) {
     for (const before of [[], [0, 1]]) {
-      test(`a claim refused for ${code} on a run with ${before.length} revisions holds nothing`, async () => {
+      test(`a claim refused for ${code} on a run with ${before.length} revisions leaves the run free`, async () => {
         for (let nth = 0; ; nth += STRIDE) {
           const root = folder()
           if (before.length > 0) await work(storageOf(root, 1), before)
@@ -309,7 +309,7 @@ describe('one failing call in a living process', () => {
       })
     }
 
-    test(`a claim released after ${code} in a compaction holds nothing`, async () => {
+    test(`a claim released after ${code} in a compaction leaves the run free`, async () => {
       const limits = { compactBytes: 0 }
       let count = 0
       for (; ; count++) {
@@ -335,7 +335,7 @@ describe('one failing call in a living process', () => {
   }
 })
 
-test('a folder that cannot be made is a write that is not stored', async () => {
+test('a claim, an artifact or a request whose folder cannot be created fails as not committed', async () => {
   const full = Object.assign(new Error('no space left'), { code: 'ENOSPC' })
   const fs: FileSystem = { ...nodeFileSystem, mkdir: () => Promise.reject(full) }
   const root = folder()
@@ -357,7 +357,7 @@ test.each<readonly [string, Partial<FileSystem>]>([
   ],
   ['written', { write: () => Promise.reject(failed('ENOSPC')) }],
   ['synced', { fdatasync: (_, done) => done(failed('EIO')) }]
-])('a claim or a removal whose journal cannot be %s changes nothing, and says so', async (_, faults) => {
+])('a claim or a removal whose journal cannot be %s changes nothing and fails as not committed', async (_, faults) => {
   const root = folder()
   const storage = next(root)
   await right(storage.release(await work(storage, [0])))
@@ -371,7 +371,7 @@ test.each<readonly [string, Partial<FileSystem>]>([
 
 describe('short writes', () => {
   for (const size of [1, 7, 100]) {
-    test(`writes of ${size} bytes at a time lose nothing`, async () => {
+    test(`a file system that writes ${size} bytes at a time loses nothing`, async () => {
       const root = folder()
       const fs: FileSystem = {
         ...nodeFileSystem,
@@ -387,7 +387,7 @@ describe('short writes', () => {
     })
   }
 
-  test('writes of no bytes are an error', async () => {
+  test('a write call that writes no bytes is an error', async () => {
     const root = folder()
     let stuck = false
     const fs: FileSystem = {

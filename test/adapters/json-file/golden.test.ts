@@ -28,7 +28,7 @@ const copyOfGolden = (): string => {
   return root
 }
 
-describe('format 1', () => {
+describe('the golden files of format 1', () => {
   for (const [runId, { newest, base }] of Object.entries(RUNS)) {
     test(`every revision of the run ${runId} loads exactly, and nothing is written`, async () => {
       const before = digestOf(golden)

@@ -41,7 +41,7 @@ const step = (n: number, size = 200): ReadonlyNonEmptyArray<Revision> => [
 ]
 
 describe('compaction', () => {
-  test('compaction moves to the next number when the changes outgrow the base, and every revision still loads', async () => {
+  test('compaction starts a journal with the next number when the changes outgrow the base, and every revision still loads', async () => {
     const root = folder()
     const storage = next(root, { limits: { compactBytes: 0 } })
     const claim = await work(storage, upTo(20))
@@ -62,7 +62,7 @@ describe('compaction', () => {
     isAlive: () => true
   }
 
-  test('compaction never skips a claim, and a superseded owner is fenced by it', async () => {
+  test('a save that would start a compaction fails with Fenced if another owner has claimed the run', async () => {
     const root = folder()
     const storage = next(root, { limits: { compactBytes: 0 } })
     const claim = await work(storage, upTo(2))
@@ -85,8 +85,12 @@ describe('compaction', () => {
     }
   }
 
-  for (const when of ['before', 'after its file was made', 'before that is linked'] as const) {
-    test(`compaction of a removed run (${when}) writes nothing into a new run with its id`, async () => {
+  for (const when of [
+    'before the compaction',
+    'after the file of the compaction was created',
+    'before that file is linked'
+  ] as const) {
+    test(`if a run is removed and its id reused (${when}), a compaction writes nothing into the new run`, async () => {
       const root = folder()
       const later: { successor?: CheckpointStorage; claim?: Claim } = {}
       const replace = async (): Promise<void> => {
@@ -101,11 +105,11 @@ describe('compaction', () => {
         ...nodeFileSystem,
         open: async (path, how) => {
           const fd = await nodeFileSystem.open(path, how)
-          if (armed && how === 'create' && when === 'after its file was made') await replace()
+          if (armed && how === 'create' && when === 'after the file of the compaction was created') await replace()
           return fd
         },
         link: async (from, to) => {
-          if (armed && when === 'before that is linked') await replace()
+          if (armed && when === 'before that file is linked') await replace()
           return nodeFileSystem.link(from, to)
         }
       }
@@ -113,7 +117,7 @@ describe('compaction', () => {
       const n = await beforeCompaction()
       const claim = await work(storage, upTo(n))
       armed = true
-      if (when === 'before') await replace()
+      if (when === 'before the compaction') await replace()
       await left(storage.save(claim, revisions(upTo(n + 1))), 'Fenced')
       await left(storage.save(claim, revisions(upTo(n + 1))), 'Fenced')
       await right(storage.release(claim))
@@ -153,7 +157,7 @@ describe('compaction', () => {
     return { fs, runOut: (on: boolean) => void (isShort = on) }
   }
 
-  test('compaction waits if its file cannot be created, and the save is an append', async () => {
+  test('if the file of a compaction cannot be created, the compaction is postponed and the save is appended', async () => {
     const root = folder()
     const files = withoutNewFiles()
     const storage = next(root, { fs: files.fs, limits: { compactBytes: 0 } })
@@ -229,7 +233,7 @@ describe('compaction', () => {
 })
 
 describe('pruning', () => {
-  test('pruning keeps the configured number of journals with a checkpoint, and those between them', async () => {
+  test('pruning keeps the configured number of journals with a checkpoint, and the journals between them', async () => {
     const root = folder()
     for (let n = 1; n <= 15; n++) {
       const storage = next(root)
@@ -286,7 +290,7 @@ describe('pruning', () => {
   })
 })
 
-test('a claim does not read all the earlier claims that saved nothing', async () => {
+test('a claim does not read the journals of all earlier claims that saved nothing', async () => {
   const root = folder()
   await work(next(root), [1, 2])
   for (let n = 0; n < 30; n++) await seed(next(root), 'a', [])
@@ -330,7 +334,7 @@ describe('a checkpoint that is too large', () => {
     assert.equal(some(await right(storage.load('a'))).revision, 1)
   })
 
-  test('a large checkpoint is reported once with its largest values, long before it is refused, and not for a long journal', async () => {
+  test('a large checkpoint is reported once with its largest values, long before it is refused; a long journal alone is not reported', async () => {
     const told: Array<LargeCheckpoint> = []
     const storage = next(folder(), {
       limits: { checkpointBytes: 300_000, warnBytes: 100_000, compactBytes: MIB },
@@ -380,7 +384,7 @@ describe('a checkpoint that is too large', () => {
     assert.equal(limitBytes, 64 * MIB)
   })
 
-  test('a run at its limit is refused a save long before a compaction, and the next claim can save', async () => {
+  test('a run at its size limit is refused a save long before a compaction, and the next claim can save', async () => {
     const root = folder()
     const limits = { checkpointBytes: 20_000 }
     const storage = next(root, { limits })
@@ -399,7 +403,7 @@ describe('a checkpoint that is too large', () => {
     assertHolds(some(await right(next(root).load('a'))), payloads)
   })
 
-  test('the first save of a claim is measured without the change that led to it, and its journal is readable', async () => {
+  test('the first save of a claim counts its checkpoint against the limit, without the change that led to it, and its journal is readable', async () => {
     for (const compactBytes of [0, MIB]) {
       const root = folder()
       const limits = { checkpointBytes: 200_000, compactBytes }
@@ -424,7 +428,7 @@ describe('a checkpoint that is too large', () => {
     }
   })
 
-  test('a checkpoint that grew over the limit is refused by the compaction, and nothing is lost', async () => {
+  test('a compaction refuses a checkpoint that grew over the limit, and nothing is lost', async () => {
     const root = folder()
     const storage = next(root, { limits: { checkpointBytes: 20_000, compactBytes: 0 } })
     const claim = await claimed(storage, 'a')
@@ -436,7 +440,7 @@ describe('a checkpoint that is too large', () => {
   })
 })
 
-test('many saves take constant time and memory, and leave only their lines', { timeout: 600_000 }, async () => {
+test('each of many saves takes constant time and memory, and adds only its line', { timeout: 600_000 }, async () => {
   const root = folder()
   const fs = {
     ...nodeFileSystem,

@@ -39,7 +39,7 @@ const beats = async (path: string, count: number): Promise<void> => {
 
 describe('a heartbeat on a file system with errors', () => {
   for (const call of ['utimes', 'stat'] as const)
-    test(`a claim whose first ${call} of its heartbeat fails is refused, leaves no heartbeat, and can be repeated at once`, async () => {
+    test(`a claim whose heartbeat fails in its first ${call} is refused, leaves no heartbeat, and can be repeated at once`, async () => {
       const root = folder()
       for (const code of ['EIO', 'ENOSPC', 'EACCES']) {
         const heal = failEach((one, path) => (one === call && path.startsWith(root) ? code : undefined))
@@ -51,7 +51,7 @@ describe('a heartbeat on a file system with errors', () => {
       }
     })
 
-  test('a claim loses its heartbeat if touches fail until it is stale and it cannot restart; it can save until it is released', async () => {
+  test('a claim loses its heartbeat if the touches fail until it is stale and it cannot restart; the claim can save until it is released', async () => {
     const root = folder()
     const storage = jsonFileStorage(root, { heartbeat: { updateMillis: 1000, staleMillis: 2000 } })
     const claim = await claimed(storage, 'a')
@@ -103,7 +103,7 @@ describe('a suspended owner', LINUX, () => {
   }
 
   for (const touches of [0, 2])
-    test(`an owner suspended beyond the stale time after ${touches} touches learns from its heartbeat that another has the run, and leaves it alone`, async () => {
+    test(`an owner suspended beyond the stale time after ${touches} touches learns from its heartbeat that another owner has the run, and leaves the heartbeat of that owner alone`, async () => {
       const { root, owner, path, other } = await suspended(touches)
       const claim = await claimed(other, 'a')
       const rival = heartbeatOf(root)
@@ -162,7 +162,7 @@ describe('a process that ends with an open claim', () => {
     ['by itself after the handover', 0, 'await new Promise((resolve) => setTimeout(resolve, 1_600))'],
     ['by process.exit after the handover', 0, 'setTimeout(() => process.exit(7), 1_600)']
   ] as const)
-    test(`a process that ends ${when} leaves ${leaves === 0 ? 'no heartbeat' : 'its heartbeat'}, and the next claims at once`, async () => {
+    test(`a process that ends ${when} leaves ${leaves === 0 ? 'no heartbeat' : 'its heartbeat'}, and the next process claims the run at once`, async () => {
       for (const next of [(root: string) => jsonFileStorage(root), ...(LINUX.skip ? [] : [blind])]) {
         const root = folder()
         ended(root, then)

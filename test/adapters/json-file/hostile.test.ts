@@ -200,7 +200,7 @@ const outcome = async (root: string): Promise<string> => {
 
 describe('hostile journals', () => {
   for (const [what, { bytes, gives }] of Object.entries(journals)) {
-    test(`a journal with ${what} is ${gives} for loads and claims, and nothing changes`, async () => {
+    test(`loads and claims of a run whose journal has ${what} return ${gives}, and nothing changes`, async () => {
       const root = runWith(bytes)
       const before = digestOf(root)
       assert.equal(await outcome(root), gives)
@@ -235,7 +235,7 @@ const POSIX = process.platform !== 'win32'
 type Make = (path: string, kept: string) => void | Promise<() => void>
 
 const kinds: Record<string, Make> = {
-  'a symbolic link to the same': (path, kept) => symlinkSync(kept, path),
+  'a symbolic link to the original file': (path, kept) => symlinkSync(kept, path),
   'a symbolic link to nothing': (path) => symlinkSync('/nowhere/at/all', path),
   'a symbolic link to a device': (path) => symlinkSync('/dev/zero', path),
   'a folder': (path) => mkdirSync(path),
@@ -265,7 +265,7 @@ describe.runIf(POSIX)('hostile files', () => {
   for (const [place, at] of Object.entries(places)) {
     for (const [kind, make] of Object.entries(kinds)) {
       if (kind === 'a folder' && place.endsWith('folder')) continue
-      test(`${place} as ${kind} is Insecure at once, and other runs are unchanged`, async () => {
+      test(`${place} replaced by ${kind} is Insecure at once, and other runs are unchanged`, async () => {
         const root = await run()
         const path = at(root)
         const kept = join(folder(), 'kept')
@@ -297,7 +297,7 @@ describe.runIf(POSIX)('hostile files', () => {
     await right(storage.remove('a'))
   })
 
-  test('a root that is a file, or inside one, is refused as no folder', async () => {
+  test('a root that is a file, or a path inside a file, is refused because it is no folder', async () => {
     const file = join(folder(), 'file')
     writeFileSync(file, 'x')
     for (const root of [file, join(file, 'state')])
@@ -322,7 +322,7 @@ describe.runIf(POSIX)('hostile files', () => {
 })
 
 describe('names in the folders', () => {
-  test('unknown names in the folders are left alone', async () => {
+  test('files with unknown names in the folders of the store are left alone', async () => {
     const root = folder()
     await seed(next(root), 'a', [1, 2])
     const { history, run } = placesOf(root)
@@ -349,7 +349,7 @@ describe('names in the folders', () => {
     for (const name of strangers) assert.equal(readFileSync(join(history, name), 'utf8'), 'x')
   })
 
-  test('a claim after the highest number is refused with the reason', async () => {
+  test('a claim after the highest possible number is refused with the reason', async () => {
     const root = folder()
     mkdirSync(placesOf(root).history, { recursive: true })
     const epoch = 999_999_999_999
@@ -384,7 +384,7 @@ describe('names in the folders', () => {
   })
 })
 
-test('folders are for this user only, and so are files', async () => {
+test('the store creates files and folders that only this user can read', async () => {
   const root = join(folder(), 'root')
   const storage = next(root)
   const claim = await claimed(storage, 'a')

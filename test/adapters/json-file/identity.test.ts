@@ -41,7 +41,7 @@ const SHORT = ['EMFILE', 'ENFILE', 'ENOMEM']
 describe.runIf(LINUX)('process identity without file descriptors', () => {
   const another: ProcessIdentity = { ...nodeProcesses.self(), thread: nodeProcesses.self().pid, start: 'unknown' }
 
-  test('no owner is dead for a process without file descriptors', () => {
+  test('a process without free file descriptors considers no owner dead', () => {
     assert.equal(nodeProcesses.isAlive(another), false)
     for (const code of [...SHORT, 'EIO', 'EACCES']) {
       trouble = { code, at: /^\/proc\/\d+\/task/ }
@@ -53,7 +53,7 @@ describe.runIf(LINUX)('process identity without file descriptors', () => {
     }
   })
 
-  test('a process never mistakes its identity, during a shortage or after it', async () => {
+  test('a process never gets its own identity wrong, during a shortage of file descriptors or after it', async () => {
     for (const code of SHORT) {
       const processes = await fresh()
       trouble = { code, at: /^\/proc/ }
@@ -64,7 +64,7 @@ describe.runIf(LINUX)('process identity without file descriptors', () => {
     }
   })
 
-  test('a claim without file descriptors fails with the reason, and a load needs no identity', async () => {
+  test('a claim without free file descriptors fails with the reason, and a load needs no identity', async () => {
     const root = folder()
     const owner = jsonFileStorage(root)
     const claim = await claimed(owner, 'a')
@@ -79,7 +79,7 @@ describe.runIf(LINUX)('process identity without file descriptors', () => {
     await right(owner.release(claim))
   })
 
-  test('without a readable /proc, Node identifies the process', async () => {
+  test('a process without a readable /proc identifies itself by the pid from Node, and can claim', async () => {
     for (const code of ['ENOENT', 'EACCES']) {
       trouble = { code, at: /^\/proc\/(?!self\/fd)/ }
       const processes = await fresh()

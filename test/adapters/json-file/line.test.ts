@@ -39,11 +39,14 @@ describe('nesting of strings', () => {
     }
   )
 
-  test.each(['[', '{"a":', '[{"a":'])('unclosed nesting is too deep as well: %s', (level) => {
-    const levels = MAX_LINE_DEPTH / (level.match(/[[{]/g)?.length ?? 1)
-    assert.equal(isDeeperThan(level.repeat(levels), MAX_LINE_DEPTH), false)
-    assert.equal(isDeeperThan(level.repeat(levels + 1), MAX_LINE_DEPTH), true)
-  })
+  test.each(['[', '{"a":', '[{"a":'])(
+    'unclosed brackets count as nesting, so one level above the limit is too deep: %s',
+    (level) => {
+      const levels = MAX_LINE_DEPTH / (level.match(/[[{]/g)?.length ?? 1)
+      assert.equal(isDeeperThan(level.repeat(levels), MAX_LINE_DEPTH), false)
+      assert.equal(isDeeperThan(level.repeat(levels + 1), MAX_LINE_DEPTH), true)
+    }
+  )
 })
 
 describe('lines', () => {

@@ -23,7 +23,7 @@ const revisionsOf = (runs: ReadonlyArray<Listed>): ReadonlyArray<readonly [strin
   runs.map(({ runId, summary: found }) => [runId, found?.revision])
 
 describe('a listed summary', () => {
-  test('a listing reads one file of a released run, and no more of it than its end', async () => {
+  test('a listing reads only the end of one file of a released run', async () => {
     const root = folder()
     await seed(next(root), 'a', ['x'.repeat(100_000), 1])
     const { fs, calls } = recorded()
@@ -35,14 +35,14 @@ describe('a listed summary', () => {
     assert.equal(calls.filter(({ call }) => call === 'read').length, 1)
   })
 
-  test('a listing has no summary of a run whose owner lives or died', async () => {
+  test('a listing has no summary of a run that its owner has not released', async () => {
     const root = folder()
     await seed(next(root), 'a', [1])
     await work(next(root), [2], [1])
     assert.deepEqual(revisionsOf(await listed(next(root))), [['a', undefined]])
   })
 
-  test('a claim without a save keeps the summary of what it found', async () => {
+  test('a claim that saves nothing keeps the summary that it found', async () => {
     const root = folder()
     await seed(next(root), 'a', [1, 2])
     for (let n = 0; n < 2; n++) {
@@ -54,7 +54,7 @@ describe('a listed summary', () => {
     assert.deepEqual(facts, summary([1, 2]))
   })
 
-  test('a claim of a run whose owner died without a release keeps no summary, and its first save does', async () => {
+  test('a claim of a run whose owner died without a release writes no summary until its first save', async () => {
     const root = folder()
     await work(next(root), [1, 2])
     const idle = next(root)
@@ -88,7 +88,7 @@ describe('a listed summary', () => {
     assert.deepEqual(revisionsOf(await listed(next(root))), [['a', undefined]], 'a byte was added')
   })
 
-  test('the journal of another run or of another number has no summary', async () => {
+  test('a journal that belongs to another run or another number has no summary', async () => {
     const root = folder()
     for (const runId of ['a', 'b']) await seed(next(root), runId, [runId])
     const { history } = placesOf(root, 'c')
@@ -103,13 +103,13 @@ describe('a listed summary', () => {
   })
 
   test.each([
-    ['no object', 'text'],
+    ['a string in its place', 'text'],
     ['an unknown status', { ...summary([1]), status: 'toString' }],
     ['a revision that is no number', { ...summary([1]), revision: '0' }],
     ['a workflow without a name', { ...summary([1]), workflow: {} }],
     ['a path that is no string', { ...summary([1]), workflow: { name: 'w', path: 1 } }],
     ['steps that are no numbers', { ...summary([1]), steps: { completed: 1, total: null } }],
-    ['no time', { ...summary([1]), updatedAt: 0 }]
+    ['a number as its time', { ...summary([1]), updatedAt: 0 }]
   ])('a summary with %s is ignored', async (_, value) => {
     const root = folder()
     await seed(next(root), 'a', [1])
@@ -125,7 +125,7 @@ describe('removals at the same time', () => {
   const syncsOf = (calls: ReturnType<typeof recorded>['calls'], path: string): number =>
     calls.filter(({ call, target }) => call === 'fsyncFolder' && target === path).length
 
-  test('a hundred removals share the syncs of the parents', async () => {
+  test('a hundred concurrent removals share the syncs of the parent folders', async () => {
     const root = folder()
     const ids = Array.from({ length: 100 }, (_, n) => `run-${n}`)
     for (const runId of ids) await seed(next(root), runId, [1])
@@ -137,7 +137,7 @@ describe('removals at the same time', () => {
     for (const path of [root, join(root, 'runs')]) assert.ok(syncsOf(calls, path) <= 20, String(syncsOf(calls, path)))
   })
 
-  test('a removal deletes only what was moved away before the parents were synced', async () => {
+  test('a removal deletes only what was moved away before the parent folders were synced', async () => {
     const root = folder()
     await seed(next(root), 'a', [1])
     const { fs, calls } = recorded()
@@ -167,7 +167,7 @@ describe('removals at the same time', () => {
     assert.deepEqual(await listed(storage), [])
   })
 
-  test('a failed sync of the parents fails every removal that shares it', async () => {
+  test('a failed sync of the parent folders fails every removal that shares it', async () => {
     const root = folder()
     for (const runId of ['a', 'b']) await seed(next(root), runId, [1])
     const { fs } = recorded()
@@ -177,7 +177,7 @@ describe('removals at the same time', () => {
     await Promise.all(['a', 'b'].map((runId) => left(storage.remove(runId), 'WriteFailed')))
   })
 
-  test('a repeated removal succeeds only once the parents are synced, and in a store without a run', async () => {
+  test('a repeated removal succeeds only once the parent folders are synced, and in a store without a run', async () => {
     const root = folder()
     await seed(next(root), 'a', [1])
     const { fs } = recorded()

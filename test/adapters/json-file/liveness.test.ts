@@ -111,11 +111,11 @@ describe('an owner known only by its heartbeat', { concurrent: true }, () => {
   })
 
   for (const [how, change] of [
-    ['is as old as years', (path: string) => utimesSync(path, inDays(-700), inDays(-700))],
+    ['is years old', (path: string) => utimesSync(path, inDays(-700), inDays(-700))],
     ['is a day ahead of our clock', (path: string) => utimesSync(path, inDays(1), inDays(1))],
     ['is missing', (path: string) => rmdirSync(path)]
   ] as const) {
-    test(`an owner is dead only after two reads, the stale time apart, find the same heartbeat: it ${how}`, async () => {
+    test(`an owner whose heartbeat ${how} is dead only after two reads, the stale time apart, find it unchanged`, async () => {
       const { root, storage, claim, other } = await owned({}, STALE)
       change(heartbeatOf(root))
       await left(other.claim('a', OTHER), 'HeldBy')
@@ -170,7 +170,7 @@ describe('an owner known only by its heartbeat', { concurrent: true }, () => {
     assert.deepEqual(readdirSync(placesOf(root).run).sort(), ['checkpoint.json', 'history'])
   })
 
-  test('a superseded owner learns it from its heartbeat, too', async () => {
+  test('a superseded owner also learns from its heartbeat that it was superseded', async () => {
     const root = folder()
     const storage = jsonFileStorage(root, {
       processes: faraway('near'),
@@ -185,7 +185,7 @@ describe('an owner known only by its heartbeat', { concurrent: true }, () => {
 })
 
 describe('a claim with takeOver', () => {
-  test('takeOver supersedes the undecided owner that it saw first, and no owner that claims in between', async () => {
+  test('a claim with takeOver supersedes the undecided owner that it saw first, and no owner that claims in between', async () => {
     const root = folder()
     const former = jsonFileStorage(root, { processes: faraway('near') })
     await work(former, [1])
@@ -206,7 +206,7 @@ describe('a claim with takeOver', () => {
     assert.deepEqual([holder.host, holder.liveness], ['third', 'undecided'])
   })
 
-  test('a refused takeOver changes nothing', async () => {
+  test('a refused claim with takeOver changes nothing', async () => {
     const root = folder()
     const storage = jsonFileStorage(root)
     await work(storage, [1])
@@ -258,7 +258,7 @@ describe('claims of this thread', () => {
     await left(jsonFileStorage(root).claim('a', OTHER), 'HeldBy')
   })
 
-  test('an unreleased claim leaves no journal for each refused claim', async () => {
+  test('claims that an open claim refuses leave no journals', async () => {
     const root = folder()
     await claimed(jsonFileStorage(root), 'a')
     for (let n = 0; n < 10; n++) await left(jsonFileStorage(root).claim('a', OTHER), 'HeldBy')
@@ -281,7 +281,7 @@ describe('a living owner with a damaged journal', () => {
     return { root, storage }
   }
 
-  test('a damaged owner that released its run no longer holds it', async () => {
+  test('an owner with a damaged journal that released its run no longer holds it', async () => {
     const { root, storage } = await damaged((store, claim) => right(store.release(claim)))
     for (const store of [storage, jsonFileStorage(root, { processes: { ...nodeProcesses, isAlive: () => true } })]) {
       assert.equal(some(await right(store.load('a'))).heldBy, O.none)
@@ -289,7 +289,7 @@ describe('a living owner with a damaged journal', () => {
     assert.equal(some((await right(storage.claim('a', OTHER))).stored).found._tag, 'Recovered')
   })
 
-  test('a damaged owner is undecided if only its heartbeat or only its socket is missing: a living process proves nothing', async () => {
+  test('an owner with a damaged journal is undecided if only its heartbeat or only its socket is missing: a living process proves nothing', async () => {
     for (const kind of ['heartbeat', 'alive']) {
       const { root, storage } = await damaged(() => Promise.resolve())
       const { run } = placesOf(root)
@@ -299,14 +299,14 @@ describe('a living owner with a damaged journal', () => {
     }
   })
 
-  test('a damaged owner holds its run as long as it has a heartbeat', async () => {
+  test('an owner with a damaged journal holds its run as long as it has a heartbeat', async () => {
     const { storage } = await damaged(() => Promise.resolve())
     await left(storage.claim('a', OTHER), 'HeldBy')
   })
 })
 
 describe('the found line of a claim', () => {
-  test('a found line hides the refused writes of the previous owner', async () => {
+  test('the `found` line of a claim hides the refused writes of the previous owner', async () => {
     const root = folder()
     const former = next(root)
     const zombie = await work(former, [1, 2])
@@ -324,7 +324,7 @@ describe('the found line of a claim', () => {
     assert.equal(second.epoch, 2)
   })
 
-  test('a found line hides a previous owner that had saved nothing', async () => {
+  test('the `found` line of a claim hides a previous owner that had saved nothing', async () => {
     const root = folder()
     const former = next(root)
     const zombie = await claimed(former, 'a')
@@ -336,7 +336,7 @@ describe('the found line of a claim', () => {
     assert.deepEqual(stored, O.none)
   })
 
-  test('a found line reveals lines that were cut off exactly at a newline', async () => {
+  test('the `found` line of a claim reveals lines that were cut off exactly at a newline', async () => {
     const root = folder()
     const storage = next(root)
     await right(storage.release(await work(storage, [1, 2, 3])))

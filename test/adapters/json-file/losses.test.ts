@@ -99,7 +99,7 @@ describe('pruning', () => {
 })
 
 describe('a recovery from checkpoint.json', () => {
-  test('a refused recovery is offered again until the next save', async () => {
+  test('a recovery that was refused is offered again until the next save', async () => {
     const root = folder()
     await seed(next(root), 'a', [0, 1, 2])
     rmSync(placesOf(root).history, { recursive: true })
@@ -113,7 +113,7 @@ describe('a recovery from checkpoint.json', () => {
     }
   })
 
-  test('a recovery is offered again even if no journal has the lineage', async () => {
+  test('a recovery is offered to each claim until one saves, even if no journal has a readable checkpoint', async () => {
     const root = folder()
     await seed(next(root), 'a', [0, 1, 2])
     truncateSync(journalOf(root, 1), 100)
@@ -125,7 +125,7 @@ describe('a recovery from checkpoint.json', () => {
     }
   })
 
-  test('a recovery does not hide later saves, even if the copy has a higher number and cannot be rewritten', async () => {
+  test('a recovery does not hide later saves, even if checkpoint.json has a higher number and cannot be rewritten', async () => {
     const root = folder()
     for (let n = 1; n <= 3; n++) {
       const storage = next(root)
@@ -145,7 +145,7 @@ describe('a recovery from checkpoint.json', () => {
 })
 
 describe('refused lines', () => {
-  test('a damaged line that was refused does not count as a loss', async () => {
+  test('a damaged line whose save was refused does not count as a loss', async () => {
     const root = folder()
     const former = next(root)
     const zombie = await work(former, [0, 1])
@@ -184,7 +184,7 @@ describe('the state that a claim found', () => {
     return { fs, journals }
   }
 
-  test('found state is durable before it is recorded, because its owner may have been killed before its sync', async () => {
+  test('a claim syncs the state that it found before it records it, because the previous owner may have been killed before its sync', async () => {
     const root = folder()
     await work(next(root), [0, 1])
     const { fs, journals } = synced()
@@ -193,7 +193,7 @@ describe('the state that a claim found', () => {
     assert.ok(noted > 0 && journals.slice(0, noted).includes(journalName(1)), journals.join())
   })
 
-  test('found state needs no further sync if its owner released it', async () => {
+  test('a claim does not sync the state that it found if its owner released it', async () => {
     const root = folder()
     await seed(next(root), 'a', [0, 1])
     const { fs, journals } = synced()
@@ -201,7 +201,7 @@ describe('the state that a claim found', () => {
     assert.ok(!journals.includes(journalName(1)), journals.join())
   })
 
-  test('a claim is refused if the found state cannot be made durable', async () => {
+  test('a claim is refused if it cannot sync the state that it found', async () => {
     const root = folder()
     await work(next(root), [0, 1])
     const names = new Map<number, string>()

@@ -30,7 +30,7 @@ const indexOf = (calls: ReadonlyArray<Made>, call: Call, target?: string | numbe
 }
 
 describe('the order of a claim', () => {
-  test('a claim is complete and synced before it has its name, and its folder is synced before anything is read', async () => {
+  test('the file of a claim is complete and synced before it has its name, and its folder is synced before anything is read', async () => {
     const root = folder()
     await work(next(root), [1, 2])
     const { fs, calls } = recorded()
@@ -47,7 +47,7 @@ describe('the order of a claim', () => {
     assert.equal(calls.filter(({ call, target }) => call === 'open' && target === journalOf(root, 2)).length, 1)
   })
 
-  test('a claim creates its file before the listing that determines its number, and ends with the check', async () => {
+  test('a claim creates its file before the listing that determines its number, and at the end checks that it is the newest', async () => {
     const root = folder()
     await work(next(root), [1])
     const { fs, calls } = recorded()
@@ -130,7 +130,7 @@ describe('the order of a claim', () => {
 const self = { host: 'h', pid: 1, thread: 1, start: '1', bootId: null, pidNamespace: null, timeNamespace: null }
 
 describe('the order of a save', () => {
-  test('a save is one write, one sync, and then the check', async () => {
+  test('a save is one write, one sync, and then the check for a successor', async () => {
     const root = folder()
     const { fs, calls } = recorded()
     const storage = next(root, { fs })
@@ -168,7 +168,7 @@ describe('the order of a save', () => {
     }
   })
 
-  test('a save is refused if the successor published between the sync and the check', async () => {
+  test('a save is refused if a successor claimed between its sync and its check', async () => {
     const root = folder()
     let claimNow: (() => Promise<unknown>) | undefined
     const fs = {
@@ -214,7 +214,7 @@ describe('the order of a save', () => {
 })
 
 describe('the order of pruning', () => {
-  test('pruning deletes the oldest journals first, after the own base is synced and checked, and keeps the configured number', async () => {
+  test('pruning deletes the oldest journals first, after the base of the claim is synced and checked, and keeps the configured number', async () => {
     const root = folder()
     for (let n = 1; n <= 5; n++) {
       const storage = next(root, { keep: 10 })

@@ -49,7 +49,7 @@ const assertAllThere = async (
 }
 
 describe('many processes', () => {
-  test('one of many processes that claim a run at once succeeds, and the others get the holder', async () => {
+  test('one of many processes that claim a run at once succeeds, and the others are refused with its holder', async () => {
     const root = folder()
     const owners = await Promise.all([1, 2, 3, 4].map(() => started(root)))
     for (let n = 0; n < (SWEEP ? 200 : 15); n++) {
@@ -246,7 +246,7 @@ const imports = (...args: ReadonlyArray<string>) => {
   return JSON.parse(output) as Record<'atFirst' | 'before' | 'claimed' | 'beaten' | 'after', Loaded>
 }
 
-test('importing, loading and claiming load no package and add no listener; a short run loads only the package of its first copy', () => {
+test('importing the store, loading a run and claiming it load no package and add no listener; a short run loads only the package that writes its copy', () => {
   const { atFirst, before, claimed, after } = imports()
   assert.deepEqual([atFirst.packages, before, claimed], [[], atFirst, atFirst])
   assert.ok(after.packages.includes('write-file-atomic') && !after.packages.includes('proper-lockfile'))

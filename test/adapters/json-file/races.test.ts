@@ -121,7 +121,7 @@ describe('races of a claim', () => {
   })
 
   for (const when of ['fsyncFolder', 'read'] as const) {
-    test(`a claim that is superseded before it is granted (${when}) is not granted`, async () => {
+    test(`a claim that is superseded after its ${when} call, before it is granted, is not granted`, async () => {
       const root = folder()
       await work(next(root), [0, 1])
       let armed = false
@@ -230,7 +230,7 @@ describe('races of a load', () => {
     }
   })
 
-  test('a load returns none if the run is removed during it', async () => {
+  test('a load returns None if the run is removed during the load', async () => {
     for (const call of ['readdir', 'open'] as const) {
       const root = folder()
       const first = next(root)
@@ -264,7 +264,7 @@ const damageBase = (root: string, number: number): void => {
 }
 
 describe('a fenced save', () => {
-  test('a journal whose only save was fenced does not count as one to keep, so the one before it stays', async () => {
+  test('pruning does not count a journal whose only save was fenced, and so keeps the journal before it', async () => {
     const root = folder()
     await withRefusedSave(root, 2)
     assert.deepEqual(journalsOf(root), [1, 2, 3].map(journalName))
@@ -303,7 +303,7 @@ describe('owners whose files vanish', () => {
     }
   }
   for (const [what, act] of Object.entries(happens)) {
-    test(`a fenced owner reports the cause: ${what}`, async () => {
+    test(`a fenced owner reports what happened to its files: ${what}`, async () => {
       const root = folder()
       const storage = next(root)
       const claim = await work(storage, [0])
@@ -340,7 +340,7 @@ describe('races of a removal', () => {
     await assertLoads(next(root), 'a', [0])
   })
 
-  test('a claim that finds no folder during a removal makes a new one', async () => {
+  test('a claim that finds no run folder because of a removal creates a new one', async () => {
     for (const call of ['mkdir', 'open', 'fsyncFolder', 'link'] as const) {
       const root = folder()
       await seed(next(root), 'a', [0])

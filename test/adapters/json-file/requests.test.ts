@@ -72,7 +72,7 @@ const left = (result: E.Either<{ readonly _tag: string }, unknown>): string =>
   E.isLeft(result) ? result.left._tag : assert.fail('it was accepted')
 
 describe('requests in files', () => {
-  test('another process finds a request, and withdrawing it leaves no folder', async () => {
+  test('another process finds a request, and withdrawing the request leaves no folder', async () => {
     right(await requests.leave(request)())
     const other = fileRequests(root)
     assert.equal(other.isAny('r'), true)
@@ -105,7 +105,7 @@ describe('requests in files', () => {
     }
   )
 
-  test('a request that fails leaves no folder', async () => {
+  test('leaving a request that cannot be stored leaves no folder', async () => {
     const full = (): never => {
       throw Object.assign(new Error('no space left'), { code: 'ENOSPC' })
     }
@@ -172,7 +172,7 @@ describe('requests in files', () => {
     assert.deepEqual(right(await requests.list('r')()), [request])
   })
 
-  test('no request is left or removed through a run folder or inbox that is a link', async () => {
+  test('no request is written or deleted through a run folder or inbox that is a link', async () => {
     const elsewhere = join(root, 'elsewhere')
     mkdirSync(elsewhere)
     right(await requests.leave(request)())
@@ -188,7 +188,7 @@ describe('requests in files', () => {
     assert.deepEqual([readdirSync(elsewhere), requests.isAny('r')], [[], true])
   })
 
-  test('a request that arrives while an older one is compared stays', async () => {
+  test('a request that arrives while a withdrawal compares an older one stays', async () => {
     const newest = { ...request, requestedAt: '2026-01-02T03:04:09.000Z' }
     const fs = {
       ...nodeFileSystem,
@@ -203,7 +203,7 @@ describe('requests in files', () => {
     assert.deepEqual([readdirSync(inbox()), readdirSync(join(root, 'runs/r'))], [['pause.json'], ['requests']])
   })
 
-  test('a compared request is restored even if the inbox was removed in the meantime', async () => {
+  test('a withdrawal restores a request that it compared and that is newer, even if the inbox was removed in the meantime', async () => {
     const newer = { ...request, requestedAt: '2026-01-02T03:04:07.000Z' }
     right(await requests.leave(newer)())
     const fs = {
@@ -217,7 +217,7 @@ describe('requests in files', () => {
     assert.deepEqual(right(await requests.list('r')()), [newer])
   })
 
-  test('a request is left even if an owner removes the empty inbox repeatedly', async () => {
+  test('leaving a request succeeds even if an owner removes the empty inbox repeatedly', async () => {
     for (const one of [request, answer]) {
       let times = 5
       const fs = {
@@ -234,7 +234,7 @@ describe('requests in files', () => {
     }
   })
 
-  test('a request that an owner takes in at once counts as left', async () => {
+  test('leaving a request succeeds even if an owner withdraws it at once', async () => {
     const fs = {
       ...nodeFileSystem,
       fsyncFolder: async (path: string) => {
@@ -270,7 +270,7 @@ describe('requests in files', () => {
 })
 
 describe('the pause pointer', () => {
-  test('the pause pointer names the position, is found by another process, and is replaced by the next pause', async () => {
+  test('the pause pointer is found by another process, replaced by the next pause, and readable only by its user', async () => {
     assert.deepEqual(right(await requests.pointer()), O.none)
     assert.equal(right(await requests.point(pointer)()), join(root, 'continue-here.json'))
     assert.deepEqual(right(await fileRequests(root).pointer()), O.some(pointer))
@@ -331,7 +331,7 @@ describe('unfinished files of killed processes', () => {
     ['request', (one: string) => `runs/r/request-${one}.tmp`, () => requests.leave(request)()],
     ['pointer', (one: string) => `continue-here.json.${one}`, () => requests.point(pointer)()]
   ])(
-    'the unfinished file of a %s is deleted by the next write of one if it is older than an hour; all others stay',
+    'the unfinished file of a %s is deleted by the next write of the same kind if it is older than an hour; all others stay',
     async (_, nameOf, leave) => {
       const old = join(root, nameOf(token))
       const young = join(root, nameOf('cd'.repeat(16)))

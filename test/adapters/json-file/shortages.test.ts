@@ -47,7 +47,7 @@ describe('a path longer than a socket address', LINUX, () => {
 describe('a shortage of file descriptors', LINUX, () => {
   const few = ['sh', '-c', 'ulimit -n 60; exec "$@"', 'sh']
 
-  test('an owner short of descriptors is refused, or claims: with a socket it is alive, without one undecided', async () => {
+  test('a claim of a process short of file descriptors is refused or granted; once granted, its owner is alive with a socket and undecided without one', async () => {
     const root = folder()
     const owner = await started(root, { around: few })
     let granted = 0
@@ -73,7 +73,7 @@ describe('a shortage of file descriptors', LINUX, () => {
     await owner.does({ op: 'release' }, 'Released')
   })
 
-  test('no owner is dead for a reader short of descriptors', async () => {
+  test('a reader short of file descriptors considers no owner dead', async () => {
     const root = folder()
     const owner = await holding(root)
     const other = await started(root, { around: few, options: { blind: true } })

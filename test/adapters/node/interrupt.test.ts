@@ -45,7 +45,7 @@ describe('signal handlers', () => {
     assert.equal(after, before)
   })
 
-  test('dispose removes the signal handlers and leaves earlier ones in place', () => {
+  test('dispose removes the signal handlers and leaves those of other code in place', () => {
     const own = (): void => {}
     process.on('SIGHUP', own)
     const names = process.eventNames()
@@ -71,7 +71,7 @@ describe('signal handlers', () => {
     assert.equal(process.listenerCount('SIGHUP'), 0)
   })
 
-  test('after dispose a signal ends the process as before', async () => {
+  test('after dispose a signal ends the process, as without handlers', async () => {
     const { child, printed, ended } = program(
       `node.abortOnSignals().dispose(); setInterval(() => {}, 1000); print('ready')`
     )
@@ -81,7 +81,7 @@ describe('signal handlers', () => {
   })
 
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGQUIT'] as const) {
-    test(`the first ${signal} requests a stop and is named; a second one ends the process at once`, async () => {
+    test(`the first ${signal} requests a stop with its name as the reason; a second one ends the process at once`, async () => {
       const { child, printed, ended } = program(LIVES_ON)
       await until('it is ready', () => printed() === 'ready\n')
       child.kill(signal)

@@ -86,7 +86,7 @@ interface Tree {
 }
 
 describe('worktrees', () => {
-  test('a repository with submodules gets a worktree in which they are empty and can be filled, and which can be removed', async () => {
+  test('the worktree of a repository with submodules has them empty, they can be filled, and the worktree can be removed', async () => {
     const inner = newRepository()
     const outer = newRepository()
     outer.git('submodule', 'add', inner.folder, 'inner')
@@ -121,7 +121,7 @@ describe('worktrees', () => {
     assert.equal(repository.git('worktree', 'list', '--porcelain').match(/^worktree /gm)?.length, 2)
   })
 
-  test('a worktree that git does not list and that has no files counts as missing and is made', async () => {
+  test('a worktree that git does not list and that has no files counts as missing and is created', async () => {
     const repository = newRepository()
     const worktree = (await right(repository.all.plan('r', 'worktree'))) as Worktree
     mkdirSync(worktree.root, { recursive: true })
@@ -152,7 +152,7 @@ describe('worktrees', () => {
     assert.equal(new Set(ids.map(branchOf)).size, ids.length)
   })
 
-  test('a worktree whose repository was moved is distinguished from one that was cleaned up', async () => {
+  test('a worktree whose repository was moved is distinguished from a worktree that was cleaned up', async () => {
     const repository = newRepository()
     const worktree = await made(repository)
     renameSync(repository.folder, `${repository.folder} elsewhere`)
@@ -260,7 +260,7 @@ describe('worktrees', () => {
     assert.equal(gitIn(worktree.root)('ls-files', 'b.txt'), 'b.txt')
   })
 
-  test('a worktree with uncommitted work in a submodule does not commit it, is not merged, and stays', async () => {
+  test('uncommitted work in a submodule is not committed, and its worktree is not merged and stays', async () => {
     const inner = newRepository()
     const outer = newRepository()
     outer.git('submodule', 'add', inner.folder, 'inner')
@@ -300,7 +300,7 @@ describe('worktrees', () => {
     assert.ok(existsSync(join(repository.folder, '.git', 'MERGE_HEAD')))
   })
 
-  test('removing a worktree loses no commit: its branch stays if it has any, and commits beside it get a branch', async () => {
+  test('removing a worktree loses no commit: its branch stays if it has commits, and commits outside that branch get a new branch', async () => {
     const repository = newRepository()
     const worktree = await made(repository)
     const git = gitIn(worktree.root)
@@ -316,7 +316,7 @@ describe('worktrees', () => {
     assert.equal(repository.git('log', '--format=%s', '-1', 'dogear/s'), 'on it')
   })
 
-  test('a worktree is removed only where Dogear makes worktrees, whatever is recorded', async () => {
+  test('a worktree is removed only where Dogear makes worktrees, whatever path is recorded', async () => {
     const repository = newRepository()
     const worktree = await made(repository)
     const elsewhere = { ...worktree, root: repository.folder, path: repository.folder }

@@ -97,7 +97,7 @@ describe.each(['client', 'server'] as const)('a connection that is cut after a m
   }, 600_000)
 })
 
-test('a run of ten steps has the changes that a run in memory has', async () => {
+test('a run of ten steps records the same changes in PostgreSQL as in memory', async () => {
   const { storage } = open(where)
   await runOrResume(tenSteps([]), { id: 'plain', storage })
   const found = (await right(storage.history('plain'))).map(({ change }) => change).reverse()

@@ -39,7 +39,7 @@ describe('the connection that proves that a process lives', () => {
     for (const claim of claims) await right(storage.save(claim, revisions([1])))
   })
 
-  test('a claim that is taken over while the lock connection is broken is lost, while the others move', async () => {
+  test('a claim that is taken over while the lock connection is broken is lost, and all other claims move to the new key', async () => {
     const { storage } = open(where)
     const taken = await claimed(storage, 'taken')
     const kept = await claimed(storage, 'kept')
@@ -132,7 +132,7 @@ describe('a lease', () => {
     await left(storage.save(claim, revisions([1])), 'Fenced')
   })
 
-  test('a lease is renewed as long as its process holds claims, and proves it alive to processes with locks', async () => {
+  test('a lease is renewed as long as its process holds claims, and proves the process alive to processes that use locks', async () => {
     const { storage } = open(where, { liveness: 'lease', leaseMillis: 600, checkIntervalMillis: 50 })
     const claim = await claimed(storage, 'a')
     await later(1_500)

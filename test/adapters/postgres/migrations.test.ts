@@ -39,7 +39,7 @@ test('a newer schema is refused by every call, and stays unchanged', async () =>
   assert.ok(E.isLeft(get) && get.left._tag === 'UnsupportedFormat')
 })
 
-test('a newer schema is refused at the next claim of a process that runs, of a new run and of an old one', async () => {
+test('a running process refuses a newer schema at its next claim, of a new run and of an old one', async () => {
   const stores = [open(where).storage, open(where).storage]
   for (const [n, storage] of stores.entries()) await seed(storage, `run-${n}`, [1])
   await where.admin.query(`INSERT INTO ${where.schema}.migrations (version) VALUES (99)`)
@@ -64,7 +64,7 @@ test('with `migrate: false` missing tables are refused with the remedy, and the 
   await right(storage.save(claim, revisions([1])))
 })
 
-test('the remedy for missing tables names any schema as code', async () => {
+test('the remedy for missing tables is code that quotes any schema name correctly', async () => {
   const { storage } = open({ ...where, schema: `it's \\ ${where.schema}`, opened: where.opened }, { migrate: false })
   const { cause } = await left(storage.claim('a', OWNER), 'WriteFailed')
   const [, code = ''] = /`postgresMigrations\((.*)\)`$/.exec((cause as Error).message) ?? []
@@ -80,7 +80,7 @@ test('a schema may have any name', async () => {
   await where.admin.query(`DROP SCHEMA "odd ""name"" ${where.schema}" CASCADE`)
 })
 
-test('a schema may have the name of the quotes around its migrations', async () => {
+test('a schema name may contain $dogear$, the quotes around its migrations', async () => {
   const schema = `$dogear$ ${where.schema}`
   const { storage } = open({ ...where, schema, opened: where.opened })
   await seed(storage, 'a', [1])

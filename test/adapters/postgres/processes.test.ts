@@ -53,7 +53,7 @@ const stepsOf = async (runId: string): Promise<ReadonlyArray<number>> => {
 
 const TEN = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
 
-test('the run of a worker that was killed in a step is taken over within 100 ms of the next look, and finishes with each step done once', async () => {
+test('the run of a worker that was killed in a step is taken over within 100 ms of the next check, and finishes with each step done once', async () => {
   const { storage } = open(where)
   await right(storage.release(await claimed(storage, 'warm-up')))
   const times: Array<number> = []
@@ -93,7 +93,7 @@ test('of two workers that start the same runs at once each run has one owner, an
 })
 
 test.each(['lock', 'lease'] as const)(
-  'with clocks two days apart and a %s, a live owner keeps its run, and that of a killed one is finished with each step done once',
+  'with clocks two days apart and a %s, a live owner keeps its run, and the run of a killed owner is finished with each step done once',
   async (liveness) => {
     const [day, runId] = [86_400_000, `skew-${liveness}`]
     const options = { liveness, runIds: [runId] }
@@ -115,7 +115,7 @@ test.each(['lock', 'lease'] as const)(
   60_000
 )
 
-test('a process ends by itself once its runs have ended, and stays while a call is under way', async () => {
+test('a process ends by itself once its runs have ended, and stays while a call is in flight', async () => {
   const { child, messages } = worker({ runIds: ['ends'] })
   const [code] = (await once(child, 'exit')) as [number]
   assert.equal(code, 0)
@@ -123,7 +123,7 @@ test('a process ends by itself once its runs have ended, and stays while a call 
   assert.ok(messages.some(({ ended }) => ended === 'ends'))
 })
 
-test('a pool of one connection is enough', async () => {
+test('the store works with a pool of one connection', async () => {
   const one = open(where, { config: { max: 1 } })
   const claims = await Promise.all(Array.from({ length: 20 }, (_, n) => claimed(one.storage, `one-${n}`)))
   await left(open(where).storage.claim('one-3', OTHER), 'HeldBy')

@@ -80,7 +80,7 @@ describe('an inbox in PostgreSQL', () => {
     assert.deepEqual(await listed(), [])
   })
 
-  test('a newer pause replaces the former one, and withdrawing the former one keeps it', async () => {
+  test('a newer pause replaces an older one, and withdrawing the older one keeps the newer', async () => {
     for (const second of [2, 1]) await right(requests.leave(pauseAt(second)))
     await right(requests.withdraw(pauseAt(2)))
     assert.deepEqual(await listed(), [pauseAt(1)])
@@ -111,7 +111,7 @@ describe('an inbox in PostgreSQL', () => {
     assert.deepEqual(await right(artifacts.list('r')), [])
   })
 
-  test('a request that is left during a removal of its run waits for it, is refused, and leaves no row', async () => {
+  test('a request that arrives during the removal of its run waits for the removal, is refused, and leaves no row', async () => {
     const remover = await where.admin.connect()
     await remover.query('BEGIN')
     await remover.query(`DELETE FROM ${where.schema}.runs WHERE id = 'r'`)
@@ -141,7 +141,7 @@ describe('an inbox in PostgreSQL', () => {
     await other.end()
   })
 
-  test('a process may not know of the requests to a run that it does not hold, and asks the database', () => {
+  test('isAny is true for a run that the process does not hold, so that the database is asked for its requests', () => {
     assert.equal(requests.isAny('r'), true)
     assert.equal(requests.isAny('../r'), false)
   })

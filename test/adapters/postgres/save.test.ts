@@ -93,7 +93,7 @@ test('acknowledged saves that were lost in a failover are noticed as a conflict,
   assert.deepEqual([expected, found], [1, 3])
 })
 
-test('whole checkpoints below the kept ones are deleted, with the revisions before them', async () => {
+test('a save deletes the whole checkpoints older than the kept ones, with the revisions before them', async () => {
   const { storage } = open(where, { keep: 3 })
   for (let n = 1; n <= 6; n++) {
     const claim = await claimed(storage, 'a')

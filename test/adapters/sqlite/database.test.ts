@@ -357,7 +357,7 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     assert.ok(E.isRight(await sqliteArtifacts(database).put('a', 'x', new Uint8Array(64 * 1_048_576))()))
   })
 
-  test('rows below the oldest whole checkpoint to keep are deleted', async () => {
+  test('a save deletes the rows older than the oldest whole checkpoint to keep', async () => {
     const file = at()
     const { storage } = connect(file, driver.open, { keep: 3 })
     for (let n = 0; n < 12; n += 2) {
@@ -376,7 +376,7 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     }
   })
 
-  test('a whole checkpoint is written again once the changes outgrow the last one', async () => {
+  test('a save writes a whole checkpoint again once the changes outgrow the last one', async () => {
     const file = at()
     const { storage } = connect(file, driver.open, { limits: { baseBytes: 2_000 } })
     const claim = await claimed(storage, 'a')

@@ -85,7 +85,7 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     other.close()
   })
 
-  test('a run that was given up is free for other processes once its owner holds nothing else', async () => {
+  test('a run whose save and release failed is free for other processes if its owner holds no other run', async () => {
     const place = placeOf(driver.open)
     const { storage: one } = beside(place, { busyMillis: 50 })
     const { storage: other } = beside(place)
@@ -137,7 +137,7 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     await right(other.save(claim, revisions([1, 3])))
   })
 
-  test('many probes of a dead owner at once take none of each other for it', async () => {
+  test('concurrent probes of a dead owner do not take one another for the owner', async () => {
     const place = placeOf(driver.open)
     const dead = beside(place)
     await claimed(dead.storage, 'a')

@@ -105,7 +105,7 @@ const rejected = (storage: CheckpointStorage): Promise<unknown> =>
     )
 
 describe('a store in its own process', () => {
-  test('a missing module, function or store is reported', async () => {
+  test('a module, function or store that is missing is reported with the reason', async () => {
     await expect(storageProcess(join(scratch, 'none.mjs'))).rejects.toThrow(/none\.mjs/)
     await expect(storing('export const other = 1')).rejects.toThrow(/no function `storage`. It exports other/)
     await expect(storing('export const storage = async () => ({})')).rejects.toThrow(
@@ -114,7 +114,7 @@ describe('a store in its own process', () => {
     await expect(storing('process.exit(3)')).rejects.toThrow(/ended before it could be used: exit code 3/)
   })
 
-  test('an error keeps its cause and the code of that', async () => {
+  test('an error keeps its cause and the code of the cause', async () => {
     const { storage } = await odd()
     const listed = await storage.list()()
     assert.ok(E.isLeft(listed) && listed.left._tag === 'ReadFailed')
@@ -144,7 +144,7 @@ describe('a store in its own process', () => {
     expect(lost.reason).toEqual({ _tag: 'Fenced', runId: 'a', epoch: 1, by: O.none } satisfies StorageError)
   })
 
-  test('minus zero stays minus zero', async () => {
+  test('minus zero stays minus zero between the two processes', async () => {
     const { storage } = await storing(`let saved
 const lost = new AbortController()
 export const storage = () => ({${NOTHING},
@@ -177,7 +177,7 @@ export const storage = () => ({${NOTHING},
     await expect(storage.list()()).rejects.toThrow('The process of the store has ended')
   })
 
-  test('the process ends with the one that started it, and does not keep that alive', async () => {
+  test('the process of a store ends with the process that started it, and does not keep that process alive', async () => {
     const script = join(scratch, 'starter.mjs')
     writeFileSync(
       script,

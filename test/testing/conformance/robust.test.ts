@@ -81,7 +81,7 @@ describe('broken specs and stores', () => {
       storing(() => () => Promise.resolve({ _tag: 'Left' })),
       /found a function that returns \{"_tag":"Left"\}/
     ]
-  ])('%s', async (_, spec, why) => {
+  ])('every case fails and shows the error of %s', async (_, spec, why) => {
     const whys = await whysOf(spec, { limitMillis: 2_000 })
     assert.equal(whys.length, count)
     for (const one of whys) expect(one).toMatch(why)
@@ -178,7 +178,7 @@ test('a failure states in one line where two values differ, however large they a
   )
 })
 
-test('a failed case shows both results whole if their tags differ, and calls each success by one name', async () => {
+test('a failed case shows both results whole if their tags differ, and names each success "success"', async () => {
   const spec: StorageSpec<MemoryData> = {
     ...sound,
     reopen: (data) => {
@@ -197,7 +197,7 @@ test('a failed case shows both results whole if their tags differ, and calls eac
   ])
 })
 
-test('JSON values are equal whatever their prototype and the order of their keys', async () => {
+test('JSON values count as equal whatever their prototype and the order of their keys', async () => {
   const bare = (value: unknown): unknown => {
     if (typeof value !== 'object' || value === null) return value
     if (Array.isArray(value)) return value.map(bare)

@@ -115,7 +115,7 @@ describe('a workflow killed everywhere', () => {
     }
   )
 
-  test('the simulator takes a workflow of either form and an input', async () => {
+  test('the crash simulator takes a workflow of either form of the library, and an input', async () => {
     const program = pipe(
       Program.start('plain', { input: t.type({ channel: t.string }) }),
       Program.step('one', { output: t.number, run: ({ input }) => TE.right(input.channel.length) }),
@@ -202,12 +202,12 @@ describe('other faulty stores', () => {
     assert.deepEqual([laws(report), report.runs], [['Undisturbed'], 1])
   })
 
-  test('a store that lets a dead process write is found by a late call', async () => {
+  test('a store that lets a dead process write is found by a call that arrives late', async () => {
     const report = await crash(release, { world: outside, storage: unfenced, twice: 0 })
     assert.ok(laws(report).includes('Fenced'), toText(report))
   })
 
-  test('a store that changes dates is found by its idempotency keys', async () => {
+  test('a store that changes dates is found because the idempotency keys change', async () => {
     const mangling = made((storage) => ({
       ...storage,
       claim: (runId, owner) =>
@@ -240,7 +240,7 @@ describe('other faulty stores', () => {
 })
 
 describe('faulty workflows', () => {
-  test('an effect that must not be repeated is found', async () => {
+  test('a workflow that repeats an effect which must not be repeated is found', async () => {
     const program = ({ world, effect }: ProcessContext<Outside>) =>
       workflow('build').step('build', () =>
         effect('mkdir', () => {
@@ -367,7 +367,7 @@ describe('interventions between processes', () => {
     assert.match(toText(report), /60 with interventions/)
   })
 
-  test('fromStep and restartWave rewind the named units and what follows', async () => {
+  test('fromStep and restartWave rewind the named units and all later ones', async () => {
     assert.deepEqual(await traceOf({ _tag: 'FromStep', life: 2, step: 'publish' }), [
       'process 2 starts from publish',
       'recorded: publish rewound',
@@ -383,7 +383,7 @@ describe('interventions between processes', () => {
     ])
   })
 
-  test('after evidence was deleted the next process runs its step and what follows again', async () => {
+  test('after evidence was deleted, the next process runs its step and all later steps again', async () => {
     assert.deepEqual(await traceOf({ _tag: 'DeleteEvidence', life: 2, unit: 'pack' }), [
       'before process 2 a user deletes the evidence of pack: app.tgz',
       'answer: run publish again',
@@ -486,7 +486,7 @@ describe('an answer', () => {
       }
     })
 
-  test('an answer is again, done, or both in turn', async () => {
+  test('the crash simulator answers questions with "again", with "done", or with both in turn', async () => {
     assertHolds(await report('again'))
     assertHolds(await report('done'))
     assert.deepEqual(laws(await report('both')), ['Invariant'])
@@ -562,7 +562,7 @@ describe('a report', () => {
     ['late', 'killed during call 2 (save), which arrives after the next claim'],
     ['fails', 'call 2 (save) failed without effect'],
     ['failsAfter', 'call 2 (save) failed after its effect']
-  ] as const)('a report describes a call with the fault %s', (how, text) => {
+  ] as const)('a report describes a call with the fault "%s"', (how, text) => {
     assert.equal(describePoint({ _tag: 'AtCall', n: 2, how, call: 'save' }), text)
   })
 })

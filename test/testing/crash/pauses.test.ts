@@ -98,7 +98,7 @@ const startsIn = (trace: Trace, life: number): ReadonlyArray<string> =>
 
 describe('pause requests', () => {
   test.each(UNITS)(
-    'a process asked to pause while %s runs lets it end and starts nothing more; the next one repeats nothing',
+    'a process asked to pause while %s runs lets that unit end and starts nothing more; the next process repeats nothing',
     async (unit) => {
       const { trace, lines } = await tell([pauseIn(unit)])
       assert.ok(lines.includes(`process 1 gets a pause request while ${unit} runs`))
@@ -117,7 +117,7 @@ describe('pause requests', () => {
     }
   )
 
-  test('after a process that died anywhere while pausing, the next one loses and repeats nothing', async () => {
+  test('after a process died anywhere while pausing, the next process loses and repeats nothing', async () => {
     const report = await crashEverywhere(release, {
       world: () => [],
       twice: 0,
@@ -165,7 +165,7 @@ describe('pause requests', () => {
     ])
   })
 
-  test('a pausing process may die before and after each of its calls, and continues if one fails', async () => {
+  test('a pausing process may die before and after each of its calls, and continues if a call fails', async () => {
     for (const how of ['before', 'after', 'fails'] as const) {
       for (const [n, call] of (['point', 'clearPause'] as const).entries()) {
         const { lines } = await tell([pauseIn('version')], [{ _tag: 'AtRequest', n: n + 1, how, call }])
@@ -188,7 +188,7 @@ describe('pause requests', () => {
     }
   })
 
-  test('the process after one that died while it was asked to pause does not pause', async () => {
+  test('after a process died while it was asked to pause, the next process does not pause', async () => {
     for (const how of ['during', 'after'] as const) {
       const { lines } = await tell([pauseIn('version')], [{ _tag: 'AtUnit', unit: 'version', n: 1, how }])
       assert.ok(lines.includes('process 1 gets a pause request while version runs'))
@@ -205,7 +205,7 @@ describe('pause requests', () => {
     }
   })
 
-  test('a process asked to pause before its question continues when that is answered, and may pause', async () => {
+  test('a process asked to pause before it raises a question continues once the question is answered, and may pause then', async () => {
     const publish = { _tag: 'AtUnit', unit: 'publish', n: 1, how: 'after' } as const
     const { lines } = await tell([{ _tag: 'PauseAtCall', life: 2, n: 1, how: 'after' }], [publish])
     assert.ok(lines.includes('answer: run publish again'))
@@ -318,7 +318,7 @@ describe('requests of a killed process', () => {
     assert.equal(made.isAny('r'), true)
   })
 
-  test('a request took effect if its process died after it, and not if it died before it or got an error', async () => {
+  test('a request took effect if its process died after the request, and not if it died before or got an error', async () => {
     const withdrawn = async (how: AtRequest['how']): Promise<readonly [unknown, boolean, boolean]> => {
       const life = startLife()
       const made = memoryRequests()

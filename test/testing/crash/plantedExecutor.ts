@@ -180,9 +180,9 @@ const PAUSING: ReadonlyArray<Fault> = [
     what: 'does not record its pause',
     spec: [task(), task()],
     only: told([pause('s0')]),
-    module: 'executor/execute.ts',
-    text: '  scope.recorder.stage([{',
-    instead: '  if (stop !== PAUSED) scope.recorder.stage([{',
+    module: 'executor/storage/changes.ts',
+    text: '  recorder.stage([...before, {',
+    instead: "  if (reason !== 'paused') recorder.stage([...before, {",
     breaks: 'PauseKept'
   },
   {
@@ -190,9 +190,9 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/execute.ts',
-    text: '  scope.recorder.stage([{',
-    instead: `  if (stop === PAUSED) await leavePointer(scope.environment, scope.recorder.checkpoint(), { commit: false })
-  scope.recorder.stage([{`,
+    text: '  const recorded = await recordInterrupted(',
+    instead: `  if (reason === 'paused') await leavePointer(environment, recorder.checkpoint(), { commit: false })
+  const recorded = await recordInterrupted(`,
     breaks: 'DurableFirst'
   },
   {
@@ -200,10 +200,10 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/steps/runTask.ts',
-    text: '  const end = (how: TaskResult): void => done(E.right(staged(scope, toRun, how)))\n',
+    text: '  const end = (how: AttemptResult): void => done(E.right(staged(scope, toRun, how, times)))\n',
     instead: `  const asked = scope.requests.look()
   const isAsked = asked !== false && (await asked)
-  const end = (how) => done(E.right(isAsked && how._tag === 'Done' ? { _tag: 'Done' } : staged(scope, toRun, how)))
+  const end = (how) => done(E.right(isAsked && how._tag === 'Done' ? { _tag: 'Done' } : staged(scope, toRun, how, times)))
 `,
     breaks: 'NothingLost'
   },
@@ -221,7 +221,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/run.ts',
-    text: "if (scope.stop()?._tag !== 'Fenced') await clearRequest(environment, runId)",
+    text: "if (scope.stop() !== 'fenced') await clearRequest(environment, runId)",
     instead: '',
     breaks: 'PauseKept'
   }
@@ -234,8 +234,8 @@ const CANCELLING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([cancel('s0')]),
     module: 'executor/execute.ts',
-    text: 'request.cancel === undefined ? PAUSED : CANCELLED',
-    instead: 'PAUSED',
+    text: "request.cancel === undefined ? 'paused' : 'cancelled'",
+    instead: "'paused'",
     breaks: 'CancelKept'
   },
   {
@@ -243,10 +243,10 @@ const CANCELLING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([cancel('s0')], atUnit('s0', 'after')),
     module: 'executor/requests/cancel.ts',
-    text: 'const recorded = over ? E.right(checkpoint)',
+    text: 'const recorded = over ? E.right(undefined)',
     instead: `await withdraw(environment, request)
   if (!over) return E.right(O.none)
-  const recorded = over ? E.right(checkpoint)`,
+  const recorded = over ? E.right(undefined)`,
     breaks: 'CancelKept'
   },
   {
@@ -529,7 +529,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     module: 'executor/steps/runTask.ts',
     text: '      stageCompleted(',
     instead: `      if (recorder.checkpoint().state.failures?.size > 0)
-        recorder.stage(taskStopped(scope, place, task, { _tag: 'Stopped' }))
+        recorder.stage(taskStopped(scope, place, task, undefined, times))
       else stageCompleted(`,
     breaks: 'NothingLost'
   },

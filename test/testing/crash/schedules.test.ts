@@ -131,7 +131,7 @@ describe('random workflows', () => {
       assert.ok((tally.get(what) ?? 0) > 2, `${what} hardly ever happened`)
   })
 
-  test('an answer about an item is accepted, though a later one takes its map back', async () => {
+  test('an answer about an item is accepted, even if a later answer makes the map run again', async () => {
     const subSteps = [{ idempotent: false, parallel: true, fails: 'always', nested: false } as const]
     const report = await perform({
       spec: [
@@ -147,7 +147,7 @@ describe('random workflows', () => {
     assert.deepEqual(report.violations, [], toText(report))
   })
 
-  test('a refused resume may record an answer that was left for its predecessor', async () => {
+  test('a refused resume may record an answer that was left for the previous process', async () => {
     const ask = { wait: { _tag: 'Ask' }, how: 'dropped' } as const
     const report = await perform({
       spec: [
@@ -235,7 +235,7 @@ describe('random workflows', () => {
     assert.deepEqual(report.violations, [], toText(report))
   })
 
-  test('keys follow the rewinds even after a map lost its recorded items', async () => {
+  test('idempotency keys follow the rewinds even after a map lost its recorded items', async () => {
     const report = await perform({
       spec: [
         { _tag: 'Task', unit: SIMPLE },

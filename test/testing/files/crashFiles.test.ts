@@ -301,7 +301,7 @@ describe('flipped bits', () => {
 })
 
 describe('injected failures', () => {
-  test('an injected failure is thrown, rejected or passed to the callback, as the call does', async () => {
+  test('an injected failure is thrown, rejected or passed to the callback, as the call reports its errors', async () => {
     const { fs } = crashFiles({ before: failingCalls({ nth: 0, times: Number.POSITIVE_INFINITY, code: 'ENOSPC' }) })
     assert.throws(() => fs.unlinkSync('/a'), { code: 'ENOSPC' })
     await assert.rejects(fs.readdir('/'), { code: 'ENOSPC' })
@@ -328,7 +328,7 @@ describe('injected failures', () => {
     assert.equal(await read(fs, '/a'), 'hel')
   })
 
-  test('an error of the call itself is unchanged', () => {
+  test('an error of the real call is passed on unchanged', () => {
     const fs = interceptedFiles(() => undefined)(crashFiles().fs)
     assert.throws(() => fs.unlinkSync('/none'), { code: 'ENOENT' })
     assert.equal(systemError('EIO').code, 'EIO')

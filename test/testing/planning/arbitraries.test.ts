@@ -56,7 +56,7 @@ describe('arbitrary checkpoints', () => {
     assert.deepEqual([...new Set(states)].sort(), ['BeforeStep', 'Completed', 'Failed', 'Interrupted'])
   })
 
-  test('a checkpoint is refused with the units for which no acceptable output is known', () => {
+  test('Arbitrary.checkpoint throws if no acceptable output of a unit is known, and names the unit', () => {
     const picky = {
       name: 'w',
       steps: [Workflow.task('a', { accepts: () => E.left({ path: '$', expected: 'nothing' }) })]

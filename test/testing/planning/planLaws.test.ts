@@ -50,7 +50,7 @@ describe('the laws of the planner', () => {
     assert.match(toText(given), /^release: \d+ of \d+ laws hold \(seed 1\)$/)
   })
 
-  test('the laws name units without an acceptable output, and do not run then', () => {
+  test('if a unit has no acceptable output, the laws do not run, and the report names the unit', () => {
     const picky = taskThat((output) => (output === 'sesame' ? E.right(undefined) : no))
     const refused = checkPlanLaws(picky)
     assert.deepEqual(refused.problems, [

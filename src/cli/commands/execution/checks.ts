@@ -4,13 +4,10 @@ import { listed } from '../../../domain/data/listed.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Step } from '../../../domain/workflow/Workflow.js'
 import type { CheckAnswer, FailedCheck } from '../../../ports/Checks.js'
-import { confirm, isYes, pleaseAnswer } from '../../terminal/Prompt.js'
+import { confirm, pleaseAnswer } from '../../terminal/Prompt.js'
 import type { PromptContext } from './withPrompt.js'
+import type { Steps } from '../find/definitions.js'
 import { nonIdempotentFrom } from '../find/definitions.js'
-
-interface Steps {
-  readonly steps: ReadonlyArray<Step>
-}
 
 /** One prompt at a time, because groups run concurrently. */
 export const askChecks = (context: PromptContext, program: Steps): ((failed: FailedCheck) => Promise<CheckAnswer>) => {
@@ -64,7 +61,7 @@ const mayRunTwice = async (
   const isAfter = answer === 'retry' && failed.when === 'after' && failed.answers.includes('lookAgain')
   const back = answer === 'previousWave' ? failed.previousWave : isAfter ? failed.unit : undefined
   const twice = back === undefined ? [] : nonIdempotentFrom(program, back, isAfter ? undefined : failed.unit)
-  return twice.length === 0 || isYes(await confirm(prompt, `${repeatWarning(twice)} Continue?`, false))
+  return twice.length === 0 || (await confirm(prompt, `${repeatWarning(twice)} Continue?`))
 }
 
 export const repeatWarning = (units: ReadonlyArray<string>): string =>

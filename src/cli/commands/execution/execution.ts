@@ -13,7 +13,6 @@ import { openQuestions } from '../../../domain/plan/Plan.js'
 import type { Executor } from '../../../executor/Executor.js'
 import { dispose } from '../../../executor/workspace/onSuccess.js'
 import { EXACT } from '../../../executor/planRun.js'
-import type { Program } from '../../../executor/program/Program.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { Environment } from '../../../ports/Environment.js'
 import type { WorkingTree } from '../../../ports/WorkingTree.js'
@@ -24,9 +23,11 @@ import { endingOf, MAX_SHOWN } from '../../report/ending.js'
 import * as Reporter from '../../report/Reporter.js'
 import { changeJson, lineOf, plannedJson } from '../../report/changeJson.js'
 import { pendingJson } from '../../report/pending.js'
+import { firstNames } from '../../report/text.js'
 import { endJson, printedResult } from '../../report/runJson.js'
 import { runnerIn } from '../../steps/jobStep.js'
 import * as Problem from '../../workflow/Problem.js'
+import type { AnyProgram } from '../../workflow/toProgram.js'
 import { toProgram } from '../../workflow/toProgram.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import { askChecks } from './checks.js'
@@ -42,7 +43,6 @@ import { warningsOf } from './input.js'
 import type { PlanFlags } from './planFlags.js'
 import type { MergeFlags } from './workspace.js'
 import { settleWorkspace, printWorkspace } from './workspace.js'
-import { grouped } from '../../../view/text.js'
 
 /** `shown`: the path of the file in messages. */
 export interface Loaded {
@@ -66,8 +66,6 @@ export interface Execution {
   /** Called before anything runs. */
   readonly onPlanned?: (plan: ResumePlan) => void
 }
-
-type AnyProgram = Program<Readonly<Record<string, unknown>>>
 
 export const programFor = (
   context: PromptContext,
@@ -256,7 +254,7 @@ const announceSignals = (
     // Only a second signal removes the handlers while steps run; a SIGHUP never is one, also while the run is ending.
     if (signal === 'SIGHUP' || process.listenerCount(signal) > (before.get(signal) ?? 0)) return
     reporter.finish()
-    const names = named(reporter.inFlight())
+    const names = firstNames(reporter.inFlight(), 10)
     screen.line(screen.style.yellow(`Ended at once${names === '' ? '' : `, in the middle of ${names}`}`))
     screen.line('Resume with:')
     screen.line(`  ${screen.style.bold(resume)}`)
@@ -264,7 +262,7 @@ const announceSignals = (
     process.kill(process.pid, signal)
   }
   const onStop = (): void => {
-    const names = named(reporter.inFlight())
+    const names = firstNames(reporter.inFlight(), 10)
     const again = O.toUndefined(signals.received()) === 'SIGINT' ? ' press Ctrl+C again to end at once' : ''
     screen.line(screen.style.yellow(`Stopping${names === '' ? '' : ` ${names}`} …${again}`))
     for (const signal of SIGNALS) {
@@ -279,13 +277,6 @@ const announceSignals = (
   stop.addEventListener('abort', onStop, { once: true })
   return end
 }
-
-const MAX_NAMED = 10
-
-const named = (names: ReadonlyArray<string>): string =>
-  names.length <= MAX_NAMED
-    ? names.join(', ')
-    : `${names.slice(0, MAX_NAMED).join(', ')} and ${grouped(names.length - MAX_NAMED)} more`
 
 export const printWarnings = (context: Context, { file, shown }: Loaded, flags: PlanFlags = {}): void => {
   const { screen } = context

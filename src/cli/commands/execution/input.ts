@@ -6,12 +6,12 @@ import { isObject } from '../../../domain/data/Json.js'
 import * as Redaction from '../../../domain/data/Redaction.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { CliError } from '../../CliError.js'
-import { usage } from '../../CliError.js'
+import { usage, wrongUse } from '../../CliError.js'
 import { capturedInputs } from '../../workflow/unknownInputs.js'
 import { objection } from '../../workflow/Variable.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import type { Context, Place } from '../Context.js'
-import { dogearCommand } from '../Context.js'
+import { hintTo } from '../Context.js'
 import type { PlanFlags } from './planFlags.js'
 
 export type Given = Readonly<Record<string, string>>
@@ -27,11 +27,11 @@ export const inputOf = (texts: ReadonlyArray<string>): E.Either<CliError, Given>
   const input = new Map<string, string>()
   for (const text of texts) {
     const at = text.indexOf('=')
-    if (at < 1) return E.left(usage(`--input: expected NAME=VALUE, got "${text}"`))
+    if (at < 1) return wrongUse(`--input: expected NAME=VALUE, got "${text}"`)
     const name = text.slice(0, at)
     const why = objection(name)
-    if (O.isSome(why)) return E.left(usage(`--input: "${name}" cannot be a variable: ${why.value}`))
-    if (input.has(name)) return E.left(usage(`--input: "${name}" is set twice; pass it once`))
+    if (O.isSome(why)) return wrongUse(`--input: "${name}" cannot be a variable: ${why.value}`)
+    if (input.has(name)) return wrongUse(`--input: "${name}" is set twice; pass it once`)
     input.set(name, text.slice(at + 1))
   }
   return E.right(Object.fromEntries(input))
@@ -50,7 +50,7 @@ export const recordable = (
 ): E.Either<CliError, Given> => {
   const secret = file.secrets.find((name) => Object.hasOwn(given, name))
   if (secret !== undefined)
-    return E.left(usage(`--input: "${secret}" is a secret, and an input is stored; set it in the environment`))
+    return wrongUse(`--input: "${secret}" is a secret, and an input is stored; set it in the environment`)
   const redaction = redactionFor(context, file)
   const redacted = Object.entries(given).map(([name, value]) => [name, Redaction.text(redaction, value)])
   return E.right(Object.fromEntries(redacted) as Given)
@@ -69,7 +69,7 @@ const seenBySteps = (value: Json): string => (typeof value === 'string' ? value 
 
 /** The recorded input with the changed values; none if no value differs. */
 export const replacementOf = (
-  context: Pick<Context, 'inherited' | 'store' | 'folder'>,
+  context: Pick<Context, 'inherited' | 'store'>,
   file: Pick<WorkflowFile, 'secrets'>,
   run: Pick<Checkpoint, 'input' | 'runId'>,
   { input = [], fromStep, force }: PlanFlags
@@ -87,10 +87,10 @@ export const replacementOf = (
 
 const needsStep = (context: Place, runId: string, input: ReadonlyArray<string>): CliError =>
   usage('--input: a run keeps its input; add --from-step or --force to replace it', [
-    {
-      text: 'To run all steps again with this input:',
-      command: dogearCommand(context, ['resume', runId, '--force', ...input.flatMap((one) => ['--input', one])])
-    }
+    hintTo(context, 'To run all steps again with this input:', [
+      ...['resume', runId, '--force'],
+      ...input.flatMap((one) => ['--input', one])
+    ])
   ])
 
 /** A malformed flag is reported where its value is needed. */

@@ -4,12 +4,11 @@ import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import { isWithin } from '../../../domain/workflow/Unit.js'
 import type { RunView } from '../../../executor/storage/runs.js'
-import { progressOf } from '../../report/progress.js'
 import { rowLines } from '../../report/rows.js'
 import { choose } from '../../terminal/Prompt.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import type { PromptContext } from './withPrompt.js'
-import { minute } from '../../report/text.js'
+import { minute, progressOf } from '../../report/text.js'
 
 export type OfferAnswer =
   | { readonly _tag: 'Resume' }

@@ -39,7 +39,7 @@ export const findOverwrites = async (
   const evidence = await collectEvidence(checkpoint)(environmentFor(context, { tree }))()
   if (E.isLeft(evidence))
     return E.left(
-      `warning: cannot read the evidence of steps, so changes to it are unknown: ${describe(notDone(evidence.left)).join(' ')}`
+      `cannot read the evidence of steps, so changes to it are unknown: ${describe(notDone(evidence.left)).join(' ')}`
     )
   const asked = { from: undefined, restart: undefined, rerun: new Map(), again: [] }
   const demands = demandsOf(program, checkpoint.items, asked)

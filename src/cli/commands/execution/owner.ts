@@ -10,10 +10,10 @@ import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { CliError, Stop } from '../../CliError.js'
 import { consentMissing, notDone } from '../../CliError.js'
 import { linesOf } from '../../report/Hint.js'
-import { confirm, isYes } from '../../terminal/Prompt.js'
 import type { Context } from '../Context.js'
 import { environmentFor, showHint } from '../Context.js'
 import type { PromptContext } from './withPrompt.js'
+import { agree } from './withPrompt.js'
 import { viewOf } from '../find/find.js'
 import type { TakeOverFlags } from './planFlags.js'
 import { ofHeld } from '../hints/hints.js'
@@ -113,14 +113,14 @@ const withoutConsent = (context: PromptContext, view: RunView, holder: Holder, f
   ])
 
 const agreeToTakeOver = async (
-  { screen, prompt }: PromptContext,
+  context: PromptContext,
   view: RunView,
   holder: Holder,
   { yes }: TakeOverFlags
 ): Promise<E.Either<CliError, void>> => {
+  const { screen } = context
   const who = holderText({ ...holder, liveness: 'alive' })
   screen.line(screen.style.yellow(`No sign of life from ${who}. ${riskOf(view)}`))
   if (yes === true) return E.right(undefined)
-  const answer = await confirm(prompt, `Take run ${view.runId} over?`, false)
-  return isYes(answer) ? E.right(undefined) : E.left({ _tag: 'Declined' })
+  return agree(context, `Take run ${view.runId} over?`)
 }

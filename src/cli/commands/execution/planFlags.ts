@@ -1,10 +1,12 @@
 /** The flags that `resume` and `plan` share, as the planner's options. */
+import { defined } from '../../../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Answer, Changes } from '../../../domain/plan/Plan.js'
+import type { Json } from '../../../domain/data/Json.js'
 import * as Redaction from '../../../domain/data/Redaction.js'
 import type { SurveyOptions } from '../../../executor/planRun.js'
 import type { CliError } from '../../CliError.js'
-import { usage } from '../../CliError.js'
+import { wrongUse } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Place } from '../Context.js'
 import { dogearCommand } from '../Context.js'
@@ -35,20 +37,17 @@ export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either
     ...(flags.fromStep === undefined ? [] : ['--from-step']),
     ...(flags.restartWave === undefined ? [] : ['--restart-wave'])
   ]
-  if (restarts.length > 1) return E.left(usage(`${restarts.join(' and ')} cannot be combined; use one of them`))
+  if (restarts.length > 1) return wrongUse(`${restarts.join(' and ')} cannot be combined; use one of them`)
   const changes = CHANGES.find((one) => one === flags.changes)
   if (flags.changes !== undefined && changes === undefined) {
     const hint = didYouMean(flags.changes, CHANGES)
-    return E.left(usage(`--changes: unknown policy "${flags.changes}"; use strict, completed or ignore${hint}`))
+    return wrongUse(`--changes: unknown policy "${flags.changes}"; use strict, completed or ignore${hint}`)
   }
   const confirm = answersOf(flags.confirm ?? [])
   if (E.isLeft(confirm)) return confirm
   const fromStep = flags.force === true ? steps[0]?.name : flags.fromStep
   return E.right({
-    ...(fromStep === undefined ? {} : { fromStep }),
-    ...(flags.restartWave === undefined ? {} : { restartWave: flags.restartWave }),
-    ...(changes === undefined ? {} : { changes }),
-    ...(flags.reopen === true ? { reopen: true } : {}),
+    ...defined({ fromStep, restartWave: flags.restartWave, changes, reopen: flags.reopen }),
     confirm: confirm.right
   })
 }
@@ -58,15 +57,15 @@ export const answersOf = (texts: ReadonlyArray<string>): E.Either<CliError, Read
   for (const text of texts) {
     const [, unit, answer, output] = /^([^=]+)=(again|keep|done)(?::([\s\S]*))?$/.exec(text) ?? []
     if (unit === undefined || (answer !== 'done' && output !== undefined)) {
-      return E.left(usage(`--confirm: expected STEP=again, STEP=keep, STEP=done or STEP=done:OUTPUT, got "${text}"`))
+      return wrongUse(`--confirm: expected STEP=again, STEP=keep, STEP=done or STEP=done:OUTPUT, got "${text}"`)
     }
-    if (answers.has(unit)) return E.left(usage(`--confirm: "${unit}" is answered twice; answer it once`))
+    if (answers.has(unit)) return wrongUse(`--confirm: "${unit}" is answered twice; answer it once`)
     answers.set(unit, answer === 'done' ? doneWith(output) : { _tag: answer === 'keep' ? 'Keep' : 'Again' })
   }
   return E.right(answers)
 }
 
-export const doneWith = (output: string | undefined): Answer =>
+export const doneWith = (output: Json | undefined): Answer =>
   output === undefined ? { _tag: 'Done' } : { _tag: 'Done', output }
 
 /** An input or a declared output may contain a secret. */
@@ -76,8 +75,7 @@ export const withoutSecrets = <F extends PlanFlags>(flags: F, redaction: Redacti
     texts.map((one) => Redaction.text(redaction, one))
   return {
     ...flags,
-    ...(flags.confirm === undefined ? {} : { confirm: shown(flags.confirm) }),
-    ...(flags.input === undefined ? {} : { input: shown(flags.input) })
+    ...defined({ confirm: flags.confirm && shown(flags.confirm), input: flags.input && shown(flags.input) })
   }
 }
 
@@ -96,10 +94,12 @@ export const resumeLine = (
   runId: string,
   flags: TakeOverFlags = {},
   more: ReadonlyArray<string> = []
-): string => {
-  const consent = [...(flags.takeOver === true ? ['--take-over'] : []), ...(flags.yes === true ? ['--yes'] : [])]
-  return dogearCommand(place, ['resume', runId, ...wordsOf(flags), ...more, ...consent])
-}
+): string =>
+  dogearCommand(place, [
+    ...['resume', runId, ...wordsOf(flags), ...more],
+    ...(flags.takeOver === true ? ['--take-over'] : []),
+    ...(flags.yes === true ? ['--yes'] : [])
+  ])
 
 export const resumeHint = (
   place: Place,

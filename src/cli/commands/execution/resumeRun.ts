@@ -1,4 +1,5 @@
 /** Resumes a run: asks every question first, then executes the plan that was answered. */
+import { defined } from '../../../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { progress } from '../../../domain/checkpoint/Checkpoint.js'
@@ -8,7 +9,6 @@ import type { Answer, Confirm, PlanOptions, ResumePlan } from '../../../domain/p
 import { answersTo, hashPlan, openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import type { Planned, Survey } from '../../../executor/planRun.js'
-import type { Program } from '../../../executor/program/Program.js'
 import type { Recovery, ResumeOptions } from '../../../executor/RunOptions.js'
 import { resume } from '../../../executor/run.js'
 import type { RunView } from '../../../executor/storage/runs.js'
@@ -17,11 +17,13 @@ import type { WorkingTree } from '../../../ports/WorkingTree.js'
 import type { CliError } from '../../CliError.js'
 import { consentMissing, notDone } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
-import { confirm, isYes, pleaseAnswer } from '../../terminal/Prompt.js'
+import { confirm, pleaseAnswer } from '../../terminal/Prompt.js'
 import { captures, isEdited } from '../find/definitions.js'
 import type { Result } from '../Context.js'
-import { dogearCommand, environmentFor, userName } from '../Context.js'
+import { environmentFor, hintTo, userName } from '../Context.js'
 import type { PromptContext } from './withPrompt.js'
+import { agree } from './withPrompt.js'
+import type { AnyProgram } from '../../workflow/toProgram.js'
 import type { Loaded } from './execution.js'
 import { surveyRun, treeFor, usablePlan } from './survey.js'
 import { overwriteWarning, findOverwrites, repeatWarnings } from './overwrites.js'
@@ -38,8 +40,6 @@ import { warnOfOtherKind } from './workspace.js'
 export interface ResumeFlags extends TakeOverFlags, MergeFlags {
   readonly plan?: string
 }
-
-type AnyProgram = Program<Readonly<Record<string, unknown>>>
 
 /** `pointed`: the run was found by the pointer of a pause. */
 export const resumeRun = async (
@@ -90,7 +90,7 @@ export const resumeRun = async (
   const how: ResumeOptions = {
     ...asked,
     ...(takeOver ? { takeOver } : {}),
-    ...(pinned === undefined ? {} : { planHash: pinned }),
+    ...defined({ planHash: pinned }),
     onRecovered: (recovery) => Promise.resolve(sameLoss(view, recovery) ? agreed.right : O.none)
   }
   const onPlanned = (plan: ResumePlan): void => {
@@ -115,10 +115,8 @@ const printInput = (
   screen.line(inputReplaced(from, differencesFrom(checkpoint, given.right)))
 }
 
-const reviewing = (context: PromptContext, runId: string, flags: ResumeFlags): Hint => ({
-  text: 'To see what a resume would do now:',
-  command: dogearCommand(context, ['plan', runId, ...wordsOf(flags)])
-})
+const reviewing = (context: PromptContext, runId: string, flags: ResumeFlags): Hint =>
+  hintTo(context, 'To see what a resume would do now:', ['plan', runId, ...wordsOf(flags)])
 
 /** Returns who agreed to continue from the recovered state. */
 const agreeToRecovery = async (
@@ -142,8 +140,8 @@ const agreeToRecovery = async (
   screen.line(screen.style.yellow(`The newest state of run ${runId} is damaged: ${lost}`))
   screen.line(`The recovered state is from ${from}`)
   if (again.length > 0) screen.line(`These steps will run, some possibly a second time: ${listed(again)}`)
-  const answer = await confirm(context.prompt, 'Continue from the recovered state?', false)
-  return isYes(answer) ? E.right(O.some(`${userName()} (asked)`)) : E.left(refused)
+  const isAgreed = await confirm(context.prompt, 'Continue from the recovered state?')
+  return isAgreed ? E.right(O.some(`${userName()} (asked)`)) : E.left(refused)
 }
 
 const sameLoss = ({ found }: RunView, recovery: Recovery): boolean =>
@@ -168,7 +166,7 @@ const agreeToForce = async (
     const hints = forcedAnswers(context, checkpoint.runId, flags, pinOf(flags), edited)
     return E.left(notDone({ _tag: 'Unconfirmed', questions: [first, ...more] }, hints, checkpoint.runId))
   }
-  if (E.isLeft(found)) context.screen.line(context.screen.style.yellow(found.left))
+  if (E.isLeft(found)) context.screen.warn(found.left)
   const warnings = [
     ...(edited.length === 0 ? [] : [overwriteWarning(edited)]),
     ...(flags.yes === true ? [] : repeatWarnings(program, { checkpoint, options, plan }, flags)),
@@ -179,9 +177,7 @@ const agreeToForce = async (
     const command = resumeLine(context, checkpoint.runId, { ...flags, yes: true }, pinOf(flags))
     return E.left(consentMissing(warnings.join(' '), [{ text: 'To agree:', command }]))
   }
-  return isYes(await confirm(context.prompt, `${warnings.join(' ')} Continue?`, false))
-    ? E.right(undefined)
-    : E.left({ _tag: 'Declined' })
+  return agree(context, `${warnings.join(' ')} Continue?`)
 }
 
 /** Answers hold for the run that was shown. Without a prompt the executor plans again. */

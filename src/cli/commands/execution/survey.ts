@@ -2,18 +2,16 @@
 import { relative } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import { workingTree } from '../../../adapters/node/index.js'
-import type { State, Survey, SurveyOptions } from '../../../executor/planRun.js'
+import type { Planned, State, Survey, SurveyOptions } from '../../../executor/planRun.js'
 import { survey, usable } from '../../../executor/planRun.js'
-import type { Planned } from '../../../executor/planRun.js'
-import type { Program } from '../../../executor/program/Program.js'
 import type { WorkingTree } from '../../../ports/WorkingTree.js'
 import type { CliError } from '../../CliError.js'
 import { notDone } from '../../CliError.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
 import type { TakeOverFlags } from './planFlags.js'
-import { ofMissingWorkspace } from '../hints/hints.js'
-import { ofPlanError } from '../hints/planHints.js'
+import type { AnyProgram } from '../../workflow/toProgram.js'
+import { ofRefusedPlan } from '../hints/planHints.js'
 
 /** Excludes the state folder. */
 export const treeAt = ({ home }: Pick<Context, 'home'>, folder: string): WorkingTree => {
@@ -27,7 +25,7 @@ export const treeFor = (context: Context, { checkpoint }: Pick<State, 'checkpoin
 /** `tree`: a shared one keeps its hashes. */
 export const surveyRun = async (
   context: Context,
-  program: Program<Readonly<Record<string, unknown>>>,
+  program: AnyProgram,
   state: State,
   given: SurveyOptions = {},
   tree: WorkingTree = treeFor(context, state)
@@ -38,20 +36,13 @@ export const surveyRun = async (
 
 export const usablePlan = (
   context: Context,
-  program: Program<Readonly<Record<string, unknown>>>,
+  program: AnyProgram,
   surveyed: Survey,
   flags: TakeOverFlags
 ): E.Either<CliError, Planned> => {
   const planned = usable(surveyed)
   if (E.isRight(planned)) return planned
   const { checkpoint, options } = surveyed
-  const error = planned.left
-  const planning = { checkpoint, workflow: program, options, flags }
-  const hints =
-    error._tag === 'PlanError'
-      ? ofPlanError(context, planning, error.problems)
-      : error._tag === 'WorkspaceMissing'
-        ? ofMissingWorkspace(context, error)
-        : []
-  return E.left(notDone(error, hints, checkpoint.runId))
+  const hints = ofRefusedPlan(context, { checkpoint, workflow: program, options, flags }, planned.left)
+  return E.left(notDone(planned.left, hints, checkpoint.runId))
 }

@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { SignalHandlers, StopSignal } from '../../../adapters/node/index.js'
 import { abortOnSignals } from '../../../adapters/node/index.js'
+import type { CliError } from '../../CliError.js'
 import * as Prompt from '../../terminal/Prompt.js'
 import type { Context, Result } from '../Context.js'
 
@@ -12,6 +13,10 @@ export interface PromptContext extends Context {
   readonly prompt: Prompt.Prompt
   readonly verbose: boolean
 }
+
+/** Fails unless the user agrees. */
+export const agree = async ({ prompt }: PromptContext, question: string): Promise<E.Either<CliError, void>> =>
+  (await Prompt.confirm(prompt, question)) ? E.right(undefined) : E.left({ _tag: 'Declined' })
 
 /** All signals that end a process and can be caught: a stop must always end the commands of the steps too. */
 export const SIGNALS: ReadonlyArray<StopSignal> = [

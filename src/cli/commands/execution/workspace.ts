@@ -5,6 +5,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
+import { listed } from '../../../domain/data/listed.js'
 import * as Redaction from '../../../domain/data/Redaction.js'
 import type { OwnWorkspace, Worktree } from '../../../domain/workflow/Workspace.js'
 import { isOwn } from '../../../domain/workflow/Workspace.js'
@@ -12,13 +13,13 @@ import { describe } from '../../../executor/RunError.js'
 import { hasWorkspace, mergeWorkspace } from '../../../executor/workspace/workspace.js'
 import type { MergeEnd } from '../../../ports/Workspaces.js'
 import type { Hint } from '../../report/Hint.js'
-import { linesOf } from '../../report/Hint.js'
+import { linesOf, printHints } from '../../report/Hint.js'
 import type { PromptContext } from './withPrompt.js'
-import { confirm, isYes } from '../../terminal/Prompt.js'
+import { confirm } from '../../terminal/Prompt.js'
 import { commandOf } from '../../terminal/shellQuote.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import type { Context } from '../Context.js'
-import { dogearCommand, environmentFor } from '../Context.js'
+import { environmentFor, hintTo } from '../Context.js'
 import { treeAt } from './survey.js'
 import { redactionFor } from './input.js'
 import { counted } from '../../../view/text.js'
@@ -92,7 +93,7 @@ export const settleWorkspace = async (
     return settleWorktree(context, { runId, worktree: workspace, redaction }, flags, worked)
   nothing(`run ${runId} works in a folder, not in a worktree`)
   screen.line(`Its files are in ${workspace.path}`)
-  for (const line of linesOf([deleting(context, runId, 'folder')], screen.style)) screen.line(line)
+  printHints(screen, [deleting(context, runId, 'folder')])
   return workspaceJson(workspace, 'kept')
 }
 
@@ -155,7 +156,7 @@ const isWanted = async (
   if (merge !== undefined) return merge
   if (!worked || into === undefined || isEmpty(work)) return false
   if (yes === true) return true
-  return interactive && isYes(await confirm(prompt, `Merge ${branch} (${describeWork(work)}) into ${into}?`, false))
+  return interactive && (await confirm(prompt, `Merge ${branch} (${describeWork(work)}) into ${into}?`))
 }
 
 const isEmpty = ({ commits, uncommitted }: Work): boolean => commits === 0 && uncommitted === 0
@@ -178,18 +179,13 @@ const obstacleOf = (
     case 'OtherBranch':
       return `${repository} is at ${end.found === undefined ? 'no branch' : `branch ${end.found}`}, not at ${into}`
     case 'Dirty':
-      return `${repository} has uncommitted changes: ${some(end.files)}; commit or stash them`
+      return `${repository} has uncommitted changes: ${listed(end.files, 5)}; commit or stash them`
     case 'Conflict':
-      return `${some(end.files)} conflict${end.files.length === 1 ? 's' : ''}. The merge was undone, and ${into} is unchanged`
+      return `${listed(end.files, 5)} conflict${end.files.length === 1 ? 's' : ''}. The merge was undone, and ${into} is unchanged`
     case 'Refused':
       return `git says: ${end.said}`
   }
 }
-
-const MOST_FILES = 5
-
-const some = (files: ReadonlyArray<string>): string =>
-  `${files.slice(0, MOST_FILES).join(', ')}${files.length > MOST_FILES ? ` and ${files.length - MOST_FILES} more` : ''}`
 
 const keepingLines = (context: Context, runId: string, worktree: Worktree, work: Work): ReadonlyArray<string> => {
   const { repository, branch, into } = worktree
@@ -203,15 +199,11 @@ const keepingLines = (context: Context, runId: string, worktree: Worktree, work:
   return [`Kept: ${placeOf(worktree)} (${what})`, ...linesOf(hints, context.screen.style)]
 }
 
-export const merging = (context: Context, runId: string, into: string): Hint => ({
-  text: `To merge it into ${into}:`,
-  command: dogearCommand(context, ['resume', runId, '--merge'])
-})
+export const merging = (context: Context, runId: string, into: string): Hint =>
+  hintTo(context, `To merge it into ${into}:`, ['resume', runId, '--merge'])
 
-const deleting = (context: Context, runId: string, what: 'folder' | 'worktree'): Hint => ({
-  text: `To delete this ${what}:`,
-  command: dogearCommand(context, ['clean', runId])
-})
+const deleting = (context: Context, runId: string, what: 'folder' | 'worktree'): Hint =>
+  hintTo(context, `To delete this ${what}:`, ['clean', runId])
 
 const workspaceJson = (workspace: OwnWorkspace, end: 'kept' | 'merged', why?: string): JsonObject => ({
   workspace: {

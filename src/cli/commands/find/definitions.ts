@@ -3,20 +3,23 @@ import type { Confirm } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, join, parent } from '../../../domain/workflow/Unit.js'
 import { definitionAt, listedParts, isIdempotent } from '../../../domain/workflow/Node.js'
-import type { Step } from '../../../domain/workflow/Workflow.js'
+import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 
-interface Steps {
-  readonly steps: ReadonlyArray<Step>
+export type Steps = Pick<Workflow, 'steps'>
+
+/** The steps of the sequence around a step. */
+const sequenceAround = (workflow: Steps, unit: Unit): ReadonlyArray<{ readonly step: Step; readonly unit: Unit }> => {
+  const above = parent(unit)
+  const sequence = above === undefined ? workflow : definitionAt<Step>(workflow, above)
+  const steps = sequence !== undefined && 'steps' in sequence ? sequence.steps : []
+  return steps.map((step) => ({ step, unit: join(above, step.name) }))
 }
 
 /** The wave or map before a step in its sequence. */
 export const waveBefore = (workflow: Steps, unit: Unit): Unit | undefined => {
-  const above = parent(unit)
-  const sequence = above === undefined ? workflow : definitionAt<Step>(workflow, above)
-  const steps = sequence !== undefined && 'steps' in sequence ? sequence.steps : []
-  const index = steps.findIndex(({ name }) => join(above, name) === unit)
-  const wave = steps.slice(0, Math.max(0, index)).findLast(({ _tag }) => _tag === 'Wave' || _tag === 'Map')
-  return wave === undefined ? undefined : join(above, wave.name)
+  const steps = sequenceAround(workflow, unit)
+  const index = steps.findIndex((one) => one.unit === unit)
+  return steps.slice(0, Math.max(0, index)).findLast(({ step }) => step._tag === 'Wave' || step._tag === 'Map')?.unit
 }
 
 /** The units that are not idempotent, in the order of the workflow. A map counts as one unit. */
@@ -32,10 +35,7 @@ export const nonIdempotent = ({ steps }: Steps): ReadonlyArray<Unit> => {
 
 /** Those in a step and in the later steps of its sequence, up to `end`, exclusive. */
 export const nonIdempotentFrom = (workflow: Steps, first: Unit, end?: Unit): ReadonlyArray<Unit> => {
-  const above = parent(first)
-  const sequence = above === undefined ? workflow : definitionAt<Step>(workflow, above)
-  const steps = sequence !== undefined && 'steps' in sequence ? sequence.steps : []
-  const units = steps.map(({ name }) => join(above, name))
+  const units = sequenceAround(workflow, first).map(({ unit }) => unit)
   const due = end === undefined ? [first] : units.slice(units.indexOf(first), units.indexOf(end))
   return nonIdempotent(workflow).filter((unit) => due.some((one) => isWithin(unit, one)))
 }

@@ -1,17 +1,17 @@
 /** Loads the workflow of a run from its file, as it is now. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
-import type { Program } from '../../../executor/program/Program.js'
 import type { CliError } from '../../CliError.js'
-import { usage } from '../../CliError.js'
+import { usage, wrongUse } from '../../CliError.js'
 import { load, shownPath } from '../../workflow/load.js'
+import type { AnyProgram } from '../../workflow/toProgram.js'
 import { toProgram } from '../../workflow/toProgram.js'
 import { unknownInputs } from '../../workflow/unknownInputs.js'
 import { unknownVariables } from '../../workflow/unknownVariables.js'
 import type { Context } from '../Context.js'
 import { showHint } from '../Context.js'
 import type { Loaded } from '../execution/execution.js'
-import { ofMissingFile } from './findHints.js'
+import { ofMissingFile } from '../hints/hints.js'
 
 /** `more`: the names of `--input`. */
 export const workflowOf = (
@@ -26,7 +26,7 @@ export const workflowOf = (
     const known = checkInputs(loaded.right, more)
     return E.isLeft(known) ? known : checkVariables(loaded.right, [...variables.keys(), ...more])
   }
-  return loaded.left._tag === 'Usage' ? E.left(usage(loaded.left.message, ofMissingFile(context, runId))) : loaded
+  return loaded.left._tag === 'Usage' ? wrongUse(loaded.left.message, ofMissingFile(context, runId)) : loaded
 }
 
 export const programError = (context: Context, runId: string): CliError =>
@@ -42,7 +42,7 @@ export const loadWorkflow = (path: string, shown: string): E.Either<CliError, Lo
 /** Refuses an input that is probably mistyped. */
 export const checkInputs = (workflow: Loaded, names: ReadonlyArray<string>): E.Either<CliError, Loaded> => {
   const [problem] = unknownInputs(workflow.file, workflow.shown, names)
-  return problem === undefined ? E.right(workflow) : E.left(usage(problem))
+  return problem === undefined ? E.right(workflow) : wrongUse(problem)
 }
 
 /** Refuses a `run:` step that names an unset variable. `variables`: those set from the start. */
@@ -52,7 +52,7 @@ export const checkVariables = (workflow: Loaded, variables: Iterable<string>): E
 }
 
 /** A program that can be planned, but not run. */
-export const plannable = ({ file, path }: Loaded): Program<Readonly<Record<string, unknown>>> =>
+export const plannable = ({ file, path }: Loaded): AnyProgram =>
   toProgram(file, path, { run: () => refuse, job: () => ({ submit: refuse, poll: refuse, collect: refuse }) })
 
 const refuse = () => () => Promise.resolve(E.left('only planned'))

@@ -1,6 +1,7 @@
-/** Suggests the next actions for a run, as commands to copy. */
+/** Suggests the next actions, as commands to copy: for a run, and for one that was not found. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Checkpoint, Move } from '../../../domain/checkpoint/Checkpoint.js'
+import type { Checkpoint, Move, Status } from '../../../domain/checkpoint/Checkpoint.js'
+import { isFinal } from '../../../domain/checkpoint/Checkpoint.js'
 import { overAt } from '../../../domain/checkpoint/Due.js'
 import type { PendingUnit } from '../../../domain/checkpoint/Pending.js'
 import { has } from '../../../domain/checkpoint/Units.js'
@@ -11,6 +12,7 @@ import type { Unit } from '../../../domain/workflow/Unit.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
+import type { WorkflowIdentity } from '../../../domain/workflow/WorkflowIdentity.js'
 import { CHECK_FAILED } from '../../../executor/steps/guarded.js'
 import type { RunError } from '../../../executor/RunError.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
@@ -22,7 +24,7 @@ import { positionOf } from '../../report/text.js'
 import { commandOf } from '../../terminal/shellQuote.js'
 import { captures, isEdited, nonIdempotentFrom, waveBefore } from '../find/definitions.js'
 import type { Place } from '../Context.js'
-import { dogearCommand, showHint } from '../Context.js'
+import { dogearCommand, hintTo, showHint } from '../Context.js'
 import type { Difference } from '../execution/input.js'
 import { describeDifference } from '../execution/input.js'
 import type { TakeOverFlags } from '../execution/planFlags.js'
@@ -86,14 +88,13 @@ export const ofPending = (place: Place, { runId, pending, answers }: Checkpoint)
     one._tag === 'Answer' && overAt(one, has(answers, one.unit), now) === undefined
   const unit = waits.find(isOpen)?.unit
   return [
-    ...(waits.some(({ _tag }) => _tag === 'Job')
-      ? [{ text: 'Poll it with:', command: dogearCommand(place, ['poll', runId]) }]
-      : []),
-    ...(unit === undefined
-      ? []
-      : [{ text: 'Answer it with:', command: dogearCommand(place, ['answer', runId, unit, '--value', 'JSON']) }])
+    ...(waits.some(({ _tag }) => _tag === 'Job') ? [hintTo(place, 'Poll it with:', ['poll', runId])] : []),
+    ...(unit === undefined ? [] : [answerHint(place, runId, unit)])
   ]
 }
+
+export const answerHint = (place: Place, runId: string, unit: Unit, text = 'Answer it with:'): Required<Hint> =>
+  hintTo(place, text, ['answer', runId, unit, '--value', 'JSON'])
 
 export const ofMove = (place: Place, runId: string, { way, store }: Move): Hint => ({
   text: 'Finish the move with:',
@@ -105,9 +106,7 @@ export const ofMove = (place: Place, runId: string, { way, store }: Move): Hint 
 
 /** For a run that another process took over or deleted. */
 export const ofLostRun = (place: Place, runId: string, isThere: boolean): Hint =>
-  isThere
-    ? showHint(place, runId)
-    : { text: 'It no longer exists. List the runs with:', command: dogearCommand(place, ['runs']) }
+  isThere ? showHint(place, runId) : hintTo(place, 'It no longer exists. List the runs with:', ['runs'])
 
 export const answers = (
   place: Place,
@@ -126,20 +125,18 @@ export const answers = (
         return ['--confirm', `${question.unit}=${answer}${answer === 'done' && !hasOutput ? ':OUTPUT' : ''}`]
       })
     )
-  if (questions.some(isEdited))
-    return [
-      { text: 'To run again and overwrite the changes:', command: answering('again') },
-      ...(questions.every((question) => answersTo(question).includes('Keep'))
-        ? [{ text: 'To keep the changes and run nothing for them:', command: answering('keep') }]
-        : []),
-      { text: 'To count as done and run all later steps again:', command: answering('done') },
-      ...(questions.length === 1 ? [] : [{ text: '(or a combination)' }]),
-      ...ofLaterRuns(questions)
-    ]
+  const isChange = questions.some(isEdited)
   return [
-    { text: 'To run again:', command: answering('again') },
-    { text: 'To count as done:', command: answering('done') },
-    ...(questions.length === 1 ? [] : [{ text: '(or a combination)' }])
+    { text: isChange ? 'To run again and overwrite the changes:' : 'To run again:', command: answering('again') },
+    ...(questions.every((question) => answersTo(question).includes('Keep'))
+      ? [{ text: 'To keep the changes and run nothing for them:', command: answering('keep') }]
+      : []),
+    {
+      text: isChange ? 'To count as done and run all later steps again:' : 'To count as done:',
+      command: answering('done')
+    },
+    ...(questions.length === 1 ? [] : [{ text: '(or a combination)' }]),
+    ...ofLaterRuns(questions)
   ]
 }
 
@@ -243,7 +240,7 @@ export const ofTaken = (place: Place, run: RunSummary, start: ReadonlyArray<stri
   const { runId, workflow, status } = run
   const its = { text: `It is a run of ${workflow.name}: ${positionOf(run)}` }
   if (workflow.path === undefined)
-    return [its, { ...showHint(place, runId), text: 'A program started it. Show it with:' }, another(place, start)]
+    return [its, showHint(place, runId, 'A program started it. Show it with:'), another(place, start)]
   switch (status) {
     case 'completed':
       return [its, resumeHint(place, AGAIN, runId, { force: true }), another(place, start)]
@@ -258,10 +255,8 @@ export const ofTaken = (place: Place, run: RunSummary, start: ReadonlyArray<stri
 
 const AGAIN = 'To run it again, from the first step:'
 
-const another = (place: Place, start: ReadonlyArray<string>): Hint => ({
-  text: 'To start a run with a generated id:',
-  command: dogearCommand(place, start)
-})
+const another = (place: Place, start: ReadonlyArray<string>): Hint =>
+  hintTo(place, 'To start a run with a generated id:', start)
 
 /** For a run with another input. `given`: the new input as words; `start`: the words that start a run with it. */
 export const ofOtherInput = (
@@ -274,13 +269,52 @@ export const ofOtherInput = (
 ): ReadonlyArray<Hint> => [
   ...differences.map((one) => ({ text: `  ${describeDifference(one)}` })),
   resumeHint(place, 'To resume with its recorded input:', runId, how),
-  {
-    text: 'To use the new input from a step on:',
-    command: dogearCommand(place, ['resume', runId, '--from-step', 'STEP', ...given])
-  },
-  { text: 'To start a new run with the new input:', command: dogearCommand(place, start) }
+  hintTo(place, 'To use the new input from a step on:', ['resume', runId, '--from-step', 'STEP', ...given]),
+  hintTo(place, 'To start a new run with the new input:', start)
 ]
 
 export const ofDamage = (place: Place, runId: string, flags: TakeOverFlags): ReadonlyArray<Hint> => [
   resumeHint(place, 'To resume from the recovered state:', runId, { ...flags, yes: true })
 ]
+
+/** For a workflow without runs. */
+export const ofNoRunOf = (place: Place, shown: string): ReadonlyArray<Hint> => [
+  ...ofNoRun(place),
+  hintTo(place, 'Start one:', ['run', shown])
+]
+
+/** `tooShortFor`: the minimum length of an id prefix, if this one is shorter. */
+export const ofNoRun = ({ store }: Place, tooShortFor?: number): ReadonlyArray<Hint> => [
+  { text: `Looked in ${store.shown}` },
+  ...(tooShortFor === undefined ? [] : [{ text: `An id prefix needs at least ${tooShortFor} characters` }])
+]
+
+/** For a workflow file passed in place of a run. */
+export const ofFile = (file: string): Hint => ({
+  text: `${file} is a file: this command takes the id of a run; "dogear run" takes a file`
+})
+
+/** For a run whose workflow file is unreadable. */
+export const ofMissingFile = (place: Place, runId: string): ReadonlyArray<Hint> => [
+  { text: `Run ${runId} was started from it; restore it, then resume` },
+  hintTo(place, 'Or, if it was moved, resume with its new path:', ['run', 'NEWPATH', '--id', runId, '--resume'])
+]
+
+/** For a resume without a resumable run: lists the active runs, or the command that lists all. */
+export const ofNothing = (place: Place, active: ReadonlyArray<string>, total: number): ReadonlyArray<Hint> => {
+  if (active.length > 0) return [{ text: 'In progress:' }, ...active.map((text) => ({ text }))]
+  return total === 0 ? [{ text: `Looked in ${place.store.shown}` }] : []
+}
+
+/** `status`: unless the run can be resumed anyway. */
+export const ofResume = (
+  place: Place,
+  runId: string,
+  { path }: Pick<WorkflowIdentity, 'path'>,
+  status?: Status
+): Hint =>
+  status !== undefined && isFinal(status)
+    ? showHint(place, runId)
+    : path === undefined
+      ? showHint(place, runId, 'Resume it in the program that started it. Show it with:')
+      : hintTo(place, 'Resume with:', ['resume', runId])

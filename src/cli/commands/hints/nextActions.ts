@@ -7,22 +7,12 @@ import type { CliError } from '../../CliError.js'
 import { hintsOf } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Typed } from '../Context.js'
-import { dogearCommand, showHint, sameCommand } from '../Context.js'
-import { ofMove } from './hints.js'
+import { hintTo, showHint, sameCommand } from '../Context.js'
+import { answerHint, ofMove } from './hints.js'
 
 export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> => {
   if (hintsOf(error).some(({ command }) => command !== undefined)) return []
   switch (error._tag) {
-    case 'Usage':
-    case 'ConsentMissing':
-    case 'NothingToStop':
-    case 'InvalidWorkflow':
-    case 'NoRunOfWorkflow':
-    case 'Declined':
-    case 'NoDriver':
-    case 'NotWritten':
-    case 'Stopped':
-      return []
     case 'AmbiguousRun':
       return suchAs({ ...typed, words: typed.words.map((word) => inFull(word, error)) })
     case 'SeveralUnfinished':
@@ -33,6 +23,8 @@ export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> 
       return [showHint(typed, error.runId)]
     case 'NotDone':
       return ofRunError(typed, error.error, error.runId)
+    default:
+      return []
   }
 }
 
@@ -59,7 +51,7 @@ const inFull = (word: string, { prefix, candidates: [first] }: CliError & { read
     ? `${word.slice(0, word.length - prefix.length)}${first.runId}`
     : word
 
-const listHint = (typed: Typed): Hint => ({ text: 'List the runs with:', command: dogearCommand(typed, ['runs']) })
+const listHint = (typed: Typed): Hint => hintTo(typed, 'List the runs with:', ['runs'])
 
 const again = (typed: Typed, text = 'After fixing this:'): Hint => ({ text, command: sameCommand(typed) })
 
@@ -78,13 +70,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'InvalidPointer':
       return [listHint(typed)]
     case 'HeldBy':
-      return [
-        look,
-        {
-          text: 'To pause it at the next safe point:',
-          command: dogearCommand(typed, ['pause', error.runId])
-        }
-      ]
+      return [look, hintTo(typed, 'To pause it at the next safe point:', ['pause', error.runId])]
     case 'InvalidRunId':
     case 'WorkspaceTaken':
     case 'RunExists':
@@ -92,13 +78,10 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
       return withoutId(typed).length === typed.words.length
         ? [error._tag === 'WorkspaceTaken' ? again(typed) : listHint(typed)]
         : [{ text: 'To run with a generated id:', command: sameCommand({ ...typed, words: withoutId(typed) }) }]
-    case 'Corrupt':
-      return [
-        {
-          text: `After restoring ${typed.store.isFolder ? join(typed.store.shown, 'runs', error.runId) : 'it'} from a backup:`,
-          command: dogearCommand(typed, ['verify', error.runId])
-        }
-      ]
+    case 'Corrupt': {
+      const what = typed.store.location._tag === 'Files' ? join(typed.store.shown, 'runs', error.runId) : 'it'
+      return [hintTo(typed, `After restoring ${what} from a backup:`, ['verify', error.runId])]
+    }
     case 'UnsupportedFormat':
       return [again(typed, 'After upgrading:')]
     case 'PlanError':
@@ -107,18 +90,13 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'Unconfirmed':
       return runId === undefined ? [look] : [planning(typed, runId)]
     case 'RunCancelled':
-      return [{ text: 'To resume it anyway:', command: dogearCommand(typed, ['resume', error.runId, '--reopen']) }]
+      return [hintTo(typed, 'To resume it anyway:', ['resume', error.runId, '--reopen'])]
     case 'AnswerRefused':
       return [ofAnswerRefused(typed, error)]
     case 'RunMoved':
       return [ofMove(typed, error.runId, error)]
     case 'RecoveryRefused':
-      return [
-        {
-          text: 'To resume from the recovered state first:',
-          command: dogearCommand(typed, ['resume', error.runId, '--yes'])
-        }
-      ]
+      return [hintTo(typed, 'To resume from the recovered state first:', ['resume', error.runId, '--yes'])]
     case 'AlreadyAnswered':
     case 'ForkRefused':
     case 'Fenced':
@@ -126,22 +104,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'RunChanged':
     case 'TransitionError':
       return [look]
-    case 'InvalidInput':
-    case 'InputMissing':
-    case 'InvalidOptions':
-    case 'SecretsMissing':
-    case 'NoArchive':
-    case 'NoWorktree':
-    case 'NoWorkspaces':
-    case 'NoRequests':
-    case 'TooLarge':
-    case 'Insecure':
-    case 'ReadFailed':
-    case 'WriteFailed':
-    case 'TreeUnreadable':
-    case 'ArtifactsNotCopied':
-    case 'WorkspaceFailed':
-    case 'WorkspaceMissing':
+    default:
       return [again(typed)]
   }
 }
@@ -153,15 +116,11 @@ const ofAnswerRefused = (
   const [unit] = waiting
   const isOfWait = why !== 'NotAsked' && typed.words.some((word) => word.startsWith('--value'))
   const answer = isOfWait ? ['--value', 'JSON'] : ['again']
-  return unit === undefined
-    ? showHint(typed, runId)
-    : { text: 'For example:', command: dogearCommand(typed, ['answer', runId, unit, ...answer]) }
+  return unit === undefined ? showHint(typed, runId) : hintTo(typed, 'For example:', ['answer', runId, unit, ...answer])
 }
 
-const planning = (typed: Typed, runId: string): Hint => ({
-  text: 'To see what a resume would do:',
-  command: dogearCommand(typed, ['plan', runId, ...typed.words.filter((word) => word === '--reopen')])
-})
+const planning = (typed: Typed, runId: string): Hint =>
+  hintTo(typed, 'To see what a resume would do:', ['plan', runId, ...typed.words.filter((word) => word === '--reopen')])
 
 /** An invalid flag can be left out; an invalid file must be fixed first. */
 const ofPlan = (typed: Typed, problems: ReadonlyArray<PlanProblem>, runId: string | undefined): Hint => {
@@ -169,8 +128,8 @@ const ofPlan = (typed: Typed, problems: ReadonlyArray<PlanProblem>, runId: strin
   for (const problem of problems) {
     if (problem._tag !== 'UnitPending' || problem.waitsFor === 'Timer' || problem.answered === true) continue
     return problem.waitsFor === 'Job'
-      ? { text: 'Poll the job with:', command: dogearCommand(typed, ['poll', runId]) }
-      : { text: 'Answer it with:', command: dogearCommand(typed, ['answer', runId, problem.unit, '--value', 'JSON']) }
+      ? hintTo(typed, 'Poll the job with:', ['poll', runId])
+      : answerHint(typed, runId, problem.unit)
   }
   return planning(typed, runId)
 }

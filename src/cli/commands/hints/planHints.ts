@@ -10,11 +10,13 @@ import { planResume } from '../../../domain/plan/planResume.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 import type { WorkflowIdentity } from '../../../domain/workflow/WorkflowIdentity.js'
+import type { RunError } from '../../../executor/RunError.js'
 import { editsToUndo } from '../../../executor/RunError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Place } from '../Context.js'
 import type { TakeOverFlags } from '../execution/planFlags.js'
 import { resumeHint, resumeLine } from '../execution/planFlags.js'
+import { ofMissingWorkspace } from './hints.js'
 
 export interface Planning {
   readonly checkpoint: Checkpoint
@@ -22,6 +24,13 @@ export interface Planning {
   readonly options: PlanOptions
   readonly flags: TakeOverFlags
 }
+
+export const ofRefusedPlan = (place: Place, planning: Planning, error: RunError): ReadonlyArray<Hint> =>
+  error._tag === 'PlanError'
+    ? ofPlanError(place, planning, error.problems)
+    : error._tag === 'WorkspaceMissing'
+      ? ofMissingWorkspace(place, error)
+      : []
 
 /** The remedies for a refused plan; each of them can be planned. */
 export const ofPlanError = (

@@ -1,4 +1,5 @@
 /** Schemas that decode values and describe them as JSON Schema. Knows nothing of steps. */
+import { defined } from '../../../domain/data/defined.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
 import type { Position } from '../Problem.js'
 import type { Entry, Node } from '../Source.js'
@@ -32,12 +33,6 @@ export const wrong = ({ report }: Reading, { key, value }: Entry, expected: stri
   const hint = unquoted && expected.startsWith('a string') ? '; put it in quotes' : ''
   report(value.at, `"${key}" must be ${expected}, not ${kindOf(value)}${hint}`)
 }
-
-/** An object without its undefined fields. */
-export const defined = <A extends object>(fields: A): { readonly [K in keyof A]?: Exclude<A[K], undefined> } =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    readonly [K in keyof A]?: Exclude<A[K], undefined>
-  }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // schemas from schemas
@@ -170,7 +165,7 @@ export interface Rule<R> {
 export const field = <A>(schema: Schema<A>, about: string, missing?: string): Field<A> => ({
   schema,
   about,
-  ...(missing === undefined ? {} : { missing })
+  ...defined({ missing })
 })
 
 /** `of`: the owner of the keys in messages; `except`: keys that are not allowed here; `instead`: the keys to use for others; `foreign`: what to do in place of keys of other tools. */

@@ -1,4 +1,5 @@
 /** The keys for commands and checks. */
+import { defined } from '../../../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
 import type { OnCheckFailure } from '../../../executor/program/Guard.js'
@@ -7,7 +8,6 @@ import type { Argument, ChecksEntry, CommandAction } from '../WorkflowFile.js'
 import { flag, number, textOr, word } from './scalars.js'
 import type { Read, Rule, Schema } from './Schema.js'
 import {
-  defined,
   either,
   field,
   isList,

@@ -1,19 +1,20 @@
 /** Schemas of steps: tasks, sequences, waves and maps. */
+import { defined } from '../../../domain/data/defined.js'
+import * as E from 'fp-ts/lib/Either.js'
 import * as RNEA from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import { MAX_DEPTH } from '../../../domain/workflow/Workflow.js'
 import { describeProblem, NAME } from '../../../domain/workflow/WorkflowProblem.js'
 import type { Position } from '../Problem.js'
 import type { Entry, Node } from '../Source.js'
 import type { CompositeEntry, ForEach, GroupEntry, StepEntry } from '../WorkflowFile.js'
 import { MAX_TASKS, numberedName } from '../WorkflowFile.js'
 import { checksOf, compositeChecks } from './checks.js'
-import { included } from './include.js'
-import type { Reading } from './Reading.js'
+import type { Reading, WorkflowText } from './Reading.js'
 import { json, nameIn, number, text, textOr, word } from './scalars.js'
 import type { Read, Schema } from './Schema.js'
 import {
   atLeastOne,
   byKey,
-  defined,
   either,
   field,
   isList,
@@ -91,6 +92,26 @@ const withoutRunKeys = ({ report }: Reading, node: Node): Node => {
   for (const { at, key } of node.entries.filter(isRefused))
     report(at, `"${key}" is for a whole run, so an included file cannot set it; move it to the including file`)
   return { ...node, entries: node.entries.filter((one) => !isRefused(one)) }
+}
+
+/** Reports the problems in it with its name. */
+const included = (
+  { report, include, from }: Reading,
+  name: string,
+  { value: { at } }: Entry
+): { readonly text: WorkflowText; readonly node: Node } | undefined => {
+  if (from.length >= MAX_DEPTH) return void report(at, `files include one another more than ${MAX_DEPTH} levels deep`)
+  const found = include(RNEA.last(from), name)
+  if (E.isLeft(found)) return void report(at, found.left)
+  const text = found.right
+  if (from.some((one) => one.path === text.path)) {
+    const circle = [...from, text].map(({ shown }) => shown)
+    return void report(at, `files include one another in a cycle: ${circle.join(', ')}; remove one inclusion`)
+  }
+  const { source } = text
+  const problems = E.isLeft(source) ? source.left : source.right.problems
+  for (const problem of problems) report(problem.at, problem.message)
+  return E.isLeft(source) ? undefined : { text, node: source.right.node }
 }
 
 const includedFile = object('an included workflow', listing, { rules: listingRules, otherwise: notAFile })

@@ -1,4 +1,5 @@
 /** The schema of tasks. */
+import { defined } from '../../../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import * as RunId from '../../../domain/checkpoint/RunId.js'
 import * as ArtifactId from '../../../domain/data/ArtifactId.js'
@@ -12,7 +13,7 @@ import { argv, checked, checksOf, command, script, taskChecks } from './checks.j
 import type { Reading } from './Reading.js'
 import { duration, durationOr, flag, number, text, textOr, variable, word } from './scalars.js'
 import type { Read, Rule, Schema } from './Schema.js'
-import { defined, either, field, hasAll, hasAny, hasNone, mapped, named, object, or, refined } from './Schema.js'
+import { either, field, hasAll, hasAny, hasNone, mapped, named, object, or, refined } from './Schema.js'
 
 const NOTHING: CommandAction = { _tag: 'Shell', script: '' }
 

@@ -1,4 +1,5 @@
 /** The schema of steps that wait: for a time, or for an answer. */
+import { defined } from '../../../domain/data/defined.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
 import { MAX_WAIT_MILLIS } from '../../../executor/program/awaits.js'
 import type { WaitFor } from '../../../executor/program/StepSpec.js'
@@ -6,7 +7,7 @@ import type { WaitEntry } from '../WorkflowFile.js'
 import type { Reading } from './Reading.js'
 import { longDuration, text, variable } from './scalars.js'
 import type { Read, Rule, Schema } from './Schema.js'
-import { defined, field, hasAny, hasNone, mapped, named, object, refined } from './Schema.js'
+import { field, hasAny, hasNone, mapped, named, object, refined } from './Schema.js'
 
 const wait = refined(longDuration, {}, (millis, { key }) =>
   millis > MAX_WAIT_MILLIS ? `"${key}" must be at most 1,000 years` : undefined

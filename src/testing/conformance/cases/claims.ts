@@ -47,7 +47,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-CLAIM-02',
-    'a run held by a live owner is refused, with its holder and since',
+    'a claim of a run that a live owner holds is refused, with the holder and the time of its claim',
     async ({ storage }) => {
       await claimed(storage, 'a', OWNER)
       const { runId, holder } = await left(storage.claim('a', OTHER), 'HeldBy')

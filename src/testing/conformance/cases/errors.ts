@@ -243,7 +243,7 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-ERROR-10',
-    'a failed save that is not committed is never found; the next claim decides about any other',
+    'a failed save that is not committed is never found; the next claim settles whether any other failed save is stored',
     async ({ faulty, reopen }) => {
       for (const code of ['EIO', 'ENOSPC'])
         for (const after of AFTER)

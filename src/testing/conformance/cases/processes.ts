@@ -131,7 +131,7 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-PROC-07',
-    'a run passes from process to process: each finds at once what its predecessor saved, and the holder',
+    'a run passes from process to process: each process finds at once what its predecessor saved and who holds the run',
     async ({ storage, beside }) => {
       const stores = [storage, (await beside()).storage] as const
       const payloads: Array<Json> = []

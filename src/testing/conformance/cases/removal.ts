@@ -148,7 +148,7 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-REMOVE-09',
-    'of a concurrent claim and removal, a granted claim finds what it returned stored',
+    'a claim that is granted during a concurrent removal finds what it returned stored',
     async ({ storage }) => {
       for (let round = 0; round < 12; round++) {
         const runId = `run-${round}`

@@ -85,7 +85,7 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
   ...PAYLOADS.map(([id, title, payload, needs = []]) =>
     conformanceCase(
       id,
-      `${title}: loaded as saved`,
+      `the store loads ${title} as saved`,
       async ({ storage, reopen }) => {
         await seed(storage, 'a', [payload, payload])
         await assertLoads(storage, 'a', [payload, payload], 'the run loaded by the instance that saved it')

@@ -141,7 +141,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-STALL-07',
-    'a removal that names the newest revision, held below the store, deletes nothing that an owner saves which counted as dead',
+    'a removal that names the newest revision, held below the store, deletes nothing that an owner saves after it counted as dead',
     ({ reopen, stall, ...context }) => {
       let former: CheckpointStorage | undefined
       let zombie: Claim | undefined
