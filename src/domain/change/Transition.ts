@@ -16,7 +16,6 @@ import {
   subStepFailed,
   subStepUndone,
   withoutEarlier,
-  withoutEarlierWaits,
   wrongStart,
   withDoubts
 } from './subStepChanges.js'
@@ -236,7 +235,7 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
   if (inFlight.size + failures.size > 0) {
     // A composite that failed its own check is retried with its parts.
     for (const { unit } of tasks) for (const above of ancestors(unit)) starting.add(above)
-    failures = withoutEarlier(before, tasks)
+    failures = withoutEarlier(before.failures, before.inFlight, tasks)
     for (const unit of starting) {
       const failure = Units.get(failures, unit)
       if (failure !== undefined && !isBeingRetried(failure)) failures = Units.without(failures, unit)
@@ -248,7 +247,7 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
     inFlight = Units.append(inFlight, isEdited ? { ...attempt, edited: true } : attempt)
   }
   const state = beforeStepOf(found, inFlight, failures)
-  const pending = withoutEarlierWaits(self.pending, before.inFlight, tasks)
+  const pending = withoutEarlier(self.pending, before.inFlight, tasks)
   const next = pending === self.pending ? { state } : { state, pending }
   if (change.submissions === undefined) return E.right(next)
   const keyed = withKeys(self, change, change.submissions, state)

@@ -21,7 +21,6 @@ import {
   withAttempt,
   withoutPending
 } from './transitionParts.js'
-import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Unit } from '../workflow/Unit.js'
 
 /** Returns why a sub-step cannot start, or undefined. `starting`: the tasks that start in the same change. */
@@ -36,31 +35,19 @@ export const wrongStart = (
   return starting.has(task.unit) || runs(State.inFlight(self.state), task.unit) ? undefined : 'NotInFlight'
 }
 
-/** Drops the failed sub-steps of tasks whose new attempt starts. A repeated attempt is still in flight and keeps them. */
-export const withoutEarlier = (
-  { failures, inFlight }: ReturnType<typeof openAt>,
-  starting: ReadonlyArray<InFlight>
-): Units.Units<Failure> =>
-  anew(failures, inFlight, starting).reduce(
-    (rest, { unit, subStep }) => (subStep === undefined ? rest : Units.without(rest, unit)),
-    failures
-  )
-
-/** Drops the waits in the code of tasks whose new attempt starts. A repeated attempt keeps them. */
-export const withoutEarlierWaits = (
-  pending: Units.Units<PendingUnit>,
-  inFlight: Units.Units<InFlight>,
-  starting: ReadonlyArray<InFlight>
-): Units.Units<PendingUnit> =>
-  anew(pending, inFlight, starting).reduce((rest, { unit }) => Units.without(rest, unit), pending)
-
-/** The records of tasks whose new attempt starts. */
-const anew = <A extends Units.OfUnit>(
+/** Drops what is recorded in tasks whose new attempt starts: failed sub-steps, or waits. A repeated attempt is still in flight and keeps it. */
+export const withoutEarlier = <A extends Units.OfUnit>(
   all: Units.Units<A>,
   inFlight: Units.Units<InFlight>,
   starting: ReadonlyArray<InFlight>
-): ReadonlyArray<A> =>
-  all.size === 0 ? [] : starting.flatMap(({ unit }) => (Units.has(inFlight, unit) ? [] : Units.within(all, unit)))
+): Units.Units<A> => {
+  if (all.size === 0) return all
+  let rest = all
+  for (const { unit: task } of starting)
+    if (!Units.has(inFlight, task))
+      for (const { unit } of Units.within(all, task)) if (unit !== task) rest = Units.without(rest, unit)
+  return rest
+}
 
 /** Records a sub-step that completed. */
 export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Result => {

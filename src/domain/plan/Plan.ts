@@ -7,6 +7,7 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Variables } from '../checkpoint/Checkpoint.js'
 import type { InterruptReason } from '../checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
+import { defined } from '../data/defined.js'
 import { sha256 } from '../data/Digest.js'
 import type { Json } from '../data/Json.js'
 import type { PendingJob, PendingUnit } from '../checkpoint/Pending.js'
@@ -411,12 +412,7 @@ export const runsAgain = (
  * @category destructors
  */
 export const hashPlan = (plan: ResumePlan): string => {
-  const { decisions, abandons, input } = plan
-  const seen = {
-    decisions,
-    variables: Object.fromEntries(plan.variables),
-    ...(abandons === undefined ? {} : { abandons }),
-    ...(input === undefined ? {} : { input })
-  }
+  const { decisions, variables, abandons, input } = plan
+  const seen = { decisions, variables: Object.fromEntries(variables), ...defined({ abandons, input }) }
   return sha256(canonical(seen as unknown as Json)).slice(0, 16)
 }

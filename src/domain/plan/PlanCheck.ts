@@ -4,6 +4,7 @@ import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
 import { isRerun } from './demands.js'
+import { defined } from '../data/defined.js'
 import { indexOfStep } from '../data/indexed.js'
 import { neededBy } from '../workflow/needs.js'
 import type { Changes, Edit, PlanProblem } from './Plan.js'
@@ -143,8 +144,7 @@ const changed = (edit: Edit, unit: Unit, recorded?: string, present?: string): P
   _tag: 'WorkflowChanged',
   edit,
   unit,
-  ...(recorded === undefined ? {} : { recorded }),
-  ...(present === undefined ? {} : { present })
+  ...defined({ recorded, present })
 })
 
 const definitionOf = (

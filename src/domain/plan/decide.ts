@@ -63,8 +63,11 @@ const decide = (context: PlanContext, placed: Placed<Step>, out: Planned): boole
     case 'Task':
       return decideLeaf(context, placed as Placed<Task>, out)
     case 'Sequence':
-    case 'Wave':
-      return decideComposite(context, placed as Placed<Sequence | Wave>, out)
+    case 'Wave': {
+      const parts = listedParts<Step>(placed.step)
+      const names = parts.map(({ name }) => name)
+      return decideParts(context, placed as Placed<Sequence | Wave>, names, (index) => parts[index] as Step, out)
+    }
     case 'Map':
       return decideMap(context, placed as Placed<MapStep>, out)
   }
@@ -76,7 +79,7 @@ const decideLeaf = (context: PlanContext, placed: Placed<Task>, out: Planned): b
   if (subSteps !== undefined) return decideWithSubSteps(context, placed, subSteps, out)
   const { open } = context.evidence
   out.decisions.push(decideTask(context, placed, out))
-  return record !== undefined && repeats(context, placed) === undefined && (open.size === 0 || !open.has(unit))
+  return record !== undefined && repeats(context, placed) === undefined && !open.has(unit)
 }
 
 /** Decisions for the parts of a map that was just expanded: the map's own, for each part. */
@@ -193,17 +196,6 @@ const hasNoOutput: Task['accepts'] = (output) =>
   output === undefined
     ? E.right(undefined)
     : E.left({ path: '$', expected: 'one output for each item, none for the map' })
-
-const decideComposite = (context: PlanContext, placed: Placed<Sequence | Wave>, out: Planned): boolean => {
-  const parts = listedParts<Step>(placed.step)
-  return decideParts(
-    context,
-    placed,
-    parts.map(({ name }) => name),
-    (index) => parts[index] as Step,
-    out
-  )
-}
 
 /** Decides about the parts of a composite, then about the composite, whose decision precedes theirs in the list. */
 const decideParts = (

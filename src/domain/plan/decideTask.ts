@@ -6,6 +6,7 @@ import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import type { Demand } from './demands.js'
 import { isRerun } from './demands.js'
 import { describeEvidence } from '../checkpoint/CompletedStep.js'
+import { defined } from '../data/defined.js'
 import type { Json } from '../data/Json.js'
 import { fromUnknown } from '../data/Json.js'
 import type { PendingUnit } from '../checkpoint/Pending.js'
@@ -135,7 +136,10 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
   const kept = isKept ? keptOf(context, placed, scheduled) : undefined
   const given = answer?._tag === 'Done' ? answer.output : undefined
   const supplied = given === undefined ? context.outputs.get(placed.unit) : given
-  if (record !== undefined && (kept !== undefined || (scheduled === undefined && !isOpen(context, placed)))) {
+  if (
+    record !== undefined &&
+    (kept !== undefined || (scheduled === undefined && !context.evidence.open.has(placed.unit)))
+  ) {
     reportMissing(context, placed, out)
     return kept === undefined && supplied !== undefined && (placed.isReplaceable ?? lacksOutput(placed.step, record))
       ? assume(placed, supplied, out, evidenceNow(context, placed, record))
@@ -198,8 +202,6 @@ const pendingOf = (
   const isTask = ownFingerprint === undefined
   return isTask && pending?._tag === (task.wait ?? 'Job') ? pending : undefined
 }
-
-const isOpen = ({ evidence: { open } }: PlanContext, placed: Placed): boolean => open.size > 0 && open.has(placed.unit)
 
 /** Returns the accepted evidence of a unit: if nothing schedules the unit, or if an answer names it, its wave or its map. */
 export const keptOf = (context: PlanContext, placed: Placed, scheduled: RunReason | undefined): Kept | undefined => {
@@ -295,12 +297,8 @@ const pollReason = ({ checkpoint: { answers } }: PlanContext, pending: PendingUn
       return { _tag: 'TimerPending', wakeAt: pending.wakeAt }
     case 'Answer': {
       const { unit, question, until } = pending
-      return {
-        _tag: 'AnswerPending',
-        ...(question === undefined ? {} : { question }),
-        ...(until === undefined ? {} : { until }),
-        ...(Units.has(answers, unit) ? { answered: true } : {})
-      }
+      const answered = Units.has(answers, unit) ? (true as const) : undefined
+      return { _tag: 'AnswerPending', ...defined({ question, until, answered }) }
     }
   }
 }
