@@ -175,6 +175,7 @@ const isRedone = (edited: Comparison, unit: Unit): boolean => {
 /** Yields completed units that were removed or changed, except those that run again whatever is recorded. */
 function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
   const { checkpoint, workflow, changedMaps } = edited
+  if (areSame(checkpoint.workflow.steps, workflow.steps)) return
   for (const { unit, stepIndex, fingerprint, subStep } of Units.all(checkpoint.completedSteps)) {
     // A task in progress may be edited; the executor compares its sub-steps when it calls them.
     if (subStep !== undefined) continue
@@ -201,6 +202,9 @@ function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
     }
   }
 }
+
+const areSame = (was: ReadonlyArray<StepIdentity>, now: ReadonlyArray<Step>): boolean =>
+  was.length === now.length && was.every(({ fingerprint }, index) => now[index]?.fingerprint === fingerprint)
 
 /** Adds the new place of a removed task. */
 const moved = (
@@ -275,8 +279,7 @@ function* misplacedSteps(
   parent: Unit | undefined,
   isFollowed: boolean
 ): Iterable<PlanProblem> {
-  if (was.length === now.length && was.every(({ fingerprint }, index) => now[index]?.fingerprint === fingerprint))
-    return
+  if (areSame(was, now)) return
   let before = -1
   let last = -1
   for (const [stood, { name }] of was.entries()) {

@@ -59,7 +59,7 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
   const { confirm = new Map(), outputs = new Map(), recovered = false } = options
   return {
     checkpoint,
-    begun: compositesWithRecords(Units.all(checkpoint.completedSteps)),
+    begun: compositesWithRecords(checkpoint.completedSteps),
     inFlight: State.inFlight(state),
     failures: State.failures(state),
     inDoubt: State.inDoubt(state),
@@ -101,10 +101,11 @@ const isKnown = (subSteps: SubStepsByTask, unit: Unit): boolean => {
   return false
 }
 
-const compositesWithRecords = (records: Iterable<CompletedStep>): ReadonlySet<Unit> => {
+const compositesWithRecords = (records: Units.Units<CompletedStep>): ReadonlySet<Unit> => {
   const begun = new Set<Unit>()
+  if (records.steps === records.size) return begun
   let last: Unit | undefined
-  for (const { unit, subStep } of records) {
+  for (const { unit, subStep } of Units.all(records)) {
     if (subStep !== undefined || (last !== undefined && isChild(unit, last))) continue
     const above = parent(unit)
     if (above === undefined) continue
