@@ -85,16 +85,20 @@ export interface AttemptStarted extends Fact {
   readonly submissions?: ReadonlyArray<Submission>
 }
 
-/**
- * An attempt failed, and another follows after `delayBeforeNextMillis`. Of a sub-step: it was stopped before it did anything, and is no
- * longer in flight.
- */
-export interface AttemptFailed extends UnitFact {
-  readonly _tag: 'AttemptFailed'
+/** How an attempt failed. */
+interface FailedAttempt {
   readonly attempt: number
   readonly startedAt: string
   readonly error: StepError
   readonly outcome: Outcome
+}
+
+/**
+ * An attempt failed, and another follows after `delayBeforeNextMillis`. Of a sub-step: it was stopped before it did anything, and is no
+ * longer in flight.
+ */
+export interface AttemptFailed extends UnitFact, FailedAttempt {
+  readonly _tag: 'AttemptFailed'
   readonly delayBeforeNextMillis: number
 }
 
@@ -117,12 +121,7 @@ export interface UnitCompleted extends UnitFact {
 export interface UnitFailed extends UnitFact {
   readonly _tag: 'UnitFailed'
   readonly retryable: boolean
-  readonly last?: {
-    readonly attempt: number
-    readonly startedAt: string
-    readonly error: StepError
-    readonly outcome: Outcome
-  }
+  readonly last?: FailedAttempt
   readonly subStep?: SubStep
 }
 

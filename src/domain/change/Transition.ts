@@ -250,8 +250,8 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
   const pending = withoutEarlier(self.pending, before.inFlight, tasks)
   const next = pending === self.pending ? { state } : { state, pending }
   if (change.submissions === undefined) return E.right(next)
-  const keyed = withKeys(self, change, change.submissions, state)
-  return E.isLeft(keyed) ? keyed : E.right({ ...next, ...keyed.right })
+  const submissions = withKeys(self, change, change.submissions)
+  return E.isLeft(submissions) ? submissions : E.right({ ...next, submissions: submissions.right })
 }
 
 /** An attempt needs a task of this step that is neither recorded nor pending. */

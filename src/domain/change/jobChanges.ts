@@ -7,7 +7,7 @@ import * as State from '../checkpoint/CheckpointState.js'
 import * as Units from '../checkpoint/Units.js'
 import { renewed } from '../checkpoint/IdempotencyKey.js'
 import * as Job from '../checkpoint/Pending.js'
-import type { Result } from './transitionParts.js'
+import type { Result, TransitionError } from './transitionParts.js'
 import {
   beforeStepOf,
   keptAttempt,
@@ -22,13 +22,12 @@ import {
 import type { Unit } from '../workflow/Unit.js'
 import { parent, top } from '../workflow/Unit.js'
 
-/** Records submission keys. A unit keeps its earlier key, because it may have submitted under it. */
+/** Adds submission keys. A unit keeps its earlier key, because it may have submitted under it. */
 export const withKeys = (
   self: Fields,
   change: Change.AttemptStarted,
-  keys: ReadonlyArray<Job.Submission>,
-  state: CheckpointState
-): Result => {
+  keys: ReadonlyArray<Job.Submission>
+): E.Either<TransitionError, Fields['submissions']> => {
   let { submissions } = self
   const starting = new Set(change.attempts.map(({ unit }) => unit))
   for (const { unit, key } of keys) {
@@ -37,7 +36,7 @@ export const withKeys = (
     if (known !== undefined && known.key !== key) return refuse(self, change, 'AnotherKey', unit)
     if (known === undefined) submissions = Units.append(submissions, { unit, key })
   }
-  return E.right({ state, submissions })
+  return E.right(submissions)
 }
 
 /** Ends the attempt; its job is pending under its submission key. */

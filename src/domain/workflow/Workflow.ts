@@ -123,10 +123,6 @@ const ACCEPTED = E.right(undefined)
 
 const acceptsAnything: Task['accepts'] = () => ACCEPTED
 
-const NOTHING: ReadonlyArray<string> = []
-
-const leavesNothing = (): ReadonlyArray<string> => NOTHING
-
 /**
  * Declares a task.
  *
@@ -153,7 +149,7 @@ export const task = (name: string, options: TaskOptions = {}): Task => {
     numbered: options.numbered ?? false,
     wait: options.wait,
     accepts: options.accepts ?? acceptsAnything,
-    artifactPaths: options.artifactPaths ?? leavesNothing
+    artifactPaths: options.artifactPaths
   }
 }
 
