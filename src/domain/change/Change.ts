@@ -85,20 +85,16 @@ export interface AttemptStarted extends Fact {
   readonly submissions?: ReadonlyArray<Submission>
 }
 
-/** How an attempt failed. */
-interface FailedAttempt {
-  readonly attempt: number
-  readonly startedAt: string
-  readonly error: StepError
-  readonly outcome: Outcome
-}
-
 /**
  * An attempt failed, and another follows after `delayBeforeNextMillis`. Of a sub-step: it was stopped before it did anything, and is no
  * longer in flight.
  */
-export interface AttemptFailed extends UnitFact, FailedAttempt {
+export interface AttemptFailed extends UnitFact {
   readonly _tag: 'AttemptFailed'
+  readonly attempt: number
+  readonly startedAt: string
+  readonly error: StepError
+  readonly outcome: Outcome
   readonly delayBeforeNextMillis: number
 }
 
@@ -121,7 +117,7 @@ export interface UnitCompleted extends UnitFact {
 export interface UnitFailed extends UnitFact {
   readonly _tag: 'UnitFailed'
   readonly retryable: boolean
-  readonly last?: FailedAttempt
+  readonly last?: Pick<AttemptFailed, 'attempt' | 'startedAt' | 'error' | 'outcome'>
   readonly subStep?: SubStep
 }
 

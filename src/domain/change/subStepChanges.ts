@@ -49,7 +49,6 @@ export const withoutEarlier = <A extends Units.OfUnit>(
   return rest
 }
 
-/** Records a sub-step that completed. */
 export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   const { unit } = change
   const ready = ended(self, change)

@@ -58,7 +58,6 @@ export interface TransitionError {
   readonly unit: string
 }
 
-/** The fields that a change replaces. */
 export type Replaced = Partial<
   Pick<
     Fields,
@@ -92,7 +91,6 @@ export const notInFlight = (self: Fields, change: Change.Change, unit: Unit): Re
 export const unitAt = ({ workflow, items, state }: Fields, unit: Unit): FoundUnit<StepIdentity> | undefined =>
   find(workflow, items, unit, state.step === top(unit) ? state.stepIndex : state.stepIndex + 1)
 
-/** Finds the task of a sub-step. */
 export const taskAt = ({ workflow, items, state }: Fields, unit: Unit): ReturnType<typeof taskAround<StepIdentity>> =>
   taskAround(workflow, items, unit, state.step === top(unit) ? state.stepIndex : state.stepIndex + 1)
 
@@ -121,7 +119,6 @@ export const openAt = (
     ? { inFlight: State.inFlight(state), failures: State.failures(state) }
     : { inFlight: Units.none, failures: Units.none }
 
-/** The state before the step of a unit. */
 export const beforeStepOf = (
   { step, stepIndex }: Pick<FoundUnit<StepIdentity>, 'step' | 'stepIndex'>,
   inFlight: Units.Units<InFlight>,

@@ -39,7 +39,6 @@ interface Renewal {
   readonly times: number
 }
 
-/** The items of a map. */
 interface MapItems {
   readonly unit: Unit
   readonly items: ReadonlyArray<Item>
@@ -184,7 +183,6 @@ const malformed = (field: string, expected: string): E.Either<Malformed, never> 
 const withIndex = (state: Plain<CheckpointState>): CheckpointState =>
   state._tag === 'Completed' ? state : { ...state, inFlight: from(state.inFlight), failures: from(state.failures) }
 
-/** Returns whether an object has exactly these variables. */
 const holds = (variables: JsonObject, derived: ReadonlyMap<string, Json>): boolean => {
   if (Object.keys(variables).length !== derived.size) return false
   for (const [name, value] of derived) {

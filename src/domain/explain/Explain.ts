@@ -162,7 +162,6 @@ const waitOf = (reason: Decision['reason']): Wait | undefined => {
     : { _tag: 'Answer', ...(reason.until === undefined ? {} : { until: reason.until }) }
 }
 
-/** Describes a wait that is over. */
 export const describeOver = (over: Over): string => {
   switch (over) {
     case 'Answered':
@@ -248,7 +247,6 @@ const describeWait = ({ question, until, answered }: PollReason & { readonly _ta
     ? ANSWERED
     : `waits for an answer${question === undefined ? '' : `: ${firstLine(question)}`}${until === undefined ? '' : ` (until ${until})`}`
 
-/** Describes changed evidence. */
 export const describeChanged = (changed: ReadonlyArray<Changed>): string =>
   changed
     .map(({ was }) =>

@@ -202,7 +202,6 @@ const evidenceIn = (reason: SkipReason): ReadonlyArray<Evidence> | undefined =>
 const isAsked = ({ reason }: Decision, asIs: ReadonlySet<string>): boolean =>
   reason._tag === 'Forced' || (reason._tag === 'EarlierStepRunsAgain' && asIs.has(reason.step))
 
-/** Lists the abandoned jobs. */
 const givenUp = ({ decisions }: ResumePlan): string => {
   const units = decisions.filter((one) => one._tag === 'Run' && one.abandons !== undefined).map(({ unit }) => unit)
   return units.length === 0 ? '' : `; abandons the pending job of ${units.join(', ')}`

@@ -50,7 +50,6 @@ export interface EvidencePlan {
   readonly changed: ReadonlyMap<string, ReadonlyArray<Changed>>
 }
 
-/** A recorded unit with evidence at one place. */
 interface RecordedAt {
   readonly unit: Unit
   readonly record: CompletedStep

@@ -58,7 +58,6 @@ export interface Placed<A extends Described = Described> extends Subject<A> {
 
 type Described = Pick<Task, 'fingerprint'>
 
-/** A unit that a decision is about. */
 export interface Subject<A extends Described = Described> {
   readonly unit: Unit
   readonly stepIndex: number
@@ -303,7 +302,6 @@ const pollReason = ({ checkpoint: { answers } }: PlanContext, pending: PendingUn
   }
 }
 
-/** The facts about a unit that may have to run. */
 interface Facts {
   readonly record: CompletedStep | undefined
   readonly scheduled: RunReason | undefined

@@ -18,7 +18,6 @@ export interface KnownSubStep {
 /** By task: the recorded sub-steps in order, each after those in doubt in it, then failed ones, those in flight, and pending ones. */
 export type SubStepsByTask = ReadonlyMap<Unit, ReadonlyArray<KnownSubStep>>
 
-/** The recorded, failed and in-flight sub-steps of a checkpoint. */
 export const subStepsOf = ({ completedSteps, state, pending, workflow, items }: Checkpoint): SubStepsByTask => {
   const all = new Map<Unit, Array<KnownSubStep>>()
   const add = (unit: Unit, call: SubStep): void => {
@@ -43,7 +42,6 @@ const NOT_IDEMPOTENT: SubStep = { idempotent: false }
 export const isSubStepInDoubt = (state: CheckpointState, unit: Unit): boolean =>
   Units.has(State.inFlight(state), unit) || Units.get(State.failures(state), unit)?.subStep?.idempotent === false
 
-/** Returns the known sub-steps that are not idempotent. */
 export const harmfulSubSteps = (checkpoint: Checkpoint): ReadonlyArray<Unit> =>
   [...subStepsOf(checkpoint).values()].flat().flatMap(({ unit, call }) => (call.idempotent === false ? [unit] : []))
 

@@ -3,8 +3,6 @@ import type { Json } from '../data/Json.js'
 import { equals } from '../data/Json.js'
 import type { Unit } from '../workflow/Unit.js'
 
-// --- model
-
 /** The owner that a pause request is for: its host, its process id, and when it claimed the run (UTC, ISO 8601). */
 export interface Addressee {
   readonly host: string
@@ -53,8 +51,6 @@ export interface AnswerRequest {
  */
 export type Request = PauseRequest | CancelRequest | AnswerRequest
 
-// --- refinements
-
 /** People see who answers: control characters must not reach a terminal. */
 export const isName = (by: string): boolean => /^[^\p{Cc}]{1,512}$/u.test(by)
 
@@ -65,12 +61,8 @@ export const isFor = (request: Request, { host, pid, since }: Addressee): boolea
   return addressee.host === host && addressee.pid === pid && addressee.since === since
 }
 
-// --- sorting
-
 /** Compares two requests by their time, for sorting the oldest first. */
 export const byTime = ({ requestedAt: a }: Request, { requestedAt: b }: Request): number => (a < b ? -1 : a > b ? 1 : 0)
-
-// --- instances
 
 /** Returns whether two requests are equal. */
 export const isSame = (a: Request, b: Request): boolean => equals(a as unknown as Json, b as unknown as Json)

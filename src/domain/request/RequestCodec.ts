@@ -10,15 +10,11 @@ import type { Addressee, Request } from './Request.js'
 import { isName } from './Request.js'
 import * as RunId from '../checkpoint/RunId.js'
 
-// --- model
-
 /** The format that is written. A higher one is refused. */
 export const FORMAT = 1
 
 /** Why a request or a pointer cannot be decoded. */
 export type RequestCodecError = Malformed | NewerFormat
-
-// --- codecs
 
 const runId: t.Type<string> = matching('a run id', (text) => E.isRight(RunId.parse(text)))
 
@@ -53,16 +49,12 @@ const pointer: t.Type<ContinueHere> = fields<ContinueHere>('a pointer to a pause
   pausedAt: time
 })
 
-// --- encoding
-
 /**
  * Encodes a request or a pointer as plain JSON.
  *
  * @category encoding
  */
 export const encode = (value: Request | ContinueHere): Json => ({ format: FORMAT, ...value }) as unknown as Json
-
-// --- decoding
 
 const NO_OBJECT: RequestCodecError = { _tag: 'Malformed', path: '$', expected: 'a JSON object' }
 

@@ -42,7 +42,9 @@ export interface Task {
   readonly captures: ReadonlyArray<string>
   readonly numbered: boolean
   readonly wait?: WaitKind | undefined
+  /** Returns whether a recorded output (`undefined`: none) still fits. */
   readonly accepts: (output: Json | undefined) => E.Either<OutputMismatch, void>
+  /** The paths of its artifacts that are known before it runs. */
   readonly artifactPaths?: ((known: KnownValues) => ReadonlyArray<string>) | undefined
 }
 
