@@ -203,8 +203,10 @@ function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
   }
 }
 
+/** A damaged definition may have another name than its fingerprint covers. */
 const areSame = (was: ReadonlyArray<StepIdentity>, now: ReadonlyArray<Step>): boolean =>
-  was.length === now.length && was.every(({ fingerprint }, index) => now[index]?.fingerprint === fingerprint)
+  was.length === now.length &&
+  was.every(({ name, fingerprint }, at) => now[at]?.name === name && now[at].fingerprint === fingerprint)
 
 /** Adds the new place of a removed task. */
 const moved = (
