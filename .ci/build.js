@@ -146,7 +146,10 @@ async function keepReachableTypes() {
     }
     const types = relative(dirname(path), join(fresh, 'fp-ts.js'))
     const named = types.startsWith('.') ? types : `./${types}`
-    await writeFile(path, shortened(text.replaceAll(/^(import .*from )'fp-ts\/lib\/\w+\.js'/gm, `$1'${named}'`)))
+    await writeFile(
+      path,
+      shortened(text.replaceAll(/^((?:import|export) .*from )'fp-ts\/lib\/\w+\.js'/gm, `$1'${named}'`))
+    )
   }
   await copyFile(join(root, '.ci/fp-ts.d.ts'), join(fresh, 'fp-ts.d.ts'))
 }

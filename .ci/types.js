@@ -62,7 +62,8 @@ function statementOf(statement, path, targetOf) {
     const { exportClause: clause } = statement
     if (clause === undefined) return { ...common, star: target }
     const elements = ts.isNamespaceExport(clause) ? [clause] : clause.elements
-    const leads = elements.map((one) => [target, clause === one ? ALL : (one.propertyName ?? one.name).text])
+    const led = target === undefined ? [] : elements
+    const leads = led.map((one) => [target, clause === one ? ALL : (one.propertyName ?? one.name).text])
     return { ...common, names: new Set(elements.map(({ name }) => name.text)), leadsTo: () => leads }
   }
   const { identifiers, members, types } = identifiersIn(statement, targetOf)

@@ -39,6 +39,8 @@ const table: readonly Row[] = [
   { files: /^view\//, mayImport: [/^(view|domain)\//, pureFpTs], mayImportTypes: [/^ports\//] },
   { files: /^index\.ts$/, mayImport: [/^(domain|ports|executor|hosts|view|public)\//] },
   { files: /^public\//, mayImport: [/^(domain|ports|executor)\//] },
+  // TypeScript names these types in the declarations of users.
+  { files: /^public\/model\.ts$/, mayImport: [], mayImportTypes: [fpTs] },
   { files: /^promise\//, mayImport: [/^(?!cli\/|testing\/)/] },
   { files: /^cli\//, mayImport: [/^/] }
 ]

@@ -8,7 +8,7 @@
 import { appendFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { fileRequests, jsonFileStorage } from 'dogear/json-file'
-import { answer, RunFailure, runOutcome, workflow } from 'dogear/promise'
+import { answer, isRunFailure, RunFailure, runOutcome, workflow } from 'dogear/promise'
 
 const log = (line) => appendFileSync('approval.log', `${line}\n`)
 
@@ -43,8 +43,14 @@ const environment = { requests: fileRequests('state'), events: { report } }
 const options = { id, storage: jsonFileStorage('state'), environment }
 
 if (command === 'answer') {
-  await answer({ ...options, unit: 'approve', value: parsed(text), by: userInfo().username })
-  console.log(`Recorded. Continue with: node approval.mjs run ${id}`)
+  try {
+    await answer({ ...options, unit: 'approve', value: parsed(text), by: userInfo().username })
+    console.log(`Recorded. Continue with: node approval.mjs run ${id}`)
+  } catch (error) {
+    if (!isRunFailure(error)) throw error
+    console.error(error.message) // answered before, too late, or no such run
+    process.exitCode = 1
+  }
 } else {
   const outcome = await runOutcome(release, options)
   if (outcome._tag === 'Pending')

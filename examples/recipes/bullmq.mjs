@@ -37,7 +37,8 @@ const work = async (job, token) => {
   // The program that answers such a run also promotes its job.
   if (outcome._tag === 'Pending') return later(Date.parse(outcome.wakeAt ?? '') || Date.now() + 24 * 3_600_000)
   // Another worker has the run, because this job stalled and was delivered twice; or this worker stops.
-  if (outcome.retryLater || outcome._tag === 'Interrupted') return later(Date.now() + 2_000)
+  const isLater = outcome._tag === 'Interrupted' || (outcome._tag === 'Refused' && outcome.retryLater)
+  if (isLater) return later(Date.now() + 2_000)
   throw new RunFailure(outcome)
 }
 
@@ -54,7 +55,6 @@ const worker = new Worker('orders', work, {
   stalledInterval: 5_000,
   maxStalledCount: 10
 })
-worker.on('error', console.error)
-worker.on('failed', (_, error) => console.error(error.message))
+worker.on('error', console.error).on('failed', (_, error) => console.error(error.message))
 for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => stopping.abort())
 signal.addEventListener('abort', () => worker.close())

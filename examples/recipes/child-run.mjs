@@ -30,11 +30,11 @@ const child = async ({ runId, step, sleep, signal }, program, name, input) => {
     // Each look at the child is a record of its own: "run ada", "run ada#2" …
     const ended = await step(`run ${name}`, async () => {
       const outcome = await runOutcome(program, { id: `${runId}.${name}`, storage, input, signal, environment })
-      const { _tag, wakeAt, outputs, retryLater } = outcome
       // Another process runs the child, or `resumeAll` of this one: look again soon.
-      if (retryLater) return { wakeAt: new Date(Date.now() + 10_000).toISOString() }
-      if (_tag === 'Pending') return { wakeAt }
-      if (_tag === 'Completed') return { outputs }
+      const isHeld = outcome._tag === 'Refused' && outcome.retryLater
+      if (isHeld) return { wakeAt: new Date(Date.now() + 10_000).toISOString() }
+      if (outcome._tag === 'Pending') return { wakeAt: outcome.wakeAt }
+      if (outcome._tag === 'Completed') return { outputs: outcome.outputs }
       throw new RunFailure(outcome)
     })
     if (ended.outputs !== undefined) return ended.outputs

@@ -4,17 +4,30 @@
  *
  * @module
  */
+export type { Either, Left, Right } from 'fp-ts/lib/Either.js'
+export type { None, Option, Some } from 'fp-ts/lib/Option.js'
+export type { ReaderTaskEither } from 'fp-ts/lib/ReaderTaskEither.js'
+export type { Task } from 'fp-ts/lib/Task.js'
+export type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 export type { Checkpoint, Move, Origin } from '../domain/checkpoint/Checkpoint.js'
 export type { CheckpointState } from '../domain/checkpoint/CheckpointState.js'
 export type { Json, JsonArray, JsonObject } from '../domain/data/Json.js'
 export type { PlanError } from '../domain/plan/Plan.js'
 export type { Program, SeenOf } from '../executor/program/ProgramSpec.js'
 export type { ProgramMap, ProgramSequence, ProgramTask, ProgramWave } from '../executor/program/ProgramStep.js'
-export type { RetryPolicy } from '../domain/workflow/RetryPolicy.js'
+export type { InvalidRetryPolicy, RetryPolicy } from '../domain/workflow/RetryPolicy.js'
 export type { RunError } from '../executor/RunError.js'
-export type { RunOutcome } from '../executor/RunOutcome.js'
+// `Failed` and others are also states of a checkpoint. TypeScript names a type by a name of the module only, not by one in a namespace.
+export type {
+  Completed as CompletedRun,
+  Failed as FailedRun,
+  Fenced as FencedRun,
+  Interrupted as InterruptedRun,
+  Pending as PendingRun,
+  RunOutcome
+} from '../executor/RunOutcome.js'
 export type { StepError } from '../domain/data/StepError.js'
-export type { StepFailure } from '../domain/data/StepFailure.js'
+export type { Permanent, StepFailure, Transient } from '../domain/data/StepFailure.js'
 export type { Unit } from '../domain/workflow/Unit.js'
 export type { Workflow } from '../domain/workflow/Workflow.js'
 export type { WorkflowIdentity } from '../domain/workflow/WorkflowIdentity.js'

@@ -10,9 +10,7 @@ import { STORE_METHODS } from '../domain/data/storeMethods.js'
 import { orList } from '../domain/data/Suggestion.js'
 import type { TableOf } from './arguments.js'
 import { problemsOf, refuse } from './arguments.js'
-
-/** Objects like those that people write. */
-const PLAIN = { noNullPrototype: true } as const
+import { plain, tagged } from './plain.js'
 
 /**
  * A method of `CheckpointStorage`.
@@ -220,11 +218,11 @@ export const aroundEach = (
  * @category arbitraries
  */
 export const fault: fc.Arbitrary<Fault> = fc.oneof(
-  fc.record({ _tag: fc.constant('Fail' as const), when: fc.constantFrom('before' as const, 'after' as const) }, PLAIN),
-  fc.record({ _tag: fc.constant('Delay' as const), millis: fc.nat({ max: 60_000 }) }, PLAIN),
-  fc.record({ _tag: fc.constant('Drop' as const) }, PLAIN),
-  fc.record({ _tag: fc.constant('Duplicate' as const) }, PLAIN),
-  fc.record({ _tag: fc.constant('Hang' as const), when: fc.constantFrom('before' as const, 'after' as const) }, PLAIN)
+  tagged('Fail', { when: fc.constantFrom('before', 'after') }),
+  tagged('Delay', { millis: fc.nat({ max: 60_000 }) }),
+  tagged('Drop', {}),
+  tagged('Duplicate', {}),
+  tagged('Hang', { when: fc.constantFrom('before', 'after') })
 )
 
 /**
@@ -257,9 +255,9 @@ export const faultSchedule = (
   const call = fc.constantFrom(...STORE_METHODS)
   return fc.array(
     fc.oneof(
-      fc.record({ fault: faults, nth }, PLAIN),
-      fc.record({ fault: faults, call, nth }, PLAIN),
-      fc.record({ fault: faults, call, from: nth }, PLAIN)
+      plain({ fault: faults, nth }),
+      plain({ fault: faults, call, nth }),
+      plain({ fault: faults, call, from: nth })
     ),
     { maxLength: options.maxRules ?? 4 }
   )

@@ -23,7 +23,9 @@ test.each(recipes)(
   'the recipe %s has at most 60 lines, and imports this package and those of its library only',
   (recipe) => {
     expect(read(`examples/recipes/${recipe}`).split('\n').length - 1).toBeLessThanOrEqual(60)
-    const others = importsOf(recipe).filter((name) => !/^(node:|dogear\/)/.test(name) && !builtinModules.includes(name))
+    const others = importsOf(recipe).filter(
+      (name) => !/^(node:|dogear($|\/))/.test(name) && !builtinModules.includes(name)
+    )
     expect(others).toEqual(LIBRARIES[recipe] ?? [])
   }
 )

@@ -1,5 +1,5 @@
 /** The recipe of a Fastify server: killed, stopped and started again. */
-import { rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { fileRequests, jsonFileStorage } from '../../src/adapters/json-file/index.js'
 import { pause } from '../../src/promise/index.js'
@@ -90,6 +90,20 @@ test('a run that failed says why, and a repeated request retries it', async () =
   await until('the run is completed', async () => (await status(second)) === 'completed')
   await stop(second)
   expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
+})
+
+test('a server whose workflow was edited says why it does not continue a run, at boot and at a repeated request', async () => {
+  const first = await serve('ship order-7')
+  expect((await fetch(first.url, { method: 'POST' })).status).toBe(202)
+  expect(await first.ended).toMatchObject({ signal: 'SIGKILL' })
+  const program = place.file('fastify.mjs')
+  writeFileSync(program, readFileSync(program, 'utf8').replace("step('charge'", "step('pay'"))
+  const second = await serve()
+  const reasons = () => second.output().split('"charge" was removed after it ran').length - 1
+  await until('the server says why', () => reasons() === 1)
+  expect((await fetch(second.url, { method: 'POST' })).status).toBe(202)
+  await until('the server says why again', () => reasons() === 2)
+  await stop(second)
 })
 
 test('a request with an invalid id gets 400', async () => {

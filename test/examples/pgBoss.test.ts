@@ -72,6 +72,20 @@ test('a worker that is killed in a step is followed by one that charges and ship
   expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
 })
 
+test('one worker does several runs at once', async () => {
+  writeFileSync(place.file('hold'), '')
+  await boss.createQueue('orders')
+  await boss.send('orders', { id: 'order-8' })
+  const worker = start(['order-7'], undefined, { DOGEAR_TEST_HOLD: 'hold' })
+  await held()
+  await until('both runs are started', async () => (await sql('SELECT * FROM dogear.runs')).length === 2)
+  rmSync(place.file('hold'))
+  for (const id of ['order-7', 'order-8'])
+    await until(`${id} is done`, () => worker.output().includes(`${id}: Completed`))
+  process.kill(worker.pid, 'SIGTERM')
+  expect(await worker.ended).toMatchObject({ code: 0, signal: null })
+})
+
 test('a job whose run fails keeps the reason, and pg-boss tries it again', async () => {
   const worker = start(['order-7'], undefined, { DOGEAR_TEST_FAIL: 'charge order-7' })
   await until('the job fails', async () => (await jobs()).some(({ state }) => state === 'retry'))

@@ -75,6 +75,14 @@ test('the release says why it failed, and why it still waits after an answer of 
   expect(output.endsWith(waits)).toBe(true)
 })
 
+test('the release says in one line why it takes no second answer', async () => {
+  place = recipe('approval')
+  expect(await place.run(['run', 'release-1'])).toMatchObject({ code: 75 })
+  expect(await place.run(['answer', 'release-1', 'true'])).toMatchObject({ code: 0 })
+  const { code, output } = await place.run(['answer', 'release-1', 'false'])
+  expect([code, output]).toEqual([1, expect.stringMatching(/^"approve" of run release-1 already has an answer.*\n$/)])
+})
+
 test.each([[['answer', 'release-1', 'yes']], [['answer', 'release-1']]])(
   'the release refuses an answer that is no JSON with an example: %j',
   async (words) => {

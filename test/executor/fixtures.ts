@@ -21,15 +21,37 @@ import * as RetryPolicy from '../../src/domain/workflow/RetryPolicy.js'
 import type { RunError } from '../../src/executor/RunError.js'
 import type { RunOutcome } from '../../src/executor/RunOutcome.js'
 import type { VirtualClock as FakeClock } from '../../src/testing/crash/process/VirtualClock.js'
-import { patiently, virtualClock as fakeClock } from '../../src/testing/crash/process/VirtualClock.js'
+import { quiet, virtualClock as fakeClock } from '../../src/testing/crash/process/VirtualClock.js'
+import type { DeathAtCall, Life } from '../../src/testing/crash/process/Life.js'
+import { killable } from '../../src/testing/crash/process/Life.js'
 import type { StorageCall } from '../../src/testing/faults.js'
 import type { TreeData } from '../../src/testing/memoryTree.js'
 import { memoryTree, treeData } from '../../src/testing/memoryTree.js'
 import { aroundEach, withFaults } from '../../src/testing/faults.js'
 
 export type { Life } from '../../src/testing/crash/process/Life.js'
-export { killingAt, startLife as newLife } from '../../src/testing/crash/process/Life.js'
-export { patiently, quiet, START, virtualClock as fakeClock } from '../../src/testing/crash/process/VirtualClock.js'
+export { startLife as newLife } from '../../src/testing/crash/process/Life.js'
+export { quiet, START, virtualClock as fakeClock } from '../../src/testing/crash/process/VirtualClock.js'
+
+/** Awaits a promise and advances time to the next sleeper whenever nothing else can run. */
+export const patiently = async <A>(clock: FakeClock, promise: Promise<A>): Promise<A> => {
+  let over = false
+  const end = (): void => {
+    over = true
+  }
+  promise.then(end, end)
+  for (;;) {
+    await quiet()
+    if (over) return await promise
+    const next = clock.sleeping()[0]
+    if (next !== undefined) await clock.advance(next)
+  }
+}
+
+export const killingAt =
+  (life: Life, n: number, how: DeathAtCall) =>
+  (storage: CheckpointStorage): CheckpointStorage =>
+    killable(life, storage, { death: (_, count) => (count === n ? how : undefined) })
 
 // ---------------------------------------------------------------------------------------------------------------------
 // a process

@@ -17,7 +17,8 @@ import {
   viewRun,
   workflow
 } from '../../src/promise/index.js'
-import { patiently, virtualClock } from '../../src/testing/crash/process/VirtualClock.js'
+import { virtualClock } from '../../src/testing/crash/process/VirtualClock.js'
+import { patiently } from '../executor/fixtures.js'
 import { FULL } from '../executor/fixtures.js'
 
 const never = (): Promise<never> => new Promise(() => undefined)

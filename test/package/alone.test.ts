@@ -77,7 +77,7 @@ const inferring = {
 
 /** Exports of a program that imports only the promise form. */
 const promiseForm = `
-import { answer, cancel, listRuns, type Options, planRun, poll, reuse, runOutcome, start, viewRun, workflow } from 'dogear/promise'
+import { answer, cancel, isRunFailure, listRuns, type Options, planRun, poll, reuse, runOutcome, start, viewRun, workflow } from 'dogear/promise'
 
 export const flow = workflow('flow')
   .step('build', () => ({ at: 'now', note: undefined as string | undefined, more: JSON.parse('1') as unknown }))
@@ -94,15 +94,25 @@ export const listed = (options: Options) => listRuns(options)
 export const viewed = (options: Options) => viewRun(options)
 export const answered = (options: Options) => answer({ ...options, unit: 'approve', value: true })
 export const cancelled = (options: Options) => cancel(options)
+export const failure = (error: unknown) => (isRunFailure(error) ? error.outcome : undefined)
 export const corpus = reuse({ fromRun: 'crawl-7', artifact: 'corpus' })
 `
 
 const fpForm = `
-import { Program, run } from 'dogear'
+import { type Environment, listRuns, Program, RetryPolicy, run, RunId, RunOutcome, StepError, StepFailure, viewRun } from 'dogear'
 
 const pipe = <A, B>(a: A, to: (a: A) => B): B => to(a)
 export const program = pipe(Program.start('program'), Program.step('build', () => 1))
 export const ran = run(program, 'program-1', {})
+export const called = (environment: Environment) => ran(environment)
+export const ended = (environment: Environment) => ran(environment)()
+export const runs = (environment: Environment) => listRuns()(environment)
+export const viewed = (environment: Environment) => viewRun('program-1')(environment)
+export const match = RunOutcome.match
+export const offline = StepFailure.transient(StepError.make('Offline', 'no network'))
+export const unpaid = StepFailure.permanent(StepError.make('Unpaid', 'no money'))
+export const policy = RetryPolicy.make({ attempts: 3 })
+export const id = RunId.parse('program-1')
 export const task = Program.task('build', { run: () => 1 })
 export const steps = [Program.sequenceOf('deploy', [task]), Program.waveOf('checks', [])]
 export const listed = Program.fromSteps('listed', [task])

@@ -8,17 +8,18 @@
 export type SqliteValue = string | number | null | Uint8Array
 
 /**
- * A prepared statement. Its functions are methods, so that drivers with narrower parameter types fit.
+ * A prepared statement. Its functions are methods, so that drivers with narrower parameter types fit. Dogear passes no `object` but a
+ * `Uint8Array`; the types of better-sqlite3 need it in TypeScript 5.
  *
  * @category model
  */
 export interface SqliteStatement {
   /** Runs the statement. */
-  run(...values: Array<SqliteValue>): { readonly changes: number | bigint }
+  run(...values: Array<SqliteValue | object>): { readonly changes: number | bigint }
   /** Returns the first row as an object; `undefined` or `null` if there is none. */
-  get(...values: Array<SqliteValue>): unknown
+  get(...values: Array<SqliteValue | object>): unknown
   /** Returns all rows as objects. */
-  all(...values: Array<SqliteValue>): ReadonlyArray<unknown>
+  all(...values: Array<SqliteValue | object>): ReadonlyArray<unknown>
 }
 
 /**

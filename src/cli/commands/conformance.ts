@@ -6,16 +6,7 @@ import type { ConformanceCase, Level } from '../../testing/conformance/Case.js'
 import { LEVELS } from '../../testing/conformance/Case.js'
 import { checkpointStorageCases } from '../../testing/conformance/cases/index.js'
 import type { CaseResult, Report } from '../../testing/conformance/Report.js'
-import {
-  BEYOND,
-  closingOf,
-  headingOf,
-  isConformant,
-  linesOf,
-  make,
-  toJson,
-  toTap
-} from '../../testing/conformance/Report.js'
+import { closingOf, headingOf, isConformant, linesOf, make, toJson, toTap } from '../../testing/conformance/Report.js'
 import { chosen } from '../../testing/conformance/run.js'
 import { familiesOf } from '../../testing/conformance/selection.js'
 import type { CliError } from '../CliError.js'
@@ -137,7 +128,7 @@ const run = async (
     }
   })
   if (E.isLeft(ran)) return ran
-  const report = make(store.name, store.capabilities, ran.right, { whole: only === undefined, levels, beyond: BEYOND })
+  const report = make(store.name, store.capabilities, ran.right, { only, levels })
   printReport(context, withPlainText(report), tap)
   const failed = report.results.find(({ outcome }) => outcome._tag === 'Failed')
   if (failed !== undefined && asText) {

@@ -1,9 +1,9 @@
 /** A case for checkpoint stores. */
 import { strict as assert } from 'node:assert'
-import { missingMethods } from '../../domain/data/storeMethods.js'
+import { STORE_METHODS } from '../../domain/data/storeMethods.js'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import type { InFlight } from './calls.js'
-import { withNames } from './calls.js'
+import { lacking, withNames } from './calls.js'
 import type { Trial } from './Limit.js'
 import { tryLaw } from './Limit.js'
 import type {
@@ -18,6 +18,7 @@ import type {
   Stalling,
   StorageSpec
 } from './Spec.js'
+import { TOOLS } from './Spec.js'
 
 /**
  * The level of a case: `core` applies to every store, `capability` to stores that claim one, `stress` repeats laws
@@ -64,24 +65,6 @@ export interface CaseContext {
   readonly isOver: () => boolean
 }
 
-type Tool = Exclude<keyof StorageSpec<unknown>, 'name' | 'create' | 'reopen' | 'destroy' | 'capabilities'>
-
-/** The tools that each capability needs. */
-const TOOLS: Readonly<Record<Capability, ReadonlyArray<Tool>>> = {
-  history: [],
-  large: [],
-  watch: [],
-  processes: ['beside'],
-  damage: ['damage', 'swap', 'digest'],
-  formats: ['newer', 'digest'],
-  faults: ['faulty'],
-  stalls: ['stall'],
-  takeOver: ['undecided'],
-  network: ['lossy', 'cut'],
-  failover: ['rollback'],
-  leases: ['sleeper']
-}
-
 export const conformanceCase = (
   id: string,
   title: string,
@@ -100,98 +83,85 @@ export const conformanceCase = (
     )
 })
 
-const contextOf = async <Data>(spec: StorageSpec<Data>, data: Data, trial: Trial): Promise<CaseContext> => {
-  const { ends, inFlight, isOver } = trial
+/** Makes cases that all need these capabilities. */
+export const casesNeeding =
+  (...needs: ReadonlyArray<Capability>) =>
+  (id: string, title: string, law: (context: CaseContext) => Promise<void>, level?: Level): ConformanceCase =>
+    conformanceCase(id, title, law, { needs, ...(level === undefined ? {} : { level }) })
+
+const contextOf = async <Data>(
+  spec: StorageSpec<Data>,
+  data: Data,
+  { ends, inFlight, isOver }: Trial
+): Promise<CaseContext> => {
   const tool = <T>(name: keyof StorageSpec<Data>, found: T | undefined): T =>
     found ?? assert.fail(`the spec of ${spec.name} has no \`${name}\`; this case needs it`)
+  /** `atEnd`: the function to call when the case ends. */
+  const opened = async <T extends Opened>(
+    name: keyof StorageSpec<Data>,
+    open: ((data: Data) => Promise<T>) | undefined,
+    functions: ReadonlyArray<Exclude<keyof T, 'storage'> & string>,
+    atEnd?: (given: T) => void | Promise<void>
+  ): Promise<T> => {
+    const given = openedBy(name, await tool(name, open)(data), functions, inFlight)
+    if (atEnd !== undefined) ends.push(async () => atEnd(given))
+    return given
+  }
   const reopen = async (): Promise<CheckpointStorage> => storageFrom('reopen', await spec.reopen(data), inFlight)
   return {
     storage: await reopen(),
     reopen,
     beside: async () => {
-      const other = await tool('beside', spec.beside)(data)
-      has('beside', other, ['storage'], ['kill'])
-      // Killed once only, because the store may take long to notice.
-      let killed: Promise<void> | undefined
-      const kill = (): Promise<void> => (killed ??= (async () => other.kill())())
-      ends.push(kill)
-      return { storage: storageFrom('beside', other.storage, inFlight), kill }
+      const other = killedOnce(await opened('beside', spec.beside, ['kill']))
+      ends.push(other.kill)
+      return other
     },
     damage: async (runId) => tool('damage', spec.damage)(data, runId),
     swap: async (one, other) => tool('swap', spec.swap)(data, one, other),
     newer: async (runId) => tool('newer', spec.newer)(data, runId),
     digest: async (runId) => tool('digest', spec.digest)(data, runId),
-    faulty: async () => {
-      const given = await tool('faulty', spec.faulty)(data)
-      has('faulty', given, ['storage'], ['fail', 'heal'])
-      const fail: Faulty['fail'] = (operation, code, after) => given.fail(operation, code, after)
-      return { storage: storageFrom('faulty', given.storage, inFlight), fail, heal: () => given.heal() }
-    },
+    faulty: () => opened('faulty', spec.faulty, ['fail', 'heal']),
     unsure: async () => storageFrom('undecided', await tool('undecided', spec.undecided)(data), inFlight),
-    stall: async () => {
-      const given = await tool('stall', spec.stall)(data)
-      has('stall', given, ['storage'], ['hold', 'held', 'step', 'letGo'])
-      ends.push(async () => given.letGo())
-      return {
-        storage: storageFrom('stall', given.storage, inFlight),
-        hold: () => given.hold(),
-        held: () => given.held(),
-        step: () => given.step(),
-        letGo: () => given.letGo()
-      }
-    },
-    ...networkOf(spec, data, trial),
+    stall: () => opened('stall', spec.stall, ['hold', 'held', 'step', 'letGo'], ({ letGo }) => letGo()),
+    lossy: () => opened('lossy', spec.lossy, ['lose', 'heal']),
+    cutting: () => opened('cut', spec.cut, ['cut', 'cuts', 'heal'], ({ heal }) => heal()),
+    failover: () => opened('rollback', spec.rollback, ['mark', 'rollBack']),
+    sleeper: () => opened('sleeper', spec.sleeper, ['sleep', 'wake'], ({ wake }) => wake()),
     isOver
   }
 }
 
-/** The tools of stores behind a network. */
-const networkOf = <Data>(
-  spec: StorageSpec<Data>,
-  data: Data,
-  { ends, inFlight }: Trial
-): Pick<CaseContext, 'lossy' | 'cutting' | 'failover' | 'sleeper'> => {
-  const opened = async <T extends { readonly storage: CheckpointStorage }>(
-    name: 'lossy' | 'cut' | 'rollback' | 'sleeper',
-    open: ((data: Data) => Promise<T>) | undefined,
-    functions: ReadonlyArray<string>
-  ): Promise<T> => {
-    assert.ok(open !== undefined, `the spec of ${spec.name} has no \`${name}\`; this case needs it`)
-    const given = await open(data)
-    has(name, given, ['storage'], functions)
-    return { ...given, storage: storageFrom(name, given.storage, inFlight) }
-  }
-  return {
-    lossy: () => opened('lossy', spec.lossy, ['lose', 'heal']),
-    cutting: async () => {
-      const given = await opened('cut', spec.cut, ['cut', 'cuts', 'heal'])
-      ends.push(async () => given.heal())
-      return given
-    },
-    failover: () => opened('rollback', spec.rollback, ['mark', 'rollBack']),
-    sleeper: async () => {
-      const given = await opened('sleeper', spec.sleeper, ['sleep', 'wake'])
-      ends.push(async () => given.wake())
-      return given
-    }
-  }
+interface Opened {
+  readonly storage: CheckpointStorage
 }
 
-/** Specs are written in plain JavaScript too. */
-const has = (tool: string, given: unknown, values: ReadonlyArray<string>, functions: ReadonlyArray<string>): void => {
-  const fields = Object(given) as Readonly<Record<string, unknown>>
+/** What a tool returned, checked: specs are written in plain JavaScript too. */
+export const openedBy = <T extends Opened>(
+  tool: string,
+  given: T,
+  functions: ReadonlyArray<keyof T & string>,
+  inFlight: InFlight
+): T => {
+  const fields = Object(given) as Readonly<Record<string, ((...given: ReadonlyArray<unknown>) => unknown) | undefined>>
   const missing = [
-    ...values.filter((name) => fields[name] === undefined),
-    ...functions.filter((name) => typeof fields[name] !== 'function').map((name) => `function ${name}`)
+    ...(fields['storage'] === undefined ? ['storage'] : []),
+    ...lacking(given, functions).map((name) => `function ${name}`)
   ]
   assert.ok(missing.length === 0, `the result of \`${tool}\` has no ${missing.join(' and no ')}`)
+  const bound = functions.map((name) => [name, (...all: ReadonlyArray<unknown>) => fields[name]?.(...all)])
+  return { ...Object.fromEntries(bound), storage: storageFrom(tool, given.storage, inFlight) } as T
 }
 
-export const storageFrom = (tool: string, given: CheckpointStorage, inFlight: InFlight): CheckpointStorage => {
-  const missing = missingMethods(given)
-  assert.ok(missing.length === 0, `\`${tool}\` must return a store; what it returned has no ${missing.join(', no ')}`)
-  return withNames(given, inFlight)
+/** The store may take long to notice a death. */
+export const killedOnce = ({ storage, kill }: OtherProcess): OtherProcess => {
+  let killed: Promise<void> | undefined
+  return { storage, kill: () => (killed ??= (async () => kill())()) }
 }
 
-export const missingTools = <Data>({ needs }: ConformanceCase, spec: StorageSpec<Data>): ReadonlyArray<string> =>
-  needs.flatMap((one) => TOOLS[one]).filter((tool) => spec[tool] === undefined)
+export const storageFrom = (tool: string, given: CheckpointStorage, inFlight: InFlight): CheckpointStorage =>
+  withNames(tool, given, STORE_METHODS, inFlight)
+
+export const missingTools = <Data>(
+  { needs }: Pick<ConformanceCase, 'needs'>,
+  spec: StorageSpec<Data>
+): ReadonlyArray<string> => needs.flatMap((one) => TOOLS[one]).filter((tool) => spec[tool] === undefined)

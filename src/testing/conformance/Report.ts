@@ -58,35 +58,31 @@ export interface Report {
 
 // --- constructors
 
-interface Scope {
-  readonly whole: boolean
-  readonly levels: ReadonlyArray<Level> | undefined
-  readonly beyond: ReadonlyArray<string>
+interface Selection {
+  readonly only?: ReadonlyArray<string> | undefined
+  readonly levels?: ReadonlyArray<Level> | undefined
 }
 
-/** A report of whole families includes hints and what was not tried. */
+/** A report of all families includes hints and what was not tried. */
 export const make = (
   store: string,
   capabilities: ReadonlyArray<Capability>,
   results: ReadonlyArray<CaseResult>,
-  scope: Scope
+  { only, levels = LEVELS }: Selection
 ): Report => ({
   store,
   capabilities,
   results,
-  hints: scope.whole ? hintsOf(results) : [],
-  untried: scope.whole ? untriedOf(results, scope) : []
+  hints: only === undefined ? hintsOf(results) : [],
+  untried: only === undefined ? untriedOf(results, levels) : []
 })
 
-/** What no case for checkpoint stores covers. */
-export const BEYOND: ReadonlyArray<string> = ['power cuts: whether acknowledged saves survive one']
-
-const untriedOf = (results: ReadonlyArray<CaseResult>, { levels = LEVELS, beyond }: Scope): ReadonlyArray<string> => {
+const untriedOf = (results: ReadonlyArray<CaseResult>, levels: ReadonlyArray<Level>): ReadonlyArray<string> => {
   const lacking = results.flatMap(({ outcome }) =>
     outcome._tag === 'NotClaimed' && outcome.wouldHave === 'not been tried' ? outcome.lacks : []
   )
   return [
-    ...beyond,
+    'power cuts: whether acknowledged saves survive one',
     ...LEVELS.filter((level) => !levels.includes(level)).map((level) => `${level} cases: not selected`),
     ...[...new Set(lacking)].map((one) => `\`${one}\`: not claimed, and the spec has no tool to try it`)
   ]

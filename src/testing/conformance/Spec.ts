@@ -37,20 +37,25 @@ export type Capability =
   | 'failover'
   | 'leases'
 
-export const capabilities: ReadonlyArray<Capability> = [
-  'history',
-  'large',
-  'watch',
-  'processes',
-  'damage',
-  'formats',
-  'faults',
-  'stalls',
-  'takeOver',
-  'network',
-  'failover',
-  'leases'
-]
+type Tool = Exclude<keyof StorageSpec<unknown>, 'name' | 'create' | 'reopen' | 'destroy' | 'capabilities'>
+
+/** The tools that each capability needs. */
+export const TOOLS: Readonly<Record<Capability, ReadonlyArray<Tool>>> = {
+  history: [],
+  large: [],
+  watch: [],
+  processes: ['beside'],
+  damage: ['damage', 'swap', 'digest'],
+  formats: ['newer', 'digest'],
+  faults: ['faulty'],
+  stalls: ['stall'],
+  takeOver: ['undecided'],
+  network: ['lossy', 'cut'],
+  failover: ['rollback'],
+  leases: ['sleeper']
+}
+
+export const capabilities = Object.keys(TOOLS) as ReadonlyArray<Capability>
 
 /**
  * A store that another live process uses.

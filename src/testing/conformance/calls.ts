@@ -1,7 +1,6 @@
 /** Records which store call a task comes from and which calls are in flight, so that a failure can name them. */
-import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import type { ArtifactStore } from '../../ports/ArtifactStore.js'
-import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
+import { strict as assert } from 'node:assert'
+import type { Claim, Revision } from '../../ports/CheckpointStorage.js'
 import { inWords } from './difference.js'
 
 const calls = new WeakMap<object, string>()
@@ -18,65 +17,68 @@ const isObject = (value: unknown): value is object => Object(value) === value
 /** The store calls in flight. */
 export type InFlight = Set<{ readonly call: string }>
 
-/** Stores may be written in plain JavaScript, so `task` may be anything. */
-const namedIn =
-  (inFlight: InFlight) =>
-  <E, A>(call: string, task: TaskEither<E, A>): TaskEither<E, A> => {
-    if (typeof task !== 'function') {
-      const given: unknown = task
-      const named = isObject(given) ? given : {}
-      if (named !== given) returned.set(named, given)
-      calls.set(named, call)
-      return named as typeof task
-    }
-    const watched: TaskEither<E, A> = () => {
-      const result: unknown = task()
-      // Any other thenable could do its work again.
-      if (result instanceof Promise) {
-        const entry = { call }
-        const end = (): void => void inFlight.delete(entry)
-        inFlight.add(entry)
-        result.then(end, end)
-      }
-      return result as ReturnType<typeof task>
-    }
-    calls.set(watched, call)
-    return watched
-  }
-
-export const withNames = (storage: CheckpointStorage, inFlight: InFlight): CheckpointStorage => {
-  const named = namedIn(inFlight)
-  return {
-    claim: (runId, owner, options) => named(`claim(${text(runId)})`, storage.claim(runId, owner, options)),
-    save: (claim, revisions) =>
-      named(
-        `save(claim ${claim.epoch} of ${text(claim.runId)}, revision${revisions.length === 1 ? '' : 's'} ${revisions.map(({ revision }) => revision).join(', ')})`,
-        storage.save(claim, revisions)
-      ),
-    release: (claim) => named(`release(claim ${claim.epoch} of ${text(claim.runId)})`, storage.release(claim)),
-    load: (runId) => named(`load(${text(runId)})`, storage.load(runId)),
-    history: (runId) => named(`history(${text(runId)})`, storage.history(runId)),
-    loadRevision: (runId, revision) =>
-      named(`loadRevision(${text(runId)}, ${revision})`, storage.loadRevision(runId, revision)),
-    list: (options) => named(`list(${options === undefined ? '' : inWords(options)})`, storage.list(options)),
-    remove: (runId, options) =>
-      named(
-        `remove(${text(runId)}${options === undefined ? '' : `, ${inWords(options)}`})`,
-        storage.remove(runId, options)
-      )
-  }
+/** Names the tasks of a store that a tool returned. Stores and specs may be written in plain JavaScript. */
+export const withNames = <Store extends object>(
+  tool: string,
+  given: Store,
+  methods: ReadonlyArray<keyof Store & string>,
+  inFlight: InFlight
+): Store => {
+  const missing = lacking(given, methods)
+  assert.ok(missing.length === 0, `\`${tool}\` must return a store; what it returned has no ${missing.join(', no ')}`)
+  const store = given as Readonly<Record<string, (...args: ReadonlyArray<unknown>) => unknown>>
+  const named = methods.map((method) => [
+    method,
+    (...args: ReadonlyArray<unknown>) => watched(nameOf(method, args), store[method]?.(...args), inFlight)
+  ])
+  return Object.fromEntries(named) as Store
 }
 
-export const withArtifactNames = (store: ArtifactStore, inFlight: InFlight): ArtifactStore => {
-  const named = namedIn(inFlight)
-  return {
-    put: (runId, id, data) => named(`put(${text(runId)}, ${text(id)})`, store.put(runId, id, data)),
-    get: (runId, id) => named(`get(${text(runId)}, ${text(id)})`, store.get(runId, id)),
-    has: (runId, id) => named(`has(${text(runId)}, ${text(id)})`, store.has(runId, id)),
-    remove: (runId, id) => named(`remove(${text(runId)}, ${text(id)})`, store.remove(runId, id)),
-    list: (runId) => named(`list(${text(runId)})`, store.list(runId)),
-    clear: (runId) => named(`clear(${text(runId)})`, store.clear(runId))
-  }
+export const lacking = (given: unknown, functions: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const fields = Object(given) as Readonly<Record<string, unknown>>
+  return functions.filter((name) => typeof fields[name] !== 'function')
 }
 
-const text = (runId: string): string => JSON.stringify(runId)
+/** The arguments that a name shows; default all. */
+const SHOWN: Readonly<Record<string, number>> = { claim: 1, put: 2 }
+
+const nameOf = (method: string, args: ReadonlyArray<unknown>): string => {
+  const given = args.slice(0, SHOWN[method]).filter((one) => one !== undefined)
+  return `${method}(${given.map(shown).join(', ')})`
+}
+
+const shown = (argument: unknown): string => {
+  if (Array.isArray(argument)) {
+    const numbers = argument.map(({ revision }: Revision) => revision)
+    return `revision${numbers.length === 1 ? '' : 's'} ${numbers.join(', ')}`
+  }
+  if (typeof argument === 'string') return JSON.stringify(argument)
+  if (typeof argument === 'number') return String(argument)
+  if (!isObject(argument) || !('epoch' in argument)) return inWords(argument)
+  const { epoch, runId } = argument as Claim
+  return `claim ${epoch} of ${JSON.stringify(runId)}`
+}
+
+const isTask = (given: unknown): given is () => unknown => typeof given === 'function'
+
+const watched = (call: string, task: unknown, inFlight: InFlight): unknown => {
+  if (!isTask(task)) {
+    const named = isObject(task) ? task : {}
+    if (named !== task) returned.set(named, task)
+    calls.set(named, call)
+    return named
+  }
+  const run = (): unknown => {
+    const result: unknown = task()
+    // Any other thenable could do its work again.
+    if (result instanceof Promise) {
+      const entry = { call }
+      const end = (): void => void inFlight.delete(entry)
+      inFlight.add(entry)
+      result.then(end, end)
+    }
+    return result
+  }
+  calls.set(run, call)
+  return run
+}

@@ -13,6 +13,7 @@ import type {
   Claimed,
   Listed,
   ListOptions,
+  RemoveOptions,
   Revision,
   StorageError,
   Stored
@@ -55,6 +56,9 @@ export const revisions = (payloads: ReadonlyArray<Json>, count = 1): ReadonlyNon
 
 /** A time after {@link AT}. */
 export const LATER = '2026-01-02T03:04:06.789Z'
+
+/** The removal option that names this revision as the newest. */
+export const newest = (revision: number, at = AT): RemoveOptions => ({ newest: { revision, at } })
 
 /** The revisions with another time of their changes. */
 export const revisionsAt = (at: string, payloads: ReadonlyArray<Json>, count = 1): ReadonlyNonEmptyArray<Revision> =>
@@ -208,6 +212,18 @@ export const assertListing = async (storage: CheckpointStorage, ids: ReadonlyArr
 export const claimed = async (storage: CheckpointStorage, runId: string, owner = OWNER): Promise<Claim> =>
   (await right(storage.claim(runId, owner))).claim
 
+/** Claims a run and saves the last of these payloads. */
+export const begun = async (
+  storage: CheckpointStorage,
+  runId: string,
+  payloads: ReadonlyArray<Json>,
+  owner = OWNER
+): Promise<Claim> => {
+  const claim = await claimed(storage, runId, owner)
+  await right(storage.save(claim, revisions(payloads)))
+  return claim
+}
+
 export const seed = async (storage: CheckpointStorage, runId: string, payloads: ReadonlyArray<Json>): Promise<void> => {
   const claim = await claimed(storage, runId)
   for (let n = 1; n <= payloads.length; n++) await right(storage.save(claim, revisions(payloads.slice(0, n))))
@@ -227,7 +243,7 @@ export const upTo = (n: number): ReadonlyArray<number> => Array.from({ length: n
 
 export const until = async (isSo: () => boolean, limitMillis: number, what: string): Promise<void> => {
   const end = Date.now() + limitMillis
-  while (!isSo() && Date.now() < end) await new Promise((resolve) => setTimeout(resolve, 5))
+  while (!isSo() && Date.now() < end) await pause(5)
   assert.ok(isSo(), `${what}: expected within ${limitMillis} ms, found not yet`)
 }
 
@@ -243,8 +259,7 @@ export const takeover = async (
   storage: CheckpointStorage,
   reopen: () => Promise<CheckpointStorage>
 ): Promise<Takeover> => {
-  const zombie = await claimed(storage, 'a', OWNER)
-  await right(storage.save(zombie, revisions(['first'])))
+  const zombie = await begun(storage, 'a', ['first'], OWNER)
   const latter = await reopen()
   return { former: storage, zombie, latter, owner: await claimed(latter, 'a', OTHER) }
 }
@@ -254,6 +269,19 @@ export const pause = (millis: number): Promise<void> => new Promise((resolve) =>
 /** Yields to other work `turns` times. */
 export const turns = async (count: number): Promise<void> => {
   for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Does both at once; in round 0 the first starts three turns after the second, in round 3 at once, and later the second after the first. */
+export const overlapping = async <A, B>(
+  round: number,
+  first: () => Promise<A>,
+  second: () => Promise<B>
+): Promise<[A, B]> => {
+  const late = async <C>(count: number, act: () => Promise<C>): Promise<C> => {
+    await turns(Math.max(0, count))
+    return act()
+  }
+  return Promise.all([late(3 - round, first), late(round - 3, second)])
 }
 
 /** Asserts that a run stays whole if its former owner saves `late` during a change of owners: the new owner finds that save if it resolved, and continues from what it found. */
@@ -293,19 +321,17 @@ export const assertLoadsWhileSaving = async (
       )
       assertSame(seen % atATime, 0, `the revisions of an incomplete save (of ${atATime}) in a load that found ${seen}`)
       if (O.isSome(stored)) assertCarries(stored.value, upTo(seen))
-      await soon()
+      await pause(0)
     }
   }
   const write = async (): Promise<void> => {
     for (let n = atATime; n <= count && !over; n += atATime) {
       await right(writer.save(claim, revisions(upTo(n), atATime)))
       acknowledged = n
-      await soon()
+      await pause(0)
     }
   }
   const ending = (work: Promise<void>): Promise<void> => work.finally(() => (over = true))
   await Promise.all([write(), ...readers.map(look)].map(ending))
   for (const reader of readers) await assertLoads(reader, 'a', upTo(count))
 }
-
-const soon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0))

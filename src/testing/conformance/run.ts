@@ -8,7 +8,7 @@ import type { ConformanceCase } from './Case.js'
 import { missingTools } from './Case.js'
 import { reasonOf } from './difference.js'
 import type { CaseOutcome, CaseResult, Report } from './Report.js'
-import { BEYOND, make, resultOf } from './Report.js'
+import { failedOutcome, make, resultOf } from './Report.js'
 import type { ConformanceOptions, TestOptions } from './selection.js'
 import { checkCall, checkRunner, chosenOf } from './selection.js'
 import type { Capability, StorageSpec } from './Spec.js'
@@ -41,8 +41,7 @@ export const runConformance = async <Data>(
   spec: StorageSpec<Data>,
   options: ConformanceOptions = {}
 ): Promise<Report> => {
-  checkCall('runConformance', checkpointStorageCases, specProblems(spec), options)
-  return await tryAll(storeOf(spec), trialsOf(spec, options), options)
+  return await runAll<StorageSpec<Data>>('runConformance', STORES, spec, options)
 }
 
 export const chosen = (options: Pick<ConformanceOptions, 'levels' | 'only'>): ReadonlyArray<ConformanceCase> =>
@@ -70,97 +69,90 @@ export const runArtifactConformance = async <Data>(
   spec: ArtifactSpec<Data>,
   options: ConformanceOptions = {}
 ): Promise<Report> => {
-  checkCall('runArtifactConformance', artifactStoreCases, artifactSpecProblems(spec), options)
-  return await tryAll(artifactStoreOf(spec), artifactTrialsOf(spec, options), options)
+  return await runAll<ArtifactSpec<Data>>('runArtifactConformance', ARTIFACT_STORES, spec, options)
 }
 
-/** `missing`: the tools that the spec lacks for the case. */
-interface RunnableCase {
-  readonly one: Omit<ConformanceCase, 'run'>
-  readonly missing: ReadonlyArray<string>
-  readonly run: (limitMillis: number | undefined) => Promise<void>
-}
-
-/** `beyond`: what no case covers. */
-interface Store {
+interface Spec {
   readonly name: string
   readonly capabilities: ReadonlyArray<Capability>
-  readonly beyond: ReadonlyArray<string>
 }
 
-const storeOf = <Data>({ name, capabilities }: StorageSpec<Data>): Store => ({ name, capabilities, beyond: BEYOND })
+/** The cases for a kind of store. */
+interface Kit<S extends Spec> {
+  readonly kind: string
+  readonly cases: ReadonlyArray<CaseFor<S>>
+  readonly problems: (spec: unknown) => ReadonlyArray<string>
+  /** The tools that a spec lacks for a case. */
+  readonly missing: (one: CaseFor<S>, spec: S) => ReadonlyArray<string>
+}
 
-const artifactStoreOf = <Data>({ name, capabilities }: ArtifactSpec<Data>): Store => ({
-  name,
-  capabilities,
-  beyond: BEYOND
-})
+interface CaseFor<S extends Spec> extends Omit<ConformanceCase, 'run'> {
+  readonly run: (spec: S, limitMillis?: number) => Promise<void>
+}
 
-const reportOf = (store: Store, results: ReadonlyArray<CaseResult>, { only, levels }: ConformanceOptions): Report =>
-  make(store.name, store.capabilities, results, { whole: only === undefined, levels, beyond: store.beyond })
+const STORES = {
+  kind: 'a checkpoint store',
+  cases: checkpointStorageCases,
+  problems: specProblems,
+  missing: missingTools
+}
 
-const trialsOf = <Data>(spec: StorageSpec<Data>, options: ConformanceOptions): ReadonlyArray<RunnableCase> =>
-  chosen(options).map((one) => ({
-    one,
-    missing: missingTools(one, spec),
-    run: (limitMillis) => one.run(spec, limitMillis)
-  }))
+const ARTIFACT_STORES = {
+  kind: 'an artifact store',
+  cases: artifactStoreCases,
+  problems: artifactSpecProblems,
+  missing: missingArtifactTools
+}
 
-const artifactTrialsOf = <Data>(spec: ArtifactSpec<Data>, options: ConformanceOptions): ReadonlyArray<RunnableCase> =>
-  chosenOf(artifactStoreCases, options).map((one) => ({
-    one,
-    missing: missingArtifactTools(one, spec),
-    run: (limitMillis) => one.run(spec, limitMillis)
-  }))
-
-const tryAll = async (
-  store: Store,
-  trials: ReadonlyArray<RunnableCase>,
+const runAll = async <S extends Spec>(
+  call: string,
+  kit: Kit<S>,
+  spec: S,
   options: ConformanceOptions
 ): Promise<Report> => {
+  checkCall(call, kit.cases, kit.problems(spec), options)
   const results: Array<CaseResult> = []
-  for (const trial of trials) {
-    const result = await tryCase(trial, store, options)
+  for (const one of chosenOf(kit.cases, options)) {
+    const result = await tryCase(kit, one, spec, options)
     results.push(result)
     options.onResult?.(result)
   }
-  return reportOf(store, results, options)
+  return make(spec.name, spec.capabilities, results, options)
 }
 
-const tryCase = async (trial: RunnableCase, store: Store, options: ConformanceOptions): Promise<CaseResult> => {
-  const began = performance.now()
-  const outcome = await outcomeOf(trial, store, options)
-  return resultOf(trial.one, outcome, Math.round(performance.now() - began))
-}
-
-const outcomeOf = async (
-  trial: RunnableCase,
-  { capabilities: claimed }: Store,
+const tryCase = async <S extends Spec>(
+  kit: Kit<S>,
+  one: CaseFor<S>,
+  spec: S,
   options: ConformanceOptions
+): Promise<CaseResult> => {
+  const began = performance.now()
+  const outcome = await outcomeOf(kit, one, spec, options)
+  return resultOf(one, outcome, Math.round(performance.now() - began))
+}
+
+const outcomeOf = async <S extends Spec>(
+  kit: Kit<S>,
+  one: CaseFor<S>,
+  spec: S,
+  { limitMillis }: ConformanceOptions
 ): Promise<CaseOutcome> => {
-  const { missing } = trial
-  const lacks = trial.one.needs.filter((need) => !claimed.includes(need))
-  if (lacks.length === 0) {
-    if (missing.length > 0) return { _tag: 'Failed', why: `claimed, but the spec has no ${listed(missing)}` }
-    const why = await failureOf(trial, options)
-    return why === undefined ? { _tag: 'Passed' } : { _tag: 'Failed', why }
+  const missing = kit.missing(one, spec)
+  const lacks = one.needs.filter((need) => !spec.capabilities.includes(need))
+  const isClaimed = lacks.length === 0
+  if (missing.length > 0)
+    return isClaimed
+      ? { _tag: 'Failed', why: `claimed, but the spec has no ${listed(missing)}` }
+      : { _tag: 'NotClaimed', lacks, wouldHave: 'not been tried' }
+  try {
+    await one.run(spec, limitMillis)
+    return isClaimed ? { _tag: 'Passed' } : { _tag: 'NotClaimed', lacks, wouldHave: 'passed' }
+  } catch (error) {
+    return failedOutcome(one, spec.capabilities, reasonOf(error))
   }
-  if (missing.length > 0) return { _tag: 'NotClaimed', lacks, wouldHave: 'not been tried' }
-  const why = await failureOf(trial, options)
-  return { _tag: 'NotClaimed', lacks, wouldHave: why === undefined ? 'passed' : 'failed' }
 }
 
 const listed = (names: ReadonlyArray<string>): string => names.map((name) => `\`${name}\``).join(' and no ')
-
-/** The reason for a failure; undefined if the case passes. */
-const failureOf = async (trial: RunnableCase, { limitMillis }: ConformanceOptions): Promise<string | undefined> => {
-  try {
-    await trial.run(limitMillis)
-    return undefined
-  } catch (error) {
-    return reasonOf(error)
-  }
-}
 
 /**
  * The functions of a test runner. vitest, `node:test` and Jest fit. The third argument of `test` is a limit in
@@ -203,9 +195,7 @@ export const conformanceTests = <Data>(
   spec: StorageSpec<Data>,
   options: TestOptions = {}
 ): void => {
-  checkRunner('conformanceTests', runner)
-  checkCall('conformanceTests', checkpointStorageCases, specProblems(spec), options)
-  testAll(runner, storeOf(spec), `${spec.name} keeps the laws of a checkpoint store`, trialsOf(spec, options), options)
+  testAll<StorageSpec<Data>>('conformanceTests', runner, STORES, spec, options)
 }
 
 /**
@@ -233,46 +223,39 @@ export const artifactConformanceTests = <Data>(
   spec: ArtifactSpec<Data>,
   options: TestOptions = {}
 ): void => {
-  checkRunner('artifactConformanceTests', runner)
-  checkCall('artifactConformanceTests', artifactStoreCases, artifactSpecProblems(spec), options)
-  testAll(
-    runner,
-    artifactStoreOf(spec),
-    `${spec.name} keeps the laws of an artifact store`,
-    artifactTrialsOf(spec, options),
-    options
-  )
+  testAll<ArtifactSpec<Data>>('artifactConformanceTests', runner, ARTIFACT_STORES, spec, options)
 }
 
-const testAll = (
-  { describe, test }: TestRunner,
-  store: Store,
-  heading: string,
-  trials: ReadonlyArray<RunnableCase>,
+const testAll = <S extends Spec>(
+  call: string,
+  runner: TestRunner,
+  kit: Kit<S>,
+  spec: S,
   options: TestOptions
 ): void => {
+  checkRunner(call, runner)
+  checkCall(call, kit.cases, kit.problems(spec), options)
+  const { describe, test } = runner
   const { limitMillis = 30_000 } = options
   const results: Array<CaseResult> = []
   // The limit of the kit must come first, because its message says more.
   const runnersLimit = 5 * limitMillis
-  describe(heading, () => {
-    for (const trial of trials) {
-      const { id, title } = trial.one
+  describe(`${spec.name} keeps the laws of ${kit.kind}`, () => {
+    for (const one of chosenOf(kit.cases, options))
       test(
-        `${id} ${title}`,
+        `${one.id} ${one.title}`,
         async () => {
-          const result = await tryCase(trial, store, options)
+          const result = await tryCase(kit, one, spec, options)
           results.push(result)
           options.onResult?.(result)
-          if (result.outcome._tag === 'Failed') assert.fail(`${id}: ${result.outcome.why}`)
+          if (result.outcome._tag === 'Failed') assert.fail(`${one.id}: ${result.outcome.why}`)
         },
         runnersLimit
       )
-    }
     test(
       'the kit passes its report to `onReport`',
       () => {
-        options.onReport?.(reportOf(store, results, options))
+        options.onReport?.(make(spec.name, spec.capabilities, results, options))
         return Promise.resolve()
       },
       limitMillis

@@ -27,6 +27,8 @@ const areCapabilities =
         })
       : [`must be an array, possibly empty, of ${known.join(', ')}; it is ${shown(value)}`]
 
+const TOOL: Expected = { kind: 'a function', needed: false, wrong: isFunction }
+
 const EXPECTED: Readonly<Record<keyof StorageSpec<unknown>, Expected>> = {
   name: { kind: 'a string: the name of the store', needed: true, wrong: isName },
   create: { kind: 'a function that creates an empty place for runs', needed: true, wrong: isFunction },
@@ -36,19 +38,19 @@ const EXPECTED: Readonly<Record<keyof StorageSpec<unknown>, Expected>> = {
     needed: true,
     wrong: areCapabilities(capabilities)
   },
-  destroy: { kind: 'a function', needed: false, wrong: isFunction },
-  beside: { kind: 'a function', needed: false, wrong: isFunction },
-  damage: { kind: 'a function', needed: false, wrong: isFunction },
-  swap: { kind: 'a function', needed: false, wrong: isFunction },
-  newer: { kind: 'a function', needed: false, wrong: isFunction },
-  digest: { kind: 'a function', needed: false, wrong: isFunction },
-  faulty: { kind: 'a function', needed: false, wrong: isFunction },
-  undecided: { kind: 'a function', needed: false, wrong: isFunction },
-  stall: { kind: 'a function', needed: false, wrong: isFunction },
-  lossy: { kind: 'a function', needed: false, wrong: isFunction },
-  cut: { kind: 'a function', needed: false, wrong: isFunction },
-  rollback: { kind: 'a function', needed: false, wrong: isFunction },
-  sleeper: { kind: 'a function', needed: false, wrong: isFunction }
+  destroy: TOOL,
+  beside: TOOL,
+  damage: TOOL,
+  swap: TOOL,
+  newer: TOOL,
+  digest: TOOL,
+  faulty: TOOL,
+  undecided: TOOL,
+  stall: TOOL,
+  lossy: TOOL,
+  cut: TOOL,
+  rollback: TOOL,
+  sleeper: TOOL
 }
 
 const { name, create, reopen, destroy, damage } = EXPECTED

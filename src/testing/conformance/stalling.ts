@@ -17,17 +17,14 @@ const PATIENCE_MILLIS = 300
 /** The longest time from one place to the next. */
 const REACH_MILLIS = 5_000
 
-/** A store call that is held, or that ended before it reached the place. */
-interface HeldCall<A> {
-  readonly outcome: Promise<A>
-  readonly isHeld: boolean
-}
-
-/** A store, with one call held at a place below it. */
+/** A store, with one call held at a place below it. `runId`: another one at each place. */
 export interface Stall {
-  readonly storage: CheckpointStorage
-  /** Starts a call and holds it at the place. */
-  readonly hold: <A>(task: TaskEither<StorageError, A>) => Promise<HeldCall<E.Either<StorageError, A>>>
+  readonly former: CheckpointStorage
+  readonly runId: string
+  /** Starts a call, holds it at the place if it gets there, and returns its outcome. */
+  readonly hold: <A>(
+    task: TaskEither<StorageError, A>
+  ) => Promise<{ readonly outcome: Promise<E.Either<StorageError, A>> }>
   /**
    * Runs other calls while the call is held, then releases it. If the store makes them wait, they end afterwards. `first`
    * repeats a call that fails only because of the held one.
@@ -38,38 +35,43 @@ export interface Stall {
 type First = <A>(task: TaskEither<StorageError, A>) => Promise<A>
 
 /**
- * Runs `attempt` for each place where a call can be held: before its first operation below the store, its second, and so on.
- * `attempt` returns whether the call was held; if not, there are no more places.
+ * Runs `attempt` for each place where a call can be held: before its first operation below the store, its second, and so on,
+ * until the call ends before the place.
  */
 export const atEachPlace = async (
   { stall, isOver }: Pick<CaseContext, 'stall' | 'isOver'>,
-  attempt: (stall: Stall, place: number) => Promise<boolean>
+  attempt: (stall: Stall) => Promise<void>,
+  name = 'run'
 ): Promise<void> => {
   for (let place = 0; place < PLACES && !isOver(); place++) {
     const stalling = await stall()
-    const isHeld = await attempt(stallAt(stalling, place), place).finally(() => stalling.letGo())
+    let wasHeld = false
+    const noticed = (): void => void (wasHeld = true)
+    await attempt(stallAt(stalling, `${name}-${place}`, place, noticed)).finally(() => stalling.letGo())
     assert.ok(
-      isHeld || place > 0,
+      wasHeld || place > 0,
       'a call while every call below the store is held: expected it to wait, found that it ended; check `stall` of the spec'
     )
-    if (!isHeld) return
+    if (!wasHeld) return
   }
 }
 
-const stallAt = (stalling: Stalling, place: number): Stall => {
+const stallAt = (stalling: Stalling, runId: string, place: number, noticed: () => void): Stall => {
   let isHeld = false
   const letGo = async (): Promise<void> => {
     isHeld = false
     await stalling.letGo()
   }
   return {
-    storage: stalling.storage,
+    former: stalling.storage,
+    runId,
     hold: async (task) => {
       await stalling.hold()
       const outcome = answerOf(task)
       isHeld = await comesTo(stalling, outcome, place)
-      if (!isHeld) await stalling.letGo()
-      return { outcome, isHeld }
+      if (isHeld) noticed()
+      else await stalling.letGo()
+      return { outcome }
     },
     meanwhile: async (act) => {
       const first: First = async (task) => {

@@ -1,10 +1,8 @@
 /** Crash points: where and how a simulated process dies. */
 import * as fc from 'fast-check'
 import type { StorageCall } from '../faults.js'
+import { tagged } from '../plain.js'
 import type { DeathAtCall } from './process/Life.js'
-
-/** Objects like those that people write. */
-const PLAIN = { noNullPrototype: true } as const
 
 /**
  * A fault at the `n`-th store call (from 1) of a process. `call` is the method that was called when the point was
@@ -97,6 +95,8 @@ const AT_CALL: Readonly<Record<AtCall['how'], (call: string) => string>> = {
   failsAfter: (call) => `${call} failed after its effect`
 }
 
+const HOW = Object.keys(AT_CALL) as ReadonlyArray<AtCall['how']>
+
 export const describePoint = (point: CrashPoint): string => {
   switch (point._tag) {
     case 'AtCall':
@@ -110,67 +110,32 @@ export const describePoint = (point: CrashPoint): string => {
   }
 }
 
-const HOW: ReadonlyArray<AtCall['how']> = [
-  'before',
-  'after',
-  'torn',
-  'slow',
-  'meanwhile',
-  'late',
-  'fails',
-  'failsAfter'
-]
-
-/** Up to `maxCrashes` crashes within the first `maxCalls` store calls, `maxEffects` effects and `maxRequests` request calls of each process, and at `units`. Shrinks towards none. */
+/** Up to four crashes within the first `maxCalls` store calls, `maxEffects` effects and `maxRequests` request calls of each process, and at `units`. Shrinks towards none. */
 export const crashSchedule = (
   options: {
     readonly units?: ReadonlyArray<string>
-    readonly maxCrashes?: number
     readonly maxCalls?: number
     readonly maxEffects?: number
     readonly maxRequests?: number
   } = {}
 ): fc.Arbitrary<CrashSchedule> => {
-  const { units = [], maxCrashes = 4, maxCalls = 16, maxEffects = 0, maxRequests = 0 } = options
-  const atCall: fc.Arbitrary<CrashPoint> = fc.record(
-    {
-      _tag: fc.constant('AtCall' as const),
-      n: fc.integer({ min: 1, max: maxCalls }),
-      how: fc.constantFrom(...HOW)
-    },
-    PLAIN
-  )
-  const atUnit = (): fc.Arbitrary<CrashPoint> =>
-    fc.record(
-      {
-        _tag: fc.constant('AtUnit' as const),
-        unit: fc.constantFrom(...units),
-        n: fc.integer({ min: 1, max: 2 }),
-        how: fc.constantFrom('before' as const, 'during' as const, 'after' as const)
-      },
-      PLAIN
-    )
-  const atEffect: fc.Arbitrary<CrashPoint> = fc.record(
-    {
-      _tag: fc.constant('AtEffect' as const),
-      n: fc.integer({ min: 1, max: Math.max(1, maxEffects) }),
-      how: fc.constantFrom('before' as const, 'after' as const)
-    },
-    PLAIN
-  )
-  const atRequest: fc.Arbitrary<CrashPoint> = fc.record(
-    {
-      _tag: fc.constant('AtRequest' as const),
-      n: fc.integer({ min: 1, max: Math.max(1, maxRequests) }),
-      how: fc.constantFrom('before' as const, 'after' as const, 'fails' as const)
-    },
-    PLAIN
-  )
-  const points = [
-    atCall,
-    ...(units.length === 0 ? [] : [atUnit()]),
-    ...(maxEffects === 0 ? [] : [atEffect]),
-    ...(maxRequests === 0 ? [] : [atRequest])
+  const { units = [], maxCalls = 16, maxEffects = 0, maxRequests = 0 } = options
+  const upTo = (max: number): fc.Arbitrary<number> => fc.integer({ min: 1, max })
+  const points: ReadonlyArray<fc.Arbitrary<CrashPoint>> = [
+    tagged('AtCall', { n: upTo(maxCalls), how: fc.constantFrom(...HOW) }),
+    ...(units.length === 0
+      ? []
+      : [
+          tagged('AtUnit', {
+            unit: fc.constantFrom(...units),
+            n: upTo(2),
+            how: fc.constantFrom('before', 'during', 'after')
+          })
+        ]),
+    ...(maxEffects === 0 ? [] : [tagged('AtEffect', { n: upTo(maxEffects), how: fc.constantFrom('before', 'after') })]),
+    ...(maxRequests === 0
+      ? []
+      : [tagged('AtRequest', { n: upTo(maxRequests), how: fc.constantFrom('before', 'after', 'fails') })])
   ]
-  return fc.array(fc.oneof(...points), { maxLength: maxCrashes })
+  return fc.array(fc.oneof(...points), { maxLength: 4 })
 }

@@ -3,11 +3,8 @@ import * as fc from 'fast-check'
 import { none } from '../../domain/checkpoint/Items.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
+import { tagged } from '../plain.js'
 import { placeIn, unitsIn } from '../planning/arbitrary/tree.js'
-import { tasksOf } from './tasksOf.js'
-
-/** Objects like those that people write. */
-const PLAIN = { noNullPrototype: true } as const
 
 /**
  * Process number `life` (from 1) starts from this step. Earlier units are assumed done, with their outputs of the
@@ -161,27 +158,26 @@ export const describeIntervention = (one: Intervention): string => {
   }
 }
 
-/** Interventions in the first `maxLives` processes, none of which starts behind a map. Shrink towards none. */
+/** Interventions in the first three processes, none of which starts behind a map. `leaving`: the units that leave evidence, default all. Shrink towards none. */
 export const interventions = (
   workflow: Workflow,
   {
-    maxLives = 3,
-    leaving,
+    leaving = [],
     units,
-    maxCalls = 16
-  }: {
-    readonly maxLives?: number
-    readonly leaving?: ReadonlyArray<string>
-    readonly units?: ReadonlyArray<string>
-    readonly maxCalls?: number
-  } = {}
+    maxCalls
+  }: { readonly leaving?: ReadonlyArray<string>; readonly units: ReadonlyArray<string>; readonly maxCalls: number }
 ): fc.Arbitrary<ReadonlyArray<Intervention>> => {
-  const life = fc.integer({ min: 1, max: maxLives })
+  const life = fc.integer({ min: 1, max: 3 })
+  const unit = fc.constantFrom(...(leaving.length === 0 ? unitsIn(workflow).map((one) => one.unit) : leaving))
+  const editing = fc.oneof(
+    tagged('DeleteEvidence', { life, unit }),
+    tagged('EditEvidence', { life, unit, answer: fc.constantFrom('again', 'keep', 'done') })
+  )
   return fc
     .tuple(
       fc.uniqueArray(fc.oneof(...overridesOf(workflow, life)), { maxLength: 2, selector: (one) => one.life }),
-      fc.array(fc.oneof(deletionsOf(workflow, life, leaving), editedOf(workflow, life, leaving)), { maxLength: 2 }),
-      pausesOf(units ?? [...tasksOf(workflow).keys()], maxCalls, life)
+      fc.array(editing, { maxLength: 2 }),
+      requestsOf(units, maxCalls, life)
     )
     .map(([told, vanished, paused]) => [...told, ...vanished, ...paused])
 }
@@ -195,76 +191,29 @@ const overridesOf = (workflow: Workflow, life: fc.Arbitrary<number>): ReadonlyAr
     .map(({ unit }) => unit)
     .filter((unit) => !maps.some((map) => placeIn(workflow, none, map.unit, unit) === 'before'))
   return [
-    fc.record({ _tag: fc.constant('FromStep' as const), life, step: fc.constantFrom(...names) }, PLAIN),
-    ...(waves.length === 0
-      ? []
-      : [fc.record({ _tag: fc.constant('RestartWave' as const), life, wave: fc.constantFrom(...waves) }, PLAIN)])
+    tagged('FromStep', { life, step: fc.constantFrom(...names) }),
+    ...(waves.length === 0 ? [] : [tagged('RestartWave', { life, wave: fc.constantFrom(...waves) })])
   ]
 }
 
-const leavingOf = (workflow: Workflow, leaving: ReadonlyArray<string>): fc.Arbitrary<string> => {
-  const units = unitsIn(workflow).map(({ unit }) => unit)
-  return fc.constantFrom(...(leaving.length === 0 ? units : leaving))
-}
-
-const deletionsOf = (
-  workflow: Workflow,
-  life: fc.Arbitrary<number>,
-  leaving: ReadonlyArray<string> = []
-): fc.Arbitrary<DeleteEvidence> =>
-  fc.record({ _tag: fc.constant('DeleteEvidence' as const), life, unit: leavingOf(workflow, leaving) }, PLAIN)
-
-const editedOf = (
-  workflow: Workflow,
-  life: fc.Arbitrary<number>,
-  leaving: ReadonlyArray<string> = []
-): fc.Arbitrary<EditEvidence> =>
-  fc.record(
-    {
-      _tag: fc.constant('EditEvidence' as const),
-      life,
-      unit: leavingOf(workflow, leaving),
-      answer: fc.constantFrom('again' as const, 'keep' as const, 'done' as const)
-    },
-    PLAIN
-  )
-
-const pausesOf = (
+const requestsOf = (
   units: ReadonlyArray<string>,
   maxCalls: number,
   lives: fc.Arbitrary<number>
 ): fc.Arbitrary<ReadonlyArray<ConcurrentRequest>> => {
   // The first process does most of the work.
   const life = fc.oneof({ weight: 2, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: lives })
-  const during = (): fc.Arbitrary<Pause> =>
-    fc.record(
-      {
-        _tag: fc.constant('Pause' as const),
-        life,
-        unit: fc.constantFrom(...units),
-        when: fc.constantFrom('during' as const, 'during' as const, 'during' as const, 'late' as const)
-      },
-      PLAIN
-    )
-  const cancelled = (): fc.Arbitrary<Cancel> =>
-    fc.record({ _tag: fc.constant('Cancel' as const), life, unit: fc.constantFrom(...units) }, PLAIN)
-  const atCall: fc.Arbitrary<PauseAtCall> = fc.record(
+  const n = fc.integer({ min: 1, max: maxCalls })
+  const during = (unit: fc.Arbitrary<string>): ReadonlyArray<fc.WeightedArbitrary<ConcurrentRequest>> => [
     {
-      _tag: fc.constant('PauseAtCall' as const),
-      life,
-      n: fc.integer({ min: 1, max: maxCalls }),
-      how: fc.constantFrom('before' as const, 'after' as const)
+      weight: 3,
+      arbitrary: tagged('Pause', { life, unit, when: fc.constantFrom('during', 'during', 'during', 'late') })
     },
-    PLAIN
-  )
-  const weighted = [
-    ...(units.length === 0
-      ? []
-      : [
-          { weight: 3, arbitrary: during() },
-          { weight: 1, arbitrary: cancelled() }
-        ]),
-    { weight: 1, arbitrary: atCall }
+    { weight: 1, arbitrary: tagged('Cancel', { life, unit }) }
   ]
-  return fc.array(fc.oneof<Array<fc.WeightedArbitrary<ConcurrentRequest>>>(...weighted), { maxLength: 3 })
+  const weighted: ReadonlyArray<fc.WeightedArbitrary<ConcurrentRequest>> = [
+    ...(units.length === 0 ? [] : during(fc.constantFrom(...units))),
+    { weight: 1, arbitrary: tagged('PauseAtCall', { life, n, how: fc.constantFrom('before', 'after') }) }
+  ]
+  return fc.array(fc.oneof(...weighted), { maxLength: 3 })
 }

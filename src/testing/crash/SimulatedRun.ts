@@ -294,17 +294,11 @@ const runProcess = async <World, Data>(
   }
   const said = E.isLeft(ended) ? describe(ended.left) : describeOutcome(ended.right)
   const over = E.isRight(ended) ? endOf(ended.right) : ended.left._tag === 'RunCancelled' ? 'cancelled' : undefined
-  if (over !== undefined) {
-    trace.push({ _tag: 'Ended', life, how: said })
-    return over
-  }
-  if (process.failed()) return 'cut short'
-  if (mayEndSo(simulation, ended, override)) {
-    trace.push({ _tag: 'Ended', life, how: said })
-    return 'cut short'
-  }
+  if (over === undefined && process.failed()) return 'cut short'
+  trace.push({ _tag: 'Ended', life, how: said })
+  if (over !== undefined) return over
+  if (mayEndSo(simulation, ended, override)) return 'cut short'
   if (E.isLeft(ended) && setting.storage.start !== undefined && STORE_ERRORS.has(ended.left._tag)) {
-    trace.push({ _tag: 'Ended', life, how: said })
     simulation.trouble += 1
     if (simulation.trouble <= MAX_STORE_ERRORS) return 'cut short'
     findings.push({
@@ -313,8 +307,6 @@ const runProcess = async <World, Data>(
     })
     return 'wrong'
   }
-  simulation.trouble = 0
-  trace.push({ _tag: 'Ended', life, how: said })
   const what = isUndisturbed(simulation.one)
     ? `without any crash the run does not complete: ${said}; ${remedyOf(ended)}`
     : `its outcome differs from that of the undisturbed run: ${said}`

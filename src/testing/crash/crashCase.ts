@@ -1,9 +1,10 @@
 /** Arbitrary crash cases. */
 import * as fc from 'fast-check'
-import { arrayOf, fieldsOf, isText, kindOf } from '../../domain/data/Options.js'
+import { arrayOf, isText, kindOf } from '../../domain/data/Options.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
 import type { TableOf } from '../arguments.js'
-import { problemsOf, refuse } from '../arguments.js'
+import { isWorkflow, problemsOf, refuse } from '../arguments.js'
+import { plain } from '../plain.js'
 import { crashSchedule } from './CrashPoint.js'
 import type { CrashCase } from './CrashReport.js'
 import { interventions } from './Intervention.js'
@@ -42,9 +43,7 @@ export const crashCase = (
   } = {}
 ): fc.Arbitrary<CrashCase> => {
   refuse('crashCase', [
-    ...(Array.isArray(fieldsOf(workflow)['steps'])
-      ? []
-      : [`the first argument must be a workflow, not ${kindOf(workflow)}`]),
+    ...(isWorkflow(workflow) ? [] : [`the first argument must be a workflow, not ${kindOf(workflow)}`]),
     ...problemsOf(given, OPTIONS)
   ])
   const { interventions: least = 0, items = [], ...options } = given
@@ -57,16 +56,13 @@ export const crashCase = (
     maxEffects: units.length,
     maxRequests: 4
   }
-  return fc.record(
-    {
-      schedule: crashSchedule(calls),
-      answer: fc.constantFrom('again' as const, 'done' as const),
-      interventions: interventions(workflow, { ...options, units, maxCalls: calls.maxCalls }).filter(
-        ({ length }) => length >= least
-      )
-    },
-    { noNullPrototype: true }
-  )
+  return plain<CrashCase>({
+    schedule: crashSchedule(calls),
+    answer: fc.constantFrom('again', 'done'),
+    interventions: interventions(workflow, { ...options, units, maxCalls: calls.maxCalls }).filter(
+      ({ length }) => length >= least
+    )
+  })
 }
 
 const paths = arrayOf(isText, 'an array of paths of units')

@@ -210,21 +210,19 @@ const AT_CALL: Partial<Readonly<Record<StorageCall, ReadonlyArray<AtCall['how']>
   release: ['before', 'after', 'torn', 'fails', 'failsAfter']
 }
 
-const waysToDie = (point: CrashPoint): ReadonlyArray<CrashPoint> => {
+const waysToDie = (point: CrashPoint): ReadonlyArray<CrashPoint> =>
+  howsAt(point).map((how) => ({ ...point, how }) as CrashPoint)
+
+const howsAt = (point: CrashPoint): ReadonlyArray<CrashPoint['how']> => {
   switch (point._tag) {
     case 'AtCall':
-      return (AT_CALL[point.call ?? 'save'] ?? ['before', 'fails']).map((how) => ({ ...point, how }))
+      return AT_CALL[point.call ?? 'save'] ?? ['before', 'fails']
     case 'AtUnit':
-      return (['before', 'during', 'after', ...(point.unit.includes('/') ? (['waits'] as const) : [])] as const).map(
-        (how) => ({
-          ...point,
-          how
-        })
-      )
+      return point.unit.includes('/') ? ['before', 'during', 'after', 'waits'] : ['before', 'during', 'after']
     case 'AtEffect':
-      return (['before', 'after'] as const).map((how) => ({ ...point, how }))
+      return ['before', 'after']
     case 'AtRequest':
-      return (['before', 'after', 'fails'] as const).map((how) => ({ ...point, how }))
+      return ['before', 'after', 'fails']
   }
 }
 

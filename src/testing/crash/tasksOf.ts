@@ -1,25 +1,19 @@
 /** The tasks of a program, including those of expanded maps. */
 import type { Items } from '../../domain/checkpoint/Items.js'
 import { none } from '../../domain/checkpoint/Items.js'
-import { partNamed, partNames } from '../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { join } from '../../domain/workflow/Unit.js'
 import type { Step, Task } from '../../domain/workflow/Workflow.js'
 import type { Program, ProgramStep } from '../../executor/program/Program.js'
+import { unitsIn } from '../planning/arbitrary/tree.js'
 
 export const tasksOf = <S extends Step>(
   { steps }: { readonly steps: ReadonlyArray<S> },
   items: Items = none
 ): ReadonlyMap<Unit, Extract<S, Task>> => {
   const found = new Map<Unit, Extract<S, Task>>()
-  const visit = (step: S, unit: Unit): void => {
+  for (const { unit, step } of unitsIn({ steps }, items))
     if (step._tag === 'Task') found.set(unit, step as Extract<S, Task>)
-    for (const name of partNames(step, unit, items) ?? []) {
-      const part = partNamed<S>(step, unit, name, items)
-      if (part !== undefined) visit(part, join(unit, name))
-    }
-  }
-  for (const step of steps) visit(step, step.name)
   return found
 }
 

@@ -6,10 +6,10 @@ import type { Json } from '../../domain/data/Json.js'
 import type { CheckpointStorage, Claim, Holder, Owner, StorageError } from '../../ports/CheckpointStorage.js'
 import { assertSame, inWords } from '../conformance/difference.js'
 import { answerOf, assertHolds, AT, left, listed, revisions, right, some, summary } from '../conformance/fixtures.js'
-import { storageFrom } from '../conformance/Case.js'
+import { killedOnce, openedBy, storageFrom } from '../conformance/Case.js'
 import type { InFlight } from '../conformance/calls.js'
 import { within } from '../conformance/Limit.js'
-import type { OtherProcess, StorageSpec } from '../conformance/Spec.js'
+import type { StorageSpec } from '../conformance/Spec.js'
 import type { Command } from './Command.js'
 import { describe } from './Command.js'
 import type { Granted, Model } from './Model.js'
@@ -137,11 +137,8 @@ const reopen = async <Data>({ spec, data, model, instances, inFlight }: Comparis
 /** At most three live processes at a time. */
 const beside = async <Data>({ spec, data, model, instances, inFlight }: Comparison<Data>): Promise<void> => {
   if (model.live.size >= 3) return
-  const other: OtherProcess = await (spec.beside?.(data) ?? assert.fail('the spec has no `beside`'))
-  const storage = storageFrom('beside', other.storage, inFlight)
-  let killed: Promise<void> | undefined
-  const killOnce = (): Promise<void> => (killed ??= (async () => other.kill())())
-  model.live.add(instances.push({ storage, kill: killOnce }) - 1)
+  const other = await (spec.beside?.(data) ?? assert.fail('the spec has no `beside`'))
+  model.live.add(instances.push(killedOnce(openedBy('beside', other, ['kill'], inFlight))) - 1)
 }
 
 const kill = async <Data>(table: Comparison<Data>, which: number): Promise<void> => {

@@ -2,8 +2,7 @@
 import { strict as assert } from 'node:assert'
 import type { ArtifactStore } from '../../../ports/ArtifactStore.js'
 import type { ConformanceCase, Level } from '../Case.js'
-import type { InFlight } from '../calls.js'
-import { withArtifactNames } from '../calls.js'
+import { withNames } from '../calls.js'
 import type { Trial } from '../Limit.js'
 import { tryLaw } from '../Limit.js'
 import type { Capability } from '../Spec.js'
@@ -78,7 +77,7 @@ const contextOf = async <Data>(
   data: Data,
   { inFlight, isOver }: Trial
 ): Promise<ArtifactCaseContext> => {
-  const reopen = async (): Promise<ArtifactStore> => storeFrom(await spec.reopen(data), inFlight)
+  const reopen = async (): Promise<ArtifactStore> => withNames('reopen', await spec.reopen(data), METHODS, inFlight)
   return {
     store: await reopen(),
     reopen,
@@ -92,13 +91,7 @@ const contextOf = async <Data>(
 
 const METHODS = ['put', 'get', 'has', 'remove', 'list', 'clear'] as const
 
-/** Specs are written in plain JavaScript too. */
-const storeFrom = (given: ArtifactStore, inFlight: InFlight): ArtifactStore => {
-  const fields = Object(given) as Readonly<Record<string, unknown>>
-  const missing = METHODS.filter((method) => typeof fields[method] !== 'function')
-  assert.ok(missing.length === 0, `\`reopen\` must return a store; what it returned has no ${missing.join(', no ')}`)
-  return withArtifactNames(given, inFlight)
-}
-
-export const missingArtifactTools = <Data>({ needs }: ArtifactCase, spec: ArtifactSpec<Data>): ReadonlyArray<string> =>
-  needs.includes('damage') && spec.damage === undefined ? ['damage'] : []
+export const missingArtifactTools = <Data>(
+  { needs }: Pick<ConformanceCase, 'needs'>,
+  spec: ArtifactSpec<Data>
+): ReadonlyArray<string> => (needs.includes('damage') && spec.damage === undefined ? ['damage'] : [])

@@ -1,9 +1,8 @@
 /** All cases for artifact stores. */
-import { absenceCases } from './absence.js'
 import type { ArtifactCase } from './ArtifactCase.js'
 import { damageCases } from './damage.js'
 import { idCases } from './ids.js'
-import { replacementCases } from './replacement.js'
+import { absenceCases, replacementCases } from './replacement.js'
 import { roundTripCases } from './roundTrip.js'
 import { runCases } from './runs.js'
 

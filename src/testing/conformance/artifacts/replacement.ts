@@ -1,4 +1,4 @@
-/** Cases about replacing artifacts. */
+/** Cases about replaced and missing artifacts. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -6,7 +6,7 @@ import { assertSame, inWords } from '../difference.js'
 import { atOnce, right, upTo } from '../fixtures.js'
 import type { ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
-import { assertGets, assertLists, BINARY } from './contents.js'
+import { assertGets, assertLists, assertNone, BINARY, putAll } from './contents.js'
 
 export const replacementCases: ReadonlyArray<ArtifactCase> = [
   artifactCase(
@@ -77,4 +77,40 @@ export const replacementCases: ReadonlyArray<ArtifactCase> = [
       [...ids].sort().map((id) => [id, id])
     )
   })
+]
+
+export const absenceCases: ReadonlyArray<ArtifactCase> = [
+  artifactCase('AS-NONE-01', 'reading a missing artifact returns None, and no error', async ({ store }) => {
+    await assertNone(store, 'a', 'x')
+    await assertLists(store, 'a', [])
+    await right(store.put('a', 'x', 'x'))
+    await assertNone(store, 'a', 'y')
+    await assertNone(store, 'b', 'x')
+  }),
+
+  artifactCase('AS-NONE-02', 'removing a missing artifact does nothing', async ({ store }) => {
+    await right(store.remove('a', 'x'))
+    await right(store.clear('a'))
+    await right(store.put('a', 'x', 'x'))
+    await right(store.remove('a', 'y'))
+    await assertGets(store, 'a', 'x', 'x')
+  }),
+
+  artifactCase(
+    'AS-REMOVE-01',
+    'a removed artifact is missing in every instance and can be put again',
+    async ({ store, reopen }) => {
+      await putAll(store, 'a', [
+        ['x', 'old'],
+        ['y', 'y']
+      ])
+      await right(store.remove('a', 'x'))
+      await right(store.remove('a', 'x'))
+      const next = await reopen()
+      await assertNone(next, 'a', 'x')
+      await assertLists(next, 'a', [['y', 'y']])
+      await right(next.put('a', 'x', 'new'))
+      await assertGets(next, 'a', 'x', 'new')
+    }
+  )
 ]

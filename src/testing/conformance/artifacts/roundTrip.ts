@@ -1,7 +1,7 @@
 /** Cases about reading what was put. */
 import * as O from 'fp-ts/lib/Option.js'
 import { assertSame } from '../difference.js'
-import { ignored, right } from '../fixtures.js'
+import { ignored, pause, right } from '../fixtures.js'
 import type { ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, assertLists, BINARY, infoOf, putAll } from './contents.js'
@@ -82,7 +82,7 @@ export const roundTripCases: ReadonlyArray<ArtifactCase> = [
     ignored(store.put('a', 'kept', 'lost'))
     ignored(store.remove('a', 'kept'))
     ignored(store.clear('a'))
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await pause(20)
     await assertGets(store, 'a', 'kept', 'kept')
   })
 ]

@@ -13,6 +13,7 @@ import {
   assertLoads,
   assertNotLost,
   atOnce,
+  begun,
   claimed,
   ignored,
   left,
@@ -68,8 +69,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
   }),
 
   conformanceCase('CS-CLAIM-04', 'a load reports the live owner until the claim is released', async ({ storage }) => {
-    const claim = await claimed(storage, 'a', OWNER)
-    await right(storage.save(claim, revisions([1])))
+    const claim = await begun(storage, 'a', [1], OWNER)
     const { host, pid } = some(some(await right(storage.load('a'))).heldBy, 'the holder')
     assertSame({ host, pid }, OWNER, 'the holder in a load')
     await right(storage.release(claim))
@@ -94,8 +94,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'CS-CLAIM-06',
     'the run of a dead owner can be claimed at once, and the claim returns every save that resolved',
     async ({ storage, reopen }) => {
-      const dead = await claimed(storage, 'a')
-      await right(storage.save(dead, revisions([1])))
+      const dead = await begun(storage, 'a', [1])
       await right(storage.save(dead, revisions([1, 2, 3], 2)))
       const restarted = await reopen()
       const next = await right(restarted.claim('a', OTHER))
@@ -113,8 +112,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
       await right(storage.release(first))
       const second = await claimed(storage, 'a')
       const restarted = await reopen()
-      const third = await claimed(restarted, 'a')
-      await right(restarted.save(third, revisions([1])))
+      const third = await begun(restarted, 'a', [1])
       await right(restarted.release(third))
       const fourth = await claimed(restarted, 'a')
       const epochs = [first, second, third, fourth].map(({ epoch }) => epoch)
@@ -127,8 +125,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'CS-CLAIM-08',
     'a released claim writes nothing, and a second release is harmless',
     async ({ storage }) => {
-      const claim = await claimed(storage, 'a')
-      await right(storage.save(claim, revisions([1])))
+      const claim = await begun(storage, 'a', [1])
       await right(storage.release(claim))
       await right(storage.release(claim))
       await left(storage.save(claim, revisions([1, 2])), 'Fenced')
@@ -153,8 +150,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'CS-CLAIM-10',
     "of ten concurrent claims of a dead owner's run one is granted",
     async ({ storage, reopen }) => {
-      const dead = await claimed(storage, 'a')
-      await right(storage.save(dead, revisions([1])))
+      await begun(storage, 'a', [1])
       const restarted = await reopen()
       const results = await atOnce(Array.from({ length: 10 }, () => restarted.claim('a', OTHER)))
       assertSame(tally(results), { success: 1, HeldBy: 9 }, 'the results of ten concurrent claims')
@@ -163,13 +159,12 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
   ),
 
   conformanceCase('CS-CLAIM-11', 'a task that is not run does nothing', async ({ storage }) => {
-    const claim = await claimed(storage, 'a')
-    await right(storage.save(claim, revisions([1])))
+    const claim = await begun(storage, 'a', [1])
     ignored(storage.save(claim, revisions([1, 2])))
     ignored(storage.release(claim))
     ignored(storage.remove('a'))
     ignored(storage.claim('b', OWNER))
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await pause(20)
     await assertLoads(storage, 'a', [1])
     await left(storage.claim('a', OTHER), 'HeldBy')
     await claimed(storage, 'b', OTHER)
@@ -196,7 +191,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
           const result = await answerOf(storage.claim('a', { host: 'h', pid: name }))
           if (E.isLeft(result)) {
             assertSame(result.left._tag, 'HeldBy', 'the error of a concurrent claim')
-            await new Promise((resolve) => setTimeout(resolve, 1))
+            await pause(1)
             continue
           }
           const { claim, stored } = result.right
@@ -223,8 +218,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'the holder is reported as it claimed, a dead owner holds nothing, and its successor is reported instead',
     async ({ storage, reopen }) => {
       const first = { host: 'fe80::1:2%eth0', pid: 4_194_304 }
-      const claim = await claimed(storage, 'a', first)
-      await right(storage.save(claim, revisions([1])))
+      await begun(storage, 'a', [1], first)
       await assertHolder(storage, first)
       const next = await reopen()
       assertSame(some(await right(next.load('a'))).heldBy, O.none, 'the holder of the run of a dead owner')
@@ -239,8 +233,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'CS-CLAIM-15',
     'operations on an earlier claim affect neither a later claim of the same process nor another run',
     async ({ storage }) => {
-      const earlier = await claimed(storage, 'a')
-      await right(storage.save(earlier, revisions([1])))
+      const earlier = await begun(storage, 'a', [1])
       await right(storage.release(earlier))
       const [later, other] = [await claimed(storage, 'a'), await claimed(storage, 'b')]
       await left(storage.save(earlier, revisions([1, 'late'])), 'Fenced', 'a save with the earlier claim')
@@ -260,8 +253,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     async ({ storage }) => {
       for (let round = 0; round < 12; round++) {
         const runId = `run-${round}`
-        const claim = await claimed(storage, runId)
-        await right(storage.save(claim, revisions(['first'])))
+        const claim = await begun(storage, runId, ['first'])
         const handOver = async () => {
           await turns(round % 6)
           await right(storage.release(claim))
@@ -278,9 +270,8 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'CS-CLAIM-17',
     'an owner that is silent for three seconds still holds its run',
     async ({ storage }) => {
-      const claim = await claimed(storage, 'a')
-      await right(storage.save(claim, revisions([1])))
-      await new Promise((resolve) => setTimeout(resolve, 3_000))
+      const claim = await begun(storage, 'a', [1])
+      await pause(3_000)
       assertNotLost(claim, 'a silent owner')
       await left(storage.claim('a', OTHER), 'HeldBy', 'a claim of another process')
       await right(storage.save(claim, revisions([1, 2])))
@@ -292,8 +283,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'CS-CLAIM-18',
     'a refused claim leaves the host, pid and since of the holder unchanged',
     async ({ storage }) => {
-      const claim = await claimed(storage, 'a', OWNER)
-      await right(storage.save(claim, revisions([1])))
+      await begun(storage, 'a', [1], OWNER)
       const before = await holderIn(storage)
       for (let n = 0; n < 3; n++) {
         await pause(5)
@@ -308,8 +298,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'CS-CLAIM-19',
     'the since of a holder is the same at each load and after each save',
     async ({ storage }) => {
-      const claim = await claimed(storage, 'a', OWNER)
-      await right(storage.save(claim, revisions(upTo(1))))
+      const claim = await begun(storage, 'a', upTo(1), OWNER)
       const before = await holderIn(storage)
       for (let n = 2; n <= 4; n++) {
         await pause(500)
@@ -321,8 +310,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
   ),
 
   conformanceCase('CS-CLAIM-20', 'a release does not fire the lost signal of its claim', async ({ storage }) => {
-    const claim = await claimed(storage, 'a')
-    await right(storage.save(claim, revisions([1])))
+    const claim = await begun(storage, 'a', [1])
     await right(storage.release(claim))
     await pause(20)
     assertNotLost(claim, 'a released claim')
@@ -332,8 +320,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'CS-CLAIM-21',
     'an owner that is silent for seven seconds still holds its run',
     async ({ storage }) => {
-      const claim = await claimed(storage, 'a')
-      await right(storage.save(claim, revisions([1])))
+      const claim = await begun(storage, 'a', [1])
       const before = await holderIn(storage)
       await pause(7_000)
       assertNotLost(claim, 'a silent owner')

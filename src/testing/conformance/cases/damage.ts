@@ -4,13 +4,14 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { CheckpointStorage, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
-import { conformanceCase } from '../Case.js'
+import { casesNeeding } from '../Case.js'
 import { assertSame } from '../difference.js'
 import {
   answerOf,
   assertCarries,
   assertListing,
   assertLoads,
+  begun,
   claimed,
   idsIn,
   left,
@@ -52,19 +53,21 @@ const assertIsNoticed = (result: E.Either<StorageError, O.Option<Stored>>): void
   assertCarries(stored, PAYLOADS.slice(0, stored.revision + 1))
 }
 
+const damageCase = casesNeeding('damage')
+const formatCase = casesNeeding('formats')
+
 export const damageCases: ReadonlyArray<ConformanceCase> = [
-  conformanceCase(
+  damageCase(
     'CS-DAMAGE-01',
     'a load of damaged content returns an error, or an older revision marked as recovered',
     async ({ storage, reopen, damage }) => {
       await seed(storage, 'a', PAYLOADS)
       await damage('a')
       assertIsNoticed(await answerOf((await reopen()).load('a')))
-    },
-    { needs: ['damage'] }
+    }
   ),
 
-  conformanceCase(
+  damageCase(
     'CS-DAMAGE-02',
     'a claim of a damaged run finds the same as a load',
     async ({ storage, reopen, damage }) => {
@@ -79,11 +82,10 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
         const bare = O.map(({ heldBy: _, ...rest }: Stored) => rest)
         assertSame(bare(granted.right.stored), bare(loaded.right), 'the run that a claim found, compared with a load')
       }
-    },
-    { needs: ['damage'] }
+    }
   ),
 
-  conformanceCase(
+  damageCase(
     'CS-DAMAGE-03',
     'a damaged run breaks neither the listing nor any other run',
     async ({ storage, reopen, damage }) => {
@@ -93,34 +95,28 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       await assertListing(next, ['a', 'b', 'c'])
       for (const runId of ['a', 'c']) await assertLoads(next, runId, PAYLOADS)
       await claimed(next, 'c', OTHER)
-    },
-    { needs: ['damage'] }
+    }
   ),
 
-  conformanceCase(
-    'CS-DAMAGE-04',
-    'reading a damaged run changes nothing',
-    async ({ storage, reopen, damage, digest }) => {
-      await seed(storage, 'a', PAYLOADS)
-      const whole = await digest('a')
-      await damage('a')
-      const before = await digest('a')
-      assert.notEqual(
-        before,
-        whole,
-        'the digest after `damage`: expected another one, found the same; check `damage` and `digest` of the spec'
-      )
-      const next = await reopen()
-      await answerOf(next.load('a'))
-      await answerOf(next.history('a'))
-      await answerOf(next.loadRevision('a', 0))
-      await answerOf(next.list())
-      assertSame(await digest('a'), before, 'the digest after reading')
-    },
-    { needs: ['damage'] }
-  ),
+  damageCase('CS-DAMAGE-04', 'reading a damaged run changes nothing', async ({ storage, reopen, damage, digest }) => {
+    await seed(storage, 'a', PAYLOADS)
+    const whole = await digest('a')
+    await damage('a')
+    const before = await digest('a')
+    assert.notEqual(
+      before,
+      whole,
+      'the digest after `damage`: expected another one, found the same; check `damage` and `digest` of the spec'
+    )
+    const next = await reopen()
+    await answerOf(next.load('a'))
+    await answerOf(next.history('a'))
+    await answerOf(next.loadRevision('a', 0))
+    await answerOf(next.list())
+    assertSame(await digest('a'), before, 'the digest after reading')
+  }),
 
-  conformanceCase(
+  damageCase(
     'CS-DAMAGE-05',
     'after a recovery saves are loaded as saved, and nothing damaged reappears',
     async ({ storage, reopen, damage }) => {
@@ -142,11 +138,10 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
         payloads.length - 1,
         'the newest revision of the history'
       )
-    },
-    { needs: ['damage'] }
+    }
   ),
 
-  conformanceCase(
+  damageCase(
     'CS-DAMAGE-06',
     'a damaged run can be removed, and its id can start a new run',
     async ({ storage, reopen, damage }) => {
@@ -158,11 +153,10 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       await assertListing(next, ['b'])
       await seed(next, 'a', ['new'])
       await assertLoads(await reopen(), 'a', ['new'])
-    },
-    { needs: ['damage'] }
+    }
   ),
 
-  conformanceCase(
+  damageCase(
     'CS-DAMAGE-07',
     'a damaged run held by a live owner is not removed',
     async ({ storage, damage, digest }) => {
@@ -173,11 +167,10 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       const removed = await answerOf(storage.remove('a'))
       assert.ok(E.isLeft(removed), 'the removal of a damaged run with a live owner: expected an error, found success')
       assertSame(await digest('a'), before, 'the digest after a refused removal')
-    },
-    { needs: ['damage'] }
+    }
   ),
 
-  conformanceCase(
+  damageCase(
     'CS-DAMAGE-10',
     'a page counts damaged runs, and a damaged run has the summary of its newest saved revision or none',
     async ({ storage, reopen, damage }) => {
@@ -191,11 +184,10 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
         const { heldBy: _, ...facts } = found
         assertSame(facts, summary(PAYLOADS), `the summary of ${runId}`)
       }
-    },
-    { needs: ['damage'] }
+    }
   ),
 
-  conformanceCase(
+  damageCase(
     'CS-DAMAGE-08',
     'the store detects content that belongs to another run',
     async ({ storage, reopen, swap, digest }) => {
@@ -212,11 +204,10 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
         const next = await reopen()
         for (const runId of [one, other]) await assertIsTrueOrNoticed(next, runId)
       }
-    },
-    { needs: ['damage'] }
+    }
   ),
 
-  conformanceCase(
+  damageCase(
     'CS-DAMAGE-09',
     'the store detects content that belongs to another revision',
     async ({ storage, reopen, swap }) => {
@@ -230,8 +221,7 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
         await swap({ runId, revision: first }, { runId, revision: second })
         await assertIsTrueOrNoticed(await reopen(), runId)
       }
-    },
-    { needs: ['damage'] }
+    }
   )
 ]
 
@@ -240,8 +230,7 @@ const carriedBy = (runId: string): ReadonlyArray<string> => PAYLOADS.map((payloa
 /** Saves each revision under its own claim, so that a store with one file per claim has several. */
 const seedInTurn = async (storage: CheckpointStorage, runId: string): Promise<void> => {
   for (const [n] of PAYLOADS.entries()) {
-    const claim = await claimed(storage, runId)
-    await right(storage.save(claim, revisions(carriedBy(runId).slice(0, n + 1))))
+    const claim = await begun(storage, runId, carriedBy(runId).slice(0, n + 1))
     await right(storage.release(claim))
   }
 }
@@ -281,18 +270,17 @@ const assertIsRefused = async (storage: CheckpointStorage): Promise<void> => {
 }
 
 export const formatCases: ReadonlyArray<ConformanceCase> = [
-  conformanceCase(
+  formatCase(
     'CS-FORMAT-01',
     'content of a newer format is refused, and nothing older is used instead',
     async ({ storage, reopen, newer }) => {
       await seed(storage, 'a', PAYLOADS)
       await newer('a')
       await assertIsRefused(await reopen())
-    },
-    { needs: ['formats'] }
+    }
   ),
 
-  conformanceCase(
+  formatCase(
     'CS-FORMAT-02',
     'content of a newer format stays unchanged',
     async ({ storage, reopen, newer, digest }) => {
@@ -305,11 +293,10 @@ export const formatCases: ReadonlyArray<ConformanceCase> = [
       await answerOf(next.loadRevision('a', 0))
       await answerOf(next.list())
       assertSame(await digest('a'), before, 'the digest after reading')
-    },
-    { needs: ['formats'] }
+    }
   ),
 
-  conformanceCase(
+  formatCase(
     'CS-FORMAT-03',
     'a run of a newer format breaks neither the listing nor any other run',
     async ({ storage, reopen, newer }) => {
@@ -318,7 +305,6 @@ export const formatCases: ReadonlyArray<ConformanceCase> = [
       const next = await reopen()
       await assertListing(next, ['a', 'b'])
       await assertLoads(next, 'b', PAYLOADS)
-    },
-    { needs: ['formats'] }
+    }
   )
 ]

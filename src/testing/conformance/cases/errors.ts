@@ -5,7 +5,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { CheckpointStorage, ReadFailed, StorageError, WriteFailed } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
-import { conformanceCase } from '../Case.js'
+import { casesNeeding } from '../Case.js'
 import type { Faulty } from '../Spec.js'
 import { assertSame, inWords } from '../difference.js'
 import {
@@ -14,6 +14,7 @@ import {
   assertHolds,
   assertLoads,
   assertSummary,
+  begun,
   claimed,
   left,
   OTHER,
@@ -24,6 +25,8 @@ import {
   some,
   upTo
 } from '../fixtures.js'
+
+const errorCase = casesNeeding('faults')
 
 const assertHasFacts = (error: ReadFailed | WriteFailed, expected: string): void => {
   const { where, operation, code } = error
@@ -63,7 +66,7 @@ const FAILURES: ReadonlyArray<{ readonly after?: number; readonly release: 'read
 ]
 
 export const errorCases: ReadonlyArray<ConformanceCase> = [
-  conformanceCase(
+  errorCase(
     'CS-ERROR-01',
     'a failed read is ReadFailed with its code, and never an empty or older result',
     async ({ storage, faulty }) => {
@@ -80,17 +83,15 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
         await assertLoads(next, 'a', [1, 2, 3])
       }
       await claimed(next, 'a', OTHER)
-    },
-    { needs: ['faults'] }
+    }
   ),
 
-  conformanceCase(
+  errorCase(
     'CS-ERROR-02',
     'a failed save is WriteFailed with its code, and earlier acknowledged saves survive',
     async ({ faulty, reopen }) => {
       const { storage, fail, heal } = await faulty()
-      const claim = await claimed(storage, 'a')
-      await right(storage.save(claim, revisions([1])))
+      const claim = await begun(storage, 'a', [1])
       fail('write', 'ENOSPC')
       assertHasFacts(await left(storage.save(claim, revisions([1, 2])), 'WriteFailed'), 'ENOSPC')
       heal()
@@ -98,17 +99,15 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
       assert.ok(O.isSome(found), 'the run after a failed save: expected the acknowledged revision, found none')
       // The failed save may have reached the store.
       assertCarries(found.value, [1, 2].slice(0, Math.min(2, found.value.revision + 1)))
-    },
-    { needs: ['faults'] }
+    }
   ),
 
-  conformanceCase(
+  errorCase(
     'CS-ERROR-03',
     'after a failed write the run can be claimed again and continues from what is stored',
     async ({ faulty, reopen }) => {
       const { storage, fail, heal } = await faulty()
-      const claim = await claimed(storage, 'a')
-      await right(storage.save(claim, revisions([1])))
+      const claim = await begun(storage, 'a', [1])
       fail('write', 'EIO')
       await left(storage.save(claim, revisions([1, 2])), 'WriteFailed')
       await answerOf(storage.release(claim))
@@ -123,11 +122,10 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
       const payloads = [1, 2].slice(0, revision + 1)
       await right(next.save(again.claim, revisions([...payloads, 'more'])))
       await assertLoads(next, 'a', [...payloads, 'more'])
-    },
-    { needs: ['faults'] }
+    }
   ),
 
-  conformanceCase(
+  errorCase(
     'CS-ERROR-04',
     'a claim or removal that cannot be written fails and changes nothing',
     async ({ storage, faulty }) => {
@@ -138,26 +136,23 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
       assertFailed(await answerOf(next.remove('a')), 'ENOSPC')
       heal()
       await assertLoads(next, 'a', [1, 2])
-    },
-    { needs: ['faults'] }
+    }
   ),
 
-  conformanceCase(
+  errorCase(
     'CS-ERROR-05',
     'whichever write fails, every save that resolved is found afterwards',
     async ({ faulty, reopen }) => {
       for (let good = 0; good < 8; good++) await survives(await faulty(), reopen, `run-${good}`, good)
-    },
-    { needs: ['faults'] }
+    }
   ),
 
-  conformanceCase(
+  errorCase(
     'CS-ERROR-06',
     'a run that cannot be read is not free: it is neither removed, claimed nor overwritten',
     async ({ faulty }) => {
       const { storage, fail, heal } = await faulty()
-      const claim = await claimed(storage, 'a', OWNER)
-      await right(storage.save(claim, revisions([1])))
+      const claim = await begun(storage, 'a', [1], OWNER)
       fail('read', 'EIO')
       const removed = await answerOf(storage.remove('a'))
       assert.ok(E.isLeft(removed), 'a removal of a held run while reads fail: expected an error, found success')
@@ -169,11 +164,10 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
       const found = some(await right(storage.load('a')), 'the acknowledged run')
       // The failed save may have reached the store.
       assertCarries(found, found.revision === 1 ? [1, 2] : payloads)
-    },
-    { needs: ['faults'] }
+    }
   ),
 
-  conformanceCase(
+  errorCase(
     'CS-ERROR-07',
     'after a failed save and a failed release the same instance can claim the run again',
     async ({ faulty }) => {
@@ -202,11 +196,10 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
         await right(storage.release(again.claim))
         await assertLoads(storage, 'a', payloads)
       }
-    },
-    { needs: ['faults'] }
+    }
   ),
 
-  conformanceCase(
+  errorCase(
     'CS-ERROR-08',
     'a failed save counts neither in its instance nor in the store',
     async ({ faulty, reopen }) => {
@@ -214,19 +207,17 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
         await assertForgets(await faulty(), reopen, `looked-at-${after}`, after, false)
         await assertForgets(await faulty(), reopen, `saved-to-${after}`, after, true)
       }
-    },
-    { needs: ['faults'] }
+    }
   ),
 
-  conformanceCase(
+  errorCase(
     'CS-ERROR-09',
     'a save of several revisions that fails midway is stored completely or not at all',
     async ({ faulty, reopen }) => {
       for (const after of AFTER) {
         const runId = `run-${after}`
         const { storage, fail, heal } = await faulty()
-        const claim = await claimed(storage, runId)
-        await right(storage.save(claim, revisions([1])))
+        const claim = await begun(storage, runId, [1])
         fail('write', 'EIO', after)
         const saved = await answerOf(storage.save(claim, revisions([1, 2, 3, 4], 3)))
         heal()
@@ -237,19 +228,17 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
           `the newest revision after a failed save of 1 to 3: expected ${allowed.join(' or ')}, found ${revision}`
         )
       }
-    },
-    { needs: ['faults'] }
+    }
   ),
 
-  conformanceCase(
+  errorCase(
     'CS-ERROR-10',
     'a failed save that is not committed is never found; the next claim settles whether any other failed save is stored',
     async ({ faulty, reopen }) => {
       for (const code of ['EIO', 'ENOSPC'])
         for (const after of AFTER)
           await assertDecided(await faulty(), reopen, `run-${code.toLowerCase()}-${after}`, code, after)
-    },
-    { needs: ['faults'] }
+    }
   )
 ]
 
@@ -260,8 +249,7 @@ const assertDecided = async (
   code: string,
   after: number
 ): Promise<void> => {
-  const claim = await claimed(storage, runId)
-  await right(storage.save(claim, revisions([1])))
+  const claim = await begun(storage, runId, [1])
   fail('write', code, after)
   const saved = await answerOf(storage.save(claim, revisions([1, 2])))
   if (E.isLeft(saved)) assertFailed(saved, code)
@@ -299,8 +287,7 @@ const assertForgets = async (
   after: number,
   saves: boolean
 ): Promise<void> => {
-  const claim = await claimed(storage, runId)
-  await right(storage.save(claim, revisions([1])))
+  const claim = await begun(storage, runId, [1])
   fail('write', 'EIO', after)
   const failed = await answerOf(storage.save(claim, revisions([1, 2])))
   heal()

@@ -10,14 +10,15 @@ import {
   assertGoesOn,
   assertLoads,
   assertNotLost,
+  begun,
   claimed,
   left,
   OTHER,
+  overlapping,
   OWNER,
   revisions,
   right,
   takeover,
-  turns,
   until
 } from '../fixtures.js'
 import { assertSame } from '../difference.js'
@@ -50,8 +51,7 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
       await left(former.save(zombie, revisions(['first', 'second', 'zombie'])), 'Fenced')
       const third = await reopen()
       await left(former.save(zombie, revisions(['first', 'second', 'zombie'])), 'Fenced')
-      const claim = await claimed(third, 'a')
-      await right(third.save(claim, revisions(['first', 'second', 'third'])))
+      await begun(third, 'a', ['first', 'second', 'third'])
       await left(former.save(zombie, revisions(['first', 'second', 'third', 'zombie'])), 'Fenced')
       await assertLoads(third, 'a', ['first', 'second', 'third'])
     }
@@ -107,8 +107,7 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
     "a superseded owner can't write into a run that reuses the id of a removed one",
     async ({ storage, reopen }) => {
       const former = storage
-      const zombie = await claimed(former, 'a', OWNER)
-      await right(former.save(zombie, revisions(['old'])))
+      const zombie = await begun(former, 'a', ['old'], OWNER)
       const latter = await reopen()
       await right(latter.remove('a'))
       await left(former.save(zombie, revisions(['old', 'zombie'])), 'Fenced')
@@ -178,18 +177,14 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
       let former = storage
       for (let round = 0; round < 12; round++) {
         const runId = `run-${round}`
-        const zombie = await claimed(former, runId, OWNER)
-        await right(former.save(zombie, revisions(['first'])))
+        const zombie = await begun(former, runId, ['first'], OWNER)
         const latter = await reopen()
-        const late = async () => {
-          await turns(Math.max(0, 3 - round))
-          return answerOf(former.save(zombie, revisions(['first', 'late'])))
-        }
-        const takeOver = async () => {
-          await turns(Math.max(0, round - 3))
-          return right(latter.claim(runId, OTHER))
-        }
-        const [saved, next] = await Promise.all([late(), takeOver()])
+        const late = former.save(zombie, revisions(['first', 'late']))
+        const [saved, next] = await overlapping(
+          round,
+          () => answerOf(late),
+          () => right(latter.claim(runId, OTHER))
+        )
         const payloads = await assertGoesOn(latter, next, saved)
         await left(former.save(zombie, revisions([...payloads, 'zombie'])), 'Fenced')
         former = latter

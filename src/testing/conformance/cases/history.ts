@@ -7,7 +7,7 @@ import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import type { Faulty } from '../Spec.js'
 import { assertSame } from '../difference.js'
-import { assertHolds, AT, claimed, OTHER, revisions, right, seed, some, upTo } from '../fixtures.js'
+import { assertHolds, AT, begun, claimed, OTHER, revisions, right, seed, some, upTo } from '../fixtures.js'
 
 export const historyCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
@@ -57,8 +57,7 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
     async ({ storage, reopen }) => {
       await seed(storage, 'a', [0, 1, 2])
       const next = await reopen()
-      const claim = await claimed(next, 'a', OTHER)
-      await right(next.save(claim, revisions([0, 1, 2, 3])))
+      await begun(next, 'a', [0, 1, 2, 3], OTHER)
       const kept = (await right(next.history('a'))).map(({ revision }) => revision)
       assertSame(kept, [3, 2, 1, 0], 'the revisions of the history')
       assertHolds(some(await right(next.loadRevision('a', 1)), 'revision 1'), [0, 1])

@@ -1,7 +1,7 @@
 /** Cases about run ids. */
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
-import { assertListing, assertLoads, claimed, left, OWNER, revisions, right, seed } from '../fixtures.js'
+import { assertListing, assertLoads, begun, claimed, left, OWNER, revisions, right, seed } from '../fixtures.js'
 import { assertSame } from '../difference.js'
 
 // prettier-ignore
@@ -94,8 +94,7 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
         await assertLoads(storage, gone, [])
       }
       for (const runId of ['axb', 'a-b', 'ab']) await assertLoads(storage, runId, [runId])
-      const dot = await claimed(storage, 'a.b')
-      await right(storage.save(dot, revisions(['new'])))
+      await begun(storage, 'a.b', ['new'])
       await claimed(storage, 'axb')
       await assertListing(storage, ['a-b', 'a.b', 'ab', 'axb'])
     }
@@ -122,8 +121,7 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
       ]
       const ids = ['a', ...ends.map((end) => `a.${end}`), 'a-lock', 'a_lock', 'a-history', 'a_history', 'a-1', 'a_2']
       for (const runId of ids) await seed(storage, runId, [runId])
-      const claim = await claimed(storage, 'a')
-      await right(storage.save(claim, revisions(['a', 'more'])))
+      const claim = await begun(storage, 'a', ['a', 'more'])
       await right(storage.release(claim))
       const next = await reopen()
       for (const runId of ids.slice(1)) await assertLoads(next, runId, [runId])

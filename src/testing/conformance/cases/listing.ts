@@ -7,6 +7,7 @@ import {
   assertHolds,
   assertListing,
   assertSummary,
+  begun,
   claimed,
   idsIn,
   OTHER,
@@ -96,8 +97,7 @@ export const listingCases: ReadonlyArray<ConformanceCase> = [
     'CS-LIST-05',
     'a listed summary is that of the newest saved revision, unchanged, and names the owner as a load does',
     async ({ storage, reopen }) => {
-      const claim = await claimed(storage, 'a')
-      await right(storage.save(claim, revisions([1])))
+      const claim = await begun(storage, 'a', [1])
       await assertSummary(storage, 'a', [1], 'the summary after a save')
       await right(storage.save(claim, revisions([1, 2, 3, 4], 3)))
       await assertSummary(storage, 'a', [1, 2, 3, 4], 'the summary after a save of three revisions')

@@ -4,12 +4,13 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { CheckpointStorage, StorageError } from '../../../ports/CheckpointStorage.js'
 import type { CaseContext, ConformanceCase } from '../Case.js'
-import { conformanceCase } from '../Case.js'
+import { casesNeeding } from '../Case.js'
 import { assertSame, inWords } from '../difference.js'
 import {
   answerOf,
   assertHolds,
   assertLoads,
+  begun,
   claimed,
   left,
   OTHER,
@@ -31,21 +32,19 @@ const REFUSED = ['57014', '25006']
 /** The most messages of one save. */
 const MESSAGES = 60
 
-const NETWORK = { needs: ['network'] } as const
-
-/** Each message needs a separate store, and perhaps a timeout. */
-const CUTS = { needs: ['network'], level: 'stress' } as const
+const networkCase = casesNeeding('network')
+const failoverCase = casesNeeding('failover')
+const leaseCase = casesNeeding('leases')
 
 export const networkCases: ReadonlyArray<ConformanceCase> = [
-  conformanceCase(
+  networkCase(
     'CS-NET-01',
     'a save whose reply is lost is stored once, and never reported as not committed',
     async ({ lossy, reopen }) => {
       for (const code of [...LOST, ...REFUSED]) {
         const runId = `run-${code.toLowerCase()}`
         const { storage, lose, heal } = await lossy()
-        const claim = await claimed(storage, runId)
-        await right(storage.save(claim, revisions([1])))
+        const claim = await begun(storage, runId, [1])
         const isTaken = LOST.includes(code)
         await lose('write', code, isTaken ? 'taken' : 'none')
         const saved = await answerOf(storage.save(claim, revisions([1, 2])))
@@ -53,11 +52,10 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
         if (E.isRight(saved)) await right(storage.save(claim, revisions([1, 2, 3])))
         await assertDecides(reopen, runId, saved, E.isRight(saved) ? [1, 2, 3] : [1, 2].slice(0, isTaken ? 2 : 1))
       }
-    },
-    NETWORK
+    }
   ),
 
-  conformanceCase(
+  networkCase(
     'CS-NET-02',
     'after a claim whose reply is lost, the same instance can claim the run',
     async ({ storage, lossy, reopen }) => {
@@ -70,11 +68,10 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
       const { claim } = E.isRight(first) ? first.right : await right(next.claim('a', OWNER))
       await right(next.save(claim, revisions([1, 2])))
       await assertLoads(await reopen(), 'a', [1, 2])
-    },
-    NETWORK
+    }
   ),
 
-  conformanceCase(
+  networkCase(
     'CS-NET-03',
     'a load whose reply is lost fails or finds the run, and never says that there is none',
     async ({ storage, lossy }) => {
@@ -87,17 +84,15 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
         if (E.isRight(loaded)) assertHolds(some(loaded.right, 'a run whose load had no reply'), [1, 2])
         else assertSame(loaded.left._tag, 'ReadFailed', 'the error of a load whose reply was lost')
       }
-    },
-    NETWORK
+    }
   ),
 
-  conformanceCase(
+  networkCase(
     'CS-NET-04',
     'a release or removal whose reply is lost has happened once, and the run can be claimed',
     async ({ lossy, reopen }) => {
       const { storage, lose, heal } = await lossy()
-      const claim = await claimed(storage, 'a')
-      await right(storage.save(claim, revisions([1])))
+      const claim = await begun(storage, 'a', [1])
       await lose('write', 'ECONNRESET', 'taken')
       await answerOf(storage.release(claim))
       await heal()
@@ -110,31 +105,29 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
       const { claim: fresh, stored } = await right(next.claim('a', OTHER))
       assertSame(stored, O.none, 'the run after its removal')
       await right(next.save(fresh, revisions(['new'])))
-    },
-    NETWORK
+    }
   ),
 
-  conformanceCase(
+  networkCase(
     'CS-NET-05',
     'a connection that breaks at any message of a save costs no acknowledged save and doubles none',
     (context) => assertSurvivesCuts(context, 'break'),
-    CUTS
+    'stress'
   ),
 
-  conformanceCase(
+  networkCase(
     'CS-NET-06',
     'a connection that freezes at any message of a save does not hang it, costs no acknowledged save and doubles none',
     (context) => assertSurvivesCuts(context, 'freeze'),
-    CUTS
+    'stress'
   ),
 
-  conformanceCase(
+  failoverCase(
     'CS-OVER-01',
     'an owner that lost acknowledged saves in a failover is refused, and leaves no gap',
     async ({ failover }) => {
       const { storage, mark, rollBack } = await failover()
-      const claim = await claimed(storage, 'a')
-      await right(storage.save(claim, revisions([1])))
+      const claim = await begun(storage, 'a', [1])
       await mark()
       await right(storage.save(claim, revisions([1, 2])))
       await rollBack()
@@ -146,11 +139,10 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
         `a save after a failover: expected RevisionConflict or Fenced, found ${inWords(saved.left)}`
       )
       await assertLoads(storage, 'a', [1])
-    },
-    { needs: ['failover'] }
+    }
   ),
 
-  conformanceCase(
+  failoverCase(
     'CS-OVER-02',
     'an owner whose claim a failover lost is fenced, even if its epoch is granted again',
     async ({ failover, reopen }) => {
@@ -164,35 +156,30 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
       await left(storage.save(lost, revisions([1, 'lost'])), 'Fenced', 'a save of a claim that a failover lost')
       await right(latter.save(claim, revisions([1, 'kept'])))
       await assertLoads(latter, 'a', [1, 'kept'])
-    },
-    { needs: ['failover'] }
+    }
   ),
 
-  conformanceCase(
+  leaseCase(
     'CS-LEASE-01',
     'an owner that sleeps past its lease is superseded, and fenced when it wakes',
     async ({ sleeper, storage: other }) => {
       const { storage, sleep, wake } = await sleeper()
-      const former = await claimed(storage, 'a', OWNER)
-      await right(storage.save(former, revisions([1])))
+      const former = await begun(storage, 'a', [1], OWNER)
       await sleep()
-      const claim = await claimed(other, 'a', OTHER)
-      await right(other.save(claim, revisions([1, 2])))
+      const claim = await begun(other, 'a', [1, 2], OTHER)
       await wake()
       await left(storage.save(former, revisions([1, 'late'])), 'Fenced', 'a save of an owner that slept')
       await right(other.save(claim, revisions([1, 2, 3])))
       await assertLoads(other, 'a', [1, 2, 3])
-    },
-    { needs: ['leases'] }
+    }
   ),
 
-  conformanceCase(
+  leaseCase(
     'CS-LEASE-02',
     'an owner that slept past its lease, and was not superseded, soon holds its run again or learns that it lost it',
     async ({ sleeper, storage: other, isOver }) => {
       const { storage, sleep, wake } = await sleeper()
-      const claim = await claimed(storage, 'a', OWNER)
-      await right(storage.save(claim, revisions([1])))
+      const claim = await begun(storage, 'a', [1], OWNER)
       await sleep()
       await wake()
       let isHeld = false
@@ -209,8 +196,7 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
       if (claim.lost.aborted) return
       await left(other.claim('a', OTHER), 'HeldBy')
       await right(storage.save(claim, revisions([1, 2])))
-    },
-    { needs: ['leases'] }
+    }
   )
 ]
 
@@ -244,8 +230,7 @@ const assertSurvivesCuts = async ({ cutting, reopen, isOver }: CaseContext, how:
     for (let n = 1; n <= MESSAGES && !isOver(); n++) {
       const runId = `${direction}-${n}`
       const { storage, cut, cuts, heal } = await cutting()
-      const claim = await claimed(storage, runId)
-      await right(storage.save(claim, revisions([1])))
+      const claim = await begun(storage, runId, [1])
       await cut(direction, n, how)
       const saved = await answerOf(storage.save(claim, revisions([1, 2])))
       const wasCut = (await cuts()) > 0

@@ -2,7 +2,7 @@
 import type { Json } from '../../../domain/data/Json.js'
 import type { CheckpointStorage, Claim } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
-import { conformanceCase } from '../Case.js'
+import { casesNeeding } from '../Case.js'
 import {
   answerOf,
   assertHigherEpoch,
@@ -12,7 +12,7 @@ import {
   assertLoadsWhileSaving,
   assertNotLost,
   atOnce,
-  claimed,
+  begun,
   left,
   OTHER,
   OWNER,
@@ -26,67 +26,57 @@ import {
 } from '../fixtures.js'
 import { assertSame } from '../difference.js'
 
-const needs = ['processes'] as const
+const processCase = casesNeeding('processes')
 
 export const processCases: ReadonlyArray<ConformanceCase> = [
-  conformanceCase(
+  processCase(
     'CS-PROC-01',
     'a run held by another live process is refused, with its holder, and not removed',
     async ({ storage, beside }) => {
       const other = await beside()
-      const claim = await claimed(other.storage, 'a', OTHER)
-      await right(other.storage.save(claim, revisions([1])))
+      const claim = await begun(other.storage, 'a', [1], OTHER)
       const { holder } = await left(storage.claim('a', OWNER), 'HeldBy')
       assertSame({ host: holder.host, pid: holder.pid }, OTHER, 'the holder in HeldBy')
       await left(storage.remove('a'), 'HeldBy')
       await right(other.storage.save(claim, revisions([1, 2])))
       await assertLoads(storage, 'a', [1, 2])
-    },
-    { needs }
+    }
   ),
 
-  conformanceCase(
+  processCase(
     'CS-PROC-02',
     'the run of a killed process can be claimed once the store can detect the death, with every save that resolved',
     async ({ storage, beside }) => {
       const other = await beside()
-      const claim = await claimed(other.storage, 'a', OTHER)
-      await right(other.storage.save(claim, revisions([1])))
+      const claim = await begun(other.storage, 'a', [1], OTHER)
       await right(other.storage.save(claim, revisions([1, 2, 3], 2)))
       await other.kill()
       const next = await right(storage.claim('a', OWNER))
       assertHolds(some(next.stored), [1, 2, 3])
       assertHigherEpoch(next.claim, claim.epoch)
       await right(storage.save(next.claim, revisions([1, 2, 3, 4])))
-    },
-    { needs }
+    }
   ),
 
-  conformanceCase(
-    'CS-PROC-03',
-    'of concurrent claims in three processes one is granted',
-    async ({ storage, beside }) => {
-      const stores = [storage, (await beside()).storage, (await beside()).storage]
-      for (let round = 0; round < 5; round++) {
-        const runId = `run-${round}`
-        const results = await atOnce(stores.flatMap((one) => [one.claim(runId, OWNER), one.claim(runId, OTHER)]))
-        assertSame(tally(results), { success: 1, HeldBy: 5 }, 'the results of six concurrent claims in three processes')
-      }
-    },
-    { needs }
-  ),
+  processCase('CS-PROC-03', 'of concurrent claims in three processes one is granted', async ({ storage, beside }) => {
+    const stores = [storage, (await beside()).storage, (await beside()).storage]
+    for (let round = 0; round < 5; round++) {
+      const runId = `run-${round}`
+      const results = await atOnce(stores.flatMap((one) => [one.claim(runId, OWNER), one.claim(runId, OTHER)]))
+      assertSame(tally(results), { success: 1, HeldBy: 5 }, 'the results of six concurrent claims in three processes')
+    }
+  }),
 
-  conformanceCase(
+  processCase(
     'CS-PROC-04',
     'another process loads every acknowledged save at once, and never part of a save',
     async (context) => {
       const others = [(await context.beside()).storage, (await context.beside()).storage]
       await assertLoadsWhileSaving(context, others, { count: 100, atATime: 2 })
-    },
-    { needs }
+    }
   ),
 
-  conformanceCase(
+  processCase(
     'CS-PROC-05',
     'processes killed one after the other lose nothing and leave the run free',
     async ({ storage, beside }) => {
@@ -112,11 +102,10 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
         await other.kill()
       }
       await takeOver(storage, 5)
-    },
-    { needs }
+    }
   ),
 
-  conformanceCase(
+  processCase(
     'CS-PROC-06',
     'processes that write different runs do not affect one another',
     async ({ storage, beside }) => {
@@ -125,11 +114,10 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
       for (const n of [0, 1, 2]) await assertLoads(stores[(n + 1) % 3] ?? storage, `run-${n}`, upTo(20))
       const claims = await atOnce(stores.map((one, n) => one.claim(`run-${n}`, OWNER)))
       assertSame(tally(claims), { success: claims.length }, 'the results of claims of different runs')
-    },
-    { needs }
+    }
   ),
 
-  conformanceCase(
+  processCase(
     'CS-PROC-07',
     'a run passes from process to process: each process finds at once what its predecessor saved and who holds the run',
     async ({ storage, beside }) => {
@@ -154,22 +142,20 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
       await right(stores[1].remove('a'))
       await assertLoads(storage, 'a', [])
       await assertListing(storage, [])
-    },
-    { needs }
+    }
   ),
 
-  conformanceCase(
+  processCase(
     'CS-PROC-08',
     'an owner in another process that is silent for seven seconds still holds its run',
     async ({ storage, beside }) => {
       const other = await beside()
-      const claim = await claimed(other.storage, 'a', OTHER)
-      await right(other.storage.save(claim, revisions([1])))
+      const claim = await begun(other.storage, 'a', [1], OTHER)
       await pause(7_000)
       await left(storage.claim('a', OWNER), 'HeldBy', 'a claim of another process')
       await right(other.storage.save(claim, revisions([1, 2])))
       assertNotLost(claim, 'a silent owner')
     },
-    { needs, level: 'stress' }
+    'stress'
   )
 ]

@@ -2,8 +2,7 @@
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import type { CheckpointStorage, StorageError } from '../../../ports/CheckpointStorage.js'
+import type { CheckpointStorage } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import { assertSame } from '../difference.js'
@@ -12,19 +11,20 @@ import {
   assertHolds,
   assertListing,
   assertLoads,
-  AT,
   atOnce,
+  begun,
   claimed,
   LATER,
   left,
+  newest,
   OTHER,
+  overlapping,
   OWNER,
   revisions,
   revisionsAt,
   right,
   seed,
-  some,
-  turns
+  some
 } from '../fixtures.js'
 
 const assertIsRemoved = async (storage: CheckpointStorage, runId: string): Promise<void> => {
@@ -49,8 +49,7 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
   ),
 
   conformanceCase('CS-REMOVE-02', 'a run held by a live owner is not removed', async ({ storage }) => {
-    const claim = await claimed(storage, 'a')
-    await right(storage.save(claim, revisions([1])))
+    const claim = await begun(storage, 'a', [1])
     const { holder } = await left(storage.remove('a'), 'HeldBy')
     assertSame(holder.pid, OWNER.pid, 'the pid of the holder in HeldBy')
     await right(storage.save(claim, revisions([1, 2])))
@@ -58,8 +57,7 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
   }),
 
   conformanceCase('CS-REMOVE-03', 'the run of a dead owner can be removed', async ({ storage, reopen }) => {
-    const dead = await claimed(storage, 'a')
-    await right(storage.save(dead, revisions([1])))
+    await begun(storage, 'a', [1])
     const restarted = await reopen()
     await right(restarted.remove('a'))
     await assertIsRemoved(restarted, 'a')
@@ -100,8 +98,7 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
     async ({ storage, reopen }) => {
       let former = storage
       for (let round = 0; round < 10; round++) {
-        const zombie = await claimed(former, 'a')
-        await right(former.save(zombie, revisions(['old'])))
+        const zombie = await begun(former, 'a', ['old'])
         const latter = await reopen()
         const [late] = await Promise.all([
           answerOf(former.save(zombie, revisions(['old', 'late']))),
@@ -153,14 +150,11 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
       for (let round = 0; round < 12; round++) {
         const runId = `run-${round}`
         await seed(storage, runId, ['old'])
-        const late = async <A>(count: number, task: TaskEither<StorageError, A>) => {
-          await turns(Math.max(0, count))
-          return answerOf(task)
-        }
-        const [granted, removed] = await Promise.all([
-          late(3 - round, storage.claim(runId, OWNER)),
-          late(round - 3, storage.remove(runId))
-        ])
+        const [granted, removed] = await overlapping(
+          round,
+          () => answerOf(storage.claim(runId, OWNER)),
+          () => answerOf(storage.remove(runId))
+        )
         if (E.isLeft(removed)) assertSame(removed.left._tag, 'HeldBy', 'the error of the removal')
         if (E.isLeft(granted)) {
           assertSame(granted.left._tag, 'HeldBy', 'the error of the claim')
@@ -181,14 +175,14 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
     async ({ storage }) => {
       await seed(storage, 'a', [1, 2])
       await seed(storage, 'b', [1])
-      await right(storage.remove('a', { newest: { revision: 1, at: AT } }))
+      await right(storage.remove('a', newest(1)))
       await assertIsRemoved(storage, 'a')
-      await right(storage.remove('a', { newest: { revision: 1, at: AT } }))
+      await right(storage.remove('a', newest(1)))
       await right(storage.release((await right(storage.claim('b', OWNER))).claim))
-      await right(storage.remove('b', { newest: { revision: 0, at: AT } }))
+      await right(storage.remove('b', newest(0)))
       await assertIsRemoved(storage, 'b')
       await right(storage.release(await claimed(storage, 'c')))
-      await right(storage.remove('c', { newest: { revision: 0, at: AT } }))
+      await right(storage.remove('c', newest(0)))
       await assertListing(storage, [])
     }
   ),
@@ -200,13 +194,10 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
       await seed(storage, 'a', [1])
       const resumed = await right(storage.claim('a', OWNER))
       await right(storage.save(resumed.claim, revisions([1, 2])))
-      await left(storage.remove('a', { newest: { revision: 0, at: AT } }), 'HeldBy')
+      await left(storage.remove('a', newest(0)), 'HeldBy')
       await right(storage.release(resumed.claim))
       for (const revision of [0, 2]) {
-        const { runId, expected, found } = await left(
-          storage.remove('a', { newest: { revision, at: AT } }),
-          'RunChanged'
-        )
+        const { runId, expected, found } = await left(storage.remove('a', newest(revision)), 'RunChanged')
         assertSame({ runId, expected, found }, { runId: 'a', expected: revision, found: 1 }, 'the facts of RunChanged')
         await assertLoads(storage, 'a', [1, 2])
       }
@@ -228,10 +219,10 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
       const claim = await claimed(storage, 'a')
       await right(storage.save(claim, revisionsAt(LATER, ['new'])))
       await right(storage.release(claim))
-      const { expected, found } = await left(storage.remove('a', { newest: { revision: 0, at: AT } }), 'RunChanged')
+      const { expected, found } = await left(storage.remove('a', newest(0)), 'RunChanged')
       assertSame({ expected, found }, { expected: 0, found: 0 }, 'the facts of RunChanged')
       assertSame(some(await right(storage.load('a'))).revision, 0, 'the revision of the run that stays')
-      await right(storage.remove('a', { newest: { revision: 0, at: LATER } }))
+      await right(storage.remove('a', newest(0, LATER)))
       await assertIsRemoved(storage, 'a')
     }
   ),
@@ -244,7 +235,6 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
         const runId = `run-${round}`
         await seed(storage, runId, ['old'])
         const resume = async (): Promise<ReadonlyArray<string> | undefined> => {
-          await turns(Math.max(0, 3 - round))
           const granted = await answerOf(storage.claim(runId, OWNER))
           if (E.isLeft(granted)) {
             assertSame(granted.left._tag, 'HeldBy', 'the error of the claim')
@@ -256,11 +246,8 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
           await right(storage.release(claim))
           return payloads
         }
-        const remove = async () => {
-          await turns(Math.max(0, round - 3))
-          return answerOf(storage.remove(runId, { newest: { revision: 0, at: AT } }))
-        }
-        const [payloads, removed] = await Promise.all([resume(), remove()])
+        const remove = storage.remove(runId, newest(0))
+        const [payloads, removed] = await overlapping(round, resume, () => answerOf(remove))
         if (E.isLeft(removed) && removed.left._tag !== 'HeldBy')
           assertSame(removed.left._tag, 'RunChanged', 'the error of the removal')
         if (payloads === undefined) continue

@@ -7,6 +7,7 @@ import {
   assertHolds,
   assertListing,
   assertLoads,
+  begun,
   claimed,
   left,
   OTHER,
@@ -47,8 +48,7 @@ export const reopeningCases: ReadonlyArray<ConformanceCase> = [
       await seed(storage, 'a', [1])
       const next = await reopen()
       for (const one of [storage, next]) await assertLoads(one, 'a', [1])
-      const claim = await claimed(next, 'a', OTHER)
-      await right(next.save(claim, revisions([1, 2])))
+      const claim = await begun(next, 'a', [1, 2], OTHER)
       await assertLoads(storage, 'a', [1, 2])
       assertSame((await right(storage.history('a')))[0]?.revision, 1, 'the newest revision of the history')
       await right(next.save(claim, revisions([1, 2, 3])))

@@ -6,9 +6,10 @@ import type { Revision } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import {
-  assertLoadsWhileSaving,
   assertLoads,
+  assertLoadsWhileSaving,
   atOnce,
+  begun,
   claimed,
   left,
   OTHER,
@@ -32,8 +33,7 @@ export const revisionCases: ReadonlyArray<ConformanceCase> = [
     'CS-REV-02',
     'a save that skips a revision is refused, and the right one is accepted after it',
     async ({ storage }) => {
-      const claim = await claimed(storage, 'a')
-      await right(storage.save(claim, revisions([1])))
+      const claim = await begun(storage, 'a', [1])
       const { expected, found } = await left(storage.save(claim, revisions([1, 2, 3])), 'RevisionConflict')
       assertSame({ expected, found }, { expected: 1, found: 2 }, 'the facts of RevisionConflict')
       await assertLoads(storage, 'a', [1])
@@ -51,8 +51,7 @@ export const revisionCases: ReadonlyArray<ConformanceCase> = [
   }),
 
   conformanceCase('CS-REV-04', 'a save with a gap stores nothing', async ({ storage }) => {
-    const claim = await claimed(storage, 'a')
-    await right(storage.save(claim, revisions([1])))
+    const claim = await begun(storage, 'a', [1])
     const [second, , fourth] = revisions([1, 2, 3, 4], 3)
     const gap = [second, fourth] as unknown as ReadonlyNonEmptyArray<Revision>
     await left(storage.save(claim, gap), 'RevisionConflict')
@@ -61,8 +60,7 @@ export const revisionCases: ReadonlyArray<ConformanceCase> = [
   }),
 
   conformanceCase('CS-REV-05', 'of ten concurrent saves of one revision one is stored', async ({ storage }) => {
-    const claim = await claimed(storage, 'a')
-    await right(storage.save(claim, revisions([0])))
+    const claim = await begun(storage, 'a', [0])
     const rivals = Array.from({ length: 10 }, (_, rival) => storage.save(claim, revisions([0, `rival ${rival}`])))
     const results = await atOnce(rivals)
     assertSame(

@@ -11,6 +11,7 @@ import {
   assertHolds,
   assertListing,
   assertLoads,
+  begun,
   claimed,
   left,
   OTHER,
@@ -195,8 +196,7 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
 ]
 
 const assertStoredOrTooLarge = async ({ storage, reopen }: CaseContext, megabytes: number): Promise<void> => {
-  const claim = await claimed(storage, 'a', OWNER)
-  await right(storage.save(claim, revisions([1])))
+  const claim = await begun(storage, 'a', [1], OWNER)
   const huge = Array.from({ length: megabytes }, () => 'x'.repeat(MEGABYTE))
   const result = await answerOf(storage.save(claim, revisions([1, huge])))
   if (result._tag === 'Right') return assertLoads(await reopen(), 'a', [1, huge])
@@ -241,8 +241,7 @@ const spoil = (value: unknown): void => {
 
 async function notShared({ storage }: CaseContext): Promise<void> {
   const payload = { items: ['kept'] }
-  const claim = await claimed(storage, 'a')
-  await right(storage.save(claim, revisions([payload])))
+  const claim = await begun(storage, 'a', [payload])
   await right(storage.save(claim, revisions([payload, payload])))
   payload.items.push('added by the giver')
   const loaded = some(await right(storage.load('a')))

@@ -6,7 +6,7 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { CheckpointStorage, Claim, Claimed, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
 import type { CaseContext, ConformanceCase } from '../Case.js'
-import { conformanceCase } from '../Case.js'
+import { casesNeeding } from '../Case.js'
 import { assertSame, inWords } from '../difference.js'
 import {
   answerOf,
@@ -14,10 +14,11 @@ import {
   assertHolds,
   assertLoads,
   assertNotLost,
-  AT,
+  begun,
   claimed,
   LATER,
   left,
+  newest,
   OTHER,
   OWNER,
   revisions,
@@ -28,56 +29,49 @@ import {
 } from '../fixtures.js'
 import { atEachPlace } from '../stalling.js'
 
-const needs = ['stalls'] as const
+const stallCase = casesNeeding('stalls')
 
 const OLD = ['old', 'old, second', 'old, third']
 const NEW = ['new', 'new, second', 'new, third', 'new, fourth', 'new, fifth']
 
 export const stallCases: ReadonlyArray<ConformanceCase> = [
-  conformanceCase(
+  stallCase(
     'CS-STALL-01',
     'a save held below the store during a takeover is found by the new owner, or refused',
     ({ reopen, ...context }) =>
-      atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
-        const runId = `run-${place}`
-        const zombie = await claimed(former, runId, OWNER)
-        await right(former.save(zombie, revisions(['first'])))
+      atEachPlace(context, async ({ former, runId, hold, meanwhile }) => {
+        const zombie = await begun(former, runId, ['first'], OWNER)
         const late = await hold(former.save(zombie, revisions(['first', 'late'])))
         const latter = await reopen()
         const next = await meanwhile((first) => first(latter.claim(runId, OTHER)))
         const payloads = await assertGoesOn(latter, next, await late.outcome)
         await left(former.save(zombie, revisions([...payloads, 'zombie'])), 'Fenced')
-        return late.isHeld
-      }),
-    { needs }
+      })
   ),
 
-  conformanceCase(
+  stallCase(
     'CS-STALL-02',
     'a load held below the store while its run is removed and recreated never mixes the two',
     async (context) => {
       await assertLooksAreWhole(context, 'load', (storage, runId) => storage.load(runId))
       await assertLooksAreWhole(context, 'revision', (storage, runId) => storage.loadRevision(runId, 1))
-    },
-    { needs }
+    }
   ),
 
-  conformanceCase(
+  stallCase(
     'CS-STALL-03',
     'a claim held below the store while another one is granted is refused, or granted after it',
     async (context) => {
       await assertClaimsAreInOrder(context, 'released')
       await assertClaimsAreInOrder(context, 'held')
-    },
-    { needs }
+    }
   ),
 
-  conformanceCase(
+  stallCase(
     'CS-STALL-04',
     'a removal held below the store while its run is claimed deletes nothing that the new owner saves',
     ({ reopen, ...context }) =>
-      atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
-        const runId = `run-${place}`
+      atEachPlace(context, async ({ former, runId, hold, meanwhile }) => {
         await seed(former, runId, ['old'])
         const removal = await hold(former.remove(runId))
         const latter = await reopen()
@@ -90,39 +84,29 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
         await removal.outcome
         await assertLoads(latter, runId, payloads, 'the run that the new owner saved during a removal')
         await right(latter.save(claim, revisions([...payloads, 'newer'])))
-        return removal.isHeld
-      }),
-    { needs }
+      })
   ),
 
-  conformanceCase(
-    'CS-STALL-05',
-    'a release held below the store during a takeover frees nothing',
-    ({ reopen, ...context }) =>
-      atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
-        const runId = `run-${place}`
-        const zombie = await claimed(former, runId, OWNER)
-        await right(former.save(zombie, revisions(['first'])))
-        const release = await hold(former.release(zombie))
-        const latter = await reopen()
-        const { claim } = await meanwhile((first) => first(latter.claim(runId, OTHER)))
-        await release.outcome
-        await left(latter.claim(runId, OWNER), 'HeldBy', 'a claim after the late release of the former owner')
-        await right(latter.save(claim, revisions(['first', 'second'])))
-        assertNotLost(claim, 'the new owner')
-        return release.isHeld
-      }),
-    { needs }
+  stallCase('CS-STALL-05', 'a release held below the store during a takeover frees nothing', ({ reopen, ...context }) =>
+    atEachPlace(context, async ({ former, runId, hold, meanwhile }) => {
+      const zombie = await begun(former, runId, ['first'], OWNER)
+      const release = await hold(former.release(zombie))
+      const latter = await reopen()
+      const { claim } = await meanwhile((first) => first(latter.claim(runId, OTHER)))
+      await release.outcome
+      await left(latter.claim(runId, OWNER), 'HeldBy', 'a claim after the late release of the former owner')
+      await right(latter.save(claim, revisions(['first', 'second'])))
+      assertNotLost(claim, 'the new owner')
+    })
   ),
 
-  conformanceCase(
+  stallCase(
     'CS-STALL-06',
     'a removal that names the newest revision, held below the store, deletes nothing that another process saves and releases meanwhile',
     ({ reopen, ...context }) =>
-      atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
-        const runId = `run-${place}`
+      atEachPlace(context, async ({ former, runId, hold, meanwhile }) => {
         await seed(former, runId, ['old'])
-        const removal = await hold(former.remove(runId, { newest: { revision: 0, at: AT } }))
+        const removal = await hold(former.remove(runId, newest(0)))
         const latter = await reopen()
         const payloads = await meanwhile(async (first) => {
           const { claim, stored } = await first(latter.claim(runId, OTHER))
@@ -134,12 +118,10 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
         await removal.outcome
         const found = some(await right(latter.load(runId)), 'the run that was resumed and released during a removal')
         assertSame(found.revision, payloads.length - 1, 'the revision of the run that was resumed during a removal')
-        return removal.isHeld
-      }),
-    { needs }
+      })
   ),
 
-  conformanceCase(
+  stallCase(
     'CS-STALL-07',
     'a removal that names the newest revision, held below the store, deletes nothing that an owner saves after it counted as dead',
     ({ reopen, stall, ...context }) => {
@@ -152,9 +134,8 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
         await right(former.save(zombie, revisions(['first'])))
         return stall()
       }
-      return atEachPlace({ ...context, stall: opened }, async ({ storage, hold, meanwhile }, place) => {
-        const runId = `run-${place}`
-        const removal = await hold(storage.remove(runId, { newest: { revision: 0, at: AT } }))
+      return atEachPlace({ ...context, stall: opened }, async ({ former: storage, runId, hold, meanwhile }) => {
+        const removal = await hold(storage.remove(runId, newest(0)))
         const save = (former as CheckpointStorage).save(zombie as Claim, revisionsAt(LATER, ['first', 'late']))
         const late = await meanwhile(() => answerOf(save))
         await removal.outcome
@@ -162,20 +143,17 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
           const found = some(await right(storage.load(runId)), 'the run that its former owner saved during a removal')
           assertSame(found.revision, 1, 'the revision of the run that its former owner saved during a removal')
         }
-        return removal.isHeld
       })
-    },
-    { needs }
+    }
   ),
 
-  conformanceCase(
+  stallCase(
     'CS-STALL-08',
     'a removal that names the newest revision, held below the store, deletes no later run that another process saves under the id',
     ({ reopen, ...context }) =>
-      atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
-        const runId = `run-${place}`
+      atEachPlace(context, async ({ former, runId, hold, meanwhile }) => {
         await seed(former, runId, ['old'])
-        const removal = await hold(former.remove(runId, { newest: { revision: 0, at: AT } }))
+        const removal = await hold(former.remove(runId, newest(0)))
         const latter = await reopen()
         const isReplaced = await meanwhile(async (first) => {
           const replaced = await answerOf(latter.remove(runId))
@@ -187,9 +165,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
         })
         await removal.outcome
         if (isReplaced) await assertLoads(latter, runId, ['new'])
-        return removal.isHeld
-      }),
-    { needs }
+      })
   )
 ]
 
@@ -199,21 +175,24 @@ const assertLooksAreWhole = (
   named: string,
   lookAt: (storage: CheckpointStorage, runId: string) => TaskEither<StorageError, O.Option<Stored>>
 ): Promise<void> =>
-  atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
-    const runId = `${named}-${place}`
-    await seed(former, runId, OLD)
-    const look = await hold(lookAt(former, runId))
-    const other = await reopen()
-    await meanwhile(async (first) => {
-      await first(other.remove(runId))
-      await seed(other, runId, NEW)
-    })
-    const result = await look.outcome
-    if (E.isLeft(result)) assert.fail(`a load during a removal: expected a run or none, found ${inWords(result.left)}`)
-    if (O.isSome(result.right)) assertIsOneOf(result.right.value, [OLD, NEW])
-    await assertLoads(other, runId, NEW)
-    return look.isHeld
-  })
+  atEachPlace(
+    context,
+    async ({ former, runId, hold, meanwhile }) => {
+      await seed(former, runId, OLD)
+      const look = await hold(lookAt(former, runId))
+      const other = await reopen()
+      await meanwhile(async (first) => {
+        await first(other.remove(runId))
+        await seed(other, runId, NEW)
+      })
+      const result = await look.outcome
+      if (E.isLeft(result))
+        assert.fail(`a load during a removal: expected a run or none, found ${inWords(result.left)}`)
+      if (O.isSome(result.right)) assertIsOneOf(result.right.value, [OLD, NEW])
+      await assertLoads(other, runId, NEW)
+    },
+    named
+  )
 
 /** The load may fall after any save of the new run. */
 const assertIsOneOf = (stored: Stored, runs: ReadonlyArray<ReadonlyArray<Json>>): void => {
@@ -231,24 +210,26 @@ const assertIsOneOf = (stored: Stored, runs: ReadonlyArray<ReadonlyArray<Json>>)
 
 /** `between`: what the other claim does before the held one proceeds. */
 const assertClaimsAreInOrder = ({ reopen, ...context }: CaseContext, between: 'released' | 'held'): Promise<void> =>
-  atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
-    const runId = `${between}-${place}`
-    await seed(former, runId, ['first'])
-    const waiting = await hold(former.claim(runId, OWNER))
-    const latter = await reopen()
-    const other = await meanwhile(async (first) => {
-      const granted = await first(latter.claim(runId, OTHER))
-      await right(latter.save(granted.claim, revisions(['first', 'second'])))
-      if (between === 'released') await right(latter.release(granted.claim))
-      return granted.claim
-    })
-    const result = await waiting.outcome
-    if (E.isLeft(result)) assertSame(result.left._tag, 'HeldBy', 'the error of the held claim')
-    else await assertIsBeforeOrAfter(former, result.right, other.epoch, between)
-    if (between === 'held') await right(latter.save(other, revisions(['first', 'second', 'third'])))
-    else await left(latter.save(other, revisions(['first', 'second', 'late'])), 'Fenced')
-    return waiting.isHeld
-  })
+  atEachPlace(
+    context,
+    async ({ former, runId, hold, meanwhile }) => {
+      await seed(former, runId, ['first'])
+      const waiting = await hold(former.claim(runId, OWNER))
+      const latter = await reopen()
+      const other = await meanwhile(async (first) => {
+        const granted = await first(latter.claim(runId, OTHER))
+        await right(latter.save(granted.claim, revisions(['first', 'second'])))
+        if (between === 'released') await right(latter.release(granted.claim))
+        return granted.claim
+      })
+      const result = await waiting.outcome
+      if (E.isLeft(result)) assertSame(result.left._tag, 'HeldBy', 'the error of the held claim')
+      else await assertIsBeforeOrAfter(former, result.right, other.epoch, between)
+      if (between === 'held') await right(latter.save(other, revisions(['first', 'second', 'third'])))
+      else await left(latter.save(other, revisions(['first', 'second', 'late'])), 'Fenced')
+    },
+    between
+  )
 
 /** If it came first, the other claim has superseded it. */
 const assertIsBeforeOrAfter = async (

@@ -1,7 +1,7 @@
 /** Takeover of owners whose liveness is undecided. */
 import type { CheckpointStorage, Claim } from '../../../ports/CheckpointStorage.js'
 import type { CaseContext, ConformanceCase } from '../Case.js'
-import { conformanceCase } from '../Case.js'
+import { casesNeeding, conformanceCase } from '../Case.js'
 import { assertSame } from '../difference.js'
 import {
   assertHigherEpoch,
@@ -9,7 +9,7 @@ import {
   assertLoads,
   assertNotLost,
   atOnce,
-  claimed,
+  begun,
   left,
   OTHER,
   OWNER,
@@ -20,7 +20,7 @@ import {
   until
 } from '../fixtures.js'
 
-const needs = ['takeOver'] as const
+const undecidedCase = casesNeeding('takeOver')
 
 const TAKE_OVER = { takeOver: true }
 
@@ -29,8 +29,7 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
     'CS-TAKE-01',
     'a claim with takeOver is refused while the owner is proven alive, and does not affect it',
     async ({ storage }) => {
-      const claim = await claimed(storage, 'a', OWNER)
-      await right(storage.save(claim, revisions([1])))
+      const claim = await begun(storage, 'a', [1], OWNER)
       const { holder } = await left(storage.claim('a', OTHER, TAKE_OVER), 'HeldBy')
       assertSame(holder.liveness, 'alive', 'the liveness of a living owner')
       const seen = some(some(await right(storage.load('a'))).heldBy, 'the holder')
@@ -59,7 +58,7 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
     }
   ),
 
-  conformanceCase(
+  undecidedCase(
     'CS-TAKE-03',
     'an owner whose liveness is undecided holds its run, and claims, loads and removals report it as undecided',
     async (context) => {
@@ -72,11 +71,10 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
       await left(other.remove('a'), 'HeldBy')
       assertNotLost(zombie)
       await right(storage.save(zombie, revisions(['first', 'second'])))
-    },
-    { needs }
+    }
   ),
 
-  conformanceCase(
+  undecidedCase(
     'CS-TAKE-04',
     'a claim with takeOver supersedes an undecided owner, and returns every save that resolved',
     async (context) => {
@@ -88,11 +86,10 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
       assertHigherEpoch(claim, zombie.epoch)
       await right(other.save(claim, revisions(['first', 'second', 'third', 'fourth'])))
       await assertLoads(other, 'a', ['first', 'second', 'third', 'fourth'])
-    },
-    { needs }
+    }
   ),
 
-  conformanceCase(
+  undecidedCase(
     'CS-TAKE-05',
     'an owner superseded by takeOver stays fenced: its saves store nothing, and its lost signal fires',
     async (context) => {
@@ -105,11 +102,10 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
       await right(storage.release(zombie))
       await right(other.save(claim, revisions(['first', 'second', 'third'])))
       await assertLoads(other, 'a', ['first', 'second', 'third'])
-    },
-    { needs }
+    }
   ),
 
-  conformanceCase(
+  undecidedCase(
     'CS-TAKE-06',
     'of concurrent claims with takeOver one is granted, and the others are refused because its owner lives',
     async (context) => {
@@ -118,8 +114,7 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
       assertSame(tally(results), { success: 1, HeldBy: 9 }, 'the results of ten concurrent claims')
       const { holder } = await left(other.claim('a', OWNER, TAKE_OVER), 'HeldBy')
       assertSame(holder.liveness, 'alive', 'the liveness of the new owner')
-    },
-    { needs }
+    }
   )
 ]
 
@@ -132,7 +127,6 @@ const undecided = async ({
   readonly zombie: Claim
   readonly other: CheckpointStorage
 }> => {
-  const zombie = await claimed(storage, 'a', OWNER)
-  await right(storage.save(zombie, revisions(['first'])))
+  const zombie = await begun(storage, 'a', ['first'], OWNER)
   return { storage, zombie, other: await unsure() }
 }

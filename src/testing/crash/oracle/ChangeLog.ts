@@ -3,6 +3,7 @@ import type { Change, Rewound } from '../../../domain/change/Change.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, top } from '../../../domain/workflow/Unit.js'
 import type { Revision } from '../../../ports/CheckpointStorage.js'
+import type { CrashLaw } from '../CrashReport.js'
 
 /** The units that are completed, assumed done, pending with a job, or were ever rewound. */
 export interface Recorded {
@@ -11,6 +12,9 @@ export interface Recorded {
   readonly jobs: Set<Unit>
   readonly rewound: Set<Unit>
 }
+
+/** Reports a broken law. */
+export type Note = (law: CrashLaw, what: string, unit?: string) => void
 
 /** Whether a unit must run again. */
 export type IsDue = (unit: Unit) => boolean
@@ -77,6 +81,14 @@ export const copyOf = ({ records, assumed, jobs, rewound }: Recorded): Recorded 
   jobs: new Set(jobs),
   rewound: new Set(rewound)
 })
+
+/** Deletes the units for which this holds. */
+export const forget = (
+  all: ReadonlyArray<Pick<Map<Unit, unknown>, 'delete'> & { readonly keys: () => Iterable<Unit> }>,
+  is: (unit: Unit) => boolean
+): void => {
+  for (const one of all) for (const unit of [...one.keys()]) if (is(unit)) one.delete(unit)
+}
 
 /** Whether a rewind names a unit, an ancestor or a descendant of it. */
 export const isRewound = ({ units }: Rewound, unit: Unit): boolean =>

@@ -18,7 +18,7 @@ import type { CrashLaw } from '../CrashReport.js'
 import type { Due } from './due.js'
 import { dueIn, NOTHING_DUE } from './due.js'
 import type { Override } from '../Intervention.js'
-import type { Entry, Recorded } from './ChangeLog.js'
+import type { Entry, Note, Recorded } from './ChangeLog.js'
 import { copyOf, follow, isRewound, makeChangeLog } from './ChangeLog.js'
 import type { PauseOracle } from './PauseOracle.js'
 import { makePauseOracle } from './PauseOracle.js'
@@ -84,8 +84,6 @@ interface Execution extends Omit<Call, 'program'> {
   readonly starts: Map<string, number>
   readonly endedWell: Set<string>
 }
-
-type Note = (law: CrashLaw, what: string, unit?: string) => void
 
 /** `mayFail`: the store has injected faults. `misfits`: the answers that a wait may reject. */
 export const makeOracle = (

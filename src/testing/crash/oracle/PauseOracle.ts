@@ -15,9 +15,8 @@ import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { Revision } from '../../../ports/CheckpointStorage.js'
 import type { Requests } from '../../../ports/Requests.js'
 import type { StorageCall } from '../../faults.js'
-import type { CrashLaw } from '../CrashReport.js'
 import type { ConcurrentRequest } from '../Intervention.js'
-import type { Recorded } from './ChangeLog.js'
+import type { Note, Recorded } from './ChangeLog.js'
 
 /** `leaves`: the request is stored. `answered`: the requester got a reply. */
 export interface Asked {
@@ -71,8 +70,6 @@ interface Execution {
   recorded: boolean
   over: boolean
 }
-
-type Note = (law: CrashLaw, what: string, unit?: string) => void
 
 const begun = (life: number): Execution => ({
   life,

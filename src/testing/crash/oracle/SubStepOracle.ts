@@ -2,10 +2,9 @@
 import type { Answer } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
-import type { CrashLaw } from '../CrashReport.js'
 import type { Override } from '../Intervention.js'
-import type { Entry, ChangeLog } from './ChangeLog.js'
-import { isRewound } from './ChangeLog.js'
+import type { ChangeLog, Entry, Note } from './ChangeLog.js'
+import { forget, isRewound } from './ChangeLog.js'
 
 interface Call {
   readonly life: number
@@ -20,10 +19,7 @@ export interface SubStepOracle {
   readonly recorded: (entry: Entry) => void
 }
 
-export const makeSubStepOracle = (
-  found: (law: CrashLaw, what: string, unit?: string) => void,
-  changeLog: Pick<ChangeLog, 'recorded'>
-): SubStepOracle => {
+export const makeSubStepOracle = (found: Note, changeLog: Pick<ChangeLog, 'recorded'>): SubStepOracle => {
   const calls = new Map<number, Call>()
   const acted = new Set<Unit>()
   /** The recorded failures that a repeated attempt must return again. */
@@ -41,10 +37,6 @@ export const makeSubStepOracle = (
     isAnswered(call, unit) ||
     call?.override?._tag === 'FromStep' ||
     (call?.override?._tag === 'RestartWave' && isWithin(unit, call.override.wave))
-
-  const forget = (units: Set<Unit>, is: (unit: Unit) => boolean): void => {
-    for (const unit of units) if (is(unit)) units.delete(unit)
-  }
 
   return {
     begins: (call) => {
@@ -70,7 +62,7 @@ export const makeSubStepOracle = (
         case 'AttemptStarted':
           for (const { unit, attempt } of change.attempts) {
             if (current?.life === life) started.add(unit)
-            if (begun.get(unit) !== attempt) forget(failed, (one) => one !== unit && isWithin(one, unit))
+            if (begun.get(unit) !== attempt) forget([failed], (one) => one !== unit && isWithin(one, unit))
             begun.set(unit, attempt)
           }
           break
@@ -80,14 +72,12 @@ export const makeSubStepOracle = (
           if (change._tag === 'UnitFailed' && change.subStep !== undefined) failed.add(change.unit)
           break
         case 'Rewound':
-          for (const unit of begun.keys()) if (isRewound(change, unit)) begun.delete(unit)
-          forget(failed, (unit) => isRewound(change, unit))
-          forget(acted, (unit) => isRewound(change, unit) && isMeant(calls.get(life), unit))
+          forget([begun, failed], (unit) => isRewound(change, unit))
+          forget([acted], (unit) => isRewound(change, unit) && isMeant(calls.get(life), unit))
           break
         case 'Confirmed':
         case 'Assumed':
-          forget(failed, (unit) => isWithin(unit, change.unit))
-          forget(acted, (unit) => isWithin(unit, change.unit))
+          forget([acted, failed], (unit) => isWithin(unit, change.unit))
           break
         case 'UnitCompleted':
           begun.delete(change.unit)

@@ -11,9 +11,8 @@ import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
 import { has } from '../../../domain/checkpoint/Units.js'
 import type { Program } from '../../../executor/program/Program.js'
 import { placeIn } from '../../planning/arbitrary/tree.js'
-import type { CrashLaw } from '../CrashReport.js'
-import type { Entry } from './ChangeLog.js'
-import { isRewound } from './ChangeLog.js'
+import type { Entry, Note } from './ChangeLog.js'
+import { forget, isRewound } from './ChangeLog.js'
 import { tasksOf } from '../tasksOf.js'
 import type { TraceEntry } from '../Trace.js'
 
@@ -43,8 +42,6 @@ interface Kept {
   readonly suspended: Map<Unit, number>
   readonly items: Map<Unit, ReadonlyArray<Item>>
 }
-
-type Note = (law: CrashLaw, what: string, unit?: string) => void
 
 /** `misfits`: the answers that their waits may reject. */
 export const makeWaitOracle = (
@@ -235,13 +232,6 @@ const follow = (kept: Kept, change: Change.Change): void => {
     default:
       break
   }
-}
-
-const forget = (
-  all: ReadonlyArray<Pick<Map<Unit, unknown>, 'delete'> & { readonly keys: () => Iterable<Unit> }>,
-  is: (unit: Unit) => boolean
-): void => {
-  for (const one of all) for (const unit of [...one.keys()]) if (is(unit)) one.delete(unit)
 }
 
 /** The stored waits and answers must be those that were saved. */

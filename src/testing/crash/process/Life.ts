@@ -98,8 +98,3 @@ const settle = async <A>(task: () => Promise<E.Either<StorageError, A>>): Promis
     })
   }
 }
-
-export const killingAt =
-  (life: Life, n: number, how: DeathAtCall) =>
-  (storage: CheckpointStorage): CheckpointStorage =>
-    killable(life, storage, { death: (_, count) => (count === n ? how : undefined) })

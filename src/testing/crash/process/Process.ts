@@ -12,7 +12,7 @@ import { describePoint } from '../CrashPoint.js'
 import type { Requester } from './requesting.js'
 import { whileCalled, whileRunning } from './requesting.js'
 import type { ConcurrentRequest } from '../Intervention.js'
-import type { CallWatch, DeathAtCall } from './Life.js'
+import type { CallWatch } from './Life.js'
 import { killable, never, startLife } from './Life.js'
 import type { RequestCallWatch } from './KillableRequests.js'
 import { killableRequests } from './KillableRequests.js'
@@ -167,18 +167,15 @@ const storageIn = <World>(inside: ProcessState<World>, opened: CheckpointStorage
           { nth: point.n, fault: { _tag: 'Fail', when: point.how === 'fails' ? 'before' : 'after' } }
         ])
       : storage
-  const deaths: ReadonlyMap<string, DeathAtCall> = new Map(DEATHS.map((how) => [how, how]))
   const watched = killable({ ...inside.lifetime, kill: inside.die }, faulty, {
     death: (call, n) => {
       points.push({ _tag: 'AtCall', n, how: 'before', call })
       if (point?._tag !== 'AtCall' || point.n !== n) return undefined
-      const how = deaths.get(point.how)
-      if (how === undefined) {
-        state.failed = true
-        inside.oracle.pauses.storeFailed(call)
-        inside.note({ _tag: 'Died', life, where: describePoint({ ...point, call }) })
-      }
-      return how
+      if (point.how !== 'fails' && point.how !== 'failsAfter') return point.how
+      state.failed = true
+      inside.oracle.pauses.storeFailed(call)
+      inside.note({ _tag: 'Died', life, where: describePoint({ ...point, call }) })
+      return undefined
     },
     delayed: inside.delayed,
     ...isRunning(state)
@@ -261,8 +258,6 @@ const requesterOf = <World>(inside: ProcessState<World>): Requester => {
     late
   }
 }
-
-const DEATHS: ReadonlyArray<DeathAtCall> = ['before', 'after', 'torn', 'slow', 'meanwhile', 'late']
 
 const contextOf = <World>(inside: ProcessState<World>): ProcessContext<World> => {
   const { state, point, clock, lifetime: life } = inside

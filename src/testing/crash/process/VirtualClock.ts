@@ -81,18 +81,3 @@ const settled = async (): Promise<void> => {
 export const quiet = async (): Promise<void> => {
   await new Promise<void>((resolve) => setImmediate(resolve))
 }
-
-/** Awaits a promise and advances time to the next sleeper whenever nothing else can run. */
-export const patiently = async <A>(clock: VirtualClock, promise: Promise<A>): Promise<A> => {
-  let over = false
-  const end = (): void => {
-    over = true
-  }
-  promise.then(end, end)
-  for (;;) {
-    await quiet()
-    if (over) return await promise
-    const next = clock.sleeping()[0]
-    if (next !== undefined) await clock.advance(next)
-  }
-}

@@ -3,12 +3,10 @@ import * as fc from 'fast-check'
 import { encode } from '../../../domain/checkpoint/CheckpointCodec.js'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
 import type { Workflow } from '../../../domain/workflow/Workflow.js'
+import { plain } from '../../plain.js'
 import type { RunsOf } from './runs.js'
 import { run } from './runs.js'
 import type { SimulatedRun } from './RunRecorder.js'
-
-/** Objects like those that people write. */
-const PLAIN = { noNullPrototype: true } as const
 
 /**
  * An encoded checkpoint with one change. `path`: the keys and indices of the changed value. `was`: the value before.
@@ -43,7 +41,7 @@ const REPLACEMENTS: ReadonlyArray<Json> = [
 ]
 
 const change = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ now: fc.constantFrom(...REPLACEMENTS) }, PLAIN) },
+  { weight: 4, arbitrary: plain({ now: fc.constantFrom(...REPLACEMENTS) }) },
   { weight: 1, arbitrary: fc.constant({}) },
   { weight: 1, arbitrary: fc.constant({ doubled: true as const }) }
 )

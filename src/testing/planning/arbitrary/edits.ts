@@ -2,10 +2,8 @@
 import * as fc from 'fast-check'
 import type { Group, Step, Task, TaskOptions, Workflow } from '../../../domain/workflow/Workflow.js'
 import { listedParts } from '../../../domain/workflow/Node.js'
+import { plain } from '../../plain.js'
 import * as W from '../../../domain/workflow/Workflow.js'
-
-/** Objects like those that people write. */
-const PLAIN = { noNullPrototype: true } as const
 
 /**
  * An edit of a workflow. `at` selects the step and `salt` the variant, both modulo their number. `inside` selects a
@@ -45,15 +43,12 @@ export const EDITS = ['change', 'remove', 'add', 'rename', 'move', 'flip', 'kind
  *
  * @category arbitraries
  */
-export const workflowEdit: fc.Arbitrary<WorkflowEdit> = fc.record(
-  {
-    kind: fc.constantFrom(...EDITS),
-    at: fc.nat({ max: 6 }),
-    salt: fc.nat({ max: 99 }),
-    inside: fc.array(fc.nat({ max: 3 }), { maxLength: 4, size: 'max' })
-  },
-  PLAIN
-)
+export const workflowEdit: fc.Arbitrary<WorkflowEdit> = plain({
+  kind: fc.constantFrom(...EDITS),
+  at: fc.nat({ max: 6 }),
+  salt: fc.nat({ max: 99 }),
+  inside: fc.array(fc.nat({ max: 3 }), { maxLength: 4, size: 'max' })
+})
 
 /**
  * An edited workflow, and the index of the `first` top-level step that changed.

@@ -12,7 +12,7 @@ import { chooseOptions } from './options.js'
 import type { Outputs, Samples } from './Samples.js'
 import { defaultSamples, samplesOf, withoutSample } from './Samples.js'
 import type { Scenario } from './simulate.js'
-import { simulate } from './simulate.js'
+import { simulate, undisturbed } from './simulate.js'
 import type { Moment, SimulatedRun } from './RunRecorder.js'
 import { workflow as anyWorkflow } from './workflows.js'
 
@@ -50,12 +50,6 @@ const anything = (samples: Samples): Scenario => ({
   samples
 })
 
-const nothing = (samples: Samples): Scenario => ({
-  edit: (_, { workflow }) => workflow,
-  options: (): PlanOptions => ({}),
-  samples
-})
-
 /**
  * A run that started, failed, completed, was interrupted, killed, edited, rewound or confirmed. Its `workflow` is the
  * one at its end. Throws and names the units if no accepted output is known for some.
@@ -81,7 +75,7 @@ const nothing = (samples: Samples): Scenario => ({
 export const run = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => drawn(of, anything)
 
 /** A run without edits of the workflow and without plan options. */
-export const undisturbedRun = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => drawn(of, nothing)
+export const undisturbedRun = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => drawn(of, undisturbed)
 
 const drawn = (of: RunsOf, scenario: (samples: Samples) => Scenario): fc.Arbitrary<SimulatedRun> => {
   const samples = samplesFor(of)
@@ -174,7 +168,7 @@ export const samplesFor = ({ outputs }: RunsOf): Samples =>
   outputs === undefined ? defaultSamples : samplesOf(outputs)
 
 /** Throws for a workflow without known outputs. */
-export const workflowsOf = (of: RunsOf): fc.Arbitrary<Workflow> => {
+const workflowsOf = (of: RunsOf): fc.Arbitrary<Workflow> => {
   const { workflow = anyWorkflow() } = of
   if (!('steps' in workflow)) return workflow
   const missing = withoutSample(workflow, samplesFor(of))

@@ -41,26 +41,34 @@ export const simulate = (workflow: Workflow, input: Json, choices: Choices, scen
       plan,
       options,
       workflow: edited
-    } = choose(recorder, choices, session === 0 ? { ...plain, samples: scenario.samples } : scenario)
+    } = choose(recorder, choices, session === 0 ? undisturbed(scenario.samples) : scenario)
     executeSession(recorder, choices, { ...recorder.now(), workflow: edited }, plan, options)
   }
   return recorder.run()
 }
 
-const plain: Omit<Scenario, 'samples'> = { edit: (_, { workflow }) => workflow, options: () => ({}) }
+/** Neither edits nor options. */
+export const undisturbed = (samples: Samples): Scenario => ({
+  edit: (_, { workflow }) => workflow,
+  options: () => ({}),
+  samples
+})
+
+const continuing = (moment: Moment, samples: Samples): RunRecorder =>
+  record({ ...moment, changes: [], trail: [] }, samples)
 
 /** A run whose pending jobs all succeeded. */
 export const polled = (moment: Moment, samples: Samples = defaultSamples): Moment => {
-  const recorder = record({ ...moment, changes: [], trail: [] }, samples)
+  const recorder = continuing(moment, samples)
   pollJobs(recorder, noFaults)
   return recorder.now()
 }
 
 /** Continues a run to its end: jobs succeed, every question is answered with `again`, and nothing fails. */
 export const finish = (moment: Moment, samples: Samples = defaultSamples): SimulatedRun => {
-  const recorder = record({ ...moment, changes: [], trail: [] }, samples)
+  const recorder = continuing(moment, samples)
   pollJobs(recorder, noFaults)
-  const { plan, options } = choose(recorder, noFaults, { ...plain, samples })
+  const { plan, options } = choose(recorder, noFaults, undisturbed(samples))
   executeSession(recorder, noFaults, moment, plan, options)
   return recorder.run()
 }
@@ -72,7 +80,7 @@ export const follow = (
   options: PlanOptions,
   samples: Samples = defaultSamples
 ): SimulatedRun => {
-  const recorder = record({ ...moment, changes: [], trail: [] }, samples)
+  const recorder = continuing(moment, samples)
   executeSession(recorder, noFaults, moment, plan, options)
   return recorder.run()
 }
@@ -84,7 +92,7 @@ export const overrideOnly = (
   options: PlanOptions,
   samples: Samples = defaultSamples
 ): SimulatedRun => {
-  const recorder = record({ ...moment, changes: [], trail: [] }, samples)
+  const recorder = continuing(moment, samples)
   recordOverrides(recorder, moment.workflow, plan, options)
   return recorder.run()
 }

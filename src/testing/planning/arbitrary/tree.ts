@@ -21,7 +21,7 @@ export const groupsOf = ({ each }: MapStep, keys: ReadonlyArray<string>): Readon
   keys.map((name) => ({ ...each, name, needs: [] }))
 
 /** All units in document order. A map has no parts until its items are known. */
-export const unitsIn = ({ steps }: Workflow, items: Items = none): ReadonlyArray<Placed> => {
+export const unitsIn = ({ steps }: Pick<Workflow, 'steps'>, items: Items = none): ReadonlyArray<Placed> => {
   const found: Array<Placed> = []
   const visit = (step: Step, unit: Unit, stepIndex: number): void => {
     found.push({ unit, stepIndex, step })
