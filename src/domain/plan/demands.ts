@@ -36,7 +36,6 @@ export interface PlanTargets {
   readonly again: Iterable<Unit>
 }
 
-/** The demand on a part of a composite, by its index and name. */
 type OfPart = (index: number, name: string) => Demand
 
 export interface Demands {
