@@ -15,7 +15,7 @@ import type {
 import type { Executor } from '../Executor.js'
 import { fieldsOf, isText, kindOf } from '../../domain/data/Options.js'
 import { callPort, load, readFailed, STORE } from '../callPort.js'
-import { withLeftAnswers } from '../requests/leftAnswers.js'
+import { withInboxAnswers } from '../requests/inboxAnswers.js'
 import { restoreStored } from './stored.js'
 
 /**
@@ -64,7 +64,7 @@ export const viewRun =
     const view = stored.right.value
     // Consent to a recovered state comes before answers.
     if (view.found._tag === 'Recovered') return stored
-    const checkpoint = await withLeftAnswers(environment, view.checkpoint)
+    const checkpoint = await withInboxAnswers(environment, view.checkpoint)
     return E.right(O.some(viewWith(checkpoint, view)))
   }
 
