@@ -14,7 +14,7 @@ import type {
 } from '../../ports/CheckpointStorage.js'
 import type { Executor } from '../Executor.js'
 import { fieldsOf, isText, kindOf } from '../../domain/data/Options.js'
-import { callPort, load, readFailed, STORE } from '../callPort.js'
+import { load, readFailed, readStore, STORE } from '../callPort.js'
 import { withInboxAnswers } from '../requests/inboxAnswers.js'
 import { restoreStored } from './stored.js'
 
@@ -109,7 +109,7 @@ export const listRuns =
     let rest = page
     for (;;) {
       const asked = rest
-      const listed = await callPort('list', () => storage.list(asked), readFailed(STORE))
+      const listed = await readStore({ storage }, 'list', (store) => store.list(asked))
       if (E.isLeft(listed)) return listed
       const wrong = misplaced(listed.right, asked)
       if (wrong !== undefined) return E.left(readFailed(STORE)('list', wrong))
