@@ -16,7 +16,7 @@ const INDEX = new WeakMap<ReadonlyArray<unknown>, ReadonlyMap<string, unknown>>(
 export const indexOfStep = (
   steps: ReadonlyArray<{ readonly name: string }>,
   name: string,
-  expected: number
+  expected = 0
 ): number | undefined => {
   if (steps[expected]?.name === name) return expected
   const known = INDICES.get(steps) ?? new Map(steps.map((step, index) => [step.name, index]))
