@@ -36,7 +36,7 @@ const NEW = ['new', 'new, second', 'new, third', 'new, fourth', 'new, fifth']
 export const stallCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-STALL-01',
-    'a save held below the store during a takeover is found by the new owner, or refused',
+    'a save stalled below the store during a takeover is found by the new owner, or refused',
     ({ reopen, ...context }) =>
       atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
         const runId = `run-${place}`
@@ -54,7 +54,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-STALL-02',
-    'a load held below the store while its run is removed and recreated never mixes the two',
+    'a load stalled below the store while its run is removed and recreated never mixes the two',
     async (context) => {
       await assertLooksAreWhole(context, 'load', (storage, runId) => storage.load(runId))
       await assertLooksAreWhole(context, 'revision', (storage, runId) => storage.loadRevision(runId, 1))
@@ -64,7 +64,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-STALL-03',
-    'a claim held below the store while another one is granted is refused, or granted after it',
+    'a claim stalled below the store while another one is granted is refused, or granted after it',
     async (context) => {
       await assertClaimsAreInOrder(context, 'released')
       await assertClaimsAreInOrder(context, 'held')
@@ -74,7 +74,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-STALL-04',
-    'a removal held below the store while its run is claimed deletes nothing that the new owner saves',
+    'a removal stalled below the store while its run is claimed deletes nothing that the new owner saves',
     ({ reopen, ...context }) =>
       atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
         const runId = `run-${place}`
@@ -97,7 +97,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-STALL-05',
-    'a release held below the store during a takeover frees nothing',
+    'a release stalled below the store during a takeover frees nothing',
     ({ reopen, ...context }) =>
       atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
         const runId = `run-${place}`
@@ -117,7 +117,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-STALL-06',
-    'a removal that names the newest revision, held below the store, deletes nothing that another process saves and releases meanwhile',
+    'a removal that names the newest revision and stalls below the store deletes nothing that another process saves and releases meanwhile',
     ({ reopen, ...context }) =>
       atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
         const runId = `run-${place}`
@@ -141,7 +141,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-STALL-07',
-    'a removal that names the newest revision, held below the store, deletes nothing that an owner saves after it counted as dead',
+    'a removal that names the newest revision and stalls below the store deletes nothing that an owner saves after it counted as dead',
     ({ reopen, stall, ...context }) => {
       let former: CheckpointStorage | undefined
       let zombie: Claim | undefined
@@ -170,7 +170,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-STALL-08',
-    'a removal that names the newest revision, held below the store, deletes no later run that another process saves under the id',
+    'a removal that names the newest revision and stalls below the store deletes no later run that another process saves under the id',
     ({ reopen, ...context }) =>
       atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
         const runId = `run-${place}`
