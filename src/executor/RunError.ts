@@ -362,7 +362,7 @@ const sentence = (error: SingleLine): string => {
     case 'RunCancelled':
       return `Run ${error.runId} was cancelled; start a new run, or set \`reopen\` to resume it`
     case 'AlreadyAnswered':
-      return `"${error.unit}" of run ${error.runId} already has an answer; resume the run to use it; to be asked again, resume with fromStep "${error.unit}" once the run waits there`
+      return `"${error.unit}" of run ${error.runId} already has an answer; resume the run to use it. To replace it, let the run come to that step, resume with fromStep "${error.unit}", then answer again`
     case 'InvalidPointer':
       return `${error.where} is not a valid pause pointer: ${error.why}; name the run, or delete the file`
     case 'AnswerRefused':

@@ -5,7 +5,7 @@ import { byStatus, dueAt } from '../domain/checkpoint/Due.js'
 import { readFailed, STORE } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
 import type { Program } from '../executor/program/Program.js'
-import { answered, planStored } from '../executor/planRun.js'
+import { withoutQuestions, planStored } from '../executor/planRun.js'
 import { requestsFor } from '../executor/requests/inbox.js'
 import { resume } from '../executor/run.js'
 import type { RunError } from '../executor/RunError.js'
@@ -201,7 +201,7 @@ const refusalOf = async ({ environment, options, programs }: Host, view: RunView
   const planned = await planStored(program, view, { ...asPolicy(options), evidence: [] })(environment)().catch(
     (cause: unknown) => E.left(readFailed(STORE)('plan', cause))
   )
-  const end = E.isLeft(planned) ? planned : answered(planned.right)
+  const end = E.isLeft(planned) ? planned : withoutQuestions(planned.right)
   return E.isLeft(end) && !TRANSIENT.has(end.left._tag) ? end.left : undefined
 }
 

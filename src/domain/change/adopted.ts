@@ -46,7 +46,7 @@ export const adopted = (
     }
     return whole._tag === 'Task' && (whole.wait ?? 'Job') === kind
   }
-  const taken = <A extends Units.OfUnit & { readonly _tag?: PendingUnit['_tag'] }>(
+  const remaining = <A extends Units.OfUnit & { readonly _tag?: PendingUnit['_tag'] }>(
     all: Units.Units<A>
   ): Units.Units<A> =>
     Units.filter(all, ({ unit, _tag = 'Job' }) => {
@@ -54,7 +54,7 @@ export const adopted = (
       if (!stays) dropped.add(unit)
       return stays
     })
-  const [pending, submissions] = [taken(self.pending), taken(self.submissions)]
+  const [pending, submissions] = [remaining(self.pending), remaining(self.submissions)]
   return {
     workflow,
     completedSteps,

@@ -23,7 +23,7 @@ export const pushTo = <K, A>(arrays: Map<K, Array<A>>, key: K, value: A): void =
 export const indexOfStep = (
   steps: ReadonlyArray<{ readonly name: string }>,
   name: string,
-  expected: number
+  expected = 0
 ): number | undefined => {
   if (steps[expected]?.name === name) return expected
   const known = INDICES.get(steps) ?? new Map(steps.map((step, index) => [step.name, index]))

@@ -166,10 +166,10 @@ const isRedone = (edited: Comparison, unit: Unit): boolean => {
   let from = redoneWas.get(above)
   if (from === undefined) {
     const first = now.steps.find(({ name }) => isRerun(context.demands.of(join(above, name))))
-    from = first === undefined ? Infinity : (indexOfStep(was.steps, first.name, 0) ?? Infinity)
+    from = first === undefined ? Infinity : (indexOfStep(was.steps, first.name) ?? Infinity)
     redoneWas.set(above, from)
   }
-  return (indexOfStep(was.steps, nameOf(removed), 0) ?? -1) >= from
+  return (indexOfStep(was.steps, nameOf(removed)) ?? -1) >= from
 }
 
 /** Yields completed units that were removed or changed, except those that run again whatever is recorded. */
