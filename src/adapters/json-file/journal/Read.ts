@@ -107,8 +107,8 @@ export const isSame = async (
   { fs }: Context,
   layout: Layout.Layout,
   { number, journal }: Numbered,
-  holds: (fd: number, where: string, size: number) => Promise<E.Either<StorageError, boolean>> = async () =>
-    E.right(true)
+  holds: (fd: number, where: string, size: number) => Promise<E.Either<StorageError, boolean>> = () =>
+    Promise.resolve(E.right(true))
 ): Promise<E.Either<StorageError, boolean>> => {
   const where = Layout.journal(layout, number)
   const same = await withFile(fs, where, async (fd, { size }) => {
