@@ -59,6 +59,7 @@ export interface RunOptions {
 /** The options that apply to every plan of a call. The others apply to the first plan, which records them. */
 export type Policy = Pick<ResumeOptions, 'changes' | 'onChanged' | 'onRecovered'>
 
+/** Returns the policy of a call's options, without the others. */
 export const asPolicy = ({ changes, onChanged, onRecovered }: Policy): Policy => ({
   ...(changes === undefined ? {} : { changes }),
   ...(onChanged === undefined ? {} : { onChanged }),
