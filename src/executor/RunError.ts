@@ -358,11 +358,11 @@ const sentence = (error: SingleLine): string => {
     case 'NoWorkspaces':
       return `Cannot use a workspace for run ${error.runId}: the environment has no \`workspaces\`; set them, as in { workspaces: workspaces(folder) }`
     case 'NoRequests':
-      return `Cannot pause or cancel run ${error.runId}: the environment has no \`requests\`; set \`requests\` in it and in that of the run's owner, to fileRequests(folder) of dogear/json-file or to those of your store`
+      return `Cannot pause or cancel run ${error.runId}: the environment has no \`requests\`; set \`requests\` in the environments of this process and of the run's owner, both to fileRequests(folder) of dogear/json-file or to those of your store`
     case 'RunCancelled':
       return `Run ${error.runId} was cancelled; start a new run, or set \`reopen\` to resume it`
     case 'AlreadyAnswered':
-      return `"${error.unit}" of run ${error.runId} already has an answer; resume the run to use it; to be asked again, resume with fromStep "${error.unit}" once the run waits there`
+      return `"${error.unit}" of run ${error.runId} already has an answer; resume the run to use it. To replace it, let the run come to that step, resume with fromStep "${error.unit}", then answer again`
     case 'InvalidPointer':
       return `${error.where} is not a valid pause pointer: ${error.why}; name the run, or delete the file`
     case 'AnswerRefused':

@@ -36,11 +36,16 @@ export interface AttemptTimes {
   readonly endedAt: number
 }
 
-/** Except for `Failed`, the changes of an end are staged, and saved with the next commit. `Restart`: the composite `unit` runs again; if that needs an answer, it fails with `otherwise`. */
+/** Except for `Failed`, the changes of an end are staged, and saved with the next commit. `Restart`: the composite `unit` runs again; if that needs an answer, it fails with `failureIfUnanswered`. */
 export type StepEnd =
   | { readonly _tag: 'Done' | 'Pending' | 'Stopped' }
   | { readonly _tag: 'Failed'; readonly retryable: boolean }
-  | { readonly _tag: 'Restart'; readonly unit: Unit; readonly stepIndex: number; readonly otherwise?: StepFailure }
+  | {
+      readonly _tag: 'Restart'
+      readonly unit: Unit
+      readonly stepIndex: number
+      readonly failureIfUnanswered?: StepFailure
+    }
 
 /** A step to run: its decisions, and the signal that stops it. */
 export interface StepToRun<S extends ProgramStep = ProgramStep> {

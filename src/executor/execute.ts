@@ -34,10 +34,10 @@ export const execute = async (scope: RunScope, plan: ResumePlan): Promise<E.Eith
       ended = await continueAfterWait(scope, ended.right)
       continue
     }
-    const { unit, stepIndex, otherwise } = ended.right
+    const { unit, stepIndex, failureIfUnanswered } = ended.right
     const next = await restart(scope, ended.right)
-    if (E.isLeft(next) && next.left._tag === 'Unconfirmed' && otherwise !== undefined)
-      return await failUnanswered(scope, { unit, stepIndex }, otherwise)
+    if (E.isLeft(next) && next.left._tag === 'Unconfirmed' && failureIfUnanswered !== undefined)
+      return await failUnanswered(scope, { unit, stepIndex }, failureIfUnanswered)
     ended = E.isLeft(next) ? next : await executePlan(scope, next.right)
   }
   return ended as E.Either<RunError, RunOutcome>
@@ -104,7 +104,7 @@ const executePlan = async (
   }
 }
 
-/** Its outputs are decoded when they are first read. It holds no scope. */
+/** Decodes the outputs when they are first read. The outcome does not keep the scope in memory. */
 const completed = (program: RunScope['program'], checkpoint: Checkpoint): RunOutcome => {
   let made: { readonly outputs: unknown } | undefined
   const { runId, completedSteps, items } = checkpoint

@@ -103,6 +103,7 @@ export const planRun =
     return E.isLeft(asked) ? asked : await planStored(program, view.right.value, asked.right)(environment)()
   }
 
+/** The newest state is read as saved. */
 export const EXACT: Found = { _tag: 'Exact' }
 
 export type State = Pick<Planned, 'checkpoint' | 'found'>
@@ -159,7 +160,7 @@ export const usable = ({ checkpoint, found, options, workspaceFound, plan }: Sur
 }
 
 /** Refuses a plan with open questions. */
-export const answered = (planned: Planned): E.Either<RunError, Planned> => {
+export const withoutQuestions = (planned: Planned): E.Either<RunError, Planned> => {
   const [question, ...more] = planned.questions
   return question === undefined ? E.right(planned) : E.left({ _tag: 'Unconfirmed', questions: [question, ...more] })
 }

@@ -126,22 +126,22 @@ const pollRun =
     if (E.isLeft(there)) return there
     const secured = await secure(environment, program)
     if (E.isLeft(secured)) return secured
-    const said: JobAnswers = new Map()
-    const looked = await pollStored(secured.right, program, unclaimed(runId), there.right, { said, mayRecord: false })
+    const known: KnownStatuses = new Map()
+    const looked = await pollStored(secured.right, program, unclaimed(runId), there.right, { known, mayRecord: false })
     if (E.isLeft(looked) || looked.right !== NEEDS_CLAIM) return looked as E.Either<RunError, PollOutcome>
     return await withClaimAndInbox(secured.right, runId, async (claim, stored) => {
-      const polled = await pollStored(secured.right, program, claim, stored, { said, mayRecord: true })
+      const polled = await pollStored(secured.right, program, claim, stored, { known, mayRecord: true })
       return polled as E.Either<RunError, PollOutcome>
     })
   }
 
 /** `mayRecord`: the claim is held, so results can be recorded. */
 interface PollState {
-  readonly said: JobAnswers
+  readonly known: KnownStatuses
   readonly mayRecord: boolean
 }
 
-type JobAnswers = Map<string, Answer>
+type KnownStatuses = Map<string, StatusRead>
 
 /** A job has ended, and recording it requires the claim. Until then nothing is written. */
 const NEEDS_CLAIM = 'NeedsClaim'
@@ -156,7 +156,7 @@ const pollStored = async <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   claim: Claim,
   found: O.Option<Stored>,
-  asking: PollState
+  polling: PollState
 ): Promise<E.Either<RunError, Polling>> => {
   const { runId } = claim
   if (O.isNone(found)) return E.left({ _tag: 'NoSuchRun', runId })
@@ -168,7 +168,7 @@ const pollStored = async <Outputs, Input>(
     report(environment, { _tag: 'CheckpointRecovered', runId, from, lost })
     return recoveryRefused(runId, stored.found)
   }
-  const cancelled = asking.mayRecord ? await recordCancelIfAsked(environment, claim, restored.right) : E.right(O.none)
+  const cancelled = polling.mayRecord ? await recordCancelIfAsked(environment, claim, restored.right) : E.right(O.none)
   if (E.isLeft(cancelled)) return cancelled
   if (O.isSome(cancelled.right)) return E.left({ _tag: 'RunCancelled', runId })
   const state = { checkpoint: restored.right, found: stored.found }
@@ -179,7 +179,7 @@ const pollStored = async <Outputs, Input>(
   if (E.isLeft(plan)) return plan
   const { scope, dispose } = scopeOf(environment, program, claim, { checkpoint: restored.right })
   try {
-    const polled = await pollAll(scope, plan.right.decisions, asking)
+    const polled = await pollAll(scope, plan.right.decisions, polling)
     if (E.isLeft(polled)) {
       if (polled.left._tag !== 'Fenced') return polled
     } else if (scope.stop() !== 'fenced') {
@@ -206,35 +206,35 @@ interface Waiting {
 const pollAll = async (
   scope: RunScope,
   decisions: ReadonlyArray<Decision>,
-  { said, mayRecord }: PollState
+  { known, mayRecord }: PollState
 ): Promise<E.Either<StorageError | TransitionError, ReadonlyArray<PolledJob> | typeof NEEDS_CLAIM>> => {
   const polled: Array<PolledJob> = []
   const planned = new Map(decisions.map((one) => [one.unit, one]))
   for (const job of jobsOf(scope.recorder.checkpoint())) {
     if (scope.stop() !== undefined) break
     const waiting = waitingFor(scope, job, planned.get(job.unit))
-    const answer = E.isLeft(waiting) ? waiting.left : (said.get(job.key) ?? (await ask(scope, waiting.right)))
-    if (answer === 'stopped') break
-    said.set(job.key, answer)
-    if (!mayRecord && !isOpen(answer)) return E.right(NEEDS_CLAIM)
-    const end = E.isLeft(waiting) ? waiting.left : await conclude(scope, waiting.right, answer)
+    const status = E.isLeft(waiting) ? waiting.left : (known.get(job.key) ?? (await readStatus(scope, waiting.right)))
+    if (status === 'stopped') break
+    known.set(job.key, status)
+    if (!mayRecord && !isOpen(status)) return E.right(NEEDS_CLAIM)
+    const end = E.isLeft(waiting) ? waiting.left : await conclude(scope, waiting.right, status)
     if (end === 'stopped') break
     const saved = await scope.recorder.commit()
     if (E.isLeft(saved)) return saved
-    polled.push({ ...job, end: endWithout(scope.environment.vault.redaction, end) })
+    polled.push({ ...job, end: redactedEnd(scope.environment.vault.redaction, end) })
   }
   return E.right(polled)
 }
 
 /** The output of a job was redacted when it was collected. */
-const endWithout = (redaction: Redaction.Redaction, end: JobEnd): JobEnd =>
+const redactedEnd = (redaction: Redaction.Redaction, end: JobEnd): JobEnd =>
   'error' in end && !Redaction.isNone(redaction) ? { ...end, error: Redaction.error(redaction, end.error) } : end
 
 type StatusUnknown = Extract<JobEnd, { readonly _tag: 'Unknown' }>
 
-type Answer = JobStatus | StatusUnknown
+type StatusRead = JobStatus | StatusUnknown
 
-const isOpen = ({ _tag }: Answer): boolean => _tag === 'Unfinished' || _tag === 'Unknown'
+const isOpen = ({ _tag }: StatusRead): boolean => _tag === 'Unfinished' || _tag === 'Unknown'
 
 const waitingFor = (
   scope: RunScope,
@@ -249,24 +249,24 @@ const waitingFor = (
     : E.left(statusUnknown(STEP_UNFINISHED))
 }
 
-const ask = async (scope: RunScope, waiting: Waiting): Promise<Answer | 'stopped'> => {
-  const asked = await call(scope, waiting, ASKING, (context) => waiting.task.job.poll(readOnly(context)))
-  if (asked._tag === 'Stopped' || asked._tag === 'Suspended') return 'stopped'
-  if (asked._tag === 'Failed') return statusUnknown(asked.failure)
-  return isStatus(asked.output) ? asked.output : statusUnknown(NO_STATUS)
+const readStatus = async (scope: RunScope, waiting: Waiting): Promise<StatusRead | 'stopped'> => {
+  const polled = await call(scope, waiting, POLLING, (context) => waiting.task.job.poll(readOnly(context)))
+  if (polled._tag === 'Stopped' || polled._tag === 'Suspended') return 'stopped'
+  if (polled._tag === 'Failed') return statusUnknown(polled.failure)
+  return isStatus(polled.output) ? polled.output : statusUnknown(NO_STATUS)
 }
 
 /** Stages what is to be recorded. */
-const conclude = async (scope: RunScope, waiting: Waiting, answer: Answer): Promise<JobEnd | 'stopped'> => {
-  switch (answer._tag) {
+const conclude = async (scope: RunScope, waiting: Waiting, status: StatusRead): Promise<JobEnd | 'stopped'> => {
+  switch (status._tag) {
     case 'Unknown':
-      return answer
+      return status
     case 'Unfinished':
-      return { _tag: 'Unfinished', ...countsIn(answer) }
+      return { _tag: 'Unfinished', ...countsIn(status) }
     case 'Finished':
       return await collect(scope, waiting)
     case 'Failed':
-      return failed(scope, waiting.job, Failure.fromUnknown(answer.error))
+      return failed(scope, waiting.job, Failure.fromUnknown(status.error))
     case 'Missing':
       return failed(scope, waiting.job, MISSING)
   }
@@ -275,8 +275,8 @@ const conclude = async (scope: RunScope, waiting: Waiting, answer: Answer): Prom
 const STATUSES: ReadonlySet<unknown> = new Set<JobStatus['_tag']>(['Unfinished', 'Finished', 'Failed', 'Missing'])
 
 /** Untyped code may return anything. */
-const isStatus = (said: unknown): said is JobStatus =>
-  typeof said === 'object' && said !== null && '_tag' in said && STATUSES.has(said._tag)
+const isStatus = (value: unknown): value is JobStatus =>
+  typeof value === 'object' && value !== null && '_tag' in value && STATUSES.has(value._tag)
 
 /** Omits counts that are not whole numbers, and a `total` below `done`. */
 const countsIn = ({
@@ -352,7 +352,7 @@ const failed = (
 }
 
 /** The result of a poll is not stored, and no checks run. */
-const ASKING: Pick<ProgramTask, 'guard' | 'encode'> = { guard: undefined, encode: E.right as ProgramTask['encode'] }
+const POLLING: Pick<ProgramTask, 'guard' | 'encode'> = { guard: undefined, encode: E.right as ProgramTask['encode'] }
 
 /** Calls a task's own code about its job, as an attempt of the task. */
 const call = async (

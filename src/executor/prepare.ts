@@ -12,12 +12,12 @@ import type { Environment } from '../ports/Environment.js'
 import type { Inputs } from './input.js'
 import { replacing } from './input.js'
 import type { Planned } from './planRun.js'
-import { answered, EXACT, planStored, survey, usable } from './planRun.js'
+import { withoutQuestions, EXACT, planStored, survey, usable } from './planRun.js'
 import type { Program } from './program/Program.js'
 import { recordAnswers } from './requests/answer.js'
 import { recordCancelIfAsked } from './requests/cancel.js'
 import { recorderFor } from './requests/inbox.js'
-import { readAnswers } from './requests/leftAnswers.js'
+import { readAnswers } from './requests/inboxAnswers.js'
 import type { RunError } from './RunError.js'
 import type { ResumeOptions, RunOptions } from './RunOptions.js'
 import type { Interrupted } from './RunOutcome.js'
@@ -139,7 +139,7 @@ const requireReviewed = (
   { planHash }: Pick<ResumeOptions, 'planHash'>
 ): E.Either<RunError, Planned> =>
   planHash === undefined || planHash === planned.hash
-    ? answered(planned)
+    ? withoutQuestions(planned)
     : E.left({ _tag: 'PlanChanged', expected: planHash, found: planned.hash })
 
 /** Asks for consent if the newest state is damaged. */

@@ -5,7 +5,7 @@ import { overrides } from '../domain/plan/Overrides.js'
 import type { PlanOptions, ResumePlan } from '../domain/plan/Plan.js'
 import { runsAgain } from '../domain/plan/Plan.js'
 import type { Planned } from './planRun.js'
-import { answered, EXACT, planStored } from './planRun.js'
+import { withoutQuestions, EXACT, planStored } from './planRun.js'
 import type { RunError } from './RunError.js'
 import type { RunScope, StepEnd } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
@@ -18,7 +18,7 @@ export const replan = async (
 ): Promise<E.Either<RunError, Planned>> => {
   const state = { checkpoint: recorder.checkpoint(), found: EXACT }
   const planned = await planStored(program, state, { ...policy, ...options })(environment)()
-  return E.isLeft(planned) ? planned : answered(planned.right)
+  return E.isLeft(planned) ? planned : withoutQuestions(planned.right)
 }
 
 /** Records the overrides of a plan before it is executed. `why`: the reason for its rewinds, if it differs from the plan's. */

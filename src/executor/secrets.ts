@@ -97,7 +97,7 @@ const NO_FIELD = 'no field with the name of a secret, because the input is store
 const told = (redaction: Redaction.Redaction, event: Event): Event => {
   switch (event._tag) {
     case 'RunPlanned':
-      return { ...event, plan: planWithout(redaction, event.plan) }
+      return { ...event, plan: redactedPlan(redaction, event.plan) }
     case 'CheckpointRecovered':
       return { ...event, from: Redaction.text(redaction, event.from), lost: Redaction.text(redaction, event.lost) }
     case 'StepRetrying':
@@ -123,7 +123,7 @@ const texts = (
 ]
 
 /** The record is redacted already; the output of an answer may not be. */
-const planWithout = (redaction: Redaction.Redaction, plan: ResumePlan): ResumePlan => ({
+const redactedPlan = (redaction: Redaction.Redaction, plan: ResumePlan): ResumePlan => ({
   ...plan,
   decisions: plan.decisions.map((one) =>
     one._tag === 'Skip' && one.reason._tag === 'Assumed' && one.reason.output !== undefined

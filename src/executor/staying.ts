@@ -21,18 +21,18 @@ export const staying = async <Outputs>(
   resume: () => Promise<Ended<Outputs>>
 ): Promise<Ended<Outputs>> => {
   let ended = first
-  let past = ''
+  let ignoredUntil = ''
   while (E.isRight(ended) && ended.right._tag === 'Pending' && hasTimerOrAnswer(ended.right)) {
-    const wakes = await waitUntilDue(environment, ended.right, past)
+    const wakes = await waitUntilDue(environment, ended.right, ignoredUntil)
     if (wakes === false) return ended
     if (wakes !== true) return E.right(wakes)
     const at = timestamp(environment.clock.now())
     const { revision } = ended.right.checkpoint
     const again = await resumeWhenFree(environment, ended.right.runId, resume)
-    // Nothing changed: a wait that is over cannot continue before another wait ends. Wait for the next time.
+    // A resume that changed nothing would change nothing at once, too: waits that ended by now need a later one to end first.
     const isUnchanged =
       E.isRight(again) && again.right._tag === 'Pending' && again.right.checkpoint.revision === revision
-    past = isUnchanged ? at : ''
+    ignoredUntil = isUnchanged ? at : ''
     if (E.isLeft(again) && environment.interrupt.signal.aborted) return ended
     ended = again
   }
@@ -41,14 +41,17 @@ export const staying = async <Outputs>(
 
 const hasTimerOrAnswer = ({ units }: Pending): boolean => units.some(({ _tag }) => _tag !== 'Job')
 
-/** Waits for the time after `past`, or a change of the record. False: it cannot wait, or the process must stop. An outcome: the run was paused or cancelled. */
+/**
+ * Waits until a wait ends after `ignoredUntil` or the record changes, and returns true: resume. False: nothing left to wait for, or the
+ * process must stop. An outcome: the run was paused or cancelled.
+ */
 const waitUntilDue = async (
   environment: Environment,
   { runId, checkpoint, units }: Pending,
-  past: string
+  ignoredUntil: string
 ): Promise<boolean | Interrupted> => {
   const { clock, interrupt } = environment
-  const next = wakeAt(units.filter((one) => (endOf(one) ?? '') > past))
+  const next = wakeAt(units.filter((one) => (endOf(one) ?? '') > ignoredUntil))
   const due = next === undefined ? Infinity : Date.parse(next)
   if (next === undefined && units.every(({ _tag }) => _tag === 'Timer')) return false
   let pause = LOOK_MILLIS

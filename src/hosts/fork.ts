@@ -14,7 +14,7 @@ import { toWorkflow } from '../domain/workflow/WorkflowIdentity.js'
 import { callPort, load, STORE, writeFailed } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
 import { replacing } from '../executor/input.js'
-import { answered } from '../executor/planRun.js'
+import { withoutQuestions } from '../executor/planRun.js'
 import { planRecorded } from '../executor/requests/confirm.js'
 import type { RunError } from '../executor/RunError.js'
 import { timestamp } from '../executor/RunScope.js'
@@ -115,7 +115,7 @@ const firstOf = async (
   const asked = replacing(old, { ...answers, fromStep, reopen: true }, given.right)
   if (E.isLeft(asked)) return asked
   const planned = await planRecorded(old, asked.right)(secured.right)()
-  const accepted = E.isLeft(planned) ? planned : answered(planned.right)
+  const accepted = E.isLeft(planned) ? planned : withoutQuestions(planned.right)
   if (E.isLeft(accepted)) return accepted
   const at = timestamp(environment.clock.now())
   const changes = overrides(old, toWorkflow(old.workflow), accepted.right.plan, accepted.right.options, at)

@@ -6,7 +6,7 @@ import { defined } from '../domain/data/defined.js'
 import { readFailed, STORE } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
 import type { Program } from '../executor/program/Program.js'
-import { answered, planStored } from '../executor/planRun.js'
+import { withoutQuestions, planStored } from '../executor/planRun.js'
 import { requestsFor } from '../executor/requests/inbox.js'
 import { resume } from '../executor/run.js'
 import type { RunError } from '../executor/RunError.js'
@@ -95,7 +95,7 @@ export const resumeAll =
     return E.right([...host.reports.values()].sort((a, b) => (a.runId < b.runId ? -1 : 1)))
   }
 
-/** What is known of a run at a revision. `at`: when to resume it (since 1970-01-01 UTC), if it does not change before; `tries`: how often that failed. */
+/** What is known of a run at a revision. `at`: when to resume it, in milliseconds since 1970-01-01 UTC, if it does not change before; `tries`: how often that failed. */
 interface Known {
   readonly found: Found
   readonly revision: number
@@ -201,7 +201,7 @@ const refusalOf = async ({ environment, options, programs }: Host, view: RunView
   const planned = await planStored(program, view, { ...policyOf(options), evidence: [] })(environment)().catch(
     (cause: unknown) => E.left(readFailed(STORE)('plan', cause))
   )
-  const end = E.isLeft(planned) ? planned : answered(planned.right)
+  const end = E.isLeft(planned) ? planned : withoutQuestions(planned.right)
   return E.isLeft(end) && !TRANSIENT.has(end.left._tag) ? end.left : undefined
 }
 
@@ -211,6 +211,7 @@ const hasRequests = async ({ environment }: Host, runId: string): Promise<boolea
   return E.isLeft(all) || all.right.length > 0
 }
 
+/** `''`, the result of `dueAt` for a recorded answer, is at once; undefined is never. */
 const millisOf = (time: string | undefined): number =>
   time === undefined ? Infinity : time === '' ? 0 : Date.parse(time)
 

@@ -135,12 +135,12 @@ const ENVIRONMENT: Readonly<Record<keyof Environment, Check>> = {
 
 const ONE = { id: text, ...HOST }
 
-/** The options of each call. `one`: those of `poll` and `cancel`, which have none of their own. */
+/** The options of each call. `oneRun`: those of calls that take only a run, such as `poll` and `cancel`. */
 const KNOWN = {
   run: { ...ONE, input: anything, ...RUN },
   resume: { ...ONE, ...RESUME },
   runOrResume: { ...ONE, ...RESUME, ...RUN },
-  one: ONE,
+  oneRun: ONE,
   answer: { ...ONE, unit: text, value: present, by: text },
   confirm: { ...ONE, confirm: map },
   pause: { ...ONE, commit: flag },
@@ -176,7 +176,7 @@ const NEEDED: Readonly<Partial<Record<CallName, ReadonlyArray<string>>>> = {
 }
 
 /** These calls run nothing, so they ignore the options of a run: hosts pass one object to all calls. */
-const SHARING: ReadonlySet<CallName> = new Set(['one', 'answer', 'confirm', 'pause', 'list'])
+const SHARING: ReadonlySet<CallName> = new Set(['oneRun', 'answer', 'confirm', 'pause', 'list'])
 
 const OF_RUNS: OptionTable = Object.fromEntries(Object.keys(KNOWN.runOrResume).map((option) => [option, anything]))
 

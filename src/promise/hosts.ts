@@ -185,7 +185,7 @@ const withHolder = <A extends FpRunSummary>({
  * @category looking
  */
 export const viewRun = async (options: Options): Promise<RunView | undefined> => {
-  const view = await orThrow('one', options, ({ id }) => viewed(id))
+  const view = await orThrow('oneRun', options, ({ id }) => viewed(id))
   return O.isNone(view) ? undefined : { ...withHolder(view.value), units: unitsOf(view.value.checkpoint) }
 }
 

@@ -110,7 +110,7 @@ export const poll = async <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: Options
 ): Promise<Exclude<PollOutcome, { readonly _tag: 'Fenced' }>> => {
-  const outcome = await orThrow('one', options, ({ id }) => pollJobs(program, id), program)
+  const outcome = await orThrow('oneRun', options, ({ id }) => pollJobs(program, id), program)
   if (outcome._tag === 'Fenced') throw new RunFailure(outcome)
   return outcome
 }
@@ -193,7 +193,8 @@ export const pause = (options: Options & PauseOptions): Promise<PauseResult> =>
  *
  * @category running
  */
-export const cancel = (options: Options): Promise<CancelResult> => orThrow('one', options, ({ id }) => askToCancel(id))
+export const cancel = (options: Options): Promise<CancelResult> =>
+  orThrow('oneRun', options, ({ id }) => askToCancel(id))
 
 /**
  * Returns what a resume would do, and why; see `planRun` of `dogear`. Runs and writes nothing. Rejects with a {@link RunFailure} if the

@@ -212,7 +212,7 @@ describe('a file that another one includes', () => {
     ['missing.yml', 'top.yml:1:30: Cannot read workflow missing.yml: the file does not exist'],
     ['.', 'top.yml:1:30: Cannot read workflow .: it is a folder'],
     ['[]', 'top.yml:1:30: "workflow" must be a string, not a list']
-  ])('an included file must be readable: %s', async (workflow, message) => {
+  ])('an included file must be readable, and is named by a string: workflow: %s', async (workflow, message) => {
     expect(await said({ 'top.yml': including(workflow) })).toEqual([message])
   })
 

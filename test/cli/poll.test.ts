@@ -332,6 +332,19 @@ test.each([
     'To abandon the job and accept the change:',
     '  dogear resume edited --changes ignore'
   ])
+  const abandoned = /"train" no longer waits for its job, submitted at [^ ]+: 7; cancel that job yourself/
+  const planned = ['plan', 'edited', '--changes', 'ignore']
+  expect((await place.dogear(planned)).stdout).toMatch(abandoned)
+  expect(JSON.parse((await place.dogear([...planned, '--json'])).stdout)).toMatchObject({
+    abandons: [{ unit: 'train', job: '7' }]
+  })
+  const { stderr } = await place.dogear(['resume', 'edited', '--changes', 'ignore'])
+  expect(stderr).toMatch(abandoned)
+  expect((await place.dogear(['show', 'edited', '--history'])).stdout).toContain('abandons the pending job of train')
+  const { history } = JSON.parse((await place.dogear(['show', 'edited', '--history', '--json'])).stdout) as {
+    readonly history: ReadonlyArray<Readonly<Record<string, unknown>>>
+  }
+  expect(history.find(({ change }) => change === 'WorkflowEdited')?.['abandons']).toEqual(['train'])
 })
 
 test('a poll without an id considers only the runs with a pending job', async () => {

@@ -29,7 +29,7 @@ test('a run that waits for an answer exits with 75 and prints the command that a
   expect(code).toBe(75)
   expect(stderr).toMatch(/^Step 2\/3 approve waits for an answer: Publish\? \(until \S+Z\)$/m)
   expect(linesOf(stderr).slice(-4)).toEqual([
-    'Waiting for an answer to approve: Publish?',
+    'Waiting for an answer (approve): Publish?',
     expect.stringMatching(/^Run pending after .*: 1 step completed, 1 pending$/),
     'Answer it with:',
     '  dogear answer r-1 approve --value JSON'

@@ -5,9 +5,11 @@ import { describe, expect, test } from 'vitest'
 import type { Change } from '../../src/domain/change/Change.js'
 import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
 import * as C from '../../src/domain/checkpoint/Checkpoint.js'
+import { explain } from '../../src/domain/explain/Explain.js'
 import { describeProblem } from '../../src/domain/explain/problems.js'
 import { overrides } from '../../src/domain/plan/Overrides.js'
 import type { PlanOptions } from '../../src/domain/plan/Plan.js'
+import { hashPlan } from '../../src/domain/plan/Plan.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
 import * as Units from '../../src/domain/checkpoint/Units.js'
 import { apply, replay } from '../../src/domain/change/Transition.js'
@@ -314,6 +316,70 @@ test.each([
     )
   }
 )
+
+describe('a plan names each pending job that an accepted edit abandons, and the history keeps the name', () => {
+  const submitting = (...units: ReadonlyArray<Unit>): ReadonlyArray<Change> => [
+    {
+      _tag: 'AttemptStarted',
+      at,
+      attempts: units.map((unit) => ({ unit, attempt: 1 })),
+      submissions: units.map((unit) => ({ unit, key: `key of ${unit}` }))
+    },
+    ...units.map((unit): Change => ({ _tag: 'JobSubmitted', at, unit, attempt: 1, job: `job of ${unit}` }))
+  ]
+  test.each<[string, Step, Step, Unit, PlanOptions]>([
+    ['was removed', task('a'), task('b'), 'a', { changes: 'ignore' }],
+    ['was removed after the step to run from', task('a'), task('b'), 'a', { changes: 'ignore', fromStep: 'z' }],
+    ['waits instead', task('a'), W.task('a', { wait: 'Answer' }), 'a', { changes: 'ignore' }],
+    ['is a map', task('a'), W.mapOf('a', task('t')), 'a', { changes: 'ignore' }],
+    ['is a map, and to run again', task('a'), W.mapOf('a', task('t')), 'a', { fromStep: 'a' }],
+    ['left its wave', wave('g', task('a'), task('b')), wave('g', task('b')), 'g/a', { changes: 'ignore' }]
+  ])('its step %s', (__, before, now, unit, options) => {
+    const run = replay(having(flow(before, task('z')), []), submitting(unit))
+    assert.ok(E.isRight(run), JSON.stringify(run))
+    const edited = flow(now, task('z'))
+    const plan = planResume(run.right, edited, { outputs: new Map(), ...options })
+    assert.ok(E.isRight(plan), JSON.stringify(plan))
+    expect(plan.right.abandons).toEqual([
+      { _tag: 'Job', unit, key: `key of ${unit}`, job: `job of ${unit}`, submittedAt: at }
+    ])
+    expect(explain(plan.right).split('\n').at(-1)).toBe(
+      `"${unit}" no longer waits for its job, submitted at ${at}: job of ${unit}; cancel that job yourself`
+    )
+    const identity = Identity.of(edited)
+    const [first] = overrides(run.right, { ...edited, identity }, plan.right, options, at)
+    expect(first).toEqual({ _tag: 'WorkflowEdited', at, workflow: identity, abandons: [unit] })
+    const { abandons: _, ...others } = plan.right
+    assert.notEqual(hashPlan(others), hashPlan(plan.right))
+  })
+
+  test('a job that is still polled, or was never submitted, is not named', () => {
+    const run = replay(having(flow(task('a'), task('z')), []), submitting('a'))
+    assert.ok(E.isRight(run))
+    for (const edited of [flow(task('a'), task('y')), flow(task('a', 2), task('z'))]) {
+      const plan = planResume(run.right, edited, { changes: 'ignore' })
+      assert.ok(E.isRight(plan))
+      assert.equal(plan.right.abandons, undefined)
+      const [first] = overrides(run.right, { ...edited, identity: Identity.of(edited) }, plan.right, {}, at)
+      assert.ok(first?._tag === 'WorkflowEdited' && !('abandons' in first))
+    }
+  })
+
+  test('of more than 20 abandoned jobs five are described', () => {
+    const names = Array.from({ length: 30 }, (_, n) => `t${n}`)
+    const run = replay(
+      having(flow(wave('g', ...names.map((name) => task(name)))), []),
+      submitting(...names.map((name) => `g/${name}`))
+    )
+    assert.ok(E.isRight(run), JSON.stringify(run))
+    const plan = planResume(run.right, flow(task('z')), { changes: 'ignore' })
+    assert.ok(E.isRight(plan))
+    expect(plan.right.abandons?.length).toBe(30)
+    const lines = explain(plan.right).split('\n').slice(2)
+    expect(lines.length).toBe(6)
+    expect(lines.at(-1)).toBe('and 25 more jobs are no longer waited for')
+  })
+})
 
 test('a map that becomes a sequence is reported as changed once', () => {
   const checkpoint = having(flow(W.mapOf('a', task('t'))), ['a/s'], { a: ['s', 'w'] })

@@ -134,7 +134,7 @@ describe('a policy', () => {
     assert.ok(policy.left.expected.length > 0)
   })
 
-  test('a policy with a longer first delay than the standard maximum keeps it', () => {
+  test('a first delay above the standard maximum is not shortened', () => {
     assert.deepEqual(
       delays(made({ _tag: 'Constant', attempts: 3, delayMillis: 600_000, jitter: 0 })),
       [600_000, 600_000]

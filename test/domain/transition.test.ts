@@ -200,7 +200,7 @@ const rows: ReadonlyArray<Row> = [
     'build'
   ],
   [
-    'a wave fails only when none of its groups runs',
+    'a wave fails only while no group of it is in flight',
     { _tag: 'UnitFailed', ...wave, retryable: true },
     from(built, startsGroups('unit'), failsGroup('unit')),
     from(built, startsGroups('unit', 'lint'), failsGroup('unit')),

@@ -242,7 +242,7 @@ describe('fromStep in a wave', () => {
 describe('fromStep with a nested wave to restart before it', () => {
   const v = wave('v', [group(task('g'))])
 
-  test('fromStep after a restarted nested wave assumes the units before the wave done, as in a flat workflow, and runs the later ones', () => {
+  test('fromStep after a restarted nested wave counts the units before the wave as done and runs the later ones, as in a flat workflow', () => {
     const flat = [task('a'), v, task('b'), task('z')]
     const options = { fromStep: 'z', restartWave: 'v' }
     const expected = ['Skip a', 'Run v', 'Run v/g', 'Run b', 'Run z']

@@ -105,7 +105,7 @@ describe('the text of an error', () => {
     ],
     [
       { _tag: 'NoRequests', runId: 'r' },
-      /^Cannot pause or cancel run r: the environment has no `requests`; set `requests` in it and in that of the run's owner, to /,
+      /^Cannot pause or cancel run r: the environment has no `requests`; set `requests` in the environments of this process and of the run's owner, both to /,
       /leave/
     ],
     [

@@ -21,7 +21,8 @@ import {
   run,
   RunError,
   StepError,
-  StepFailure
+  StepFailure,
+  viewRun
 } from '../../src/index.js'
 import type { Worktree } from '../../src/domain/workflow/Workspace.js'
 import { nodeEnvironment } from '../../src/adapters/node/index.js'
@@ -236,22 +237,22 @@ describe('a store that is no store of TaskEithers', () => {
     [
       'undefined',
       untyped(() => () => Promise.resolve(undefined)),
-      'its TaskEither must resolve to a Right, or a Left of an error with a "_tag", not to undefined'
+      'its TaskEither must resolve to a Right, or a Left of an error with a "_tag" that the port declares, not to undefined'
     ],
     [
       'a left that is an Error',
       untyped(() => () => Promise.resolve({ _tag: 'Left', left: new Error('down') })),
-      'a "_tag", not to a left that is the error "down"'
+      'a "_tag" that the port declares, not to a left that is the error "down"'
     ],
     [
       'a left without a tag',
       untyped(() => () => Promise.resolve({ _tag: 'Left', left: 'held' })),
-      'a "_tag", not to a left that is the string "held"'
+      'a "_tag" that the port declares, not to a left that is the string "held"'
     ],
     [
       'a left with a tag of its own',
       untyped(() => () => Promise.resolve({ _tag: 'Left', left: { _tag: 'Throttled' } })),
-      'a "_tag", not to a left that is an error with the unknown "_tag" "Throttled"'
+      'a "_tag" that the port declares, not to a left that is an error with the undeclared "_tag" "Throttled"'
     ],
     ['a promise', untyped(() => Promise.reject(new Error('held'))), 'it must return a TaskEither, not a promise'],
     ['nothing', untyped(() => undefined), 'it must return a TaskEither, not undefined']
@@ -277,6 +278,20 @@ test.each([
     assert.equal(
       RunError.describe(refused(refusal, 'ReadFailed')),
       `Cannot use the store: nodeEnvironment needs a CheckpointStorage, not ${shown}; pass one, such as jsonFileStorage('.dogear')`
+    )
+})
+
+test('a call with a store in place of the environment is refused with how to make one', async () => {
+  const environment = memoryStorage() as unknown as Environment
+  const refusals = [
+    await run(once(), 'r', {})(environment)(),
+    await viewRun('r')(environment)(),
+    await listRuns()(environment)()
+  ]
+  for (const refusal of refusals as ReadonlyArray<E.Either<RunError, unknown>>)
+    assert.match(
+      RunError.describe(refused(refusal, 'ReadFailed')),
+      /^Cannot use the store: the environment has no `storage`; pass nodeEnvironment\(storage\)$/
     )
 })
 

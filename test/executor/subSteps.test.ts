@@ -757,7 +757,10 @@ describe('a nested sub-step', () => {
     )
     const { code, message } = errorOf(outcome)
     assert.equal(code, 'SUB_STEP_OUTSIDE')
-    assert.match(message, /sub-step "x" was called inside of "agent\/turn"/)
+    assert.match(
+      message,
+      /sub-step "x" was called inside sub-step "agent\/turn" with the "step" of the outer code; call the "step" of the context/
+    )
   })
 })
 

@@ -246,7 +246,7 @@ describe('resumeAll', () => {
     assert.ok(claims >= 5 && claims <= 7, `${claims} claims`)
   })
 
-  test('resumeAll takes over a run whose owner is found dead on a retry', async () => {
+  test('resumeAll retries a run of an undecided owner, and resumes it once the owner is found dead', async () => {
     const { data, flow, found } = await crashed(['a'])
     const clock = virtualClock()
     const undecided = memoryStorage(data, { formerOwners: 'undecided' })

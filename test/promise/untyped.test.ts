@@ -93,15 +93,18 @@ describe('arguments of calls', () => {
   const ofRuns = ['answer', 'confirm', 'pause', 'cancel', 'viewRun', 'listRuns', 'fork', 'resumeAll']
   const host = () => ({ id: 'r', storage: memoryStorage() })
 
-  test.each([...ofWorkflows, ...ofRuns])('%s without its options is refused with those it needs', async (name) => {
-    const before = ofWorkflows.includes(name) ? [one()] : []
-    for (const none of [[], [undefined], [null], ['r'], [{}]]) {
-      const error: unknown = await calls[name]?.(...before, ...none).catch((thrown: unknown) => thrown)
-      expect(dogear.isRunFailure(error) && error.message).toMatch(
-        /storage must be a CheckpointStorage|options must be an object, not (null|the string "r")/
-      )
+  test.each([...ofWorkflows, ...ofRuns])(
+    '%s without its options is refused, and the error says that they are missing',
+    async (name) => {
+      const before = ofWorkflows.includes(name) ? [one()] : []
+      for (const none of [[], [undefined], [null], ['r'], [{}]]) {
+        const error: unknown = await calls[name]?.(...before, ...none).catch((thrown: unknown) => thrown)
+        expect(dogear.isRunFailure(error) && error.message).toMatch(
+          /storage must be a CheckpointStorage|options must be an object, not (null|the string "r")/
+        )
+      }
     }
-  })
+  )
 
   test.each(ofWorkflows)('%s of a value that is no workflow is refused', async (name) => {
     for (const value of [undefined, {}, host()])

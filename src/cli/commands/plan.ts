@@ -171,6 +171,11 @@ const planJson = (
     retry_current: plan.retryCurrent,
     decisions: plan.decisions.map((decision) => decisionJson(view, decision, now)),
     edits: edits.map(({ edit, unit, recorded = null, present = null }) => ({ edit, unit, recorded, present })),
+    abandons: (plan.abandons ?? []).map(({ unit, submittedAt, job = null }) => ({
+      unit,
+      job,
+      submitted_at: submittedAt
+    })),
     questions: openQuestions(plan).map(questionJson),
     overwrites: edited.map((one) => ({
       unit: one.unit,

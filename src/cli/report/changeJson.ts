@@ -1,6 +1,7 @@
 /** Events of a run as lines of JSON: its plan, and each change once it is durable. */
 import type { Change } from '../../domain/change/Change.js'
 import type { JsonObject } from '../../domain/data/Json.js'
+import { defined } from '../../domain/data/defined.js'
 import type { Of } from './LiveRun.js'
 import { errorJson } from './runJson.js'
 import { skippedBy } from './skipped.js'
@@ -63,6 +64,8 @@ const factsOf = (change: Change): JsonObject => {
       return { reason: change.reason }
     case 'Rewound':
       return { units: change.units, why: change.why }
+    case 'WorkflowEdited':
+      return defined({ abandons: change.abandons })
     default:
       return {}
   }

@@ -1,5 +1,5 @@
 /** The lines of a live run: what each event says to a person. */
-import { describeKept, describeJob, describeReason, explain } from '../../domain/explain/Explain.js'
+import { describeAbandons, describeKept, describeJob, describeReason, explain } from '../../domain/explain/Explain.js'
 import type { StepError } from '../../domain/data/StepError.js'
 import type { Decision, ResumePlan, Run } from '../../domain/plan/Plan.js'
 import { describePosition } from '../../domain/request/Pause.js'
@@ -27,7 +27,7 @@ type Lines = ReadonlyArray<string>
 export const linesOf = (run: LiveRun, event: Event): Lines => {
   const { style } = run.screen
   const detail = (line: string): Lines => (run.verbose ? [style.dim(line)] : [])
-  const warning = (line: string): string => style.yellow(`warning: ${line}`)
+  const warning = warningIn(style)
   switch (event._tag) {
     case 'RunPlanned':
       return [...planned(run, event), ...answered(run, event.plan)]
@@ -84,6 +84,11 @@ export const linesOf = (run: LiveRun, event: Event): Lines => {
   }
 }
 
+const warningIn =
+  ({ yellow }: Style) =>
+  (line: string): string =>
+    yellow(`warning: ${line}`)
+
 /** Reports if the state of a completed run was kept, deleted or archived. */
 export const removal = (event: Event, style: Style): Lines => {
   if (event._tag === 'RunNotRemoved')
@@ -128,7 +133,8 @@ const planned = (run: LiveRun, { runId, resumed, plan }: Of<'RunPlanned'>): Line
   const { style } = run.screen
   const { length: total } = run.steps
   if (!resumed) return [style.bold(`Run ${runId} started`)]
-  if (plan.startIndex === total && loaded === total) return [`Run ${runId}: nothing left to do`]
+  const abandons = describeAbandons(plan).map(warningIn(style))
+  if (plan.startIndex === total && loaded === total) return [`Run ${runId}: nothing left to do`, ...abandons]
   return [
     style.bold(`Resuming run ${runId}`),
     `Loaded checkpoint: ${loaded}/${total} steps completed`,
@@ -140,7 +146,7 @@ const planned = (run: LiveRun, { runId, resumed, plan }: Of<'RunPlanned'>): Line
           .map(shortened)
           .flatMap((line) => rowFolded(line, style.width))
           .map(style.dim)
-      : [])
+      : abandons)
   ]
 }
 

@@ -14,7 +14,7 @@ export const factsOf = (change: Change): string => {
     case 'Moved':
       return change.way === 'here' ? `from ${change.store}, arrived` : `${change.way} ${change.store}`
     case 'WorkflowEdited':
-      return ''
+      return change.abandons === undefined ? '' : `abandons the pending job of ${listed(change.abandons)}`
     case 'Recovered':
       return `from ${change.from}; damage: ${change.lost}; agreed by ${change.agreedBy}`
     case 'InputReplaced':

@@ -31,7 +31,7 @@ export const waitingFor = (pending: PendingUnit): string => {
     case 'Timer':
       return `Waiting until ${pending.wakeAt} (${unit})`
     case 'Answer':
-      return `Waiting for an answer to ${unit}${questionOf(pending)}`
+      return `Waiting for an answer (${unit})${questionOf(pending)}`
   }
 }
 

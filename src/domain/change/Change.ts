@@ -47,11 +47,12 @@ export interface Moved extends Fact {
 
 /**
  * The run adopts an edited definition. Records carry over by name and count as completed under the new definition, because the accepted
- * plan said so; they keep the fingerprint of the definition that ran.
+ * plan said so; they keep the fingerprint of the definition that ran. `abandons`: the units whose pending jobs this ends.
  */
 export interface WorkflowEdited extends Fact {
   readonly _tag: 'WorkflowEdited'
   readonly workflow: WorkflowIdentity
+  readonly abandons?: ReadonlyArray<Unit>
 }
 
 /** The run continues from a recovered checkpoint: what was lost, and who agreed. */
@@ -116,12 +117,7 @@ export interface UnitCompleted extends UnitFact {
 export interface UnitFailed extends UnitFact {
   readonly _tag: 'UnitFailed'
   readonly retryable: boolean
-  readonly last?: {
-    readonly attempt: number
-    readonly startedAt: string
-    readonly error: StepError
-    readonly outcome: Outcome
-  }
+  readonly last?: Pick<AttemptFailed, 'attempt' | 'startedAt' | 'error' | 'outcome'>
   readonly subStep?: SubStep
 }
 

@@ -14,15 +14,15 @@ import { renewed } from '../checkpoint/IdempotencyKey.js'
 import {
   subStepCompleted,
   subStepFailed,
-  subStepUndone,
+  subStepNotApplied,
   withoutEarlier,
-  withoutEarlierWaits,
   wrongStart,
   withDoubts
 } from './subStepChanges.js'
 import { answered, suspended, waitStarted } from './waitChanges.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
+  beforeStepOf,
   keptAttempt,
   hasBegun,
   openAt,
@@ -235,7 +235,7 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
   if (inFlight.size + failures.size > 0) {
     // A composite that failed its own check is retried with its parts.
     for (const { unit } of tasks) for (const above of ancestors(unit)) starting.add(above)
-    failures = withoutEarlier(before, tasks)
+    failures = withoutEarlier(before.failures, before.inFlight, tasks)
     for (const unit of starting) {
       const failure = Units.get(failures, unit)
       if (failure !== undefined && !isBeingRetried(failure)) failures = Units.without(failures, unit)
@@ -246,12 +246,12 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
     const isEdited = Units.get(before.inFlight, attempt.unit)?.edited === true
     inFlight = Units.append(inFlight, isEdited ? { ...attempt, edited: true } : attempt)
   }
-  const state = State.beforeStep(stepIndex, step.name, inFlight, failures)
-  const pending = withoutEarlierWaits(self.pending, before.inFlight, tasks)
+  const state = beforeStepOf(found, inFlight, failures)
+  const pending = withoutEarlier(self.pending, before.inFlight, tasks)
   const next = pending === self.pending ? { state } : { state, pending }
   if (change.submissions === undefined) return E.right(next)
-  const keyed = withKeys(self, change, change.submissions, state)
-  return E.isLeft(keyed) ? keyed : E.right({ ...next, ...keyed.right })
+  const submissions = withKeys(self, change, change.submissions)
+  return E.isLeft(submissions) ? submissions : E.right({ ...next, submissions: submissions.right })
 }
 
 /** An attempt needs a task of this step that is neither recorded nor pending. */
@@ -269,15 +269,14 @@ const wrongAttempt = (
 const attemptFailed = (self: Fields, change: Change.AttemptFailed): Result => {
   const { unit } = change
   const found = unitAt(self, unit)
-  if (found === undefined) return subStepUndone(self, change)
+  if (found === undefined) return subStepNotApplied(self, change)
   const before = openAt(self.state, found.stepIndex)
   if (!isInFlight(before.inFlight, change)) return notInFlight(self, change, unit)
   const failures = withAttempt(before.failures, unit, change, {
     ...keptAttempt(change),
     delayBeforeNextMillis: change.delayBeforeNextMillis
   })
-  const inFlight = Units.without(before.inFlight, unit)
-  return E.right({ state: State.beforeStep(found.stepIndex, found.step.name, inFlight, failures) })
+  return E.right({ state: beforeStepOf(found, Units.without(before.inFlight, unit), failures) })
 }
 
 const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
@@ -302,7 +301,7 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
       ? stateAfterJob(self, unit, stepIndex)
       : unit === step.name
         ? State.completed(stepIndex, unit)
-        : State.beforeStep(stepIndex, step.name, Units.without(inFlight, unit), Units.outside(failures, unit)),
+        : beforeStepOf(found, Units.without(inFlight, unit), Units.outside(failures, unit)),
     completedSteps: Units.append(self.completedSteps, withDoubts(recordFrom(change, found), failures)),
     ...withoutPending(self, unit)
   })
@@ -333,7 +332,7 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
     state:
       unit === step.name
         ? State.failed(stepIndex, unit, failures, retryable, Units.without(before.inFlight, unit))
-        : State.beforeStep(stepIndex, step.name, Units.without(before.inFlight, unit), failures)
+        : beforeStepOf(found, Units.without(before.inFlight, unit), failures)
   })
 }
 

@@ -11,6 +11,7 @@ import type { PendingUnit } from '../checkpoint/Pending.js'
 import { hasBegun, isRunning, unrecorded } from './transitionParts.js'
 import type { FoundUnit } from '../checkpoint/Tree.js'
 import { find, taskAround } from '../checkpoint/Tree.js'
+import { hasCode } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
 import { parent } from '../workflow/Unit.js'
 import type { StepIdentity, WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
@@ -41,11 +42,11 @@ export const adopted = (
     if (whole === undefined) {
       const task = taskAround(workflow, items, unit)
       // A wait stands in the code of the task right above it.
-      return kind !== 'Job' && hasCode(task) && task?.unit === parent(unit)
+      return kind !== 'Job' && hasCode(task?.definition) && task?.unit === parent(unit)
     }
     return whole._tag === 'Task' && (whole.wait ?? 'Job') === kind
   }
-  const taken = <A extends Units.OfUnit & { readonly _tag?: PendingUnit['_tag'] }>(
+  const remaining = <A extends Units.OfUnit & { readonly _tag?: PendingUnit['_tag'] }>(
     all: Units.Units<A>
   ): Units.Units<A> =>
     Units.filter(all, ({ unit, _tag = 'Job' }) => {
@@ -53,7 +54,7 @@ export const adopted = (
       if (!stays) dropped.add(unit)
       return stays
     })
-  const [pending, submissions] = [taken(self.pending), taken(self.submissions)]
+  const [pending, submissions] = [remaining(self.pending), remaining(self.submissions)]
   return {
     workflow,
     completedSteps,
@@ -66,9 +67,6 @@ export const adopted = (
     renewals: dropped.size === 0 ? self.renewals : renewed(self.renewals, dropped)
   }
 }
-
-const hasCode = (found: FoundUnit<StepIdentity> | undefined): boolean =>
-  found?.definition._tag === 'Task' && found.definition.wait === undefined
 
 /** Finds the unit of a record, or the task of a sub-step, in the edited workflow. */
 const definedAs = (
@@ -111,7 +109,7 @@ const stateAfterEdit = (
       const definition = find(workflow, items, unit, stepIndex)?.definition
       const kind = definition?._tag
       if (kind === undefined && taskAround(before, known, unit, state.stepIndex) !== undefined)
-        return hasCode(taskAround(workflow, items, unit, stepIndex))
+        return hasCode(taskAround(workflow, items, unit, stepIndex)?.definition)
       if (definition?._tag === 'Task' && definition.wait !== undefined) return false
       return kind !== undefined && kind === find(before, known, unit, state.stepIndex)?.definition._tag
     }

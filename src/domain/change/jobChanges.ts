@@ -7,8 +7,9 @@ import * as State from '../checkpoint/CheckpointState.js'
 import * as Units from '../checkpoint/Units.js'
 import { renewed } from '../checkpoint/IdempotencyKey.js'
 import * as Job from '../checkpoint/Pending.js'
-import type { Result } from './transitionParts.js'
+import type { Result, TransitionError } from './transitionParts.js'
 import {
+  beforeStepOf,
   keptAttempt,
   openAt,
   isInFlight,
@@ -21,13 +22,12 @@ import {
 import type { Unit } from '../workflow/Unit.js'
 import { parent, top } from '../workflow/Unit.js'
 
-/** Records submission keys. A unit keeps its earlier key, because it may have submitted under it. */
+/** Adds submission keys. A unit keeps its earlier key, because it may have submitted under it. */
 export const withKeys = (
   self: Fields,
   change: Change.AttemptStarted,
-  keys: ReadonlyArray<Job.Submission>,
-  state: CheckpointState
-): Result => {
+  keys: ReadonlyArray<Job.Submission>
+): E.Either<TransitionError, Fields['submissions']> => {
   let { submissions } = self
   const starting = new Set(change.attempts.map(({ unit }) => unit))
   for (const { unit, key } of keys) {
@@ -36,7 +36,7 @@ export const withKeys = (
     if (known !== undefined && known.key !== key) return refuse(self, change, 'AnotherKey', unit)
     if (known === undefined) submissions = Units.append(submissions, { unit, key })
   }
-  return E.right({ state, submissions })
+  return E.right(submissions)
 }
 
 /** Ends the attempt; its job is pending under its submission key. */
@@ -57,12 +57,7 @@ export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result 
   }
   const { inFlight, failures } = before
   return E.right({
-    state: State.beforeStep(
-      found.stepIndex,
-      found.step.name,
-      Units.without(inFlight, unit),
-      Units.without(failures, unit)
-    ),
+    state: beforeStepOf(found, Units.without(inFlight, unit), Units.without(failures, unit)),
     // Waits of the code that submitted it are over with that code.
     pending: Units.append(Units.outside(self.pending, unit), submitted),
     submissions: Units.without(self.submissions, unit)
@@ -123,7 +118,7 @@ export const pendingFailed = (
   const retryable = change.retryable && !(self.state._tag === 'Failed' && !self.state.retryable)
   return E.right({
     state: runsAny(before.inFlight)
-      ? State.beforeStep(stepIndex, step.name, before.inFlight, failures)
+      ? beforeStepOf(found, before.inFlight, failures)
       : State.failed(stepIndex, step.name, failures, retryable, before.inFlight),
     pending: Units.without(self.pending, unit)
   })

@@ -8,6 +8,7 @@ import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
+  beforeStepOf,
   keptAttempt,
   openAt,
   isDone,
@@ -20,7 +21,6 @@ import {
   withAttempt,
   withoutPending
 } from './transitionParts.js'
-import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Unit } from '../workflow/Unit.js'
 
 /** Returns why a sub-step cannot start, or undefined. `starting`: the tasks that start in the same change. */
@@ -35,33 +35,20 @@ export const wrongStart = (
   return starting.has(task.unit) || runs(State.inFlight(self.state), task.unit) ? undefined : 'NotInFlight'
 }
 
-/** Drops the failed sub-steps of tasks whose new attempt starts. A repeated attempt is still in flight and keeps them. */
-export const withoutEarlier = (
-  { failures, inFlight }: ReturnType<typeof openAt>,
-  starting: ReadonlyArray<InFlight>
-): Units.Units<Failure> =>
-  anew(failures, inFlight, starting).reduce(
-    (rest, { unit, subStep }) => (subStep === undefined ? rest : Units.without(rest, unit)),
-    failures
-  )
-
-/** Drops the waits in the code of tasks whose new attempt starts. A repeated attempt keeps them. */
-export const withoutEarlierWaits = (
-  pending: Units.Units<PendingUnit>,
-  inFlight: Units.Units<InFlight>,
-  starting: ReadonlyArray<InFlight>
-): Units.Units<PendingUnit> =>
-  anew(pending, inFlight, starting).reduce((rest, { unit }) => Units.without(rest, unit), pending)
-
-/** The records of tasks whose new attempt starts. */
-const anew = <A extends Units.OfUnit>(
+/** Drops what is recorded in tasks whose new attempt starts: failed sub-steps, or waits. A repeated attempt is still in flight and keeps it. */
+export const withoutEarlier = <A extends Units.OfUnit>(
   all: Units.Units<A>,
   inFlight: Units.Units<InFlight>,
   starting: ReadonlyArray<InFlight>
-): ReadonlyArray<A> =>
-  all.size === 0 ? [] : starting.flatMap(({ unit }) => (Units.has(inFlight, unit) ? [] : Units.within(all, unit)))
+): Units.Units<A> => {
+  if (all.size === 0) return all
+  let rest = all
+  for (const { unit: task } of starting)
+    if (!Units.has(inFlight, task))
+      for (const { unit } of Units.within(all, task)) if (unit !== task) rest = Units.without(rest, unit)
+  return rest
+}
 
-/** Records a sub-step that completed. */
 export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   const { unit } = change
   const ready = ended(self, change)
@@ -70,12 +57,7 @@ export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Re
   const failures = Units.without(before.failures, unit)
   const record = { ...recordFrom(change, task), subStep: change.subStep ?? {} }
   return E.right({
-    state: State.beforeStep(
-      task.stepIndex,
-      task.step.name,
-      Units.without(before.inFlight, unit),
-      Units.outside(failures, unit)
-    ),
+    state: beforeStepOf(task, Units.without(before.inFlight, unit), Units.outside(failures, unit)),
     completedSteps: Units.append(self.completedSteps, withDoubts(record, failures)),
     ...withoutPending(self, unit)
   })
@@ -90,21 +72,19 @@ export const subStepFailed = (self: Fields, change: Change.UnitFailed): Result =
   const { task, before } = ready.right
   const failures = withAttempt(before.failures, unit, { ...last, subStep }, keptAttempt({ ...last, at: change.at }))
   return E.right({
-    state: State.beforeStep(task.stepIndex, task.step.name, Units.without(before.inFlight, unit), failures),
+    state: beforeStepOf(task, Units.without(before.inFlight, unit), failures),
     ...withoutPending(self, unit)
   })
 }
 
 /** Ends an attempt of a sub-step that did nothing. It leaves no record, as retries of sub-steps have none. */
-export const subStepUndone = (self: Fields, change: Change.AttemptFailed): Result => {
+export const subStepNotApplied = (self: Fields, change: Change.AttemptFailed): Result => {
   const { unit, outcome } = change
   const task = subStepAt(self, unit)
   if (task === undefined) return refuse(self, change, 'UnknownUnit', unit)
   const { inFlight, failures } = openAt(self.state, task.stepIndex)
   return outcome === 'notApplied' && runs(inFlight, unit)
-    ? E.right({
-        state: State.beforeStep(task.stepIndex, task.step.name, Units.without(inFlight, unit), failures)
-      })
+    ? E.right({ state: beforeStepOf(task, Units.without(inFlight, unit), failures) })
     : notInFlight(self, change, unit)
 }
 

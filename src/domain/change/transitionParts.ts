@@ -58,7 +58,6 @@ export interface TransitionError {
   readonly unit: string
 }
 
-/** The fields that a change replaces. */
 export type Replaced = Partial<
   Pick<
     Fields,
@@ -92,7 +91,6 @@ export const notInFlight = (self: Fields, change: Change.Change, unit: Unit): Re
 export const unitAt = ({ workflow, items, state }: Fields, unit: Unit): FoundUnit<StepIdentity> | undefined =>
   find(workflow, items, unit, state.step === top(unit) ? state.stepIndex : state.stepIndex + 1)
 
-/** Finds the task of a sub-step. */
 export const taskAt = ({ workflow, items, state }: Fields, unit: Unit): ReturnType<typeof taskAround<StepIdentity>> =>
   taskAround(workflow, items, unit, state.step === top(unit) ? state.stepIndex : state.stepIndex + 1)
 
@@ -120,6 +118,12 @@ export const openAt = (
   state.stepIndex === stepIndex
     ? { inFlight: State.inFlight(state), failures: State.failures(state) }
     : { inFlight: Units.none, failures: Units.none }
+
+export const beforeStepOf = (
+  { step, stepIndex }: Pick<FoundUnit<StepIdentity>, 'step' | 'stepIndex'>,
+  inFlight: Units.Units<InFlight>,
+  failures: Units.Units<Failure>
+): State.BeforeStep => State.beforeStep(stepIndex, step.name, inFlight, failures)
 
 /** Drops the pending job or wait, the submission and the answers of a unit and its sub-steps. */
 export const withoutPending = (

@@ -7,7 +7,7 @@ import { overAt, WAIT_TIMEOUT } from '../checkpoint/Due.js'
 import { canMoveTo } from './jobChanges.js'
 import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Result } from './transitionParts.js'
-import { openAt, isDone, notInFlight, refuse, runs, taskAt, unitAt } from './transitionParts.js'
+import { beforeStepOf, openAt, isDone, notInFlight, refuse, runs, taskAt, unitAt } from './transitionParts.js'
 import * as Units from '../checkpoint/Units.js'
 import { isChild, isSubStepPath } from '../workflow/Unit.js'
 
@@ -18,7 +18,7 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   const task = whole === undefined ? taskAt(self, unit) : undefined
   const found = whole ?? task
   if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
-  const { definition, step, stepIndex } = found
+  const { definition, stepIndex } = found
   if (definition._tag !== 'Task' || (whole !== undefined && definition.wait !== wait._tag))
     return refuse(self, change, 'NotAWait', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
@@ -30,9 +30,8 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   if (task !== undefined && !canMoveTo(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
   return E.right({
     // A task that an edit turned into a wait has no attempt.
-    state: State.beforeStep(
-      stepIndex,
-      step.name,
+    state: beforeStepOf(
+      found,
       task === undefined ? Units.without(before.inFlight, unit) : before.inFlight,
       Units.without(before.failures, unit)
     ),

@@ -39,7 +39,6 @@ interface Renewal {
   readonly times: number
 }
 
-/** The items of a map. */
 interface MapItems {
   readonly unit: Unit
   readonly items: ReadonlyArray<Item>
@@ -153,30 +152,16 @@ export const decode = (content: unknown): E.Either<Malformed | NewerFormat, Chec
   const { variables, state, items = [], answers = [], submissions = [], renewals = [], ...plain } = decoded.right
   for (const name of ['answers', 'submissions'] as const)
     if (decoded.right[name]?.length === 0)
-      return E.left({
-        _tag: 'Malformed',
-        path: `$.${name}`,
-        expected: 'at least one element; omit the field if there is none'
-      })
+      return malformed(name, 'at least one element; omit the field if there is none')
   const times = new Map(renewals.map(({ unit, times }) => [unit, times]))
-  if (decoded.right.renewals?.length === 0 || times.size < renewals.length || renewals.some((one) => one.times === 0)) {
-    return E.left({
-      _tag: 'Malformed',
-      path: '$.renewals',
-      expected: 'distinct units, each with `times` of at least 1; omit the field if there is none'
-    })
-  }
+  if (decoded.right.renewals?.length === 0 || times.size < renewals.length || renewals.some((one) => one.times === 0))
+    return malformed('renewals', 'distinct units, each with `times` of at least 1; omit the field if there is none')
   const known = new Map(items.map(({ unit, items }) => [unit, items]))
   if (decoded.right.items?.length === 0 || known.size < items.length)
-    return E.left({
-      _tag: 'Malformed',
-      path: '$.items',
-      expected: 'distinct maps, at least one; omit the field if there is none'
-    })
+    return malformed('items', 'distinct maps, at least one; omit the field if there is none')
   const completedSteps = from(plain.completedSteps)
-  if (!holds(variables, variablesOf(plain.input, completedSteps, known))) {
-    return E.left({ _tag: 'Malformed', path: '$.variables', expected: 'the variables of input and completedSteps' })
-  }
+  if (!holds(variables, variablesOf(plain.input, completedSteps, known)))
+    return malformed('variables', 'the variables of input and completedSteps')
   return E.right(
     make({
       ...plain,
@@ -192,10 +177,12 @@ export const decode = (content: unknown): E.Either<Malformed | NewerFormat, Chec
   )
 }
 
+const malformed = (field: string, expected: string): E.Either<Malformed, never> =>
+  E.left({ _tag: 'Malformed', path: `$.${field}`, expected })
+
 const withIndex = (state: Plain<CheckpointState>): CheckpointState =>
   state._tag === 'Completed' ? state : { ...state, inFlight: from(state.inFlight), failures: from(state.failures) }
 
-/** Returns whether an object has exactly these variables. */
 const holds = (variables: JsonObject, derived: ReadonlyMap<string, Json>): boolean => {
   if (Object.keys(variables).length !== derived.size) return false
   for (const [name, value] of derived) {

@@ -59,17 +59,25 @@ export const MAX_ATTEMPTS_KEPT = 100
  */
 export type InterruptReason = 'signal' | 'aborted' | 'paused' | 'pending' | 'cancelled'
 
+/** The step that a run stands at. */
+interface Standing {
+  readonly stepIndex: number
+  readonly step: string
+}
+
+/** The step that a run stands at, which has not completed. */
+interface Open extends Standing {
+  readonly inFlight: Units<InFlight>
+  readonly failures: Units<Failure>
+}
+
 /**
  * Durable before a step, or an attempt in it, starts. `inFlight` is empty if nothing has started; `failures` holds earlier attempts.
  *
  * @category model
  */
-export interface BeforeStep {
+export interface BeforeStep extends Open {
   readonly _tag: 'BeforeStep'
-  readonly stepIndex: number
-  readonly step: string
-  readonly inFlight: Units<InFlight>
-  readonly failures: Units<Failure>
 }
 
 /**
@@ -77,10 +85,8 @@ export interface BeforeStep {
  *
  * @category model
  */
-export interface Completed {
+export interface Completed extends Standing {
   readonly _tag: 'Completed'
-  readonly stepIndex: number
-  readonly step: string
 }
 
 /**
@@ -89,12 +95,8 @@ export interface Completed {
  *
  * @category model
  */
-export interface Failed {
+export interface Failed extends Open {
   readonly _tag: 'Failed'
-  readonly stepIndex: number
-  readonly step: string
-  readonly inFlight: Units<InFlight>
-  readonly failures: Units<Failure>
   readonly retryable: boolean
 }
 
@@ -103,13 +105,9 @@ export interface Failed {
  *
  * @category model
  */
-export interface Interrupted {
+export interface Interrupted extends Open {
   readonly _tag: 'Interrupted'
-  readonly stepIndex: number
-  readonly step: string
   readonly inProgress: boolean
-  readonly inFlight: Units<InFlight>
-  readonly failures: Units<Failure>
   readonly reason: InterruptReason
 }
 

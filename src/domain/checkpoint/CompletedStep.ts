@@ -61,7 +61,6 @@ export const isExpectedEvidence = (value: unknown): value is ExpectedEvidence =>
   return _tag === 'Commit' ? isText(hash) : (_tag === 'Artifact' || _tag === 'File') && isText(path)
 }
 
-/** Describes one piece of evidence. */
 export const describeEvidence = (evidence: Evidence | ExpectedEvidence): string => {
   switch (evidence._tag) {
     case 'Artifact':

@@ -10,8 +10,6 @@ import * as UnitMap from './UnitMap.js'
 import type { Unit } from '../workflow/Unit.js'
 import { nameOf, parent } from '../workflow/Unit.js'
 
-// --- model
-
 /** An item of a map. `key`: the name of its unit, unique in the map. */
 export interface Item {
   readonly key: string
@@ -33,12 +31,8 @@ export type ItemProblem =
   | { readonly _tag: 'DuplicateKey'; readonly key: string; readonly index: number }
   | { readonly _tag: 'TooManyItems'; readonly items: number }
 
-// --- constructors
-
 /** No items. */
 export const none: Items = UnitMap.empty
-
-// --- combinators
 
 /** Adds the items of a map, in O(log n). */
 export const add = (self: Items, map: Unit, items: ReadonlyArray<Item>): Items =>
@@ -49,8 +43,6 @@ export const filter = (self: Items, isWanted: (map: Unit) => boolean): Items => 
   const left = [...self].filter(([map]) => isWanted(map))
   return left.length === self.size ? self : UnitMap.from(new Map(left))
 }
-
-// --- destructors
 
 /** Returns the item of a map by key. */
 export const get = (self: Items, map: Unit, key: string): Item | undefined => {
@@ -67,8 +59,6 @@ export const around = (self: Items, unit: Unit): { readonly map: Unit; readonly 
   }
   return undefined
 }
-
-// --- validation
 
 /** Validates items; returns the first problem. */
 export const check = (items: ReadonlyArray<Item>): E.Either<ItemProblem, void> => {

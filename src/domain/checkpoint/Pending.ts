@@ -5,8 +5,6 @@ import type { Unit } from '../workflow/Unit.js'
 import type { Units } from './Units.js'
 import { get } from './Units.js'
 
-// --- model
-
 /**
  * A pending job. `key`: the key that it was submitted under; `job`: what `submit` returned, absent if nothing; `attempt`: the attempt that
  * submitted it, absent if the first; `submittedAt`: UTC, ISO 8601.
@@ -55,8 +53,6 @@ export interface Submission {
   readonly key: string
 }
 
-// --- constructors
-
 /**
  * Returns the key of a unit's next submission: the recorded one, if it may have submitted, else its idempotency key. After a failed job the
  * key changes; under the old one the provider would return the failed job.
@@ -65,8 +61,6 @@ export const keyFor = (
   run: IdempotencyKey.KeyedRun & { readonly submissions: Units<Submission> },
   unit: Unit
 ): string => get(run.submissions, unit)?.key ?? IdempotencyKey.of(run, unit)
-
-// --- destructors
 
 /** Returns when a unit started to wait. */
 export const since = (pending: PendingUnit): string =>

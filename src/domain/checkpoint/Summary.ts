@@ -92,16 +92,7 @@ export const decode = (value: Json | undefined): O.Option<Summary> => {
     [name, path ?? '', createdAt, updatedAt].every((one) => typeof one === 'string') &&
     (waits === undefined || isWaits(waits)) &&
     [status, heldStatus].every((one) => typeof one === 'string' && Object.hasOwn(STATUSES, one))
-    ? O.some({
-        revision,
-        workflow: { name, ...(path === undefined ? {} : { path }) },
-        status,
-        heldStatus,
-        steps: { completed, total },
-        ...(waits === undefined ? {} : { waits }),
-        createdAt,
-        updatedAt
-      } as Summary)
+    ? O.some(value as unknown as Summary)
     : O.none
 }
 

@@ -50,7 +50,6 @@ const make = <A>(entriesByUnit: Units<Entry<A>>): UnitMap<A> => ({
   entriesByUnit
 })
 
-/** No values. */
 export const empty: UnitMap<never> = make<never>(List.none)
 
 /** The values of any map; the same if it is one of these. O(n). */

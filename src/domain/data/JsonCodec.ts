@@ -133,13 +133,15 @@ export const list = <A>(item: t.Type<A>): t.Type<ReadonlyArray<A>> =>
 export const oneOf = <A extends string>(...texts: ReadonlyArray<A>): t.Type<A> =>
   refined(texts.join(' | '), (value) => (texts as ReadonlyArray<unknown>).includes(value))
 
-/** A union of objects with a tag field; errors come from the member that the tag names. */
-export const tagged = <A>(
+/** A union of objects: the other fields of each member, by the value of its tag field. Errors come from the member that the tag names. */
+export const tagged = <A, F extends keyof A & string>(
   name: string,
-  field: string,
-  members: { readonly [tag: string]: t.Type<A> | t.Type<never> }
+  field: F,
+  members: { readonly [Tag in A[F] & string]: Spec<Omit<Extract<A, Readonly<Record<F, Tag>>>, F>> }
 ): t.Type<A> => {
-  const byTag = new Map<unknown, t.Type<A>>(Object.entries(members) as ReadonlyArray<[string, t.Type<A>]>)
+  const byTag = new Map<unknown, t.Type<A>>(
+    Object.entries(members).map(([tag, spec]) => [tag, fields<A>(tag, spec as Spec<A>)])
+  )
   const memberOf = (value: unknown): t.Type<A> | undefined => (isRecord(value) ? byTag.get(value[field]) : undefined)
   return new t.Type<A>(
     `${name}: ${Object.keys(members).join(' | ')}`,

@@ -120,8 +120,6 @@ export const kindOf = (value: unknown): string => {
   return typeof value === 'number' || typeof value === 'boolean' ? `the ${typeof value} ${value}` : `a ${typeof value}`
 }
 
-// --- checks
-
 export const anything: Check = () => undefined
 
 /** Refuses every value. */

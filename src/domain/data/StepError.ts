@@ -1,5 +1,6 @@
 /** The stored form of an error: plain data, bounded. */
 import * as E from 'fp-ts/lib/Either.js'
+import { defined } from './defined.js'
 import type { Json } from './Json.js'
 import { fromUnknown as jsonFromUnknown } from './Json.js'
 
@@ -79,11 +80,8 @@ export const fromUnknown = (thrown: unknown): StepError => {
   const data =
     json !== undefined && E.isRight(json) && Object.keys(json.right as object).length > 0 ? json.right : undefined
   const [code] = errorTraits(thrown).flatMap(({ code, status }) => code ?? status ?? [])
-  return make(name, messageOf(thrown) ?? attempt(() => JSON.stringify(thrown)) ?? name, {
-    ...(code === undefined ? {} : { code }),
-    ...(stack === undefined ? {} : { stack }),
-    ...(data === undefined ? {} : { data })
-  })
+  const message = messageOf(thrown) ?? attempt(() => JSON.stringify(thrown)) ?? name
+  return make(name, message, defined({ code, stack, data }))
 }
 
 /** The maximum depth of causes, and of errors in an `AggregateError`. */

@@ -12,11 +12,18 @@ export const indexed = <A>(all: ReadonlyArray<A>, keyOf: (one: A) => string): Re
 
 const INDEX = new WeakMap<ReadonlyArray<unknown>, ReadonlyMap<string, unknown>>()
 
+/** Appends a value to the array of a key. */
+export const pushTo = <K, A>(arrays: Map<K, Array<A>>, key: K, value: A): void => {
+  const known = arrays.get(key)
+  if (known === undefined) arrays.set(key, [value])
+  else known.push(value)
+}
+
 /** Returns the index of the step with a name. `expected`: the usual index, which is tried first. */
 export const indexOfStep = (
   steps: ReadonlyArray<{ readonly name: string }>,
   name: string,
-  expected: number
+  expected = 0
 ): number | undefined => {
   if (steps[expected]?.name === name) return expected
   const known = INDICES.get(steps) ?? new Map(steps.map((step, index) => [step.name, index]))

@@ -12,10 +12,12 @@ export const notEither = (result: unknown, tags: Readonly<Record<string, true>>)
   const tag = fieldsOf(left)['_tag']
   if (_tag === 'Right' || (_tag === 'Left' && isText(tag) && Object.hasOwn(tags, tag as string))) return undefined
   const wrong = isText(tag)
-    ? `an error with the unknown "_tag" ${JSON.stringify(tag)}`
+    ? `an error with the undeclared "_tag" ${JSON.stringify(tag)}`
     : left instanceof Error
       ? `the error ${JSON.stringify(left.message)}`
       : kindOf(left)
   const found = _tag === 'Left' ? `a left that is ${wrong}` : kindOf(result)
-  return new Error(`its TaskEither must resolve to a Right, or a Left of an error with a "_tag", not to ${found}`)
+  return new Error(
+    `its TaskEither must resolve to a Right, or a Left of an error with a "_tag" that the port declares, not to ${found}`
+  )
 }

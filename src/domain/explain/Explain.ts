@@ -3,9 +3,10 @@ import type { PollReason } from '../plan/Plan.js'
 import { describeEvidence } from '../checkpoint/CompletedStep.js'
 import type { Over } from '../checkpoint/Due.js'
 import { overAt } from '../checkpoint/Due.js'
-import type { Wait } from '../checkpoint/Pending.js'
+import type { PendingJob, Wait } from '../checkpoint/Pending.js'
 import type { Json } from '../data/Json.js'
 import type { Changed, Confirm, Decision, DecisionTree, ResumePlan } from '../plan/Plan.js'
+import { pushTo } from '../data/indexed.js'
 import { listed } from '../data/listed.js'
 import { confirms, decisionTrees } from '../plan/Plan.js'
 import { printableLines } from './printable.js'
@@ -48,8 +49,23 @@ export const explain = (plan: ResumePlan, now?: string): string => {
   const lines = rows.map(
     (row) => `  ${row.place.padStart(place)}  ${row.verb.padEnd(7)}  ${row.name.padEnd(name)}  ${row.why}`
   )
-  return printableLines([headline(plan, steps, now), ...lines.map((line) => line.trimEnd())])
+  return printableLines([headline(plan, steps, now), ...lines.map((line) => line.trimEnd()), ...describeAbandons(plan)])
 }
+
+/** Describes the jobs that an edit abandons, one sentence each; of more than 20 the first five, and the number of the others. */
+export const describeAbandons = ({ abandons = [] }: ResumePlan): ReadonlyArray<string> => {
+  const shown = abandons.length > LONG ? abandons.slice(0, SHOWN) : abandons
+  const more = abandons.length - shown.length
+  return [
+    ...shown.map(
+      ({ unit, ...job }) => `"${unit}" no longer waits for its job, ${describeSubmitted(job)}; cancel that job yourself`
+    ),
+    ...(more === 0 ? [] : [`and ${more} more jobs are no longer waited for`])
+  ]
+}
+
+const describeSubmitted = ({ submittedAt, job }: Pick<PendingJob, 'submittedAt' | 'job'>): string =>
+  `submitted at ${submittedAt}${job === undefined ? '' : `: ${describeJob(job)}`}`
 
 interface Row {
   readonly place: string
@@ -88,12 +104,7 @@ const entriesOf = (all: ReadonlyArray<DecisionTree>, now: string | undefined): R
   const one = (node: DecisionTree): Entry => ({ node, row: rowOf(node, now), isCount: false })
   if (all.length <= LONG) return all.map(one)
   const kinds = new Map<string, Array<DecisionTree>>()
-  for (const node of all) {
-    const name = kindOf(node, now)
-    const kind = kinds.get(name)
-    if (kind === undefined) kinds.set(name, [node])
-    else kind.push(node)
-  }
+  for (const node of all) pushTo(kinds, kindOf(node, now), node)
   const rows = new Map<DecisionTree, Entry>()
   for (const kind of kinds.values()) {
     // A "1 more" line is no shorter than the entry.
@@ -151,7 +162,6 @@ const waitOf = (reason: Decision['reason']): Wait | undefined => {
     : { _tag: 'Answer', ...(reason.until === undefined ? {} : { until: reason.until }) }
 }
 
-/** Describes a wait that is over. */
 export const describeOver = (over: Over): string => {
   switch (over) {
     case 'Answered':
@@ -164,19 +174,9 @@ export const describeOver = (over: Over): string => {
 }
 
 const verb = (decision: Decision, now: string | undefined): string => {
-  switch (decision._tag) {
-    case 'Skip':
-      return 'skip'
-    case 'Run':
-      return 'run'
-    case 'Retry':
-      return 'retry'
-    case 'Confirm':
-      return 'confirm'
-    case 'Poll':
-      if (overOf(decision, now) !== undefined) return 'run'
-      return decision.reason._tag === 'JobPending' ? 'poll' : 'wait'
-  }
+  if (decision._tag !== 'Poll') return decision._tag.toLowerCase()
+  if (overOf(decision, now) !== undefined) return 'run'
+  return decision.reason._tag === 'JobPending' ? 'poll' : 'wait'
 }
 
 const abandoned = (decision: Decision): string =>
@@ -230,7 +230,7 @@ export const describeReason = (decision: Decision, now?: string): string => {
     case 'Interrupted':
       return `was stopped (${reason.reason})`
     case 'JobPending':
-      return `waits for its job, submitted at ${reason.submittedAt}${reason.job === undefined ? '' : `: ${describeJob(reason.job)}`}`
+      return `waits for its job, ${describeSubmitted(reason)}`
     case 'TimerPending':
       return `sleeps until ${reason.wakeAt}`
     case 'AnswerPending':
@@ -247,7 +247,6 @@ const describeWait = ({ question, until, answered }: PollReason & { readonly _ta
     ? ANSWERED
     : `waits for an answer${question === undefined ? '' : `: ${firstLine(question)}`}${until === undefined ? '' : ` (until ${until})`}`
 
-/** Describes changed evidence. */
 export const describeChanged = (changed: ReadonlyArray<Changed>): string =>
   changed
     .map(({ was }) =>

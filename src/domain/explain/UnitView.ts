@@ -2,7 +2,7 @@
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
-import type { BufferedAnswer, PendingUnit } from '../checkpoint/Pending.js'
+import type { PendingUnit } from '../checkpoint/Pending.js'
 import { attemptOf } from '../checkpoint/Pending.js'
 import { partNamed, partNames } from '../checkpoint/Tree.js'
 import * as Units from '../checkpoint/Units.js'
@@ -54,56 +54,39 @@ export interface UnitView {
  * @category looking
  */
 export const unitsOf = (checkpoint: Checkpoint): ReadonlyArray<UnitView> => {
-  const known = factsOf(checkpoint)
   const { items, workflow } = checkpoint
   const subSteps = subStepsOf(checkpoint)
   const viewsOf = (step: StepIdentity, index: number, unit: Unit): ReadonlyArray<UnitView> => {
     const place: Place = { index, unit, kind: step._tag.toLowerCase() as Lowercase<StepIdentity['_tag']> }
     if (step._tag === 'Task') {
       const calls = subSteps.get(unit) ?? []
-      return [unitOf(known, place), ...calls.map((one) => unitOf(known, { index, unit: one.unit, kind: 'sub-step' }))]
+      return [
+        unitOf(checkpoint, place),
+        ...calls.map((one) => unitOf(checkpoint, { index, unit: one.unit, kind: 'sub-step' }))
+      ]
     }
     const parts = (partNames(step, unit, items) ?? []).map((part) => {
       const definition = partNamed<StepIdentity>(step, unit, part, items)
       return definition === undefined ? [] : viewsOf(definition, index, join(unit, part))
     })
     const own = parts.flatMap(([part]) => (part === undefined ? [] : [part]))
-    return [compositeOf(known, place, own), ...parts.flat()]
+    return [compositeOf(checkpoint, place, own), ...parts.flat()]
   }
   return workflow.steps.flatMap((step, index) => viewsOf(step, index, step.name))
 }
 
-/** A checkpoint, indexed by unit. */
-interface Facts {
-  readonly state: State.CheckpointState
-  readonly records: Units.Units<CompletedStep>
-  readonly inFlight: Units.Units<State.InFlight>
-  readonly failures: Units.Units<State.Failure>
-  readonly waiting: Units.Units<PendingUnit>
-  readonly answers: Units.Units<BufferedAnswer>
-}
-
-const factsOf = ({ state, completedSteps: records, pending: waiting, answers }: Checkpoint): Facts => ({
-  state,
-  records,
-  inFlight: State.inFlight(state),
-  failures: State.failures(state),
-  waiting,
-  answers
-})
-
 type Place = Pick<UnitView, 'index' | 'unit' | 'kind'>
 
-const unitOf = ({ state, records, inFlight, failures, waiting, answers }: Facts, place: Place): UnitView => {
+const unitOf = ({ state, completedSteps, pending: waiting, answers }: Checkpoint, place: Place): UnitView => {
   const { unit } = place
-  const record = Units.get(records, unit)
+  const record = Units.get(completedSteps, unit)
   if (record !== undefined) return recorded(place, record)
   const base = { ...place, assumed: false, ...(Units.has(answers, unit) ? ({ answered: true } as const) : {}) }
   const pending = Units.get(waiting, unit)
   if (pending !== undefined) return { ...base, status: 'pending', attempts: attemptOf(pending), pending }
   if (state.step !== top(unit)) return { ...base, status: 'not started', attempts: 0 }
-  const running = Units.get(inFlight, unit)
-  const failure = Units.get(failures, unit)
+  const running = Units.get(State.inFlight(state), unit)
+  const failure = Units.get(State.failures(state), unit)
   const error = failure === undefined ? {} : { error: failure.error }
   if (running !== undefined)
     return {
@@ -128,14 +111,14 @@ const recorded = (place: Place, { attempts, durationMillis, output, assumed }: C
 })
 
 /** Derives the status of a composite from its parts. */
-const compositeOf = (known: Facts, place: Place, parts: ReadonlyArray<UnitView>): UnitView => {
+const compositeOf = (checkpoint: Checkpoint, place: Place, parts: ReadonlyArray<UnitView>): UnitView => {
   const { unit } = place
   const counted = { completed: parts.filter(({ status }) => status === 'completed').length, total: parts.length }
-  const view = { ...unitOf(known, place), parts: counted }
+  const view = { ...unitOf(checkpoint, place), parts: counted }
   if (view.status === 'completed') return view
   const has = (status: UnitView['status']): boolean => parts.some((part) => part.status === status)
   const isFailed = isTop(unit)
-    ? known.state._tag === 'Failed' && known.state.step === unit
+    ? checkpoint.state._tag === 'Failed' && checkpoint.state.step === unit
     : has('failed') && !has('in flight')
   if (isFailed) return { ...view, status: 'failed' }
   if (has('pending') && !has('in flight')) return { ...view, status: 'pending' }

@@ -32,7 +32,7 @@ export const overrides = (
   options: PlanOptions,
   at: string
 ): ReadonlyArray<Change.Change> => {
-  const adopted = adoptedEdit(checkpoint, workflow.identity, at)
+  const adopted = adoptedEdit(checkpoint, workflow.identity, plan, at)
   const known: PlanFacts = { checkpoint, workflow, plan }
   const isPlain = plan.input === undefined && options.confirm === undefined
   if (isPlain && plan.decisions.every((decision) => isAsRecorded(known, decision))) return adopted
@@ -83,10 +83,14 @@ const recordOf = (known: PlanFacts, decision: Decision): CompletedStep | undefin
 
 const adoptedEdit = (
   checkpoint: Checkpoint,
-  identity: WorkflowIdentity,
+  workflow: WorkflowIdentity,
+  { abandons }: ResumePlan,
   at: string
-): ReadonlyArray<Change.WorkflowEdited> =>
-  isEdited(checkpoint, identity) ? [{ _tag: 'WorkflowEdited', at, workflow: identity }] : []
+): ReadonlyArray<Change.WorkflowEdited> => {
+  if (!isEdited(checkpoint, workflow)) return []
+  const jobs = abandons === undefined ? {} : { abandons: abandons.map(({ unit }) => unit) }
+  return [{ _tag: 'WorkflowEdited', at, workflow, ...jobs }]
+}
 
 const isEdited = ({ workflow }: Checkpoint, { fingerprint, path }: WorkflowIdentity): boolean =>
   workflow.fingerprint !== fingerprint || workflow.path !== path
@@ -198,7 +202,6 @@ const evidenceIn = (reason: SkipReason): ReadonlyArray<Evidence> | undefined =>
 const isAsked = ({ reason }: Decision, asIs: ReadonlySet<string>): boolean =>
   reason._tag === 'Forced' || (reason._tag === 'EarlierStepRunsAgain' && asIs.has(reason.step))
 
-/** Lists the abandoned jobs. */
 const givenUp = ({ decisions }: ResumePlan): string => {
   const units = decisions.filter((one) => one._tag === 'Run' && one.abandons !== undefined).map(({ unit }) => unit)
   return units.length === 0 ? '' : `; abandons the pending job of ${units.join(', ')}`
@@ -286,22 +289,18 @@ const assumed = (
     const step = definitionOf(known, decision)
     const output = 'output' in decision.reason ? decision.reason.output : record?.output
     const isOpen = record === undefined || isTakenBack(decision) || (record.assumed === true && isOther(output, record))
+    const captures = step?._tag === 'Task' ? step.captures : undefined
+    if (!isOpen && (step === undefined || captures !== undefined || hasAllParts(step, unit))) return
     const call = step === undefined ? subStepAt(unit) : undefined
-    if (call !== undefined) {
-      if (!isOpen) return
-      const { transient: _, ...subStep } = call
-      found.push({ _tag: 'Assumed', at, unit, ...(output === undefined ? {} : { output }), captured: [], subStep })
-    } else if (step?._tag !== 'Task') {
-      if (isOpen || (step !== undefined && !hasAllParts(step, unit)))
-        found.push({ _tag: 'Assumed', at, unit, captured: [] })
-    } else if (isOpen)
-      found.push({
-        _tag: 'Assumed',
-        at,
-        unit,
-        ...(output === undefined ? {} : { output }),
-        captured: output === undefined ? [] : step.captures
-      })
+    const { transient: _, ...subStep } = call ?? {}
+    found.push({
+      _tag: 'Assumed',
+      at,
+      unit,
+      ...(output === undefined ? {} : { output }),
+      captured: output === undefined ? [] : (captures ?? []),
+      ...(call === undefined ? {} : { subStep })
+    })
   }
   for (const node of decisionTrees(known.plan)) visit(node)
   return found

@@ -7,9 +7,10 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Variables } from '../checkpoint/Checkpoint.js'
 import type { InterruptReason } from '../checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
+import { defined } from '../data/defined.js'
 import { sha256 } from '../data/Digest.js'
 import type { Json } from '../data/Json.js'
-import type { PendingUnit } from '../checkpoint/Pending.js'
+import type { PendingJob, PendingUnit } from '../checkpoint/Pending.js'
 import { canonical } from '../data/Json.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Unit } from '../workflow/Unit.js'
@@ -150,6 +151,8 @@ export type Decision = Skip | Run | Retry | Confirm | Poll
  *   false`. A label: its decision says what happens;
  * - `skipSteps`: the indices of the skipped steps;
  * - `variables`: the variables that the first step to run sees;
+ * - `abandons`: the pending jobs of tasks that the edited workflow no longer has, or has as something that polls no job. Nothing waits for these
+ *   jobs any more, and nothing cancels them; absent if there is none;
  * - `input`: the input that replaces the recorded one, if any.
  *
  * @category model
@@ -160,6 +163,7 @@ export interface ResumePlan {
   readonly retryCurrent: boolean
   readonly skipSteps: ReadonlySet<number>
   readonly variables: Variables
+  readonly abandons?: ReadonlyArray<PendingJob>
   readonly input?: Json
 }
 
@@ -402,13 +406,13 @@ export const runsAgain = (
 }
 
 /**
- * Returns a hash that pins a plan, 16 hex digits: it differs if a decision, a reason, a relevant definition, a variable or the replacing
- * input differs.
+ * Returns a hash that pins a plan, 16 hex digits: it differs if a decision, a reason, a relevant definition, a variable, an abandoned job or the
+ * replacing input differs.
  *
  * @category destructors
  */
 export const hashPlan = (plan: ResumePlan): string => {
-  const input = plan.input === undefined ? {} : { input: plan.input }
-  const seen = { decisions: plan.decisions, variables: Object.fromEntries(plan.variables), ...input }
+  const { decisions, variables, abandons, input } = plan
+  const seen = { decisions, variables: Object.fromEntries(variables), ...defined({ abandons, input }) }
   return sha256(canonical(seen as unknown as Json)).slice(0, 16)
 }

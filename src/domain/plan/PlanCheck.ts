@@ -4,6 +4,7 @@ import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
 import { isRerun } from './demands.js'
+import { defined } from '../data/defined.js'
 import { indexOfStep } from '../data/indexed.js'
 import { neededBy } from '../workflow/needs.js'
 import type { Changes, Edit, PlanProblem } from './Plan.js'
@@ -13,12 +14,12 @@ import { isSubStepInDoubt } from './subSteps.js'
 import { unrecorded } from '../change/transitionParts.js'
 import type { Node } from '../workflow/Node.js'
 import { find, findIn, findOrTask, taskAround } from '../checkpoint/Tree.js'
-import { isComposite, listedParts } from '../workflow/Node.js'
+import { hasCode, isComposite, listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
 import { fromTop, isWithin, join, nameOf, parent, top } from '../workflow/Unit.js'
 import type { Group, Step, Workflow } from '../workflow/Workflow.js'
 import { tasks } from '../workflow/Workflow.js'
-import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
+import type { StepIdentity, WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 import { recordedFingerprint } from '../workflow/WorkflowIdentity.js'
 
 /** Yields inconsistencies of a checkpoint. Transitions never cause one; a hand-edited file may. */
@@ -143,8 +144,7 @@ const changed = (edit: Edit, unit: Unit, recorded?: string, present?: string): P
   _tag: 'WorkflowChanged',
   edit,
   unit,
-  ...(recorded === undefined ? {} : { recorded }),
-  ...(present === undefined ? {} : { present })
+  ...defined({ recorded, present })
 })
 
 const definitionOf = (
@@ -166,15 +166,16 @@ const isRedone = (edited: Comparison, unit: Unit): boolean => {
   let from = redoneWas.get(above)
   if (from === undefined) {
     const first = now.steps.find(({ name }) => isRerun(context.demands.of(join(above, name))))
-    from = first === undefined ? Infinity : (indexOfStep(was.steps, first.name, 0) ?? Infinity)
+    from = first === undefined ? Infinity : (indexOfStep(was.steps, first.name) ?? Infinity)
     redoneWas.set(above, from)
   }
-  return (indexOfStep(was.steps, nameOf(removed), 0) ?? -1) >= from
+  return (indexOfStep(was.steps, nameOf(removed)) ?? -1) >= from
 }
 
 /** Yields completed units that were removed or changed, except those that run again whatever is recorded. */
 function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
   const { checkpoint, workflow, changedMaps } = edited
+  if (areSame(checkpoint.workflow.steps, workflow.steps)) return
   for (const { unit, stepIndex, fingerprint, subStep } of Units.all(checkpoint.completedSteps)) {
     // A task in progress may be edited; the executor compares its sub-steps when it calls them.
     if (subStep !== undefined) continue
@@ -202,6 +203,11 @@ function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
   }
 }
 
+/** A damaged definition may have another name than its fingerprint covers. */
+const areSame = (was: ReadonlyArray<StepIdentity>, now: ReadonlyArray<Step>): boolean =>
+  was.length === now.length &&
+  was.every(({ name, fingerprint }, at) => now[at]?.name === name && now[at].fingerprint === fingerprint)
+
 /** Adds the new place of a removed task. */
 const moved = (
   { checkpoint, workflow, placesNow }: Comparison,
@@ -228,7 +234,7 @@ function* editsOfPending(edited: Comparison): Iterable<PlanProblem> {
     const now = definitionOf(edited, unit)
     if (now?._tag === 'Task' && now.fingerprint === fingerprint) continue
     // No other kind polls the job.
-    const polls = now?._tag === 'Task' && now.wait === undefined ? now.fingerprint : undefined
+    const polls = hasCode(now) ? now.fingerprint : undefined
     const edit = changed(now === undefined ? 'removed' : 'changed', unit, fingerprint, polls)
     yield { ...edit, pending: true } as PlanProblem
   }
@@ -240,28 +246,16 @@ function* editsOfPending(edited: Comparison): Iterable<PlanProblem> {
  */
 function* misplaced(
   edited: Comparison,
-  was: Node,
-  now: Node,
+  was: WorkflowIdentity | StepIdentity,
+  now: Workflow | Step,
   unit: Unit | undefined,
   isFollowed: boolean
 ): Iterable<PlanProblem> {
-  if (was.steps !== undefined && now.steps !== undefined)
-    yield* misplacedSteps(
-      edited,
-      was.steps as ReadonlyArray<StepIdentity>,
-      now.steps as ReadonlyArray<Step>,
-      unit,
-      isFollowed
-    )
-  else if (was.groups !== undefined && now.groups !== undefined)
-    yield* misplacedGroups(
-      edited,
-      was.groups as ReadonlyArray<StepIdentity>,
-      now.groups as ReadonlyArray<Group>,
-      unit,
-      isFollowed
-    )
-  else if (was.each !== undefined && now.each !== undefined && unit !== undefined) {
+  const present = 'fingerprint' in now ? now.fingerprint : undefined
+  if (was.fingerprint === present) return
+  if ('steps' in was && 'steps' in now) yield* misplacedSteps(edited, was.steps, now.steps, unit, isFollowed)
+  else if ('groups' in was && 'groups' in now) yield* misplacedGroups(edited, was.groups, now.groups, unit, isFollowed)
+  else if ('each' in was && 'each' in now && unit !== undefined) {
     for (const { key } of edited.checkpoint.items.get(unit) ?? []) {
       const found = [...misplaced(edited, was.each, now.each, join(unit, key), isFollowed)]
       yield* found
@@ -272,7 +266,7 @@ function* misplaced(
     const { checkpoint, context, changedMaps } = edited
     const isKnown = Units.has(checkpoint.completedSteps, unit) || changedMaps.has(unit)
     if (hasRecords(context, unit) && !isKnown && !isRedone(edited, unit))
-      yield changed('changed', unit, (was as StepIdentity).fingerprint, (now as Step).fingerprint)
+      yield changed('changed', unit, was.fingerprint, present)
   }
 }
 
@@ -287,8 +281,7 @@ function* misplacedSteps(
   parent: Unit | undefined,
   isFollowed: boolean
 ): Iterable<PlanProblem> {
-  if (was.length === now.length && was.every(({ fingerprint }, index) => now[index]?.fingerprint === fingerprint))
-    return
+  if (areSame(was, now)) return
   let before = -1
   let last = -1
   for (const [stood, { name }] of was.entries()) {
@@ -307,7 +300,7 @@ function* misplacedSteps(
     const isBefore = isFollowed || index < before
     const isMoved = index < before && stood !== undefined && stood >= last && !hasRecords(edited.context, unit)
     if ((stood === undefined && isBefore) || isMoved) yield changed('insertedBefore', unit, undefined, step.fingerprint)
-    else if (stood !== undefined) yield* misplacedIn(edited, was[stood], step, unit, isBefore)
+    else if (stood !== undefined) yield* misplaced(edited, was[stood] as StepIdentity, step, unit, isBefore)
   }
 }
 
@@ -328,20 +321,9 @@ function* misplacedGroups(
     const unit = join(parent, group.name)
     const isBefore = needed?.has(group.name) ?? true
     const stood = indexOfStep(was, group.name, index)
-    if (stood !== undefined) yield* misplacedIn(edited, was[stood], group, unit, isBefore)
+    if (stood !== undefined) yield* misplaced(edited, was[stood] as StepIdentity, group, unit, isBefore)
     else if (isBefore) yield changed('insertedBefore', unit, undefined, group.fingerprint)
   }
-}
-
-function* misplacedIn(
-  edited: Comparison,
-  was: StepIdentity | undefined,
-  now: Step,
-  unit: Unit,
-  isFollowed: boolean
-): Iterable<PlanProblem> {
-  if (was === undefined || was.fingerprint === now.fingerprint) return
-  yield* misplaced(edited, was, now, unit, isFollowed)
 }
 
 /** Yields every difference, for the `strict` policy: of a composite those of its parts, else its own. */
@@ -394,7 +376,7 @@ function* vanished(edited: Comparison): Iterable<PlanProblem> {
 function* vanishedSubStep({ checkpoint, workflow }: Comparison, unit: Unit): Iterable<PlanProblem> {
   const { state, items } = checkpoint
   const now = taskAround<Step>(workflow, items, unit, state.stepIndex)?.definition
-  if (!isSubStepInDoubt(state, unit) || (now?._tag === 'Task' && now.wait === undefined)) return
+  if (!isSubStepInDoubt(state, unit) || hasCode(now)) return
   const was = taskAround(checkpoint.workflow, items, unit, state.stepIndex)?.definition.fingerprint
   yield { ...changed('removed', unit, was), inDoubt: true } as PlanProblem
 }

@@ -10,7 +10,6 @@ import type { Demands } from './demands.js'
 import { demandsOf } from './demands.js'
 import type { Items } from '../checkpoint/Items.js'
 import type { Json } from '../data/Json.js'
-import type { BufferedAnswer, PendingUnit } from '../checkpoint/Pending.js'
 import type { Answer, PlanOptions, PlanProblem } from './Plan.js'
 import { find, partNames } from '../checkpoint/Tree.js'
 import { isComposite, listedParts } from '../workflow/Node.js'
@@ -23,7 +22,6 @@ import type { Step, Workflow } from '../workflow/Workflow.js'
 /**
  * The facts for decisions, each found in constant time.
  *
- * - `pending`: the pending jobs and waits.
  * - `begun`: composites with a recorded part.
  * - `evidence`: the decisions about missing and changed evidence.
  * - `demands`: what runs again, or counts as done, whatever is recorded.
@@ -33,8 +31,6 @@ import type { Step, Workflow } from '../workflow/Workflow.js'
  */
 export interface PlanContext {
   readonly checkpoint: Checkpoint
-  readonly pending: Units.Units<PendingUnit>
-  readonly answers: Units.Units<BufferedAnswer>
   readonly begun: ReadonlySet<Unit>
   readonly inFlight: Units.Units<InFlight>
   readonly failures: Units.Units<Failure>
@@ -63,9 +59,7 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
   const { confirm = new Map(), outputs = new Map(), recovered = false } = options
   return {
     checkpoint,
-    pending: checkpoint.pending,
-    answers: checkpoint.answers,
-    begun: compositesWithRecords(Units.all(checkpoint.completedSteps)),
+    begun: compositesWithRecords(checkpoint.completedSteps),
     inFlight: State.inFlight(state),
     failures: State.failures(state),
     inDoubt: State.inDoubt(state),
@@ -107,10 +101,11 @@ const isKnown = (subSteps: SubStepsByTask, unit: Unit): boolean => {
   return false
 }
 
-const compositesWithRecords = (records: Iterable<CompletedStep>): ReadonlySet<Unit> => {
+const compositesWithRecords = (records: Units.Units<CompletedStep>): ReadonlySet<Unit> => {
   const begun = new Set<Unit>()
+  if (records.steps === records.size) return begun
   let last: Unit | undefined
-  for (const { unit, subStep } of records) {
+  for (const { unit, subStep } of Units.all(records)) {
     if (subStep !== undefined || (last !== undefined && isChild(unit, last))) continue
     const above = parent(unit)
     if (above === undefined) continue

@@ -5,13 +5,11 @@ import type { Unfinished } from './ownChanges.js'
 import { unfinishedIn, isExplained } from './ownChanges.js'
 import type { Answer, Changed, FoundEvidence, PlanOptions, RunReason } from './Plan.js'
 import type { Demands } from './demands.js'
+import { pushTo } from '../data/indexed.js'
 import { find } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 import { isWithin } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
-
-/** Why a unit runs again: its evidence is missing. */
-export type Missing = RunReason & { readonly _tag: 'EvidenceMissing' }
 
 /** Why a unit runs again or needs an answer: its evidence changed. */
 export type EvidenceChanged = RunReason & { readonly _tag: 'EvidenceChanged' }
@@ -41,8 +39,8 @@ export interface Kept {
  * - `changed`: all changes by unit, including groups whose map runs again as a whole.
  */
 export interface EvidencePlan {
-  readonly missing: ReadonlyMap<string, Missing>
-  readonly rerun: ReadonlyMap<string, Missing | EvidenceChanged>
+  readonly missing: ReadonlyMap<string, ReadonlyArray<Evidence>>
+  readonly rerun: ReadonlyMap<string, RunReason>
   readonly again: ReadonlySet<Unit>
   readonly kept: ReadonlyMap<string, Kept>
   readonly changedByUser: ReadonlyMap<string, EvidenceChanged>
@@ -52,7 +50,6 @@ export interface EvidencePlan {
   readonly changed: ReadonlyMap<string, ReadonlyArray<Changed>>
 }
 
-/** A recorded unit with evidence at one place. */
 interface RecordedAt {
   readonly unit: Unit
   readonly record: CompletedStep
@@ -180,10 +177,7 @@ const recordersOf = (
     const left = new Map([...(changed.get(unit) ?? []), ...record.evidence].map((one) => [placeOf(one), one]))
     for (const [place, was] of left) {
       if (!now.has(place)) continue
-      const one = { unit, record, was, isWhole: step !== undefined && step._tag !== 'Task', exists }
-      const known = recorders.get(place)
-      if (known === undefined) recorders.set(place, [one])
-      else known.push(one)
+      pushTo(recorders, place, { unit, record, was, isWhole: step !== undefined && step._tag !== 'Task', exists })
     }
   }
   return recorders
@@ -198,20 +192,9 @@ const byUnit = (
 } => {
   const missing = new Map<string, Array<Evidence>>()
   const changed = new Map<string, Array<Evidence>>()
-  const add = (all: Map<string, Array<Evidence>>, unit: string, more: ReadonlyArray<Evidence>): void => {
-    const known = all.get(unit)
-    if (known === undefined) all.set(unit, [...more])
-    else for (const one of more) known.push(one)
-  }
-  for (const found of evidence) {
-    if ('missing' in found) add(missing, found.unit, found.missing)
-    else
-      add(
-        changed,
-        found.unit,
-        found.changed.map(({ was }) => was)
-      )
-  }
+  for (const found of evidence)
+    if ('missing' in found) for (const one of found.missing) pushTo(missing, found.unit, one)
+    else for (const { was } of found.changed) pushTo(changed, found.unit, was)
   return { missing, changed }
 }
 
@@ -284,11 +267,8 @@ const judge = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence | unde
   }
 }
 
-const add = (to: Map<string, Array<Changed>>, { unit, was }: RecordedAt, is: Evidence | undefined): void => {
-  const known = to.get(unit)
-  if (known === undefined) to.set(unit, [changedTo(was, is)])
-  else known.push(changedTo(was, is))
-}
+const add = (to: Map<string, Array<Changed>>, { unit, was }: RecordedAt, is: Evidence | undefined): void =>
+  pushTo(to, unit, changedTo(was, is))
 
 /** The answers for one place. Restarting a wave exempts its units from the question, unless an answer keeps one of the recorders. */
 const answersAt = (
@@ -312,22 +292,21 @@ const answersAt = (
 const planned = (draft: Draft, { fromStep, restartWave }: PlanOptions, demands: Demands): EvidencePlan => {
   const hasStart = fromStep !== undefined
   const mayRerun = (unit: Unit): boolean => !hasStart || isBeside(unit, { fromStep, restartWave }, demands)
-  const { open, covered, changed, done } = draft
-  const missing = new Map<string, Missing>()
-  for (const [unit, lost] of draft.missing) missing.set(unit, { _tag: 'EvidenceMissing', missing: lost })
+  const { missing, open, covered, changed, done } = draft
   const withMissing = (unit: string, changed: ReadonlyArray<Changed>): EvidenceChanged => {
-    const lost = draft.missing.get(unit)
+    const lost = missing.get(unit)
     return { _tag: 'EvidenceChanged', changed, ...(lost === undefined ? {} : { missing: lost }) }
   }
   const kept = new Map<string, Kept>()
   for (const [unit, { record, changed: all, own }] of draft.kept) {
     // With `fromStep`, later steps still need the missing evidence of earlier ones.
-    const lost = hasStart ? [] : (draft.missing.get(unit) ?? [])
+    const lost = hasStart ? undefined : missing.get(unit)
     kept.set(unit, { changed: all, evidence: evidenceWith(record, all, lost), own })
   }
   const isKept = (unit: string): boolean => kept.get(unit)?.own === true
-  const rerun = new Map<string, Missing | EvidenceChanged>()
-  for (const [unit, reason] of missing) if (mayRerun(unit) && !isKept(unit)) rerun.set(unit, reason)
+  const rerun = new Map<string, RunReason>()
+  for (const [unit, lost] of missing)
+    if (mayRerun(unit) && !isKept(unit)) rerun.set(unit, { _tag: 'EvidenceMissing', missing: lost })
   for (const [unit, all] of draft.rerun) if (!isKept(unit)) rerun.set(unit, withMissing(unit, all))
   const inQuestion = (units: Draft['changedByUser']): ReadonlyMap<string, EvidenceChanged> =>
     new Map(Array.from(units, ([unit, all]) => [unit, withMissing(unit, all)]))
@@ -339,8 +318,8 @@ const planned = (draft: Draft, { fromStep, restartWave }: PlanOptions, demands: 
 /** The evidence of a record, with changes applied and missing entries dropped. */
 export const evidenceWith = (
   { evidence }: CompletedStep,
-  changed: ReadonlyArray<Changed>,
-  missing: ReadonlyArray<Evidence>
+  changed: ReadonlyArray<Changed> = [],
+  missing: ReadonlyArray<Evidence> = []
 ): ReadonlyArray<Evidence> => {
   const instead = new Map(changed.map(({ was, is }) => [placeOf(was), is]))
   const lost = new Set(missing.map(placeOf))

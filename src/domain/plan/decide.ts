@@ -15,13 +15,15 @@ import { isIdempotent, listedParts } from '../workflow/Node.js'
 import type { Placed, Planned, Subject } from './decideTask.js'
 import {
   ASSUMED,
-  aboutOf,
+  confirm,
   decideTask,
   evidenceNow,
   keptOf,
   keptReason,
+  poll,
   reportMissing,
   repeats,
+  retry,
   run,
   skip,
   skipRecorded,
@@ -61,8 +63,11 @@ const decide = (context: PlanContext, placed: Placed<Step>, out: Planned): boole
     case 'Task':
       return decideLeaf(context, placed as Placed<Task>, out)
     case 'Sequence':
-    case 'Wave':
-      return decideComposite(context, placed as Placed<Sequence | Wave>, out)
+    case 'Wave': {
+      const parts = listedParts<Step>(placed.step)
+      const names = parts.map(({ name }) => name)
+      return decideParts(context, placed as Placed<Sequence | Wave>, names, (index) => parts[index] as Step, out)
+    }
     case 'Map':
       return decideMap(context, placed as Placed<MapStep>, out)
   }
@@ -74,7 +79,7 @@ const decideLeaf = (context: PlanContext, placed: Placed<Task>, out: Planned): b
   if (subSteps !== undefined) return decideWithSubSteps(context, placed, subSteps, out)
   const { open } = context.evidence
   out.decisions.push(decideTask(context, placed, out))
-  return record !== undefined && repeats(context, placed) === undefined && (open.size === 0 || !open.has(unit))
+  return record !== undefined && repeats(context, placed) === undefined && !open.has(unit)
 }
 
 /** Decisions for the parts of a map that was just expanded: the map's own, for each part. */
@@ -192,17 +197,6 @@ const hasNoOutput: Task['accepts'] = (output) =>
     ? E.right(undefined)
     : E.left({ path: '$', expected: 'one output for each item, none for the map' })
 
-const decideComposite = (context: PlanContext, placed: Placed<Sequence | Wave>, out: Planned): boolean => {
-  const parts = listedParts<Step>(placed.step)
-  return decideParts(
-    context,
-    placed,
-    parts.map(({ name }) => name),
-    (index) => parts[index] as Step,
-    out
-  )
-}
-
 /** Decides about the parts of a composite, then about the composite, whose decision precedes theirs in the list. */
 const decideParts = (
   context: PlanContext,
@@ -289,7 +283,7 @@ const decideByEvidence = (
   const runs = parts.some(({ _tag }) => _tag !== 'Skip')
   if (kept !== undefined) return runs ? undefined : skip(placed, keptReason(kept))
   if (parts.some(({ _tag }) => _tag === 'Confirm') || changedByUser === undefined || !(isOpen || runs)) return undefined
-  return { _tag: 'Confirm', ...aboutOf(placed), reason: changedByUser }
+  return confirm(placed, changedByUser)
 }
 
 /**
@@ -304,23 +298,20 @@ const compositeDecision = (
   isDone: boolean
 ): Decision => {
   const inQuestion = parts.find((part) => part._tag === 'Confirm')
-  if (inQuestion !== undefined) return { _tag: 'Confirm', ...aboutOf(placed), reason: inQuestion.reason }
+  if (inQuestion !== undefined) return confirm(placed, inQuestion.reason)
   const next = _tag === 'Sequence' ? parts.filter((part) => part._tag !== 'Skip').slice(0, 1) : parts
   const retried = next.find((part) => part._tag === 'Retry')
-  if (retried !== undefined)
-    return { _tag: 'Retry', ...aboutOf(placed), attempt: retried.attempt, reason: retried.reason }
+  if (retried !== undefined) return retry(placed, retried)
   const started = next.find((part) => part._tag === 'Run')
   const failed = lastAttempt(context, placed)
-  if (started?.reason._tag === 'NotStarted' && failed?.reason._tag === 'Failed')
-    return { _tag: 'Retry', ...aboutOf(placed), attempt: failed.attempt, reason: failed.reason }
+  if (started?.reason._tag === 'NotStarted' && failed?.reason._tag === 'Failed') return retry(placed, failed)
   if (started?.reason._tag === 'NotStarted') return run(placed, NOT_STARTED)
   if (started !== undefined) return run(placed, started.reason)
   const waiting = next.find((part) => part._tag === 'Poll')
-  if (waiting !== undefined) return { _tag: 'Poll', ...aboutOf(placed), reason: waiting.reason }
+  if (waiting !== undefined) return poll(placed, waiting.reason)
   const record = isDone ? placed.record : undefined
   if (record !== undefined) return skip(placed, skipReasonOf(placed, record))
-  if (isDone && failed?.reason._tag === 'Failed')
-    return { _tag: 'Retry', ...aboutOf(placed), attempt: failed.attempt, reason: failed.reason }
+  if (isDone && failed?.reason._tag === 'Failed') return retry(placed, failed)
   if (isDone && placed.demand !== 'assumed') return run(placed, NOT_STARTED)
   const evidence = isDone ? undefined : evidenceNow(context, placed, placed.record)
   return skip(placed, evidence === undefined ? ASSUMED : { _tag: 'Assumed', evidence })

@@ -62,7 +62,11 @@ const isInsideRecorded = (context: PlanContext, unit: Unit): boolean => {
 const IN_DOUBT = 'SUB_STEP_IN_DOUBT'
 
 /** Finds the wait of a suspended task to act on: the first that takes an answer, else the first. */
-const suspendedBy = ({ inFlight, pending }: PlanContext, { unit }: Placed, all: ReadonlyArray<KnownSubStep>) => {
+const suspendedBy = (
+  { inFlight, checkpoint: { pending } }: PlanContext,
+  { unit }: Placed,
+  all: ReadonlyArray<KnownSubStep>
+) => {
   if (Units.get(inFlight, unit)?.suspended !== true) return undefined
   const waits = all.flatMap((known) => Units.get(pending, known.unit) ?? [])
   return waits.find(({ _tag }) => _tag === 'Answer') ?? waits[0]
@@ -82,7 +86,7 @@ const decideSubStep = (
 ): Decision => {
   const { stepIndex, again, isRepeated } = about
   const record = recordAt(context, unit)
-  const pending = Units.get(context.pending, unit)
+  const pending = Units.get(context.checkpoint.pending, unit)
   const name = nameOf(unit)
   const task: Task = {
     _tag: 'Task',

@@ -6,10 +6,24 @@ import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import type { Demand } from './demands.js'
 import { isRerun } from './demands.js'
 import { describeEvidence } from '../checkpoint/CompletedStep.js'
+import { defined } from '../data/defined.js'
 import type { Json } from '../data/Json.js'
 import { fromUnknown } from '../data/Json.js'
 import type { PendingUnit } from '../checkpoint/Pending.js'
-import type { Decision, PlanProblem, Poll, PollReason, RetryReason, Run, RunReason, Skip, SkipReason } from './Plan.js'
+import type {
+  Confirm,
+  ConfirmReason,
+  Decision,
+  PlanProblem,
+  Poll,
+  PollReason,
+  Retry,
+  RetryReason,
+  Run,
+  RunReason,
+  Skip,
+  SkipReason
+} from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
 import { fromUnknown as fromThrown } from '../data/StepError.js'
 import { find } from '../checkpoint/Tree.js'
@@ -25,39 +39,35 @@ export interface Planned {
   readonly problems: Array<PlanProblem>
 }
 
-/**
- * A unit with its definition, its record, and what the plan demands of it. `summary`: of an item, the summary of its map's body if that
- * has one, else its key; `keptAbove`: the accepted evidence of an ancestor; `ownFingerprint`: of a composite, the fingerprint in its record. For a map
- * whose items are unknown: `hasBegun`: a part of it started; `pending`: what a part waits for; `changedByUser`: changed evidence of its parts.
- * `isReplaceable`, of a sub-step that was declared done: a given output replaces the recorded one.
- */
+/** A unit with its definition, its record, and what the plan demands of it. */
 export interface Placed<A extends Described = Described> extends Subject<A> {
   readonly record: CompletedStep | undefined
   readonly demand: Demand
+  /** The accepted evidence of an ancestor. */
   readonly keptAbove: Kept | undefined
+  /** Of a map whose items are unknown: a part of it started. */
   readonly hasBegun?: boolean
+  /** Of a composite: the fingerprint in its record. */
   readonly ownFingerprint?: string
+  /** Of a map whose items are unknown: what a part waits for. */
   readonly pending?: PendingUnit
+  /** Of a map whose items are unknown: changed evidence of its parts. */
   readonly changedByUser?: EvidenceChanged
+  /** Of a sub-step that was declared done: an output in the options replaces the recorded one. */
   readonly isReplaceable?: boolean
 }
 
 type Described = Pick<Task, 'fingerprint'>
 
-/** A unit that a decision is about. */
 export interface Subject<A extends Described = Described> {
   readonly unit: Unit
   readonly stepIndex: number
+  /** Of an item: the summary of its map's body if that has one, else its key. */
   readonly summary: string
   readonly step: A
 }
 
-export const aboutOf = ({
-  unit,
-  stepIndex,
-  summary,
-  step: { fingerprint }
-}: Subject): Omit<Skip, '_tag' | 'reason'> => ({
+const aboutOf = ({ unit, stepIndex, summary, step: { fingerprint } }: Subject): Omit<Skip, '_tag' | 'reason'> => ({
   unit,
   stepIndex,
   summary,
@@ -81,6 +91,21 @@ export const run = ({ unit, stepIndex, summary, step: { fingerprint } }: Subject
   fingerprint,
   reason
 })
+
+export const retry = (subject: Subject, { attempt, reason }: Pick<Retry, 'attempt' | 'reason'>): Retry => ({
+  _tag: 'Retry',
+  ...aboutOf(subject),
+  attempt,
+  reason
+})
+
+export const confirm = (subject: Subject, reason: ConfirmReason): Confirm => ({
+  _tag: 'Confirm',
+  ...aboutOf(subject),
+  reason
+})
+
+export const poll = (subject: Subject, reason: PollReason): Poll => ({ _tag: 'Poll', ...aboutOf(subject), reason })
 
 export const keptReason = ({ changed, evidence }: Kept): SkipReason => ({ _tag: 'EvidenceChanged', changed, evidence })
 
@@ -112,16 +137,19 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
   const kept = isKept ? keptOf(context, placed, scheduled) : undefined
   const given = answer?._tag === 'Done' ? answer.output : undefined
   const supplied = given === undefined ? context.outputs.get(placed.unit) : given
-  if (record !== undefined && (kept !== undefined || (scheduled === undefined && !isOpen(context, placed)))) {
+  if (
+    record !== undefined &&
+    (kept !== undefined || (scheduled === undefined && !context.evidence.open.has(placed.unit)))
+  ) {
     reportMissing(context, placed, out)
     return kept === undefined && supplied !== undefined && (placed.isReplaceable ?? lacksOutput(placed.step, record))
       ? assume(placed, supplied, out, evidenceNow(context, placed, record))
       : skipRecorded(placed, record, kept, out)
   }
   if (placed.demand === 'assumed') return assume(placed, supplied, out)
-  const pending = placed.pending ?? (context.pending.size === 0 ? undefined : pendingOf(context, placed))
+  const pending = placed.pending ?? (context.checkpoint.pending.size === 0 ? undefined : pendingOf(context, placed))
   if (pending !== undefined && scheduled === undefined) {
-    const decision = poll(context, placed, pending)
+    const decision = poll(placed, pollReason(context, pending))
     const answered = 'answered' in decision.reason ? ({ answered: true } as const) : {}
     // Of a suspended task, the wait in its code is the unit to act on.
     const { unit, _tag: waitsFor } = pending
@@ -166,17 +194,15 @@ export const skipRecorded = (
   return skip(placed, kept === undefined ? skipReasonOf(placed, record) : keptReason(kept))
 }
 
-/** Returns what a task waits for. What an edit turned into something else is over. */
+/** Returns what a task waits for. An edit that turns the task into another kind of unit ends its wait. */
 const pendingOf = (
-  context: PlanContext,
+  { checkpoint }: PlanContext,
   { unit, step: task, ownFingerprint }: Placed<Task>
 ): PendingUnit | undefined => {
-  const pending = Units.get(context.pending, unit)
+  const pending = Units.get(checkpoint.pending, unit)
   const isTask = ownFingerprint === undefined
   return isTask && pending?._tag === (task.wait ?? 'Job') ? pending : undefined
 }
-
-const isOpen = ({ evidence: { open } }: PlanContext, placed: Placed): boolean => open.size > 0 && open.has(placed.unit)
 
 /** Returns the accepted evidence of a unit: if nothing schedules the unit, or if an answer names it, its wave or its map. */
 export const keptOf = (context: PlanContext, placed: Placed, scheduled: RunReason | undefined): Kept | undefined => {
@@ -188,19 +214,18 @@ export const keptOf = (context: PlanContext, placed: Placed, scheduled: RunReaso
   const isNamed = scheduled !== undefined || (isWhole && (missing.has(unit) || changed.has(unit)))
   if (keptAbove === undefined || record === undefined || !isNamed) return undefined
   const now = isWhole ? (changed.get(unit) ?? []) : []
-  return { changed: now, evidence: evidenceWith(record, now, missing.get(unit)?.missing ?? []), own: true }
+  return { changed: now, evidence: evidenceWith(record, now, missing.get(unit)), own: true }
 }
 
 /** The current evidence of a unit that the user declared done, so that the next resume does not raise the same question. */
 export const evidenceNow = (
   { evidence }: PlanContext,
-  placed: Placed,
+  { unit }: Placed,
   record: CompletedStep | undefined
-): ReadonlyArray<Evidence> | undefined => {
-  if (record === undefined || record.evidence.length === 0) return undefined
-  const name = placed.unit
-  return evidenceWith(record, evidence.changed.get(name) ?? [], evidence.missing.get(name)?.missing ?? [])
-}
+): ReadonlyArray<Evidence> | undefined =>
+  record === undefined || record.evidence.length === 0
+    ? undefined
+    : evidenceWith(record, evidence.changed.get(unit), evidence.missing.get(unit))
 
 /** Reports variables that an accepted edit captures but the record never set. */
 const uncaptured = (placed: Subject<Task>, { captured }: CompletedStep, out: Planned): void => {
@@ -230,7 +255,7 @@ export const reportMissing = (context: PlanContext, placed: Placed, out: Planned
   if (missing.size === 0 || placed.demand !== 'assumed' || placed.keptAbove?.isWhole === true) return
   const lost = missing.get(placed.unit)
   if (lost === undefined) return
-  const expected = lost.missing.map(describeEvidence).join(', ')
+  const expected = lost.map(describeEvidence).join(', ')
   out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected, evidence: true })
 }
 
@@ -263,13 +288,7 @@ export const repeats = ({ evidence: { rerun } }: PlanContext, { unit, demand }: 
   return rerun.get(unit) ?? (demand === 'none' ? undefined : demand)
 }
 
-const poll = (context: PlanContext, placed: Placed, pending: PendingUnit): Poll => ({
-  _tag: 'Poll',
-  ...aboutOf(placed),
-  reason: pollReason(context, pending)
-})
-
-const pollReason = ({ answers }: PlanContext, pending: PendingUnit): PollReason => {
+const pollReason = ({ checkpoint: { answers } }: PlanContext, pending: PendingUnit): PollReason => {
   switch (pending._tag) {
     case 'Job': {
       const { submittedAt, job } = pending
@@ -279,17 +298,12 @@ const pollReason = ({ answers }: PlanContext, pending: PendingUnit): PollReason 
       return { _tag: 'TimerPending', wakeAt: pending.wakeAt }
     case 'Answer': {
       const { unit, question, until } = pending
-      return {
-        _tag: 'AnswerPending',
-        ...(question === undefined ? {} : { question }),
-        ...(until === undefined ? {} : { until }),
-        ...(Units.has(answers, unit) ? { answered: true } : {})
-      }
+      const answered = Units.has(answers, unit) ? (true as const) : undefined
+      return { _tag: 'AnswerPending', ...defined({ question, until, answered }) }
     }
   }
 }
 
-/** The facts about a unit that may have to run. */
 interface Facts {
   readonly record: CompletedStep | undefined
   readonly scheduled: RunReason | undefined
@@ -308,7 +322,7 @@ const schedule = (
 ): Decision => {
   const started = pending === undefined ? lastAttempt(context, placed) : undefined
   const changedByUser = placed.changedByUser ?? context.evidence.changedByUser.get(placed.unit)
-  if (changedByUser !== undefined && !again) return { _tag: 'Confirm', ...aboutOf(placed), reason: changedByUser }
+  if (changedByUser !== undefined && !again) return confirm(placed, changedByUser)
   const mayHaveActed =
     record !== undefined ||
     pending !== undefined ||
@@ -321,16 +335,14 @@ const schedule = (
       pending === undefined
         ? (context.evidence.keepable.get(placed.unit) ?? started?.reason ?? scheduled)
         : pollReason(context, pending)
-    const reason = known ?? ({ _tag: 'MaybeLost' } as const)
-    return { _tag: 'Confirm', ...aboutOf(placed), reason }
+    return confirm(placed, known ?? { _tag: 'MaybeLost' })
   }
   if (scheduled !== undefined) {
     const decision = run(placed, scheduled)
     return pending === undefined ? decision : { ...decision, abandons: pollReason(context, pending) }
   }
-  if (started !== undefined)
-    return { _tag: 'Retry', ...aboutOf(placed), attempt: started.attempt, reason: started.reason }
-  const isAnswered = placed.step.wait === 'Answer' && Units.has(context.answers, placed.unit)
+  if (started !== undefined) return retry(placed, started)
+  const isAnswered = placed.step.wait === 'Answer' && Units.has(context.checkpoint.answers, placed.unit)
   return run(placed, { _tag: 'NotStarted', ...(isAnswered ? { answered: true } : {}) })
 }
 

@@ -36,7 +36,6 @@ export interface PlanTargets {
   readonly again: Iterable<Unit>
 }
 
-/** The demand on a part of a composite, by its index and name. */
 type OfPart = (index: number, name: string) => Demand
 
 export interface Demands {
@@ -82,7 +81,7 @@ export const demandsOf = (workflow: Workflow, items: Items, targets: PlanTargets
       const name = nameOf(one)
       const part = partNamed(composite, parent ?? '', name, items)
       if (part === undefined) return demand
-      demand = ofParts(parent, composite, demand)(indexOfStep(listedParts(composite), name, 0) ?? -1, name)
+      demand = ofParts(parent, composite, demand)(indexOfStep(listedParts(composite), name) ?? -1, name)
       composite = part
       parent = one
     }
@@ -126,9 +125,7 @@ const isRestartFirst = (workflow: Workflow, items: Items, { from, restart }: Pla
   if (composite === undefined || 'each' in composite) return false
   if ('groups' in composite)
     return neededBy(composite.groups as Wave['groups'], [nameOf(toFrom)]).has(nameOf(toRestart))
-  const [index, restarted] = [toFrom, toRestart].map(
-    (unit) => indexOfStep(composite.steps ?? [], nameOf(unit), 0) ?? -1
-  )
+  const [index, restarted] = [toFrom, toRestart].map((unit) => indexOfStep(composite.steps ?? [], nameOf(unit)) ?? -1)
   return index !== undefined && restarted !== undefined && restarted < index
 }
 
@@ -137,7 +134,7 @@ const inSequence = (
   { parent, from, restart, toFrom, toRestart, isBefore, touched }: LevelTargets
 ): OfPart => {
   const indexOf = (unit: Unit | undefined): number =>
-    unit === undefined ? Infinity : (indexOfStep(steps, nameOf(unit), 0) ?? Infinity)
+    unit === undefined ? Infinity : (indexOfStep(steps, nameOf(unit)) ?? Infinity)
   const restarted = indexOf(toRestart)
   const start = toFrom === undefined && !isBefore ? Infinity : Math.min(indexOf(toFrom), restarted)
   const isTarget = (index: number): boolean =>
@@ -146,7 +143,7 @@ const inSequence = (
     return (index) => (index < start ? 'assumed' : index === start && !isTarget(index) ? 'none' : FORCED)
   const again = touched.size === 0 ? -1 : steps.findIndex(({ name }) => touched.has(join(parent, name)))
   const first = Math.min(restarted, again === -1 ? Infinity : again)
-  const reason = first === Infinity ? FORCED : after(join(parent, steps[first]?.name ?? ''))
+  const reason = after(join(parent, steps[first]?.name ?? ''))
   return (index) => {
     if (index === restarted && toRestart === restart) return FORCED
     return index > first ? reason : 'none'
@@ -162,7 +159,7 @@ const inWave = (
   const restarted = toRestart === undefined ? [] : [nameOf(toRestart)]
   const causes = new Set([...again.map(({ name }) => name), ...restarted])
   const [cause = ''] = causes
-  const reason = parent === undefined ? FORCED : after(causes.size === 1 ? join(parent, cause) : parent)
+  const reason = after(parent === undefined || causes.size === 1 ? join(parent, cause) : parent)
   for (const name of needing(groups, [...causes])) demands.set(name, reason)
   // A task whose own evidence is missing or changed keeps that reason.
   for (const { _tag, name } of again) if (_tag === 'Task') demands.delete(name)

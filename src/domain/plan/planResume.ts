@@ -4,6 +4,7 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Checkpoint, Variables } from '../checkpoint/Checkpoint.js'
 import { variablesOf } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
+import type { PendingJob } from '../checkpoint/Pending.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import { decideAll } from './decide.js'
 import type { Json } from '../data/Json.js'
@@ -14,6 +15,7 @@ import type { PlanContext } from './PlanContext.js'
 import { contextOf, leavesOf, recordAt, unknownNames } from './PlanContext.js'
 import { subStepsOf } from './subSteps.js'
 import { find, taskAround } from '../checkpoint/Tree.js'
+import { hasCode } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
 import { isTop, isWithin } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
@@ -115,6 +117,7 @@ const planOf = (
   input: Json | undefined
 ): ResumePlan => {
   const first = decisions.find(({ _tag, unit }) => _tag !== 'Skip' && isTop(unit))
+  const abandons = abandonedBy(checkpoint, workflow)
   let skipSteps: ReadonlySet<number> | undefined
   let variables: Variables | undefined
   return {
@@ -133,20 +136,25 @@ const planOf = (
       )
       return variables
     },
+    ...(abandons.length === 0 ? {} : { abandons }),
     ...(input === undefined ? {} : { input })
   }
 }
+
+const abandonedBy = ({ pending, items }: Checkpoint, workflow: Workflow): ReadonlyArray<PendingJob> =>
+  [...pending].filter(
+    (one): one is PendingJob => one._tag === 'Job' && !hasCode(find<Step>(workflow, items, one.unit)?.definition)
+  )
 
 const skippedIn = (decisions: ReadonlyArray<Decision>): ReadonlySet<number> =>
   new Set(decisions.filter(({ _tag, unit }) => _tag === 'Skip' && isTop(unit)).map(({ stepIndex }) => stepIndex))
 
 const isRetried = ({ state }: Checkpoint): boolean =>
-  State.match({
-    BeforeStep: () => true,
-    Completed: () => false,
-    Failed: ({ retryable }) => retryable,
-    Interrupted: ({ inProgress }) => inProgress
-  })(state)
+  state._tag === 'Failed'
+    ? state.retryable
+    : state._tag === 'Interrupted'
+      ? state.inProgress
+      : state._tag === 'BeforeStep'
 
 /** Yields the records of skipped units; a unit that is assumed done gets one with the supplied output. */
 function* kept(workflow: Workflow, decisions: ReadonlyArray<Decision>, context: PlanContext): Iterable<CompletedStep> {

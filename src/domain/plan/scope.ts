@@ -45,7 +45,7 @@ const levelOf = (composite: Workflow | Step, parent: Unit | undefined, toward: s
     const seen = (): ReadonlyArray<string> => parts.map(({ name }) => name).filter((name) => all().has(name))
     return { parent, composite, toward, sees: (name) => all().has(name), seen }
   }
-  const index = indexOfStep(parts, toward, 0) ?? 0
+  const index = indexOfStep(parts, toward) ?? 0
   return {
     parent,
     composite,

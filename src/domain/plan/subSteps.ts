@@ -4,6 +4,7 @@ import type { CheckpointState } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { RunReason } from './Plan.js'
 import type { SubStep } from '../checkpoint/SubStep.js'
+import { pushTo } from '../data/indexed.js'
 import { find, taskAround } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, isTop, isWithin } from '../workflow/Unit.js'
@@ -17,15 +18,11 @@ export interface KnownSubStep {
 /** By task: the recorded sub-steps in order, each after those in doubt in it, then failed ones, those in flight, and pending ones. */
 export type SubStepsByTask = ReadonlyMap<Unit, ReadonlyArray<KnownSubStep>>
 
-/** The recorded, failed and in-flight sub-steps of a checkpoint. */
 export const subStepsOf = ({ completedSteps, state, pending, workflow, items }: Checkpoint): SubStepsByTask => {
   const all = new Map<Unit, Array<KnownSubStep>>()
   const add = (unit: Unit, call: SubStep): void => {
     const task = taskAround(workflow, items, unit, state.stepIndex)?.unit
-    if (task === undefined) return
-    const known = all.get(task)
-    if (known === undefined) all.set(task, [{ unit, call }])
-    else known.push({ unit, call })
+    if (task !== undefined) pushTo(all, task, { unit, call })
   }
   for (const { unit, subStep, inDoubt } of Units.all(completedSteps)) {
     if (inDoubt !== undefined) for (const one of inDoubt) add(one, NOT_IDEMPOTENT)
@@ -45,7 +42,6 @@ const NOT_IDEMPOTENT: SubStep = { idempotent: false }
 export const isSubStepInDoubt = (state: CheckpointState, unit: Unit): boolean =>
   Units.has(State.inFlight(state), unit) || Units.get(State.failures(state), unit)?.subStep?.idempotent === false
 
-/** Returns the known sub-steps that are not idempotent. */
 export const harmfulSubSteps = (checkpoint: Checkpoint): ReadonlyArray<Unit> =>
   [...subStepsOf(checkpoint).values()].flat().flatMap(({ unit, call }) => (call.idempotent === false ? [unit] : []))
 

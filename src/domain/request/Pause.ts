@@ -5,8 +5,6 @@ import { unrecorded } from '../change/transitionParts.js'
 import { find } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 
-// --- model
-
 /**
  * Where a paused run resumes: a pointer for people, and for a resume that names no run. The checkpoint decides.
  *
@@ -26,8 +24,6 @@ export interface ContinueHere {
   readonly committed?: string
   readonly pausedAt: string
 }
-
-// --- constructors
 
 /** Makes the pointer for an interrupted run. It follows document order; the plan decides which groups of a wave start first. */
 export const continueHere = (checkpoint: Checkpoint, committed?: string): ContinueHere => {
@@ -55,8 +51,6 @@ const commitsOf = (records: Iterable<CompletedStep>): ReadonlyArray<string> => {
   for (const { evidence } of records) for (const one of evidence) if (one._tag === 'Commit') hashes.add(one.hash)
   return [...hashes]
 }
-
-// --- destructors
 
 /** Describes a position: `step 2: checks/lint`. */
 export const describePosition = ({ stepIndex, unit }: Pick<ContinueHere, 'stepIndex' | 'unit'>): string =>

@@ -3,8 +3,6 @@ import type { Json } from '../data/Json.js'
 import { equals } from '../data/Json.js'
 import type { Unit } from '../workflow/Unit.js'
 
-// --- model
-
 /** The owner that a pause request is for: its host, its process id, and when it claimed the run (UTC, ISO 8601). */
 export interface Addressee {
   readonly host: string
@@ -63,8 +61,6 @@ export const VALUE_BYTES = 16_777_216
 export const slotOf = (request: Request): string =>
   request._tag === 'Answer' ? `Answer ${request.unit}` : request._tag
 
-// --- refinements
-
 /** People see who answers: control characters must not reach a terminal. */
 export const isName = (by: string): boolean => /^[^\p{Cc}]{1,512}$/u.test(by)
 
@@ -75,12 +71,8 @@ export const isFor = (request: Request, { host, pid, since }: Addressee): boolea
   return addressee.host === host && addressee.pid === pid && addressee.since === since
 }
 
-// --- sorting
-
 /** Compares two requests by their time, for sorting the oldest first. */
 export const byTime = ({ requestedAt: a }: Request, { requestedAt: b }: Request): number => (a < b ? -1 : a > b ? 1 : 0)
-
-// --- instances
 
 /** Returns whether two requests are equal. */
 export const isSame = (a: Request, b: Request): boolean => equals(a as unknown as Json, b as unknown as Json)

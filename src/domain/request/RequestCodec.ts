@@ -3,23 +3,18 @@ import * as t from 'io-ts'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from '../data/Json.js'
 import { fromUnknown } from '../data/Json.js'
-import type { Spec } from '../data/JsonCodec.js'
 import type { Malformed, NewerFormat } from '../data/Malformed.js'
 import { decodeWith, fields, json, list, matching, natural, optional, tagged, time } from '../data/JsonCodec.js'
 import type { ContinueHere } from './Pause.js'
-import type { Addressee, AnswerRequest, CancelRequest, PauseRequest, Request } from './Request.js'
+import type { Addressee, Request } from './Request.js'
 import { isName } from './Request.js'
 import * as RunId from '../checkpoint/RunId.js'
-
-// --- model
 
 /** The format that is written. A higher one is refused. */
 export const FORMAT = 1
 
 /** Why a request or a pointer cannot be decoded. */
 export type RequestCodecError = Malformed | NewerFormat
-
-// --- codecs
 
 const runId: t.Type<string> = matching('a run id', (text) => E.isRight(RunId.parse(text)))
 
@@ -36,27 +31,12 @@ const addressee: t.Type<Addressee> = fields<Addressee>('an addressee', {
 /** A path has no other characters. Names of sub-steps have no limit, so neither has a path. */
 const unit: t.Type<string> = matching('the path of a unit', (text) => /^[A-Za-z0-9._%/#-]+$/.test(text))
 
-const request: t.Type<Request> = tagged<Request>('a request', '_tag', {
-  Pause: fields<PauseRequest>('a pause request', {
-    _tag: t.literal('Pause'),
-    runId,
-    addressee,
-    commit: t.boolean,
-    requestedAt: time
-  }) as t.Type<Request>,
-  Cancel: fields<CancelRequest>('a cancel request', {
-    _tag: t.literal('Cancel'),
-    runId,
-    requestedAt: time
-  }) as t.Type<Request>,
-  Answer: fields<AnswerRequest>('an answer', {
-    _tag: t.literal('Answer'),
-    runId,
-    unit,
-    value: json,
-    by: name,
-    requestedAt: time
-  }) as t.Type<Request>
+const asked = { runId, requestedAt: time }
+
+const request: t.Type<Request> = tagged('a request', '_tag', {
+  Pause: { ...asked, addressee, commit: t.boolean },
+  Cancel: asked,
+  Answer: { ...asked, unit, value: json, by: name }
 })
 
 const pointer: t.Type<ContinueHere> = fields<ContinueHere>('a pointer to a paused run', {
@@ -67,9 +47,7 @@ const pointer: t.Type<ContinueHere> = fields<ContinueHere>('a pointer to a pause
   commits: list(hash),
   committed: optional(hash),
   pausedAt: time
-} satisfies Spec<ContinueHere>)
-
-// --- encoding
+})
 
 /**
  * Encodes a request or a pointer as plain JSON.
@@ -77,8 +55,6 @@ const pointer: t.Type<ContinueHere> = fields<ContinueHere>('a pointer to a pause
  * @category encoding
  */
 export const encode = (value: Request | ContinueHere): Json => ({ format: FORMAT, ...value }) as unknown as Json
-
-// --- decoding
 
 const NO_OBJECT: RequestCodecError = { _tag: 'Malformed', path: '$', expected: 'a JSON object' }
 

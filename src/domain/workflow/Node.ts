@@ -20,6 +20,11 @@ const NO_PARTS: ReadonlyArray<never> = []
 /** Detects a sequence, wave or map. */
 export const isComposite = ({ steps, groups, each }: Node): boolean => (steps ?? groups ?? each) !== undefined
 
+/** Detects a task with code, which may submit a job: not a wait. */
+export const hasCode = <S extends { readonly _tag: string; readonly wait?: unknown }>(
+  step: S | undefined
+): step is Extract<S, { readonly _tag: 'Task' }> => step?._tag === 'Task' && step.wait === undefined
+
 /** Returns whether all tasks of a step are idempotent. */
 export const isIdempotent = (node: Node): boolean =>
   node.idempotent ?? (node.each === undefined ? listedParts<Node>(node).every(isIdempotent) : isIdempotent(node.each))

@@ -6,7 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { OptionProblem } from '../data/Options.js'
-import { anything, fieldsOf, kindOf, optionProblems } from '../data/Options.js'
+import { anything, fieldsOf, kindOf, optionProblems, within } from '../data/Options.js'
 
 // --- model
 
@@ -88,16 +88,15 @@ const STRATEGIES: ReadonlySet<string> = new Set<RetryPolicy['_tag']>(['Constant'
  * @category constructors
  */
 export const make = (given: Partial<RetryPolicy>): E.Either<InvalidRetryPolicy, RetryPolicy> => {
-  const expected = given === undefined ? undefined : notPolicy(given)
-  if (expected !== undefined) return E.left(invalid('policy', expected))
-  const [wrong] = optionProblems(given, FIELDS)
-  const policy = fromOption(given)
-  const problem = wrong === undefined ? problemOf(policy) : invalid(wrong.option, isA(wrong))
-  return problem === undefined ? E.right(policy) : E.left(problem)
+  const wrong = wrongIn(given)
+  if (wrong === undefined) return E.right(fromOption(given))
+  return E.left(
+    invalid(
+      wrong.option ?? 'policy',
+      'known' in wrong ? `a field of RetryPolicy: ${wrong.known.join(', ')}` : wrong.expected
+    )
+  )
 }
-
-const isA = (problem: OptionProblem): string =>
-  'known' in problem ? `a field of RetryPolicy: ${problem.known.join(', ')}` : problem.expected
 
 const invalid = (field: string, expected: string): InvalidRetryPolicy => ({
   _tag: 'InvalidRetryPolicy',
@@ -114,25 +113,24 @@ const FIELDS: Readonly<Record<keyof RetryPolicy, typeof anything>> = {
   withinMillis: anything
 }
 
-const notPolicy = (given: unknown): string | undefined =>
-  typeof given === 'object' && given !== null && !(Symbol.iterator in given)
-    ? undefined
-    : `a RetryPolicy such as { attempts: 3 }, not ${kindOf(given)}`
+/** Returns what is wrong with an option `retry`; without `option`, it is no policy at all. */
+const wrongIn = (
+  given: unknown
+): OptionProblem | { readonly option?: never; readonly expected: string } | undefined => {
+  if (given === undefined) return undefined
+  if (typeof given !== 'object' || given === null || Symbol.iterator in given)
+    return { expected: `a RetryPolicy such as { attempts: 3 }, not ${kindOf(given)}` }
+  const [unknown] = optionProblems(given, FIELDS)
+  if (unknown !== undefined) return unknown
+  const problem = problemOf(fromOption(given))
+  return problem === undefined ? undefined : { option: problem.field, expected: problem.expected }
+}
 
 /** Returns why an option `retry` is invalid, or undefined. */
 export const retryProblem = (given: unknown): OptionProblem | undefined => {
-  if (given === undefined) return undefined
-  const expected = notPolicy(given)
-  if (expected !== undefined) return { option: 'retry', expected }
-  const [unknown] = optionProblems(given, FIELDS)
-  if (unknown !== undefined) return inRetry(unknown)
-  const problem = problemOf(fromOption(given as Partial<RetryPolicy>))
-  return problem === undefined ? undefined : { option: `retry.${problem.field}`, expected: problem.expected }
-}
-
-const inRetry = (problem: OptionProblem): OptionProblem => {
-  const option = `retry.${problem.option}`
-  return 'known' in problem ? { option, known: problem.known.map((one) => `retry.${one}`) } : { ...problem, option }
+  const wrong = wrongIn(given)
+  if (wrong === undefined) return undefined
+  return wrong.option === undefined ? { ...wrong, option: 'retry' } : within('retry', wrong)
 }
 
 /** Returns the invalid field of a policy, or undefined. */

@@ -54,13 +54,17 @@ export interface KnownValues {
   readonly item?: Json
 }
 
-/** Steps that run in order: a workflow inside a workflow. `fingerprint` covers its steps; `ownFingerprint` covers only its own settings. */
-export interface Sequence {
-  readonly _tag: 'Sequence'
+/** A step with parts. `fingerprint` covers them; `ownFingerprint` covers only its own settings. */
+interface Composite {
   readonly name: string
   readonly summary: string
   readonly fingerprint: string
   readonly ownFingerprint: string
+}
+
+/** Steps that run in order: a workflow inside a workflow. */
+export interface Sequence extends Composite {
+  readonly _tag: 'Sequence'
   readonly steps: ReadonlyArray<Step>
 }
 
@@ -72,26 +76,15 @@ export interface Needing {
   readonly needs: ReadonlyArray<string>
 }
 
-/** A step whose groups run in parallel. `fingerprint` covers its groups; `ownFingerprint` covers only its own settings. */
-export interface Wave {
+/** A step whose groups run in parallel. */
+export interface Wave extends Composite {
   readonly _tag: 'Wave'
-  readonly name: string
-  readonly summary: string
-  readonly fingerprint: string
-  readonly ownFingerprint: string
   readonly groups: ReadonlyArray<Group>
 }
 
-/**
- * A step that runs `each` for each item of data, in parallel. The items are computed when it is due, and recorded. `fingerprint` covers
- * `each`; `ownFingerprint` covers only its own settings.
- */
-export interface MapStep {
+/** A step that runs `each` for each item of data, in parallel. The items are computed when it is due, and recorded. */
+export interface MapStep extends Composite {
   readonly _tag: 'Map'
-  readonly name: string
-  readonly summary: string
-  readonly fingerprint: string
-  readonly ownFingerprint: string
   readonly each: Step
 }
 
@@ -132,10 +125,6 @@ const ACCEPTED = E.right(undefined)
 
 const acceptsAnything: Task['accepts'] = () => ACCEPTED
 
-const NOTHING: ReadonlyArray<string> = []
-
-const leavesNothing = (): ReadonlyArray<string> => NOTHING
-
 /**
  * Declares a task.
  *
@@ -162,7 +151,7 @@ export const task = (name: string, options: TaskOptions = {}): Task => {
     numbered: options.numbered ?? false,
     wait: options.wait,
     accepts: options.accepts ?? acceptsAnything,
-    artifactPaths: options.artifactPaths ?? leavesNothing
+    artifactPaths: options.artifactPaths
   }
 }
 

@@ -57,8 +57,15 @@ export const notWorkflow = (workflow: unknown): WorkflowProblem | undefined => {
   if (Array.isArray(steps)) return undefined
   const found = Object(workflow) === workflow ? `, not ${kindOf(steps)}` : `; it is ${kindOf(workflow)}`
   const place = typeof name === 'string' ? name : 'the workflow'
-  return { _tag: 'InvalidSetting', place, field: 'steps', expected: `an array of steps${found}` }
+  return invalid(place, 'steps', `an array of steps${found}`)
 }
+
+const invalid = (place: string, field: string, expected: string): WorkflowProblem => ({
+  _tag: 'InvalidSetting',
+  place,
+  field,
+  expected
+})
 
 /** A workflow never changes, and its executor and its planner both check it. */
 const PROBLEMS = new WeakMap<Workflow, ReadonlyArray<WorkflowProblem>>()
@@ -83,7 +90,7 @@ const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
   const visit = (step: Step, unit: string, depth: number): void => {
     if (units > MAX_UNITS) return
     const expected = definitionExpected(step)
-    if (expected !== undefined) found.push({ _tag: 'InvalidSetting', place: unit, field: 'definition', expected })
+    if (expected !== undefined) found.push(invalid(unit, 'definition', expected))
     switch (step._tag) {
       case 'Task':
         return
@@ -96,7 +103,7 @@ const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
       case 'Map':
         units += 1
         if (step.each._tag === 'Task' && step.each.captures.length > 0)
-          found.push({ _tag: 'InvalidSetting', place: unit, field: 'capture', expected: NOT_CAPTURED })
+          found.push(invalid(unit, 'capture', NOT_CAPTURED))
         if (depth + 1 > MAX_DEPTH) found.push({ _tag: 'TooDeep', unit })
         else visit(step.each, `${unit}/*`, depth + 1)
     }
@@ -169,12 +176,6 @@ const captureProblems = (steps: ReadonlyArray<Step>): ReadonlyArray<WorkflowProb
 const secretProblems = ({ name, steps, secrets = [] }: Workflow): ReadonlyArray<WorkflowProblem> => {
   if (secrets.length === 0) return []
   const known = new Set(secrets)
-  const invalid = (place: string, field: string, expected: string): WorkflowProblem => ({
-    _tag: 'InvalidSetting',
-    place,
-    field,
-    expected
-  })
   return [
     ...(secrets.every((one) => SECRET_NAME.test(one)) ? [] : [invalid(name, 'secrets', SECRET_NAMES)]),
     ...(known.size === secrets.length ? [] : [invalid(name, 'secrets', 'an array without duplicates')]),

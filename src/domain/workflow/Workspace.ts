@@ -1,7 +1,5 @@
 /** The folder that a run works in. */
 
-// --- model
-
 /** The run works in an existing folder, which Dogear never creates or deletes. */
 export interface InPlace {
   readonly kind: 'none'
@@ -45,8 +43,6 @@ export type OwnWorkspace = OwnFolder | Worktree
 
 /** The workspace of a new run: a kind to create, or an existing folder. */
 export type WantedWorkspace = OwnWorkspace['kind'] | InPlace
-
-// --- refinements
 
 /** Detects a workspace that belongs to its run. */
 export const isOwn = (workspace: Workspace | undefined): workspace is OwnWorkspace =>

@@ -1,5 +1,5 @@
 /** The dependency graph of a wave's groups. */
-import { indexed } from '../data/indexed.js'
+import { indexed, pushTo } from '../data/indexed.js'
 
 /** A group, and the names of the groups that it needs. */
 interface Needing {
@@ -49,12 +49,7 @@ export const neededBy = (groups: ReadonlyArray<Needing>, names: ReadonlyArray<st
 export const needing = (groups: ReadonlyArray<Needing>, names: ReadonlyArray<string>): ReadonlySet<string> => {
   if (names.length === 0) return new Set()
   const above = new Map<string, Array<string>>()
-  for (const { name, needs } of groups)
-    for (const need of needs) {
-      const list = above.get(need)
-      if (list === undefined) above.set(need, [name])
-      else list.push(name)
-    }
+  for (const { name, needs } of groups) for (const need of needs) pushTo(above, need, name)
   return closure(names, (one) => above.get(one) ?? [])
 }
 

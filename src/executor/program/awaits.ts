@@ -41,7 +41,7 @@ export const waitForOf = (waitFor: WaitFor, more: OptionTable = {}): E.Either<Op
   }))
 }
 
-/** The last time of a year of four digits: later ones do not compare as strings. */
+/** The start of the last day whose year has four digits: times with longer years do not compare as strings. */
 const LATEST = Date.UTC(9999, 11, 31)
 
 export const MAX_WAIT_MILLIS = 31_557_600_000_000

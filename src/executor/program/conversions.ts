@@ -11,11 +11,11 @@ import type { StandardIssue, StandardSchema } from './StandardSchema.js'
 export interface Conversions {
   /** An output as JSON; `undefined` if there is none. */
   readonly encode: (output: unknown) => E.Either<OutputMismatch, Json | undefined>
-  /** Returns the output that later steps see for a stored one. */
+  /** Returns what readers, such as later steps, see of a stored output. */
   readonly decode: (output: Json | undefined) => E.Either<OutputMismatch, unknown>
-  /** The expected type, if the step's codec is neither a codec nor a schema. */
+  /** What `output` of the step should have been, if it is neither a codec nor a schema. */
   readonly codecExpected: string | undefined
-  /** An output as readers see it. */
+  /** Returns what readers will see of an output that is not stored yet. */
   readonly seen: (output: unknown) => E.Either<OutputMismatch, unknown>
 }
 

@@ -13,7 +13,7 @@ import type { Environment } from '../../ports/Environment.js'
 import type { AlreadyAnswered } from '../../ports/Requests.js'
 import type { Executor } from '../Executor.js'
 import { askOrAct, askOwner, look, MAX_ATTEMPTS, recorderFor, withdraw } from './inbox.js'
-import { readAnswers, taken, withLeftAnswers } from './leftAnswers.js'
+import { readAnswers, taken, withInboxAnswers } from './inboxAnswers.js'
 import type { Recorder } from '../storage/Recorder.js'
 import type { AnswerRefused, RunError } from '../RunError.js'
 import { report, timestamp } from '../RunScope.js'
@@ -100,7 +100,7 @@ const ask = async (
   if (asked.right._tag === 'Requested') return E.right(O.some({ ...asked.right, runId, unit }))
   const { seen, left } = asked.right
   if (O.isSome(left)) await withdraw(environment, request)
-  const refused = taken(await withLeftAnswers(environment, seen.checkpoint), request)
+  const refused = taken(await withInboxAnswers(environment, seen.checkpoint), request)
   if (E.isRight(refused)) return E.right(O.none)
   return O.isSome(left) && isTaken(seen.checkpoint, request)
     ? E.right(O.some({ _tag: 'Recorded', runId, unit }))

@@ -14,7 +14,7 @@ import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
 import type { Planned } from '../planRun.js'
-import { answered, EXACT, planStored } from '../planRun.js'
+import { withoutQuestions, EXACT, planStored } from '../planRun.js'
 import type { RunError } from '../RunError.js'
 import { timestamp } from '../RunScope.js'
 import { secure } from '../secrets.js'
@@ -134,5 +134,5 @@ const planAnswered = async (
     return E.left({ _tag: 'AnswerRefused', runId, unit, why, waiting: [...new Set([...open, ...asked])] })
   }
   const planned = await planWith(answers, before.right)
-  return E.isLeft(planned) ? planned : answered(planned.right)
+  return E.isLeft(planned) ? planned : withoutQuestions(planned.right)
 }

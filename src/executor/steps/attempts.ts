@@ -12,7 +12,7 @@ import type { Attempt } from './Attempt.js'
 import { begin, end, outsideTimeout, suspend } from './Attempt.js'
 import type { AttemptResult, CodeEnd } from './AttemptResult.js'
 import { judge } from './AttemptResult.js'
-import { subStepsUndone } from '../storage/changes.js'
+import { runningSubStepsFailed } from '../storage/changes.js'
 import { toJson } from '../program/conversions.js'
 import { guarded, NOT_STARTED } from './guarded.js'
 import type { ProgramTask } from '../program/Program.js'
@@ -34,7 +34,7 @@ export interface Running<Self> {
   readonly onEnd: (running: Self, end: Settled) => void
   /** Undefined until the code is called. */
   calls: AttemptCalls | undefined
-  /** Set if the environment has an `around`. */
+  /** Set if the environment has an `around`: makes its `act` reject when the attempt ends before the code. */
   cut?: Wrapped<Settled>['cut']
 }
 
@@ -125,7 +125,7 @@ export const conclude = async (
     encode
   })
   // Its code may have caught the stop of a sub-step.
-  if (judged._tag === 'Done' && closing !== undefined) scope.recorder.stage(subStepsUndone(scope, place.unit))
+  if (judged._tag === 'Done' && closing !== undefined) scope.recorder.stage(runningSubStepsFailed(scope, place.unit))
   return judged._tag === 'Failed' ? settledIn(scope, place, place.unit, judged, isOverrun) : judged
 }
 

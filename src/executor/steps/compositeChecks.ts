@@ -10,7 +10,7 @@ import { find } from '../../domain/checkpoint/Tree.js'
 import { ancestors, join, parent } from '../../domain/workflow/Unit.js'
 import { isIdempotent } from '../../domain/workflow/Node.js'
 import { noAttempt } from './Attempt.js'
-import { leftUndone, stageCompleted, taskFailed, unitCompleted } from '../storage/changes.js'
+import { runningFailed, stageCompleted, taskFailed, unitCompleted } from '../storage/changes.js'
 import type { Choice, Refused } from './guarded.js'
 import { checkAfter, checkBefore, otherBefore, refusalOf, unreadable } from './guarded.js'
 import type { ProgramStep, ProgramTask, StepContext, UnitGuard } from '../program/Program.js'
@@ -140,7 +140,7 @@ export const closeComposite = async (
       const mayRun = answer === 'retry' && (asked || isIdempotent(composite)) && isAlone(scope, place)
       const restarts = scope.restarts.get(place.unit) ?? 0
       if (mayRun && (asked || (await waited(scope, guard, restarts + 1, startedAt))))
-        return E.right({ _tag: 'Restart', ...place, ...(asked ? {} : { otherwise: error }) })
+        return E.right({ _tag: 'Restart', ...place, ...(asked ? {} : { failureIfUnanswered: error }) })
       if (!mayRun && (await looksAgain(scope, guard, refused, look, closingAt))) continue
       return await failComposite(scope, place, error, startedAt)
     }
@@ -185,8 +185,8 @@ export const failComposite = async (
   startedAt: number
 ): Promise<Ending> => {
   if (scope.stopping.aborted) return E.right({ _tag: 'Stopped' })
-  const undone = leftUndone(scope, place.unit, NOT_RESUMED)
+  const parts = runningFailed(scope, place.unit, NOT_RESUMED)
   const endedAt = scope.environment.clock.now()
   const failed = taskFailed(place.unit, failure, { attempt: 1, startedAt, endedAt })
-  return await endFailed(scope, [...undone, failed], failed.retryable)
+  return await endFailed(scope, [...parts, failed], failed.retryable)
 }

@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { DecisionTree } from '../../domain/plan/Plan.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { join } from '../../domain/workflow/Unit.js'
-import { leftUndone } from '../storage/changes.js'
+import { runningFailed } from '../storage/changes.js'
 import { closeComposite, endBefore } from './compositeChecks.js'
 import { endFailedBy } from './ends.js'
 import { runMap } from './map.js'
@@ -77,5 +77,5 @@ const runSequence = async (
   const { end } = ended.right
   if (end._tag === 'Done') return await closeComposite(scope, { place, step, node }, startedAt)
   if (end._tag !== 'Failed') return E.right(end)
-  return await endFailedBy(scope, place, leftUndone(scope, place.unit, NOT_RESUMED), end.retryable)
+  return await endFailedBy(scope, place, runningFailed(scope, place.unit, NOT_RESUMED), end.retryable)
 }

@@ -65,7 +65,7 @@ type WaitEnd =
   | { readonly _tag: 'Waits' | 'Rejected' | 'TimedOut' }
   | { readonly _tag: 'Completed'; readonly output: Json | undefined }
 
-/** A mismatching answer is rejected: it is reported, and the wait starts again with its time limit. */
+/** Reports a mismatching answer as rejected, and waits again. The recorded time limit stays: the wait does not become longer. */
 export const endOfWait = (
   { recorder, environment, rejected }: RunScope,
   place: Place,

@@ -6,7 +6,7 @@ import type { DecisionTree } from '../../domain/plan/Plan.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { isToStop } from '../requests/RequestWatch.js'
 import { join } from '../../domain/workflow/Unit.js'
-import { nextAttempt, attemptsStart, HALTED, leftUndone } from '../storage/changes.js'
+import { nextAttempt, attemptsStart, HALTED, runningFailed } from '../storage/changes.js'
 import { closeComposite, endBefore } from './compositeChecks.js'
 import { endFailedBy } from './ends.js'
 import { onAbort } from '../onAbort.js'
@@ -191,7 +191,7 @@ const noteEnd = (scope: RunScope, wave: Place, board: Board, { name, group }: Gr
       if (scope.stopping.aborted || (!hasCode(group) && scope.requests.seen())) board.stopped = true
       // A halt records that a group of parts is left undone; after a pause or a cancel its units stay in flight.
       if (!scope.stopping.aborted && !scope.requests.seen() && !hasCode(group))
-        scope.recorder.stage(leftUndone(scope, join(wave.unit, name), HALTED))
+        scope.recorder.stage(runningFailed(scope, join(wave.unit, name), HALTED))
   }
 }
 
@@ -212,8 +212,10 @@ const conclude = async (
   if (isWaiting) return E.right({ _tag: 'Pending' })
   if (board.stopped || isHeldBack || board.failed.length === 0) return E.right({ _tag: 'Stopped' })
   const retryable = board.failed.every((isTransient) => isTransient)
-  const undone = [...board.unstarted.keys()].flatMap((name) => leftUndone(scope, join(place.unit, name), NOT_RESUMED))
-  return await endFailedBy(scope, place, undone, retryable)
+  const failed = [...board.unstarted.keys()].flatMap((name) =>
+    runningFailed(scope, join(place.unit, name), NOT_RESUMED)
+  )
+  return await endFailedBy(scope, place, failed, retryable)
 }
 
 /** A signal that fires with another one, for the same reason, or independently. */

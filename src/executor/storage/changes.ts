@@ -80,8 +80,8 @@ export const taskStopped = (
   if (scope.stopping.aborted)
     return idempotent || failure?.outcome !== 'notApplied' ? [] : [attemptFailed(unit, failure, times, 0)]
   return failure === undefined
-    ? leftUndone(scope, unit, HALTED)
-    : [...subStepsUndone(scope, unit), taskFailed(unit, failure, times)]
+    ? runningFailed(scope, unit, HALTED)
+    : [...runningSubStepsFailed(scope, unit), taskFailed(unit, failure, times)]
 }
 
 export const HALTED = 'stopped because another group of the wave failed'
@@ -185,7 +185,7 @@ export const subStepFailed = (unit: Unit, subStep: SubStep, failure: StepFailure
 })
 
 /** Fails the running attempts of a unit and its parts with an unknown outcome. A unit that waits for its next attempt has none in flight. */
-export const leftUndone = (scope: RunScope, unit: Unit, why: string): ReadonlyArray<UnitFailed> => {
+export const runningFailed = (scope: RunScope, unit: Unit, why: string): ReadonlyArray<UnitFailed> => {
   const now = scope.environment.clock.now()
   const failure = Failure.permanent(StepError.make('Halted', why))
   // A suspended attempt is not in flight, and its outcome is known.
@@ -202,8 +202,8 @@ export const leftUndone = (scope: RunScope, unit: Unit, why: string): ReadonlyAr
 }
 
 /** The sub-steps in flight of a task or sub-step that has failed: their outcomes are unknown. */
-export const subStepsUndone = (scope: RunScope, task: Unit, failed: Unit = task): ReadonlyArray<UnitFailed> =>
-  leftUndone(scope, task, 'its step ended before it did').filter(
+export const runningSubStepsFailed = (scope: RunScope, task: Unit, failed: Unit = task): ReadonlyArray<UnitFailed> =>
+  runningFailed(scope, task, 'its step ended before it did').filter(
     ({ unit }) => unit !== failed && isWithin(unit, failed)
   )
 

@@ -14,8 +14,8 @@ import type {
 } from '../../ports/CheckpointStorage.js'
 import type { Executor } from '../Executor.js'
 import { fieldsOf, isText, kindOf } from '../../domain/data/Options.js'
-import { callPort, load, readFailed, STORE } from '../callPort.js'
-import { withLeftAnswers } from '../requests/leftAnswers.js'
+import { load, readFailed, readStore, STORE } from '../callPort.js'
+import { withInboxAnswers } from '../requests/inboxAnswers.js'
 import { restoreStored } from './stored.js'
 
 /**
@@ -64,7 +64,7 @@ export const viewRun =
     const view = stored.right.value
     // Consent to a recovered state comes before answers.
     if (view.found._tag === 'Recovered') return stored
-    const checkpoint = await withLeftAnswers(environment, view.checkpoint)
+    const checkpoint = await withInboxAnswers(environment, view.checkpoint)
     return E.right(O.some(viewWith(checkpoint, view)))
   }
 
@@ -122,7 +122,7 @@ export const listStored = async (
   let rest = page
   for (;;) {
     const asked = rest
-    const listed = await callPort('list', () => storage.list(asked), readFailed(STORE))
+    const listed = await readStore({ storage }, 'list', (store) => store.list(asked))
     if (E.isLeft(listed)) return listed
     const wrong = misplaced(listed.right, asked)
     if (wrong !== undefined) return E.left(readFailed(STORE)('list', wrong))

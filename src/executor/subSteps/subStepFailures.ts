@@ -57,7 +57,7 @@ const outside = (why: string): StepFailure => wrong('SubStepOutside', why, 'SUB_
 
 const outerStep = (unit: Unit, name: string): StepFailure =>
   outside(
-    `sub-step "${name}" was called inside of "${unit}" with the "step" of the code around it; use the "step" that "${unit}" gets`
+    `sub-step "${name}" was called inside sub-step "${unit}" with the "step" of the outer code; call the "step" of the context that "${unit}" receives`
   )
 
 /** Why a call is refused: `here` in a unit that is not idempotent, `outer` in a sub-step of the code that it belongs to. */

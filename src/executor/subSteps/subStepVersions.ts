@@ -8,7 +8,7 @@ import { restartedBy, subStepsOf } from '../../domain/plan/subSteps.js'
 import { failedInDoubt } from '../../domain/change/subStepChanges.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { ancestors } from '../../domain/workflow/Unit.js'
-import { subStepFailed, subStepsUndone } from '../storage/changes.js'
+import { subStepFailed, runningSubStepsFailed } from '../storage/changes.js'
 import type { RunScope } from '../RunScope.js'
 import { timestamp } from '../RunScope.js'
 import type { AttemptResult } from '../steps/AttemptResult.js'
@@ -46,7 +46,7 @@ export const settledIn = (
   ended: AttemptResult & { readonly _tag: 'Failed' },
   isOverrun: boolean
 ): AttemptResult => {
-  const left = subStepsUndone(scope, task.unit, failed)
+  const left = runningSubStepsFailed(scope, task.unit, failed)
   if (left.length > 0) scope.recorder.stage(left)
   return isOverrun || failedInDoubt(failures(scope.recorder.checkpoint().state), failed).length > 0
     ? { ...ended, settled: false, again: false }

@@ -25,7 +25,7 @@ import type { AttemptResult, CodeEnd } from '../steps/AttemptResult.js'
 import { judge, mayRetry, noteRetry, redacted } from '../steps/AttemptResult.js'
 import { conversions, toJson } from '../program/conversions.js'
 import type { ProgramTask } from '../program/ProgramStep.js'
-import { attemptFailed, subStepFailed, subStepsUndone, unitCompleted } from '../storage/changes.js'
+import { attemptFailed, subStepFailed, runningSubStepsFailed, unitCompleted } from '../storage/changes.js'
 import type { Calls, StepToRun, LazyCalls, RunScope } from '../RunScope.js'
 import { timestamp } from '../RunScope.js'
 import { NOT_STARTED } from '../steps/guarded.js'
@@ -154,7 +154,7 @@ const callSubStep = async (
   const { root } = level
   const called = root.refused === undefined ? callOf(level, name, more) : E.left(root.refused)
   if (E.isLeft(called)) {
-    // The refused call was counted, so a check that is due does not suspend the attempt: check again.
+    // This call raised `level.calls`, so a scheduled `checkLater` will not suspend the attempt: schedule another.
     if (level.waits.size > 0) onCallEnded()
     if (root.refused !== undefined) level.refused = root.refused
     return await Promise.reject(errorOf(called.left))
@@ -249,8 +249,8 @@ const recorded = ({ error, outcome, subStep }: State.Failure): StepFailure =>
   subStep?.transient === true ? Failure.transient(error, outcome) : Failure.permanent(error, outcome)
 
 /**
- * Returns whether an earlier attempt may have begun this call without recording its start. Only idempotent calls begin so, and this one may have
- * been idempotent then: if the task was edited since, or the first call of this name is recorded as idempotent.
+ * Returns whether an earlier attempt may have started this call without a record of that: the start of an idempotent call is not recorded. The
+ * call may have been idempotent then if the task was edited since, or if the first call of its name is recorded as idempotent.
  */
 const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
   if (!root.isRepeated) return false
@@ -302,8 +302,8 @@ const run = async (level: Level, call: Call): Promise<Ending> => {
       if (!stoppingOf(level).aborted) continue
     }
     const failure = ended._tag === 'Suspended' ? undefined : ended.failure
-    const isUndone = subStep.idempotent === false && failure?.outcome === 'notApplied'
-    const saved = isUndone ? await save(scope, [attemptFailed(unit, failure, times, 0)]) : E.right(undefined)
+    const hasDoneNothing = subStep.idempotent === false && failure?.outcome === 'notApplied'
+    const saved = hasDoneNothing ? await save(scope, [attemptFailed(unit, failure, times, 0)]) : E.right(undefined)
     return E.isLeft(saved) ? saved : E.left(stoppingOf(level).reason ?? ENDED)
   }
 }
@@ -340,7 +340,7 @@ const attemptOnce = async (level: Level, call: Call, number: number): Promise<At
     E.mapLeft((mismatch: OutputMismatch) => notStorable(unit, mismatch))(convert.encode(value))
   const judged = judge(end, attempt, { timeoutMillis, refused: inner.refused, open, encode })
   // Its code may have caught the stop of a nested sub-step.
-  if (judged._tag === 'Done') scope.recorder.stage(subStepsUndone(scope, place.unit, unit))
+  if (judged._tag === 'Done') scope.recorder.stage(runningSubStepsFailed(scope, place.unit, unit))
   const result = judged._tag === 'Failed' ? settledIn(scope, place, unit, judged, level.root.isOverrun) : judged
   return redacted(scope.environment, { job: undefined, accepts: convert.accepts }, result)
 }

@@ -61,7 +61,7 @@ const callWait = async (level: Level, suspend: Suspend, name: string, asked: Wai
   const { refused } = level.root
   const checked = refused === undefined ? callOf(level, name, asked) : E.left(refused)
   if (E.isLeft(checked)) {
-    // The refused call was counted, so a check that is due does not suspend the attempt: check again.
+    // This call raised `level.calls`, so a scheduled `checkLater` will not suspend the attempt: schedule another.
     if (level.waits.size > 0) checkLater(level, suspend)
     return await Promise.reject(errorOf(checked.left))
   }
@@ -194,6 +194,7 @@ const wakeOf = async (level: Level, suspend: Suspend, unit: Unit): Promise<void>
 }
 
 /** Suspends the attempt if waits are open, no sub-step is, and a turn of the event loop passes without a call. Other promises of the code are not seen. */
+/** Suspends the attempt in the next turn, unless code of it runs or it made another call by then. */
 export const checkLater = (level: Level, suspend: Suspend): void => {
   const { calls } = level
   nextTurn(() => {

@@ -153,7 +153,7 @@ export const moments = ({ changes = new Map() }: Page): string => {
 const momentOf = (change: Change): string | undefined => {
   switch (change._tag) {
     case 'WorkflowEdited':
-      return 'The run continues with an edited workflow'
+      return `The run continues with an edited workflow${change.abandons === undefined ? '' : `; abandons the pending job of ${listed(change.abandons)}`}`
     case 'Recovered':
       return `Recovered from ${change.from}; damage: ${change.lost}; agreed by ${change.agreedBy}`
     case 'InputReplaced':

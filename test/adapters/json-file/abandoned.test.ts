@@ -1,7 +1,7 @@
 /** What is left of a claim of a new run that ended before its first save, and its removal by `prune`. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { describe, test } from 'vitest'
 import type { FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
 import { nodeFileSystem } from '../../../src/adapters/json-file/files/nodeFileSystem.js'
@@ -188,5 +188,34 @@ describe('a claim and a prune of what an earlier claim left', () => {
     assert.deepEqual(await pruned(jsonFileStorage(root, { fs: paused })), ['a'])
     assert.equal((await refusal)?.holder.liveness, 'alive')
     assert.ok(performance.now() - before > 900)
+  })
+
+  test('a claim that waits for a removal reads what is stored only once', async () => {
+    const root = folder()
+    await seed(next(root), 'a', [1])
+    const read: Array<string> = []
+    const counting = {
+      ...nodeFileSystem,
+      open: (path: string, how: 'read' | 'write' | 'create') => {
+        if (how === 'read') read.push(basename(path))
+        return nodeFileSystem.open(path, how)
+      }
+    }
+    let refusal: Promise<HeldBy> | undefined
+    const isPublished = (): boolean => readdirSync(placesOf(root).history).includes('e000002.jsonl')
+    const paused = {
+      ...nodeFileSystem,
+      open: async (path: string, how: 'read' | 'write' | 'create') => {
+        if (refusal === undefined && isPublished()) {
+          refusal = left(jsonFileStorage(root, { fs: counting }).claim('a', OTHER), 'HeldBy')
+          await refusal
+        }
+        return nodeFileSystem.open(path, how)
+      }
+    }
+    await right(jsonFileStorage(root, { fs: paused }).remove('a'))
+    assert.equal((await refusal)?.holder.liveness, 'alive')
+    assert.ok(read.filter((name) => name === 'e000002.jsonl').length > 50, 'it looked at the removal')
+    assert.equal(read.filter((name) => name === 'e000001.jsonl').length, 1)
   })
 })

@@ -382,6 +382,17 @@ describe('names in the folders', () => {
     await right(jsonFileStorage(root).remove('a'))
     assert.deepEqual(await right(next(root).load('a')), O.none)
   })
+
+  test('a run with a file that is too large and has no claim can be removed', async () => {
+    for (const text of ['', 'no claim\nno base', `${'no end'.repeat(12_000)}\n`]) {
+      const root = folder()
+      mkdirSync(placesOf(root).history, { recursive: true })
+      writeFileSync(journalOf(root, 1), text)
+      truncateSync(journalOf(root, 1), 200 * 1024 * 1024)
+      await right(jsonFileStorage(root).remove('a'))
+      assert.ok(!existsSync(placesOf(root).run))
+    }
+  })
 })
 
 test('the store creates files and folders that only this user can read', async () => {

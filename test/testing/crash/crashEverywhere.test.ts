@@ -492,7 +492,7 @@ describe('an answer', () => {
     assert.deepEqual(laws(await report('both')), ['Invariant'])
   })
 
-  test('a step that reports no effect raises no question', async () => {
+  test('a non-idempotent step that fails with the outcome notApplied raises no question', async () => {
     const program = ({ world }: ProcessContext<Outside>) =>
       pipe(
         Program.start('polite'),

@@ -270,15 +270,18 @@ describe('random workflows', () => {
     assert.equal(report.violations.length, 0, toText(report))
   })
 
-  test.each(FAULTS)('a workflow breaks $breaks under an executor that $what', async (fault) => {
-    const holds = await perform(fault)
-    assert.equal(holds.violations.length, 0, toText(holds))
-    const report = await perform(fault, undefined, await planted(fault))
-    assert.ok(
-      report.violations.some(({ law }) => law === fault.breaks),
-      toText(report)
-    )
-  })
+  test.each(FAULTS.map((fault) => [fault.breaks, fault.what, fault] as const))(
+    'a workflow breaks %s under an executor that %s',
+    async (_, __, fault) => {
+      const holds = await perform(fault)
+      assert.equal(holds.violations.length, 0, toText(holds))
+      const report = await perform(fault, undefined, await planted(fault))
+      assert.ok(
+        report.violations.some(({ law }) => law === fault.breaks),
+        toText(report)
+      )
+    }
+  )
 })
 
 /** Events that must occur. */

@@ -189,6 +189,20 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
+    'does not list the abandoned job of a removed step',
+    'PL-EDIT-07',
+    {
+      module: 'planResume.ts',
+      text: '!hasCode(find<Step>',
+      instead: 'workflow.steps.length < 0 && !hasCode(find<Step>'
+    }
+  ],
+  [
+    'records no abandoned job with an edit',
+    'PL-EDIT-08',
+    { module: 'Overrides.ts', text: 'abandons === undefined ? {} :', instead: 'abandons !== undefined || {} ? {} :' }
+  ],
+  [
     'starts from a unit only at the top level',
     'PL-WRAP-01',
     {

@@ -135,10 +135,16 @@ const tryOnce = async (attempt: Attempt): Promise<Outcome> => {
 /** A removal holds its run about as long. */
 const REMOVAL_MILLIS = 10
 
-/** Step 1. A claim that is refused here has changed nothing. It waits for a removal, which may have begun before it and removes nothing that was saved. */
-const look = async (attempt: Attempt): Promise<E.Either<StorageError, O.Option<Journals>>> => {
+/**
+ * Step 1. A claim that is refused here has changed nothing. It waits for a removal, which may have begun before it and removes nothing that
+ * was saved; meanwhile it reads only the highest journal, because a run may be large.
+ */
+const look = async (
+  attempt: Attempt,
+  read: typeof Read.read = attempt.removal === undefined ? Read.read : Read.readHighest
+): Promise<E.Either<StorageError, O.Option<Journals>>> => {
   const { context, layout, removal } = attempt
-  const reading = await (removal === undefined ? Read.read : Read.readHighest)(context, layout)
+  const reading = await read(context, layout)
   if (E.isLeft(reading)) return reading
   if (O.isNone(reading.right)) return E.right(O.none)
   const { journals, content } = reading.right.value
@@ -147,8 +153,9 @@ const look = async (attempt: Attempt): Promise<E.Either<StorageError, O.Option<J
     if (removal !== undefined || journals.highest?.claim?.removal !== true || attempt.waits++ === ATTEMPTS)
       return E.left(heldBy(layout, holder.value))
     await sleep(REMOVAL_MILLIS)
-    return look(attempt)
+    return look(attempt, Read.readHighest)
   }
+  if (removal === undefined && read === Read.readHighest) return look(attempt)
   if (E.isLeft(content)) return content
   const asNamed = await isAsNamed(attempt, journals)
   if (E.isLeft(asNamed)) return asNamed

@@ -118,9 +118,11 @@ export const parse = (bytes: Buffer, runId: string, number: number): E.Either<nu
   }
   if (line === 0) draft.damage.push({ line: 1, why: 'the file is empty' })
   const { newerFormat: _, ...journal } = draft
-  const sum = bytes.toString('latin1', Line.SUM_BEGIN, Line.SUM_END)
-  return E.right({ ...journal, sum, clean: draft.end === written.length })
+  return E.right({ ...journal, sum: sumIn(bytes), clean: draft.end === written.length })
 }
+
+/** The bytes where line 1 has its checksum. */
+export const sumIn = (bytes: Buffer): string => bytes.toString('latin1', Line.SUM_BEGIN, Line.SUM_END)
 
 /** A disk writes a sector completely or not at all. */
 const SECTOR_BYTES = 512

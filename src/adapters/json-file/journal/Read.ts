@@ -107,8 +107,8 @@ export const isSame = async (
   { fs }: Context,
   layout: Layout.Layout,
   { number, journal }: Numbered,
-  holds: (fd: number, where: string, size: number) => Promise<E.Either<StorageError, boolean>> = async () =>
-    E.right(true)
+  holds: (fd: number, where: string, size: number) => Promise<E.Either<StorageError, boolean>> = () =>
+    Promise.resolve(E.right(true))
 ): Promise<E.Either<StorageError, boolean>> => {
   const where = Layout.journal(layout, number)
   const same = await withFile(fs, where, async (fd, { size }) => {
@@ -386,5 +386,9 @@ const readOwner = async (
   if (O.isNone(head.right)) return E.right(O.none)
   const bytes = head.right.value
   const journal = parse(layout, number, bytes.subarray(0, bytes.indexOf('\n') + 1))
-  return E.map(O.map((one: Journal.Journal) => ({ ...one, damage: [{ line: 2, why: 'it is too large' }] })))(journal)
+  // Line 1 may be shorter, or missing.
+  const sum = Journal.sumIn(bytes)
+  return E.map(O.map((one: Journal.Journal) => ({ ...one, sum, damage: [{ line: 2, why: 'it is too large' }] })))(
+    journal
+  )
 }

@@ -41,8 +41,8 @@ export const findOverwrites = async (
     return E.left(
       `cannot read the evidence of steps, so changes to it are unknown: ${describe(notDone(evidence.left)).join(' ')}`
     )
-  const asked = { from: undefined, restart: undefined, rerun: new Map(), again: [] }
-  const demands = demandsOf(program, checkpoint.items, asked)
+  const noTargets = { from: undefined, restart: undefined, rerun: new Map(), again: [] }
+  const demands = demandsOf(program, checkpoint.items, noTargets)
   const { changedByUser } = planEvidence(checkpoint, program, { evidence: evidence.right }, demands)
   const isMap = ({ unit }: Decision): boolean => find<Step>(program, checkpoint.items, unit)?.definition._tag === 'Map'
   return E.right(

@@ -37,7 +37,7 @@ const NEW = ['new', 'new, second', 'new, third', 'new, fourth', 'new, fifth']
 export const stallCases: ReadonlyArray<ConformanceCase> = [
   stallCase(
     'CS-STALL-01',
-    'a save held below the store during a takeover is found by the new owner, or refused',
+    'a save stalled below the store during a takeover is found by the new owner, or refused',
     ({ reopen, ...context }) =>
       atEachPlace(context, async ({ former, runId, hold, meanwhile }) => {
         const zombie = await begun(former, runId, ['first'], OWNER)
@@ -51,7 +51,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   stallCase(
     'CS-STALL-02',
-    'a load held below the store while its run is removed and recreated never mixes the two',
+    'a load stalled below the store while its run is removed and recreated never mixes the two',
     async (context) => {
       await assertLooksAreWhole(context, 'load', (storage, runId) => storage.load(runId))
       await assertLooksAreWhole(context, 'revision', (storage, runId) => storage.loadRevision(runId, 1))
@@ -60,7 +60,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   stallCase(
     'CS-STALL-03',
-    'a claim held below the store while another one is granted is refused, or granted after it',
+    'a claim stalled below the store while another one is granted is refused, or granted after it',
     async (context) => {
       await assertClaimsAreInOrder(context, 'released')
       await assertClaimsAreInOrder(context, 'held')
@@ -69,7 +69,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   stallCase(
     'CS-STALL-04',
-    'a removal held below the store while its run is claimed deletes nothing that the new owner saves',
+    'a removal stalled below the store while its run is claimed deletes nothing that the new owner saves',
     ({ reopen, ...context }) =>
       atEachPlace(context, async ({ former, runId, hold, meanwhile }) => {
         await seed(former, runId, ['old'])
@@ -87,22 +87,25 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
       })
   ),
 
-  stallCase('CS-STALL-05', 'a release held below the store during a takeover frees nothing', ({ reopen, ...context }) =>
-    atEachPlace(context, async ({ former, runId, hold, meanwhile }) => {
-      const zombie = await begun(former, runId, ['first'], OWNER)
-      const release = await hold(former.release(zombie))
-      const latter = await reopen()
-      const { claim } = await meanwhile((first) => first(latter.claim(runId, OTHER)))
-      await release.outcome
-      await left(latter.claim(runId, OWNER), 'HeldBy', 'a claim after the late release of the former owner')
-      await right(latter.save(claim, revisions(['first', 'second'])))
-      assertNotLost(claim, 'the new owner')
-    })
+  stallCase(
+    'CS-STALL-05',
+    'a release stalled below the store during a takeover frees nothing',
+    ({ reopen, ...context }) =>
+      atEachPlace(context, async ({ former, runId, hold, meanwhile }) => {
+        const zombie = await begun(former, runId, ['first'], OWNER)
+        const release = await hold(former.release(zombie))
+        const latter = await reopen()
+        const { claim } = await meanwhile((first) => first(latter.claim(runId, OTHER)))
+        await release.outcome
+        await left(latter.claim(runId, OWNER), 'HeldBy', 'a claim after the late release of the former owner')
+        await right(latter.save(claim, revisions(['first', 'second'])))
+        assertNotLost(claim, 'the new owner')
+      })
   ),
 
   stallCase(
     'CS-STALL-06',
-    'a removal that names the newest revision, held below the store, deletes nothing that another process saves and releases meanwhile',
+    'a removal that names the newest revision and stalls below the store deletes nothing that another process saves and releases meanwhile',
     ({ reopen, ...context }) =>
       atEachPlace(context, async ({ former, runId, hold, meanwhile }) => {
         await seed(former, runId, ['old'])
@@ -123,7 +126,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   stallCase(
     'CS-STALL-07',
-    'a removal that names the newest revision, held below the store, deletes nothing that an owner saves after it counted as dead',
+    'a removal that names the newest revision and stalls below the store deletes nothing that an owner saves after it counted as dead',
     ({ reopen, stall, ...context }) => {
       let former: CheckpointStorage | undefined
       let zombie: Claim | undefined
@@ -149,7 +152,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   stallCase(
     'CS-STALL-08',
-    'a removal that names the newest revision, held below the store, ends no later claim of another process, and deletes nothing that it saves',
+    'a removal that names the newest revision, stalled below the store, ends no later claim of another process, and deletes nothing that it saves',
     async (context) => {
       await assertLaterRunStays(context, 'saved')
       await assertLaterRunStays(context, 'claimed')

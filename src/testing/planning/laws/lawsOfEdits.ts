@@ -2,17 +2,20 @@
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
+import { apply } from '../../../domain/change/Transition.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { decode } from '../../../domain/checkpoint/CheckpointCodec.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
+import * as Units from '../../../domain/checkpoint/Units.js'
 import type { PlanOptions, PlanProblem } from '../../../domain/plan/Plan.js'
+import { overrides } from '../../../domain/plan/Overrides.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { find, partNames, taskAround } from '../../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin, join, names, parent, top } from '../../../domain/workflow/Unit.js'
 import type { Step, Task, Workflow } from '../../../domain/workflow/Workflow.js'
-import { recordedFingerprint } from '../../../domain/workflow/WorkflowIdentity.js'
+import { of as identityOf, recordedFingerprint } from '../../../domain/workflow/WorkflowIdentity.js'
 import { damagedMoment } from '../arbitrary/damage.js'
 import { edit, workflowEdit } from '../arbitrary/edits.js'
 import type { PlanLaw } from './PlanLaw.js'
@@ -93,6 +96,41 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
         const waits = waiting({ checkpoint, workflow: edit(workflow, change).workflow })
         for (const name of inDoubt(checkpoint)) if (!waits.has(name)) assert.ok(asked.includes(name), name)
       }
+    }
+  ),
+  law(
+    'PL-EDIT-07',
+    'no edit drops a job in silence: the plan waits for each pending job, or lists it as abandoned',
+    (of) => fc.tuple(moment(of), workflowEdit),
+    ([{ checkpoint, workflow }, change]) => {
+      for (const changes of ['completed', 'ignore'] as const) {
+        const plan = planResume(checkpoint, edit(workflow, change).workflow, { changes })
+        if (E.isLeft(plan)) continue
+        const { decisions, abandons = [] } = plan.right
+        const listed = [...decisions.filter(({ reason }) => reason._tag === 'JobPending'), ...abandons]
+        for (const { unit, _tag } of checkpoint.pending)
+          if (_tag === 'Job') assert.equal(listed.filter((one) => one.unit === unit).length, 1, unit)
+      }
+    }
+  ),
+  law(
+    'PL-EDIT-08',
+    'the change that records an edit names exactly the pending jobs that it ends',
+    (of) => fc.tuple(moment(of), workflowEdit),
+    ([{ checkpoint, workflow }, change]) => {
+      const edited = edit(workflow, change).workflow
+      const plan = planResume(checkpoint, edited, { changes: 'ignore' })
+      if (E.isLeft(plan)) return
+      const program = { ...edited, identity: identityOf(edited) }
+      const [first] = overrides(checkpoint, program, plan.right, {}, checkpoint.updatedAt)
+      if (first?._tag !== 'WorkflowEdited') return
+      const next = apply(checkpoint, first)
+      assert.ok(E.isRight(next))
+      const jobs = [...checkpoint.pending].filter(({ _tag }) => _tag === 'Job').map(({ unit }) => unit)
+      assert.deepEqual(
+        first.abandons ?? [],
+        jobs.filter((unit) => !Units.has(next.right.pending, unit))
+      )
     }
   ),
   law(

@@ -1,4 +1,4 @@
-/** The answers that were left in the inbox of a run, and which of them the run takes. */
+/** The answers in the inbox of a run, and which of them the run takes. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Answered } from '../../domain/change/Change.js'
 import { apply } from '../../domain/change/Transition.js'
@@ -17,7 +17,7 @@ export const readAnswers = async (environment: Environment, runId: string): Prom
   return E.isLeft(all) ? [] : all.right.filter((one) => one._tag === 'Answer')
 }
 
-/** An answer that a run takes, and the run after it. */
+/** An answer that a run takes, and the checkpoint after it. */
 interface Taken {
   readonly change: Answered
   readonly next: Checkpoint
@@ -39,11 +39,11 @@ export const taken = (
 
 const REASONS = ['UnknownUnit', 'AlreadyCompleted', 'NotAWait', 'WaitOver'] as const
 
-/** Returns the state with the left answers that the next owner takes. Writes nothing, so the revision stays. */
-export const withLeftAnswers = async (environment: Environment, checkpoint: Checkpoint): Promise<Checkpoint> => {
-  const left = await readAnswers(environment, checkpoint.runId)
-  if (left.length === 0) return checkpoint
-  const { answers } = left.reduce((before, request) => {
+/** Returns the checkpoint with the answers that its next owner takes from the inbox. Writes nothing, so the revision stays. */
+export const withInboxAnswers = async (environment: Environment, checkpoint: Checkpoint): Promise<Checkpoint> => {
+  const requests = await readAnswers(environment, checkpoint.runId)
+  if (requests.length === 0) return checkpoint
+  const { answers } = requests.reduce((before, request) => {
     const after = taken(before, request)
     return E.isLeft(after) ? before : after.right.next
   }, checkpoint)
