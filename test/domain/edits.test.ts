@@ -281,6 +281,24 @@ test.each(['completed', 'was declared done'])(
   }
 )
 
+test('a task that became a sequence and counts as done keeps no output', () => {
+  const facts = { at, captured: [], evidence: [], startedAt: at, durationMillis: 1, attempts: 1 } as const
+  const run = replay(having(flow(task('a'), task('b')), []), [
+    { _tag: 'AttemptStarted', at, attempts: [{ unit: 'a', attempt: 1 }] },
+    { _tag: 'UnitCompleted', ...facts, unit: 'a', output: 7 }
+  ])
+  assert.ok(E.isRight(run), JSON.stringify(run))
+  const now = flow(W.sequence('a', [task('s')]), task('b'))
+  const options: PlanOptions = { changes: 'ignore', fromStep: 'b' }
+  const plan = planResume(run.right, now, options)
+  assert.ok(E.isRight(plan), JSON.stringify(plan))
+  const changes = overrides(run.right, { ...now, identity: Identity.of(now) }, plan.right, options, at)
+  expect(changes.filter(({ _tag }) => _tag === 'Assumed')).toEqual([
+    { _tag: 'Assumed', at, unit: 'a/s', captured: [] },
+    { _tag: 'Assumed', at, unit: 'a', captured: [] }
+  ])
+})
+
 test.each([W.task('a', { wait: 'Answer' }), W.mapOf('a', task('t'))])(
   'a pending job is abandoned if its task becomes another kind and changes are ignored: %j',
   (now) => {

@@ -293,12 +293,14 @@ const assumed = (
     if (!isOpen && (step === undefined || captures !== undefined || hasAllParts(step, unit))) return
     const call = step === undefined ? subStepAt(unit) : undefined
     const { transient: _, ...subStep } = call ?? {}
+    // The record of a composite has an output if the unit was a task before an edit.
+    const hasOutput = output !== undefined && (captures !== undefined || call !== undefined)
     found.push({
       _tag: 'Assumed',
       at,
       unit,
-      ...(output === undefined ? {} : { output }),
-      captured: output === undefined ? [] : (captures ?? []),
+      ...(hasOutput ? { output } : {}),
+      captured: hasOutput ? (captures ?? []) : [],
       ...(call === undefined ? {} : { subStep })
     })
   }
