@@ -114,7 +114,11 @@ const unreadable = reading((choice) => (fs) => {
   const bad = new Set<number>()
   const isBad = async (path: string): Promise<boolean> => {
     if (path.endsWith('checkpoint.json')) return choice % 3 > 0
-    const newest = (await fs.readdir('/store/runs/simulated/history')).toSorted().at(-1)
+    const names = await fs.readdir('/store/runs/simulated/history')
+    const newest = names
+      .filter((name) => name.endsWith('.jsonl'))
+      .toSorted()
+      .at(-1)
     return choice % 3 < 2 && path.endsWith(newest ?? 'none')
   }
   return {

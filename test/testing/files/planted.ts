@@ -39,6 +39,11 @@ export const FAULTS = {
       module: 'Read.ts',
       text: '    if (E.isLeft(read)) return read\n    if (O.isNone(read.right)) return E.right(O.none)\n    looked',
       instead: '    if (E.isLeft(read)) continue\n    if (O.isNone(read.right)) return E.right(O.none)\n    looked'
+    },
+    {
+      module: 'Read.ts',
+      text: 'return E.isLeft(same) ? same : E.right(O.isSome(same.right)',
+      instead: 'return E.isLeft(same) ? E.right(true) : E.right(O.isSome(same.right)'
     }
   ],
   sumsNotChecked: [
