@@ -66,7 +66,10 @@ const factsOf = (change: Change): JsonObject => {
       return { units: change.units, why: change.why }
     case 'WorkflowEdited':
       return defined({ abandons: change.abandons })
-    default:
+    case 'InputReplaced':
+    case 'Suspended':
+    case 'Assumed':
+    case 'Confirmed':
       return {}
   }
 }

@@ -79,7 +79,13 @@ export const linesOf = (run: LiveRun, event: Event): Lines => {
       return paused(event, style.yellow)
     case 'ReleaseFailed':
       return detail(`the claim could not be released: ${describe(event.error)}`)
-    default:
+    case 'EvidenceKept':
+    case 'StepSuspended':
+    case 'WorkspaceReady':
+    case 'WaveRestarted':
+    case 'RunFailed':
+    case 'RunInterrupted':
+    case 'RunFenced':
       return []
   }
 }

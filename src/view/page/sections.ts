@@ -170,7 +170,18 @@ const momentOf = (change: Change): string | undefined => {
       return change.evidence === undefined
         ? `${change.unit} was confirmed to run again`
         : `The changes of ${change.unit} were kept`
-    default:
+    case 'Started':
+    case 'Forked':
+    case 'Moved':
+    case 'Expanded':
+    case 'AttemptStarted':
+    case 'AttemptFailed':
+    case 'UnitCompleted':
+    case 'UnitFailed':
+    case 'JobSubmitted':
+    case 'JobEnded':
+    case 'WaitStarted':
+    case 'Suspended':
       return undefined
   }
 }

@@ -201,7 +201,13 @@ const follow = (building: Building, change: Change, at: number): void => {
     case 'Assumed':
       noteDone(building, change.unit, at)
       return
-    default:
+    case 'Forked':
+    case 'Moved':
+    case 'Recovered':
+    case 'InputReplaced':
+    case 'Expanded':
+    case 'Answered':
+    case 'Confirmed':
       return
   }
 }

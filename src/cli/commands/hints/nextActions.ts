@@ -23,7 +23,15 @@ export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> 
       return [showHint(typed, error.runId)]
     case 'NotDone':
       return ofRunError(typed, error.error, error.runId)
-    default:
+    case 'Usage':
+    case 'ConsentMissing':
+    case 'NothingToStop':
+    case 'InvalidWorkflow':
+    case 'NoRunOfWorkflow':
+    case 'Declined':
+    case 'NoDriver':
+    case 'NotWritten':
+    case 'Stopped':
       return []
   }
 }
@@ -104,7 +112,22 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'RunChanged':
     case 'TransitionError':
       return [look]
-    default:
+    case 'InvalidInput':
+    case 'InputMissing':
+    case 'InvalidOptions':
+    case 'SecretsMissing':
+    case 'NoArchive':
+    case 'NoWorktree':
+    case 'NoWorkspaces':
+    case 'NoRequests':
+    case 'TooLarge':
+    case 'Insecure':
+    case 'ReadFailed':
+    case 'WriteFailed':
+    case 'TreeUnreadable':
+    case 'ArtifactsNotCopied':
+    case 'WorkspaceFailed':
+    case 'WorkspaceMissing':
       return [again(typed)]
   }
 }
