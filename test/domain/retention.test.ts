@@ -35,8 +35,8 @@ const cases = fc.tuple(runs, policies, fc.integer({ min: 0, max: 30 }))
 
 const idsOf = (some: ReadonlyArray<RetainedRun>): ReadonlyArray<string> => some.map(({ runId }) => runId).sort()
 
-const without = (all: ReadonlyArray<RetainedRun>, gone: ReadonlyArray<RetainedRun>): ReadonlyArray<RetainedRun> =>
-  all.filter((one) => !gone.includes(one))
+const without = (all: ReadonlyArray<RetainedRun>, expiring: ReadonlyArray<RetainedRun>): ReadonlyArray<RetainedRun> =>
+  all.filter((one) => !expiring.includes(one))
 
 describe('a run', () => {
   law('a run that is held, damaged, undated, young or of another status is kept', cases, ([all, policy, now]) => {
@@ -48,9 +48,9 @@ describe('a run', () => {
   })
 
   law('a run is kept if it is among the newest that its workflow keeps', cases, ([all, policy, now]) => {
-    const gone = expired(all, policy, now)
-    for (const run of gone) {
-      const kept = without(all, gone).filter(
+    const expiring = expired(all, policy, now)
+    for (const run of expiring) {
+      const kept = without(all, expiring).filter(
         (one) => one.workflow === run.workflow && one.status !== 'running' && one.endedAtMillis >= run.endedAtMillis
       )
       assert.ok(kept.length >= (policy.keep ?? 0), JSON.stringify({ run, kept }))
@@ -68,7 +68,7 @@ describe('a run', () => {
 
   law('each kept run has the reason why it is kept', cases, ([all, policy, now]) => {
     const { keep, olderThanMillis, statuses = ['completed'] } = policy
-    const gone = expired(all, policy, now)
+    const expiring = expired(all, policy, now)
     const may = all.filter(
       (one) =>
         statuses.some((status) => status === one.status) &&
@@ -76,7 +76,7 @@ describe('a run', () => {
         !one.isDamaged &&
         !Number.isNaN(one.endedAtMillis)
     )
-    for (const run of without(may, gone)) {
+    for (const run of without(may, expiring)) {
       const newer = may.filter(
         (one) => one.workflow === run.workflow && one !== run && one.endedAtMillis >= run.endedAtMillis
       )
@@ -94,9 +94,11 @@ describe('the removed runs', () => {
     'the removed runs do not depend on the order of the listing, and are listed oldest first',
     cases,
     ([all, policy, now]) => {
-      const gone = expired(all, policy, now)
-      assert.deepEqual(idsOf(expired([...all].reverse(), policy, now)), idsOf(gone))
-      gone.forEach((run, index) => assert.ok(index === 0 || (gone[index - 1]?.endedAtMillis ?? 0) <= run.endedAtMillis))
+      const expiring = expired(all, policy, now)
+      assert.deepEqual(idsOf(expired([...all].reverse(), policy, now)), idsOf(expiring))
+      expiring.forEach((run, index) =>
+        assert.ok(index === 0 || (expiring[index - 1]?.endedAtMillis ?? 0) <= run.endedAtMillis)
+      )
     }
   )
 
@@ -104,9 +106,9 @@ describe('the removed runs', () => {
     'applying a policy again removes nothing more, and applying it after the first removal removes exactly the rest',
     cases,
     ([all, policy, now]) => {
-      const gone = expired(all, policy, now)
-      assert.deepEqual(expired(without(all, gone), policy, now), [])
-      const [first, ...rest] = gone
+      const expiring = expired(all, policy, now)
+      assert.deepEqual(expired(without(all, expiring), policy, now), [])
+      const [first, ...rest] = expiring
       if (first !== undefined) assert.deepEqual(idsOf(expired(without(all, [first]), policy, now)), idsOf(rest))
     }
   )
@@ -115,13 +117,13 @@ describe('the removed runs', () => {
     'a removed run would also be removed later, and by a policy that keeps fewer runs',
     cases,
     ([all, policy, now]) => {
-      const gone = new Set(idsOf(expired(all, policy, now)))
+      const expiring = new Set(idsOf(expired(all, policy, now)))
       const later = new Set(idsOf(expired(all, policy, now + 5)))
       const { keep, ...lax } = policy
       const more = new Set(
         idsOf(expired(all, keep === undefined ? policy : { ...lax, keep: Math.max(0, keep - 1) }, now))
       )
-      for (const one of gone) assert.ok(later.has(one) && more.has(one))
+      for (const one of expiring) assert.ok(later.has(one) && more.has(one))
     }
   )
 

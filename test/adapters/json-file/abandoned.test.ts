@@ -39,6 +39,23 @@ const abandoned = async (): Promise<string> => {
   return root
 }
 
+/** Files with which a removal stops once its claim is published, until another claim of the run is refused. */
+const stoppedRemoval = (root: string, other: CheckpointStorage) => {
+  let refusal: Promise<HeldBy> | undefined
+  const isPublished = (): boolean => readdirSync(placesOf(root).history).includes('e000002.jsonl')
+  const fs: FileSystem = {
+    ...nodeFileSystem,
+    open: async (path, how) => {
+      if (refusal === undefined && isPublished()) {
+        refusal = left(other.claim('a', OTHER), 'HeldBy')
+        await refusal
+      }
+      return nodeFileSystem.open(path, how)
+    }
+  }
+  return { fs, refusal: () => refusal }
+}
+
 describe('a claim that ended before its first save', () => {
   for (const at of [
     'between bind and listen',
@@ -172,21 +189,10 @@ describe('a claim and a prune of what an earlier claim left', () => {
 
   test('a claim waits a second for a removal that is stopped, and is then refused', async () => {
     const root = await abandoned()
-    let refusal: Promise<HeldBy> | undefined
-    const isPublished = (): boolean => readdirSync(placesOf(root).history).includes('e000002.jsonl')
-    const paused = {
-      ...nodeFileSystem,
-      open: async (path: string, how: 'read' | 'write' | 'create') => {
-        if (refusal === undefined && isPublished()) {
-          refusal = left(jsonFileStorage(root).claim('a', OTHER), 'HeldBy')
-          await refusal
-        }
-        return nodeFileSystem.open(path, how)
-      }
-    }
+    const stopped = stoppedRemoval(root, jsonFileStorage(root))
     const before = performance.now()
-    assert.deepEqual(await pruned(jsonFileStorage(root, { fs: paused })), ['a'])
-    assert.equal((await refusal)?.holder.liveness, 'alive')
+    assert.deepEqual(await pruned(jsonFileStorage(root, { fs: stopped.fs })), ['a'])
+    assert.equal((await stopped.refusal())?.holder.liveness, 'alive')
     assert.ok(performance.now() - before > 900)
   })
 
@@ -201,20 +207,9 @@ describe('a claim and a prune of what an earlier claim left', () => {
         return nodeFileSystem.open(path, how)
       }
     }
-    let refusal: Promise<HeldBy> | undefined
-    const isPublished = (): boolean => readdirSync(placesOf(root).history).includes('e000002.jsonl')
-    const paused = {
-      ...nodeFileSystem,
-      open: async (path: string, how: 'read' | 'write' | 'create') => {
-        if (refusal === undefined && isPublished()) {
-          refusal = left(jsonFileStorage(root, { fs: counting }).claim('a', OTHER), 'HeldBy')
-          await refusal
-        }
-        return nodeFileSystem.open(path, how)
-      }
-    }
-    await right(jsonFileStorage(root, { fs: paused }).remove('a'))
-    assert.equal((await refusal)?.holder.liveness, 'alive')
+    const stopped = stoppedRemoval(root, jsonFileStorage(root, { fs: counting }))
+    await right(jsonFileStorage(root, { fs: stopped.fs }).remove('a'))
+    assert.equal((await stopped.refusal())?.holder.liveness, 'alive')
     assert.ok(read.filter((name) => name === 'e000002.jsonl').length > 50, 'it looked at the removal')
     assert.equal(read.filter((name) => name === 'e000001.jsonl').length, 1)
   })
