@@ -311,7 +311,7 @@ const remediesOf = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<string>
   return [...remedyOfEdits(problems), ...tasks.map((step) => `Set fromStep: '${step}'`)]
 }
 
-/** The edits without a remedy of their own, as those of steps in doubt and of pending jobs have. */
+/** The edits that a user has to undo or accept. Those of steps in doubt and of pending jobs have other remedies. */
 export const editsToUndo = (problems: ReadonlyArray<PlanProblem>) =>
   problems
     .filter((one) => one._tag === 'WorkflowChanged')

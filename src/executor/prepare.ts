@@ -95,18 +95,18 @@ export const prepareStored = async <Outputs, Input>(
   if (E.isLeft(restored)) return restored
   const before = restored.right
   if (request._tag === 'Run') return E.left({ _tag: 'RunExists', runId })
-  const asked = replacing(before, request.options, input.given)
-  if (E.isLeft(asked)) return asked
+  const wanted = replacing(before, request.options, input.given)
+  if (E.isLeft(wanted)) return wanted
   const agreed = await agree(environment, stored, before, request.options)
   if (E.isLeft(agreed)) return agreed
   const cancelled = await recordCancelIfAsked(environment, claim, before, agreed.right)
   if (E.isLeft(cancelled)) return cancelled
   if (O.isSome(cancelled.right)) return E.right(cancelled.right.value)
-  // Consent to a recovered state is recorded first, so its answers stay in the inbox until the run continues.
-  const taken = stored.found._tag === 'Exact' ? await withAnswers(environment, claim, before) : E.right(before)
+  // Consent to a recovered state is recorded before any answer, so the answers stay in the inbox until the run continues.
+  const taken = stored.found._tag === 'Exact' ? await recordInboxAnswers(environment, claim, before) : E.right(before)
   if (E.isLeft(taken)) return taken
   const checkpoint = taken.right
-  const planned = await planStored(program, { checkpoint, found: stored.found }, asked.right)(environment)()
+  const planned = await planStored(program, { checkpoint, found: stored.found }, wanted.right)(environment)()
   if (E.isLeft(planned)) return planned
   const reviewed = requireReviewed(planned.right, request.options)
   if (E.isLeft(reviewed)) return reviewed
@@ -121,7 +121,7 @@ export const prepareStored = async <Outputs, Input>(
   })
 }
 
-const withAnswers = async (
+const recordInboxAnswers = async (
   environment: SecuredEnvironment,
   claim: Claim,
   checkpoint: Checkpoint

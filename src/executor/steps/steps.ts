@@ -10,7 +10,7 @@ import { runMap } from './map.js'
 import type { ProgramSequence, ProgramStep } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
 import type { Ending, StepToRun, RunScope, RunStep, StepEnd } from '../RunScope.js'
-import { isToStop } from '../requests/RequestWatch.js'
+import { mustStop } from '../requests/RequestWatch.js'
 import { runTask } from './runTask.js'
 import { runWait } from './waits.js'
 import { runWave } from './wave.js'
@@ -48,7 +48,7 @@ export const runParts = async (
   for (const [index, step] of steps.entries()) {
     const node = nodes[index]
     if (node === undefined || node.decision._tag === 'Skip') continue
-    if (stopping.aborted || (await isToStop(scope))) return E.right({ end: { _tag: 'Stopped' }, index })
+    if (stopping.aborted || (await mustStop(scope))) return E.right({ end: { _tag: 'Stopped' }, index })
     if (node.decision._tag === 'Poll' && !scope.awake.has(node.decision.unit))
       return E.right({ end: { _tag: 'Pending' }, index })
     const place = { unit: join(parent.unit, step.name), stepIndex: parent.stepIndex ?? index }

@@ -4,7 +4,7 @@ import type { Change } from '../../domain/change/Change.js'
 import { indexed } from '../../domain/data/indexed.js'
 import type { DecisionTree } from '../../domain/plan/Plan.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
-import { isToStop } from '../requests/RequestWatch.js'
+import { mustStop } from '../requests/RequestWatch.js'
 import { join } from '../../domain/workflow/Unit.js'
 import { nextAttempt, attemptsStart, HALTED, runningFailed } from '../storage/changes.js'
 import { closeComposite, endBefore } from './compositeChecks.js'
@@ -169,7 +169,7 @@ const mayStart = ({ failed }: Board, { onFailure }: ProgramWave): boolean =>
 /** Takes the groups that start now: while there is room, no failure forbids it, and the run must not pause. */
 const next = async (scope: RunScope, board: Board, wave: ProgramWave): Promise<ReadonlyArray<GroupToRun>> => {
   if (board.ready.length === 0 || board.running.size >= wave.concurrency) return []
-  if (await isToStop(scope)) board.paused = true
+  if (await mustStop(scope)) board.paused = true
   if (board.paused || scope.stopping.aborted || !mayStart(board, wave)) return []
   const taken = board.ready.splice(0, wave.concurrency - board.running.size)
   for (const { name } of taken) board.unstarted.delete(name)

@@ -22,7 +22,7 @@ export interface ArtifactWriter {
   readonly scope: {
     readonly environment: SecuredEnvironment
     readonly recorder: Recorder
-    readonly stop: () => string | undefined
+    readonly stopReason: () => string | undefined
   }
   readonly place: Place
   readonly attempt: Attempt
@@ -79,7 +79,7 @@ const readable = ({ scope }: ArtifactWriter): E.Either<StepFailure, ArtifactStor
 
 /** Fenced attempts cannot write artifacts. */
 const writable = (writer: ArtifactWriter): E.Either<StepFailure, ArtifactStore> =>
-  writer.scope.stop() === 'fenced' ? E.left(LOST) : readable(writer)
+  writer.scope.stopReason() === 'fenced' ? E.left(LOST) : readable(writer)
 
 const using = async <A>(
   writer: ArtifactWriter,

@@ -79,7 +79,7 @@ export const workingTreeOf = ({ tree, workspaces }: Environment, workspace: Work
 
 /** A new workspace is recorded before it is created. Overrides that rewind completed work are staged before that, others after it. */
 export const makeReady = async (
-  { environment, recorder, stop }: RunScope,
+  { environment, recorder, stopReason }: RunScope,
   plan: ResumePlan,
   overrides: ReadonlyArray<Change>
 ): Promise<E.Either<RunError, void>> => {
@@ -96,7 +96,7 @@ export const makeReady = async (
     if (workspaces === undefined) return none(runId)
     const made = await callWorkspaces('make', () => workspaces.make(runId, workspace))
     // Ctrl+C also stops git; that is an interruption, not a failure.
-    if (E.isLeft(made) && stop() === undefined) return made
+    if (E.isLeft(made) && stopReason() === undefined) return made
     const renamed = E.isLeft(made) || made.right === undefined ? {} : { renamed: made.right }
     if (E.isRight(made)) report(environment, { _tag: 'WorkspaceReady', runId, workspace, ...renamed })
   }

@@ -96,8 +96,8 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task(), task()],
     only: told([pause('s0')]),
     module: 'executor/steps/steps.ts',
-    text: 'if (stopping.aborted || (await isToStop(scope))) return',
-    instead: 'if (stopping.aborted || ((await isToStop(scope)) && index > 1)) return',
+    text: 'if (stopping.aborted || (await mustStop(scope))) return',
+    instead: 'if (stopping.aborted || ((await mustStop(scope)) && index > 1)) return',
     breaks: 'PauseKept'
   },
   {
@@ -105,7 +105,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [wave([0], [0]), task()],
     only: told([pause('s0/g0')]),
     module: 'executor/steps/wave.ts',
-    text: 'if (await isToStop(scope)) board.paused = true',
+    text: 'if (await mustStop(scope)) board.paused = true',
     instead: '',
     breaks: 'PauseKept'
   },
@@ -221,7 +221,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/run.ts',
-    text: "if (scope.stop() !== 'fenced') await clearRequest(environment, runId)",
+    text: "if (scope.stopReason() !== 'fenced') await clearRequest(environment, runId)",
     instead: '',
     breaks: 'PauseKept'
   }
