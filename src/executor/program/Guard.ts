@@ -43,7 +43,7 @@ export interface Guard<Context, Output> {
  * The checks of a unit or of a whole wave, as users declare them.
  *
  * - `before`, `after`: they fail by throwing, rejecting, a `Left`, or `false`.
- * - `expect`: what must exist then. Its files and commits are evidence: if they are missing on a resume, the unit runs again.
+ * - `expect`: what must exist after the unit ran. Its files and commits are evidence: if they are missing on a resume, the unit runs again.
  */
 export interface GuardSpec<Context> {
   /** The unit does not start if this fails. */

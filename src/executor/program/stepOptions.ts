@@ -75,7 +75,7 @@ const TASK: Table<TaskSpec<never, unknown>> = { run: Opt.callback, ...COMMON }
 
 const JOB: Table<JobSpec<never, unknown>> = { job: Opt.anything, ...COMMON }
 
-const FUNCTIONS: Table<Job<never, unknown>> = { submit: Opt.callback, poll: Opt.callback, collect: Opt.callback }
+const JOB_FUNCTIONS: Table<Job<never, unknown>> = { submit: Opt.callback, poll: Opt.callback, collect: Opt.callback }
 
 const IN_SLEEP = Opt.instead('in sleep')
 
@@ -91,7 +91,7 @@ const BESIDE_WAIT = { output: Opt.anything, capture: Opt.text, ...SUMMARY }
 
 const WAIT: Table<WaitForSpec<unknown>> = { waitFor: Opt.anything, ...BESIDE_WAIT }
 
-/** Its value, if there is one, adds no steps. */
+/** The value of `steps`, if there is one, is no function that adds them. */
 const NO_STEPS: OptionProblem = {
   option: 'steps',
   expected: 'a function that adds steps to its argument and returns the result'
@@ -167,6 +167,6 @@ export const taskProblems = (step: unknown): ReadonlyArray<OptionProblem> => {
 }
 
 const jobProblems = (job: unknown): ReadonlyArray<OptionProblem> =>
-  Opt.optionProblems(Opt.fieldsOf(job), FUNCTIONS, { required: Object.keys(FUNCTIONS) }).map((one) =>
+  Opt.optionProblems(Opt.fieldsOf(job), JOB_FUNCTIONS, { required: Object.keys(JOB_FUNCTIONS) }).map((one) =>
     Opt.within('job', one)
   )
