@@ -12,8 +12,8 @@ import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { AlreadyAnswered } from '../../ports/Requests.js'
 import type { Executor } from '../Executor.js'
-import { askOrAct, askOwner, look, MAX_ATTEMPTS, recorderFor, withdraw } from './inbox.js'
-import { readAnswers, taken, withInboxAnswers } from './inboxAnswers.js'
+import { askOrAct, askOwner, readRun, MAX_ATTEMPTS, recorderFor, withdraw } from './inbox.js'
+import { readAnswers, takeAnswer, withInboxAnswers } from './inboxAnswers.js'
 import type { Recorder } from '../storage/Recorder.js'
 import type { AnswerRefused, RunError } from '../RunError.js'
 import { report, timestamp } from '../RunScope.js'
@@ -94,21 +94,21 @@ const ask = async (
   request: AnswerRequest
 ): Promise<E.Either<RunError, O.Option<AnswerResult>>> => {
   const { runId, unit } = request
-  const isRefused = (checkpoint: Checkpoint): boolean => E.isLeft(taken(checkpoint, request))
+  const isRefused = (checkpoint: Checkpoint): boolean => E.isLeft(takeAnswer(checkpoint, request))
   const asked = await askOwner(environment, runId, () => request, isRefused)
   if (E.isLeft(asked)) return asked
   if (asked.right._tag === 'Requested') return E.right(O.some({ ...asked.right, runId, unit }))
-  const { seen, left } = asked.right
-  if (O.isSome(left)) await withdraw(environment, request)
-  const refused = taken(await withInboxAnswers(environment, seen.checkpoint), request)
-  if (E.isRight(refused)) return E.right(O.none)
-  return O.isSome(left) && isTaken(seen.checkpoint, request)
+  const { seen, undelivered } = asked.right
+  if (O.isSome(undelivered)) await withdraw(environment, request)
+  const own = takeAnswer(await withInboxAnswers(environment, seen.checkpoint), request)
+  if (E.isRight(own)) return E.right(O.none)
+  return O.isSome(undelivered) && isRecorded(seen.checkpoint, request)
     ? E.right(O.some({ _tag: 'Recorded', runId, unit }))
-    : refused
+    : own
 }
 
 /** Returns whether a requested answer is recorded. Once its unit has used it, it cannot be distinguished from another. */
-const isTaken = ({ answers, completedSteps }: Checkpoint, { unit, requestedAt }: AnswerRequest): boolean =>
+const isRecorded = ({ answers, completedSteps }: Checkpoint, { unit, requestedAt }: AnswerRequest): boolean =>
   get(answers, unit)?.at === requestedAt || has(completedSteps, unit)
 
 /** Claims a run without an owner, and records the answer. */
@@ -119,7 +119,7 @@ const recordAnswer = (environment: Environment, request: AnswerRequest): Promise
     // Answers that were left for an earlier owner come first.
     const earlier = await recordAnswers(environment, recorder, await readAnswers(environment, runId))
     if (E.isLeft(earlier)) return earlier
-    const own = taken(recorder.checkpoint(), request)
+    const own = takeAnswer(recorder.checkpoint(), request)
     if (E.isLeft(own)) return own
     recorder.stage([own.right.change])
     const saved = await recorder.commit()
@@ -134,9 +134,9 @@ export const recordAnswers = async (
 ): Promise<E.Either<RunError, void>> => {
   for (const request of answers) {
     const checkpoint = recorder.checkpoint()
-    const one = taken(checkpoint, request)
+    const one = takeAnswer(checkpoint, request)
     if (E.isRight(one)) recorder.stage([one.right.change])
-    else rejected(environment, checkpoint, request, one.left)
+    else reportRejected(environment, checkpoint, request, one.left)
   }
   const saved = await recorder.commit()
   if (E.isLeft(saved)) return saved
@@ -147,7 +147,7 @@ export const recordAnswers = async (
 /** Records answers that were left for an owner which has released the run meanwhile. A new owner handles its own release. */
 export const recordLeftAnswers = async (environment: Environment, runId: string): Promise<void> => {
   for (let attempt = 1; attempt <= MAX_ATTEMPTS && (await readAnswers(environment, runId)).length > 0; attempt++) {
-    const seen = await look(environment, runId)
+    const seen = await readRun(environment, runId)
     if (E.isLeft(seen) || O.isSome(seen.right.holder)) return
     const recorded = await withIntactClaim(environment, runId, async (claim, checkpoint) => {
       const recorder = recorderFor(environment, claim, checkpoint)
@@ -157,7 +157,7 @@ export const recordLeftAnswers = async (environment: Environment, runId: string)
   }
 }
 
-const rejected = (
+const reportRejected = (
   environment: Environment,
   { runId, workflow, items }: Checkpoint,
   { unit, by }: AnswerRequest,

@@ -61,7 +61,7 @@ export const confirm =
     }
     // Planned before the claim, so that a refusal writes nothing.
     const stored = await storedRun(runId)(environment)()
-    if (E.isRight(stored) && O.isSome(stored.right) && isAtRest(stored.right.value)) {
+    if (E.isRight(stored) && O.isSome(stored.right) && isClaimable(stored.right.value)) {
       const planned = await planAnswered(environment, stored.right.value.checkpoint, answers)
       if (E.isLeft(planned)) return planned
     }
@@ -81,7 +81,7 @@ export const confirm =
   }
 
 /** The claim refuses any other run. */
-const isAtRest = ({ heldBy, found }: RunView): boolean => O.isNone(heldBy) && found._tag === 'Exact'
+const isClaimable = ({ heldBy, found }: RunView): boolean => O.isNone(heldBy) && found._tag === 'Exact'
 
 /** An answer is no request to resume: a paused run stays paused. */
 const stillPaused = (before: Checkpoint, { state, workflow }: Checkpoint, at: string): ReadonlyArray<Interrupted> => {

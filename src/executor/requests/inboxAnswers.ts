@@ -23,7 +23,7 @@ interface Taken {
   readonly next: Checkpoint
 }
 
-export const taken = (
+export const takeAnswer = (
   checkpoint: Checkpoint,
   { requestedAt: at, unit, value, by }: AnswerRequest
 ): E.Either<AnswerRefused | AlreadyAnswered, Taken> => {
@@ -44,7 +44,7 @@ export const withInboxAnswers = async (environment: Environment, checkpoint: Che
   const requests = await readAnswers(environment, checkpoint.runId)
   if (requests.length === 0) return checkpoint
   const { answers } = requests.reduce((before, request) => {
-    const after = taken(before, request)
+    const after = takeAnswer(before, request)
     return E.isLeft(after) ? before : after.right.next
   }, checkpoint)
   return withVariables({ ...fieldsOf(checkpoint), answers })

@@ -254,7 +254,7 @@ const CANCELLING: ReadonlyArray<Fault> = [
     spec: [task({ trouble: ['permanent'] }), task()],
     only: told([cancel('s0')]),
     module: 'executor/requests/cancel.ts',
-    text: '  else await recordUnclaimed(environment, runId)',
+    text: '  else await cancelUnclaimed(environment, runId)',
     instead: '  else await withdraw(environment, request)',
     breaks: 'CancelKept'
   }
