@@ -4,7 +4,7 @@ import type { DecisionTree } from '../../domain/plan/Plan.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { join } from '../../domain/workflow/Unit.js'
 import { runningFailed } from '../storage/changes.js'
-import { closeComposite, endBefore } from './compositeChecks.js'
+import { closeComposite, openComposite } from './compositeChecks.js'
 import { endFailedBy } from './ends.js'
 import { runMap } from './map.js'
 import type { ProgramSequence, ProgramStep } from '../program/Program.js'
@@ -69,7 +69,7 @@ const runSequence = async (
   const startedAt = scope.environment.clock.now()
   // A step that only waits starts nothing, so its `before` check does not run. Waves in it run their own.
   const isChecked = node.decision._tag !== 'Poll' && step.guard?.before !== undefined
-  const before = isChecked ? await endBefore(scope, place, step) : E.right(undefined)
+  const before = isChecked ? await openComposite(scope, place, step) : E.right(undefined)
   if (E.isLeft(before)) return before
   if (before.right !== undefined) return E.right(before.right)
   const ended = await runParts(scope, place, step.steps, node.parts, stopping)

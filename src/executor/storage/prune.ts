@@ -6,7 +6,7 @@ import type { RetainedRun, RetentionPolicy } from '../../domain/checkpoint/Reten
 import { expired } from '../../domain/checkpoint/Retention.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
-import { describeLeft, isInUse, keptBy, removeChecked, removeRun, RESUMED_MEANWHILE } from '../workspace/onSuccess.js'
+import { describeError, isInUse, removeChecked, removeRun, RESUMED_MEANWHILE, whyKept } from '../workspace/onSuccess.js'
 import { describe } from '../RunError.js'
 import { nextTurn } from '../sleep.js'
 import type { RunSummary } from './runs.js'
@@ -164,7 +164,7 @@ const removeUnchanged = async (environment: Environment, run: RunSummary): Promi
 
 const whyLeft = (removed: Awaited<ReturnType<typeof removeRun>>): Kept | undefined => {
   if (E.isRight(removed)) return undefined
-  return isInUse(removed.left) ? resumedMeanwhile : { reason: 'failed', why: describeLeft(removed.left) }
+  return isInUse(removed.left) ? resumedMeanwhile : { reason: 'failed', why: describeError(removed.left) }
 }
 
 /** Returns why a run stays, or its checkpoint, if it has one. */
@@ -177,7 +177,7 @@ const look = async (environment: Environment, run: RunSummary): Promise<E.Either
   if (O.isSome(view.heldBy) || hasChanged) return E.left(resumedMeanwhile)
   if (view.found._tag === 'Recovered')
     return E.left({ reason: 'damaged', why: `its newest state is damaged: ${view.found.lost}` })
-  const kept = await keptBy(environment, view.checkpoint)
+  const kept = await whyKept(environment, view.checkpoint)
   return kept === undefined ? E.right(view.checkpoint) : E.left({ reason: 'hasWorkspace', why: kept })
 }
 

@@ -22,7 +22,7 @@ import { wrapped } from '../steps/around.js'
 import type { Attempt } from '../steps/Attempt.js'
 import * as Attempts from '../steps/Attempt.js'
 import type { AttemptResult, CodeEnd } from '../steps/AttemptResult.js'
-import { judge, mayRetry, noteRetry, redacted } from '../steps/AttemptResult.js'
+import { judge, mayRetry, noteNotRetried, redacted } from '../steps/AttemptResult.js'
 import { conversions, toJson } from '../program/conversions.js'
 import type { ProgramTask } from '../program/ProgramStep.js'
 import { attemptFailed, subStepFailed, runningSubStepsFailed, unitCompleted } from '../storage/changes.js'
@@ -46,7 +46,7 @@ import {
 } from './subStepFailures.js'
 import type { Level, Root } from './subStepLevel.js'
 import { closeLevel, ENDED, levelOf, named, never, placed, save, stoppingOf, tooLate } from './subStepLevel.js'
-import { dropVersion, leaveInDoubt, settledIn } from './subStepVersions.js'
+import { dropVersion, leaveInDoubt, failSubSteps } from './subStepVersions.js'
 import { checkLater, waitsInside, waitsOf } from './subWaits.js'
 import type { Place } from '../Values.js'
 
@@ -293,7 +293,7 @@ const run = async (level: Level, call: Call): Promise<Ending> => {
       const wait = mayRetry(ended, subStep.idempotent !== false)
         ? delay(retry, { attempt: number, elapsedMillis: times.endedAt - first, random: random() })
         : O.none
-      noteRetry(scope, unit, failure, number < retry.attempts)
+      noteNotRetried(scope, unit, failure, number < retry.attempts)
       if (O.isNone(wait)) {
         const saved = await save(scope, [subStepFailed(unit, subStep, failure, times)])
         return E.isLeft(saved) ? saved : E.left(errorOf(failure))
@@ -339,9 +339,9 @@ const attemptOnce = async (level: Level, call: Call, number: number): Promise<At
   const encode = (value: unknown): E.Either<StepFailure, Json | undefined> =>
     E.mapLeft((mismatch: OutputMismatch) => notStorable(unit, mismatch))(convert.encode(value))
   const judged = judge(end, attempt, { timeoutMillis, refused: inner.refused, open, encode })
-  // Its code may have caught the stop of a nested sub-step.
+  // The code may have caught the stop of a nested sub-step.
   if (judged._tag === 'Done') scope.recorder.stage(runningSubStepsFailed(scope, place.unit, unit))
-  const result = judged._tag === 'Failed' ? settledIn(scope, place, unit, judged, level.root.isOverrun) : judged
+  const result = judged._tag === 'Failed' ? failSubSteps(scope, place, unit, judged, level.root.isOverrun) : judged
   return redacted(scope.environment, { job: undefined, accepts: convert.accepts }, result)
 }
 

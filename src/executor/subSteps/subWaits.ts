@@ -22,7 +22,7 @@ import type { OutputRecord } from './subStepFailures.js'
 import { changedKind, errorOf, notDecodable, noWaitInside, OF_WAIT, wrongOption } from './subStepFailures.js'
 import type { Level } from './subStepLevel.js'
 import { named, never, placed, save, stoppingOf, tooLate } from './subStepLevel.js'
-import { endOfWait, timeout } from '../steps/waits.js'
+import { endOfWait, waitTimedOut } from '../steps/waits.js'
 
 export type Suspend = () => void
 
@@ -151,7 +151,7 @@ const ending = async (level: Level, unit: Unit, convert: Call['convert']): Promi
       return E.isLeft(saved) ? saved : undefined
     }
     case 'TimedOut': {
-      const failed = timeout(wait, timestamp(now))
+      const failed = waitTimedOut(wait, timestamp(now))
       const saved = await saving([{ ...failed, subStep }])
       return E.isLeft(saved) ? saved : E.left(errorOf(Failure.permanent(failed.last.error, 'notApplied')))
     }

@@ -200,10 +200,10 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/steps/runTask.ts',
-    text: '  const end = (how: AttemptResult): void => done(E.right(staged(scope, toRun, how, times)))\n',
+    text: '  const end = (how: AttemptResult): void => done(E.right(stageEnd(scope, toRun, how, times)))\n',
     instead: `  const asked = scope.requests.look()
   const isAsked = asked !== false && (await asked)
-  const end = (how) => done(E.right(isAsked && how._tag === 'Done' ? { _tag: 'Done' } : staged(scope, toRun, how, times)))
+  const end = (how) => done(E.right(isAsked && how._tag === 'Done' ? { _tag: 'Done' } : stageEnd(scope, toRun, how, times)))
 `,
     breaks: 'NothingLost'
   },
