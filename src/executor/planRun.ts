@@ -103,9 +103,6 @@ export const planRun =
     return E.isLeft(wanted) ? wanted : await planStored(program, view.right.value, wanted.right)(environment)()
   }
 
-/** The newest state is read as saved. */
-export const EXACT: Found = { _tag: 'Exact' }
-
 export type State = Pick<Planned, 'checkpoint' | 'found'>
 
 /** `workspaceFound`: the folder of the run exists; without it no evidence is collected there. */

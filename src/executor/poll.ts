@@ -40,7 +40,7 @@ import { NO_CALLS, report, timestamp } from './RunScope.js'
 import type { Place } from './Values.js'
 import type { SecuredEnvironment } from './secrets.js'
 import { secure } from './secrets.js'
-import { fenced, recoveryRefused, restoreOwn } from './storage/stored.js'
+import { reportFenced, recoveryRefused, restoreUnmoved } from './storage/stored.js'
 import { workspaceMissing } from './workspace/workspace.js'
 
 /**
@@ -161,7 +161,7 @@ const pollStored = async <Outputs, Input>(
   const { runId } = claim
   if (O.isNone(found)) return E.left({ _tag: 'NoSuchRun', runId })
   const stored = found.value
-  const restored = restoreOwn(stored, runId)
+  const restored = restoreUnmoved(stored, runId)
   if (E.isLeft(restored)) return restored
   if (stored.found._tag === 'Recovered') {
     const { from, lost } = stored.found
@@ -182,7 +182,7 @@ const pollStored = async <Outputs, Input>(
     const polled = await pollAll(scope, plan.right.decisions, polling)
     if (E.isLeft(polled) && polled.left._tag !== 'Fenced') return polled
     if (E.isLeft(polled) || scope.stopReason() === 'fenced')
-      return fenced(environment, claim, E.isLeft(polled) ? polled.left : undefined)
+      return reportFenced(environment, claim, E.isLeft(polled) ? polled.left : undefined)
     if (polled.right === NEEDS_CLAIM) return E.right(NEEDS_CLAIM)
     const checkpoint = scope.recorder.checkpoint()
     const how = polled.right.length < jobsOf(restored.right).length ? 'Stopped' : 'Polled'

@@ -12,7 +12,7 @@ import type { Environment } from '../ports/Environment.js'
 import type { Inputs } from './input.js'
 import { replacing } from './input.js'
 import type { Planned } from './planRun.js'
-import { withoutQuestions, EXACT, planStored, survey, usable } from './planRun.js'
+import { withoutQuestions, planStored, survey, usable } from './planRun.js'
 import type { Program } from './program/Program.js'
 import { recordAnswers } from './requests/answer.js'
 import { recordCancelIfAsked } from './requests/cancel.js'
@@ -24,7 +24,8 @@ import type { Interrupted } from './RunOutcome.js'
 import { report, timestamp } from './RunScope.js'
 import type { SecuredEnvironment } from './secrets.js'
 import { revisionOf } from './storage/Recorder.js'
-import { recoveryRefused, restoreOwn } from './storage/stored.js'
+import { EXACT } from './storage/runs.js'
+import { recoveryRefused, restoreUnmoved } from './storage/stored.js'
 
 export type WantedRun<Input> =
   | { readonly _tag: 'Run'; readonly input: Input; readonly options: RunOptions }
@@ -91,7 +92,7 @@ export const prepareStored = async <Outputs, Input>(
   claim: Claim,
   stored: Stored
 ): Promise<E.Either<RunError, Prepared | Interrupted>> => {
-  const restored = restoreOwn(stored, runId)
+  const restored = restoreUnmoved(stored, runId)
   if (E.isLeft(restored)) return restored
   const before = restored.right
   if (request._tag === 'Run') return E.left({ _tag: 'RunExists', runId })

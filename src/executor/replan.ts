@@ -5,11 +5,12 @@ import { overrides } from '../domain/plan/Overrides.js'
 import type { PlanOptions, ResumePlan } from '../domain/plan/Plan.js'
 import { runsAgain } from '../domain/plan/Plan.js'
 import type { Planned } from './planRun.js'
-import { withoutQuestions, EXACT, planStored } from './planRun.js'
+import { withoutQuestions, planStored } from './planRun.js'
 import type { RunError } from './RunError.js'
 import type { RunScope, StepEnd } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
 import type { RecordError } from './storage/Recorder.js'
+import { EXACT } from './storage/runs.js'
 import { make as makeValues } from './Values.js'
 
 export const replan = async (

@@ -12,7 +12,7 @@ import { report } from '../RunScope.js'
 import type { SecuredEnvironment } from '../secrets.js'
 import type { Recorder } from '../storage/Recorder.js'
 import { make } from '../storage/Recorder.js'
-import { restoreOwn } from '../storage/stored.js'
+import { restoreUnmoved } from '../storage/stored.js'
 
 /** Returns whether a run may have requests. A port that throws has none. */
 export const mayHaveRequests = ({ requests }: Environment, runId: string): boolean => {
@@ -60,7 +60,7 @@ export const readRun = async (environment: Environment, runId: string): Promise<
   if (E.isLeft(stored)) return stored
   if (O.isNone(stored.right)) return E.left({ _tag: 'NoSuchRun', runId })
   const { heldBy: holder } = stored.right.value
-  return E.map((checkpoint: Checkpoint) => ({ checkpoint, holder }))(restoreOwn(stored.right.value, runId))
+  return E.map((checkpoint: Checkpoint) => ({ checkpoint, holder }))(restoreUnmoved(stored.right.value, runId))
 }
 
 /** `Requested`: the owner finds the request. `Unclaimed`: no owner will find it, and it must be withdrawn if it was left (`undelivered`). */

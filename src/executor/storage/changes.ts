@@ -222,8 +222,9 @@ export const eventsOf = (
     case 'AttemptStarted':
       return change.attempts.map(({ unit, attempt }) => {
         const definition = found(unit)?.definition
-        const isItem = definition !== undefined && definition.summary === definition.name && isNamedByItem(items, unit)
-        const summary = isItem ? nameOf(unit) : (definition?.summary ?? nameOf(unit))
+        // A map's body without a summary of its own is shown by the key of the item.
+        const hasSummary = definition !== undefined && (definition.summary !== definition.name || !isItem(items, unit))
+        const summary = hasSummary ? definition.summary : nameOf(unit)
         return { _tag: 'StepStarted', ...eventUnit(unit), summary, attempt }
       })
     case 'UnitCompleted': {
@@ -268,8 +269,7 @@ export const eventsOf = (
   }
 }
 
-/** A unit in a map without its own summary is named by its item key. */
-const isNamedByItem = (items: Items, unit: Unit): boolean => {
+const isItem = (items: Items, unit: Unit): boolean => {
   const map = parent(unit)
   return map !== undefined && items.has(map)
 }
