@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Checkpoint, Fields } from '../checkpoint/Checkpoint.js'
 import { adopted } from './adopted.js'
-import { fieldsOf, withVariables } from '../checkpoint/Checkpoint.js'
+import { copyOf, withVariables } from '../checkpoint/Checkpoint.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import type { CheckpointState, InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
@@ -72,7 +72,7 @@ export type { TransitionError } from './transitionParts.js'
  * @category transitions
  */
 export const apply = (self: Checkpoint, change: Change.Change): E.Either<TransitionError, Checkpoint> => {
-  const next: Draft = fieldsOf(self)
+  const next: Draft = copyOf(self)
   return advance(next, change) ?? E.right(withVariables(next))
 }
 
@@ -82,7 +82,7 @@ export const apply = (self: Checkpoint, change: Change.Change): E.Either<Transit
  * @category transitions
  */
 export const replay = (base: Checkpoint, changes: Iterable<Change.Change>): E.Either<TransitionError, Checkpoint> => {
-  const next: Draft = fieldsOf(base)
+  const next: Draft = copyOf(base)
   /** A start that is held back: most tasks start alone and complete at once. */
   let started: Change.AttemptStarted | undefined
   let own: Fields['completedSteps'] | undefined
