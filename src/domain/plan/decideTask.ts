@@ -132,7 +132,7 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
       option: 'confirm',
       available: answeredAbove(context, placed)
     })
-  const scheduled = repeats(context, placed)
+  const scheduled = rerunReason(context, placed)
   const isKept = context.evidence.kept.size > 0 || placed.keptAbove !== undefined
   const kept = isKept ? keptOf(context, placed, scheduled) : undefined
   const given = answer?._tag === 'Done' ? answer.output : undefined
@@ -283,8 +283,9 @@ const assume = (
 }
 
 /** Returns why a unit runs although it may have a record, or undefined if it does not have to. */
-export const repeats = ({ evidence: { rerun } }: PlanContext, { unit, demand }: Placed): RunReason | undefined => {
-  if (demand === 'assumed' || isRerun(demand)) return demand === 'assumed' ? undefined : demand
+export const rerunReason = ({ evidence: { rerun } }: PlanContext, { unit, demand }: Placed): RunReason | undefined => {
+  if (demand === 'assumed') return undefined
+  if (isRerun(demand)) return demand
   return rerun.get(unit) ?? (demand === 'none' ? undefined : demand)
 }
 
