@@ -143,8 +143,8 @@ export interface ListOptions {
 }
 
 /**
- * What to remove. `newest`: the run only if this is its newest revision: its number, and the time of its change, which tells it from
- * that revision of a later run with the id. Default: whatever is stored.
+ * What to remove. `newest`: the run only if this is its newest revision; `at`, the time of its change, tells it from the same revision of
+ * a later run with the id. Default: whatever is stored.
  *
  * @category model
  */

@@ -41,7 +41,7 @@ export const dueAt = ({ pending, answers }: Checkpoint, past = ''): string | und
   return first
 }
 
-/** The code of the error with which a wait fails that is `TimedOut`. */
+/** The code of the error of a wait that is `TimedOut`. */
 export const WAIT_TIMEOUT = 'WAIT_TIMEOUT'
 
 /** How a wait is over: its answer is recorded, its time has come, or no answer came in time. */
