@@ -69,7 +69,7 @@ const reuse: Schema<Action> = mapped(
       fromRun: field(idBy(RunId.parse), 'The id of the run that has the artifact.'),
       artifact: field(
         idBy((id) =>
-          ArtifactId.isSystem(id) ? E.left({ why: 'ids that begin with "_" are reserved' }) : ArtifactId.parse(id)
+          ArtifactId.isReserved(id) ? E.left({ why: 'ids that begin with "_" are reserved' }) : ArtifactId.parse(id)
         ),
         'The id of the artifact.'
       )
