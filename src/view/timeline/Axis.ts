@@ -99,7 +99,7 @@ const placeOf = (stretches: ReadonlyArray<Stretch>, time: number): number => {
   return one.left + (one.right - one.left) * Math.min(1, Math.max(0, share))
 }
 
-const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500].concat(
+const DISTANCES = [1, 2, 5, 10, 20, 50, 100, 200, 500].concat(
   [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400, 604_800].map((s) => s * 1_000)
 )
 
@@ -108,7 +108,7 @@ const widthOf = (label: string): number => 2.2 * label.length
 
 /** A clock time where work begins after a gap, and round distances from there. */
 const ticksOf = (stretches: ReadonlyArray<Stretch>, busy: number): ReadonlyArray<Tick> => {
-  const step = STEPS.find((one) => one >= busy / 7) ?? 604_800_000
+  const distance = DISTANCES.find((one) => one >= busy / 7) ?? 604_800_000
   const ticks: Array<Tick> = []
   const add = (at: number, label: string): void => {
     const last = ticks.at(-1)
@@ -135,7 +135,7 @@ const ticksOf = (stretches: ReadonlyArray<Stretch>, busy: number): ReadonlyArray
       addClock(left, from)
     }
     isAfterGap = false
-    for (let time = origin + step * Math.ceil((from - origin) / step || 1); time < to; time += step)
+    for (let time = origin + distance * Math.ceil((from - origin) / distance || 1); time < to; time += distance)
       add(left + ((right - left) * (time - from)) / (to - from), `+${duration(time - origin)}`)
   }
   return ticks
