@@ -3,7 +3,14 @@ import { defined } from '../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { StopSignal } from '../adapters/node/index.js'
 import type { RunError } from '../executor/RunError.js'
-import { describeLoss, describeCause as describeRunError, headOf, withEffect } from '../executor/RunError.js'
+import {
+  describeLoss,
+  describeCause as describeRunError,
+  describeMissing,
+  headOf,
+  withEffect
+} from '../executor/RunError.js'
+import { describeTooLarge } from '../executor/storage/portErrors.js'
 import { describeQuestion } from '../domain/explain/Explain.js'
 import { describeProblems } from '../domain/explain/problems.js'
 import { printableLines } from '../domain/explain/printable.js'
@@ -29,6 +36,8 @@ export type CliError =
       readonly what?: string
       readonly hints: ReadonlyArray<Hint>
       readonly completed?: string
+      /** Whether the hints list unfinished runs that live processes hold. */
+      readonly isActive?: boolean
       readonly unreadable: number
     }
   | { readonly _tag: 'NoRunOfWorkflow'; readonly workflow: string; readonly hints: ReadonlyArray<Hint> }
@@ -125,6 +134,8 @@ const causeOf = (error: CliError): ReadonlyArray<string> => {
         ...candidateLines(error.candidates)
       ]
     case 'NothingToResume':
+      if (error.isActive === true)
+        return [`Every ${error.unreadable === 0 ? 'unfinished run' : 'readable unfinished run'} is in progress:`]
       return [
         `There is no ${error.what === undefined ? 'unfinished run' : `run with ${error.what}`}${error.unreadable === 0 ? '' : ' among the readable ones'}`
       ]
@@ -170,6 +181,10 @@ const notDoneLines = ({
       return verb === 'move'
         ? [`Cannot move ${error.runId}: the other store has a run with this id`]
         : describeRunError(error).split('\n')
+    case 'WorkspaceMissing':
+      return describeMissing(error)
+    case 'TooLarge':
+      return [describeTooLarge(error, 'Keep large values in files or artifacts')]
     case 'AlreadyAnswered':
       return [`"${error.unit}" of run ${error.runId} already has an answer`]
     case 'HeldBy':

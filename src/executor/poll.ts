@@ -293,7 +293,7 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
 const statusUnknown = ({ error }: Pick<StepFailure, 'error'>): StatusUnknown => ({ _tag: 'Unknown', error })
 
 const NO_JOB = Failure.permanent(
-  StepError.make('NoJob', 'the step has no `job` any more; restore it, or set fromStep to run it again')
+  StepError.make('NoJob', 'the step has no job any more; restore the job, or run from that step')
 )
 
 const STEP_UNFINISHED = Failure.transient(

@@ -43,7 +43,7 @@ export const secure = async (
   return E.right(securedWith(environment, Redaction.make(values.values()), Object.freeze(Object.fromEntries(values))))
 }
 
-const NOWHERE = 'nothing: the environment of the run has no `secrets`'
+const NOWHERE = 'an environment without `secrets`'
 
 const valueOf = async (
   { secrets }: Environment,

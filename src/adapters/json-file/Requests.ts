@@ -242,7 +242,11 @@ const pointed = <A>(where: string, result: E.Either<FileError, A>): E.Either<Poi
   if (E.isRight(result)) return result
   switch (result.left._tag) {
     case 'TooLarge':
-      return E.left({ _tag: 'InvalidPointer', where, why: `it has ${result.left.bytes} bytes` })
+      return E.left({
+        _tag: 'InvalidPointer',
+        where,
+        why: `it has ${result.left.bytes} bytes (limit: ${result.left.limitBytes})`
+      })
     case 'Insecure':
       return E.left({ _tag: 'InvalidPointer', where, why: result.left.why })
     default:

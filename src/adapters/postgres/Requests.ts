@@ -2,6 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
+import { describe } from '../../domain/data/Malformed.js'
 import type { ContinueHere } from '../../domain/request/Pause.js'
 import type { Request } from '../../domain/request/Request.js'
 import { byTime, isSame, slotOf } from '../../domain/request/Request.js'
@@ -165,5 +166,5 @@ const pointerIn = (database: Database): Pick<Requests, 'point' | 'pointer' | 'un
 
 const pointed = (where: string, error: ReadFailed | WriteFailed | UnsupportedFormat): PointerError =>
   error._tag === 'UnsupportedFormat'
-    ? { _tag: 'InvalidPointer', where, why: `its table has version ${error.found}; upgrade Dogear` }
+    ? { _tag: 'InvalidPointer', where, why: describe({ ...error, _tag: 'NewerFormat' }) }
     : error

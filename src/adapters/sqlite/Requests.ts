@@ -2,6 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
+import { describe } from '../../domain/data/Malformed.js'
 import type { ContinueHere } from '../../domain/request/Pause.js'
 import type { Request } from '../../domain/request/Request.js'
 import { byTime, isSame, slotOf } from '../../domain/request/Request.js'
@@ -101,7 +102,7 @@ const noRun = ({ file }: Connection, runId: string): WriteFailed => ({
   where: `requests of ${file}`,
   operation: 'INSERT requests',
   code: 'NO_SUCH_RUN',
-  cause: new Error(`there is no run ${runId}`)
+  cause: new Error(`run ${runId} does not exist; start it first`)
 })
 
 const list = (self: Connection, runId: string): Promise<E.Either<RequestError, ReadonlyArray<Request>>> =>
@@ -146,7 +147,7 @@ const pointed = <A>(result: E.Either<PointerError | Failure, A>): E.Either<Point
       return E.left({
         _tag: 'InvalidPointer',
         where: error.where,
-        why: `format ${error.found} is newer than ${error.supported}`
+        why: describe({ ...error, _tag: 'NewerFormat' })
       })
     default:
       return E.left(error)

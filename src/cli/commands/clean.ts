@@ -1,6 +1,7 @@
 /** `dogear clean`: deletes workspaces, never state. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import { exitCode as ofSignal } from '../../adapters/node/index.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import { listed } from '../../domain/data/listed.js'
@@ -137,7 +138,7 @@ const mayDelete = async (
   if (yes === true) return E.right(undefined)
   if (!context.interactive) {
     return E.left(
-      consentMissing('This deletes the listed workspaces', [
+      consentMissing('The listed workspaces would be deleted', [
         { text: 'To agree:', command: sameCommand(context, ['--yes']) }
       ])
     )
@@ -174,7 +175,7 @@ const deleteAll = async (context: PromptContext, candidates: ReadonlyArray<Candi
     )
   }
   const received = context.signals.received()
-  return done.length < candidates.length && O.isSome(received)
-    ? E.left({ _tag: 'Stopped', signal: received.value })
-    : E.right(ExitCode.done)
+  if (done.length === candidates.length || O.isNone(received)) return E.right(ExitCode.done)
+  screen.line(screen.style.yellow('Stopped: not all workspaces were deleted'))
+  return E.right(ofSignal(received.value))
 }

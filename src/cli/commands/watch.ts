@@ -63,7 +63,7 @@ export const watchCommand = async (context: Context, id: string): Promise<Result
     }
     screen.status(undefined)
     if (E.isLeft(next)) return E.left(notDone(next.left))
-    screen.line(`The state of run ${runId} was removed`)
+    screen.line(`The state of run ${runId} was deleted`)
     return E.right(ExitCode.done)
   }
   screen.status(undefined)

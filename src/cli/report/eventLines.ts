@@ -100,7 +100,10 @@ export const removal = (event: Event, style: Style): Lines => {
   if (event._tag === 'RunNotRemoved')
     return [style.yellow(`warning: the run has completed, and its state is kept: ${event.why}`)]
   if (event._tag !== 'RunRemoved') return []
-  return [event.archivedAt === undefined ? 'Its state was deleted' : `Archived in ${event.archivedAt}`]
+  const { runId, archivedAt } = event
+  return [
+    archivedAt === undefined ? `The state of run ${runId} was deleted` : `Run ${runId} was archived in ${archivedAt}`
+  ]
 }
 
 const paused = ({ pointer, where, unreadable, problems }: Of<'RunPaused'>, yellow: (line: string) => string): Lines => {

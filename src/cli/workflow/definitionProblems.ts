@@ -56,7 +56,7 @@ const duplicateOf = (message: string, places: ReadonlyNonEmptyArray<Position>): 
   const [first, second = first, ...more] = places
   const [one, other] = [first, second].map(placeOf)
   const all = more.length === 0 ? `${one} and ${other}` : `${one}, ${other} and ${more.length} more`
-  return { at: second, message: `${message}: at ${all}` }
+  return { at: second, message: `${message}: ${all}` }
 }
 
 /** Positions by place, by name, and by parent and name; the last one of several. */

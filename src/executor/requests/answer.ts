@@ -3,8 +3,9 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { fromUnknown } from '../../domain/data/Json.js'
+import { encodeWithin } from '../../domain/data/Size.js'
 import type { AnswerRequest } from '../../domain/request/Request.js'
-import { isName } from '../../domain/request/Request.js'
+import { isName, VALUE_BYTES } from '../../domain/request/Request.js'
 import { findOrTask } from '../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { get, has } from '../../domain/checkpoint/Units.js'
@@ -14,6 +15,7 @@ import type { AlreadyAnswered } from '../../ports/Requests.js'
 import type { Executor } from '../Executor.js'
 import { askOrAct, askOwner, readRun, MAX_ATTEMPTS, recorderFor, withdraw } from './inbox.js'
 import { readAnswers, takeAnswer, withInboxAnswers } from './inboxAnswers.js'
+import { A_WAIT } from '../storage/changes.js'
 import type { Recorder } from '../storage/Recorder.js'
 import type { AnswerRefused, RunError } from '../RunError.js'
 import { report, timestamp } from '../RunScope.js'
@@ -72,6 +74,11 @@ export const answer =
       const expected =
         value === undefined ? 'plain JSON; it is missing' : `plain JSON at ${json.left.path}, not ${json.left.found}`
       return E.left({ _tag: 'AnswerRefused', runId, unit, why: 'NotJson', expected, waiting: [] })
+    }
+    const encoded = encodeWithin(json.right, VALUE_BYTES)
+    if (E.isLeft(encoded) && encoded.left._tag === 'TooLarge') {
+      const expected = `at most ${VALUE_BYTES} bytes of JSON, not ${encoded.left.bytes}; answer with the path of a file`
+      return E.left({ _tag: 'AnswerRefused', runId, unit, why: 'NotAnAnswer', expected, waiting: [] })
     }
     const { pid, host } = environment.owner
     const by = options.by ?? `process ${pid} on ${host}`
@@ -164,6 +171,12 @@ const reportRejected = (
   refused: AnswerRefused | AlreadyAnswered
 ): void => {
   const stepIndex = findOrTask(workflow, items, unit)?.stepIndex ?? -1
-  const expected = refused._tag === 'AlreadyAnswered' ? 'no second answer' : `a unit that waits (${refused.why})`
+  const expected = refused._tag === 'AlreadyAnswered' ? 'no second answer' : (EXPECTED[refused.why] ?? A_WAIT)
   report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected })
+}
+
+const EXPECTED: Readonly<Partial<Record<AnswerRefused['why'], string>>> = {
+  UnknownUnit: 'a unit of the run',
+  AlreadyCompleted: 'a unit that has not completed',
+  WaitOver: 'a wait whose time limit is not over'
 }

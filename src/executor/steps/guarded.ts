@@ -133,10 +133,10 @@ const expectedBy = (
   )
 
 const wrongCount = (expected: number | true | undefined, found: number): Failures => {
-  if (expected === true) return found > 0 ? [] : ['a commit expected, none made']
+  if (expected === true) return found > 0 ? [] : ['it made no commit']
   return expected === undefined || expected === found
     ? []
-    : [`${expected} commit${expected === 1 ? '' : 's'} expected, ${found} made`]
+    : [`it made ${found} commit${found === 1 ? '' : 's'}, not ${expected}`]
 }
 
 const MOST_PATHS = 5

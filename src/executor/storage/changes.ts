@@ -169,13 +169,16 @@ export const taskFailed = (
   last: { attempt, startedAt: timestamp(startedAt), error, outcome }
 })
 
+/** What an answer expects that no unit takes. */
+export const A_WAIT = 'a unit that waits for an answer'
+
 /** Completing a task drops the answers to waits that it never began. */
 const reportUnused = ({ recorder, environment }: RunScope, { unit: task, stepIndex }: Place): void => {
   const { answers, runId } = recorder.checkpoint()
   if (answers.size === 0) return
-  const expected = 'a unit that waits (NotAWait)'
   for (const { unit, by } of within(answers, task))
-    if (unit !== task) report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected })
+    if (unit !== task)
+      report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected: A_WAIT })
 }
 
 /** A sub-step failed. Its task may still succeed. */

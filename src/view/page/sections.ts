@@ -62,7 +62,9 @@ const time = (at: string): string =>
 
 export const notices = ({ found, problems = [] }: Page, { isPartial }: Timeline): string => {
   const texts = [
-    ...(found._tag === 'Exact' ? [] : [`The newest state is damaged: ${found.lost}. Shown is ${found.from}.`]),
+    ...(found._tag === 'Exact'
+      ? []
+      : [`The newest state is damaged: ${found.lost}. The page shows the state from ${found.from}.`]),
     ...problems.map((one) => `A resume is not possible as things are: ${one}`)
   ]
   const partial = isPartial

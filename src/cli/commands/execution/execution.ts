@@ -187,7 +187,7 @@ const wakeHints = (
 
 const leadOf = (outcome: RunOutcome, program: AnyProgram): string => {
   if (outcome._tag !== 'Failed') return 'Resume with:'
-  if (failedCheckOf(program, outcome)?.when === 'after') return 'After fixing it, repeat the check with:'
+  if (failedCheckOf(program, outcome)?.when === 'after') return 'After fixing this, repeat the check with:'
   return outcome.retryable
     ? 'The error may be temporary. Wait or fix it, then resume with:'
     : 'After fixing this, resume with:'

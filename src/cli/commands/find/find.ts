@@ -139,7 +139,8 @@ export const findOrOnly = async (
     const newest = runs.right.runs.find(({ status }) => status === 'completed')
     const completed =
       newest === undefined || active.length > 0 || runs.right.damaged.length > 0 ? {} : { completed: newest.runId }
-    return E.left({ _tag: 'NothingToResume', hints, ...completed, unreadable: runs.right.damaged.length })
+    const isActive = active.length > 0
+    return E.left({ _tag: 'NothingToResume', hints, ...completed, isActive, unreadable: runs.right.damaged.length })
   }
   if (others.length === 0) return viewOf(context, only.runId)
   if (purpose === undefined) return E.left(several(unfinished))

@@ -87,13 +87,14 @@ export const ofPending = (place: Place, { runId, pending, answers }: Checkpoint)
   const isOpen = (one: PendingUnit): boolean =>
     one._tag === 'Answer' && overAt(one, has(answers, one.unit), now) === undefined
   const unit = waits.find(isOpen)?.unit
+  const jobs = waits.filter(({ _tag }) => _tag === 'Job').length
   return [
-    ...(waits.some(({ _tag }) => _tag === 'Job') ? [hintTo(place, 'Poll it with:', ['poll', runId])] : []),
+    ...(jobs === 0 ? [] : [hintTo(place, `Poll the ${jobs === 1 ? 'job' : 'jobs'} with:`, ['poll', runId])]),
     ...(unit === undefined ? [] : [answerHint(place, runId, unit)])
   ]
 }
 
-export const answerHint = (place: Place, runId: string, unit: Unit, text = 'Answer it with:'): Required<Hint> =>
+export const answerHint = (place: Place, runId: string, unit: Unit, text = `Answer ${unit} with:`): Required<Hint> =>
   hintTo(place, text, ['answer', runId, unit, '--value', 'JSON'])
 
 export const ofMove = (place: Place, runId: string, { way, store }: Move): Hint => ({
@@ -300,9 +301,9 @@ export const ofMissingFile = (place: Place, runId: string): ReadonlyArray<Hint> 
   hintTo(place, 'Or, if it was moved, resume with its new path:', ['run', 'NEWPATH', '--id', runId, '--resume'])
 ]
 
-/** For a resume without a resumable run: lists the active runs, or the command that lists all. */
+/** For a resume without a resumable run: lists the runs in progress, or where runs were looked for. */
 export const ofNothing = (place: Place, active: ReadonlyArray<string>, total: number): ReadonlyArray<Hint> => {
-  if (active.length > 0) return [{ text: 'In progress:' }, ...active.map((text) => ({ text }))]
+  if (active.length > 0) return active.map((text) => ({ text: `  ${text}` }))
   return total === 0 ? [{ text: `Looked in ${place.store.shown}` }] : []
 }
 
