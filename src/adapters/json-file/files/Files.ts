@@ -122,7 +122,7 @@ export const areFolders = (fs: FileSystem, ...paths: ReadonlyArray<string>): E.E
 const TO_ELSEWHERE = 'to keep state elsewhere, move the whole state folder (a link to the state folder is fine)'
 
 /** Checks that the root is a folder, and that this user or root owns it and the target of a link. A missing root passes. */
-export const ownRoot = (fs: FileSystem, root: string): E.Either<FileError, void> => {
+export const checkRoot = (fs: FileSystem, root: string): E.Either<FileError, void> => {
   try {
     for (const path of [root, `${root}/.`]) {
       const owner = fs.lstatSync(path)?.foreign

@@ -71,7 +71,7 @@ export interface ReleasedFacts extends Pick<ClaimRecord, 'runId' | 'epoch'> {
 
 export const foundLine = (found: FoundRecord): Buffer => Line.encode(JSON.stringify({ kind: 'found', ...found }))
 
-/** Publishes a journal under the number in its claim, `saves`: for a claim that acknowledges saves. If that fails after the number is taken, a released line keeps the journal from holding the run. */
+/** Publishes a journal under the number in its claim. `saves`: whether the claim acknowledges saves. If it fails after the number is taken, a released line keeps the journal from holding the run. */
 export const publish = async (
   context: Context,
   layout: Layout.Layout,
@@ -88,7 +88,7 @@ export const publish = async (
   return published
 }
 
-/** Creates the file for the next number, then checks: after a removal it may be in the folder of a new run with the same id. Right of a standing: not the owner. */
+/** Creates the file for the next number, then checks: after a removal it may be in the folder of a new run with the same id. Returns the ownership if this process is not the owner. */
 export const prepareNext = async (
   context: Context,
   layout: Layout.Layout,
@@ -143,7 +143,7 @@ const publishBytes = async (
   await quietly(() => context.fs.unlinkSync(file.path))
   if (E.isLeft(linked)) return linked
   if (linked.right._tag !== 'Linked') return E.right(linked.right)
-  // Its saves would be lost with the name of their file.
+  // A power cut that takes the name of the file would take its saves too.
   const durable = await writing(layout.history, 'fsync', async () => {
     if (saves) await context.fs.fsyncFolder(layout.history)
   })
