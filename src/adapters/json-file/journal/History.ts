@@ -96,7 +96,7 @@ const readEach = async (
     if (O.isNone(read.right)) return E.right(O.none)
     highest ??= read.right.value
     const journal = Journal.upTo(read.right.value, number, found)
-    found ??= journal.base === undefined ? journal.found : undefined
+    if (found === undefined || number <= found.epoch) found = Journal.foundIn(journal, number) ?? found
     if (journal.base === undefined || journal.base.revision >= end) continue
     const { base, changes } = journal
     segments.push({
