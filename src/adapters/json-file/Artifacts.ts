@@ -11,7 +11,7 @@ import type { FileSystem } from './files/FileSystem.js'
 import type { FileError } from './files/Fault.js'
 import { parsed } from '../../domain/data/Json.js'
 import { amount, fieldsOf } from '../../domain/data/Options.js'
-import { reading, writing } from './files/Fault.js'
+import { insecure, reading, writing } from './files/Fault.js'
 import { areFolders, namesIn, readBetween, readWhole, replaceWhole, tidy, withFile } from './files/Files.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
 import { refusalOf } from './files/Refusal.js'
@@ -100,7 +100,7 @@ const artifactsIn = (root: string, options: FileArtifactsOptions): ArtifactStore
   return {
     put: (runId, id, data) =>
       at(runId, id, async (place) => {
-        const result = await put(place, id, typeof data === 'string' ? Buffer.from(data) : Buffer.from(data))
+        const result = await put(place, id, Buffer.from(data))
         if (E.isRight(result) && !tidied.has(runId)) {
           tidied.add(runId)
           await tidyIn(place)
@@ -181,15 +181,14 @@ const contentOf = (place: Place, path: string, id: string, whole: Buffer): E.Eit
     : E.left(corrupt(place, path, 'its content does not match its SHA-256'))
 }
 
-const has = (place: Place, id: string): Result<boolean> => {
+const has = async (place: Place, id: string): Result<boolean> => {
   const there = isThere(place)
-  if (E.isLeft(there) || !there.right) return Promise.resolve(there)
+  if (E.isLeft(there) || !there.right) return there
   const path = Layout.artifact(place.layout, id)
-  return reading(path, 'lstat', () => place.fs.lstatSync(path)).then((facts) =>
-    E.isLeft(facts) || facts.right === undefined || facts.right.kind === 'file'
-      ? E.map((found) => found !== undefined)(facts)
-      : E.left({ _tag: 'Insecure', where: path, why: 'it is not a regular file' })
-  )
+  const stats = await reading(path, 'lstat', () => place.fs.lstatSync(path))
+  if (E.isLeft(stats)) return stats
+  if (stats.right === undefined) return E.right(false)
+  return stats.right.kind === 'file' ? E.right(true) : E.left(insecure(path, 'it is not a regular file'))
 }
 
 /** Skips a file that is deleted during the listing. */

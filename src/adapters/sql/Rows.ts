@@ -128,13 +128,13 @@ const rowOf = (
   limit: Limit
 ): E.Either<TooLarge | WriteFailed, Row> => {
   const whole = isBase ? checkpoint() : undefined
-  const facts = isBase ? withoutContent(change) : change
+  const kept = isBase ? withoutContent(change) : change
   return E.map(({ text }: Encoded) => {
     const fields = { revision, epoch: target.epoch, kind: change._tag, at: change.at }
     const texts =
-      whole === undefined ? { change: text, checkpoint: null } : { change: JSON.stringify(facts), checkpoint: text }
+      whole === undefined ? { change: text, checkpoint: null } : { change: JSON.stringify(kept), checkpoint: text }
     return { ...fields, ...texts, checksum: checksumOf(target.runId, { ...fields, ...texts }) }
-  })(encoded(target, (whole ?? facts) as Json, limit))
+  })(encoded(target, (whole ?? kept) as Json, limit))
 }
 
 /** Measures a checkpoint that may exceed the limit. */

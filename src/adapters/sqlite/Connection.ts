@@ -125,7 +125,7 @@ export const write = <A, Left>(
 const stillStored = ({ database, file }: Connection): E.Either<WriteFailed | Thrown, void> => {
   try {
     const lost = lossOf(database, file)
-    return lost === undefined ? READY : E.left(failureOf(lost))
+    return lost === undefined ? DONE : E.left(failureOf(lost))
   } catch (cause) {
     return thrown(cause, true)
   }
@@ -156,7 +156,7 @@ const patiently = async <A, Left>(
   const end = performance.now() + busyMillis
   for (let pause = 1; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MILLIS)) {
     if (pass !== undefined) await pass()
-    const ready = self.isReady ? READY : prepared(self)
+    const ready = self.isReady ? DONE : prepared(self)
     const result = E.isLeft(ready) ? ready : attempt()
     if (E.isRight(result) || !isThrown(result.left)) return result as E.Either<Left | Failure, A>
     const waits = isBusy(codeOf(result.left.cause)) && performance.now() < end && !isAborted(self, call)
@@ -235,7 +235,7 @@ const operationOf = (text: string): string => {
 
 // --- preparing the database
 
-const READY: E.Either<never, void> = E.right(undefined)
+const DONE: E.Either<never, void> = E.right(undefined)
 
 /** Checks what is expected of the connection and brings the schema up to date. */
 const prepared = (self: Connection): E.Either<Failure | Thrown, void> => {
@@ -325,7 +325,7 @@ const checkDurability = (self: Connection): E.Either<WriteFailed | Thrown, void>
   const { synchronous: weakest = 'FULL' } = self.options
   try {
     const found = Number(pragma(self, 'synchronous'))
-    if (found >= SYNCHRONOUS.indexOf(weakest)) return READY
+    if (found >= SYNCHRONOUS.indexOf(weakest)) return DONE
     const name = SYNCHRONOUS[found] ?? found
     const why = `synchronous is ${name}, so a power cut may undo acknowledged saves; run "PRAGMA synchronous = FULL" on the connection, or allow it by name: { synchronous: '${name}' }`
     return E.left(refused(self, 'synchronous', 'WEAK_SYNCHRONOUS', why))
@@ -345,7 +345,7 @@ const migrate = (self: Connection): E.Either<Failure | Thrown, void> => {
       self.statement = `migration ${number}`
       self.database.exec(text)
     }
-    return READY
+    return DONE
   })
 }
 

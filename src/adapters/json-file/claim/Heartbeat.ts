@@ -68,8 +68,8 @@ const MISSING = 'missing'
 /** The modification time and inode of the folder; `undefined` if it cannot be read. */
 const beatOf = ({ fs }: Context, path: string): string | undefined => {
   try {
-    const facts = fs.lstatSync(path)
-    return facts === undefined ? MISSING : `${facts.modifiedMillis} of ${facts.ino}`
+    const stats = fs.lstatSync(path)
+    return stats === undefined ? MISSING : `${stats.modifiedMillis} of ${stats.ino}`
   } catch {
     return undefined
   }

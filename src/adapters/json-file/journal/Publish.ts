@@ -148,18 +148,18 @@ const publishBytes = async (
     if (saves) await context.fs.fsyncFolder(layout.history)
   })
   if (E.isLeft(durable)) return durable
-  return reopen(context, layout, { path, number, length: bytes.length, facts: linked.right.facts })
+  return reopen(context, layout, { path, number, length: bytes.length, stats: linked.right.stats })
 }
 
 interface Linked {
   readonly path: string
   readonly number: number
   readonly length: number
-  readonly facts: FileStats
+  readonly stats: FileStats
 }
 
 type Linking =
-  { readonly _tag: 'Linked'; readonly facts: FileStats } | { readonly _tag: 'Taken' } | { readonly _tag: 'Moved' }
+  { readonly _tag: 'Linked'; readonly stats: FileStats } | { readonly _tag: 'Taken' } | { readonly _tag: 'Moved' }
 
 /** The journal is complete and synced before it has a name; of several processes that link the same name, one succeeds. */
 const fillAndLink = async (
@@ -173,11 +173,11 @@ const fillAndLink = async (
   if (E.isLeft(written)) return E.left({ ...written.left, committed: 'no' })
   const durable = await sync(fs, file.path, file.fd)
   if (E.isLeft(durable)) return E.left({ ...durable.left, committed: 'no' })
-  const facts = await reading(file.path, 'fstat', () => fs.fstat(file.fd))
-  if (E.isLeft(facts)) return facts
+  const stats = await reading(file.path, 'fstat', () => fs.fstat(file.fd))
+  if (E.isLeft(stats)) return stats
   try {
     await fs.link(file.path, path)
-    return E.right({ _tag: 'Linked', facts: facts.right })
+    return E.right({ _tag: 'Linked', stats: stats.right })
   } catch (cause) {
     if (codeOf(cause) === 'EEXIST') return E.right({ _tag: 'Taken' })
     return codeOf(cause) === 'ENOENT' ? E.right({ _tag: 'Moved' }) : E.left(writeFailed(path, 'link', cause))
@@ -202,13 +202,13 @@ const reopen = async (
 const confirm = async (
   context: Context,
   layout: Layout.Layout,
-  { path, number, length, facts: { dev, ino } }: Linked,
+  { path, number, length, stats: { dev, ino } }: Linked,
   fd: number
 ): Promise<E.Either<StorageError, Publication>> => {
   const { fs } = context
-  const facts = await reading(path, 'fstat', () => fs.fstat(fd))
-  if (E.isLeft(facts)) return facts
-  if (facts.right.dev !== dev || facts.right.ino !== ino) return E.right({ _tag: 'Stale' })
+  const stats = await reading(path, 'fstat', () => fs.fstat(fd))
+  if (E.isLeft(stats)) return stats
+  if (stats.right.dev !== dev || stats.right.ino !== ino) return E.right({ _tag: 'Stale' })
   const next = Layout.journal(layout, number + 1)
   const place = await reading(path, 'readlink', () => fs.placeSync(fd))
   if (E.isLeft(place) && place.left.code !== 'ENOENT') return place

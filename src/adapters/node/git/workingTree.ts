@@ -111,10 +111,10 @@ interface Scan {
 }
 
 /** Describes a path. A link inside a folder counts as its target string. Pipes, sockets and devices have no content, because reading them consumes data or never ends. */
-const contentOf = async (scan: Scan, path: Buffer, facts: Stats): Promise<Content> => {
-  if (facts.isDirectory()) return await contentOfFolder(scan, path)
-  if (facts.isFile()) return await contentOfFile(scan, path)
-  const target = facts.isSymbolicLink() ? await readlink(path, { encoding: 'buffer' }) : Buffer.alloc(0)
+const contentOf = async (scan: Scan, path: Buffer, stats: Stats): Promise<Content> => {
+  if (stats.isDirectory()) return await contentOfFolder(scan, path)
+  if (stats.isFile()) return await contentOfFile(scan, path)
+  const target = stats.isSymbolicLink() ? await readlink(path, { encoding: 'buffer' }) : Buffer.alloc(0)
   return { size: target.length, sha256: createHash('sha256').update(target).digest('hex') }
 }
 
@@ -123,18 +123,18 @@ const contentOfFile = async ({ digests, signal }: Scan, path: Buffer): Promise<C
   // Without NONBLOCK, opening a file that became a pipe would wait for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
-    const [facts, now] = [await file.stat({ bigint: true }), Date.now()]
-    const stamp = stampOf(facts)
+    const [stats, now] = [await file.stat({ bigint: true }), Date.now()]
+    const stamp = stampOf(stats)
     const known = digests.get(key(path))
     if (known?.stamp === stamp) return known.content
     const hash = createHash('sha256')
-    const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, Math.max(LEAST_BYTES, Number(facts.size))))
+    const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, Math.max(LEAST_BYTES, Number(stats.size))))
     for (let size = 0; ;) {
       if (signal?.aborted === true) return await Promise.reject(STOPPED)
       const { bytesRead } = await file.read(buffer, 0, buffer.length)
       if (bytesRead === 0) {
         const content: Content = { size, sha256: hash.digest('hex') }
-        const newest = Number(facts.ctimeMs > facts.mtimeMs ? facts.ctimeMs : facts.mtimeMs)
+        const newest = Number(stats.ctimeMs > stats.mtimeMs ? stats.ctimeMs : stats.mtimeMs)
         if (newest + SETTLED_MILLIS < now && stampOf(await file.stat({ bigint: true })) === stamp)
           digests.set(key(path), { stamp, content })
         return content
@@ -163,16 +163,16 @@ const contentOfFolder = async (scan: Scan, path: Buffer): Promise<Content> => {
   for (const name of names.toSorted((a, b) => a.compare(b))) {
     const inside = Buffer.concat([path, Buffer.from(sep), name])
     if (scan.excluded.has(key(inside))) continue
-    const facts = await lstat(inside)
-    const { size, sha256 } = await contentOf(scan, inside, facts)
+    const stats = await lstat(inside)
+    const { size, sha256 } = await contentOf(scan, inside, stats)
     total += size
-    hash.update(JSON.stringify([key(name), kindOf(facts), sha256]))
+    hash.update(JSON.stringify([key(name), kindOf(stats), sha256]))
   }
   return { size: total, sha256: hash.digest('hex') }
 }
 
-const kindOf = (facts: Stats): string =>
-  facts.isDirectory() ? 'folder' : facts.isSymbolicLink() ? 'link' : facts.isFile() ? 'file' : 'other'
+const kindOf = (stats: Stats): string =>
+  stats.isDirectory() ? 'folder' : stats.isSymbolicLink() ? 'link' : stats.isFile() ? 'file' : 'other'
 
 /** git's output, or a marker that the repository or commit does not exist. */
 type Answer = O.Option<string>
