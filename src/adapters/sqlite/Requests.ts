@@ -47,15 +47,15 @@ export const sqliteRequests = (database: SqliteDatabase, options: SqliteOptions 
         })
       ),
     point: (to) => async () =>
-      pointed(
+      asPointerError(
         await write<string, never>(self, {}, () => {
           sql(self, 'INSERT OR REPLACE INTO pointer (one, body) VALUES (1, ?)').run(encodePointer(to))
           return E.right(placeOf(self))
         })
       ),
-    pointer: async () => pointed(await read(self, {}, () => pointer(self))),
+    pointer: async () => asPointerError(await read(self, {}, () => pointer(self))),
     unpoint: (runId) => async () =>
-      pointed(
+      asPointerError(
         await write<void, PointerError>(self, {}, () => {
           const found = pointer(self)
           if (E.isLeft(found)) return found
@@ -136,8 +136,8 @@ const pointer = (self: Connection): E.Either<PointerError, O.Option<ContinueHere
   return E.isLeft(found) ? found : E.right(O.some(found.right))
 }
 
-/** A pointer that cannot be read for another reason is invalid. */
-const pointed = <A>(result: E.Either<PointerError | Failure, A>): E.Either<PointerError, A> => {
+/** Reports the pointer as invalid if its database is damaged or newer. */
+const asPointerError = <A>(result: E.Either<PointerError | Failure, A>): E.Either<PointerError, A> => {
   if (E.isRight(result)) return result
   const error = result.left
   switch (error._tag) {
