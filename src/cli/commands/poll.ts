@@ -42,7 +42,7 @@ export const pollCommand = async (context: PromptContext, id: string | undefined
   const folder = checkpoint.workspace?.path ?? context.folder
   printWarnings(context, workflow.right)
   const { file, path } = workflow.right
-  const program = toProgram(file, path, runnerIn(surroundingsOf(context, folder)))
+  const program = toProgram(file, path, runnerIn(settingsOf(context, folder)))
   const { screen } = context
   const environment = environmentFor(context, {
     tree: treeAt(context, folder),
@@ -64,7 +64,7 @@ export const pollCommand = async (context: PromptContext, id: string | undefined
 const hasJob = ({ pending }: Checkpoint): boolean => [...pending].some(({ _tag }) => _tag === 'Job')
 
 /** Standard output of the commands is protocol; error output is for people. */
-const surroundingsOf = ({ screen, inherited, home }: PromptContext, folder: string): CommandSettings => ({
+const settingsOf = ({ screen, inherited, home }: PromptContext, folder: string): CommandSettings => ({
   subprocess,
   inherited,
   folder,

@@ -81,8 +81,8 @@ export const programFor = (
     now: systemClock.now
   })
   const { onOutput, onWarning } = reporter
-  const surroundings = { subprocess, inherited: context.inherited, folder, home: context.home, onOutput, onWarning }
-  return { program: toProgram(file, path, runnerIn(surroundings)), reporter }
+  const settings = { subprocess, inherited: context.inherited, folder, home: context.home, onOutput, onWarning }
+  return { program: toProgram(file, path, runnerIn(settings)), reporter }
 }
 
 export const execute = async (
