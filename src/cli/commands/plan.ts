@@ -14,7 +14,6 @@ import type { RunView } from '../../executor/storage/runs.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
-import { nowText } from '../report/pending.js'
 import { printed, questionJson, summaryJson } from '../report/runJson.js'
 import { firstOf } from '../workflow/Problem.js'
 import type { Context, Result } from './Context.js'
@@ -28,7 +27,7 @@ import { overwriteWarning, findOverwrites, repeatWarnings } from './execution/ov
 import type { PlanFlags } from './execution/planFlags.js'
 import { surveyRun, treeFor, usablePlan } from './execution/survey.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
-import { rowFolded, shortened } from '../report/text.js'
+import { nowText, rowFolded, shortened } from '../report/text.js'
 
 export const planCommand = async (context: Context, id: string | undefined, typed: PlanFlags): Promise<Result> => {
   const found = await findOrOnly(context, id)

@@ -7,7 +7,6 @@ import type { RunSummary } from '../../executor/storage/runs.js'
 import { wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printHints } from '../report/Hint.js'
-import { nowText } from '../report/pending.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import type { Style } from '../terminal/Style.js'
 import { columnsOf, folded } from '../terminal/Style.js'
@@ -17,7 +16,7 @@ import type { Context, Result } from './Context.js'
 import { dogearCommand, hintTo } from './Context.js'
 import type { Runs } from './find/find.js'
 import { allRuns, warnOfDamaged } from './find/find.js'
-import { minute } from '../report/text.js'
+import { minute, nowText } from '../report/text.js'
 
 export interface RunsFlags {
   readonly status?: ReadonlyArray<string>

@@ -19,7 +19,7 @@ import type { WorkingTree } from '../../../ports/WorkingTree.js'
 import { notDone } from '../../CliError.js'
 import { ofOutcome } from '../../ExitCode.js'
 import type { Hint } from '../../report/Hint.js'
-import { endingOf, MAX_SHOWN } from '../../report/ending.js'
+import { endingOf, MAX_UNITS } from '../../report/ending.js'
 import * as Reporter from '../../report/Reporter.js'
 import { changeJson, lineOf, plannedJson } from '../../report/changeJson.js'
 import { pendingJson } from '../../report/pending.js'
@@ -219,7 +219,7 @@ const ownFoldersOf = async (
   const folders = new Map<string, string>()
   if (outcome._tag !== 'Failed' || workspaces === undefined) return folders
   const { runId, failures } = outcome
-  for (const { unit } of failures.slice(0, MAX_SHOWN)) {
+  for (const { unit } of failures.slice(0, MAX_UNITS)) {
     const step = definitionAt(file, unit)
     if (step?._tag !== 'Task' || step.fresh !== true) continue
     const folder = await workspaces.stepFolder({ runId, unit }, false)()
