@@ -58,7 +58,7 @@ const refuseUsage = (host: Host, program: Command, words: ReadonlyArray<string>,
 
 const refuse = (host: Host, words: ReadonlyArray<string>, error: CliError): ExitCode => {
   const json = asksForJson(words)
-  return reportError(screenOf(host, json), { json, events: beforeDashes(words).includes('--events') }, error)
+  return report(screenOf(host, json), { json, events: beforeDashes(words).includes('--events') }, error)
 }
 
 const hasFolder = (host: Host): boolean => {
@@ -81,7 +81,6 @@ const asksForJson = (words: ReadonlyArray<string>): boolean => {
   )
 }
 
-/** What follows `--` is no flag. */
 const beforeDashes = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
   const end = words.indexOf('--')
   return end === -1 ? words : words.slice(0, end)
@@ -115,12 +114,7 @@ const perform = async (
       ).catch(outOfDescriptors)
   if (E.isRight(result)) return result.right
   const store = E.isRight(located) ? located.right.store : NO_STORE
-  return reportError(
-    screen,
-    { json, events },
-    result.left,
-    nextActions({ words: withoutValues(words), store }, result.left)
-  )
+  return report(screen, { json, events }, result.left, nextActions({ words: withoutValues(words), store }, result.left))
 }
 
 const NO_STORE: Store = { location: { _tag: 'Files', path: '.dogear' }, shown: '.dogear', words: [] }
@@ -179,7 +173,7 @@ const printError = (screen: Screen.Screen, [first = '', ...more]: ReadonlyArray<
   [`${screen.style.red('dogear:')} ${first}`, ...more].forEach(screen.line)
 
 /** Returns the exit code of the error. */
-const reportError = (
+const report = (
   screen: Screen.Screen,
   { json, events }: Pick<Context, 'json' | 'events'>,
   error: CliError,
@@ -244,10 +238,7 @@ const refuseContradictions = (command: Command, { flags }: Table.Command): void 
   }
 }
 
-const collect = (value: string, before: ReadonlyArray<string> | undefined): ReadonlyArray<string> => [
-  ...(before ?? []),
-  value
-]
+const collect = (value: string, before: ReadonlyArray<string> = []): ReadonlyArray<string> => [...before, value]
 
 const OVERVIEW = `
 A workflow file:

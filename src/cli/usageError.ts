@@ -47,8 +47,7 @@ export const usageError = (
       )
     case 'commander.unknownOption':
       return (
-        tooEarly(command, operands, words) ??
-        usage(`${textOf(message)}${nearestFlag(program, command, message)}`, [help])
+        early(command, operands, words) ?? usage(`${textOf(message)}${nearestFlag(program, command, message)}`, [help])
       )
     case 'commander.excessArguments': {
       const extra = operands
@@ -101,7 +100,7 @@ const isNamed =
 const nameOf = (word: string): string => word.replace(/=.*/s, '')
 
 /** Refuses an option of a command that stands before the command. */
-const tooEarly = (
+const early = (
   command: Command | undefined,
   [name]: ReadonlyArray<Operand>,
   words: ReadonlyArray<string>
@@ -144,7 +143,6 @@ const nearestFlag = (program: Command, command: Command | undefined, message: st
   return meant === undefined ? '' : `. Did you mean "--${meant}"?`
 }
 
-/** For a workflow file typed in place of a command. */
 const runHints = (name: string, words: ReadonlyArray<string>): ReadonlyArray<Hint> =>
   /\.ya?ml$/i.test(name)
     ? [

@@ -2,7 +2,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
@@ -126,8 +125,7 @@ const filled = (action: CommandAction, variables: Variables): E.Either<string, C
   }
   const [command, ...more] = words
   if (command === undefined || command === '') return E.left('the command is empty')
-  const argv: ReadonlyNonEmptyArray<string> = [command, ...more]
-  return E.right({ _tag: 'Argv', argv })
+  return E.right({ _tag: 'Argv', argv: [command, ...more] })
 }
 
 /** `cmd.exe` cannot stop at the first failure. */

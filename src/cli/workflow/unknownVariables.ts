@@ -42,12 +42,12 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
   }
   const visit = (step: StepEntry, scope: Scope): Captured => {
     if (isLeaf(step)) {
-      if (step._tag === 'Task') look(namesInTask(step), scope)
+      if (step._tag === 'Task') look(inTask(step), scope)
       return capturedIn(step)
     }
-    look([...namesInForEach(step), ...(step.checks?.before.flatMap(namesInAction) ?? [])], scope)
+    look([...inForEach(step), ...(step.checks?.before.flatMap(inAction) ?? [])], scope)
     const captured = inside(step, scope)
-    if (step.checks !== undefined) look(namesInEndChecks(step.checks, undefined), adding(scope, captured))
+    if (step.checks !== undefined) look(atEnd(step.checks, undefined), adding(scope, captured))
     return captured
   }
   const inOrder = (steps: ReadonlyArray<StepEntry>, scope: Scope): Captured => {
@@ -112,30 +112,27 @@ const capturedIn = (step: StepEntry): Captured => {
   return step._tag === 'Map' ? NOTHING : partsOf(step).flatMap(capturedIn)
 }
 
-const namesInForEach = (step: StepEntry): ReadonlyArray<Named> =>
+const inForEach = (step: StepEntry): ReadonlyArray<Named> =>
   step._tag === 'Map' && step.forEach._tag === 'Variable' ? [step.forEach] : []
 
 /** The evidence of a task may name its own capture. */
-const namesInTask = (task: TaskEntry): ReadonlyArray<Named> => {
+const inTask = (task: TaskEntry): ReadonlyArray<Named> => {
   const { capture, checks } = task
   return [
-    ...actionsOf(task).flatMap(namesInAction),
-    ...(checks === undefined ? [] : [...checks.before.flatMap(namesInAction), ...namesInEndChecks(checks, capture)])
+    ...actionsOf(task).flatMap(inAction),
+    ...(checks === undefined ? [] : [...checks.before.flatMap(inAction), ...atEnd(checks, capture)])
   ]
 }
 
-const namesInAction = (action: Action): ReadonlyArray<Named> =>
-  action._tag === 'Argv' ? action.argv.flatMap(namesInArgument) : []
+const inAction = (action: Action): ReadonlyArray<Named> =>
+  action._tag === 'Argv' ? action.argv.flatMap(inArgument) : []
 
-const namesInArgument = ({ at, template }: Argument): ReadonlyArray<Named> =>
+const inArgument = ({ at, template }: Argument): ReadonlyArray<Named> =>
   Template.variables(template).map((name) => ({ at, name }))
 
 /** The evidence, and the checks `after`; without the capture of their own task. */
-const namesInEndChecks = (
-  { artifacts, commits, files, after }: ChecksEntry,
-  capture: string | undefined
-): ReadonlyArray<Named> =>
-  [...[...artifacts, ...commits, ...files].flatMap(namesInArgument), ...after.flatMap(namesInAction)].filter(
+const atEnd = ({ artifacts, commits, files, after }: ChecksEntry, capture: string | undefined): ReadonlyArray<Named> =>
+  [...[...artifacts, ...commits, ...files].flatMap(inArgument), ...after.flatMap(inAction)].filter(
     ({ name }) => name !== capture
   )
 
