@@ -43,7 +43,10 @@ export const watchCommand = async (context: Context, id: string): Promise<Result
     const { runId, revision } = view
     if (revision > seen) {
       const changes = await runChanges(runId)(environment)()
-      if (E.isLeft(changes)) return E.left(notDone(changes.left))
+      if (E.isLeft(changes)) {
+        screen.status(undefined)
+        return E.left(notDone(changes.left))
+      }
       for (let next = seen + 1; next <= revision; next++) {
         const change = changes.right.get(next)
         if (change === undefined) continue
