@@ -319,7 +319,7 @@ const artifactsOn = (data: MemoryData): ArtifactStore => {
     remove: (runId, id) => at(runId, id, (run) => void run.delete(id)),
     list: (runId) =>
       on(runId, (run) => [...run.values()].map(({ info }) => ({ ...info })).sort((a, b) => (a.id < b.id ? -1 : 1))),
-    clear: (runId) => on(runId, (run) => [...run.keys()].forEach((id) => ArtifactId.isSystem(id) || run.delete(id)))
+    clear: (runId) => on(runId, (run) => [...run.keys()].forEach((id) => ArtifactId.isReserved(id) || run.delete(id)))
   }
 }
 

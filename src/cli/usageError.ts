@@ -9,7 +9,7 @@ import { withoutValues } from './commands/hints/nextActions.js'
 import type { Hint } from './report/Hint.js'
 import { withoutPassword } from './store/Location.js'
 import { commandOf } from './terminal/shellQuote.js'
-import { didYouMean, nearest } from '../domain/data/Suggestion.js'
+import { didYouMean, likeliest } from '../domain/data/Suggestion.js'
 
 /** Commander answers `help UNKNOWN` with the general help, so only the name is passed on. `list runs` is the alias `list`. */
 export const normalized = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<string> => {
@@ -136,7 +136,7 @@ const unknown = (name: string, program: Command, isOfRun: boolean): string => {
 const nearestFlag = (program: Command, command: Command | undefined, message: string): string => {
   const [, flag = ''] = /'(--[^'=]*)/.exec(message) ?? []
   const options = [...(command?.options ?? []), ...program.options].flatMap(({ long }) => long ?? [])
-  const meant = nearest(
+  const meant = likeliest(
     flag.slice(2),
     [...options, '--help'].map((one) => one.slice(2))
   )

@@ -186,7 +186,7 @@ export const invalidOptions = (call: CallName, options: unknown): InvalidOptions
   return refusal([
     ...optionProblems(options, KNOWN[call], {
       required: ['storage', ...('id' in KNOWN[call] ? ['id'] : []), ...(NEEDED[call] ?? [])],
-      misplaced: SHARING.has(call) ? OF_RUNS : {}
+      unlisted: SHARING.has(call) ? OF_RUNS : {}
     }),
     ...optionProblems(fieldsOf(fieldsOf(options)['environment']), ENVIRONMENT).map(inEnvironment)
   ])

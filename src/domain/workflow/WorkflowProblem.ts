@@ -85,6 +85,7 @@ const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
     if (depth > MAX_DEPTH && parent !== undefined) found.push({ _tag: 'TooDeep', unit: parent })
     else
       for (const part of parts)
+        // Most parts are valid tasks, which need no path.
         if (part._tag !== 'Task' || definitionExpected(part) !== undefined) visit(part, join(parent, part.name), depth)
   }
   const visit = (step: Step, unit: string, depth: number): void => {

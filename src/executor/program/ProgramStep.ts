@@ -11,7 +11,7 @@ import type { Json } from '../../domain/data/Json.js'
 import type { OptionProblem } from '../../domain/data/Options.js'
 import { fieldsOf, kindOf, optionProblems } from '../../domain/data/Options.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
-import { fromOption } from '../../domain/workflow/RetryPolicy.js'
+import { policyOf } from '../../domain/workflow/RetryPolicy.js'
 import type { Wait } from '../../domain/checkpoint/Pending.js'
 import type { MapStep, Needing, Sequence, Task, Wave } from '../../domain/workflow/Workflow.js'
 import * as W from '../../domain/workflow/Workflow.js'
@@ -165,7 +165,7 @@ export const task = <C>(
     job: 'job' in spec ? runnableJob(jobOf(spec), guard) : undefined,
     problems: taskProblems(step),
     awaits: awaits?.awaits,
-    retry: fromOption(spec.retry),
+    retry: policyOf(spec.retry),
     timeoutMillis: spec.timeoutMillis,
     workspace: spec.workspace,
     guard: 'job' in spec && guard !== undefined ? beforeOnly(guard) : guard

@@ -140,7 +140,7 @@ const MISPLACED_IN_MAP: OptionTable = { run: IN_BODY, job: IN_BODY, steps: IN_BO
 
 /** Untyped authors may pass no body. */
 export const mapProblems = (options: unknown, body: unknown): ReadonlyArray<OptionProblem> => [
-  ...Opt.optionProblems(options, MAP, { required: ['forEach'], misplaced: MISPLACED_IN_MAP }),
+  ...Opt.optionProblems(options, MAP, { required: ['forEach'], unlisted: MISPLACED_IN_MAP }),
   ...(body === undefined || body === null ? [NO_BODY] : [])
 ]
 
@@ -154,7 +154,7 @@ export const taskProblems = (step: unknown): ReadonlyArray<OptionProblem> => {
   if (typeof step === 'function') return []
   const given = typeof step === 'object' && step !== null ? step : {}
   const checked = (table: OptionTable, required: ReadonlyArray<string> = [], misplaced: OptionTable = {}) =>
-    Opt.optionProblems(given, table, { required, misplaced: { ...MISPLACED, ...misplaced } })
+    Opt.optionProblems(given, table, { required, unlisted: { ...MISPLACED, ...misplaced } })
   // `Program.sleep` and `Program.waitFor` take the options of the wait beside the others, and leave them undefined.
   if ('sleep' in given)
     return 'millis' in given ? checked({ ...OF_SLEEP, ...SUMMARY }, [], SLEEP) : checked(SLEEP, [], OF_SLEEP)

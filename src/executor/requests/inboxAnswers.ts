@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Answered } from '../../domain/change/Change.js'
 import { apply } from '../../domain/change/Transition.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
-import { fieldsOf, withVariables } from '../../domain/checkpoint/Checkpoint.js'
+import { copyOf, withVariables } from '../../domain/checkpoint/Checkpoint.js'
 import { has } from '../../domain/checkpoint/Units.js'
 import type { AnswerRequest } from '../../domain/request/Request.js'
 import type { Environment } from '../../ports/Environment.js'
@@ -47,5 +47,5 @@ export const withInboxAnswers = async (environment: Environment, checkpoint: Che
     const after = taken(before, request)
     return E.isLeft(after) ? before : after.right.next
   }, checkpoint)
-  return withVariables({ ...fieldsOf(checkpoint), answers })
+  return withVariables({ ...copyOf(checkpoint), answers })
 }

@@ -10,7 +10,7 @@ import type { Json } from '../../domain/data/Json.js'
 import type { Check } from '../../domain/data/Options.js'
 import { anything, flag, millis, optionProblems, text } from '../../domain/data/Options.js'
 import * as Redaction from '../../domain/data/Redaction.js'
-import { delay, fromOption, retryProblem } from '../../domain/workflow/RetryPolicy.js'
+import { delay, policyOf, retryProblem } from '../../domain/workflow/RetryPolicy.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { SubStep } from '../../domain/checkpoint/SubStep.js'
@@ -289,7 +289,7 @@ const run = async (level: Level, call: Call): Promise<Ending> => {
     }
     if (ended._tag === 'Failed') {
       const { failure } = ended
-      const retry = fromOption(options.retry)
+      const retry = policyOf(options.retry)
       const wait = mayRetry(ended, subStep.idempotent !== false)
         ? delay(retry, { attempt: number, elapsedMillis: times.endedAt - first, random: random() })
         : O.none

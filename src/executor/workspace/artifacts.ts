@@ -31,7 +31,7 @@ export interface ArtifactWriter {
 export const artifactsFor = (writer: ArtifactWriter): StepArtifacts => {
   const { runId } = writer.scope.recorder.checkpoint()
   const put = async (id: string, data: Uint8Array | string): Promise<E.Either<StepFailure, ArtifactInfo>> => {
-    if (ArtifactId.isSystem(id)) return E.left(SYSTEM_ID(id))
+    if (ArtifactId.isReserved(id)) return E.left(RESERVED_ID(id))
     if (!isData(data)) return E.left(NOT_BYTES(id))
     const { redaction } = writer.scope.environment.vault
     if (Redaction.isIn(redaction, id) || Redaction.isIn(redaction, data)) return E.left(HAS_SECRET)
@@ -46,7 +46,7 @@ export const artifactsFor = (writer: ArtifactWriter): StepArtifacts => {
     return kept
   }
   const read = async <A>(id: string, act: (store: ArtifactStore) => TaskEither<ArtifactError, A>) =>
-    ArtifactId.isSystem(id) ? E.left(SYSTEM_ID(id)) : await using(writer, act)
+    ArtifactId.isReserved(id) ? E.left(RESERVED_ID(id)) : await using(writer, act)
   return {
     put: (id, data) => orReject(put(id, data)),
     get: async (id) => O.toUndefined(await orReject(read(id, (store) => store.get(runId, id)))),
@@ -120,7 +120,7 @@ const ATTEMPT_OVER = failure('AttemptOver', 'the attempt has ended; it cannot wr
 
 const READ_ONLY = failure('ReadOnly', '`poll` cannot write artifacts; call put or reuse in submit or collect')
 
-const SYSTEM_ID = (id: string): StepFailure =>
+const RESERVED_ID = (id: string): StepFailure =>
   failure('InvalidArtifactId', `"${id}" is not a valid artifact id: ids that begin with "_" are reserved`)
 
 const HAS_SECRET = failure(

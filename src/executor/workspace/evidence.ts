@@ -4,7 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { CompletedStep, Evidence, ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
-import { otherAt } from '../../domain/plan/evidenceOf.js'
+import { afterIntact } from '../../domain/plan/evidenceToCheck.js'
 import type { Changed, FoundEvidence } from '../../domain/plan/Plan.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { Workspace } from '../../domain/workflow/Workspace.js'
@@ -153,7 +153,7 @@ const noteOther = (
   is: (Evidence & Content) | undefined,
   { missing, changed }: Other
 ): void => {
-  for (const was of otherAt(left, (one) => is !== undefined && isContent(is, one))) {
+  for (const was of afterIntact(left, (one) => is !== undefined && isContent(is, one))) {
     if (is === undefined) missing.add(was)
     else changed.set(was, { was, is })
   }

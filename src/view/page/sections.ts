@@ -71,7 +71,7 @@ export const notices = ({ found, problems = [] }: Page, { isPartial }: Timeline)
   return `${texts.map((text) => `<p class="notice" role="note">${escapedLines(text)}</p>`).join('')}${partial}`
 }
 
-/** The number of failures that are printed in full. */
+/** The maximum number of failures that are shown. */
 const MAX_FAILURES = 20
 
 export const failures = (units: ReadonlyArray<UnitView>): string => {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import { isSystem } from '../../../domain/data/ArtifactId.js'
+import { isReserved } from '../../../domain/data/ArtifactId.js'
 import { sha256 } from '../../../domain/data/Digest.js'
 import type { Request } from '../../../domain/request/Request.js'
 import * as RunId from '../../../domain/checkpoint/RunId.js'
@@ -105,7 +105,7 @@ export const artifacts = (self: Layout): string => join(self.run, 'artifacts')
 
 /** The escaped id, so that different ids differ even where names fold case or compose letters. `_` marks Dogear's own. */
 export const artifact = (self: Layout, id: string): string =>
-  join(artifacts(self), `${isSystem(id) ? '_' : ''}${RunId.fromHostId(id)}`)
+  join(artifacts(self), `${isReserved(id) ? '_' : ''}${RunId.fromHostId(id)}`)
 
 /** The path of an artifact before the rename. */
 export const artifactInTheMaking = (self: Layout, token: string): string => join(artifacts(self), `put-${token}.tmp`)
