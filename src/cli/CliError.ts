@@ -100,11 +100,10 @@ export const describe = (error: CliError): ReadonlyArray<string> => linesFor(err
 /** An error for programs, with whole fingerprints. */
 export const describeFully = (error: CliError): string => printableLines(linesFor(error))
 
-/** The same without its hints, and without saying that nothing was changed: for a command that changes nothing. */
+/** An error without its hints and without `Nothing was changed`: for a command that changes nothing. */
 export const describeCause = (error: CliError): string => printableLines(masked(causeOf(error)))
 
-/** Leaves out the hints. */
-export const bare = (error: CliError): CliError => ('hints' in error ? { ...error, hints: [] } : error)
+export const withoutHints = (error: CliError): CliError => ('hints' in error ? { ...error, hints: [] } : error)
 
 const linesFor = (error: CliError): ReadonlyArray<string> => {
   const cause = causeOf(error)
@@ -112,7 +111,7 @@ const linesFor = (error: CliError): ReadonlyArray<string> => {
   return masked([...lines, ...linesOf(hintsOf(error))])
 }
 
-/** A word in the place of another one may be a URL. */
+/** A message may quote a database URL that was typed in the wrong place. */
 const masked = (lines: ReadonlyArray<string>): ReadonlyArray<string> => lines.map(withoutPassword)
 
 const causeOf = (error: CliError): ReadonlyArray<string> => {
@@ -156,7 +155,7 @@ const causeOf = (error: CliError): ReadonlyArray<string> => {
   }
 }
 
-/** The hints have the flags, and the answers to questions, which fit the step. */
+/** Leaves out the remedies of the library: the hints name commands in their place. */
 const notDoneLines = ({
   error,
   runId,

@@ -35,7 +35,7 @@ export const cleanCommand = async (
   id: string | undefined,
   flags: CleanFlags
 ): Promise<Result> => {
-  const views = id === undefined ? await unheldRuns(context, flags) : await one(context, id, flags)
+  const views = id === undefined ? await unheldRuns(context, flags) : await oneRun(context, id, flags)
   if (E.isLeft(views)) return views
   const candidates = await withFolders(context, views.right)
   if (E.isLeft(candidates)) return candidates
@@ -46,7 +46,7 @@ export const cleanCommand = async (
   return E.isLeft(agreed) ? agreed : deleteAll(context, candidates.right)
 }
 
-const one = async (
+const oneRun = async (
   context: Context,
   id: string,
   { all }: CleanFlags
@@ -144,8 +144,7 @@ const mayDelete = async (
     )
   }
   const count = candidates.reduce((sum, { folders }) => sum + folders.length, 0)
-  const question = `Delete ${count === 1 ? 'this folder' : `these ${count} folders`}?`
-  return agree(context, question)
+  return agree(context, `Delete ${count === 1 ? 'this folder' : `these ${count} folders`}?`)
 }
 
 /** A failure for one run does not stop the others. */

@@ -130,8 +130,8 @@ export const findOrOnly = async (
   const [unreadable] = runs.right.damaged
   if (unreadable !== undefined && runs.right.runs.length === 0) return E.left(notDone(unreadable.error))
   warnOfDamaged(context, runs.right)
-  const free = runs.right.runs.filter(isUnfinished)
-  const unfinished = free.length > 0 ? free : runs.right.runs.filter(isUndecided)
+  const resumable = runs.right.runs.filter(isResumable)
+  const unfinished = resumable.length > 0 ? resumable : runs.right.runs.filter(isUndecided)
   const [only, ...others] = unfinished
   if (only === undefined) {
     const active = runs.right.runs.filter((run) => !isFinal(run.status)).map(summaryLine)
@@ -177,7 +177,7 @@ const meantBy = async (
   return meant
 }
 
-export const isUnfinished = ({ status, heldBy }: RunSummary): boolean => !isFinal(status) && O.isNone(heldBy)
+export const isResumable = ({ status, heldBy }: RunSummary): boolean => !isFinal(status) && O.isNone(heldBy)
 
 export const isUndecided = ({ status, heldBy }: RunSummary): boolean =>
   !isFinal(status) && O.isSome(heldBy) && heldBy.value.liveness === 'undecided'

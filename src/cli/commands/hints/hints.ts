@@ -19,15 +19,14 @@ import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { RunSummary } from '../../../executor/storage/runs.js'
 import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { Hint } from '../../report/Hint.js'
-import { nowText } from '../../report/pending.js'
-import { positionOf } from '../../report/text.js'
+import { nowText, positionOf } from '../../report/text.js'
 import { commandOf } from '../../terminal/shellQuote.js'
-import { captures, isEdited, nonIdempotentFrom, waveBefore } from '../find/definitions.js'
+import { captures, asksForChanges, nonIdempotentFrom, waveBefore } from '../find/definitions.js'
 import type { Place } from '../Context.js'
 import { dogearCommand, hintTo, showHint } from '../Context.js'
 import type { Difference } from '../execution/input.js'
 import { describeDifference } from '../execution/input.js'
-import type { TakeOverFlags } from '../execution/planFlags.js'
+import type { PrintedFlags } from '../execution/planFlags.js'
 import { resumeHint, resumeLine } from '../execution/planFlags.js'
 
 /** The command that resumes a run, after `text`; or the questions that it will ask, with the commands that answer them. */
@@ -42,7 +41,7 @@ export const resumeHints = (
     ? [resumeHint(place, text, runId)]
     : [
         ...questions.map((question) => ({ text: describeQuestion(question) })),
-        ...answers(place, runId, {}, workflow, questions)
+        ...ofQuestions(place, runId, {}, workflow, questions)
       ]
 
 /** The composite whose check failed, if that is why the run failed. */
@@ -109,10 +108,11 @@ export const ofMove = (place: Place, runId: string, { way, store }: Move): Hint 
 export const ofLostRun = (place: Place, runId: string, isThere: boolean): Hint =>
   isThere ? showHint(place, runId) : hintTo(place, 'It no longer exists. List the runs with:', ['runs'])
 
-export const answers = (
+/** The commands that answer all questions in one way. */
+export const ofQuestions = (
   place: Place,
   runId: string,
-  flags: TakeOverFlags,
+  flags: PrintedFlags,
   workflow: Workflow,
   questions: ReadonlyArray<Confirm>
 ): ReadonlyArray<Hint> => {
@@ -122,11 +122,11 @@ export const answers = (
       runId,
       flags,
       questions.flatMap((question) => {
-        const hasOutput = isEdited(question) || captures(workflow, question).length === 0
-        return ['--confirm', `${question.unit}=${answer}${answer === 'done' && !hasOutput ? ':OUTPUT' : ''}`]
+        const needsOutput = answer === 'done' && !asksForChanges(question) && captures(workflow, question).length > 0
+        return ['--confirm', `${question.unit}=${answer}${needsOutput ? ':OUTPUT' : ''}`]
       })
     )
-  const isChange = questions.some(isEdited)
+  const isChange = questions.some(asksForChanges)
   return [
     { text: isChange ? 'To run again and overwrite the changes:' : 'To run again:', command: answering('again') },
     ...(questions.every((question) => answersTo(question).includes('Keep'))
@@ -145,7 +145,7 @@ export const answers = (
 export const forcedAnswers = (
   place: Place,
   runId: string,
-  flags: TakeOverFlags,
+  flags: PrintedFlags,
   pin: ReadonlyArray<string>,
   questions: ReadonlyArray<Confirm>
 ): ReadonlyArray<Hint> => {
@@ -205,7 +205,7 @@ export const ofRunError = (
     case 'HeldBy':
       return ofHeld(place, runId, error.holder, {})
     case 'Unconfirmed':
-      return answers(place, runId, {}, workflow, error.questions)
+      return ofQuestions(place, runId, {}, workflow, error.questions)
     default:
       return []
   }
@@ -215,7 +215,7 @@ export const ofHeld = (
   place: Place,
   runId: string,
   { liveness }: Holder,
-  flags: TakeOverFlags = {}
+  flags: PrintedFlags = {}
 ): ReadonlyArray<Hint> =>
   liveness === 'alive'
     ? flags.takeOver === true
@@ -244,7 +244,11 @@ export const ofTaken = (place: Place, run: RunSummary, start: ReadonlyArray<stri
     return [its, showHint(place, runId, 'A program started it. Show it with:'), another(place, start)]
   switch (status) {
     case 'completed':
-      return [its, resumeHint(place, AGAIN, runId, { force: true }), another(place, start)]
+      return [
+        its,
+        resumeHint(place, 'To run it again, from the first step:', runId, { force: true }),
+        another(place, start)
+      ]
     case 'cancelled':
       return [its, resumeHint(place, 'To resume it anyway:', runId, { reopen: true }), another(place, start)]
     case 'moved':
@@ -254,8 +258,6 @@ export const ofTaken = (place: Place, run: RunSummary, start: ReadonlyArray<stri
   }
 }
 
-const AGAIN = 'To run it again, from the first step:'
-
 const another = (place: Place, start: ReadonlyArray<string>): Hint =>
   hintTo(place, 'To start a run with a generated id:', start)
 
@@ -263,7 +265,7 @@ const another = (place: Place, start: ReadonlyArray<string>): Hint =>
 export const ofOtherInput = (
   place: Place,
   runId: string,
-  how: TakeOverFlags,
+  how: PrintedFlags,
   differences: ReadonlyArray<Difference>,
   given: ReadonlyArray<string>,
   start: ReadonlyArray<string>
@@ -274,7 +276,7 @@ export const ofOtherInput = (
   hintTo(place, 'To start a new run with the new input:', start)
 ]
 
-export const ofDamage = (place: Place, runId: string, flags: TakeOverFlags): ReadonlyArray<Hint> => [
+export const ofDamage = (place: Place, runId: string, flags: PrintedFlags): ReadonlyArray<Hint> => [
   resumeHint(place, 'To resume from the recovered state:', runId, { ...flags, yes: true })
 ]
 
@@ -307,7 +309,7 @@ export const ofNothing = (place: Place, active: ReadonlyArray<string>, total: nu
   return total === 0 ? [{ text: `Looked in ${place.store.shown}` }] : []
 }
 
-/** `status`: unless the run can be resumed anyway. */
+/** `status` is given if the run may be final. */
 export const ofResume = (
   place: Place,
   runId: string,

@@ -196,13 +196,13 @@ const WORK = ['shell', 'run', 'reuse', 'job']
 
 const oneWork: Rule<Task> = {
   check: ({ shell, run, reuse, job }, { report, unit }) => {
-    const both = shell ?? run
+    const shellOrRun = shell ?? run
     if (job !== undefined) {
-      const other = both ?? reuse
+      const other = shellOrRun ?? reuse
       if (other !== undefined)
         report(other.entry.at, '"job" cannot be combined with "shell", "run" or "reuse"; use one of them')
     } else if (reuse !== undefined) {
-      if (both !== undefined)
+      if (shellOrRun !== undefined)
         report(reuse.entry.at, '"reuse" cannot be combined with "shell" or "run"; use one of them')
     } else if (shell !== undefined) {
       if (run !== undefined) report(run.entry.at, 'a task has either "shell" or "run", not both')
