@@ -274,9 +274,11 @@ const isDatabase = (database: unknown): boolean => {
   return typeof exec === 'function' && typeof prepare === 'function'
 }
 
-const noDatabase = ({ database, options: { isOwn } }: Connection): string =>
+const noDatabase = ({ database, options: { isOwn, name } }: Connection): string =>
   isOwn === true
-    ? `connect needs the class of a driver, not ${kindOf(database)}; pass one, such as DatabaseSync of node:sqlite`
+    ? typeof name !== 'string'
+      ? `connect needs the path of a file, not ${kindOf(name)}; pass one, such as 'state.db'`
+      : `connect needs the class of a driver, not ${kindOf(database)}; pass one, such as DatabaseSync of node:sqlite`
     : `a SQLite store needs an open database, not ${kindOf(database)}; pass one, such as new DatabaseSync('state.db')`
 
 const notOpened = (code: string, why: string): ReadFailed => ({
