@@ -17,7 +17,7 @@ import {
 import { sleep } from '../sql/Calls.js'
 import type { SqliteDatabase, SqliteStatement } from './Driver.js'
 import { codeOf, isBusy, isDamaged } from './Driver.js'
-import { failureOf, lossOf, remember } from './File.js'
+import { failureOf, lossOf, remember, rememberLog } from './File.js'
 import type { Migration } from './Schema.js'
 import { sqliteMigrations } from './Schema.js'
 
@@ -261,6 +261,7 @@ const prepared = (self: Connection): E.Either<Failure | Thrown, void> => {
     const now = mode === 'wal' ? mode : pragma(self, 'journal_mode', 'WAL')
     if (now !== 'wal' || self.file === '') return E.left(refused(self, 'journal_mode', 'NO_WAL', noWal(now)))
     const migrated = migrate(self)
+    rememberLog(self.database, self.file)
     self.isReady = E.isRight(migrated)
     return migrated
   } catch (cause) {
