@@ -4,7 +4,7 @@
 //   REDIS_PORT=6379 node bullmq.mjs            works until Ctrl+C. bullmq.log shows what ran
 import { appendFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { DelayedError, Queue, Worker } from 'bullmq'
+import { DelayedError, Queue, UnrecoverableError, Worker } from 'bullmq'
 import { fileRequests, jsonFileStorage } from 'dogear/json-file'
 import { RunFailure, runOutcome, workflow } from 'dogear/promise'
 
@@ -28,7 +28,7 @@ const { signal } = stopping
 const work = async (job, token) => {
   const { id } = job.data
   const outcome = await runOutcome(order, { id, storage, signal, environment: { requests: fileRequests('state') } })
-  console.log(`${id}: ${outcome._tag}`)
+  console.log(`${id}: ${outcome._tag}${outcome._tag === 'Refused' ? `: ${outcome.message}` : ''}`)
   if (outcome._tag === 'Completed') return outcome.outputs
   const later = async (time) => {
     await job.moveToDelayed(time, token)
@@ -39,7 +39,9 @@ const work = async (job, token) => {
   // Another worker has the run, because this job stalled and was delivered twice; or this worker stops.
   const isLater = outcome._tag === 'Interrupted' || (outcome._tag === 'Refused' && outcome.retryLater)
   if (isLater) return later(Date.now() + 2_000)
-  throw new RunFailure(outcome)
+  // A question, an edited workflow, a damaged state: no retry helps, unless the store failed.
+  const isForGood = outcome._tag === 'Refused' && !/^(Read|Write)Failed$/.test(outcome.error._tag)
+  throw isForGood ? new UnrecoverableError(outcome.message) : new RunFailure(outcome)
 }
 
 const [, , id] = process.argv
@@ -49,12 +51,8 @@ if (id !== undefined) {
   await queue.close()
 }
 // A worker that died is noticed after lockDuration; its job is then delivered again.
-const worker = new Worker('orders', work, {
-  connection,
-  lockDuration: 5_000,
-  stalledInterval: 5_000,
-  maxStalledCount: 10
-})
+const limits = { lockDuration: 5_000, stalledInterval: 5_000, maxStalledCount: 10 }
+const worker = new Worker('orders', work, { connection, ...limits })
 worker.on('error', console.error).on('failed', (_, error) => console.error(error.message))
 for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => stopping.abort())
 signal.addEventListener('abort', () => worker.close())

@@ -32,7 +32,7 @@ const { signal } = stopping
 const work = async ([job]) => {
   const { id } = job.data
   const outcome = await runOutcome(order, { id, storage, signal, environment: { requests } })
-  console.log(`${id}: ${outcome._tag}`)
+  console.log(`${id}: ${outcome._tag}${outcome._tag === 'Refused' ? `: ${outcome.message}` : ''}`)
   if (outcome._tag === 'Completed') return outcome.outputs
   // The run comes back at its time; the program that answers sends a run that waits for an answer.
   if (outcome._tag === 'Pending') return outcome.wakeAt && (await enqueue(id, outcome.wakeAt))

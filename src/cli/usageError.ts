@@ -46,9 +46,7 @@ export const usageError = (
         [...runHints(name, words), help]
       )
     case 'commander.unknownOption':
-      return (
-        early(command, operands, words) ?? usage(`${textOf(message)}${nearestFlag(program, command, message)}`, [help])
-      )
+      return early(command, operands, words) ?? unknownOption(program, command, typedIn(words, message), help)
     case 'commander.excessArguments': {
       const extra = operands
         .slice((isListRuns(operands) ? 2 : 1) + (command?.registeredArguments.length ?? 0))
@@ -133,14 +131,20 @@ const unknown = (name: string, program: Command, isOfRun: boolean): string => {
   return `unknown command "${withoutPassword(name)}"${hint}`
 }
 
-const nearestFlag = (program: Command, command: Command | undefined, message: string): string => {
-  const [, flag = ''] = /'(--[^'=]*)/.exec(message) ?? []
-  const options = [...(command?.options ?? []), ...program.options].flatMap(({ long }) => long ?? [])
-  const meant = likeliest(
-    flag.slice(2),
-    [...options, '--help'].map((one) => one.slice(2))
-  )
-  return meant === undefined ? '' : `. Did you mean "--${meant}"?`
+/** Commander takes the letters off a word of short flags, and names the rest: `-=1` of `-v=1`. */
+const typedIn = (words: ReadonlyArray<string>, message: string): string => {
+  const [, flag = ''] = /'(.*)'/s.exec(message) ?? []
+  return words.find((word) => /^-[^-]/.test(word) && flag.startsWith('-=') && word.endsWith(flag.slice(1))) ?? flag
+}
+
+const unknownOption = (program: Command, command: Command | undefined, typed: string, takes: Hint): CliError => {
+  const options = [...(command?.options ?? []), ...program.options]
+  const flag = nameOf(typed)
+  const longs = [...options.flatMap(({ long }) => long ?? []), '--help'].map((one) => one.slice(2))
+  const isShort = typed !== flag && (flag === '-h' || options.some(({ short }) => short === flag))
+  const near = flag.startsWith('--') ? likeliest(flag.slice(2), longs) : undefined
+  const meant = isShort ? flag : near === undefined ? undefined : `--${near}`
+  return usage(`unknown option ${quoted(typed)}${meant === undefined ? '' : `. Did you mean "${meant}"?`}`, [takes])
 }
 
 const runHints = (name: string, words: ReadonlyArray<string>): ReadonlyArray<Hint> =>

@@ -7,12 +7,14 @@ import { redactedChange } from '../domain/change/redacted.js'
 import { replay } from '../domain/change/Transition.js'
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../domain/data/Json.js'
+import { readable, text } from '../domain/data/Options.js'
 import { overrides } from '../domain/plan/Overrides.js'
 import type { PlanOptions } from '../domain/plan/Plan.js'
 import { isOwn } from '../domain/workflow/Workspace.js'
 import { toWorkflow } from '../domain/workflow/WorkflowIdentity.js'
 import { callPort, load, STORE, writeFailed } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
+import { unless, argument } from '../executor/given.js'
 import { replacing } from '../executor/input.js'
 import { withoutQuestions } from '../executor/planRun.js'
 import { planRecorded } from '../executor/requests/confirm.js'
@@ -70,7 +72,10 @@ export interface ForkedRun {
  *
  * @category running
  */
-export const fork =
+export const fork = (runId: string, newId: string, options: ForkOptions): Executor<ForkedRun> =>
+  unless(argument('fromStep', readable(options).fromStep, text), () => forkNow(runId, newId, options))
+
+const forkNow =
   (runId: string, newId: string, options: ForkOptions): Executor<ForkedRun> =>
   (environment) =>
   async () => {

@@ -5,6 +5,7 @@ import { byStatus, dueAt } from '../domain/checkpoint/Due.js'
 import { defined } from '../domain/data/defined.js'
 import { readFailed, STORE } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
+import { argument, unless, workflows } from '../executor/given.js'
 import type { Program } from '../executor/program/Program.js'
 import { withoutQuestions, planStored } from '../executor/planRun.js'
 import { requestsFor } from '../executor/requests/inbox.js'
@@ -70,8 +71,14 @@ export interface ResumeAllOptions extends Pick<ResumeOptions, 'changes' | 'onCha
  *
  * @category running
  */
-export const resumeAll =
-  (programs: ReadonlyArray<AnyProgram>, options: ResumeAllOptions = {}): Executor<ReadonlyArray<ResumedRun>> =>
+export const resumeAll = (
+  programs: ReadonlyArray<AnyProgram>,
+  options: ResumeAllOptions = {}
+): Executor<ReadonlyArray<ResumedRun>> =>
+  unless(argument('programs', programs, workflows), () => resumeEach(programs, options))
+
+const resumeEach =
+  (programs: ReadonlyArray<AnyProgram>, options: ResumeAllOptions): Executor<ReadonlyArray<ResumedRun>> =>
   (environment) =>
   async () => {
     const host: Host = {

@@ -84,13 +84,23 @@ export const perform = async <O extends Options, Outputs>(
   program: unknown
 ): Promise<RunOutcome<Outputs> | Refused> => asOutcome(idOf(options), await execute(call, options, executor, [program]))
 
-export const orThrow = async <O extends HostOptions, A>(
+export const orThrow = <O extends HostOptions, A>(
   call: CallName,
   options: O,
   executor: (options: O) => Executor<A>,
   ...program: ReadonlyArray<unknown>
-): Promise<A> => {
-  const ended = await execute(call, options, executor, program)
-  if (E.isLeft(ended)) throw new RunFailure(refusedWith(idOf(options), ended.left))
-  return ended.right
+): Promise<A> =>
+  execute(call, options, executor, program)
+    .then(E.mapLeft((error) => refusedWith(idOf(options), error)))
+    .then(rightOrThrow)
+
+/**
+ * Throws without a frame of the library, if it is called by `then` alone and nothing of the library awaits the promise. Node.js prints the line of
+ * the first frame above an uncaught error: the caller's line, not a minified one.
+ */
+export const rightOrThrow = <A>(ended: E.Either<RunFailure['outcome'], A>): A => {
+  if (E.isRight(ended)) return ended.right
+  const failure = new RunFailure(ended.left)
+  Error.captureStackTrace(failure, rightOrThrow)
+  throw failure
 }

@@ -15,21 +15,12 @@ import {
   text
 } from '../domain/data/Options.js'
 import { notStore } from '../domain/data/storeMethods.js'
+import { having, isProgram, isWorkflow, map, refusal, workflows } from '../executor/given.js'
 import { notAnswer } from '../executor/requests/confirm.js'
 import type { InvalidOptions } from '../executor/RunError.js'
 import type { ResumeOptions, RunOptions } from '../executor/RunOptions.js'
 import type { Environment } from '../ports/Environment.js'
 import type { HostOptions } from './options.js'
-
-/** Detects an object by its methods: test runners have a `Map` and an `AbortSignal` of their own. */
-const having =
-  (methods: ReadonlyArray<PropertyKey>, expected: string): Check =>
-  (value) =>
-    methods.every((name) => typeof (value as Readonly<Record<PropertyKey, unknown>> | null)?.[name] === 'function')
-      ? undefined
-      : expected
-
-const map = having(['get', 'has', 'keys', 'entries', Symbol.iterator], 'a Map with units as keys')
 
 const answers: Check = (value) => {
   const wrong = map(value)
@@ -42,15 +33,8 @@ const answers: Check = (value) => {
   return undefined
 }
 
-const isProgram = (value: unknown): boolean => {
-  const { steps, decodeInput } = fieldsOf(value)
-  return Array.isArray(steps) && typeof decodeInput === 'function'
-}
-
-const isWorkflow = (value: unknown): boolean => isProgram(value) && typeof fieldsOf(value)['name'] === 'string'
-
-const workflows: Check = (value) => {
-  const wrong = arrayOf(isWorkflow, 'an array of workflows')(value)
+const differing: Check = (value) => {
+  const wrong = workflows(value)
   if (wrong !== undefined) return wrong
   const names = (value as ReadonlyArray<{ readonly name: string }>).map(({ name }) => name)
   const twice = names.find((name, index) => names.indexOf(name) !== index)
@@ -155,7 +139,7 @@ const KNOWN = {
   list: { ...HOST, after: text, limit: count },
   resumeAll: {
     ...HOST,
-    workflows,
+    workflows: differing,
     changes: RESUME.changes,
     onChanged: RESUME.onChanged,
     concurrency: count,
@@ -225,6 +209,3 @@ const notWorkflow = (program: unknown): OptionProblem =>
   isProgram(program)
     ? { option: 'the name of the workflow', expected: `a string, not ${kindOf(fieldsOf(program)['name'])}` }
     : { option: 'the first argument', expected: `a workflow, not ${kindOf(program)}` }
-
-const refusal = ([problem, ...more]: ReadonlyArray<OptionProblem>): InvalidOptions | undefined =>
-  problem === undefined ? undefined : { _tag: 'InvalidOptions', problems: [problem, ...more] }

@@ -51,18 +51,13 @@ export interface RunHandle<Outputs> {
  *
  * @category running
  */
-export const start = async <Outputs, Input>(
+export const start = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: StartOptions<Input>
-): Promise<RunHandle<Outputs>> => {
-  const { runId, outcome } = await orThrow(
-    'run',
-    options,
-    (given) => startRun(program, given.id, inputOf(given), forRun(given)),
-    program
+): Promise<RunHandle<Outputs>> =>
+  orThrow('run', options, (given) => startRun(program, given.id, inputOf(given), forRun(given)), program).then(
+    ({ runId, outcome }) => ({ runId, outcome: outcome().then((ended) => asOutcome(runId, ended)) })
   )
-  return { runId, outcome: outcome().then((ended) => asOutcome(runId, ended)) }
-}
 
 /**
  * The options of {@link fork}: those of `ForkOptions` of `dogear`. `id`: the old run; `newId`: the new one, a UUID if missing.
@@ -147,12 +142,10 @@ export interface RunView extends RunSummary, Pick<FpRunView, 'checkpoint'> {
  *
  * @category looking
  */
-export const listRuns = async (options: HostOptions & ListOptions): Promise<ReadonlyArray<ListedRun>> => {
-  const runs = await orThrow('list', options, ({ after, limit }) =>
+export const listRuns = (options: HostOptions & ListOptions): Promise<ReadonlyArray<ListedRun>> =>
+  orThrow('list', options, ({ after, limit }) =>
     listed({ ...(after === undefined ? {} : { after }), ...(limit === undefined ? {} : { limit }) })
-  )
-  return runs.map(listedOf)
-}
+  ).then((runs) => runs.map(listedOf))
 
 const listedOf = ({ runId, summary }: FpListedRun): ListedRun =>
   E.isLeft(summary) ? { runId, error: summary.left } : { runId, summary: withHolder(summary.right) }
@@ -184,10 +177,10 @@ const withHolder = <A extends FpRunSummary>({
  *
  * @category looking
  */
-export const viewRun = async (options: Options): Promise<RunView | undefined> => {
-  const view = await orThrow('oneRun', options, ({ id }) => viewed(id))
-  return O.isNone(view) ? undefined : { ...withHolder(view.value), units: unitsOf(view.value.checkpoint) }
-}
+export const viewRun = (options: Options): Promise<RunView | undefined> =>
+  orThrow('oneRun', options, ({ id }) => viewed(id)).then((view) =>
+    O.isNone(view) ? undefined : { ...withHolder(view.value), units: unitsOf(view.value.checkpoint) }
+  )
 
 /**
  * The options of {@link resumeAll}: those of `ResumeAllOptions` of `dogear`. `workflows`: found by their names. `signal`: stops all runs, and

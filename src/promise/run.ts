@@ -1,4 +1,5 @@
 /** Runs workflows as promises that resolve with the outputs, or reject. */
+import * as E from 'fp-ts/lib/Either.js'
 import type { Answer } from '../domain/plan/Plan.js'
 import type { AnswerOptions, AnswerResult } from '../executor/requests/answer.js'
 import { answer as giveAnswer } from '../executor/requests/answer.js'
@@ -14,11 +15,10 @@ import { planRun as planOf } from '../executor/planRun.js'
 import type { Program } from '../executor/program/Program.js'
 import * as X from '../executor/run.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
-import { orThrow, perform } from './call.js'
+import { orThrow, perform, rightOrThrow } from './call.js'
 import type { Options, ResumeOptions, RunOrResumeOptions, StartOptions } from './options.js'
 import { forResume, forRun, inputOf, withoutHost } from './options.js'
-import type { Refused } from './RunFailure.js'
-import { RunFailure } from './RunFailure.js'
+import type { Refused, RunFailure } from './RunFailure.js'
 
 /**
  * Starts a new run and resolves with the outputs of its steps. Rejects with a {@link RunFailure}, also if the id exists
@@ -26,34 +26,36 @@ import { RunFailure } from './RunFailure.js'
  *
  * @category running
  */
-export const run = async <Outputs, Input>(
+export const run = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: StartOptions<Input>
 ): Promise<Outputs> =>
-  outputsOrThrow(
-    await perform('run', options, (given) => X.run(program, given.id, inputOf(given), forRun(given)), program)
-  )
+  perform('run', options, (given) => X.run(program, given.id, inputOf(given), forRun(given)), program)
+    .then(outputsOf)
+    .then(rightOrThrow)
 
 /**
  * Resumes a run at the right step, and resolves with the outputs of all its steps.
  *
  * @category running
  */
-export const resume = async <Outputs, Input>(
+export const resume = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: ResumeOptions<Input>
 ): Promise<Outputs> =>
-  outputsOrThrow(await perform('resume', options, (given) => X.resume(program, given.id, forResume(given)), program))
+  perform('resume', options, (given) => X.resume(program, given.id, forResume(given)), program)
+    .then(outputsOf)
+    .then(rightOrThrow)
 
 /**
  * Starts a run, or resumes it if it exists: for a process that may be killed, to call each time it starts.
  *
  * @category running
  */
-export const runOrResume = async <Outputs, Input>(
+export const runOrResume = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: RunOrResumeOptions<Input>
-): Promise<Outputs> => outputsOrThrow(await runOutcome(program, options))
+): Promise<Outputs> => runOutcome(program, options).then(outputsOf).then(rightOrThrow)
 
 /**
  * Like {@link runOrResume}, but resolves with how the run ended, as data. Never rejects.
@@ -106,14 +108,13 @@ export const runOutcome = <Outputs, Input>(
  *
  * @category running
  */
-export const poll = async <Outputs, Input>(
+export const poll = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: Options
-): Promise<Exclude<PollOutcome, { readonly _tag: 'Fenced' }>> => {
-  const outcome = await orThrow('oneRun', options, ({ id }) => pollJobs(program, id), program)
-  if (outcome._tag === 'Fenced') throw new RunFailure(outcome)
-  return outcome
-}
+): Promise<Exclude<PollOutcome, { readonly _tag: 'Fenced' }>> =>
+  orThrow('oneRun', options, ({ id }) => pollJobs(program, id), program)
+    .then((outcome) => (outcome._tag === 'Fenced' ? E.left(outcome) : E.right(outcome)))
+    .then(rightOrThrow)
 
 /**
  * Answers a unit that waits; see `answer` of `dogear`. Rejects with a {@link RunFailure} if the run does not exist, or the unit cannot take
@@ -221,7 +222,5 @@ export const planRun = <Outputs, Input>(
   options: Options & PlanRunOptions<Input>
 ): Promise<Planned> => orThrow('resume', options, (given) => planOf(program, given.id, withoutHost(given)), program)
 
-const outputsOrThrow = <Outputs>(outcome: RunOutcome<Outputs> | Refused): Outputs => {
-  if (outcome._tag !== 'Completed') throw new RunFailure(outcome)
-  return outcome.outputs
-}
+const outputsOf = <Outputs>(outcome: RunOutcome<Outputs> | Refused): E.Either<RunFailure['outcome'], Outputs> =>
+  outcome._tag === 'Completed' ? E.right(outcome.outputs) : E.left(outcome)

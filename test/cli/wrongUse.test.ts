@@ -318,7 +318,12 @@ test.each([
   ['resume --from', 'unknown option "--from". Did you mean "--from-step"?'],
   ['resume --forse', 'unknown option "--forse". Did you mean "--force"?'],
   ['runs --hlep', 'unknown option "--hlep". Did you mean "--help"?'],
-  ['--hom else runs', 'unknown option "--hom". Did you mean "--home"?']
+  ['--hom else runs', 'unknown option "--hom". Did you mean "--home"?'],
+  ['-v=1 run f.yaml', 'unknown option "-v=1". Did you mean "-v"?'],
+  ['run f.yaml -v=1', 'unknown option "-v=1". Did you mean "-v"?'],
+  ['prune -y=true', 'unknown option "-y=true". Did you mean "-y"?'],
+  ['run f.yaml -q', 'unknown option "-q"'],
+  ['runs -h=1', 'unknown option "-h=1". Did you mean "-h"?']
 ])('an unknown option is refused, with a similar one if there is one: dogear %s', async (words, message) => {
   within()
   const { code, stderr } = await place.dogear(words.split(' '))

@@ -8,7 +8,7 @@ import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { fileRequests, jsonFileStorage } from '../../src/adapters/json-file/index.js'
-import { answer, viewRun } from '../../src/promise/index.js'
+import { answer, runOutcome, viewRun, workflow } from '../../src/promise/index.js'
 import { type Process, type Recipe, recipe, until } from './recipes.js'
 
 // Each test starts and kills several processes.
@@ -101,6 +101,18 @@ describe.skipIf(!hasRedis)('a BullMQ worker (needs redis-server)', () => {
     await done(other)
   })
 
+  test('a job whose run is refused fails for good, with the reason', async () => {
+    const other = workflow('order')
+      .step('bill', () => 'billed')
+      .waitFor('payment')
+    await runOutcome(other, { id: 'order-7', storage: jsonFileStorage(place.file('state')) })
+    start(['order-7'])
+    await until('the job fails', async () => (await (await queue.getJob('order-7'))?.isFailed()) ?? false)
+    const job = await queue.getJob('order-7')
+    expect(job?.attemptsMade).toBe(1)
+    expect(job?.failedReason).toContain('Cannot continue this run:\n  "bill" was removed after it ran')
+  })
+
   test('an answer that comes while a worker holds the run is accepted', async () => {
     const path = place.file('bullmq.mjs')
     writeFileSync(path, readFileSync(path, 'utf8').replace(/\.sleep\(.*\)/, ".waitFor('packing')"))
@@ -126,7 +138,7 @@ describe.skipIf(!hasRedis)('a BullMQ worker (needs redis-server)', () => {
     expect(await client.del('bull:orders:order-7:lock')).toBe(1)
     await client.quit()
     const other = start([])
-    await until('the second worker is refused', () => other.output().includes('order-7: Refused'))
+    await until('the second worker is refused', () => /^order-7: Refused: .* process \d+ /m.test(other.output()))
     rmSync(place.file('hold'))
     await done(slow, other)
   })

@@ -115,7 +115,7 @@ const deliveredTwice = async () => {
   await held()
   await expire()
   const other = start([])
-  await until('the second worker is refused', () => other.output().includes('order-7: Refused'))
+  await until('the second worker is refused', () => /^order-7: Refused: .* process \d+ /m.test(other.output()))
   return { slow, other }
 }
 

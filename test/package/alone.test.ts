@@ -26,6 +26,27 @@ describe('the package installed alone', () => {
     expect(resumed).toEqual({ code: 0, stdout: 'second\nthird\nCompleted {}\n', stderr: '' })
   })
 
+  test('Node.js prints the line that awaits a failed run above its error', async () => {
+    const script = consumer.write(
+      'failing.mjs',
+      `import { memoryStorage } from 'dogear/memory'
+import { run, workflow } from 'dogear/promise'
+const flow = workflow('w').step('one', () => Promise.reject(new Error('no')))
+await run(flow, { id: 'r', storage: memoryStorage() })
+`
+    )
+    const { code, stderr } = await start(consumer.folder, process.execPath, script)
+    expect([code, stderr.split('\n').slice(1, 5)]).toEqual([
+      1,
+      [
+        "await run(flow, { id: 'r', storage: memoryStorage() })",
+        '^',
+        '',
+        'RunFailure: Run r failed in step 1 (one): no'
+      ]
+    ])
+  })
+
   test('recipes that use no other library run with the package alone', async () => {
     for (const name of ['agent', 'approval', 'child-run'])
       consumer.write(`${name}.mjs`, readFileSync(join(root, `examples/recipes/${name}.mjs`), 'utf8'))
@@ -37,7 +58,7 @@ describe('the package installed alone', () => {
   })
 
   test('with the package alone, a program type-checks against every entry point but the kit', async () => {
-    const entries = Object.keys(manifest.exports).filter((entry) => !/json$|testing$/.test(entry))
+    const entries = Object.keys(manifest.exports).filter((entry) => !/json$|^\.\/testing/.test(entry))
     const names = entries.map((entry) => entry.replace(/^\./, manifest.name))
     const imports = names.map((name, i) => `import * as _${i} from '${name}'\nvoid _${i}\n`)
     consumer.write('host.mts', imports.join(''))

@@ -19,7 +19,7 @@ export const root = resolve(import.meta.dirname, '../..')
 
 export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest
 
-/** `dogear`, `dogear/promise` …: everything that a program can import but `dogear/types`, in the order of package.json. */
+/** `dogear`, `dogear/promise` …: everything that a program can import but the types of declarations, in the order of package.json. */
 export const entryPoints: readonly string[] = Object.entries(manifest.exports)
   .filter(([, target]) => typeof target === 'object' && target.default !== undefined)
   .map(([path]) => path.replace(/^\./, manifest.name))

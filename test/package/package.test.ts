@@ -14,6 +14,19 @@ const nodeVersions = new Map([[process.version, process.execPath], ...nodes()])
 const optionalPeers = Object.keys(manifest.peerDependenciesMeta ?? {})
 const forTypes = ['@types/node', ...optionalPeers].map((name) => `${name}@${manifest.devDependencies[name]}`)
 
+/** Exports of a program that imports the kit alone. */
+const reports = `
+import { checkModel, checkPlanLaws, ConformanceReport, crashEverywhere, CrashReport, runArtifactConformance, runConformance } from 'dogear/testing'
+
+export const conformance = (...given: Parameters<typeof runConformance<string>>) => runConformance(...given)
+export const artifacts = (...given: Parameters<typeof runArtifactConformance<string>>) => runArtifactConformance(...given)
+export const results = async (...given: Parameters<typeof conformance>) => (await conformance(...given)).results
+export const model = (...given: Parameters<typeof checkModel<string>>) => checkModel(...given)
+export const laws = (...given: Parameters<typeof checkPlanLaws>) => checkPlanLaws(...given)
+export const crashes = (...given: Parameters<typeof crashEverywhere>) => crashEverywhere(...given)
+export const texts = [ConformanceReport.toText, CrashReport.toText] as const
+`
+
 let consumer: Consumer
 beforeAll(() => {
   consumer = consume(...forTypes)
@@ -307,6 +320,17 @@ describe('the types', () => {
     const tsconfig = consumer.write('node16.json', JSON.stringify({ compilerOptions, files: ['node16.cts'] }))
     const tsc = join(root, 'node_modules/typescript/bin/tsc')
     expect((await start(consumer.folder, process.execPath, tsc, '--project', tsconfig)).stdout).toBe('')
+  })
+
+  test('declarations of exported reports name no file of the package', async () => {
+    consumer.write('reports.mts', reports)
+    const compilerOptions = { ...options, noEmit: false, declaration: true, emitDeclarationOnly: true, outDir: 'types' }
+    const tsconfig = consumer.write('reports.json', JSON.stringify({ compilerOptions, files: ['reports.mts'] }))
+    const tsc = join(root, 'node_modules/typescript/bin/tsc')
+    expect((await start(consumer.folder, process.execPath, tsc, '--project', tsconfig)).stdout).toBe('')
+    const declared = readFileSync(join(consumer.folder, 'types/reports.d.mts'), 'utf8')
+    expect(declared).toContain('Promise<import("dogear/testing/types").ModelReport>')
+    expect(declared).not.toContain('/dist/')
   })
 
   test('no exported type is any', () => {

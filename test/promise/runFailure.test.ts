@@ -32,6 +32,28 @@ test('Node.js prints an uncaught RunFailure without its checkpoint', async () =>
   assert.doesNotMatch(printed, /checkpoint|fingerprint/)
 })
 
+test('the stack of a RunFailure has the line that awaits the call and none of the library, because Node.js prints the first one above an uncaught error', async () => {
+  const [storage, none] = [memoryStorage(), { id: 'none', storage: memoryStorage() }]
+  const calls = [
+    () => dogear.run(failing, { id: 'r', storage }),
+    () => dogear.resume(failing, none),
+    () => dogear.runOrResume(failing, { id: 's', storage }),
+    () => dogear.start(failing, { id: 'r', storage }),
+    () => dogear.poll(failing, none),
+    () => dogear.fork({ ...none, fromStep: 'one' }),
+    () => dogear.viewRun({ ...none, id: '/' }),
+    () => dogear.listRuns({} as never)
+  ]
+  for (const call of calls) {
+    const callers = async () => void (await call())
+    const error = await callers().catch((thrown: unknown) => thrown)
+    assert.ok(dogear.isRunFailure(error))
+    assert.match(error.stack ?? '', /^RunFailure: /)
+    assert.match(error.stack ?? '', /^ {4}at (async )?callers .*runFailure\.test\.ts/m, String(call))
+    assert.doesNotMatch(error.stack ?? '', /^ {4}at .*\/src\//m, String(call))
+  }
+})
+
 describe('the message of a RunFailure', () => {
   const messageOf = (flow: Program<unknown>): Promise<string> =>
     dogear.run(flow, { id: 'r', storage: memoryStorage() }).then(

@@ -4,8 +4,10 @@ import * as E from 'fp-ts/lib/Either.js'
 import { describe, expect, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import { fileArchive, fileArtifacts, fileRequests, jsonFileStorage } from '../../src/adapters/json-file/index.js'
-import { postgresArtifacts, postgresRequests, postgresStorage } from '../../src/adapters/postgres/index.js'
-import { sqliteStorage } from '../../src/adapters/sqlite/index.js'
+import { connect, postgresArtifacts, postgresRequests, postgresStorage } from '../../src/adapters/postgres/index.js'
+import { connect as connectSqlite, sqliteStorage } from '../../src/adapters/sqlite/index.js'
+import { nodeEnvironment } from '../../src/adapters/node/index.js'
+import * as fp from '../../src/index.js'
 import * as RunError from '../../src/executor/RunError.js'
 import * as dogear from '../../src/promise/index.js'
 import { planRun, resume, run, runOutcome, workflow } from '../../src/promise/index.js'
@@ -248,7 +250,9 @@ describe('arguments of calls', () => {
     ],
     ['a PostgreSQL store needs a pool, not an object', postgresRequests({ query: () => 1 } as never).list('r')],
     ['a SQLite store needs an open database, not an object', sqliteStorage({ exec: () => 1 } as never).list()],
-    ['a SQLite store needs an open database, not undefined', sqliteStorage(NONE).claim('r', { host: 'h', pid: 1 })]
+    ['a SQLite store needs an open database, not undefined', sqliteStorage(NONE).claim('r', { host: 'h', pid: 1 })],
+    ['connect needs the path of a file, not undefined', connectSqlite(NONE, class {} as never).requests.list('r')],
+    ['connect needs the address of a database, not undefined', async () => (await connect(NONE)).storage.list()()]
   ]
 
   test.each(ports)('a port without its folder, pool or database fails: %s', async (why, call) => {
@@ -467,3 +471,31 @@ describe('options of steps', () => {
 })
 
 type Call = (...args: ReadonlyArray<unknown>) => unknown
+
+describe('calls of the fp form', () => {
+  const NONE = undefined as never
+  const calls: ReadonlyArray<readonly [string, fp.Executor<unknown>]> = [
+    ['programs must be an array of workflows, not undefined', fp.resumeAll(NONE)],
+    ['programs must be an array of workflows, not an object', fp.resumeAll(one() as never)],
+    ['fromStep must be a string, not undefined', fp.fork('w-1', 'w-2', NONE)],
+    ['answers must be a Map with units as keys, not undefined', fp.confirm('w-1', NONE)],
+    ['runs must be an array of summaries of runs, not the string "w-1"', fp.removeRuns('w-1' as never)],
+    ['policy must be an object, such as { keep: 10 }', fp.findExpired(NONE)],
+    ['options must be an object, not null', fp.prune(null as never)],
+    ['keep must be a number ≥ 0, not null', fp.prune({ keep: null as never })],
+    ['keep must be a number ≥ 0, not the number NaN', fp.prune({ keep: NaN })],
+    ['unknown option "olderThan"; did you mean "olderThanMillis"?', fp.prune({ olderThan: 1 } as never)]
+  ]
+
+  test.each(calls)(
+    'an argument that a call cannot do without is refused, and no run is removed: %s',
+    async (why, call) => {
+      const storage = memoryStorage()
+      await run(one(), { id: 'w-1', storage })
+      const ended = await call(nodeEnvironment(storage))()
+      if (E.isRight(ended)) expect.fail('it was accepted')
+      expect(fp.RunError.describe(ended.left)).toBe(`These options are invalid:\n  ${why}`)
+      expect(await dogear.listRuns({ storage })).toHaveLength(1)
+    }
+  )
+})

@@ -42,11 +42,17 @@ export interface PostgresPool {
   readonly Client?: unknown
 }
 
-/** Untyped hosts may pass anything: an address, or nothing. Every statement on what this returns then fails. */
+/** Untyped hosts may pass anything: an address, or nothing. */
 export const poolOf = (given: PostgresPool): PostgresPool => {
   const { query, on } = Object(given) as Partial<PostgresPool>
   if (typeof query === 'function' && typeof on === 'function') return given
-  const why = `a PostgreSQL store needs a pool, not ${kindOf(given)}; pass one, such as new pg.Pool({ connectionString })`
+  return noPool(
+    `a PostgreSQL store needs a pool, not ${kindOf(given)}; pass one, such as new pg.Pool({ connectionString })`
+  )
+}
+
+/** Every statement fails. */
+export const noPool = (why: string): PostgresPool => {
   // As a connection that is not made, nothing can have taken effect.
   const cause = Object.assign(new Error(why), { code: 'NO_POOL', syscall: 'connect' })
   return { query: () => Promise.reject(cause), on: () => undefined, options: {} }

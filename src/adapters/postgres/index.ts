@@ -6,7 +6,7 @@
  * @module
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { readable } from '../../domain/data/Options.js'
+import { kindOf, readable } from '../../domain/data/Options.js'
 import type { ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import type { Requests } from '../../ports/Requests.js'
@@ -17,7 +17,7 @@ import * as Claims from './Claims.js'
 import type { PostgresDatabaseOptions } from './Database.js'
 import { databaseOf, invalidOptions } from './Database.js'
 import type { PostgresPool } from './Driver.js'
-import { poolOf } from './Driver.js'
+import { noPool, poolOf } from './Driver.js'
 import type { Holding, Hub } from './Hub.js'
 import { hubOf } from './Hub.js'
 import * as Read from './Read.js'
@@ -165,7 +165,14 @@ export const connect = async (
   options: PostgresOptions & PostgresArtifactsOptions = {}
 ): Promise<PostgresStores> => {
   const { default: pg } = await import('pg')
-  const pool = new pg.Pool({ connectionString: url, allowExitOnIdle: true, keepAlive: true })
+  // Without an address, as that of an unset variable of the environment, the driver would connect to its default database.
+  const own =
+    typeof url === 'string' ? new pg.Pool({ connectionString: url, allowExitOnIdle: true, keepAlive: true }) : undefined
+  const pool =
+    own ??
+    noPool(
+      `connect needs the address of a database, not ${kindOf(url)}; pass one, such as postgres://user@host/database`
+    )
   const storage = postgresStorage(pool, options)
   return {
     storage,
@@ -173,7 +180,7 @@ export const connect = async (
     requests: postgresRequests(pool, options),
     close: async () => {
       await storage.close()
-      await pool.end()
+      await own?.end()
     }
   }
 }

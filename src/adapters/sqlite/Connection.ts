@@ -17,7 +17,7 @@ import {
 import { sleep } from '../sql/Calls.js'
 import type { SqliteDatabase, SqliteStatement } from './Driver.js'
 import { codeOf, isBusy, isDamaged } from './Driver.js'
-import { failureOf, lossOf, remember } from './File.js'
+import { failureOf, lossOf, remember, rememberLog } from './File.js'
 import type { Migration } from './Schema.js'
 import { sqliteMigrations } from './Schema.js'
 
@@ -261,6 +261,7 @@ const prepared = (self: Connection): E.Either<Failure | Thrown, void> => {
     const now = mode === 'wal' ? mode : pragma(self, 'journal_mode', 'WAL')
     if (now !== 'wal' || self.file === '') return E.left(refused(self, 'journal_mode', 'NO_WAL', noWal(now)))
     const migrated = migrate(self)
+    rememberLog(self.database, self.file)
     self.isReady = E.isRight(migrated)
     return migrated
   } catch (cause) {
@@ -274,9 +275,11 @@ const isDatabase = (database: unknown): boolean => {
   return typeof exec === 'function' && typeof prepare === 'function'
 }
 
-const noDatabase = ({ database, options: { isOwn } }: Connection): string =>
+const noDatabase = ({ database, options: { isOwn, name } }: Connection): string =>
   isOwn === true
-    ? `connect needs the class of a driver, not ${kindOf(database)}; pass one, such as DatabaseSync of node:sqlite`
+    ? typeof name !== 'string'
+      ? `connect needs the path of a file, not ${kindOf(name)}; pass one, such as 'state.db'`
+      : `connect needs the class of a driver, not ${kindOf(database)}; pass one, such as DatabaseSync of node:sqlite`
     : `a SQLite store needs an open database, not ${kindOf(database)}; pass one, such as new DatabaseSync('state.db')`
 
 const notOpened = (code: string, why: string): ReadFailed => ({

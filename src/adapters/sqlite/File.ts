@@ -11,6 +11,11 @@ interface Identity {
 /** By connection, because its stores have their first calls at different times. No driver says which file it has open. */
 const identities = new WeakMap<SqliteDatabase, Identity>()
 
+/** Those of the write-ahead logs. No other connection deletes the log while one is open. */
+const logs = new WeakMap<SqliteDatabase, Identity>()
+
+const logOf = (file: string): string => `${file}-wal`
+
 const identityOf = (file: string): Identity | undefined => statSync(file, { bigint: true, throwIfNoEntry: false })
 
 /** Remembers the file of a connection, unless it is known: call this as soon as the connection is open. */
@@ -19,11 +24,22 @@ export const remember = (database: SqliteDatabase, file: string): void => {
   if (identity !== undefined) identities.set(database, identity)
 }
 
-/** What happened to the file of a connection. Takes one `stat`. */
+/** Remembers the write-ahead log of a connection, unless it is known: call this once there is one. */
+export const rememberLog = (database: SqliteDatabase, file: string): void => {
+  const identity = logs.has(database) ? undefined : identityOf(logOf(file))
+  if (identity !== undefined) logs.set(database, identity)
+}
+
+/** What happened to the files of a connection. Takes one `stat` for each. */
 export const lossOf = (database: SqliteDatabase, file: string): LostFiles | undefined => {
-  const [now, then] = [identityOf(file), identities.get(database)]
-  if (now === undefined) return { what: 'Deleted', where: file }
-  return now.ino === then?.ino && now.dev === then.dev ? undefined : { what: 'Replaced', where: file }
+  const log = logs.get(database)
+  return lost(file, identities.get(database)) ?? (log === undefined ? undefined : lost(logOf(file), log))
+}
+
+const lost = (where: string, then: Identity | undefined): LostFiles | undefined => {
+  const now = identityOf(where)
+  if (now === undefined) return { what: 'Deleted', where }
+  return now.ino === then?.ino && now.dev === then.dev ? undefined : { what: 'Replaced', where }
 }
 
 const CODES: Readonly<Record<Exclude<LostFiles['what'], 'Removed'>, string>> = {

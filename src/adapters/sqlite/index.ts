@@ -159,15 +159,15 @@ export interface SqliteStores {
  * @category constructors
  */
 export const connect = (file: string, driver: SqliteDriver, options: ConnectOptions = {}): SqliteStores => {
-  const isDriver = typeof driver === 'function'
-  // Untyped hosts may pass nothing, or the namespace of a module; the stores then refuse each call.
-  const database = isDriver ? new driver(file) : (driver as unknown as SqliteDatabase)
-  if (isDriver) remember(database, file)
+  const isUsable = typeof file === 'string' && typeof driver === 'function'
+  // An unset variable of the environment is no path, and untyped hosts may pass the namespace of a module; the stores then refuse each call.
+  const database = isUsable ? new driver(file) : (driver as unknown as SqliteDatabase)
+  if (isUsable) remember(database, file)
   const all = { open: (path: string) => new driver(path), ...options, isOwn: true, name: file }
   return {
     storage: sqliteStorage(database, all),
     artifacts: sqliteArtifacts(database, all),
     requests: sqliteRequests(database, all),
-    close: () => void (isDriver && database.close())
+    close: () => void (isUsable && database.close())
   }
 }

@@ -2,16 +2,16 @@
 import {
   chmodSync,
   closeSync,
-  existsSync,
+  lstatSync,
   openSync,
+  readlinkSync,
   readSync,
-  realpathSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync
 } from 'node:fs'
-import { resolve } from 'node:path'
+import { dirname, isAbsolute, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { isFinal } from '../../domain/checkpoint/Checkpoint.js'
@@ -119,7 +119,7 @@ const isPage = (path: string): boolean => {
 
 /** Renames a complete page, so that a full disk leaves the earlier one, whose permissions the new one takes. */
 const written = (path: string, page: string): E.Either<CliError, string> => {
-  const target = existsSync(path) ? realpathSync(path) : path
+  const target = behindLinks(path)
   const mode = statSync(target, { throwIfNoEntry: false })?.mode
   const unfinished = `${target}.${process.pid}.tmp`
   try {
@@ -132,6 +132,13 @@ const written = (path: string, page: string): E.Either<CliError, string> => {
     rmSync(unfinished, { force: true })
     return E.left(notWritten(path, cause))
   }
+}
+
+/** Returns where a link leads, also to a file that does not exist yet. Joins no paths: in a linked folder `..` is the parent of the real one. */
+const behindLinks = (path: string): string => {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return path
+  const to = readlinkSync(path)
+  return behindLinks(isAbsolute(to) ? to : `${dirname(path)}/${to}`)
 }
 
 const notWritten = (path: string, cause: unknown): CliError => {

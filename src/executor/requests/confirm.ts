@@ -13,6 +13,7 @@ import { ancestors } from '../../domain/workflow/Unit.js'
 import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
+import { argument, map, unless } from '../given.js'
 import type { Planned } from '../planRun.js'
 import { withoutQuestions, planStored } from '../planRun.js'
 import type { RunError } from '../RunError.js'
@@ -50,7 +51,10 @@ import { recorderFor } from './inbox.js'
  *
  * @category running
  */
-export const confirm =
+export const confirm = (runId: string, answers: ReadonlyMap<Unit, Answer>): Executor<void> =>
+  unless(argument('answers', answers, map), () => confirmAll(runId, answers))
+
+const confirmAll =
   (runId: string, answers: ReadonlyMap<Unit, Answer>): Executor<void> =>
   (environment) =>
   async () => {

@@ -4,9 +4,12 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { RetainedRun, RetentionPolicy } from '../../domain/checkpoint/Retention.js'
 import { expired } from '../../domain/checkpoint/Retention.js'
+import type { Check } from '../../domain/data/Options.js'
+import { amount, arrayOf, fieldsOf, isText, optionProblems } from '../../domain/data/Options.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
 import { describeError, isInUse, removeChecked, removeRun, RESUMED_MEANWHILE, whyKept } from '../workspace/onSuccess.js'
+import { argument, unless } from '../given.js'
 import { describe } from '../RunError.js'
 import { nextTurn } from '../sleep.js'
 import type { RunSummary } from './runs.js'
@@ -55,7 +58,19 @@ export interface Prunable {
 }
 
 /** Lists what {@link prune} would remove. Changes nothing. */
-export const findPrunable =
+export const findPrunable = (policy: RetentionPolicy): Executor<Prunable> =>
+  unless(policy === undefined ? NO_POLICY : optionProblems(policy, POLICY), () => find(policy))
+
+const NO_POLICY = [{ option: 'policy', expected: 'an object, such as { keep: 10 }' }]
+
+/** A limit that is no number, such as `null`, would keep nothing. */
+const POLICY: Readonly<Record<keyof RetentionPolicy, Check>> = {
+  keep: amount,
+  olderThanMillis: amount,
+  statuses: arrayOf(isText, 'an array of statuses')
+}
+
+const find =
   (policy: RetentionPolicy): Executor<Prunable> =>
   ({ storage, clock }) =>
   async () => {
@@ -84,11 +99,14 @@ const retained = (run: RunSummary): RetainedRun & { readonly run: RunSummary } =
  *
  * @category running
  */
-export const removeRuns =
-  (runs: ReadonlyArray<RunSummary>): Executor<Removed> =>
-  (environment) =>
-  async () =>
-    E.right(await removeEach(environment, runs, (run) => removeUnchanged(environment, run)))
+export const removeRuns = (runs: ReadonlyArray<RunSummary>): Executor<Removed> =>
+  unless(
+    argument('runs', runs, SUMMARIES),
+    () => (environment) => async () =>
+      E.right(await removeEach(environment, runs, (run) => removeUnchanged(environment, run)))
+  )
+
+const SUMMARIES = arrayOf((run) => isText(fieldsOf(run)['runId']), 'an array of summaries of runs')
 
 /** Removes expired runs, then what is left of runs that never started, unless a process claimed or saved it meanwhile. */
 export const removePrunable =

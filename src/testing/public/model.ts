@@ -1,5 +1,6 @@
 /**
- * The types behind those of `dogear/testing`, for its documentation: members of unions, and what a signature names without a need to import it.
+ * The types behind those of `dogear/testing`, for its documentation and as `dogear/testing/types` for declarations that TypeScript infers: members of unions,
+ * and what a signature names without a need to import it.
  *
  * @module
  */

@@ -91,6 +91,18 @@ describe('a claim that ended before its first save', () => {
     )
   }
 
+  test('the list calls no run abandoned that a living process holds, so that a dry run names what a prune removes', async () => {
+    const root = folder()
+    const owner = jsonFileStorage(root)
+    const claim = await claimed(owner, 'a')
+    age(root)
+    const listed = async () => await right(jsonFileStorage(root).list())
+    assert.deepEqual(await listed(), [{ runId: 'a' }])
+    await right(owner.release(claim))
+    age(root)
+    assert.deepEqual(await listed(), [{ runId: 'a', isAbandoned: true }])
+  })
+
   test('empty folders of a new run, as a full disk leaves them, are pruned once they are an hour old', async () => {
     const root = folder()
     mkdirSync(placesOf(root).history, { recursive: true })

@@ -144,6 +144,31 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     })
   })
 
+  test('a save fails with Fenced if only the write-ahead log is deleted, because a kill would lose what follows', async () => {
+    const file = at()
+    const { storage, close } = connect(file, driver.open)
+    const claim = await claimed(storage, 'a')
+    await right(storage.save(claim, revisions([1])))
+    renameSync(`${file}-wal`, `${file}-wal.old`)
+    const fenced = await left(storage.save(claim, revisions([1, 2])), 'Fenced')
+    assert.deepEqual(fenced.files, { what: 'Deleted', where: `${file}-wal` })
+    close()
+  })
+
+  test('the write-ahead log that a connection has open outlives other connections, and a checkpoint that truncates it', async () => {
+    const file = at()
+    const { storage, close } = connect(file, driver.open)
+    const claim = await claimed(storage, 'a')
+    for (const n of [1, 2, 3]) {
+      const other = opened(file, 'FULL')
+      other.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      other.close()
+      await right(storage.save(claim, revisions(Array.from({ length: n }, (_, index) => index))))
+    }
+    await right(storage.release(claim))
+    close()
+  })
+
   test('a database file that is deleted before its first use is refused, and one that is put back is used', async () => {
     const file = at()
     const { storage, close } = connect(file, driver.open)

@@ -8,7 +8,9 @@ import type { Listed, ListOptions, StorageError } from '../../../ports/Checkpoin
 import type { Context } from '../Context.js'
 import { isFolder, isOld, namesIn, checkRoot, readBetween, withFile } from '../files/Files.js'
 import * as Layout from '../files/Layout.js'
+import { holderOf } from '../claim/Liveness.js'
 import * as Line from './Line.js'
+import * as Read from './Read.js'
 
 /** How many runs are read at once. */
 const AT_ONCE = 64
@@ -41,8 +43,9 @@ const listedRun = async (context: Context, runId: string): Promise<Listed> => {
   return (await isAbandoned(context, layout)) ? { runId, isAbandoned: true } : { runId }
 }
 
-/** True if a run's folder has nothing but old files of claims: not if it is a user's own, or if a claim may be in progress. */
-const isAbandoned = async ({ fs }: Context, layout: Layout.Layout): Promise<boolean> => {
+/** True if a run's folder has nothing but old files of claims and no owner: not if it is a user's own, or if a claim may be in progress. */
+const isAbandoned = async (context: Context, layout: Layout.Layout): Promise<boolean> => {
+  const { fs } = context
   try {
     if (!isOld(fs, layout.run)) return false
     for (const folder of [layout.run, layout.history]) {
@@ -53,7 +56,9 @@ const isAbandoned = async ({ fs }: Context, layout: Layout.Layout): Promise<bool
         if (!(path === layout.history || Layout.isOfClaim(name)) || !isOld(fs, path)) return false
       }
     }
-    return true
+    const read = await Read.readHighest(context, layout)
+    if (E.isLeft(read) || O.isNone(read.right)) return E.isRight(read)
+    return O.isNone(await holderOf(context, layout, read.right.value.journals.highest))
   } catch {
     return false
   }
