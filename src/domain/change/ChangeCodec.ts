@@ -25,13 +25,15 @@ const place = { ...dated, unit: t.string }
 
 const assumption = { ...place, output: optional(json), captured: list(t.string), subStep: optional(subStep) }
 
+const abandons = optional(list(t.string))
+
 const failedAttempt = { attempt: natural, startedAt: time, error: stepError, outcome }
 
 export const change: t.Type<Change.Change> = tagged('a change', '_tag', {
   Started: { ...dated, runId: t.string, workflow: workflowIdentity, input: json, workspace: optional(workspace) },
   Forked: { ...dated, runId: t.string, from: origin },
   Moved: { ...dated, way: oneOf<Change.Moved['way']>('to', 'from', 'here'), store: t.string },
-  WorkflowEdited: { ...dated, workflow: workflowIdentity, abandons: optional(list(t.string)) },
+  WorkflowEdited: { ...dated, workflow: workflowIdentity, abandons },
   Recovered: { ...dated, from: t.string, lost: t.string, agreedBy: t.string },
   InputReplaced: { ...dated, input: json },
   Expanded: { ...place, items: list(item) },
@@ -56,8 +58,8 @@ export const change: t.Type<Change.Change> = tagged('a change', '_tag', {
   Answered: { ...place, value: json, by: t.string },
   Suspended: { ...place, waits: list(t.string), dropped: optional(list(t.string)) },
   Interrupted: { ...place, reason: interruptReason },
-  Rewound: { ...dated, units: list(t.string), why: t.string },
-  Assumed: assumption,
+  Rewound: { ...dated, units: list(t.string), why: t.string, abandons },
+  Assumed: { ...assumption, abandons },
   Confirmed: { ...place, evidence: optional(list(evidence)) }
 })
 
