@@ -299,6 +299,21 @@ test('a task that became a sequence and counts as done keeps no output', () => {
   ])
 })
 
+test('fromStep after a composite that gained a part deep inside records the composite as done again', () => {
+  const nested = (...steps: ReadonlyArray<Step>): Workflow =>
+    flow(wave('a', W.sequence('s', [W.sequence('t', steps)])), task('b'))
+  const checkpoint = having(nested(task('x')), ['a/s/t/x', 'a/s/t', 'a/s', 'a'])
+  const now = nested(task('x'), task('y'))
+  const options: PlanOptions = { changes: 'ignore', fromStep: 'b' }
+  const plan = planResume(checkpoint, now, options)
+  assert.ok(E.isRight(plan), JSON.stringify(plan))
+  const changes = overrides(checkpoint, { ...now, identity: Identity.of(now) }, plan.right, options, at)
+  const next = replay(checkpoint, changes)
+  assert.ok(E.isRight(next), JSON.stringify(next))
+  const units = Array.from(next.right.completedSteps, ({ unit }) => unit)
+  expect(units).toEqual(['a/s/t/x', 'a/s/t/y', 'a/s/t', 'a/s', 'a'])
+})
+
 test.each([W.task('a', { wait: 'Answer' }), W.mapOf('a', task('t'))])(
   'a pending job is abandoned if its task becomes another kind and changes are ignored: %j',
   (now) => {
@@ -496,7 +511,7 @@ describe('a plan names each pending job that it abandons, and the history keeps 
     )
     const program = { ...workflow, identity: Identity.of(workflow) }
     const changes = overrides(run.right, program, plan.right, options, at)
-    expect(changes.flatMap((one) => ('abandons' in one ? [`${one._tag} ${one.abandons}`] : []))).toEqual(named)
+    expect(changes.flatMap((one) => ('abandons' in one ? [`${one._tag} ${String(one.abandons)}`] : []))).toEqual(named)
   })
 
   test('of more than 20 abandoned jobs five are described', () => {

@@ -14,10 +14,10 @@ import type { Decision, DecisionTree, PlanOptions, ResumePlan, Skip, SkipReason 
 import type { SubStep } from '../checkpoint/SubStep.js'
 import { decisionTrees } from './Plan.js'
 import { isSubStepInDoubt, subStepsOf } from './subSteps.js'
-import { find, partNames } from '../checkpoint/Tree.js'
+import { find } from '../checkpoint/Tree.js'
 import { hasCode } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, isTop, join } from '../workflow/Unit.js'
+import { ancestors, isTop } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
 import type { WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 
@@ -281,18 +281,17 @@ const assumed = (
   isTakenBack: (decision: Decision) => boolean,
   at: string
 ): ReadonlyArray<Change.Assumed> => {
-  const { completedSteps, items } = known.checkpoint
+  const { checkpoint, workflow } = known
+  // The edit is recorded first, and drops the records of composites that gained a part, at any depth.
+  const { completedSteps } = isEdited(checkpoint, workflow.identity)
+    ? adoptedFields(checkpoint, workflow.identity)
+    : checkpoint
   const found: Array<Change.Assumed> = []
   let subSteps: ReadonlyMap<Unit, SubStep> | undefined
   const subStepAt = (unit: Unit): SubStep | undefined =>
     (subSteps ??= new Map([...subStepsOf(known.checkpoint).values()].flat().map(({ unit, call }) => [unit, call]))).get(
       unit
     )
-  const hasAllParts = (step: Step, unit: Unit): boolean =>
-    partNames(step, unit, items)?.every((name) => {
-      const record = Units.get(completedSteps, join(unit, name))
-      return record !== undefined && record.subStep === undefined
-    }) ?? true
   const visit = ({ decision, parts }: DecisionTree): void => {
     for (const part of parts) visit(part)
     if (decision._tag !== 'Skip' || !isGiven(decision.reason)) return
@@ -302,7 +301,8 @@ const assumed = (
     const output = 'output' in decision.reason ? decision.reason.output : record?.output
     const isOpen = record === undefined || isTakenBack(decision) || (record.assumed === true && isOther(output, record))
     const captures = step?._tag === 'Task' ? step.captures : undefined
-    if (!isOpen && (step === undefined || captures !== undefined || hasAllParts(step, unit))) return
+    const isReopened = step !== undefined && captures === undefined && !Units.has(completedSteps, unit)
+    if (!isOpen && !isReopened) return
     const call = step === undefined ? subStepAt(unit) : undefined
     const { transient: _, ...subStep } = call ?? {}
     // The record of a composite has an output if the unit was a task before an edit.
