@@ -116,7 +116,7 @@ interface Dropped {
 /** Drops the records of units that run again, of what follows them in their sequence unless it completed and is skipped, and of units whose output an answer replaces. */
 const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
   const { checkpoint, plan } = known
-  const asIs = asItIs(plan)
+  const accepted = unitsAccepted(plan)
   let held: ReadonlySet<Unit> | undefined
   const isHeld = (unit: Unit): boolean => (held ??= heldUnits(checkpoint)).has(unit)
   const isWaiting = ({ unit, reason }: Decision): boolean =>
@@ -134,7 +134,7 @@ const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
       record !== undefined ||
       (first !== undefined && isHeld(unit)) ||
       (checkpoint.items.get(unit)?.length ?? 0) > 0 ||
-      (decision._tag === 'Run' && (isAsked(decision, asIs) || isWaiting(decision)))
+      (decision._tag === 'Run' && (isRequested(decision, accepted) || isWaiting(decision)))
     if (isDropped) first ??= decision
     return isDropped ? { units: [unit], keeps: false } : NOTHING
   }
@@ -205,7 +205,7 @@ const heldUnits = ({ state, completedSteps, items, pending, submissions }: Check
 }
 
 /** The units whose current evidence is accepted, and their ancestors. */
-const asItIs = ({ decisions }: ResumePlan): ReadonlySet<Unit> =>
+const unitsAccepted = ({ decisions }: ResumePlan): ReadonlySet<Unit> =>
   new Set(
     decisions.flatMap((one) =>
       one._tag === 'Skip' && evidenceIn(one.reason) !== undefined ? [one.unit, ...ancestors(one.unit)] : []
@@ -216,8 +216,8 @@ const evidenceIn = (reason: SkipReason): ReadonlyArray<Evidence> | undefined =>
   'evidence' in reason ? reason.evidence : undefined
 
 /** Returns whether a unit is forced, or follows a step whose current evidence is accepted. */
-const isAsked = ({ reason }: Decision, asIs: ReadonlySet<string>): boolean =>
-  reason._tag === 'Forced' || (reason._tag === 'EarlierStepRunsAgain' && asIs.has(reason.step))
+const isRequested = ({ reason }: Decision, accepted: ReadonlySet<Unit>): boolean =>
+  reason._tag === 'Forced' || (reason._tag === 'EarlierStepRunsAgain' && accepted.has(reason.step))
 
 /** Returns whether the user's answer replaces the record. Accepting changed evidence keeps it, and so does the output of an assumption. */
 const isReplaced = ({ reason }: Skip, record: CompletedStep): boolean =>
