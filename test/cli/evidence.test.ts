@@ -187,6 +187,20 @@ steps:
     const { stderr } = ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
     assert.match(stderr, /warning: step-1: exit 3: exit code 3; continuing anyway/)
   })
+
+  test('a failed check announces a retry only if one follows', async () => {
+    const step = "shell: 'true', after: exit 3, onCheckFailure: retry, retry: { attempts: 2, delay: 1ms }"
+    for (const [steps, retries] of [
+      [`{ ${step} }`, 1],
+      [`{ ${step}, idempotent: false }`, 0]
+    ] as const) {
+      const box = await repository(`name: w\nsteps: [${steps}]\n`)
+      const { code, stderr } = await dogear(box, 'run', 'w.yml', '--id', 'r')
+      assert.equal(code, 1)
+      assert.match(stderr, /warning: step-1: exit 3: exit code 3\n/)
+      assert.equal(stderr.match(/retrying/gi)?.length ?? 0, retries, stderr)
+    }
+  })
 })
 
 describe('the text about missing evidence', () => {

@@ -8,7 +8,7 @@ import * as C from '../../src/domain/checkpoint/Checkpoint.js'
 import { explain } from '../../src/domain/explain/Explain.js'
 import { describeProblem } from '../../src/domain/explain/problems.js'
 import { overrides } from '../../src/domain/plan/Overrides.js'
-import type { PlanOptions } from '../../src/domain/plan/Plan.js'
+import type { PlanOptions, ResumePlan } from '../../src/domain/plan/Plan.js'
 import { hashPlan } from '../../src/domain/plan/Plan.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
 import * as Units from '../../src/domain/checkpoint/Units.js'
@@ -299,6 +299,21 @@ test('a task that became a sequence and counts as done keeps no output', () => {
   ])
 })
 
+test('fromStep after a composite that gained a part deep inside records the composite as done again', () => {
+  const nested = (...steps: ReadonlyArray<Step>): Workflow =>
+    flow(wave('a', W.sequence('s', [W.sequence('t', steps)])), task('b'))
+  const checkpoint = having(nested(task('x')), ['a/s/t/x', 'a/s/t', 'a/s', 'a'])
+  const now = nested(task('x'), task('y'))
+  const options: PlanOptions = { changes: 'ignore', fromStep: 'b' }
+  const plan = planResume(checkpoint, now, options)
+  assert.ok(E.isRight(plan), JSON.stringify(plan))
+  const changes = overrides(checkpoint, { ...now, identity: Identity.of(now) }, plan.right, options, at)
+  const next = replay(checkpoint, changes)
+  assert.ok(E.isRight(next), JSON.stringify(next))
+  const units = Array.from(next.right.completedSteps, ({ unit }) => unit)
+  expect(units).toEqual(['a/s/t/x', 'a/s/t/y', 'a/s/t', 'a/s', 'a'])
+})
+
 test.each([W.task('a', { wait: 'Answer' }), W.mapOf('a', task('t'))])(
   'a pending job is abandoned if its task becomes another kind and changes are ignored: %j',
   (now) => {
@@ -335,7 +350,101 @@ test.each([
   }
 )
 
-describe('a plan names each pending job that an accepted edit abandons, and the history keeps the name', () => {
+describe('a unit that an edit made another kind starts anew', () => {
+  const submitted: ReadonlyArray<Change> = [
+    { _tag: 'AttemptStarted', at, attempts: [{ unit: 'a', attempt: 1 }], submissions: [{ unit: 'a', key: 'k' }] },
+    { _tag: 'JobSubmitted', at, unit: 'a', attempt: 1 }
+  ]
+  const failed = (unit: Unit): Change => {
+    const last = { attempt: 1, startedAt: at, error: { name: 'Error', message: 'boom' }, outcome: 'unknown' } as const
+    return { _tag: 'UnitFailed', at, unit, retryable: true, last }
+  }
+  const started: Change = { _tag: 'AttemptStarted', at, attempts: [{ unit: 'a', attempt: 1 }] }
+  const interrupted = (reason: 'pending' | 'paused'): Change => ({ _tag: 'Interrupted', at, unit: 'a', reason })
+  const wait: Change = { _tag: 'WaitStarted', at, unit: 'a', wait: { _tag: 'Timer', wakeAt: at } }
+  const approval = W.task('a', { definition: 'approval', wait: 'Answer' })
+  const payment = W.task('a', { definition: 'payment', idempotent: false })
+  const checks = wave('a', task('g'))
+
+  test.each<[string, Step, ReadonlyArray<Unit>, ReadonlyArray<Change>, Step, string]>([
+    ['a pending job becomes a wait', task('a'), [], [...submitted, interrupted('pending')], approval, 'NotStarted'],
+    [
+      'a paused job becomes a map',
+      task('a'),
+      [],
+      [...submitted, interrupted('paused')],
+      W.mapOf('a', task('t')),
+      'NotStarted'
+    ],
+    [
+      'a timer becomes an approval',
+      W.task('a', { wait: 'Timer' }),
+      [],
+      [wait, interrupted('pending')],
+      approval,
+      'NotStarted'
+    ],
+    [
+      'a timer becomes a task',
+      W.task('a', { wait: 'Timer' }),
+      [],
+      [wait, interrupted('pending')],
+      task('a', 2),
+      'NotStarted'
+    ],
+    [
+      'a failed task becomes a sequence',
+      task('a'),
+      [],
+      [started, failed('a')],
+      W.sequence('a', [task('t')]),
+      'NotStarted'
+    ],
+    ['a task in flight becomes a wait', task('a'), [], [started], approval, 'NotStarted'],
+    ['a wave whose check failed becomes a payment', checks, ['a/g'], [failed('a')], payment, 'NotStarted'],
+    ['a stopped wave becomes a payment', checks, ['a/g'], [interrupted('paused')], payment, 'NotStarted'],
+    ['a failed task stays a task', task('a'), [], [started, failed('a')], task('a', 2), 'Failed']
+  ])('%s', (__, before, done, changes, now, reason) => {
+    const run = replay(having(flow(before), done), changes)
+    assert.ok(E.isRight(run), JSON.stringify(run))
+    const edited = flow(now)
+    const plan = planResume(run.right, edited, { changes: 'ignore' })
+    assert.ok(E.isRight(plan), JSON.stringify(plan))
+    assert.equal(plan.right.decisions[0]?.reason._tag, reason)
+    const [first] = overrides(run.right, { ...edited, identity: Identity.of(edited) }, plan.right, {}, at)
+    assert.ok(first?._tag === 'WorkflowEdited')
+    const adopted = apply(run.right, first)
+    assert.ok(E.isRight(adopted))
+    expect(E.map(({ decisions }: ResumePlan) => decisions)(planResume(adopted.right, edited))).toEqual(
+      E.right(plan.right.decisions)
+    )
+  })
+
+  test('a task in flight that is not idempotent and becomes a wait keeps its question', () => {
+    const run = replay(having(flow(payment), []), [started])
+    assert.ok(E.isRight(run))
+    const plan = planResume(run.right, flow(approval), { changes: 'ignore' })
+    assert.ok(E.isRight(plan))
+    expect(plan.right.decisions.map(({ _tag, reason }) => [_tag, reason._tag])).toEqual([['Confirm', 'InFlight']])
+  })
+
+  test('a task in place of a wave has none of the sub-steps of its groups', () => {
+    const call: Change = {
+      ...{ _tag: 'UnitCompleted', at, unit: 'a/g/turn', captured: [], attempts: 1, startedAt: at, durationMillis: 0 },
+      ...{ evidence: [], subStep: {} }
+    }
+    const run = replay(having(flow(checks), []), [
+      { _tag: 'AttemptStarted', at, attempts: [{ unit: 'a/g', attempt: 1 }] },
+      call
+    ])
+    assert.ok(E.isRight(run), JSON.stringify(run))
+    const adopted = apply(run.right, { _tag: 'WorkflowEdited', at, workflow: Identity.of(flow(task('a'))) })
+    assert.ok(E.isRight(adopted))
+    assert.equal(adopted.right.completedSteps.size, 0)
+  })
+})
+
+describe('a plan names each pending job that it abandons, and the history keeps the name', () => {
   const submitting = (...units: ReadonlyArray<Unit>): ReadonlyArray<Change> => [
     {
       _tag: 'AttemptStarted',
@@ -367,6 +476,8 @@ describe('a plan names each pending job that an accepted edit abandons, and the 
     const identity = Identity.of(edited)
     const [first] = overrides(run.right, { ...edited, identity }, plan.right, options, at)
     expect(first).toEqual({ _tag: 'WorkflowEdited', at, workflow: identity, abandons: [unit] })
+    const changes = overrides(run.right, { ...edited, identity }, plan.right, options, at)
+    expect(changes.filter((change) => 'abandons' in change)).toEqual([first])
     const { abandons: _, ...others } = plan.right
     assert.notEqual(hashPlan(others), hashPlan(plan.right))
   })
@@ -381,6 +492,26 @@ describe('a plan names each pending job that an accepted edit abandons, and the 
       const [first] = overrides(run.right, { ...edited, identity: Identity.of(edited) }, plan.right, {}, at)
       assert.ok(first?._tag === 'WorkflowEdited' && !('abandons' in first))
     }
+  })
+
+  test.each<[string, PlanOptions, ReadonlyArray<Unit>, ReadonlyArray<string>]>([
+    ['the map is restarted', { restartWave: 'm' }, ['m/x', 'm/y'], ['Rewound m/x,m/y']],
+    ['an earlier step runs again', { fromStep: 'a' }, ['m/x', 'm/y'], ['Rewound m/x,m/y']],
+    ['one item runs again', { fromStep: 'm/x' }, ['m/x'], ['Rewound m/x']],
+    ['the map is assumed done', { fromStep: 'z' }, ['m/x', 'm/y'], ['Assumed m/x', 'Assumed m/y']],
+    ['nothing is asked for', {}, [], []]
+  ])('a map with two pending jobs: %s', (__, options, abandoned, named) => {
+    const workflow = flow(task('a'), W.mapOf('m', task('t')), task('z'))
+    const run = replay(having(workflow, ['a'], { m: ['x', 'y', 'w'] }), submitting('m/x', 'm/y'))
+    assert.ok(E.isRight(run), JSON.stringify(run))
+    const plan = planResume(run.right, workflow, options)
+    assert.ok(E.isRight(plan), JSON.stringify(plan))
+    expect((plan.right.abandons ?? []).map(({ unit, key }) => [unit, key])).toEqual(
+      abandoned.map((unit) => [unit, `key of ${unit}`])
+    )
+    const program = { ...workflow, identity: Identity.of(workflow) }
+    const changes = overrides(run.right, program, plan.right, options, at)
+    expect(changes.flatMap((one) => ('abandons' in one ? [`${one._tag} ${String(one.abandons)}`] : []))).toEqual(named)
   })
 
   test('of more than 20 abandoned jobs five are described', () => {

@@ -10,7 +10,7 @@ import * as Units from '../../src/domain/checkpoint/Units.js'
 import type { Json } from '../../src/domain/data/Json.js'
 import { describeQuestion, explain } from '../../src/domain/explain/Explain.js'
 import { describeProblem, describeProblems } from '../../src/domain/explain/problems.js'
-import type { Confirm, PlanOptions, PlanProblem, ResumePlan, Run } from '../../src/domain/plan/Plan.js'
+import type { Confirm, PlanOptions, PlanProblem, ResumePlan } from '../../src/domain/plan/Plan.js'
 import { overrides } from '../../src/domain/plan/Overrides.js'
 import { hashPlan, openQuestions } from '../../src/domain/plan/Plan.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
@@ -1066,40 +1066,6 @@ describe('the text of a plan', () => {
     assert.equal(
       text(State.interrupted(0, 'step-0', 'paused', { inProgress: true, inFlight: [{ unit: 'step-0', attempt: 1 }] })),
       '  1/1  retry    step-0  was stopped (paused)'
-    )
-  })
-
-  test('the text of a plan lists a job that it abandons separately from other pending jobs', () => {
-    const [abandons, due] = [{ _tag: 'JobPending', submittedAt: AT } as const, { _tag: 'Forced' } as const]
-    const run = (stepIndex: number, rest: Partial<Run> = {}): Run => ({
-      _tag: 'Run',
-      ...{ unit: `s${stepIndex}`, stepIndex, summary: '', fingerprint: 'v1:x', reason: due },
-      ...rest
-    })
-    const steps = Array.from({ length: 30 }, (_, index) => run(index, index === 12 ? { abandons } : {}))
-    const groups = Array.from({ length: 30 }, (_, n) =>
-      run(17, { unit: `s17/g${n}`, ...(n === 9 ? { abandons } : {}) })
-    )
-    const decisions = [...steps.slice(0, 18), ...groups, ...steps.slice(18)]
-    const text = explain({ decisions, startIndex: 0, retryCurrent: false, skipSteps: new Set(), variables: new Map() })
-    assert.equal(
-      text,
-      `0/30 steps are done, 30 to run
-   1/30  run      s0           as requested
-   2/30  run      s1           as requested
-   3/30  run      s2           as requested
-   4/30  run      s3           as requested
-   5/30  run      s4           as requested
-         run      … 23 more    as requested
-  13/30  run      s12          as requested; abandons the job submitted at ${AT}
-  18/30  run      s17          as requested
-         run        g0         as requested
-         run        g1         as requested
-         run        g2         as requested
-         run        g3         as requested
-         run        g4         as requested
-         run        … 24 more  as requested
-         run        g9         as requested; abandons the job submitted at ${AT}`
     )
   })
 

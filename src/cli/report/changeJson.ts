@@ -63,12 +63,12 @@ const fieldsOf = (change: Change): JsonObject => {
     case 'Interrupted':
       return { reason: change.reason }
     case 'Rewound':
-      return { units: change.units, why: change.why }
+      return { units: change.units, why: change.why, ...defined({ abandons: change.abandons }) }
     case 'WorkflowEdited':
+    case 'Assumed':
       return defined({ abandons: change.abandons })
     case 'InputReplaced':
     case 'Suspended':
-    case 'Assumed':
     case 'Confirmed':
       return {}
   }

@@ -71,7 +71,7 @@ export const linesOf = (run: LiveRun, event: Event): Lines => {
       return isNothingLeft(run) ? [] : [style.green(completedText(run))]
     case 'CheckFailed':
       // The end of the run reports an aborting check.
-      return event.answer === 'abort' ? [] : [warning(`${event.unit}: ${event.wrong.join('; ')}; ${reaction(event)}`)]
+      return event.answer === 'abort' ? [] : [warning(`${event.unit}: ${event.wrong.join('; ')}${reaction(event)}`)]
     case 'RunRemoved':
     case 'RunNotRemoved':
       return removal(event, style)
@@ -126,14 +126,15 @@ const paused = ({ pointer, where, unreadable, problems }: Of<'RunPaused'>, style
 const reaction = ({ answer, previousWave }: Of<'CheckFailed'>): string => {
   switch (answer) {
     case 'retry':
-      return 'retrying'
+      // Whether an attempt is left is reported with that attempt.
+      return ''
     case 'lookAgain':
-      return 'repeating the check'
+      return '; repeating the check'
     case 'previousWave':
-      return `running ${previousWave ?? 'the previous wave'} again`
+      return `; running ${previousWave ?? 'the previous wave'} again`
     case 'continue':
     case 'abort':
-      return 'continuing anyway'
+      return '; continuing anyway'
   }
 }
 

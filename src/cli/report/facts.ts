@@ -3,7 +3,7 @@ import type { Change } from '../../domain/change/Change.js'
 import { describeJob } from '../../domain/explain/Explain.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import { listed } from '../../domain/data/listed.js'
-import { clipped, counted, duration, firstLine } from '../../view/text.js'
+import { clipped, counted, duration, firstLine, withAbandoned } from '../../view/text.js'
 
 export const factsOf = (change: Change): string => {
   switch (change._tag) {
@@ -14,7 +14,7 @@ export const factsOf = (change: Change): string => {
     case 'Moved':
       return change.way === 'here' ? `from ${change.store}, arrived` : `${change.way} ${change.store}`
     case 'WorkflowEdited':
-      return change.abandons === undefined ? '' : `abandons the pending job of ${listed(change.abandons)}`
+      return withAbandoned('', change)
     case 'Recovered':
       return `from ${change.from}; damage: ${change.lost}; agreed by ${change.agreedBy}`
     case 'InputReplaced':
@@ -48,9 +48,9 @@ export const factsOf = (change: Change): string => {
     case 'Interrupted':
       return `${change.unit}, ${change.reason}`
     case 'Rewound':
-      return `${listed(change.units)}: ${change.why}`
+      return withAbandoned(`${listed(change.units)}: ${change.why}`, change)
     case 'Assumed':
-      return `${change.unit}, assumed done`
+      return withAbandoned(`${change.unit}, assumed done`, change)
     case 'Confirmed':
       return change.evidence === undefined
         ? `${change.unit}, to run again`

@@ -47,7 +47,7 @@ export interface Moved extends Fact {
 
 /**
  * The run adopts an edited definition. Records carry over by name and count as completed under the new definition, because the accepted
- * plan said so; they keep the fingerprint of the definition that ran. `abandons`: the units whose pending jobs this ends.
+ * plan said so; they keep the fingerprint of the definition that ran. `abandons`: the units whose pending jobs this abandons.
  */
 export interface WorkflowEdited extends Fact {
   readonly _tag: 'WorkflowEdited'
@@ -167,22 +167,24 @@ export interface Interrupted extends UnitFact {
 
 /**
  * Drops the records, jobs and waits of these units and their parts, and the closing records of their ancestors, so that they run again.
- * Increments the generation.
+ * Increments the generation. `abandons`: the units whose pending jobs this abandons.
  */
 export interface Rewound extends Fact {
   readonly _tag: 'Rewound'
   readonly units: ReadonlyArray<Unit>
   readonly why: string
+  readonly abandons?: ReadonlyArray<Unit>
 }
 
 /**
  * A user or host declares a unit done that has no record, or supplies the output that such a declaration lacked. `subStep`: the recorded call of
- * a sub-step.
+ * a sub-step; `abandons`: the units whose pending jobs this abandons.
  */
 export interface Assumed extends UnitFact {
   readonly _tag: 'Assumed'
   readonly output?: Json
   readonly captured: ReadonlyArray<string>
+  readonly abandons?: ReadonlyArray<Unit>
   readonly subStep?: SubStep
 }
 

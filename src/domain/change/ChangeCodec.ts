@@ -25,13 +25,15 @@ const unitFact = { ...fact, unit: t.string }
 
 const assumption = { ...unitFact, output: optional(json), captured: list(t.string), subStep: optional(subStep) }
 
+const abandons = optional(list(t.string))
+
 const failedAttempt = { attempt: natural, startedAt: time, error: stepError, outcome }
 
 export const change: t.Type<Change.Change> = tagged('a change', '_tag', {
   Started: { ...fact, runId: t.string, workflow: workflowIdentity, input: json, workspace: optional(workspace) },
   Forked: { ...fact, runId: t.string, from: origin },
   Moved: { ...fact, way: oneOf<Change.Moved['way']>('to', 'from', 'here'), store: t.string },
-  WorkflowEdited: { ...fact, workflow: workflowIdentity, abandons: optional(list(t.string)) },
+  WorkflowEdited: { ...fact, workflow: workflowIdentity, abandons },
   Recovered: { ...fact, from: t.string, lost: t.string, agreedBy: t.string },
   InputReplaced: { ...fact, input: json },
   Expanded: { ...unitFact, items: list(item) },
@@ -56,8 +58,8 @@ export const change: t.Type<Change.Change> = tagged('a change', '_tag', {
   Answered: { ...unitFact, value: json, by: t.string },
   Suspended: { ...unitFact, waits: list(t.string), dropped: optional(list(t.string)) },
   Interrupted: { ...unitFact, reason: interruptReason },
-  Rewound: { ...fact, units: list(t.string), why: t.string },
-  Assumed: assumption,
+  Rewound: { ...fact, units: list(t.string), why: t.string, abandons },
+  Assumed: { ...assumption, abandons },
   Confirmed: { ...unitFact, evidence: optional(list(evidence)) }
 })
 

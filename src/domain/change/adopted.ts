@@ -9,11 +9,10 @@ import type { Items } from '../checkpoint/Items.js'
 import { add, none } from '../checkpoint/Items.js'
 import type { PendingUnit } from '../checkpoint/Pending.js'
 import { hasBegun, isRunning, unrecorded } from './transitionParts.js'
-import type { FoundUnit } from '../checkpoint/Tree.js'
 import { find, taskAround } from '../checkpoint/Tree.js'
-import { hasCode } from '../workflow/Node.js'
+import { hasCode, isSameKind } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
-import { parent } from '../workflow/Unit.js'
+import { isTop, parent } from '../workflow/Unit.js'
 import type { StepIdentity, WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 
 /** Matches units by path and drops deleted ones. Records keep their fingerprints, maps their items. */
@@ -25,10 +24,12 @@ export const adopted = (
   'workflow' | 'state' | 'completedSteps' | 'items' | 'pending' | 'answers' | 'submissions' | 'renewals'
 > => {
   const items = itemsIn(workflow, self.items)
+  const taskOf = tasksIn(self, { workflow, items })
   const records: Array<CompletedStep> = []
   const dropped = new Set<Unit>()
   for (const record of self.completedSteps) {
-    const found = definedAs(record, { workflow, items })
+    const { unit, stepIndex: expected, subStep } = record
+    const found = subStep === undefined ? find(workflow, items, unit, expected) : taskOf(unit)
     if (found === undefined) {
       dropped.add(record.unit)
       continue
@@ -39,11 +40,8 @@ export const adopted = (
   const completedSteps = finishedOnly(records, { workflow, items })
   const isThere = (unit: Unit, kind: PendingUnit['_tag']): boolean => {
     const whole = find(workflow, items, unit)?.definition
-    if (whole === undefined) {
-      const task = taskAround(workflow, items, unit)
-      // A wait stands in the code of the task right above it.
-      return kind !== 'Job' && hasCode(task?.definition) && task?.unit === parent(unit)
-    }
+    // A wait stands in the code of the task right above it.
+    if (whole === undefined) return kind !== 'Job' && !isTop(unit) && taskOf(unit)?.unit === parent(unit)
     return whole._tag === 'Task' && (whole.wait ?? 'Job') === kind
   }
   const remaining = <A extends Units.OfUnit & { readonly _tag?: PendingUnit['_tag'] }>(
@@ -59,7 +57,7 @@ export const adopted = (
     workflow,
     completedSteps,
     items,
-    state: stateAfterEdit({ ...self, pending }, { completedSteps, workflow, items }),
+    state: stateAfterEdit({ ...self, pending }, { completedSteps, workflow, items }, taskOf),
     pending,
     answers: Units.filter(self.answers, ({ unit }) => isThere(unit, 'Answer')),
     submissions,
@@ -68,12 +66,20 @@ export const adopted = (
   }
 }
 
-/** Finds the unit of a record, or the task of a sub-step, in the edited workflow. */
-const definedAs = (
-  { unit, stepIndex, subStep }: CompletedStep,
-  { workflow, items }: Pick<Fields, 'workflow' | 'items'>
-): FoundUnit<StepIdentity> | undefined =>
-  subStep === undefined ? find(workflow, items, unit, stepIndex) : taskAround(workflow, items, unit, stepIndex)
+type TaskOf = (subStep: Unit) => ReturnType<typeof taskAround<StepIdentity>>
+
+/** Finds the task of a sub-step, if the edit left it a task with code. A task in place of a composite has no sub-steps yet. */
+const tasksIn =
+  (
+    before: Pick<Fields, 'workflow' | 'items' | 'state'>,
+    { workflow, items }: Pick<Fields, 'workflow' | 'items'>
+  ): TaskOf =>
+  (subStep) => {
+    const { stepIndex } = before.state
+    const now = taskAround(workflow, items, subStep, stepIndex)
+    const was = taskAround(before.workflow, before.items, subStep, stepIndex)
+    return hasCode(now?.definition) && hasCode(was?.definition) && now?.unit === was?.unit ? now : undefined
+  }
 
 /** The items of maps that still exist; outer maps come before inner ones. */
 const itemsIn = (workflow: WorkflowIdentity, items: Items): Items => {
@@ -100,18 +106,16 @@ const finishedOnly = (
 /** Keeps the state of units that still exist with the same kind. Marks the attempts of edited tasks that were cut short. */
 const stateAfterEdit = (
   { state, workflow: before, items: known, pending }: Pick<Fields, 'state' | 'workflow' | 'items' | 'pending'>,
-  { completedSteps, workflow, items }: Pick<Fields, 'completedSteps' | 'workflow' | 'items'>
+  { completedSteps, workflow, items }: Pick<Fields, 'completedSteps' | 'workflow' | 'items'>,
+  taskOf: TaskOf
 ): CheckpointState => {
   const found = find(workflow, items, state.step, state.stepIndex)
   if (found !== undefined && (state._tag !== 'Completed' || Units.has(completedSteps, state.step))) {
     const { step, stepIndex } = found
     const stays = ({ unit }: { readonly unit: Unit }): boolean => {
       const definition = find(workflow, items, unit, stepIndex)?.definition
-      const kind = definition?._tag
-      if (kind === undefined && taskAround(before, known, unit, state.stepIndex) !== undefined)
-        return hasCode(taskAround(workflow, items, unit, stepIndex)?.definition)
-      if (definition?._tag === 'Task' && definition.wait !== undefined) return false
-      return kind !== undefined && kind === find(before, known, unit, state.stepIndex)?.definition._tag
+      if (definition === undefined) return taskOf(unit) !== undefined
+      return isSameKind(find(before, known, unit, state.stepIndex)?.definition, definition)
     }
     const isEdited = (one: InFlight): boolean => {
       const was = find(before, known, one.unit, state.stepIndex)?.definition
@@ -128,7 +132,7 @@ const stateAfterEdit = (
         return { ...state, stepIndex, inFlight, failures }
       case 'Interrupted': {
         const isBegun =
-          before.steps[state.stepIndex]?._tag === step._tag ||
+          isSameKind(before.steps[state.stepIndex], step) ||
           inFlight.size + failures.size > 0 ||
           Units.within(pending, step.name).length > 0 ||
           hasBegun({ items, completedSteps }, step.name, step)

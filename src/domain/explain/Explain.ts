@@ -52,7 +52,7 @@ export const explain = (plan: ResumePlan, now?: string): string => {
   return printableLines([headline(plan, steps, now), ...lines.map((line) => line.trimEnd()), ...describeAbandons(plan)])
 }
 
-/** Describes the jobs that an edit abandons, one sentence each; of more than 20 the first five, and the number of the others. */
+/** Describes the jobs that a plan abandons, one sentence each; of more than 20 the first five, and the number of the others. */
 export const describeAbandons = ({ abandons = [] }: ResumePlan): ReadonlyArray<string> => {
   const shown = abandons.length > LONG ? abandons.slice(0, SHOWN) : abandons
   const more = abandons.length - shown.length
@@ -80,7 +80,7 @@ const rowOf = (node: DecisionTree, now: string | undefined): Omit<Row, 'place'> 
   // A composite has the reason of its first wait, and another one may be over.
   if (decision._tag === 'Poll' && overOf(decision, now) === undefined && isAnyOver(node, now))
     return { verb: 'run', name, why: 'a wait in it is over; a resume continues' }
-  return { verb: verb(decision, now), name, why: `${describeReason(decision, now)}${abandoned(decision)}` }
+  return { verb: verb(decision, now), name, why: describeReason(decision, now) }
 }
 
 const below = ({ parts }: DecisionTree, now: string | undefined, indent: string): ReadonlyArray<Row> =>
@@ -116,12 +116,8 @@ const entriesOf = (all: ReadonlyArray<DecisionTree>, now: string | undefined): R
   return all.flatMap((node) => rows.get(node) ?? [])
 }
 
-/** An abandoned job is a kind of its own, so that it is listed. */
-const kindOf = (node: DecisionTree, now: string | undefined): string =>
-  `${node.decision._tag} ${node.decision.reason._tag} ${overOf(node.decision, now)}${abandonsJob(node) ? ' Abandons' : ''}`
-
-const abandonsJob = ({ decision, parts }: DecisionTree): boolean =>
-  (decision._tag === 'Run' && decision.abandons !== undefined) || parts.some(abandonsJob)
+const kindOf = ({ decision }: DecisionTree, now: string | undefined): string =>
+  `${decision._tag} ${decision.reason._tag} ${overOf(decision, now)}`
 
 /** The line has a reason only if all counted units share it. */
 const countOf = (
@@ -177,20 +173,6 @@ const verb = (decision: Decision, now: string | undefined): string => {
   if (decision._tag !== 'Poll') return decision._tag.toLowerCase()
   if (overOf(decision, now) !== undefined) return 'run'
   return decision.reason._tag === 'JobPending' ? 'poll' : 'wait'
-}
-
-const abandoned = (decision: Decision): string =>
-  decision._tag === 'Run' && decision.abandons !== undefined ? `; abandons ${describeAbandoned(decision.abandons)}` : ''
-
-const describeAbandoned = (reason: PollReason): string => {
-  switch (reason._tag) {
-    case 'JobPending':
-      return `the job submitted at ${reason.submittedAt}`
-    case 'TimerPending':
-      return `the wait until ${reason.wakeAt}`
-    case 'AnswerPending':
-      return 'the wait for an answer'
-  }
 }
 
 /**

@@ -14,9 +14,10 @@ import type { Decision, DecisionTree, PlanOptions, ResumePlan, Skip, SkipReason 
 import type { SubStep } from '../checkpoint/SubStep.js'
 import { decisionTrees } from './Plan.js'
 import { isSubStepInDoubt, subStepsOf } from './subSteps.js'
-import { find, partNames } from '../checkpoint/Tree.js'
+import { find } from '../checkpoint/Tree.js'
+import { hasCode } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, isTop, join } from '../workflow/Unit.js'
+import { ancestors, isTop } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
 import type { WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 
@@ -32,8 +33,8 @@ export const overrides = (
   options: PlanOptions,
   at: string
 ): ReadonlyArray<Change.Change> => {
-  const adopted = adoptedEdit(checkpoint, workflow.identity, plan, at)
   const known: PlanFacts = { checkpoint, workflow, plan }
+  const adopted = adoptedEdit(known, at)
   const isPlain = plan.input === undefined && options.confirm === undefined
   if (isPlain && plan.decisions.every((decision) => isAsRecorded(known, decision))) return adopted
   const back = rewound(known, at)
@@ -81,16 +82,27 @@ const recordOf = (known: PlanFacts, decision: Decision): CompletedStep | undefin
   return record?.subStep !== undefined && definitionOf(known, decision) !== undefined ? undefined : record
 }
 
-const adoptedEdit = (
-  checkpoint: Checkpoint,
-  workflow: WorkflowIdentity,
-  { abandons }: ResumePlan,
-  at: string
-): ReadonlyArray<Change.WorkflowEdited> => {
-  if (!isEdited(checkpoint, workflow)) return []
-  const jobs = abandons === undefined ? {} : { abandons: abandons.map(({ unit }) => unit) }
-  return [{ _tag: 'WorkflowEdited', at, workflow, ...jobs }]
+const adoptedEdit = (known: PlanFacts, at: string): ReadonlyArray<Change.WorkflowEdited> => {
+  const {
+    checkpoint,
+    workflow: { identity }
+  } = known
+  if (!isEdited(checkpoint, identity)) return []
+  return [{ _tag: 'WorkflowEdited', at, workflow: identity, ...abandoning(known, (unit) => !polls(known, unit)) }]
 }
+
+/** The abandoned jobs that a change names. */
+const abandoning = (
+  { plan: { abandons = [] } }: PlanFacts,
+  isNamed: (unit: Unit) => boolean
+): { readonly abandons?: ReadonlyArray<Unit> } => {
+  const units = abandons.flatMap(({ unit }) => (isNamed(unit) ? [unit] : []))
+  return units.length === 0 ? {} : { abandons: units }
+}
+
+/** Returns whether the edited workflow keeps the job of a unit. */
+const polls = ({ checkpoint, workflow }: PlanFacts, unit: Unit): boolean =>
+  hasCode(find<Step>(workflow, checkpoint.items, unit)?.definition)
 
 const isEdited = ({ workflow }: Checkpoint, { fingerprint, path }: WorkflowIdentity): boolean =>
   workflow.fingerprint !== fingerprint || workflow.path !== path
@@ -107,6 +119,8 @@ const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
   const accepted = unitsAccepted(plan)
   let held: ReadonlySet<Unit> | undefined
   const isHeld = (unit: Unit): boolean => (held ??= heldUnits(checkpoint)).has(unit)
+  const isWaiting = ({ unit, reason }: Decision): boolean =>
+    reason._tag !== 'NotStarted' && Units.within(checkpoint.pending, unit).length > 0
   let first: Decision | undefined
   const ofLeaf = (decision: Decision): Dropped => {
     const { unit } = decision
@@ -120,7 +134,7 @@ const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
       record !== undefined ||
       (first !== undefined && isHeld(unit)) ||
       (checkpoint.items.get(unit)?.length ?? 0) > 0 ||
-      (decision._tag === 'Run' && (isRequested(decision, accepted) || decision.abandons !== undefined))
+      (decision._tag === 'Run' && (isRequested(decision, accepted) || isWaiting(decision)))
     if (isDropped) first ??= decision
     return isDropped ? { units: [unit], keeps: false } : NOTHING
   }
@@ -161,9 +175,10 @@ const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
     return joined(dropped)
   }
   const { units } = inOrder(decisionTrees(known.plan), false)
-  return first === undefined
-    ? undefined
-    : { _tag: 'Rewound', at, units, why: `${first.reason._tag}${abandonedJobs(plan)}` }
+  if (first === undefined) return undefined
+  const back: Change.Rewound = { _tag: 'Rewound', at, units, why: first.reason._tag }
+  const isTakenBack = takenBack(back)
+  return { ...back, ...abandoning(known, (unit) => polls(known, unit) && isTakenBack({ unit })) }
 }
 
 const KEPT: Dropped = { units: [], keeps: true }
@@ -204,11 +219,6 @@ const evidenceIn = (reason: SkipReason): ReadonlyArray<Evidence> | undefined =>
 const isRequested = ({ reason }: Decision, accepted: ReadonlySet<Unit>): boolean =>
   reason._tag === 'Forced' || (reason._tag === 'EarlierStepRunsAgain' && accepted.has(reason.step))
 
-const abandonedJobs = ({ decisions }: ResumePlan): string => {
-  const units = decisions.filter((one) => one._tag === 'Run' && one.abandons !== undefined).map(({ unit }) => unit)
-  return units.length === 0 ? '' : `; abandons the pending job of ${units.join(', ')}`
-}
-
 /** Returns whether the user's answer replaces the record. Accepting changed evidence keeps it, and so does the output of an assumption. */
 const isReplaced = ({ reason }: Skip, record: CompletedStep): boolean =>
   reason._tag === 'Assumed' &&
@@ -219,7 +229,7 @@ const isOther = (output: Json | undefined, record: CompletedStep): boolean =>
   output !== undefined && (record.output === undefined || !equals(output, record.output))
 
 /** Returns whether the rewind drops records of a unit: a named unit, a part of one, or an ancestor of one. */
-const takenBack = (back: Change.Rewound | undefined): ((decision: Decision) => boolean) => {
+const takenBack = (back: Change.Rewound | undefined): ((decision: Pick<Decision, 'unit'>) => boolean) => {
   const named = new Set(back?.units)
   const above = new Set([...named].flatMap((unit) => [...ancestors(unit)]))
   return ({ unit }) =>
@@ -271,18 +281,17 @@ const assumed = (
   isTakenBack: (decision: Decision) => boolean,
   at: string
 ): ReadonlyArray<Change.Assumed> => {
-  const { completedSteps, items } = known.checkpoint
+  const { checkpoint, workflow } = known
+  // The edit is recorded first, and drops the records of composites that gained a part, at any depth.
+  const { completedSteps } = isEdited(checkpoint, workflow.identity)
+    ? adoptedFields(checkpoint, workflow.identity)
+    : checkpoint
   const found: Array<Change.Assumed> = []
   let subSteps: ReadonlyMap<Unit, SubStep> | undefined
   const subStepAt = (unit: Unit): SubStep | undefined =>
     (subSteps ??= new Map([...subStepsOf(known.checkpoint).values()].flat().map(({ unit, call }) => [unit, call]))).get(
       unit
     )
-  const hasAllParts = (step: Step, unit: Unit): boolean =>
-    partNames(step, unit, items)?.every((name) => {
-      const record = Units.get(completedSteps, join(unit, name))
-      return record !== undefined && record.subStep === undefined
-    }) ?? true
   const visit = ({ decision, parts }: DecisionTree): void => {
     for (const part of parts) visit(part)
     if (decision._tag !== 'Skip' || !isGiven(decision.reason)) return
@@ -292,7 +301,8 @@ const assumed = (
     const output = 'output' in decision.reason ? decision.reason.output : record?.output
     const isOpen = record === undefined || isTakenBack(decision) || (record.assumed === true && isOther(output, record))
     const captures = step?._tag === 'Task' ? step.captures : undefined
-    if (!isOpen && (step === undefined || captures !== undefined || hasAllParts(step, unit))) return
+    const isReopened = step !== undefined && captures === undefined && !Units.has(completedSteps, unit)
+    if (!isOpen && !isReopened) return
     const call = step === undefined ? subStepAt(unit) : undefined
     const { transient: _, ...subStep } = call ?? {}
     // The record of a composite has an output if the unit was a task before an edit.
@@ -303,6 +313,7 @@ const assumed = (
       unit,
       ...(hasOutput ? { output } : {}),
       captured: hasOutput ? (captures ?? []) : [],
+      ...abandoning(known, (one) => one === unit && polls(known, one) && !isTakenBack(decision)),
       ...(call === undefined ? {} : { subStep })
     })
   }

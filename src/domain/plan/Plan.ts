@@ -83,11 +83,10 @@ export interface Skip extends DecisionBase {
   readonly reason: SkipReason
 }
 
-/** The unit runs. `abandons`: the pending job or wait that this ends. */
+/** The unit runs. */
 export interface Run extends DecisionBase {
   readonly _tag: 'Run'
   readonly reason: RunReason
-  readonly abandons?: PollReason
 }
 
 /**
@@ -151,8 +150,8 @@ export type Decision = Skip | Run | Retry | Confirm | Poll
  *   false`. A label: its decision says what happens;
  * - `skipSteps`: the indices of the skipped steps;
  * - `variables`: the variables that the first step to run sees;
- * - `abandons`: the pending jobs of tasks that the edited workflow no longer has, or has as something that polls no job. Nothing waits for these
- *   jobs any more, and nothing cancels them; absent if there is none;
+ * - `abandons`: the pending jobs that the plan gives up: their units run again, are assumed done, or were removed or made something that polls
+ *   no job by an edit. Nothing waits for these jobs any more, and nothing cancels them; absent if there is none;
  * - `input`: the input that replaces the recorded one, if any.
  *
  * @category model

@@ -12,7 +12,7 @@ import type { Items } from '../checkpoint/Items.js'
 import type { Json } from '../data/Json.js'
 import type { Answer, PlanOptions, PlanProblem } from './Plan.js'
 import { find, partNames } from '../checkpoint/Tree.js'
-import { isComposite, listedParts } from '../workflow/Node.js'
+import { isComposite, isSameKind, listedParts } from '../workflow/Node.js'
 import type { SubStepsByTask } from './subSteps.js'
 import { subStepsOf } from './subSteps.js'
 import type { Unit } from '../workflow/Unit.js'
@@ -23,6 +23,8 @@ import type { Step, Workflow } from '../workflow/Workflow.js'
  * The facts for decisions, each found in constant time.
  *
  * - `begun`: composites with a recorded part.
+ * - `replaced`: units with a state that an edit made another kind of unit, which starts anew; `inDoubt`: without replaced composites, whose
+ *   parts acted.
  * - `evidence`: the decisions about missing and changed evidence.
  * - `demands`: what runs again, or counts as done, whatever is recorded.
  * - `answerable`: collects the units that can be answered, if there are answers.
@@ -35,6 +37,7 @@ export interface PlanContext {
   readonly inFlight: Units.Units<InFlight>
   readonly failures: Units.Units<Failure>
   readonly inDoubt: ReadonlySet<Unit>
+  readonly replaced: ReadonlySet<Unit>
   readonly confirm: ReadonlyMap<string, Answer>
   readonly outputs: ReadonlyMap<string, Json>
   readonly evidence: EvidencePlan
@@ -48,7 +51,7 @@ export interface PlanContext {
 
 export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: PlanOptions): PlanContext => {
   const { state, items } = checkpoint
-  const subSteps = subStepsOf(checkpoint)
+  const subSteps = subStepsOf(checkpoint, workflow)
   const targets = targetsOf(workflow, items, options, subSteps)
   const evidence = planEvidence(
     checkpoint,
@@ -56,13 +59,15 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
     options,
     demandsOf(workflow, items, { ...targets, ...NOTHING_RERUN })
   )
+  const replaced = replacedIn(checkpoint, workflow)
   const { confirm = new Map(), outputs = new Map(), recovered = false } = options
   return {
     checkpoint,
     begun: compositesWithRecords(checkpoint.completedSteps),
     inFlight: State.inFlight(state),
     failures: State.failures(state),
-    inDoubt: State.inDoubt(state),
+    inDoubt: doubtsOf(checkpoint, replaced),
+    replaced,
     confirm,
     outputs,
     evidence,
@@ -78,6 +83,26 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
       targets.from === undefined &&
       targets.restart === undefined
   }
+}
+
+/** Finds the units with a state that an edit made another kind of unit. A removed one has no decision. */
+const replacedIn = ({ workflow: before, items, state }: Checkpoint, workflow: Workflow): ReadonlySet<Unit> => {
+  const replaced = new Set<Unit>()
+  const compare = (unit: Unit): void => {
+    const was = find(before, items, unit, state.stepIndex)?.definition
+    const now = find<Step>(workflow, items, unit, state.stepIndex)?.definition
+    if (was !== undefined && now !== undefined && !isSameKind(was, now)) replaced.add(unit)
+  }
+  compare(state.step)
+  for (const { unit } of [...State.inFlight(state), ...State.failures(state)]) compare(unit)
+  return replaced
+}
+
+const doubtsOf = ({ workflow, items, state }: Checkpoint, replaced: ReadonlySet<Unit>): ReadonlySet<Unit> => {
+  const all = State.inDoubt(state)
+  if (replaced.size === 0) return all
+  const wasTask = (unit: Unit): boolean => find(workflow, items, unit, state.stepIndex)?.definition._tag === 'Task'
+  return new Set([...all].filter((unit) => !replaced.has(unit) || wasTask(unit)))
 }
 
 const NOTHING_RERUN = { rerun: new Map<Unit, never>(), again: [] }

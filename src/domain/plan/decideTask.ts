@@ -340,11 +340,8 @@ const schedule = (
         : pollReason(context, pending)
     return confirm(placed, known ?? { _tag: 'MaybeLost' })
   }
-  if (scheduled !== undefined) {
-    const decision = run(placed, scheduled)
-    return pending === undefined ? decision : { ...decision, abandons: pollReason(context, pending) }
-  }
-  if (started !== undefined) return retry(placed, started)
+  if (scheduled !== undefined) return run(placed, scheduled)
+  if (started !== undefined && !context.replaced.has(placed.unit)) return retry(placed, started)
   const isAnswered = placed.step.wait === 'Answer' && Units.has(context.checkpoint.answers, placed.unit)
   return run(placed, { _tag: 'NotStarted', ...(isAnswered ? { answered: true } : {}) })
 }

@@ -17,7 +17,7 @@ export const unitsInNeed = (
   const { runId, workspace, completedSteps, items } = checkpoint
   const run = workspace === undefined ? { runId } : { runId, workspace }
   const from =
-    fromStep === undefined ? undefined : targetsOf(workflow, items, { fromStep }, subStepsOf(checkpoint)).from
+    fromStep === undefined ? undefined : targetsOf(workflow, items, { fromStep }, subStepsOf(checkpoint, workflow)).from
   if (from === undefined) return { ...run, completedSteps }
   const demands = demandsOf(workflow, items, { from, restart: undefined, rerun: new Map(), again: [] })
   const stays = [...completedSteps].some(({ unit, evidence, subStep }) => {

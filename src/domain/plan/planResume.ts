@@ -17,7 +17,7 @@ import { subStepsOf } from './subSteps.js'
 import { find, taskAround } from '../checkpoint/Tree.js'
 import { hasCode } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
-import { isTop, isWithin } from '../workflow/Unit.js'
+import { fromTop, isTop, isWithin } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
 import { problems as problemsOf } from '../workflow/WorkflowProblem.js'
 
@@ -59,7 +59,7 @@ export const planResume = (
   const { items } = checkpoint
   if (first !== undefined) {
     const isTooLarge = invalid.some(({ _tag }) => _tag === 'TooDeep' || _tag === 'TooManyUnits')
-    const known = { items, subSteps: subStepsOf(checkpoint) }
+    const known = { items, subSteps: subStepsOf(checkpoint, workflow) }
     const unknown = isTooLarge ? [] : unknownNames(workflow, known, options, leavesOf(workflow, items))
     return refuse([first, ...more, ...wrong, ...unknown])
   }
@@ -117,7 +117,7 @@ const planOf = (
   input: Json | undefined
 ): ResumePlan => {
   const first = decisions.find(({ _tag, unit }) => _tag !== 'Skip' && isTop(unit))
-  const abandons = abandonedBy(checkpoint, workflow)
+  const abandons = abandonedBy(checkpoint, workflow, decisions)
   let skipSteps: ReadonlySet<number> | undefined
   let variables: Variables | undefined
   return {
@@ -141,10 +141,22 @@ const planOf = (
   }
 }
 
-const abandonedBy = ({ pending, items }: Checkpoint, workflow: Workflow): ReadonlyArray<PendingJob> =>
-  [...pending].filter(
-    (one): one is PendingJob => one._tag === 'Job' && !hasCode(find<Step>(workflow, items, one.unit)?.definition)
-  )
+/** A job is polled only if its unit waits for it, or a question comes first. */
+const abandonedBy = (
+  { pending, items }: Checkpoint,
+  workflow: Workflow,
+  decisions: ReadonlyArray<Decision>
+): ReadonlyArray<PendingJob> => {
+  const jobs = [...pending].filter((one): one is PendingJob => one._tag === 'Job')
+  if (jobs.length === 0) return jobs
+  const kept = new Set(decisions.flatMap(({ _tag, unit }) => (_tag === 'Poll' || _tag === 'Confirm' ? [unit] : [])))
+  const decided = new Set(decisions.map(({ unit }) => unit))
+  return jobs.filter(({ unit }) => {
+    // The items of a map that runs again have no decisions.
+    const place = fromTop(unit).findLast((one) => decided.has(one))
+    return place === undefined || !kept.has(place) || !hasCode(find<Step>(workflow, items, unit)?.definition)
+  })
+}
 
 const skippedIn = (decisions: ReadonlyArray<Decision>): ReadonlySet<number> =>
   new Set(decisions.filter(({ _tag, unit }) => _tag === 'Skip' && isTop(unit)).map(({ stepIndex }) => stepIndex))

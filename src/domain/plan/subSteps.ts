@@ -6,7 +6,10 @@ import type { RunReason } from './Plan.js'
 import type { SubStep } from '../checkpoint/SubStep.js'
 import { pushTo } from '../data/indexed.js'
 import { find, taskAround } from '../checkpoint/Tree.js'
+import { hasCode } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
+import type { Step } from '../workflow/Workflow.js'
+import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
 import { ancestors, isTop, isWithin } from '../workflow/Unit.js'
 import * as Units from '../checkpoint/Units.js'
 
@@ -18,11 +21,17 @@ export interface KnownSubStep {
 /** By task: the recorded sub-steps in order, each after those in doubt in it, then failed ones, those in flight, and pending ones. */
 export type SubStepsByTask = ReadonlyMap<Unit, ReadonlyArray<KnownSubStep>>
 
-export const subStepsOf = ({ completedSteps, state, pending, workflow, items }: Checkpoint): SubStepsByTask => {
+export const subStepsOf = (
+  { completedSteps, state, pending, workflow, items }: Checkpoint,
+  edited: { readonly steps: ReadonlyArray<Step | StepIdentity> } = workflow
+): SubStepsByTask => {
   const all = new Map<Unit, Array<KnownSubStep>>()
   const add = (unit: Unit, call: SubStep): void => {
     const task = taskAround(workflow, items, unit, state.stepIndex)?.unit
-    if (task !== undefined) pushTo(all, task, { unit, call })
+    if (task === undefined) return
+    // An edit that takes the code from a task leaves its questions.
+    const isThere = hasCode(find(edited, items, task, state.stepIndex)?.definition)
+    if (isThere || isSubStepInDoubt(state, unit)) pushTo(all, task, { unit, call })
   }
   for (const { unit, subStep, inDoubt } of Units.all(completedSteps)) {
     if (inDoubt !== undefined) for (const one of inDoubt) add(one, NOT_IDEMPOTENT)

@@ -25,6 +25,15 @@ export const hasCode = <S extends { readonly _tag: string; readonly wait?: unkno
   step: S | undefined
 ): step is Extract<S, { readonly _tag: 'Task' }> => step?._tag === 'Task' && step.wait === undefined
 
+/** Returns whether what an edit left of a unit can go on where it stopped: tasks with code, waits of one kind, or composites of one kind. */
+export const isSameKind = (was: Kinded | undefined, now: Kinded | undefined): boolean =>
+  was !== undefined && was._tag === now?._tag && was.wait === now.wait
+
+interface Kinded {
+  readonly _tag: string
+  readonly wait?: unknown
+}
+
 /** Returns whether all tasks of a step are idempotent. */
 export const isIdempotent = (node: Node): boolean =>
   node.idempotent ?? (node.each === undefined ? listedParts<Node>(node).every(isIdempotent) : isIdempotent(node.each))

@@ -7,7 +7,7 @@ import { listed } from '../../domain/data/listed.js'
 import { explain } from '../../domain/explain/Explain.js'
 import type { Axis } from '../timeline/Axis.js'
 import type { Timeline } from '../timeline/Timeline.js'
-import { counted, cut, duration, firstLine, grouped } from '../text.js'
+import { counted, cut, duration, firstLine, grouped, withAbandoned } from '../text.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import { escaped, escapedLines } from './html.js'
 import type { Page } from './RunPage.js'
@@ -155,7 +155,7 @@ export const moments = ({ changes = new Map() }: Page): string => {
 const momentOf = (change: Change): string | undefined => {
   switch (change._tag) {
     case 'WorkflowEdited':
-      return `The run continues with an edited workflow${change.abandons === undefined ? '' : `; abandons the pending job of ${listed(change.abandons)}`}`
+      return withAbandoned('The run continues with an edited workflow', change)
     case 'Recovered':
       return `Recovered from ${change.from}; damage: ${change.lost}; agreed by ${change.agreedBy}`
     case 'InputReplaced':
@@ -165,9 +165,9 @@ const momentOf = (change: Change): string | undefined => {
     case 'Interrupted':
       return `Stopped at ${change.unit}: ${change.reason}`
     case 'Rewound':
-      return `To run again: ${listed(change.units)} (${firstLine(change.why)})`
+      return withAbandoned(`To run again: ${listed(change.units)} (${firstLine(change.why)})`, change)
     case 'Assumed':
-      return `${change.unit} was declared done`
+      return withAbandoned(`${change.unit} was declared done`, change)
     case 'Confirmed':
       return change.evidence === undefined
         ? `${change.unit} was confirmed to run again`

@@ -189,18 +189,24 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
-    'does not list the abandoned job of a removed step',
+    'lists no abandoned job',
     'PL-EDIT-07',
-    {
-      module: 'planResume.ts',
-      text: '!hasCode(find<Step>',
-      instead: 'workflow.steps.length < 0 && !hasCode(find<Step>'
-    }
+    { module: 'planResume.ts', text: 'if (jobs.length === 0) return jobs', instead: 'if (jobs.length > 0) return []' }
   ],
   [
     'records no abandoned job with an edit',
     'PL-EDIT-08',
-    { module: 'Overrides.ts', text: 'abandons === undefined ? {} :', instead: 'abandons !== undefined || {} ? {} :' }
+    { module: 'Overrides.ts', text: 'units.length === 0 ? {} :', instead: 'units.length >= 0 ? {} :' }
+  ],
+  [
+    'retries a unit that an edit made another kind',
+    'PL-EDIT-09',
+    { module: 'PlanContext.ts', text: '!isSameKind(was, now)', instead: 'was.name !== now.name' }
+  ],
+  [
+    'lists only the jobs that an edit abandons',
+    'PL-JOB-04',
+    { module: 'planResume.ts', text: '!kept.has(place) ||', instead: '' }
   ],
   [
     'starts from a unit only at the top level',

@@ -69,7 +69,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   stallCase(
     'CS-STALL-04',
-    'a removal stalled below the store while its run is claimed deletes nothing that the new owner saves',
+    'a removal stalled below the store while its run is claimed leaves the new owner its claim and all that it saves',
     ({ reopen, ...context }) =>
       atEachPlace(context, async ({ former, runId, hold, meanwhile }) => {
         await seed(former, runId, ['old'])
@@ -152,7 +152,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   stallCase(
     'CS-STALL-08',
-    'a removal that names the newest revision, stalled below the store, ends no later claim of another process, and deletes nothing that it saves',
+    'a removal that names the newest revision and stalls below the store ends no claim and deletes no save of a later run with the same id',
     async (context) => {
       await assertLaterRunStays(context, 'saved')
       await assertLaterRunStays(context, 'claimed')

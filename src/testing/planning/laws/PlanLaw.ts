@@ -4,10 +4,16 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
+import * as Units from '../../../domain/checkpoint/Units.js'
+import type { Change } from '../../../domain/change/Change.js'
+import { apply } from '../../../domain/change/Transition.js'
+import { overrides } from '../../../domain/plan/Overrides.js'
+import { openQuestions } from '../../../domain/plan/Plan.js'
 import type { Decision, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import type { Task } from '../../../domain/workflow/Workflow.js'
 import { isWithin } from '../../../domain/workflow/Unit.js'
+import { of as identityOf } from '../../../domain/workflow/WorkflowIdentity.js'
 import type { RunsOf } from '../arbitrary/runs.js'
 import { samplesFor } from '../arbitrary/runs.js'
 import type { Samples } from '../arbitrary/Samples.js'
@@ -118,14 +124,20 @@ export const unitsOf = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, T
 export const recorded = ({ completedSteps }: Checkpoint): ReadonlySet<string> =>
   new Set([...completedSteps].map(({ unit }) => unit))
 
-/** The pending units, and the suspended tasks. The code of a task that an edit made non-idempotent does not continue. */
+/** The pending units of which an edit left the kind, and the suspended tasks. The code of a task that an edit made non-idempotent does not continue. */
 export const waiting = (moment: Moment): ReadonlySet<string> => {
   const { pending, state } = moment.checkpoint
   const tasks = unitsOf(moment)
   const suspended = [...State.inFlight(state)].filter((one) => one.suspended === true)
   return new Set([
-    ...Array.from(pending, ({ unit }) => unit),
-    ...suspended.flatMap(({ unit }) => (tasks.get(unit)?.idempotent === true ? [unit] : []))
+    ...[...pending].flatMap(({ unit, _tag }) => {
+      const task = tasks.get(unit)
+      return task === undefined || (task.wait ?? 'Job') === _tag ? [unit] : []
+    }),
+    ...suspended.flatMap(({ unit }) => {
+      const task = tasks.get(unit)
+      return task?.idempotent === true && task.wait === undefined ? [unit] : []
+    })
   ])
 }
 
@@ -137,3 +149,31 @@ export const dataOf = ({ decisions, startIndex, retryCurrent, skipSteps, variabl
   skipSteps: [...skipSteps],
   variables: [...variables].sort(([a], [b]) => (a < b ? -1 : 1))
 })
+
+/** The changes that a plan records before it is executed. */
+export const recordedBy = (
+  { checkpoint, workflow }: Moment,
+  plan: ResumePlan,
+  options: PlanOptions
+): ReadonlyArray<Change> =>
+  overrides(checkpoint, { ...workflow, identity: identityOf(workflow) }, plan, options, checkpoint.updatedAt)
+
+/** Checks that each change that a plan records names exactly the pending jobs that it abandons, and that the plan lists all of them. */
+export const namesAbandoned = (moment: Moment, options: PlanOptions): void => {
+  const plan = planResume(moment.checkpoint, moment.workflow, options)
+  if (E.isLeft(plan) || openQuestions(plan.right).length > 0) return
+  const named: Array<string> = []
+  let { checkpoint } = moment
+  for (const change of recordedBy(moment, plan.right, options)) {
+    const next = apply(checkpoint, change)
+    assert.ok(E.isRight(next), change._tag)
+    const ended = jobsOf(checkpoint).filter((unit) => !Units.has(next.right.pending, unit))
+    assert.deepEqual('abandons' in change ? change.abandons : [], ended, change._tag)
+    named.push(...ended)
+    checkpoint = next.right
+  }
+  assert.deepEqual(plan.right.abandons?.map(({ unit }) => unit).sort() ?? [], named.sort())
+}
+
+const jobsOf = ({ pending }: Checkpoint): ReadonlyArray<string> =>
+  [...pending].flatMap(({ _tag, unit }) => (_tag === 'Job' ? [unit] : []))

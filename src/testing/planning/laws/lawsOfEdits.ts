@@ -6,20 +6,18 @@ import { apply } from '../../../domain/change/Transition.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { decode } from '../../../domain/checkpoint/CheckpointCodec.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
-import * as Units from '../../../domain/checkpoint/Units.js'
 import type { PlanOptions, PlanProblem } from '../../../domain/plan/Plan.js'
-import { overrides } from '../../../domain/plan/Overrides.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { find, partNames, taskAround } from '../../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin, join, names, parent, top } from '../../../domain/workflow/Unit.js'
 import type { Step, Task, Workflow } from '../../../domain/workflow/Workflow.js'
-import { of as identityOf, recordedFingerprint } from '../../../domain/workflow/WorkflowIdentity.js'
+import { recordedFingerprint } from '../../../domain/workflow/WorkflowIdentity.js'
 import { damagedMoment } from '../arbitrary/damage.js'
 import { edit, workflowEdit } from '../arbitrary/edits.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { law, recorded, scheduled, unitsOf, waiting } from './PlanLaw.js'
+import { law, namesAbandoned, recorded, recordedBy, scheduled, unitsOf, waiting } from './PlanLaw.js'
 import type { RunsOf } from '../arbitrary/runs.js'
 import { moment } from '../arbitrary/runs.js'
 import type { Moment } from '../arbitrary/RunRecorder.js'
@@ -61,7 +59,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-EDIT-04',
-    'a strict plan requires the workflow of the run',
+    'a strict plan accepts no edit: each step has its recorded name and fingerprint',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const edited = edit(workflow, change).workflow
@@ -73,7 +71,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-EDIT-05',
-    'with changes ignored, a unit runs if and only if its path is neither recorded nor waiting',
+    'a plan that ignores changes, without other options, runs a unit if and only if its path is neither recorded nor waiting as this kind of unit',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const edited = edit(workflow, change).workflow
@@ -86,7 +84,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-EDIT-06',
-    'no edit drops a question: a non-idempotent unit in doubt gets a question, or there is no plan',
+    'no edit drops the question of a unit that it keeps: a non-idempotent unit in doubt gets a question, or there is no plan',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       for (const changes of ['completed', 'ignore'] as const) {
@@ -100,7 +98,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-EDIT-07',
-    'no edit drops a job in silence: the plan waits for each pending job, or lists it as abandoned',
+    'no plan of an edited workflow drops a job in silence: it waits for each pending job, or lists it as abandoned',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       for (const changes of ['completed', 'ignore'] as const) {
@@ -115,27 +113,31 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-EDIT-08',
-    'the change that records an edit names exactly the pending jobs that it ends',
+    'each change that a plan of an edited workflow records names exactly the pending jobs that it abandons',
+    (of) => fc.tuple(moment(of), workflowEdit),
+    ([{ checkpoint, workflow }, change]) =>
+      namesAbandoned({ checkpoint, workflow: edit(workflow, change).workflow }, { changes: 'ignore' })
+  ),
+  law(
+    'PL-EDIT-09',
+    'once an accepted edit is recorded, the next plan accepts it by default and decides the same',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const edited = edit(workflow, change).workflow
       const plan = planResume(checkpoint, edited, { changes: 'ignore' })
-      if (E.isLeft(plan)) return
-      const program = { ...edited, identity: identityOf(edited) }
-      const [first] = overrides(checkpoint, program, plan.right, {}, checkpoint.updatedAt)
+      if (E.isLeft(plan) || openQuestions(plan.right).length > 0) return
+      const [first] = recordedBy({ checkpoint, workflow: edited }, plan.right, {})
       if (first?._tag !== 'WorkflowEdited') return
       const next = apply(checkpoint, first)
       assert.ok(E.isRight(next))
-      const jobs = [...checkpoint.pending].filter(({ _tag }) => _tag === 'Job').map(({ unit }) => unit)
-      assert.deepEqual(
-        first.abandons ?? [],
-        jobs.filter((unit) => !Units.has(next.right.pending, unit))
-      )
+      const again = planResume(next.right, edited)
+      assert.ok(E.isRight(again), 'no plan follows')
+      assert.deepEqual(again.right.decisions, plan.right.decisions)
     }
   ),
   law(
     'PL-WHY-01',
-    'a plan gives the reason for each skipped record: completed, assumed, or accepted despite a change',
+    'a plan that ignores changes says why it skips a record: completed, assumed, or accepted despite a change',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const plan = planResume(checkpoint, edit(workflow, change).workflow, { changes: 'ignore' })

@@ -40,7 +40,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
   }),
   law(
     'PL-PLAN-03',
-    'a plan skips exactly the completed units with work, and polls exactly the waiting ones',
+    'a plan without options skips exactly the completed tasks and unexpanded maps, and polls exactly the waiting ones',
     moment,
     (moment) => {
       const done = recorded(moment.checkpoint)
@@ -53,7 +53,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-PLAN-04',
-    'a plan skips a composite if and only if it and all its parts are recorded completed',
+    'a plan without options skips a composite if and only if it and all its parts are recorded completed',
     moment,
     (moment) => {
       const done = recorded(moment.checkpoint)
@@ -70,7 +70,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-PLAN-05',
-    'a plan schedules no completed unit unless something is forced, rewound or missing, whatever else is edited',
+    'a plan without options schedules no completed unit, whatever edit it accepts',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const plan = planResume(checkpoint, edit(workflow, change).workflow)
@@ -122,7 +122,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-EDIT-01',
-    'editing a step changes no decision before it',
+    'editing a step changes no decision before it, unless the edited step explains changed evidence',
     (of) => fc.tuple(momentWithOptions(of), workflowEdit),
     ([{ moment, options }, change]) => {
       const edited = edit(moment.workflow, change)
@@ -138,7 +138,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-EDIT-02',
-    'editing a step that did not complete, or adding one after all completed steps, is always accepted',
+    'an edit after all completed steps is accepted if no unit is in flight, failed or pending',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const { workflow: edited, first } = edit(workflow, change)

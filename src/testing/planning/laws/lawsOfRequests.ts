@@ -94,7 +94,7 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-DOUBT-04',
-    'a completed non-idempotent unit runs again only if forced or answered; otherwise it gets a question',
+    'a completed non-idempotent unit that is to run again gets a question, unless it is forced or answered',
     momentWithOptions,
     ({ moment, options: { confirm: _, ...options } }) => {
       const plan = planResume(moment.checkpoint, moment.workflow, options)
@@ -110,7 +110,7 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-DOUBT-05',
-    'only a unit with a question can be declared done',
+    'the answer Done is refused for a unit that runs or is retried without a question',
     (of) => momentAndChance(of),
     ([moment, chance], samples) => {
       const choices = choicesOf(chance)

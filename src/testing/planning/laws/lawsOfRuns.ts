@@ -9,13 +9,25 @@ import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import type { Decision, ResumePlan } from '../../../domain/plan/Plan.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import { find, partNames } from '../../../domain/checkpoint/Tree.js'
 import type { OfUnit } from '../../../domain/checkpoint/Units.js'
 import * as Units from '../../../domain/checkpoint/Units.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, top } from '../../../domain/workflow/Unit.js'
 import { choicesOf, noFaults, numbers } from '../arbitrary/Choices.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { law, planOf, recorded, scheduled, unitsOf, waiting, withoutSubSteps, works } from './PlanLaw.js'
+import {
+  law,
+  namesAbandoned,
+  planOf,
+  recorded,
+  scheduled,
+  unitsOf,
+  waiting,
+  withoutSubSteps,
+  works
+} from './PlanLaw.js'
 import { momentWithOptions, run, undisturbedRun } from '../arbitrary/runs.js'
 import { answered, finish, follow, overrideOnly, polled } from '../arbitrary/simulate.js'
 import { isSubStep } from '../arbitrary/tree.js'
@@ -123,13 +135,20 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-KEY-01',
-    'a unit gets another idempotency key if and only if a rewind covers it or its job fails',
+    'a unit gets another idempotency key if and only if a rewind covers it, its job fails, or an edit drops what it had recorded',
     run,
     ({ changes, trail }) => {
       for (const [index, moment] of trail.entries()) {
         const { checkpoint: before } = trail[index - 1] ?? moment
         const change = index === 0 ? undefined : changes[index]
-        const renewed = change?._tag === 'Rewound' ? change.units : change?._tag === 'JobEnded' ? [change.unit] : []
+        const renewed =
+          change?._tag === 'Rewound'
+            ? change.units
+            : change?._tag === 'JobEnded'
+              ? [change.unit]
+              : change?._tag === 'WorkflowEdited'
+                ? droppedBetween(before, moment.checkpoint)
+                : []
         assert.equal(moment.checkpoint.generation - before.generation, change?._tag === 'Rewound' ? 1 : 0)
         if (moment.checkpoint.renewals === before.renewals) assert.deepEqual(renewed, [])
         else
@@ -144,7 +163,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-DOUBT-01',
-    'a non-idempotent unit that may have taken effect keeps its question until it is answered',
+    'in a run without edits and options, a non-idempotent unit that may have taken effect keeps its question until it is answered',
     undisturbedRun,
     (run) => {
       for (const { checkpoint, workflow } of run.trail) {
@@ -165,7 +184,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-DOUBT-02',
-    'a non-idempotent unit that never started gets no question',
+    'a non-idempotent unit that never started gets no question, unless the newest state is damaged',
     momentWithOptions,
     ({ moment, options }) => {
       const { state } = moment.checkpoint
@@ -240,7 +259,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-JOB-02',
-    'a unit submits under one key until the outcome of its job is known',
+    'in a run without edits and options, a unit submits under one key until the outcome of its job is known',
     undisturbedRun,
     ({ changes }) => {
       const open = new Map<string, string>()
@@ -265,8 +284,29 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       if (change._tag === 'AttemptStarted')
         for (const { key } of change.submissions ?? []) assert.ok(!ended.has(key), key)
     }
-  })
+  }),
+  law(
+    'PL-JOB-04',
+    'a plan lists each pending job that it abandons once, and each change that it records names exactly the jobs that it abandons',
+    momentWithOptions,
+    ({ moment, options }) => namesAbandoned(moment, options)
+  )
 ]
+
+/** The units with a record, a wait or a submission that an edit dropped. Reopened composites lose their own. */
+const droppedBetween = (before: Checkpoint, after: Checkpoint): ReadonlyArray<Unit> =>
+  [before.completedSteps, before.pending, before.submissions].flatMap((all, index) => {
+    const left = [after.completedSteps, after.pending, after.submissions][index] ?? []
+    const kept = new Set(Array.from<OfUnit, Unit>(left, ({ unit }) => unit))
+    return Array.from<OfUnit, Unit>(all, ({ unit }) => unit).filter(
+      (unit) => !kept.has(unit) && partNamesOf(after, unit) === undefined
+    )
+  })
+
+const partNamesOf = ({ workflow, items }: Checkpoint, unit: Unit): ReadonlyArray<string> | undefined => {
+  const found = find(workflow, items, unit)?.definition
+  return found === undefined || found._tag === 'Task' ? undefined : partNames(found, unit, items)
+}
 
 interface InFlightUnit {
   readonly next: number

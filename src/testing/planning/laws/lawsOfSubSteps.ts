@@ -48,7 +48,7 @@ export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-SUB-02',
-    'a plan skips a recorded sub-step and one whose failure is thrown again, polls an open wait, asks about one that must not run twice and may have taken effect, and runs any other again',
+    'a plan skips a recorded sub-step and one whose failure is thrown again, polls an open wait, raises a question for one that must not run twice and may have taken effect, and runs any other again',
     moment,
     (moment) => {
       const { state, completedSteps, pending } = moment.checkpoint
@@ -66,7 +66,7 @@ export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-SUB-03',
-    'fromStep at a recorded sub-step runs it and all recorded after it again, failed ones too, with their nested ones, keeps the others, and asks about one in doubt inside of a later one',
+    'fromStep at a recorded sub-step runs it and all recorded after it again, failed ones too, with their nested ones, keeps the others, and raises a question for one in doubt inside of a later one',
     (of) => fc.tuple(moment(of), numbers),
     ([moment, chance], samples) => {
       const choices = choicesOf(chance)
