@@ -89,8 +89,8 @@ export interface MemoryData {
   readonly artifacts: Map<string, Artifacts>
   /** @internal */
   readonly inboxes: Map<string, Inbox>
-  /** @internal */
-  newestStore: symbol
+  /** @internal The newest store that counts the earlier ones as killed. */
+  lastStart: symbol
 }
 
 /**
@@ -121,7 +121,7 @@ export const memoryData = (): MemoryData => ({
   runs: new Map(),
   artifacts: new Map(),
   inboxes: new Map(),
-  newestStore: Symbol()
+  lastStart: Symbol()
 })
 
 /**
@@ -129,7 +129,7 @@ export const memoryData = (): MemoryData => ({
  * killed, unless the options say otherwise. Its claims are lost at once (`lost` fires, saves fail with `Fenced`), and its runs
  * can be claimed.
  *
- * A save costs what it adds. Each whole checkpoint starts a new stretch of history; a stretch ends when its changes
+ * A save costs what it adds. Each whole checkpoint starts a new segment of history; a segment ends when its changes
  * outgrow its checkpoint and 1 MiB, and the newest 10 are kept. So a run's memory is bounded by the size of its
  * checkpoint, however many revisions it has.
  *
@@ -181,10 +181,9 @@ const notData = (call: string, data: unknown): string | undefined =>
 /** Refuses each call of a port. */
 const refusing = <Port extends object>(invalid: string, port: Port): Port => {
   const where = 'the store in memory'
-  const refuse = TE.left({
-    ...{ _tag: 'ReadFailed', where, operation: 'open', code: 'INVALID_OPTIONS', cause: new Error(invalid) }
-  } as const)
-  return sameFor(Object.keys(port), () => refuse) as unknown as Port
+  const cause = new Error(invalid)
+  const error = { _tag: 'ReadFailed', where, operation: 'open', code: 'INVALID_OPTIONS', cause } as const
+  return sameFor(Object.keys(port), () => TE.left(error)) as unknown as Port
 }
 
 const OPTIONS: Readonly<Record<keyof MemoryOptions, Check>> = { formerOwners: oneOf('dead', 'undecided') }
@@ -192,10 +191,10 @@ const OPTIONS: Readonly<Record<keyof MemoryOptions, Check>> = { formerOwners: on
 const storageOn = (data: MemoryData, { formerOwners = 'dead' }: MemoryOptions): CheckpointStorage => {
   const self = Symbol()
   if (formerOwners === 'dead') {
-    data.newestStore = self
+    data.lastStart = self
     data.runs.forEach((run, runId) => evict(run, runId))
   }
-  const { newestStore } = data
+  const { lastStart } = data
   const holderOf = ({ held }: Run): Holder | undefined =>
     held === undefined || held.by === self || formerOwners === 'dead'
       ? held?.holder
@@ -217,7 +216,7 @@ const storageOn = (data: MemoryData, { formerOwners = 'dead' }: MemoryOptions): 
         run.held = { epoch: run.epoch, holder, lost, by: self }
         data.runs.set(runId, run)
         // A killed store still grants claims, and loses them at once.
-        if (newestStore !== data.newestStore) evict(run, runId)
+        if (lastStart !== data.lastStart) evict(run, runId)
         return E.right({ claim: { runId, epoch: run.epoch, lost: lost.signal }, stored: found })
       }),
 
@@ -319,7 +318,7 @@ const artifactsOn = (data: MemoryData): ArtifactStore => {
     remove: (runId, id) => at(runId, id, (run) => void run.delete(id)),
     list: (runId) =>
       on(runId, (run) => [...run.values()].map(({ info }) => ({ ...info })).sort((a, b) => (a.id < b.id ? -1 : 1))),
-    clear: (runId) => on(runId, (run) => [...run.keys()].forEach((id) => ArtifactId.isSystem(id) || run.delete(id)))
+    clear: (runId) => on(runId, (run) => [...run.keys()].forEach((id) => ArtifactId.isReserved(id) || run.delete(id)))
   }
 }
 

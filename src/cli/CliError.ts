@@ -3,7 +3,14 @@ import { defined } from '../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { StopSignal } from '../adapters/node/index.js'
 import type { RunError } from '../executor/RunError.js'
-import { describeLoss, describeCause as describeRunError, headOf, withEffect } from '../executor/RunError.js'
+import {
+  describeLoss,
+  describeCause as describeRunError,
+  describeMissing,
+  headOf,
+  withEffect
+} from '../executor/RunError.js'
+import { describeTooLarge } from '../executor/storage/portErrors.js'
 import { describeQuestion } from '../domain/explain/Explain.js'
 import { describeProblems } from '../domain/explain/problems.js'
 import { printableLines } from '../domain/explain/printable.js'
@@ -29,6 +36,8 @@ export type CliError =
       readonly what?: string
       readonly hints: ReadonlyArray<Hint>
       readonly completed?: string
+      /** Whether the hints list unfinished runs that live processes hold. */
+      readonly isActive?: boolean
       readonly unreadable: number
     }
   | { readonly _tag: 'NoRunOfWorkflow'; readonly workflow: string; readonly hints: ReadonlyArray<Hint> }
@@ -91,11 +100,10 @@ export const describe = (error: CliError): ReadonlyArray<string> => linesFor(err
 /** An error for programs, with whole fingerprints. */
 export const describeFully = (error: CliError): string => printableLines(linesFor(error))
 
-/** The same without its hints, and without saying that nothing was changed: for a command that changes nothing. */
+/** An error without its hints and without `Nothing was changed`: for a command that changes nothing. */
 export const describeCause = (error: CliError): string => printableLines(masked(causeOf(error)))
 
-/** Leaves out the hints. */
-export const bare = (error: CliError): CliError => ('hints' in error ? { ...error, hints: [] } : error)
+export const withoutHints = (error: CliError): CliError => ('hints' in error ? { ...error, hints: [] } : error)
 
 const linesFor = (error: CliError): ReadonlyArray<string> => {
   const cause = causeOf(error)
@@ -103,7 +111,7 @@ const linesFor = (error: CliError): ReadonlyArray<string> => {
   return masked([...lines, ...linesOf(hintsOf(error))])
 }
 
-/** A word in the place of another one may be a URL. */
+/** A message may quote a database URL that was typed in the wrong place. */
 const masked = (lines: ReadonlyArray<string>): ReadonlyArray<string> => lines.map(withoutPassword)
 
 const causeOf = (error: CliError): ReadonlyArray<string> => {
@@ -125,6 +133,8 @@ const causeOf = (error: CliError): ReadonlyArray<string> => {
         ...candidateLines(error.candidates)
       ]
     case 'NothingToResume':
+      if (error.isActive === true)
+        return [`Every ${error.unreadable === 0 ? 'unfinished run' : 'readable unfinished run'} is in progress:`]
       return [
         `There is no ${error.what === undefined ? 'unfinished run' : `run with ${error.what}`}${error.unreadable === 0 ? '' : ' among the readable ones'}`
       ]
@@ -145,7 +155,7 @@ const causeOf = (error: CliError): ReadonlyArray<string> => {
   }
 }
 
-/** The hints have the flags, and the answers to questions, which fit the step. */
+/** Leaves out the remedies of the library: the hints name commands in their place. */
 const notDoneLines = ({
   error,
   runId,
@@ -170,6 +180,10 @@ const notDoneLines = ({
       return verb === 'move'
         ? [`Cannot move ${error.runId}: the other store has a run with this id`]
         : describeRunError(error).split('\n')
+    case 'WorkspaceMissing':
+      return describeMissing(error)
+    case 'TooLarge':
+      return [describeTooLarge(error, 'Keep large values in files or artifacts')]
     case 'AlreadyAnswered':
       return [`"${error.unit}" of run ${error.runId} already has an answer`]
     case 'HeldBy':

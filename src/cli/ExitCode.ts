@@ -1,4 +1,4 @@
-/** The exit codes of the command: all of them, and nowhere else. */
+/** The exit codes of the command. */
 import * as O from 'fp-ts/lib/Option.js'
 import type { StopSignal } from '../adapters/node/index.js'
 import { exitCode as ofSignal } from '../adapters/node/index.js'
@@ -7,8 +7,6 @@ import type { RunOutcome } from '../executor/RunOutcome.js'
 import type { CliError } from './CliError.js'
 
 /**
- * The table.
- *
  * | code | means |
  * |---|---|
  * | 0 | completed, or nothing left to do |

@@ -1,4 +1,4 @@
-/** The actions of the commands. They load together, because each separate file would cost more than it saves; only that of the kit is separate. */
+/** The actions of the commands. They load together, because each separate file would cost more than it saves; only that of `dogear conformance` is separate. */
 export { answerCommand } from './commands/answer.js'
 export { cancelCommand } from './commands/cancel.js'
 export { cleanCommand } from './commands/clean.js'

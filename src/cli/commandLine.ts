@@ -27,14 +27,15 @@ interface Flags extends StoreFlags {
 /** The parts of the process that the command uses; a test passes its own. */
 export type Host = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr' | 'env' | 'cwd' | 'exit'>
 
-type Perform = (command: Table.Command, words: ReadonlyArray<unknown>, flags: Flags) => Promise<void>
+/** `args`: the arguments of an action, which are the operands and the flags of its command. */
+type Perform = (command: Table.Command, args: ReadonlyArray<unknown>, flags: Flags) => Promise<void>
 
 /** Runs a command line and returns the exit code. The process ends once all output is written. */
 export const main = async (words: ReadonlyArray<string>, version: string, host: Host = process): Promise<ExitCode> => {
   let code: ExitCode = ExitCode.done
   if (!hasFolder(host)) return refuse(host, words, usage('the current folder was deleted; change to one that exists'))
-  const program = programOf(host, version, async (command, operands, flags) => {
-    code = await perform(host, words, command, operands, flags)
+  const program = programOf(host, version, async (command, args, flags) => {
+    code = await perform(host, words, command, args, flags)
     if (command._tag === 'Plain' && command.endsProcess === true) await Output.endWith(host, code)
   })
   try {
@@ -50,15 +51,14 @@ export const main = async (words: ReadonlyArray<string>, version: string, host: 
 }
 
 /** Commander has already printed its help for a command line without a command. */
-const refuseUsage = (host: Host, program: Command, words: ReadonlyArray<string>, error: CommanderError): ExitCode => {
-  return error.code === 'commander.help' && !asksForJson(words)
+const refuseUsage = (host: Host, program: Command, words: ReadonlyArray<string>, error: CommanderError): ExitCode =>
+  error.code === 'commander.help' && !asksForJson(words)
     ? ExitCode.wrongUse
     : refuse(host, words, usageError(host, program, words, error))
-}
 
 const refuse = (host: Host, words: ReadonlyArray<string>, error: CliError): ExitCode => {
   const json = asksForJson(words)
-  return failed(screenOf(host, json), { json, events: flagsOf(words).includes('--events') }, error)
+  return report(screenOf(host, json), { json, events: beforeDashes(words).includes('--events') }, error)
 }
 
 const hasFolder = (host: Host): boolean => {
@@ -71,17 +71,17 @@ const hasFolder = (host: Host): boolean => {
 
 /** Detects a request for JSON in words that commander rejects. */
 const asksForJson = (words: ReadonlyArray<string>): boolean => {
-  const flags = flagsOf(words)
-  return flags.some(
+  const typed = beforeDashes(words)
+  return typed.some(
     (word, index) =>
       word === '--json' ||
       word === '--events' ||
       word === '--output=json' ||
-      (word === '--output' && flags[index + 1] === 'json')
+      (word === '--output' && typed[index + 1] === 'json')
   )
 }
 
-const flagsOf = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
+const beforeDashes = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
   const end = words.indexOf('--')
   return end === -1 ? words : words.slice(0, end)
 }
@@ -90,7 +90,7 @@ const perform = async (
   host: Host,
   typed: ReadonlyArray<string>,
   command: Table.Command,
-  operands: ReadonlyArray<unknown>,
+  args: ReadonlyArray<unknown>,
   flags: Flags
 ): Promise<ExitCode> => {
   const events = flags.events === true
@@ -108,20 +108,19 @@ const perform = async (
         act(
           { ...common, inherited: forSteps(env, located.right.store.location), home: located.right.home, store },
           command,
-          operands as ReadonlyArray<never>,
+          args as ReadonlyArray<never>,
           flags.verbose === true
         )
       ).catch(outOfDescriptors)
   if (E.isRight(result)) return result.right
   const store = E.isRight(located) ? located.right.store : NO_STORE
-  return failed(screen, { json, events }, result.left, nextActions({ words: withoutValues(words), store }, result.left))
+  return report(screen, { json, events }, result.left, nextActions({ words: withoutValues(words), store }, result.left))
 }
 
 const NO_STORE: Store = { location: { _tag: 'Files', path: '.dogear' }, shown: '.dogear', words: [] }
 
 const WITHOUT_STORE: ReadonlySet<string> = new Set(['schema', 'conformance'])
 
-/** Opens the store for one command. */
 const withStore = async (
   store: Store,
   folder: string,
@@ -143,12 +142,12 @@ const withStore = async (
 const act = async (
   context: Context,
   command: Table.Command,
-  operands: ReadonlyArray<never>,
+  args: ReadonlyArray<never>,
   verbose: boolean
 ): Promise<Result> => {
-  if (command._tag === 'Plain') return (await command.load())(context, ...operands)
+  if (command._tag === 'Plain') return (await command.load())(context, ...args)
   const [action, { withPrompt }] = await Promise.all([command.load(), import('./actions.js')])
-  return withPrompt(context, verbose, async (prompting) => action(prompting, ...operands))
+  return withPrompt(context, verbose, async (prompting) => action(prompting, ...args))
 }
 
 /** Commands load on demand, and the process may have no descriptor left for the file. */
@@ -173,7 +172,8 @@ const screenOf = ({ stdout, stderr, env }: Host, json: boolean): Screen.Screen =
 const printError = (screen: Screen.Screen, [first = '', ...more]: ReadonlyArray<string>): void =>
   [`${screen.style.red('dogear:')} ${first}`, ...more].forEach(screen.line)
 
-const failed = (
+/** Returns the exit code of the error. */
+const report = (
   screen: Screen.Screen,
   { json, events }: Pick<Context, 'json' | 'events'>,
   error: CliError,
@@ -238,10 +238,7 @@ const refuseContradictions = (command: Command, { flags }: Table.Command): void 
   }
 }
 
-const collect = (value: string, before: ReadonlyArray<string> | undefined): ReadonlyArray<string> => [
-  ...(before ?? []),
-  value
-]
+const collect = (value: string, before: ReadonlyArray<string> = []): ReadonlyArray<string> => [...before, value]
 
 const OVERVIEW = `
 A workflow file:

@@ -4,10 +4,10 @@ import manifest from '../../package.json' with { type: 'json' }
 import type { ExitCode } from './ExitCode.js'
 import * as Output from './terminal/Output.js'
 
-/** The table of exit codes would load too much. */
-const UNWRITTEN: (typeof ExitCode)['storage'] = 5
+/** Copied, because the table of exit codes would load too much. */
+const STORAGE: (typeof ExitCode)['storage'] = 5
 
-Output.watch(process, UNWRITTEN)
+Output.watch(process, STORAGE)
 
 const [only, ...more] = process.argv.slice(2)
 
@@ -15,5 +15,5 @@ if ((only === '--version' || only === '-V') && more.length === 0) {
   process.stdout.write(`${manifest.version}\n`)
 } else {
   const loaded = await import('./commandLine.js').catch((error: Error) => Output.reportShortage(process, error))
-  process.exitCode = loaded === undefined ? UNWRITTEN : await loaded.main(process.argv.slice(2), manifest.version)
+  process.exitCode = loaded === undefined ? STORAGE : await loaded.main(process.argv.slice(2), manifest.version)
 }

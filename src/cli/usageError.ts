@@ -9,7 +9,7 @@ import { withoutValues } from './commands/hints/nextActions.js'
 import type { Hint } from './report/Hint.js'
 import { withoutPassword } from './store/Location.js'
 import { commandOf } from './terminal/shellQuote.js'
-import { didYouMean, nearest } from '../domain/data/Suggestion.js'
+import { didYouMean, likeliest } from '../domain/data/Suggestion.js'
 
 /** Commander answers `help UNKNOWN` with the general help, so only the name is passed on. `list runs` is the alias `list`. */
 export const normalized = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<string> => {
@@ -18,7 +18,7 @@ export const normalized = (program: Command, words: ReadonlyArray<string>): Read
   if (topic !== undefined && isListRuns(operands)) return words.toSpliced(topic.at, 1)
   const asked = name?.word === 'help' ? topic : name
   if (asked === undefined || asked.word === 'help' || commandNamed(program, asked.word) !== undefined) return words
-  // It may be the value of an unknown option.
+  // The asked name may be the value of an unknown option.
   const options = allOptions(program)
   const isUnclear = words.slice(0, asked.at).some((word) => word.startsWith('-') && !options.some(isNamed(word)))
   return isUnclear ? words : [asked.word]
@@ -36,30 +36,29 @@ export const usageError = (
   const operands = operandsOf(program, words)
   const [name = '', topic] = operands.map(({ word }) => word)
   const command = commandNamed(program, name)
-  const help = command === undefined ? 'dogear help' : `dogear help ${command.name()}`
-  const takes: Hint = { text: 'Print help with:', command: help }
+  const help: Hint = { text: 'Print help with:', command: `dogear help ${command?.name() ?? ''}`.trim() }
   switch (code) {
     case 'commander.help':
-      return usage('a command is missing', [takes])
+      return usage('a command is missing', [help])
     case 'commander.unknownCommand':
       return usage(
         unknown(name === 'help' ? (topic ?? name) : name, program, name === 'status' && topic !== undefined),
-        [...running(name, words), takes]
+        [...runHints(name, words), help]
       )
     case 'commander.unknownOption':
       return (
-        early(command, operands, words) ?? usage(`${textOf(message)}${nearestFlag(program, command, message)}`, [takes])
+        early(command, operands, words) ?? usage(`${textOf(message)}${nearestFlag(program, command, message)}`, [help])
       )
     case 'commander.excessArguments': {
       const extra = operands
         .slice((isListRuns(operands) ? 2 : 1) + (command?.registeredArguments.length ?? 0))
         .map(({ word }) => word)
-      return usage(`${textOf(message).replace(/\..*/, '')}; remove ${extra.map(quoted).join(', ')}`, [takes])
+      return usage(`${textOf(message).replace(/\..*/, '')}; remove ${extra.map(quoted).join(', ')}`, [help])
     }
     case 'commander.missingArgument':
-      return usage(textOf(message), [...listing(host, program, message, topic), takes])
+      return usage(textOf(message), [...listHints(host, program, message, topic), help])
     default:
-      return usage(textOf(message), [takes])
+      return usage(textOf(message), [help])
   }
 }
 
@@ -137,14 +136,14 @@ const unknown = (name: string, program: Command, isOfRun: boolean): string => {
 const nearestFlag = (program: Command, command: Command | undefined, message: string): string => {
   const [, flag = ''] = /'(--[^'=]*)/.exec(message) ?? []
   const options = [...(command?.options ?? []), ...program.options].flatMap(({ long }) => long ?? [])
-  const meant = nearest(
+  const meant = likeliest(
     flag.slice(2),
     [...options, '--help'].map((one) => one.slice(2))
   )
   return meant === undefined ? '' : `. Did you mean "--${meant}"?`
 }
 
-const running = (name: string, words: ReadonlyArray<string>): ReadonlyArray<Hint> =>
+const runHints = (name: string, words: ReadonlyArray<string>): ReadonlyArray<Hint> =>
   /\.ya?ml$/i.test(name)
     ? [
         {
@@ -154,14 +153,14 @@ const running = (name: string, words: ReadonlyArray<string>): ReadonlyArray<Hint
       ]
     : []
 
-/** For a missing id or unit. `runId`: the run that was named. */
-const listing = (
+/** For a message about a missing id or unit. `runId`: the run that was named. */
+const listHints = (
   host: Pick<NodeJS.Process, 'cwd' | 'env'>,
   program: Command,
-  missing: string,
+  message: string,
   runId = ''
 ): ReadonlyArray<Hint> => {
-  const isOf = (argument: string): boolean => missing.includes(`'${argument}'`)
+  const isOf = (argument: string): boolean => message.includes(`'${argument}'`)
   if (!isOf('id') && !isOf('unit')) return []
   const located = locate(program.opts<StoreFlags>(), host.env, host.cwd())
   const words = isOf('id') ? ['runs'] : ['show', runId]

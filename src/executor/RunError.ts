@@ -263,22 +263,32 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
         ...remediesOf(error.problems)
       ]
     case 'Unconfirmed':
-      return [
-        headOf(error.questions),
-        ...error.questions.map((question) => `  ${describeQuestion(question)}`),
-        `    to run it again: ${confirming(error.questions, "{ _tag: 'Again' }")}`,
-        ...keeping(error.questions),
-        `    if it is done: ${confirming(error.questions, "{ _tag: 'Done' }")}`,
-        "  If the step returns an output, add it: { _tag: 'Done', output: … }",
-        ...(error.questions.some(isChanged)
-          ? ['  For a file that may change at any time, require only that it exists (File evidence)']
-          : [])
-      ]
+      return unconfirmed(error.questions)
     case 'WorkspaceMissing':
-      return [`Workspace not found for run ${error.runId}. It may have been cleaned up.`, ...describeMissing(error)]
+      return [...describeMissing(error), REMEDY_OF_WORKSPACE[error.kind === 'none' ? 'given' : 'own']]
     default:
       return [sentence(error)]
   }
+}
+
+const unconfirmed = (questions: ReadonlyArray<Confirm>): ReadonlyArray<string> => {
+  const [it, itIs, step] = questions.length === 1 ? ['it', 'it is', 'the step'] : ['them', 'they are', 'a step']
+  return [
+    headOf(questions),
+    ...questions.map((question) => `  ${describeQuestion(question)}`),
+    `    to run ${it} again: ${confirming(questions, "{ _tag: 'Again' }")}`,
+    ...keeping(questions),
+    `    if ${itIs} done: ${confirming(questions, "{ _tag: 'Done' }")}`,
+    `  If ${step} returns an output, add it: { _tag: 'Done', output: … }`,
+    ...(questions.some(isChanged)
+      ? ['  For a file that may change at any time, require only that it exists (File evidence)']
+      : [])
+  ]
+}
+
+const REMEDY_OF_WORKSPACE = {
+  given: 'Create the folder again with the missing files, or start a new run',
+  own: 'To start over with a new workspace, set `fromStep` to the first step; or start a new run'
 }
 
 /** Remedies in terms of options. The command prints its own commands instead. */
@@ -289,7 +299,7 @@ const remediesOf = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<string>
   return [...remedyOfEdits(problems), ...tasks.map((step) => `Set fromStep: '${step}'`)]
 }
 
-/** The edits without a remedy of their own, as those of steps in doubt and of pending jobs have. */
+/** The edits that a user has to undo or accept. Those of steps in doubt and of pending jobs have other remedies. */
 export const editsToUndo = (problems: ReadonlyArray<PlanProblem>) =>
   problems
     .filter((one) => one._tag === 'WorkflowChanged')
@@ -342,7 +352,7 @@ const sentence = (error: SingleLine): string => {
     case 'AlreadyAnswered':
       return `"${error.unit}" of run ${error.runId} already has an answer; resume the run to use it. To replace it, let the run come to that step, resume with fromStep "${error.unit}", then answer again`
     case 'InvalidPointer':
-      return `${error.where} is not a valid pause pointer: ${error.why}; name the run, or delete the file`
+      return `${error.where} is not a valid pause pointer: ${error.why}; name the run to resume. The next pause replaces the pointer`
     case 'AnswerRefused':
       return describeRefused(error)
     case 'RunMoved':
@@ -378,10 +388,11 @@ const sentence = (error: SingleLine): string => {
 export const describeLoss = ({ runId, from, lost }: RecoveryRefused): string =>
   `The newest state of run ${runId} is damaged: ${lost}. The recovered state is from ${from}`
 
-const describeMissing = ({ path, missing }: WorkspaceMissing): ReadonlyArray<string> => {
+/** Describes a missing workspace; the command adds its own remedy. */
+export const describeMissing = ({ runId, path, missing }: WorkspaceMissing): ReadonlyArray<string> => {
   const left = missing.flatMap((one) => one.missing.map((each) => `${describeEvidence(each)} of "${one.unit}"`))
   const named = left.length === 0 ? [] : [`Missing with it: ${listed(left, 3)}`]
-  return [`The run works in ${path}`, ...named]
+  return [`Workspace not found for run ${runId}. It may have been cleaned up.`, `The run works in ${path}`, ...named]
 }
 
 const isChanged = ({ reason }: Confirm): boolean => reason._tag === 'EvidenceChanged'
@@ -397,7 +408,7 @@ const confirming = (questions: ReadonlyArray<Confirm>, answer: string): string =
 
 /** Returns the heading above a list of questions. */
 export const headOf = (questions: ReadonlyArray<Confirm>): string =>
-  questions.some(isChanged)
+  questions.every(isChanged)
     ? 'These steps would overwrite changes made since they ran. Answer for each:'
     : 'These steps need an answer before they run again:'
 

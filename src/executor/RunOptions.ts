@@ -21,8 +21,7 @@ export interface Recovery {
  *   `fromStep`, an input that differs from the stored one fails with `InputChanged`;
  * - `planHash`: execute only the plan that has this hash;
  * - `onRecovered`: called when the newest state is damaged; returns the name of the user who agrees to continue from the recovered
- *   state, or `None` to refuse.
- *   Without it, the resume is declined;
+ *   state, or `None` to refuse. Without it, the call fails with `RecoveryRefused`;
  * - `takeOver`: supersede an owner whose liveness the store cannot decide. An owner that is proven alive still fails the call
  *   with `HeldBy`. Fencing protects the record, not the world: the old owner's step may still be running. A unit in flight that
  *   is not idempotent therefore needs an answer, as always; any other unit runs again;

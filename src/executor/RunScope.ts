@@ -75,25 +75,25 @@ export interface RunScope {
   awake: ReadonlySet<Unit>
   readonly stopping: AbortSignal
   /** Why the process must stop. */
-  readonly stop: () => StopReason | 'fenced' | undefined
+  readonly stopReason: () => StopReason | 'fenced' | undefined
   readonly requests: RequestWatch
 }
 
-/** Fires on an interrupt or a lost claim, with its reason. `dispose` removes the listeners. */
+/** `stopping` fires on an interrupt or a lost claim, with its reason. `dispose` removes the listeners. */
 export const stopOn = (
   { interrupt }: Environment,
   { lost }: Claim
-): { readonly stopping: AbortSignal; readonly stop: RunScope['stop']; readonly dispose: () => void } => {
+): Pick<RunScope, 'stopping' | 'stopReason'> & { readonly dispose: () => void } => {
   const controller = new AbortController()
-  const asked = interrupt.signal
-  const ignore = [asked, lost].map((source) => onAbort(source, () => controller.abort(source.reason)))
+  const { signal } = interrupt
+  const removers = [signal, lost].map((source) => onAbort(source, () => controller.abort(source.reason)))
   // Keeps the one listener on this signal in place while steps come and go.
   onAbort(controller.signal, () => undefined)
   return {
     stopping: controller.signal,
-    stop: () => (lost.aborted ? 'fenced' : asked.aborted ? reasonOf(interrupt) : undefined),
+    stopReason: () => (lost.aborted ? 'fenced' : signal.aborted ? reasonOf(interrupt) : undefined),
     dispose: () => {
-      for (const one of ignore) one()
+      for (const remove of removers) remove()
     }
   }
 }
@@ -128,7 +128,7 @@ export const report = ({ events }: Environment, event: Event): void => {
   }
 }
 
-/** Makes what the code of an attempt gets. `own`: its own folder; `lazy`: makes what runs its sub-steps and waits. */
+/** Makes the context of an attempt's code. `own`: its own folder; `lazy`: makes the calls that run its sub-steps and waits. */
 export const contextFor = <Lazy extends LazyCalls<Lazy> = never>(
   scope: RunScope,
   place: Place,
@@ -139,13 +139,13 @@ export const contextFor = <Lazy extends LazyCalls<Lazy> = never>(
   const { runId, items, workspace } = checkpoint
   const folder = own ?? workspace?.path
   const { unit } = place
-  // Spreads of optional fields would take most of the time.
   const secrets = scope.environment.vault.values
+  // Spreads of optional fields would take most of the time.
   const context: { [key: string]: unknown } = { runId, unit, attempt: attempt.number, secrets }
   if (workspace !== undefined) context['workspace'] = workspace
   if (folder !== undefined) context['folder'] = folder
   const around = Items.around(items, unit)
-  const source: Source = { scope, place, attempt, checkpoint, around, lazy: lazy as Source['lazy'], made: undefined }
+  const source: Source = { scope, place, attempt, checkpoint, around, lazy: lazy as Source['lazy'], cached: undefined }
   Object.defineProperty(context, SOURCE, { value: source })
   Object.defineProperties(context, DERIVED)
   if (around !== undefined) Object.defineProperties(context, ITEM)
@@ -160,13 +160,13 @@ interface Source {
   readonly checkpoint: Checkpoint
   readonly around: ReturnType<typeof Items.around>
   readonly lazy: LazyCalls<unknown> | undefined
-  made: Record<string, unknown> | undefined
+  cached: Record<string, unknown> | undefined
 }
 
 const SOURCE = Symbol('source')
 
-const made = <A>(source: Source, name: string, make: (source: Source) => A): A => {
-  const all = (source.made ??= {})
+const cached = <A>(source: Source, name: string, make: (source: Source) => A): A => {
+  const all = (source.cached ??= {})
   if (!(name in all)) all[name] = make(source)
   return all[name] as A
 }
@@ -179,13 +179,13 @@ const derived = (fields: Readonly<Record<string, (source: Source) => unknown>>):
   Object.fromEntries(
     Object.entries(fields).map(([name, make]) => {
       const get = function (this: { readonly [SOURCE]: Source }): unknown {
-        return made(this[SOURCE], name, make)
+        return cached(this[SOURCE], name, make)
       }
       return [name, { enumerable: true, configurable: true, get }]
     })
   )
 
-const callsOf = (source: Source): Calls => made(source, 'calls', ({ lazy }) => lazy?.callsOf(lazy) ?? NO_CALLS)
+const callsOf = (source: Source): Calls => cached(source, 'calls', ({ lazy }) => lazy?.callsOf(lazy) ?? NO_CALLS)
 
 const DERIVED = derived({
   step: (source) => callsOf(source).step,

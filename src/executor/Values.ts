@@ -20,16 +20,16 @@ interface Captured extends Place {
   readonly value: Json
 }
 
-/** `captured`: by the item of a map that the unit belongs to (`''`: none), in the order of steps and names. `hasEvidence`: a unit recorded evidence. */
+/** `captured`: by the item of a map that the unit belongs to (`''`: none), in the order of steps and names; `capturedKeys`: their items with their names. `hasEvidence`: a unit recorded evidence. */
 export interface Values {
   readonly outputs: Map<Unit, Json | undefined>
   readonly captured: Map<Unit, Array<Captured>>
-  readonly names: Set<string>
+  readonly capturedKeys: Set<string>
   hasEvidence: boolean
 }
 
 export const make = (checkpoint: Checkpoint): Values => {
-  const values: Values = { outputs: new Map(), captured: new Map(), names: new Set(), hasEvidence: false }
+  const values: Values = { outputs: new Map(), captured: new Map(), capturedKeys: new Set(), hasEvidence: false }
   for (const record of checkpoint.completedSteps) {
     add(values, checkpoint.items, record, record.output, record.captured)
     values.hasEvidence ||= record.evidence.length > 0
@@ -51,23 +51,23 @@ export const add = (
 }
 
 /** The newest capture of a name counts. An older one exists only after an edit of the definition. */
-const capture = ({ captured, names }: Values, item: Unit, one: Captured): void => {
+const capture = ({ captured, capturedKeys }: Values, item: Unit, one: Captured): void => {
   const all = captured.get(item) ?? []
   captured.set(item, all)
   const key = `${item} ${one.name}`
-  if (names.has(key))
+  if (capturedKeys.has(key))
     all.splice(
       all.findIndex(({ name }) => name === one.name),
       1
     )
-  names.add(key)
+  capturedKeys.add(key)
   all.splice(all.findLastIndex((other) => isBefore(other, one)) + 1, 0, one)
 }
 
 const isBefore = (a: Captured, b: Captured): boolean =>
   a.stepIndex < b.stepIndex || (a.stepIndex === b.stepIndex && a.name < b.name)
 
-/** The order of steps and names decides, not the order in which the groups of a wave ended. */
+/** Of several values of a variable, the order of steps and names decides, not the order in which the groups of a wave ended. */
 export const variablesFor = (
   program: Program<unknown, never>,
   { values, items }: { readonly values: Values; readonly items: Items },
@@ -96,7 +96,7 @@ export const outputsFor = (
   const readAt = ({ composite, parent, sees }: VisibleParts, name: string): (() => unknown) | undefined => {
     const step = sees(name) ? partNamed(composite, parent ?? '', name, items) : undefined
     const of = join(parent, name)
-    return step === undefined || !isLeft(known, step as ProgramStep, of)
+    return step === undefined || !hasOutput(known, step as ProgramStep, of)
       ? undefined
       : () => outputOf(known, step as ProgramStep, of)
   }
@@ -115,12 +115,12 @@ interface Known {
   readonly items: Items
 }
 
-const isLeft = ({ outputs, items }: Known, step: ProgramStep, unit: Unit): boolean =>
+const hasOutput = ({ outputs, items }: Known, step: ProgramStep, unit: Unit): boolean =>
   outputs.has(unit) ||
   (step._tag !== 'Task' &&
     partNames(step, unit, items)?.every((name) => {
       const part = partNamed<ProgramStep>(step, unit, name, items)
-      return part !== undefined && isLeft({ outputs, items }, part, join(unit, name))
+      return part !== undefined && hasOutput({ outputs, items }, part, join(unit, name))
     }) === true)
 
 /** A map's output is an array in item order, that of any other composite an object by part. */

@@ -8,7 +8,7 @@ import type { Environment } from '../ports/Environment.js'
 import type { AlreadyAnswered, PointerError, RequestError } from '../ports/Requests.js'
 import type { TreeUnreadable } from '../ports/WorkingTree.js'
 import type { WorkspaceError } from '../ports/Workspaces.js'
-import { notEither, notTask } from '../domain/data/notTaskEither.js'
+import { notEither, notTaskEither } from '../domain/data/notTaskEither.js'
 
 /** The code of a port that returned something else than its type says. */
 const NO_EITHER = 'NO_TASK_EITHER'
@@ -48,7 +48,7 @@ export const callPort = async <A, Failure extends PortError, Thrown>(
     const task: unknown = ask()
     if (typeof task !== 'function') {
       Promise.resolve(task).catch(() => undefined)
-      return E.left(onThrow(operation, notTask(task), NO_EITHER))
+      return E.left(onThrow(operation, notTaskEither(task), NO_EITHER))
     }
     const result: unknown = await (task as TaskEither<Failure, A>)()
     const wrong = notEither(result, TAGS)

@@ -8,10 +8,10 @@ import { decisionTrees } from '../domain/plan/Plan.js'
 import type { StepFailure } from '../domain/data/StepFailure.js'
 import { top } from '../domain/workflow/Unit.js'
 import { failComposite } from './steps/compositeChecks.js'
-import { restart, replan, recordOverrides } from './replan.js'
+import { planRestart, replan, recordOverrides } from './replan.js'
 import { withdraw } from './requests/inbox.js'
 import { leavePointer } from './requests/pause.js'
-import { isToStop } from './requests/RequestWatch.js'
+import { mustStop } from './requests/RequestWatch.js'
 import type { RunError } from './RunError.js'
 import type { RunOutcome } from './RunOutcome.js'
 import type { RunScope, StepEnd } from './RunScope.js'
@@ -35,7 +35,7 @@ export const execute = async (scope: RunScope, plan: ResumePlan): Promise<E.Eith
       continue
     }
     const { unit, stepIndex, failureIfUnanswered } = ended.right
-    const next = await restart(scope, ended.right)
+    const next = await planRestart(scope, ended.right)
     if (E.isLeft(next) && next.left._tag === 'Unconfirmed' && failureIfUnanswered !== undefined)
       return await failUnanswered(scope, { unit, stepIndex }, failureIfUnanswered)
     ended = E.isLeft(next) ? next : await executePlan(scope, next.right)
@@ -86,7 +86,7 @@ const executePlan = async (
     case 'Failed':
       return E.right(failed(scope, index, step))
     case 'Pending': {
-      if (await isToStop(scope)) return await interrupt(scope, step)
+      if (await mustStop(scope)) return await interrupt(scope, step)
       const reached = recorder.checkpoint()
       // If nothing was recorded since this plan, the next plan would end the same way.
       const isWoken = reached.revision > revision && awakeIn(reached, environment.clock.now()).size > 0
@@ -178,7 +178,7 @@ const endPending = async (
 const interrupt = async (scope: RunScope, step: string): Promise<E.Either<RunError, RunOutcome>> => {
   const { environment, recorder, requests } = scope
   const seen = requests.seen() ? await requests.asked() : undefined
-  const stop = scope.stop()
+  const stop = scope.stopReason()
   if (stop === 'fenced') return E.right({ _tag: 'Fenced', runId: recorder.checkpoint().runId })
   const request = stop === undefined ? seen : undefined
   const reason = stop ?? (request === undefined ? 'aborted' : request.cancel === undefined ? 'paused' : 'cancelled')
@@ -186,6 +186,7 @@ const interrupt = async (scope: RunScope, step: string): Promise<E.Either<RunErr
   if (E.isLeft(recorded) || request === undefined) return recorded
   if (request.cancel !== undefined) await withdraw(environment, request.cancel)
   // The pointer may need a git commit in the workspace, where a new owner may work by now.
-  else if (scope.stop() !== 'fenced') await leavePointer(environment, recorded.right.checkpoint, await requests.asked())
+  else if (scope.stopReason() !== 'fenced')
+    await leavePointer(environment, recorded.right.checkpoint, await requests.asked())
   return recorded
 }

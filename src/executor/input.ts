@@ -54,10 +54,10 @@ const emptyInput = <Outputs, Input>(
 
 /** Redacts the values of secrets, and rejects fields that have the name of one. */
 export const recordable = (secured: SecuredEnvironment, { given, initial }: Inputs): E.Either<RunError, Inputs> => {
-  const shown = given === undefined ? E.right(undefined) : withoutSecrets(secured, given)
-  if (E.isLeft(shown)) return shown
+  const redacted = given === undefined ? E.right(undefined) : withoutSecrets(secured, given)
+  if (E.isLeft(redacted)) return redacted
   const first = E.isLeft(initial) ? initial : withoutSecrets(secured, initial.right)
-  return E.right({ given: shown.right, initial: first })
+  return E.right({ given: redacted.right, initial: first })
 }
 
 /** The plan's options with the replacing input, which requires `fromStep`. */

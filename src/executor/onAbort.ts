@@ -1,7 +1,7 @@
 /** Shares one listener per AbortSignal. */
 
-/** Node reports more than ten listeners on one signal as a leak. */
-const HEARERS = new WeakMap<AbortSignal, Listeners>()
+/** Node.js reports more than ten listeners on one signal as a leak. */
+const LISTENERS = new WeakMap<AbortSignal, Listeners>()
 
 interface Listeners {
   readonly all: Set<() => void>
@@ -14,17 +14,17 @@ export const onAbort = (signal: AbortSignal, then: () => void): (() => void) => 
     then()
     return () => undefined
   }
-  const hearers = HEARERS.get(signal) ?? listen(signal)
-  hearers.all.add(then)
+  const listeners = LISTENERS.get(signal) ?? listen(signal)
+  listeners.all.add(then)
   return () => ignoreAbort(signal, then)
 }
 
-/** Removes what `onAbort` was given, for those who do not want to keep a function for that. */
+/** Removes a function that `onAbort` added, for callers that cannot afford to keep its remover. */
 export const ignoreAbort = (signal: AbortSignal, then: () => void): void => {
-  const hearers = HEARERS.get(signal)
-  if (hearers?.all.delete(then) !== true || hearers.all.size > 0) return
-  HEARERS.delete(signal)
-  signal.removeEventListener('abort', hearers.notify)
+  const listeners = LISTENERS.get(signal)
+  if (listeners?.all.delete(then) !== true || listeners.all.size > 0) return
+  LISTENERS.delete(signal)
+  signal.removeEventListener('abort', listeners.notify)
 }
 
 const listen = (signal: AbortSignal): Listeners => {
@@ -32,8 +32,8 @@ const listen = (signal: AbortSignal): Listeners => {
   const notify = (): void => {
     for (const one of [...all]) one()
   }
-  const hearers = { all, notify }
-  HEARERS.set(signal, hearers)
+  const listeners = { all, notify }
+  LISTENERS.set(signal, listeners)
   signal.addEventListener('abort', notify, { once: true })
-  return hearers
+  return listeners
 }

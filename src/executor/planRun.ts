@@ -6,7 +6,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import { status } from '../domain/checkpoint/Checkpoint.js'
-import { unitsInNeed } from '../domain/plan/evidenceOf.js'
+import { unitsInNeed } from '../domain/plan/evidenceToCheck.js'
 import type { Json } from '../domain/data/Json.js'
 import type { Confirm, PlanOptions, ResumePlan } from '../domain/plan/Plan.js'
 import type { PlanError, PlanProblem } from '../domain/plan/PlanProblem.js'
@@ -100,12 +100,9 @@ export const planRun =
     const view = await viewRun(runId)(environment)()
     if (E.isLeft(view)) return view
     if (O.isNone(view.right)) return E.left({ _tag: 'NoSuchRun', runId })
-    const asked = replacing(view.right.value.checkpoint, options, given.right)
-    return E.isLeft(asked) ? asked : await planStored(program, view.right.value, asked.right)(environment)()
+    const wanted = replacing(view.right.value.checkpoint, options, given.right)
+    return E.isLeft(wanted) ? wanted : await planStored(program, view.right.value, wanted.right)(environment)()
   }
-
-/** The newest state is read as saved. */
-export const EXACT: Found = { _tag: 'Exact' }
 
 export type State = Pick<Planned, 'checkpoint' | 'found'>
 
@@ -119,7 +116,7 @@ export interface Survey extends State {
 /** A program, or the recorded definition of one. */
 type Plannable = Workflow & Pick<Program<unknown, never>, 'decodeInput'>
 
-/** Surveys a loaded state. Every resume, plan and poll of a cancelled run is refused here. */
+/** Surveys a loaded state. Refuses a moved run, and without `reopen` a cancelled one. */
 export const survey =
   (program: Plannable, { checkpoint, found }: State, given: SurveyOptions): Executor<Survey> =>
   (environment) =>
@@ -129,9 +126,9 @@ export const survey =
       return E.left({ _tag: 'RunCancelled', runId: checkpoint.runId })
     const input = program.decodeInput(given.input === undefined ? checkpoint.input : given.input)
     if (E.isLeft(input)) return E.left({ _tag: 'InvalidInput', ...input.left })
-    const there = await hasWorkspace(checkpoint)(environment)()
-    if (E.isLeft(there)) return there
-    const known = there.right ? given.evidence : []
+    const workspaceFound = await hasWorkspace(checkpoint)(environment)()
+    if (E.isLeft(workspaceFound)) return workspaceFound
+    const known = workspaceFound.right ? given.evidence : []
     const evidence =
       known === undefined
         ? await collectEvidence(unitsInNeed(checkpoint, program, given))(environment)()
@@ -139,7 +136,7 @@ export const survey =
     if (E.isLeft(evidence)) return evidence
     const options = { ...given, evidence: evidence.right, recovered: found._tag === 'Recovered' }
     const plan = planResume(checkpoint, program, options)
-    return E.right({ checkpoint, found, options, workspaceFound: there.right, plan })
+    return E.right({ checkpoint, found, options, workspaceFound: workspaceFound.right, plan })
   }
 
 /** Returns the plan of a survey. Refuses one with problems, or whose workspace is missing. */

@@ -40,7 +40,7 @@ import { NO_CALLS, report, timestamp } from './RunScope.js'
 import type { Place } from './Values.js'
 import type { SecuredEnvironment } from './secrets.js'
 import { secure } from './secrets.js'
-import { fenced, recoveryRefused, restoreOwn } from './storage/stored.js'
+import { reportFenced, recoveryRefused, restoreUnmoved } from './storage/stored.js'
 import { workspaceMissing } from './workspace/workspace.js'
 
 /**
@@ -148,7 +148,7 @@ const NEEDS_CLAIM = 'NeedsClaim'
 
 type Polling = PollOutcome | typeof NEEDS_CLAIM
 
-/** Nothing is saved under it. */
+/** Stands in for a claim while nothing is saved. */
 const unclaimed = (runId: string): Claim => ({ runId, epoch: -1, lost: new AbortController().signal })
 
 const pollStored = async <Outputs, Input>(
@@ -161,7 +161,7 @@ const pollStored = async <Outputs, Input>(
   const { runId } = claim
   if (O.isNone(found)) return E.left({ _tag: 'NoSuchRun', runId })
   const stored = found.value
-  const restored = restoreOwn(stored, runId)
+  const restored = restoreUnmoved(stored, runId)
   if (E.isLeft(restored)) return restored
   if (stored.found._tag === 'Recovered') {
     const { from, lost } = stored.found
@@ -180,15 +180,13 @@ const pollStored = async <Outputs, Input>(
   const { scope, dispose } = scopeOf(environment, program, claim, { checkpoint: restored.right })
   try {
     const polled = await pollAll(scope, plan.right.decisions, polling)
-    if (E.isLeft(polled)) {
-      if (polled.left._tag !== 'Fenced') return polled
-    } else if (scope.stop() !== 'fenced') {
-      if (polled.right === NEEDS_CLAIM) return E.right(NEEDS_CLAIM)
-      const checkpoint = scope.recorder.checkpoint()
-      const how = polled.right.length < jobsOf(restored.right).length ? 'Stopped' : 'Polled'
-      return E.right({ _tag: how, runId, checkpoint, jobs: polled.right })
-    }
-    return fenced(environment, claim, E.isLeft(polled) ? polled.left : undefined)
+    if (E.isLeft(polled) && polled.left._tag !== 'Fenced') return polled
+    if (E.isLeft(polled) || scope.stopReason() === 'fenced')
+      return reportFenced(environment, claim, E.isLeft(polled) ? polled.left : undefined)
+    if (polled.right === NEEDS_CLAIM) return E.right(NEEDS_CLAIM)
+    const checkpoint = scope.recorder.checkpoint()
+    const how = polled.right.length < jobsOf(restored.right).length ? 'Stopped' : 'Polled'
+    return E.right({ _tag: how, runId, checkpoint, jobs: polled.right })
   } finally {
     dispose()
   }
@@ -197,7 +195,7 @@ const pollStored = async <Outputs, Input>(
 const jobsOf = ({ pending }: Checkpoint): ReadonlyArray<PendingJob> =>
   [...pending].flatMap((one) => (one._tag === 'Job' ? [one] : []))
 
-interface Waiting {
+interface JobToPoll {
   readonly job: PendingJob
   readonly task: ProgramTask & { readonly job: RunnableJob }
   readonly place: Place
@@ -211,8 +209,8 @@ const pollAll = async (
   const polled: Array<PolledJob> = []
   const planned = new Map(decisions.map((one) => [one.unit, one]))
   for (const job of jobsOf(scope.recorder.checkpoint())) {
-    if (scope.stop() !== undefined) break
-    const waiting = waitingFor(scope, job, planned.get(job.unit))
+    if (scope.stopReason() !== undefined) break
+    const waiting = jobToPoll(scope, job, planned.get(job.unit))
     const status = E.isLeft(waiting) ? waiting.left : (known.get(job.key) ?? (await readStatus(scope, waiting.right)))
     if (status === 'stopped') break
     known.set(job.key, status)
@@ -236,11 +234,11 @@ type StatusRead = JobStatus | StatusUnknown
 
 const isOpen = ({ _tag }: StatusRead): boolean => _tag === 'Unfinished' || _tag === 'Unknown'
 
-const waitingFor = (
+const jobToPoll = (
   scope: RunScope,
   job: PendingJob,
   decision: Decision | undefined
-): E.Either<StatusUnknown, Waiting> => {
+): E.Either<StatusUnknown, JobToPoll> => {
   const task = taskAt(scope, decision)
   if (decision?._tag !== 'Poll' || task === undefined) return E.left(statusUnknown(NO_JOB))
   const place = { unit: decision.unit, stepIndex: decision.stepIndex }
@@ -249,15 +247,15 @@ const waitingFor = (
     : E.left(statusUnknown(STEP_UNFINISHED))
 }
 
-const readStatus = async (scope: RunScope, waiting: Waiting): Promise<StatusRead | 'stopped'> => {
+const readStatus = async (scope: RunScope, waiting: JobToPoll): Promise<StatusRead | 'stopped'> => {
   const polled = await call(scope, waiting, POLLING, (context) => waiting.task.job.poll(readOnly(context)))
   if (polled._tag === 'Stopped' || polled._tag === 'Suspended') return 'stopped'
   if (polled._tag === 'Failed') return statusUnknown(polled.failure)
   return isStatus(polled.output) ? polled.output : statusUnknown(NO_STATUS)
 }
 
-/** Stages what is to be recorded. */
-const conclude = async (scope: RunScope, waiting: Waiting, status: StatusRead): Promise<JobEnd | 'stopped'> => {
+/** Stages the end of a job, if it has ended. */
+const conclude = async (scope: RunScope, waiting: JobToPoll, status: StatusRead): Promise<JobEnd | 'stopped'> => {
   switch (status._tag) {
     case 'Unknown':
       return status
@@ -295,7 +293,7 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
 const statusUnknown = ({ error }: Pick<StepFailure, 'error'>): StatusUnknown => ({ _tag: 'Unknown', error })
 
 const NO_JOB = Failure.permanent(
-  StepError.make('NoJob', 'the step has no `job` any more; restore it, or set fromStep to run it again')
+  StepError.make('NoJob', 'the step has no job any more; restore the job, or run from that step')
 )
 
 const STEP_UNFINISHED = Failure.transient(
@@ -311,15 +309,15 @@ const NO_STATUS = Failure.permanent(
 
 const MISSING = Failure.permanent(StepError.make('JobMissing', 'its job is missing', { code: 'JOB_MISSING' }))
 
-const taskAt = ({ program, recorder }: RunScope, decision: Decision | undefined): Waiting['task'] | undefined => {
+const taskAt = ({ program, recorder }: RunScope, decision: Decision | undefined): JobToPoll['task'] | undefined => {
   if (decision === undefined) return undefined
   const { items } = recorder.checkpoint()
   const task = find<ProgramStep>(program, items, decision.unit, decision.stepIndex)?.definition
-  return task?._tag !== 'Task' || task.job === undefined ? undefined : (task as Waiting['task'])
+  return task?._tag !== 'Task' || task.job === undefined ? undefined : (task as JobToPoll['task'])
 }
 
 /** A job has failed if its result cannot be collected or does not pass its checks, unless the failure is transient. */
-const collect = async (scope: RunScope, waiting: Waiting): Promise<JobEnd | 'stopped'> => {
+const collect = async (scope: RunScope, waiting: JobToPoll): Promise<JobEnd | 'stopped'> => {
   const { job, task, place } = waiting
   const collecting = { guard: task.job.guard, encode: task.encode }
   for (;;) {
@@ -357,7 +355,7 @@ const POLLING: Pick<ProgramTask, 'guard' | 'encode'> = { guard: undefined, encod
 /** Calls a task's own code about its job, as an attempt of the task. */
 const call = async (
   scope: RunScope,
-  { job, task, place }: Waiting,
+  { job, task, place }: JobToPoll,
   how: Pick<ProgramTask, 'guard' | 'encode'>,
   work: (context: StepContext<unknown, unknown> & ForJob) => ReturnType<ProgramTask['run']>
 ): Promise<AttemptResult> => {

@@ -12,7 +12,7 @@ import type { Environment } from '../ports/Environment.js'
 import type { Inputs } from './input.js'
 import { replacing } from './input.js'
 import type { Planned } from './planRun.js'
-import { withoutQuestions, EXACT, planStored, survey, usable } from './planRun.js'
+import { withoutQuestions, planStored, survey, usable } from './planRun.js'
 import type { Program } from './program/Program.js'
 import { recordAnswers } from './requests/answer.js'
 import { recordCancelIfAsked } from './requests/cancel.js'
@@ -24,7 +24,8 @@ import type { Interrupted } from './RunOutcome.js'
 import { report, timestamp } from './RunScope.js'
 import type { SecuredEnvironment } from './secrets.js'
 import { revisionOf } from './storage/Recorder.js'
-import { recoveryRefused, restoreOwn } from './storage/stored.js'
+import { EXACT } from './storage/runs.js'
+import { recoveryRefused, restoreUnmoved } from './storage/stored.js'
 
 export type WantedRun<Input> =
   | { readonly _tag: 'Run'; readonly input: Input; readonly options: RunOptions }
@@ -91,22 +92,22 @@ export const prepareStored = async <Outputs, Input>(
   claim: Claim,
   stored: Stored
 ): Promise<E.Either<RunError, Prepared | Interrupted>> => {
-  const restored = restoreOwn(stored, runId)
+  const restored = restoreUnmoved(stored, runId)
   if (E.isLeft(restored)) return restored
   const before = restored.right
   if (request._tag === 'Run') return E.left({ _tag: 'RunExists', runId })
-  const asked = replacing(before, request.options, input.given)
-  if (E.isLeft(asked)) return asked
+  const wanted = replacing(before, request.options, input.given)
+  if (E.isLeft(wanted)) return wanted
   const agreed = await agree(environment, stored, before, request.options)
   if (E.isLeft(agreed)) return agreed
   const cancelled = await recordCancelIfAsked(environment, claim, before, agreed.right)
   if (E.isLeft(cancelled)) return cancelled
   if (O.isSome(cancelled.right)) return E.right(cancelled.right.value)
-  // Consent to a recovered state is recorded first, so its answers stay in the inbox until the run continues.
-  const taken = stored.found._tag === 'Exact' ? await withAnswers(environment, claim, before) : E.right(before)
+  // Consent to a recovered state is recorded before any answer, so the answers stay in the inbox until the run continues.
+  const taken = stored.found._tag === 'Exact' ? await recordInboxAnswers(environment, claim, before) : E.right(before)
   if (E.isLeft(taken)) return taken
   const checkpoint = taken.right
-  const planned = await planStored(program, { checkpoint, found: stored.found }, asked.right)(environment)()
+  const planned = await planStored(program, { checkpoint, found: stored.found }, wanted.right)(environment)()
   if (E.isLeft(planned)) return planned
   const reviewed = requireReviewed(planned.right, request.options)
   if (E.isLeft(reviewed)) return reviewed
@@ -121,7 +122,7 @@ export const prepareStored = async <Outputs, Input>(
   })
 }
 
-const withAnswers = async (
+const recordInboxAnswers = async (
   environment: SecuredEnvironment,
   claim: Claim,
   checkpoint: Checkpoint

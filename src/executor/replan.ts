@@ -5,12 +5,13 @@ import { overrides } from '../domain/plan/Overrides.js'
 import type { PlanOptions, ResumePlan } from '../domain/plan/Plan.js'
 import { runsAgain } from '../domain/plan/Plan.js'
 import type { Planned } from './planRun.js'
-import { withoutQuestions, EXACT, planStored } from './planRun.js'
+import { withoutQuestions, planStored } from './planRun.js'
 import type { RunError } from './RunError.js'
 import type { RunScope, StepEnd } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
 import type { RecordError } from './storage/Recorder.js'
-import { make } from './Values.js'
+import { EXACT } from './storage/runs.js'
+import { make as makeValues } from './Values.js'
 
 export const replan = async (
   { program, environment, recorder, policy }: RunScope,
@@ -36,12 +37,12 @@ export const recordOverrides = async (
   )
   const saved = await recorder.commit()
   if (E.isLeft(saved)) return saved
-  scope.values = make(saved.right)
+  scope.values = makeValues(saved.right)
   return E.right(undefined)
 }
 
-/** Equals a resume with `restartWave`, so that a resume after a crash continues correctly. */
-export const restart = async (
+/** Plans and records the repetition of a composite. Equals a resume with `restartWave`, so that a resume after a crash continues correctly. */
+export const planRestart = async (
   scope: RunScope,
   { unit, stepIndex }: StepEnd & { readonly _tag: 'Restart' }
 ): Promise<E.Either<RunError, ResumePlan>> => {

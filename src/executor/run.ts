@@ -22,7 +22,7 @@ import { report } from './RunScope.js'
 import { scopeOf } from './scopeOf.js'
 import { secure } from './secrets.js'
 import { staying } from './staying.js'
-import { fenced } from './storage/stored.js'
+import { reportFenced } from './storage/stored.js'
 import { make as makeValues } from './Values.js'
 import { applyOnSuccess } from './workspace/onSuccess.js'
 import { makeReady, workspaceFor } from './workspace/workspace.js'
@@ -145,7 +145,7 @@ const runClaimed = async <Outputs, Input>(
 ): Promise<E.Either<RunError, RunOutcome<Outputs>>> => {
   const prepared = O.isNone(stored) ? await prepareNew(call) : await prepareStored(call, claim, stored.value)
   if (E.isLeft(prepared))
-    return prepared.left._tag === 'Fenced' ? fenced(call.environment, claim, prepared.left) : prepared
+    return prepared.left._tag === 'Fenced' ? reportFenced(call.environment, claim, prepared.left) : prepared
   return '_tag' in prepared.right ? E.right(prepared.right) : await executePrepared(call, claim, prepared.right)
 }
 
@@ -168,11 +168,11 @@ const executePrepared = async <Outputs, Input>(
     if (overrides.length > 0) scope.values = makeValues(scope.recorder.checkpoint())
     if (resumed && E.isRight(ready)) await removePointer(environment, runId)
     const ended = E.isLeft(ready) ? ready : await execute(scope, plan)
-    if (scope.stop() !== 'fenced') await clearRequest(environment, runId)
+    if (scope.stopReason() !== 'fenced') await clearRequest(environment, runId)
     if (E.isLeft(ended) && ended.left._tag !== 'Fenced') return ended
     // The executed program is this one, so the outputs have its types.
     if (E.isRight(ended) && ended.right._tag !== 'Fenced') return E.right(ended.right as RunOutcome<Outputs>)
-    return fenced(environment, claim, E.isLeft(ended) ? ended.left : undefined)
+    return reportFenced(environment, claim, E.isLeft(ended) ? ended.left : undefined)
   } finally {
     dispose()
   }

@@ -34,7 +34,7 @@ export const scopeOf = <Outputs, Input>(
   }
   const { redaction } = environment.vault
   const recorder = makeRecorder(environment.storage, claim, checkpoint, first, onSaved, redaction)
-  const { stopping, stop, dispose } = stopOn(environment, claim)
+  const { stopping, stopReason, dispose } = stopOn(environment, claim)
   const scope: RunScope = {
     environment: { ...environment, tree: workingTreeOf(environment, checkpoint.workspace) },
     program,
@@ -48,7 +48,7 @@ export const scopeOf = <Outputs, Input>(
     interruptedUnits: new Set(Array.from(inFlight(checkpoint.state), ({ unit }) => unit)),
     awake: NOBODY,
     stopping,
-    stop,
+    stopReason,
     requests: watchFor(environment, runId, (answers) => recordAnswers(environment, recorder, answers))
   }
   return { scope, dispose }

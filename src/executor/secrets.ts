@@ -40,10 +40,10 @@ export const secure = async (
   const where = environment.secrets?.where ?? NOWHERE
   const [first, ...more] = problems
   if (first !== undefined) return E.left({ _tag: 'SecretsMissing', where, secrets: [first, ...more] })
-  return E.right(around(environment, Redaction.make(values.values()), Object.freeze(Object.fromEntries(values))))
+  return E.right(securedWith(environment, Redaction.make(values.values()), Object.freeze(Object.fromEntries(values))))
 }
 
-const NOWHERE = 'nothing: the environment of the run has no `secrets`'
+const NOWHERE = 'an environment without `secrets`'
 
 const valueOf = async (
   { secrets }: Environment,
@@ -64,7 +64,7 @@ const valueOf = async (
 
 const TOO_SHORT = `is too short to redact safely (minimum ${Redaction.MIN_CHARACTERS} characters)`
 
-const around = (
+const securedWith = (
   environment: Environment,
   redaction: Redaction.Redaction,
   values: SecretValues['values']
@@ -73,10 +73,10 @@ const around = (
   return {
     ...environment,
     vault: { values, redaction },
-    events: { report: (event) => events.report(told(redaction, event)) },
+    events: { report: (event) => events.report(redactedEvent(redaction, event)) },
     ...(onCheckFailed === undefined
       ? {}
-      : { onCheckFailed: (failed) => onCheckFailed({ ...failed, wrong: texts(redaction, failed.wrong) }) })
+      : { onCheckFailed: (failed) => onCheckFailed({ ...failed, wrong: redactedTexts(redaction, failed.wrong) }) })
   }
 }
 
@@ -94,7 +94,7 @@ export const withoutSecrets = (
 const NO_FIELD = 'no field with the name of a secret, because the input is stored; leave it out'
 
 /** Redacts an event. Checkpoints in it are redacted already. */
-const told = (redaction: Redaction.Redaction, event: Event): Event => {
+const redactedEvent = (redaction: Redaction.Redaction, event: Event): Event => {
   switch (event._tag) {
     case 'RunPlanned':
       return { ...event, plan: redactedPlan(redaction, event.plan) }
@@ -108,13 +108,13 @@ const told = (redaction: Redaction.Redaction, event: Event): Event => {
     case 'AnswerRejected':
       return { ...event, by: Redaction.text(redaction, event.by) }
     case 'CheckFailed':
-      return { ...event, wrong: texts(redaction, event.wrong) }
+      return { ...event, wrong: redactedTexts(redaction, event.wrong) }
     default:
       return event
   }
 }
 
-const texts = (
+const redactedTexts = (
   redaction: Redaction.Redaction,
   [first, ...more]: ReadonlyNonEmptyArray<string>
 ): ReadonlyNonEmptyArray<string> => [

@@ -19,7 +19,7 @@ export const sleep = async (clock: Clock, millis: number, signal: AbortSignal): 
   }
 }
 
-/** For a signal that outlives the sleep: adds no listener to it. */
+/** For a signal that outlives the sleep: leaves no listener on it. */
 export const sleepUnless = async (clock: Clock, millis: number, stopping: AbortSignal): Promise<void> => {
   const waking = new AbortController()
   const ignore = onAbort(stopping, () => waking.abort())

@@ -23,13 +23,13 @@ export const staying = async <Outputs>(
   let ended = first
   let ignoredUntil = ''
   while (E.isRight(ended) && ended.right._tag === 'Pending' && hasTimerOrAnswer(ended.right)) {
-    const wakes = await waitUntilDue(environment, ended.right, ignoredUntil)
-    if (wakes === false) return ended
-    if (wakes !== true) return E.right(wakes)
+    const woken = await waitUntilDue(environment, ended.right, ignoredUntil)
+    if (woken === 'over') return ended
+    if (woken !== 'due') return E.right(woken)
     const at = timestamp(environment.clock.now())
     const { revision } = ended.right.checkpoint
     const again = await resumeWhenFree(environment, ended.right.runId, resume)
-    // A resume that changed nothing would change nothing at once, too: waits that ended by now need a later one to end first.
+    // Another resume at once would change nothing either: waits that have ended by now need a later one to end first.
     const isUnchanged =
       E.isRight(again) && again.right._tag === 'Pending' && again.right.checkpoint.revision === revision
     ignoredUntil = isUnchanged ? at : ''
@@ -42,36 +42,36 @@ export const staying = async <Outputs>(
 const hasTimerOrAnswer = ({ units }: Pending): boolean => units.some(({ _tag }) => _tag !== 'Job')
 
 /**
- * Waits until a wait ends after `ignoredUntil` or the record changes, and returns true: resume. False: nothing left to wait for, or the
- * process must stop. An outcome: the run was paused or cancelled.
+ * Returns `due` once a wait ends after `ignoredUntil` or the record changes. `over`: nothing is left to wait for, or the process must stop.
+ * An outcome: the run was paused or cancelled.
  */
 const waitUntilDue = async (
   environment: Environment,
   { runId, checkpoint, units }: Pending,
   ignoredUntil: string
-): Promise<boolean | Interrupted> => {
+): Promise<'due' | 'over' | Interrupted> => {
   const { clock, interrupt } = environment
   const next = wakeAt(units.filter((one) => (endOf(one) ?? '') > ignoredUntil))
   const due = next === undefined ? Infinity : Date.parse(next)
-  if (next === undefined && units.every(({ _tag }) => _tag === 'Timer')) return false
+  if (next === undefined && units.every(({ _tag }) => _tag === 'Timer')) return 'over'
   let pause = LOOK_MILLIS
   for (;;) {
     const left = due - clock.now()
-    if (left <= 0) return true
+    if (left <= 0) return 'due'
     await sleepUnless(clock, Math.min(left, pause), interrupt.signal)
-    if (interrupt.signal.aborted) return false
+    if (interrupt.signal.aborted) return 'over'
     const before = clock.now()
     const stored = await load(environment, runId)
     if (E.isRight(stored)) {
-      if (O.isNone(stored.right)) return true
-      if (stored.right.value.revision !== checkpoint.revision) return stopped(stored.right.value) ?? true
+      if (O.isNone(stored.right)) return 'due'
+      if (stored.right.value.revision !== checkpoint.revision) return stoppedElsewhere(stored.right.value) ?? 'due'
     }
     pause = Math.max(LOOK_MILLIS, READ_PAUSE_FACTOR * (clock.now() - before))
   }
 }
 
-/** The run was paused or cancelled by another process, and does not continue here. */
-const stopped = (stored: Stored): Interrupted | undefined => {
+/** Returns the outcome of a run that another process paused or cancelled. */
+const stoppedElsewhere = (stored: Stored): Interrupted | undefined => {
   const restored = restoreStored(stored)
   if (E.isLeft(restored)) return undefined
   const checkpoint = restored.right
@@ -98,7 +98,7 @@ const resumeWhenFree = async <Outputs>(
     await sleepUnless(clock, LOOK_MILLIS, interrupt.signal)
     if (interrupt.signal.aborted) return ended
     const stored = await load(environment, runId)
-    const end = E.isRight(stored) && O.isSome(stored.right) ? stopped(stored.right.value) : undefined
+    const end = E.isRight(stored) && O.isSome(stored.right) ? stoppedElsewhere(stored.right.value) : undefined
     if (end !== undefined) return E.right(end)
   }
 }

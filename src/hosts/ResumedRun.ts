@@ -59,8 +59,8 @@ export const leftRun = (
   facts: Pick<LeftRun, 'holder' | 'error' | 'wakeAt'> = {}
 ): LeftRun => ({ _tag: 'Left', runId, workflow: name, why, ...facts })
 
-/** Keeps no checkpoint: a host may resume more runs than fit into memory. */
-export const ended = (found: Found, end: E.Either<RunError, RunOutcome>): ResumedRun => {
+/** Reports the end of a resume, without its checkpoint: a host may resume more runs than fit into memory. */
+export const reportOf = (found: Found, end: E.Either<RunError, RunOutcome>): ResumedRun => {
   if (E.isRight(end)) {
     const { _tag: outcome } = end.right
     const wakeAt = end.right._tag === 'Pending' ? end.right.wakeAt : undefined
@@ -83,8 +83,8 @@ export const refusedAs = (found: Found, error: RunError): LeftRun => {
   }
 }
 
-/** Left before any claim, by its status. */
-export const leftAs = (run: RunSummary): ResumedRun | undefined => {
+/** Returns the report of a run that its status leaves as it is, before any claim. */
+export const leftByStatus = (run: RunSummary): ResumedRun | undefined => {
   const why = LEFT[run.status]
   return why === undefined ? undefined : leftRun(run, why)
 }

@@ -74,7 +74,7 @@ export const fork =
   (runId: string, newId: string, options: ForkOptions): Executor<ForkedRun> =>
   (environment) =>
   async () => {
-    const first = await firstOf(environment, runId, newId, options)
+    const first = await firstRevisionOf(environment, runId, newId, options)
     if (E.isLeft(first)) return first
     const { checkpoint, change } = first.right
     // A claim would leave a trace in an existing run, and take it from a dead owner.
@@ -96,7 +96,7 @@ export const fork =
   }
 
 /** Plans the fork, and applies the plan to a copy of the old state. */
-const firstOf = async (
+const firstRevisionOf = async (
   environment: Environment,
   runId: string,
   newId: string,
@@ -112,9 +112,9 @@ const firstOf = async (
   if (E.isLeft(secured)) return secured
   const given = input === undefined ? E.right(undefined) : withoutSecrets(secured.right, input)
   if (E.isLeft(given)) return given
-  const asked = replacing(old, { ...answers, fromStep, reopen: true }, given.right)
-  if (E.isLeft(asked)) return asked
-  const planned = await planRecorded(old, asked.right)(secured.right)()
+  const wanted = replacing(old, { ...answers, fromStep, reopen: true }, given.right)
+  if (E.isLeft(wanted)) return wanted
+  const planned = await planRecorded(old, wanted.right)(secured.right)()
   const accepted = E.isLeft(planned) ? planned : withoutQuestions(planned.right)
   if (E.isLeft(accepted)) return accepted
   const at = timestamp(environment.clock.now())

@@ -106,7 +106,7 @@ const copyOf = (source: Checkpoint, stored: Stored): E.Either<RunError, Checkpoi
   return isCopyOf(source, restored.right) ? restored : E.left({ _tag: 'RunExists', runId })
 }
 
-interface Claimed {
+interface ClaimedMove {
   readonly environment: Environment
   readonly moving: Moving
   readonly source: Checkpoint
@@ -115,7 +115,7 @@ interface Claimed {
 }
 
 const moveClaimed = async (
-  { environment, moving, source, claim, other }: Claimed,
+  { environment, moving, source, claim, other }: ClaimedMove,
   there: O.Option<Stored>
 ): Promise<E.Either<RunError, Checkpoint>> => {
   const { from, to, target } = moving

@@ -20,7 +20,7 @@ import { listRuns, storedRun } from '../executor/storage/runs.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
 import type { Found, ResumedRun } from './ResumedRun.js'
-import { ended, isSame, leftAs, leftRun, refusedAs } from './ResumedRun.js'
+import { reportOf, isSame, leftByStatus, leftRun, refusedAs } from './ResumedRun.js'
 
 /** A program with any outputs and input. */
 export type AnyProgram = Program<unknown, never, unknown, unknown>
@@ -141,19 +141,19 @@ const PAGE = 100
 
 const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> => {
   if (host.active.has(runId)) return
-  if (E.isLeft(summary)) return tell(host, { _tag: 'Left', runId, why: 'Unreadable', error: summary.left })
+  if (E.isLeft(summary)) return reportRun(host, { _tag: 'Left', runId, why: 'Unreadable', error: summary.left })
   const run = summary.right
   const holder = O.toUndefined(run.heldBy)
-  if (holder?.liveness === 'alive') return tell(host, leftRun(run, 'Held', { holder }))
+  if (holder?.liveness === 'alive') return reportRun(host, leftRun(run, 'Held', { holder }))
   const program = host.programs.get(run.workflow.name)
   const what = isUnfinished(run, program) ? 'resume' : byStatus(run.status)
   if (what === 'leave') {
-    const [leaving, before] = [leftAs(run), host.reports.get(runId)]
+    const [leaving, before] = [leftByStatus(run), host.reports.get(runId)]
     // The resume that failed has reported it.
     const isReported = run.status === 'failed' && before?._tag === 'Resumed' && before.outcome === 'Failed'
-    return leaving === undefined || isReported ? undefined : tell(host, leaving)
+    return leaving === undefined || isReported ? undefined : reportRun(host, leaving)
   }
-  if (program === undefined) return tell(host, leftRun(run, 'UnknownWorkflow'))
+  if (program === undefined) return reportRun(host, leftRun(run, 'UnknownWorkflow'))
   const known = await knownOf(host, run, what)
   if (known !== undefined && known.at <= host.environment.clock.now()) await resumeSoon(host, known)
 }
@@ -162,7 +162,7 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
 const isUnfinished = ({ status }: RunSummary, program: AnyProgram | undefined): boolean =>
   status === 'completed' && (program?.onSuccess ?? 'keep') !== 'keep'
 
-/** Undefined: the run was removed, or it cannot be read. */
+/** Returns what is known of a run, and reports one that waits. Undefined: the run was removed, or it cannot be read. */
 const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Promise<Known | undefined> => {
   const { runId, revision } = run
   const before = host.known.get(runId)
@@ -174,7 +174,7 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
   if (what === 'resume' || (await hasRequests(host, runId))) return { found, revision, at: 0, tries: 0 }
   const view = await storedRun(runId)(host.environment)()
   if (E.isLeft(view)) {
-    tell(host, { _tag: 'Left', runId, why: 'Unreadable', error: view.left })
+    reportRun(host, { _tag: 'Left', runId, why: 'Unreadable', error: view.left })
     return undefined
   }
   if (O.isNone(view.right)) return undefined
@@ -184,7 +184,7 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
     host.known.set(runId, known)
     const refusal = await refusalOf(host, view.right.value)
     const waits = due === undefined ? {} : { wakeAt: due }
-    tell(
+    reportRun(
       host,
       refusal === undefined
         ? leftRun(found, 'Waiting', waits)
@@ -258,11 +258,11 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
   )
   const isUndecided = E.isLeft(end) && end.left._tag === 'HeldBy' && end.left.holder.liveness === 'undecided'
   if (!isUndecided) host.undecided.delete(runId)
-  // It was removed meanwhile.
+  // The run was removed meanwhile.
   if (E.isLeft(end) && end.left._tag === 'NoSuchRun') return
   // What a failed resume itself saved does not make the run due earlier.
   await remember(host, E.isLeft(end) ? { ...known, revision } : known, end, startedAt)
-  tell(host, ended(known.found, end))
+  reportRun(host, reportOf(known.found, end))
 }
 
 /** Without `onRecovered`: consent to a recovered state is given for one run. */
@@ -301,7 +301,7 @@ const TRANSIENT: ReadonlySet<RunError['_tag']> = new Set(['ReadFailed', 'WriteFa
 
 const MAX_DELAY_MILLIS = 60_000
 
-const tell = ({ reports, options }: Host, run: ResumedRun): void => {
+const reportRun = ({ reports, options }: Host, run: ResumedRun): void => {
   const before = reports.get(run.runId)
   reports.set(run.runId, run)
   if (isSame(before, run)) return

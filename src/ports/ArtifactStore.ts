@@ -39,7 +39,7 @@ export interface ArtifactStore {
   readonly remove: (runId: string, id: string) => TaskEither<ArtifactError, void>
   /** Lists the artifacts, ordered by id (by UTF-16 units). Does not verify content. */
   readonly list: (runId: string) => TaskEither<ArtifactError, ReadonlyArray<ArtifactInfo>>
-  /** Deletes all artifacts that steps stored. Reserved ids (`ArtifactId.isSystem`) and the run stay. */
+  /** Deletes all artifacts that steps stored. Reserved ids (they begin with `_`) and the run stay. */
   readonly clear: (runId: string) => TaskEither<ArtifactError, void>
 }
 

@@ -1,7 +1,5 @@
-/** Carries values through asynchronous calls, as `AsyncLocalStorage` does. */
-
 /**
- * Carries a value through asynchronous calls.
+ * Carries a value through asynchronous calls, as `AsyncLocalStorage` does.
  *
  * @category model
  */

@@ -143,8 +143,8 @@ export interface ListOptions {
 }
 
 /**
- * What to remove. `newest`: the run only if this is its newest revision: its number, and the time of its change, which tells it from
- * that revision of a later run with the id. Default: whatever is stored.
+ * What to remove. `newest`: the run only if this is its newest revision; `at`, the time of its change, tells it from the same revision of
+ * a later run with the id. Default: whatever is stored.
  *
  * @category model
  */
@@ -163,8 +163,8 @@ export interface KeptSummary extends Summary {
 
 /**
  * One listed run. `summary`: that of its newest saved revision, unchanged. Absent if the store keeps none or cannot be certain that it
- * is the newest: the run is then loaded. `isAbandoned`: if nothing can be loaded either, a claim left this that ended before its first
- * save, too long ago for one that is in progress; `prune` removes it.
+ * is the newest: the run is then loaded. `isAbandoned`: unless it can be loaded, it is what a claim left that ended before its first
+ * save, long enough ago that it is not in progress; `prune` removes it.
  *
  * @category model
  */

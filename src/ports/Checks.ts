@@ -4,7 +4,7 @@ import type { Unit } from '../domain/workflow/Unit.js'
 
 /**
  * A failed check, `before` its unit ran or `after`. `wrong`: all failures, as text; `answers`: the possible answers;
- * `previousWave`: the path of the wave that this answer goes back to, if possible.
+ * `previousWave`: the path of the wave that the answer of this name runs again, if possible.
  *
  * @category model
  */

@@ -26,7 +26,8 @@ export type Around = (unit: EventUnit, attempt: number, act: () => Promise<void>
  * The ports that a run uses.
  *
  * - `tree`: the files and commits of the run. Only read for units with evidence.
- * - `owner`: the process that runs, for the message to other claimants. `random`: from 0 to below 1, for jitter.
+ * - `owner`: the process that runs, for the message to other claimants.
+ * - `random`: returns a number from 0 to below 1, for jitter.
  * - `graceMillis`: how long a stopped attempt may take to end before the run continues without it.
  * - `artifacts`: stores the artifacts of steps. Optional if no step stores any.
  * - `secrets`: reads the secrets that a program declares. Optional if it declares none.
@@ -46,7 +47,6 @@ export interface Environment {
   readonly owner: Owner
   readonly interrupt: Interrupt
   readonly events: Events
-  /** A number from 0 to below 1. */
   readonly random: () => number
   readonly graceMillis: number
   /** Answers a failed check. Without it the unit fails. */

@@ -127,6 +127,6 @@ export type Event =
  * @category model
  */
 export interface Events {
-  /** Reports an event. Errors of the observer are ignored. */
+  /** Reports an event. */
   readonly report: (event: Event) => void
 }

@@ -59,7 +59,15 @@ export class RunFailure extends Error {
 export const isRunFailure = (error: unknown): error is RunFailure =>
   typeof error === 'object' && error !== null && BRAND in error
 
-const NEXT = { Job: 'poll it', Answer: 'answer it' } as const
+/** What ends the waits of a run, and then continues it. */
+const remedyOf = (units: ReadonlyArray<PendingUnit>): string => {
+  const asked = units.flatMap(({ _tag, unit }) => (_tag === 'Answer' ? [unit] : []))
+  return [
+    ...(units.some(({ _tag }) => _tag === 'Job') ? ['poll the run'] : []),
+    ...(asked.length === 0 ? [] : [asked.length === 1 ? `answer ${asked.join('')}` : 'answer each']),
+    'then resume the run'
+  ].join(', ')
+}
 
 const waitingText = (one: PendingUnit): string =>
   `${one.unit} ${one._tag === 'Timer' ? `sleeps until ${one.wakeAt}` : `waits for ${one._tag === 'Job' ? 'its job' : 'an answer'}`}`
@@ -83,10 +91,8 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
     case 'Interrupted':
       return `Run ${outcome.runId} was stopped at step ${outcome.stepIndex + 1} (${outcome.step}): ${outcome.reason}; ${outcome.reason === 'cancelled' ? 'resume it only with `reopen`' : 'resume it'}`
     case 'Pending': {
-      const next = new Set(outcome.units.flatMap(({ _tag }) => (_tag === 'Timer' ? [] : NEXT[_tag])))
-      const remedy = [...next, 'then resume the run'].join(', ')
       const rejected = (outcome.rejected ?? []).map(rejectedText).join('')
-      return `Run ${outcome.runId} is pending: ${rejected}${outcome.units.map(waitingText).join(', ')}; ${remedy}`
+      return `Run ${outcome.runId} is pending: ${rejected}${outcome.units.map(waitingText).join(', ')}; ${remedyOf(outcome.units)}`
     }
     case 'Fenced':
       return describeFenced(outcome)

@@ -32,7 +32,7 @@ const eitherOf = (interrupt: Interrupt, other: AbortSignal): Interrupt => {
 }
 
 /** Adds the run to an error that does not name it, unless the caller's code is wrong. */
-const refusalOf = (runId: string, error: RunError): string =>
+const messageOf = (runId: string, error: RunError): string =>
   runId === '' || 'runId' in error || error._tag === 'InvalidOptions' || isInvalidWorkflow(error)
     ? describe(error)
     : `Run ${runId}: ${describe(error)}`
@@ -43,7 +43,7 @@ const isInvalidWorkflow = (error: RunError): boolean =>
 const refusedWith = (runId: string, error: RunError): Refused => ({
   _tag: 'Refused',
   runId,
-  message: refusalOf(runId, error),
+  message: messageOf(runId, error),
   error,
   retryLater: retryLater(error)
 })
@@ -59,7 +59,7 @@ export const asOutcome = <Outputs>(
 }
 
 /** Calls the executor, if the arguments of the call are valid. `program`: the workflow, if the call takes one. */
-const attempt = async <O extends HostOptions, A>(
+const execute = async <O extends HostOptions, A>(
   call: CallName,
   options: O,
   executor: (options: O) => Executor<A>,
@@ -82,7 +82,7 @@ export const perform = async <O extends Options, Outputs>(
   options: O,
   executor: (options: O) => Executor<RunOutcome<Outputs>>,
   program: unknown
-): Promise<RunOutcome<Outputs> | Refused> => asOutcome(idOf(options), await attempt(call, options, executor, [program]))
+): Promise<RunOutcome<Outputs> | Refused> => asOutcome(idOf(options), await execute(call, options, executor, [program]))
 
 export const orThrow = async <O extends HostOptions, A>(
   call: CallName,
@@ -90,7 +90,7 @@ export const orThrow = async <O extends HostOptions, A>(
   executor: (options: O) => Executor<A>,
   ...program: ReadonlyArray<unknown>
 ): Promise<A> => {
-  const ended = await attempt(call, options, executor, program)
+  const ended = await execute(call, options, executor, program)
   if (E.isLeft(ended)) throw new RunFailure(refusedWith(idOf(options), ended.left))
   return ended.right
 }

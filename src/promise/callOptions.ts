@@ -21,7 +21,7 @@ import type { ResumeOptions, RunOptions } from '../executor/RunOptions.js'
 import type { Environment } from '../ports/Environment.js'
 import type { HostOptions } from './options.js'
 
-/** Test runners have a `Map` and an `AbortSignal` of their own. */
+/** Detects an object by its methods: test runners have a `Map` and an `AbortSignal` of their own. */
 const having =
   (methods: ReadonlyArray<PropertyKey>, expected: string): Check =>
   (value) =>
@@ -73,7 +73,7 @@ const workspace: Check = (value) => {
     : `'directory', 'worktree' or { kind: 'none', path }, not ${kindOf(value)}`
 }
 
-/** Of evidence that is missing or has changed. */
+/** Detects a `FoundEvidence`. */
 const isFound = (value: unknown): boolean => {
   const { unit, missing, changed } = fieldsOf(value)
   return isText(unit) && (Array.isArray(missing) || Array.isArray(changed))
@@ -167,7 +167,7 @@ const KNOWN = {
 
 export type CallName = keyof typeof KNOWN
 
-/** Without them nothing can start. */
+/** The required options of each call, besides its storage and id. */
 const NEEDED: Readonly<Partial<Record<CallName, ReadonlyArray<string>>>> = {
   answer: ['unit', 'value'],
   confirm: ['confirm'],
@@ -186,7 +186,7 @@ export const invalidOptions = (call: CallName, options: unknown): InvalidOptions
   return refusal([
     ...optionProblems(options, KNOWN[call], {
       required: ['storage', ...('id' in KNOWN[call] ? ['id'] : []), ...(NEEDED[call] ?? [])],
-      misplaced: SHARING.has(call) ? OF_RUNS : {}
+      unlisted: SHARING.has(call) ? OF_RUNS : {}
     }),
     ...optionProblems(fieldsOf(fieldsOf(options)['environment']), ENVIRONMENT).map(inEnvironment)
   ])

@@ -57,8 +57,8 @@ export type RunOrResumeOptions<Input> = ResumeOptions<Input> & RunOptions
 export const inputOf = <Input>(options: StartOptions<Input>): Input =>
   ('input' in options ? options.input : undefined) as Input
 
-/** The options of the executor. */
-export const own = <O extends Options>({
+/** Returns the options for the executor. */
+export const withoutHost = <O extends Options>({
   id: _id,
   storage: _storage,
   signal: _signal,
@@ -67,12 +67,12 @@ export const own = <O extends Options>({
 }: O): Omit<O, keyof Options> => options
 
 export const forRun = <Input>(options: StartOptions<Input>): RunOptions => {
-  const { input: _input, ...others } = own<Options & RunOptions & { readonly input?: Input }>(options)
+  const { input: _input, ...others } = withoutHost<Options & RunOptions & { readonly input?: Input }>(options)
   return others
 }
 
 export const forResume = <Input>(options: ResumeOptions<Input>): FpResumeOptions<Input> => {
-  const { onRecovered, ...others } = own(options)
+  const { onRecovered, ...others } = withoutHost(options)
   return onRecovered === undefined
     ? others
     : { ...others, onRecovered: async (recovery: Recovery) => O.fromNullable(await onRecovered(recovery)) }

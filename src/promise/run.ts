@@ -16,7 +16,7 @@ import * as X from '../executor/run.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import { orThrow, perform } from './call.js'
 import type { Options, ResumeOptions, RunOrResumeOptions, StartOptions } from './options.js'
-import { forResume, forRun, inputOf, own } from './options.js'
+import { forResume, forRun, inputOf, withoutHost } from './options.js'
 import type { Refused } from './RunFailure.js'
 import { RunFailure } from './RunFailure.js'
 
@@ -219,7 +219,7 @@ export const cancel = (options: Options): Promise<CancelResult> =>
 export const planRun = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: Options & PlanRunOptions<Input>
-): Promise<Planned> => orThrow('resume', options, (given) => planOf(program, given.id, own(given)), program)
+): Promise<Planned> => orThrow('resume', options, (given) => planOf(program, given.id, withoutHost(given)), program)
 
 const outputsOrThrow = <Outputs>(outcome: RunOutcome<Outputs> | Refused): Outputs => {
   if (outcome._tag !== 'Completed') throw new RunFailure(outcome)

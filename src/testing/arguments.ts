@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert'
 import type { Check, OptionTable } from '../domain/data/Options.js'
 import { describeOption, fieldsOf, kindOf, optionProblems } from '../domain/data/Options.js'
-import { nearest, orList } from '../domain/data/Suggestion.js'
+import { likeliest, orList } from '../domain/data/Suggestion.js'
 
 /** The table of all options of a call. */
 export type TableOf<Options> = Readonly<Record<keyof Options, Check>> & OptionTable
@@ -30,7 +30,7 @@ export const selection =
       return `an array of at least one ${what}${Array.isArray(value) ? '' : `, not ${kindOf(value)}`}`
     const unknown = value.find((one) => !known.includes(one as string)) as unknown
     if (unknown === undefined) return undefined
-    const meant = typeof unknown === 'string' ? nearest(unknown, known) : undefined
+    const meant = typeof unknown === 'string' ? likeliest(unknown, known) : undefined
     const use = known.length > FEW ? `one such as "${known[0] ?? ''}"` : orList(known)
     const remedy = meant === undefined ? `use ${use}` : `did you mean "${meant}"?`
     return `an array of at least one ${what}; ${kindOf(unknown)} is unknown; ${remedy}`

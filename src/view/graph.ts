@@ -1,5 +1,6 @@
 /** A run as a Mermaid flowchart, for a pull request or a README: units with their states as classes. */
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
+import { pushTo } from '../domain/data/indexed.js'
 import { partNamed, partNames } from '../domain/checkpoint/Tree.js'
 import { printable } from '../domain/explain/printable.js'
 import type { Unit } from '../domain/workflow/Unit.js'
@@ -9,7 +10,7 @@ import { grouped } from './text.js'
 import type { UnitView } from '../domain/explain/UnitView.js'
 import { unitsOf } from '../domain/explain/UnitView.js'
 
-/** A composite with more parts is one node, because a graph of hundreds shows nothing. */
+/** A composite with more parts than this is one node, because a graph of hundreds shows nothing. */
 const MOST_PARTS = 20
 
 const CLASSES: Readonly<Record<UnitView['status'], readonly [name: string, style: string]>> = {
@@ -51,9 +52,7 @@ const draw = (drawing: Drawing, step: StepIdentity, unit: Unit, indent: string, 
   const id = `u${drawing.count++}`
   const view = views.get(unit)
   const status = view?.status ?? 'not started'
-  const ids = members.get(status)
-  if (ids === undefined) members.set(status, [id])
-  else ids.push(id)
+  pushTo(members, status, id)
   const names = step._tag === 'Task' ? [] : (partNames(step, unit, checkpoint.items) ?? [])
   if (names.length === 0 || names.length > MOST_PARTS) {
     const { completed = 0, total = 0 } = view?.parts ?? {}

@@ -13,6 +13,7 @@ import type { Requests } from '../../src/index.js'
 import type * as Request from '../../src/domain/request/Request.js'
 import type { Driver } from './sqlite/kit.js'
 import { drivers } from './sqlite/kit.js'
+import { describeStorage } from '../../src/executor/storage/portErrors.js'
 import { seed } from '../../src/testing/conformance/fixtures.js'
 
 const at = (second: number): string => `2026-01-02T03:04:${String(second).padStart(2, '0')}.000Z`
@@ -166,6 +167,7 @@ test.each(drivers.map((driver) => [driver.name, driver] as const))(
     assert.equal(requests.isAny('r'), false)
     const left = await requests.leave(cancelAt(2))()
     assert.ok(E.isLeft(left) && left.left._tag === 'WriteFailed' && left.left.code === 'NO_SUCH_RUN')
+    assert.match(describeStorage(left.left), /run r does not exist; start it first/)
     await seed(storage, 'r', [2])
     assert.equal(requests.isAny('r'), false)
   }

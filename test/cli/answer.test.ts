@@ -55,7 +55,7 @@ test('a pending run without an owner accepts an answer, which the program finds 
 test('show of a waiting run ends with the command that answers', async () => {
   await resting()
   const { stderr } = await place.dogear(['show', 'r-1'])
-  expect(stderr).toBe('Answer it with:\n  dogear answer r-1 approve --value JSON\n')
+  expect(stderr).toBe('Answer approve with:\n  dogear answer r-1 approve --value JSON\n')
 })
 
 test('an answer may come before its unit waits', async () => {
@@ -104,7 +104,7 @@ test('a second answer to a run of a workflow file is refused, and the printed fl
     'Resume with:',
     '  dogear resume file'
   ])
-  expect((await follow(pending)).stderr).toContain('Answer it with:\n  dogear answer file approve --value JSON\n')
+  expect((await follow(pending)).stderr).toContain('Answer approve with:\n  dogear answer file approve --value JSON\n')
 })
 
 test('the history shows who answered', async () => {

@@ -138,7 +138,7 @@ describe('a group that made a commit', () => {
     const box = await repository(COMMITTING.replace('-m one', '-m one; git commit --allow-empty --quiet -m more'))
     const { code, stderr } = await dogear(box, 'run', 'w.yml', '--id', 'r')
     assert.equal(code, 1)
-    assert.match(stderr, /error: it ran, but a check failed: 1 commit expected, 2 made/)
+    assert.match(stderr, /error: it ran, but a check failed: it made 2 commits, not 1/)
   })
 })
 

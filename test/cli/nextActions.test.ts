@@ -1,7 +1,7 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import { usage, type CliError } from '../../src/cli/CliError.js'
+import { describe as describeCli, notDone, usage, type CliError } from '../../src/cli/CliError.js'
 import { nextActions } from '../../src/cli/commands/hints/nextActions.js'
 import { literals } from '../docs/source.js'
 import { type Ended, linesOf, type Running, type Sandbox, sandbox } from './dogear.js'
@@ -42,6 +42,14 @@ const damage = (runId: string): void => {
   for (const name of readdirSync(history)) writeFileSync(join(history, name), '\0\0garbage\n'.repeat(3))
   writeFileSync(join(place.folder, '.dogear/runs', runId, 'checkpoint.json'), 'null')
 }
+
+test('a checkpoint that is too large has a remedy for the command, and names no option of a program', () => {
+  within({})
+  const error = { _tag: 'TooLarge', runId: 'r', where: 'a', bytes: 7, limitBytes: 6, biggest: [] } as const
+  expect(describeCli(notDone(error))).toEqual([
+    'The checkpoint of run r is too large (a): 7 bytes, the limit is 6. Keep large values in files or artifacts'
+  ])
+})
 
 describe('a run that another process holds', () => {
   test('poll of a held run prints the command that shows the run, and none that resumes it', async () => {

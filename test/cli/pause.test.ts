@@ -61,6 +61,18 @@ test('a pause lets running groups end, and reports the position, the pointer, th
   expect(place.exists('.dogear/runs/r/requests')).toBe(false)
 })
 
+test('a resume without an id lists the runs in progress if no other is unfinished', async () => {
+  place = sandbox({ 'w.yml': workflow })
+  const running = await started()
+  const { code, stderr } = await place.dogear(['resume'])
+  place.write('go', '')
+  expect(code).toBe(3)
+  expect(stderr).toMatch(
+    /^dogear: Every unfinished run is in progress:\n {2}r {2}w {2}running {2}.*\nList the runs with:\n {2}dogear runs\n$/
+  )
+  expect((await running.ended).code).toBe(0)
+})
+
 test('a resume without an id follows the pause pointer, despite other unfinished runs, and removes the pointer', async () => {
   place = sandbox({ 'w.yml': workflow, 'bad.yml': 'steps: [{ shell: exit 1 }]' })
   await paused(await started())
@@ -131,6 +143,9 @@ test('an invalid pause pointer is refused with exit code 5 and kept; a run named
   const refused = await place.dogear(['resume', '--json'])
   expect(refused.code).toBe(5)
   expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: 'InvalidPointer' } })
+  expect(refused.stderr).toContain(
+    '; name the run to resume. The next pause replaces the pointer\nList the runs with:\n'
+  )
   expect(await statusOf()).toBe('paused')
   expect((await place.dogear(['resume', 'r'])).code).toBe(0)
 })

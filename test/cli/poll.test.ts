@@ -34,7 +34,7 @@ const pending = async (): Promise<void> => {
   const started = await place.dogear(['run', 'w.yml', '--id', 'nightly'])
   expect(started.code).toBe(75)
   expect(started.stderr).toContain('Waiting for the job of all/train (job-7), submitted ')
-  expect(started.stderr).toContain('Poll it with:\n  dogear poll nightly\n')
+  expect(started.stderr).toContain('Poll the job with:\n  dogear poll nightly\n')
 }
 
 describe('a step with a job', () => {

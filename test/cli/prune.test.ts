@@ -227,7 +227,7 @@ describe('`onSuccess` of a workflow file', () => {
     expect(code).toBe(0)
     const [name = '', ...others] = readdirSync(join(home(), 'archive'))
     expect(others).toEqual([])
-    expect(stderr).toContain(` ran, 1 skipped\nArchived in ${join(home(), 'archive', name)}\n`)
+    expect(stderr).toContain(` ran, 1 skipped\nRun r was archived in ${join(home(), 'archive', name)}\n`)
     const archived = JSON.parse(readFileSync(join(home(), 'archive', name), 'utf8')) as object
     expect(archived).toMatchObject({ runId: 'r', state: { _tag: 'Completed' }, variables: { one: '1' } })
     expect(runs()).toEqual([])
@@ -236,7 +236,10 @@ describe('`onSuccess` of a workflow file', () => {
   test('delete keeps nothing of a completed run', async () => {
     within({ 'w.yml': file('delete'), fixed: '' })
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
-    expect([code, stderr]).toEqual([0, expect.stringMatching(/^Run completed in .*\nIts state was deleted\n/m)])
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(/^Run completed in .*\nThe state of run r was deleted\n/m)
+    ])
     expect(runs()).toEqual([])
     expect(existsSync(join(home(), 'archive'))).toBe(false)
   })
@@ -245,7 +248,7 @@ describe('`onSuccess` of a workflow file', () => {
     within({ 'w.yml': 'name: w\nonSuccess: delete\nsteps:\n  - job: { submit: echo 1, poll: "true" }\n' })
     expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(75)
     const { code, stderr } = await place.dogear(['poll', 'r'])
-    expect([code, stderr]).toEqual([0, 'Its state was deleted\n'])
+    expect([code, stderr]).toEqual([0, 'The state of run r was deleted\n'])
     expect(runs()).toEqual([])
   })
 

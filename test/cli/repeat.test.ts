@@ -238,7 +238,7 @@ steps:
     await place.dogear(['run', 'w.yml', '--id', 'r'])
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--restart-wave', 'before', '--run', 'r'])
     expect(code).toBe(4)
-    expect(stderr).toContain('waves: "checks"')
+    expect(stderr).toContain('name one of: "checks"')
   })
 })
 
@@ -374,7 +374,7 @@ test('--restart-wave with the name of a group says that it is no wave, and offer
   expect(code).toBe(4)
   expect(linesOf(stderr)).toEqual([
     'dogear: Cannot resume r:',
-    '  "c/a" is not a wave; waves: "c"',
+    '  "c/a" is not a wave, map or sequence; name one of: "c"',
     'To run from "c/a" on:',
     '  dogear resume r --from-step c/a'
   ])

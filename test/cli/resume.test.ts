@@ -271,15 +271,13 @@ describe('the choice of steps', () => {
     const unknown = await place.dogear(['resume', 'r', '--restart-wave', 'foo'])
     expect(unknown.code).toBe(4)
     expect(unknown.stderr).toContain(
-      'wave "foo" not found: the workflow has no sequence, wave or map; run from a step instead'
+      'wave, map or sequence "foo" not found: the workflow has none; run from one of its steps instead'
     )
-    expect(unknown.stderr).toContain('; steps: "one", "two", "three"\n')
+    expect(unknown.stderr).toContain('run from one of its steps instead: "one", "two", "three"\n')
     expect(unknown.stderr).toContain('To run from a step on:\n  dogear resume r --from-step STEP\n')
     const { code, stderr } = await place.dogear(['resume', 'r', '--restart-wave', 'two'])
     expect(code).toBe(4)
-    expect(stderr).toContain(
-      '"two" is not a wave: the workflow has no sequence, wave or map; run from that step instead'
-    )
+    expect(stderr).toContain('"two" is not a wave, map or sequence: the workflow has none; run from that step instead')
     expect(stderr).toMatch(/^To run from "two" on:\n {2}dogear resume r --from-step two$/m)
     expect((await place.shell(linesOf(stderr).at(-1) ?? '')).code).toBe(0)
     expect(place.read('log')).toBe('one\ntwo\nthree\n')

@@ -174,7 +174,7 @@ steps:
       'Step 1/2 train has submitted its job: job-7',
       'Waiting for the job of train (job-7), submitted TIME',
       'Run pending after T: 1 step pending',
-      expect.stringMatching(/^Poll it with:/),
+      expect.stringMatching(/^Poll the job with:/),
       '  dogear poll r'
     ])
   })

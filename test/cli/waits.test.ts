@@ -31,7 +31,7 @@ test('a run that waits for an answer exits with 75 and prints the command that a
   expect(linesOf(stderr).slice(-4)).toEqual([
     'Waiting for an answer (approve): Publish?',
     expect.stringMatching(/^Run pending after .*: 1 step completed, 1 pending$/),
-    'Answer it with:',
+    'Answer approve with:',
     '  dogear answer r-1 approve --value JSON'
   ])
   expect(await place.dogear(['resume'])).toMatchObject({ code: 75 })
@@ -240,7 +240,7 @@ test('a poll of a run that waits for an answer prints the command that answers',
   expect(await place.dogear(['poll'])).toMatchObject({
     code: 0,
     stdout: 'Run r-1 has no pending job\n',
-    stderr: 'Answer it with:\n  dogear answer r-1 approve --value JSON\n'
+    stderr: 'Answer approve with:\n  dogear answer r-1 approve --value JSON\n'
   })
 })
 
@@ -327,7 +327,7 @@ test('verify, plan and show say that no answer came in time, and offer no comman
   expect(show).toMatch(/pending, no answer came in time; a resume ends it with WAIT_TIMEOUT\n/)
   expect(runs).toMatch(/ {2}a resume\n$/)
   for (const command of ['plan', 'show'])
-    expect((await place.dogear([command, 'r-1'])).stderr).not.toContain('Answer it with')
+    expect((await place.dogear([command, 'r-1'])).stderr).not.toContain('Answer approve with')
 })
 
 test('verify exits with 0 when one wait of a wave is over', async () => {

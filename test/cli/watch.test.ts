@@ -1,5 +1,11 @@
+import * as TE from 'fp-ts/lib/TaskEither.js'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { fitted } from '../../src/cli/terminal/Style.js'
+import { memoryArtifacts, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
+import type { Context } from '../../src/cli/commands/Context.js'
+import { watchCommand } from '../../src/cli/commands/watch.js'
+import { runOutcome, workflow as workflowOf } from '../../src/promise/index.js'
+import type { StorageError } from '../../src/ports/CheckpointStorage.js'
+import * as Style from '../../src/cli/terminal/Style.js'
 import { unicode } from '../../src/cli/terminal/Symbols.js'
 import { isAlive, linesOf, type Sandbox, sandbox, timeless } from './dogear.js'
 import { hasTerminal, onTerminal } from './onTerminal.js'
@@ -91,13 +97,53 @@ test('watch of a run at rest shows its state and ends', async () => {
 })
 
 test('a line is cut by the columns that its characters take, and never inside one', () => {
-  const cut = (text: string, width: number): string => fitted(text, { symbols: unicode, width })
+  const cut = (text: string, width: number): string => Style.fitted(text, { symbols: unicode, width })
   expect(cut('日本語', 6)).toBe('日本語')
   expect(cut('日本語', 5)).toBe('日本…')
   expect(cut('日本語', 4)).toBe('日…')
   expect(cut('👩‍👩‍👧 x', 4)).toBe('👩‍👩‍👧 x')
   expect(cut('e\u0301e\u0301e\u0301', 3)).toBe('e\u0301e\u0301e\u0301')
   expect(cut('abcdef', 4)).toBe('abc…')
+})
+
+test('watch removes its live rows before it fails because the changes cannot be read', async () => {
+  const storage = memoryStorage()
+  let go = (): void => undefined
+  let ending: Promise<unknown> = Promise.resolve()
+  await new Promise<void>((begun) => {
+    const one = workflowOf('w').step('one', () => new Promise<void>((resolve) => begun(void (go = resolve))))
+    ending = runOutcome(one, { id: 'first', storage })
+  })
+  const failure: StorageError = { _tag: 'ReadFailed', where: 'first', operation: 'read', code: 'EIO', cause: undefined }
+  const statuses: Array<boolean> = []
+  const context: Partial<Context> = {
+    json: false,
+    home: place.folder,
+    folder: place.folder,
+    inherited: {},
+    screen: {
+      line: () => undefined,
+      style: Style.none,
+      status: (rows) => {
+        statuses.push(rows !== undefined)
+        go()
+      }
+    } as Partial<Context['screen']> as Context['screen'],
+    store: {
+      location: { _tag: 'Files', path: place.folder },
+      shown: place.folder,
+      words: [],
+      database: {
+        storage: { ...storage, history: () => TE.left(failure) },
+        artifacts: memoryArtifacts(),
+        requests: memoryRequests(),
+        close: () => Promise.resolve()
+      }
+    }
+  }
+  expect(await watchCommand(context as Context, 'first')).toMatchObject({ left: { error: failure } })
+  expect(statuses).toEqual([true, false])
+  await ending
 })
 
 describe.skipIf(!hasTerminal)('on a terminal', () => {

@@ -36,7 +36,7 @@ describe('a wave whose `after` check failed, in a pipe', () => {
     const { code, stderr } = await failed()
     expect(code).toBe(1)
     expect(stderr).toContain('error: it ran, but a check failed: test -e ok')
-    expect(stderr).toContain('After fixing it, repeat the check with:\n  dogear resume r\n')
+    expect(stderr).toContain('After fixing this, repeat the check with:\n  dogear resume r\n')
     const [, restart = ''] = /^To run the groups of "checks" again:\n {2}(dogear resume r .+)$/m.exec(stderr) ?? []
     const again = await place.shell(restart)
     expect(again.stderr).toContain(

@@ -187,13 +187,13 @@ steps:
       "w.yml:11:11: "a b" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters; the "summary" of a step may have spaces",
       "w.yml:12:5: a task has either "shell" or "run", not both",
       "w.yml:12:10: "run" needs a command",
-      "w.yml:14:11: groups of wave "checks" depend on each other in a cycle: unit, lint",
+      "w.yml:14:11: groups of wave "checks" depend on each other in a cycle; remove one of their needs: unit, lint",
       "w.yml:15:16: "onFailure" must be finish, continue or halt, not "stop"",
       "w.yml:16:18: "concurrency" must be a whole number from 1 to 10000, not the number 0",
       "w.yml:18:7: group "unit" of wave "checks" needs "nope", which is not a group of that wave; fix its needs",
-      "w.yml:19:7: variable "x" is captured by more than one step: checks/unit, checks/lint",
+      "w.yml:19:7: variable "x" is captured by more than one step; rename all but one: checks/unit, checks/lint",
       "w.yml:20:11: wave "empty" needs at least one group",
-      "w.yml:23:13: the name "dup" is used more than once in "fallback": at 22:13 and 23:13",
+      "w.yml:23:13: the name "dup" is used more than once in "fallback"; rename all but one: 22:13 and 23:13",
       "w.yml:23:37: "LD_PRELOAD" cannot be a variable: it would change how commands are found or started",
       "w.yml:24:5: a step is a mapping like "shell: npm test", not the string "just text"",
       "w.yml:26:5: this begins with "*", which marks an alias (not supported); put it in quotes",
@@ -325,14 +325,14 @@ test.each([
     [
       '2:13: wave "w" needs at least one group',
       '3:13: wave "w" needs at least one group',
-      '3:13: the name "w" is used more than once in "fallback": at 2:13 and 3:13'
+      '3:13: the name "w" is used more than once in "fallback"; rename all but one: 2:13 and 3:13'
     ]
   ],
   [
     'steps:\n  - { name: a b, shell: x }\n  - { name: a b, shell: x }',
     [
       expect.stringContaining('3:13: "a b" is not a valid name'),
-      '3:13: the name "a b" is used more than once in "fallback": at 2:13 and 3:13'
+      '3:13: the name "a b" is used more than once in "fallback"; rename all but one: 2:13 and 3:13'
     ]
   ]
 ])('a mistake is reported once, without errors that only follow from it: %s', (text, problems) => {
@@ -344,7 +344,7 @@ test.each([
 test('the problem of 9,000 steps with one name lists the first two places and counts the others', () => {
   const step = '  - { name: a, shell: x }\n'
   expect(problemsOf(`steps:\n${step.repeat(9_000)}`)).toEqual([
-    'w.yml:3:13: the name "a" is used more than once in "fallback": at 2:13, 3:13 and 8998 more'
+    'w.yml:3:13: the name "a" is used more than once in "fallback"; rename all but one: 2:13, 3:13 and 8998 more'
   ])
 })
 
@@ -520,11 +520,11 @@ steps:
   - { name: mixed, steps: [{ shell: x }], shell: y }
 `)
   ).toEqual([
-    'w.yml:7:17: the name "x" is used more than once in "a": at 6:17 and 7:17',
+    'w.yml:7:17: the name "x" is used more than once in "a"; rename all but one: 6:17 and 7:17',
     'w.yml:8:30: group "g" of wave "a/b" needs "h", which is not a group of that wave; fix its needs',
     'w.yml:8:80: "-" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters',
-    'w.yml:8:80: variable "v" is captured by more than one step: a/x, a/b/i/-',
-    'w.yml:10:87: the name "x" is used more than once in "m/*": at 10:52 and 10:87',
+    'w.yml:8:80: variable "v" is captured by more than one step; rename all but one: a/x, a/b/i/-',
+    'w.yml:10:87: the name "x" is used more than once in "m/*"; rename all but one: 10:52 and 10:87',
     'w.yml:11:5: a sequence needs a name, such as "name: deploy"',
     'w.yml:12:42: a sequence has either "steps" or "workflow", not both',
     'w.yml:12:52: Cannot read workflow other.yml',

@@ -1,5 +1,6 @@
-import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Ended, type Options, type Sandbox, sandbox } from './dogear.js'
 
@@ -166,7 +167,7 @@ describe('the merge', () => {
       const { code, stderr } = await dogear(words)
       expect([code, stderr]).toEqual([
         0,
-        expect.stringMatching(/deleted the worktree and its branch\nIts state was deleted\n$/)
+        expect.stringMatching(/deleted the worktree and its branch\nThe state of run [rs] was deleted\n$/)
       ])
       expect(stderr).not.toContain('warning')
     }
@@ -306,6 +307,22 @@ describe('the place of a worktree', () => {
 })
 
 describe('clean', () => {
+  test('a clean that is stopped between two workspaces says that not all of them were deleted', async () => {
+    await repository(flow)
+    for (const id of ['a', 'b']) await dogear(['run', 'w.yml', '--id', id])
+    const holding = `touch ${place.folder}/removing; until test -e ${place.folder}/go; do sleep 0.05; done`
+    const shim = `#!/bin/sh\ncase "$*" in *'worktree remove'*) ${holding};; esac\nPATH=\${PATH#*:} exec git "$@"\n`
+    chmodSync(place.write('.bin/git', shim), 0o755)
+    const cleaning = place.start(['clean', '--all', '--yes'], { environment: git })
+    while (!place.exists('removing')) await setTimeout(20)
+    cleaning.child.kill('SIGINT')
+    place.write('go', '')
+    const { code, stderr } = await cleaning.ended
+    expect(code).toBe(130)
+    expect(stderr).toMatch(/\nStopped: not all workspaces were deleted\n$/)
+    expect(['a', 'b'].filter((id) => place.exists(`.dogear/workspaces/${id}`))).toHaveLength(1)
+  })
+
   test('clean deletes the workspaces of completed runs, with --all of all inactive runs, and never state', async () => {
     await repository(flow)
     await dogear(['run', 'w.yml', '--id', 'failed'])
@@ -313,7 +330,7 @@ describe('clean', () => {
     await dogear(['run', 'w.yml', '--id', 'done'])
     const asked = await dogear(['clean'])
     expect(asked).toMatchObject({ code: 4 })
-    expect(asked.stderr).toContain('This deletes the listed workspaces\nTo agree:\n  dogear clean --yes\n')
+    expect(asked.stderr).toContain('The listed workspaces would be deleted\nTo agree:\n  dogear clean --yes\n')
     const cleaned = await dogear(['clean', '-y'])
     expect(cleaned).toMatchObject({ code: 0 })
     expect(cleaned.stdout).toBe(

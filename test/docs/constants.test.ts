@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { MIN_PREFIX } from '../../src/cli/commands/find/find.js'
 import { CAPTURE_BYTES, VARIABLE_BYTES } from '../../src/cli/steps/commandStep.js'
 import { MAX_BYTES } from '../../src/cli/workflow/Source.js'
-import { DEFAULT_TIMEOUT_MILLIS, MAX_TASKS } from '../../src/cli/workflow/WorkflowFile.js'
+import { DEFAULT_TIMEOUT_MILLIS, MAX_STEPS } from '../../src/cli/workflow/WorkflowFile.js'
 import { read, tables } from './markdown.js'
 
 const guide = read('docs/guide/command-line.md')
@@ -42,7 +42,7 @@ describe('the numbers in the documentation', () => {
     ['failed attempts kept of a step', CheckpointState.MAX_ATTEMPTS_KEPT],
     ['stored error', StepError.MAX_BYTES],
     ['nesting of a value', Json.MAX_DEPTH],
-    ['steps and groups of a file', MAX_TASKS],
+    ['steps and groups of a file', MAX_STEPS],
     ['size of a workflow file', MAX_BYTES],
     ['checkpoint', hidden('adapters/json-file/index.ts', /checkpointBytes \?\? (\d+) \* MEBIBYTE/) * MEBIBYTE],
     ['journals kept of a run', hidden('adapters/json-file/index.ts', /options\.keep \?\? (\d+)/)],

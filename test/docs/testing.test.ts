@@ -30,7 +30,7 @@ test('the guide lists every law of a crash test', () => {
 
 test.each([
   ['ModelReport.toText(report)', 'differs from the model'],
-  ['CrashReport.toText(report)', 'SameEnd: its outcome differs']
+  ['CrashReport.toText(report)', 'SameEnd: the outcome differs']
 ])('the guide shows the output of %s', (code, shown) => {
   const printed = printedBy(code).split('\n')
   const lines = (blocks(guide, 'text').find((block) => block.includes(shown)) ?? '')

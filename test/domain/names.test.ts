@@ -127,22 +127,22 @@ describe('a definition', () => {
     [
       { _tag: 'DuplicateName', name: 'a', within: 'release' },
       [W.task('a'), W.task('a'), W.wave('a', [group('x')])],
-      'the name "a" is used more than once in "release"'
+      'the name "a" is used more than once in "release"; rename all but one'
     ],
     [
       { _tag: 'DuplicateName', name: 'x', within: 'w' },
       [W.wave('w', [group('x'), group('x')])],
-      'the name "x" is used more than once in "w"'
+      'the name "x" is used more than once in "w"; rename all but one'
     ],
     [
       { _tag: 'DuplicateCapture', variable: '__proto__', places: ['a', 'w/x'] },
       [W.task('a', { captures: ['__proto__'] }), W.wave('w', [W.group(W.task('x', { captures: ['__proto__'] }))])],
-      'variable "__proto__" is captured by more than one step: a, w/x'
+      'variable "__proto__" is captured by more than one step; rename all but one: a, w/x'
     ],
     [
       { _tag: 'DuplicateCapture', variable: 'v', places: ['a', 'a'] },
       [W.task('a', { captures: ['v', 'v'] })],
-      'variable "v" is captured by more than one step: a, a'
+      'variable "v" is captured by more than one step; rename all but one: a, a'
     ],
     [
       { _tag: 'UnknownNeed', unit: 'w', group: 'x', need: 'constructor' },
@@ -165,7 +165,7 @@ describe('a definition', () => {
           group('free')
         ])
       ],
-      'groups of wave "w" depend on each other in a cycle: x, y, z'
+      'groups of wave "w" depend on each other in a cycle; remove one of their needs: x, y, z'
     ]
   ])('a definition is refused for %j', (problem, steps, text) => {
     assert.deepEqual(problemsOf(...steps), [problem])

@@ -817,12 +817,15 @@ describe('restartWave', () => {
     const workflow: Workflow = { name: 'w', steps: [W.task('a'), W.wave('checks', [W.group(W.task('g'))])] }
     const [problem] = problems(standing(workflow, State.beforeStep(0, 'a')), workflow, { restartWave: 'a' })
     assert.ok(problem !== undefined)
-    assert.equal(describeProblem(problem), '"a" is not a wave; waves: "checks"')
+    assert.equal(describeProblem(problem), '"a" is not a wave, map or sequence; name one of: "checks"')
     const [none] = problems(standing(workflow, State.beforeStep(0, 'a')), workflow, { restartWave: 'x' })
     assert.ok(none !== undefined)
-    assert.equal(describeProblem(none), 'wave "x" not found; waves: "checks"')
+    assert.equal(describeProblem(none), 'wave, map or sequence "x" not found; name one of: "checks"')
     const near = { ...none, step: 'check' } as const
-    assert.equal(describeProblem(near), 'wave "check" not found; waves: "checks". Did you mean "checks"?')
+    assert.equal(
+      describeProblem(near),
+      'wave, map or sequence "check" not found; name one of: "checks". Did you mean "checks"?'
+    )
     const inner = { _tag: 'UnknownStep', step: 'push', available: ['build', 'deploy', 'deploy/push'] } as const
     assert.match(describeProblem(inner), /\. Did you mean "deploy\/push"\?$/)
     const [group] = problems(standing(workflow, State.beforeStep(0, 'a')), workflow, { restartWave: 'checks/g' })
@@ -841,8 +844,8 @@ describe('restartWave', () => {
       problems(checkpoint, numbered(2), { restartWave }).map(describeProblem).join()
     )
     assert.deepEqual(told, [
-      'wave "x" not found: the workflow has no sequence, wave or map; run from a step instead; steps: "step-0", "step-1"',
-      '"step-1" is not a wave: the workflow has no sequence, wave or map; run from that step instead'
+      'wave, map or sequence "x" not found: the workflow has none; run from one of its steps instead: "step-0", "step-1"',
+      '"step-1" is not a wave, map or sequence: the workflow has none; run from that step instead'
     ])
   })
 })

@@ -51,10 +51,10 @@ const streamed = (redaction: Redaction.Redaction, pieces: ReadonlyArray<Uint8Arr
   const told: Array<Uint8Array> = []
   for (const piece of pieces) {
     const next = Redaction.next(redaction, held, piece)
-    told.push(next.told)
+    told.push(next.emitted)
     held = next.held
   }
-  return Buffer.concat([...told, Redaction.rest(redaction, held)])
+  return Buffer.concat([...told, Redaction.rest(held)])
 }
 
 const cutAt = (bytes: Uint8Array, places: ReadonlyArray<number>): ReadonlyArray<Uint8Array> => {

@@ -110,6 +110,28 @@ describe('an answer with the value of a secret', () => {
   })
 })
 
+describe('the size of an answer', () => {
+  test.each([['at rest', false] as const, ['held by another process', true] as const])(
+    'an answer of more than 16 MiB is refused with its size, and leaves nothing: the run is %s',
+    async (_, isHeld) => {
+      const requests = memoryRequests()
+      const process = newProcess(newWorld(), { requests })
+      ended(await process.perform(run(approving, 'r', {})), 'Pending')
+      if (isHeld) right(await process.storage.claim('r', { host: 'other', pid: 1 })())
+      const error = refused(await answer('r', 'ok', 'x'.repeat(16_777_215))(process.environment)(), 'AnswerRefused')
+      assert.equal(
+        describeError(error),
+        'Cannot answer ok of run r: the answer must be at most 16777216 bytes of JSON, not 16777217; answer with the path of a file'
+      )
+      assert.deepEqual(right(await requests.list('r')()), [])
+      assert.equal(
+        right(await answer('r', 'ok', 'x'.repeat(16_777_214))(process.environment)())._tag,
+        isHeld ? 'Requested' : 'Recorded'
+      )
+    }
+  )
+})
+
 describe('an answer to a wait that its task never begins', () => {
   test('an answer to a wait that its task never begins is reported as rejected when the task completes', async () => {
     const process = newProcess()
@@ -128,7 +150,7 @@ describe('an answer to a wait that its task never begins', () => {
         stepIndex: 0,
         by: 'ada',
         path: '$',
-        expected: 'a unit that waits (NotAWait)'
+        expected: 'a unit that waits for an answer'
       }
     ])
   })

@@ -84,6 +84,29 @@ describe('the text of an error', () => {
     )
   })
 
+  test('the text of an error about several questions refers to all of them, and to changes only if all are about changes', () => {
+    const of = { stepIndex: 0, summary: 'x', fingerprint: 'v1:a' }
+    const doubt = {
+      _tag: 'Confirm',
+      ...of,
+      unit: 'pay',
+      reason: { _tag: 'Failed', message: 'no', attempts: 1 }
+    } as const
+    const was = { _tag: 'File', path: 'a.txt' } as const
+    const edit = {
+      _tag: 'Confirm',
+      ...of,
+      unit: 'pack',
+      reason: { _tag: 'EvidenceChanged', changed: [{ was }] }
+    } as const
+    const lines = (questions: (Errors.RunError & { readonly _tag: 'Unconfirmed' })['questions']) =>
+      RunError.describe({ _tag: 'Unconfirmed', questions }).split('\n')
+    const both = lines([doubt, edit])
+    assert.equal(both[0], 'These steps need an answer before they run again:')
+    assert.match(both.join(), /to run them again: .*if they are done: .*If a step returns an output/)
+    assert.match(lines([edit])[0] ?? '', /^These steps would overwrite changes made since they ran/)
+  })
+
   const changed = (unit: string) =>
     ({ _tag: 'WorkflowChanged', edit: 'changed', unit, recorded: 'v1:a', present: 'v1:b' }) as const
 
@@ -137,6 +160,21 @@ describe('the text of an error', () => {
       },
       /output \(5 bytes\)\. Store large outputs as artifacts, or raise limits\.checkpointBytes$/,
       /--/
+    ],
+    [
+      { _tag: 'TooLarge', runId: 'r', where: 'a', bytes: 7, limitBytes: 6, biggest: [] },
+      /7 bytes, the limit is 6\. Store large outputs as artifacts, or raise limits\.checkpointBytes$/,
+      /biggest/
+    ],
+    [
+      { _tag: 'WorkspaceMissing', runId: 'r', kind: 'worktree', path: '/w', missing: [] },
+      /\nTo start over with a new workspace, set `fromStep` to the first step; or start a new run$/,
+      /--/
+    ],
+    [
+      { _tag: 'WorkspaceMissing', runId: 'r', kind: 'none', path: '/w', missing: [] },
+      /\nCreate the folder again with the missing files, or start a new run$/,
+      /fromStep/
     ],
     [
       { _tag: 'RecoveryRefused', runId: 'r', from: 'a', lost: 'b', cause: 0 },

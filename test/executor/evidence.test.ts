@@ -385,8 +385,8 @@ describe('a failed check of a unit', () => {
       { expect: { files: ['a.txt', 'b.txt'] } },
       'it ran, but a check failed: a.txt is missing; b.txt is missing'
     ],
-    ['it made too few commits', { expect: { commits: 2 } }, 'it ran, but a check failed: 2 commits expected, 0 made'],
-    ['it made no commit', { expect: { commits: true } }, 'it ran, but a check failed: a commit expected, none made'],
+    ['it made too few commits', { expect: { commits: 2 } }, 'it ran, but a check failed: it made 0 commits, not 2'],
+    ['it made no commit', { expect: { commits: true } }, 'it ran, but a check failed: it made no commit'],
     ['its own check fails', { after: () => TE.left(new Error('no')) }, 'it ran, but a check failed: no'],
     [
       'its own check returns false',
@@ -633,9 +633,9 @@ describe('the checks of a wave', () => {
     const world = newWorld()
     const program = () => guardedWave(world, { expect: { commits: 3 } })
     const outcome = ended(await newProcess(world).perform(run(program(), 'r', {})), 'Failed')
-    assert.equal(outcome.failures[0]?.error.message, 'it ran, but a check failed: 3 commits expected, 2 made')
+    assert.equal(outcome.failures[0]?.error.message, 'it ran, but a check failed: it made 2 commits, not 3')
     const next = ended(await newProcess(world).perform(resume(program(), 'r')), 'Failed')
-    assert.equal(next.failures[0]?.error.message, 'it ran, but a check failed: 3 commits expected, 2 made')
+    assert.equal(next.failures[0]?.error.message, 'it ran, but a check failed: it made 2 commits, not 3')
   })
 
   test('a stop during a check is an interruption, not a failure', async () => {

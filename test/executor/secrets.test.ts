@@ -393,7 +393,7 @@ describe('the names of secrets', () => {
 
   test('a program with secrets requires the port secrets', async () => {
     const error = refused(await newProcess().perform(run(program, 'r', {})), 'SecretsMissing')
-    assert.match(error.where, /no `secrets`/)
+    assert.match(RunError.describe(error), /^Cannot read these secrets in an environment without `secrets`:\n {2}/)
   })
 
   test('names of secrets are unique, have no blanks, and differ from captured variables', async () => {

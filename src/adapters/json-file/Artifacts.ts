@@ -11,7 +11,7 @@ import type { FileSystem } from './files/FileSystem.js'
 import type { FileError } from './files/Fault.js'
 import { parsed } from '../../domain/data/Json.js'
 import { amount, fieldsOf } from '../../domain/data/Options.js'
-import { reading, writing } from './files/Fault.js'
+import { insecure, reading, writing } from './files/Fault.js'
 import { areFolders, namesIn, readBetween, readWhole, replaceWhole, tidy, withFile } from './files/Files.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
 import { refusalOf } from './files/Refusal.js'
@@ -42,7 +42,7 @@ interface Head {
   readonly length: number
 }
 
-type Answer<A> = Promise<E.Either<ArtifactError, A>>
+type Result<A> = Promise<E.Either<ArtifactError, A>>
 
 const FORMAT = 1
 
@@ -88,10 +88,10 @@ const artifactsIn = (root: string, options: FileArtifactsOptions): ArtifactStore
   const { maxBytes = 256 * 1_048_576, fs = nodeFileSystem } = options
   const tidied = new Set<string>()
 
-  const on = <A>(runId: string, act: (place: Place) => Answer<A>): TaskEither<ArtifactError, A> =>
+  const on = <A>(runId: string, act: (place: Place) => Result<A>): TaskEither<ArtifactError, A> =>
     Layout.call(root, runId, (layout) => act({ fs, maxBytes, layout }))
   const at =
-    <A>(runId: string, id: string, act: (place: Place) => Answer<A>): TaskEither<ArtifactError, A> =>
+    <A>(runId: string, id: string, act: (place: Place) => Result<A>): TaskEither<ArtifactError, A> =>
     () => {
       const valid = ArtifactId.parse(id)
       return E.isLeft(valid) ? Promise.resolve(valid) : on(runId, act)()
@@ -100,7 +100,7 @@ const artifactsIn = (root: string, options: FileArtifactsOptions): ArtifactStore
   return {
     put: (runId, id, data) =>
       at(runId, id, async (place) => {
-        const result = await put(place, id, typeof data === 'string' ? Buffer.from(data) : Buffer.from(data))
+        const result = await put(place, id, Buffer.from(data))
         if (E.isRight(result) && !tidied.has(runId)) {
           tidied.add(runId)
           await tidyIn(place)
@@ -115,13 +115,13 @@ const artifactsIn = (root: string, options: FileArtifactsOptions): ArtifactStore
   }
 }
 
-const put = async (place: Place, id: string, bytes: Buffer): Answer<ArtifactInfo> => {
+const put = async (place: Place, id: string, bytes: Buffer): Result<ArtifactInfo> => {
   const { fs, maxBytes, layout } = place
   if (bytes.length > maxBytes) return E.left(tooLarge(place, id, bytes.length))
   const info = { id, size: bytes.length, sha256: sha256(bytes) }
   const made = await ensureIn(fs, layout, Layout.artifacts(layout))
   if (E.isLeft(made)) return made
-  const unfinished = Layout.artifactInTheMaking(layout, Layout.newToken())
+  const unfinished = Layout.unfinishedArtifact(layout, Layout.newToken())
   const content = Buffer.concat([headOf(info), bytes])
   return E.map(() => info)(await replaceWhole(fs, Layout.artifact(layout, id), unfinished, content))
 }
@@ -130,7 +130,7 @@ const syncNames = ({ fs, layout }: Place): Promise<E.Either<FileError, void>> =>
   writing(Layout.artifacts(layout), 'fsync', () => fs.fsyncFolder(Layout.artifacts(layout)))
 
 /** Syncs even if the names are already missing, because the process that deleted them may have been killed before its sync. */
-const remove = async (place: Place, paths: ReadonlyArray<string>): Answer<void> => {
+const remove = async (place: Place, paths: ReadonlyArray<string>): Result<void> => {
   const there = isThere(place)
   if (E.isLeft(there)) return there
   if (!there.right) return E.right(undefined)
@@ -144,7 +144,7 @@ const remove = async (place: Place, paths: ReadonlyArray<string>): Answer<void> 
 const tidyIn = ({ fs, layout }: Place): Promise<void> =>
   tidy(fs, Layout.artifacts(layout), (name) => Layout.kindOfArtifact(name) === 'unfinished')
 
-const clear = async (place: Place): Answer<void> => {
+const clear = async (place: Place): Result<void> => {
   const names = await namesOf(place)
   if (E.isLeft(names)) return names
   const own = names.right.filter((name) => Layout.kindOfArtifact(name) === 'artifact')
@@ -156,7 +156,7 @@ const clear = async (place: Place): Answer<void> => {
   return result
 }
 
-const get = async (place: Place, id: string): Answer<O.Option<Uint8Array>> => {
+const get = async (place: Place, id: string): Result<O.Option<Uint8Array>> => {
   const { fs, maxBytes, layout } = place
   const there = isThere(place)
   if (E.isLeft(there)) return there
@@ -181,19 +181,18 @@ const contentOf = (place: Place, path: string, id: string, whole: Buffer): E.Eit
     : E.left(corrupt(place, path, 'its content does not match its SHA-256'))
 }
 
-const has = (place: Place, id: string): Answer<boolean> => {
+const has = async (place: Place, id: string): Result<boolean> => {
   const there = isThere(place)
-  if (E.isLeft(there) || !there.right) return Promise.resolve(there)
+  if (E.isLeft(there) || !there.right) return there
   const path = Layout.artifact(place.layout, id)
-  return reading(path, 'lstat', () => place.fs.lstatSync(path)).then((facts) =>
-    E.isLeft(facts) || facts.right === undefined || facts.right.kind === 'file'
-      ? E.map((found) => found !== undefined)(facts)
-      : E.left({ _tag: 'Insecure', where: path, why: 'it is not a regular file' })
-  )
+  const stats = await reading(path, 'lstat', () => place.fs.lstatSync(path))
+  if (E.isLeft(stats)) return stats
+  if (stats.right === undefined) return E.right(false)
+  return stats.right.kind === 'file' ? E.right(true) : E.left(insecure(path, 'it is not a regular file'))
 }
 
 /** Skips a file that is deleted during the listing. */
-const list = async (place: Place): Answer<ReadonlyArray<ArtifactInfo>> => {
+const list = async (place: Place): Result<ReadonlyArray<ArtifactInfo>> => {
   const names = await namesOf(place)
   if (E.isLeft(names)) return names
   const found: Array<ArtifactInfo> = []

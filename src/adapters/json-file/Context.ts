@@ -1,6 +1,6 @@
 /** The dependencies and settings shared by all parts of the JSON store. */
 import type { FileSystem } from './files/FileSystem.js'
-import type { Deleted } from './claim/Deletion.js'
+import type { Undeleted } from './claim/Deletion.js'
 import type { Processes } from './claim/Processes.js'
 
 export interface Settings {
@@ -39,7 +39,7 @@ export interface LargeCheckpoint {
 /** One source's answer about the owner of a claim; `undefined`: it cannot tell. */
 export type Answer = 'alive' | 'dead' | undefined
 
-/** One observation of a heartbeat: `beat` changes with each touch, `sinceMillis` (monotonic) is when it was first seen, `moved` if two looks differed. */
+/** One observation of a heartbeat: `beat` changes with each touch, `sinceMillis` (monotonic) is when it was first seen, `moved` if two observations differed. */
 export interface Observation {
   readonly beat: string
   readonly sinceMillis: number
@@ -54,6 +54,6 @@ export interface Context {
   /** Tokens of claims of this thread that ended without a released line: a write or the release failed. */
   readonly givenUp: Set<string>
   /** This thread's last observation of each heartbeat, by path. */
-  readonly looks: Map<string, Observation>
-  readonly deleteRemoved: () => Promise<Deleted>
+  readonly observations: Map<string, Observation>
+  readonly deleteRemoved: () => Promise<Undeleted>
 }

@@ -72,21 +72,21 @@ const requestsIn = (root: string, fs: FileSystem): Requests => {
     clearPause: (runId) =>
       inInbox<void>(runId, undefined, async (layout) => {
         const removed = await remove(fs, Layout.pauseRequest(layout))
-        await removeIfEmpty(fs, layout)
+        await removeEmptyInbox(fs, layout)
         return removed
       }),
     point: (to) => async () => {
       const bytes = Buffer.from(`${JSON.stringify(encode(to), null, 2)}\n`)
-      const left = await replaceWhole(fs, pointer, Layout.pointerInTheMaking(root, Layout.newToken()), bytes)
-      await tidy(fs, dirname(pointer), Layout.isRequestInTheMaking)
-      return E.map(() => pointer)(pointed(pointer, left))
+      const written = await replaceWhole(fs, pointer, Layout.unfinishedPointer(root, Layout.newToken()), bytes)
+      await tidy(fs, dirname(pointer), Layout.isUnfinishedRequest)
+      return E.map(() => pointer)(asPointerError(pointer, written))
     },
     pointer: () => pointerAt(fs, pointer),
     unpoint: (runId) => async () => {
       const found = await pointerAt(fs, pointer)
       if (E.isLeft(found)) return found
       if (O.isNone(found.right) || found.right.value.runId !== runId) return E.right(undefined)
-      return pointed(pointer, await remove(fs, pointer))
+      return asPointerError(pointer, await remove(fs, pointer))
     }
   }
 }
@@ -120,21 +120,21 @@ const leave = async (
       limitBytes,
       biggest: []
     })
-  const unfinished = Layout.requestInTheMaking(layout, Layout.newToken())
+  const unfinished = Layout.unfinishedRequest(layout, Layout.newToken())
   const written = await writeNew(fs, unfinished, bytes)
   const how = request._tag === 'Answer' ? 'link' : 'rename'
   const named = E.isLeft(written) ? written : await giveName(fs, layout, name, how, unfinished)
-  const left = E.isLeft(named) ? named : await syncInbox(fs, layout)
-  if (how === 'link' || E.isLeft(left)) await quietly(() => fs.unlinkSync(unfinished))
-  if (E.isLeft(left)) await removeIfEmpty(fs, layout)
-  await tidy(fs, run, Layout.isRequestInTheMaking)
-  const isTaken = E.isLeft(left) && left.left._tag === 'WriteFailed' && left.left.code === 'EEXIST'
-  return isTaken && request._tag === 'Answer' ? E.left({ _tag: 'AlreadyAnswered', runId, unit: request.unit }) : left
+  const result = E.isLeft(named) ? named : await syncInbox(fs, layout)
+  if (how === 'link' || E.isLeft(result)) await quietly(() => fs.unlinkSync(unfinished))
+  if (E.isLeft(result)) await removeEmptyInbox(fs, layout)
+  await tidy(fs, run, Layout.isUnfinishedRequest)
+  const isTaken = E.isLeft(result) && result.left._tag === 'WriteFailed' && result.left.code === 'EEXIST'
+  return isTaken && request._tag === 'Answer' ? E.left({ _tag: 'AlreadyAnswered', runId, unit: request.unit }) : result
 }
 
 const limitOf = (name: string): number => REQUEST_BYTES + (name.startsWith('answer-') ? VALUE_BYTES : 0)
 
-/** How often to recreate the folder when owners that took in the last request remove it. */
+/** How often to recreate the folder when owners that withdrew the last request remove it. */
 const MOST_TRIES = 100
 
 /** Renames or links a finished request into the inbox, creating it if needed. A link replaces nothing: `EEXIST`. */
@@ -143,7 +143,7 @@ const giveName = async (
   layout: Layout.Layout,
   name: string,
   how: 'link' | 'rename',
-  finished: string
+  from: string
 ): Promise<E.Either<FileError, void>> => {
   const folder = Layout.requests(layout)
   const path = Layout.request(layout, name)
@@ -152,14 +152,12 @@ const giveName = async (
     if (E.isLeft(made) && made.left.code !== 'EEXIST') return made
     const there = isFolder(fs, folder)
     if (E.isLeft(there)) return there
-    const named = await writing(path, how, () =>
-      how === 'link' ? fs.link(finished, path) : fs.renameSync(finished, path)
-    )
+    const named = await writing(path, how, () => (how === 'link' ? fs.link(from, path) : fs.renameSync(from, path)))
     if (E.isRight(named) || named.left.code !== 'ENOENT' || tries === MOST_TRIES) return named
   }
 }
 
-/** Syncs the inbox. It is missing if an owner has taken in the last request. */
+/** Syncs the inbox and the folder of its run. An owner that withdrew the last request has removed the inbox. */
 const syncInbox = async (fs: FileSystem, layout: Layout.Layout): Promise<E.Either<WriteFailed, void>> => {
   for (const folder of [Layout.requests(layout), layout.run]) {
     const synced = await writing(folder, 'fsync', () => fs.fsyncFolder(folder))
@@ -200,7 +198,7 @@ const requestAt = async (
   return E.left({ _tag: 'Corrupt', runId, where, why })
 }
 
-/** Comparing and removing are not atomic, so the file is moved first and linked back if it holds another request. */
+/** Comparing and removing are not atomic, so the file is renamed first and linked back if it holds another request. */
 const withdraw = async (
   fs: FileSystem,
   layout: Layout.Layout,
@@ -208,10 +206,10 @@ const withdraw = async (
 ): Promise<E.Either<RequestError, void>> => {
   const name = Layout.requestName(request)
   const path = Layout.request(layout, name)
-  const taken = Layout.requestInTheMaking(layout, Layout.newToken())
+  const taken = Layout.unfinishedRequest(layout, Layout.newToken())
   const moved = await writing(path, 'rename', () => fs.renameSync(path, taken))
   if (E.isLeft(moved)) {
-    await removeIfEmpty(fs, layout)
+    await removeEmptyInbox(fs, layout)
     return ignoreMissing(moved)
   }
   const found = await requestAt(fs, layout, taken, name)
@@ -220,16 +218,16 @@ const withdraw = async (
   const back = isIt ? E.right(undefined) : await giveName(fs, layout, name, 'link', taken)
   if (E.isLeft(back) && !(back.left._tag === 'WriteFailed' && back.left.code === 'EEXIST')) return back
   const removed = await remove(fs, taken)
-  await removeIfEmpty(fs, layout)
+  await removeEmptyInbox(fs, layout)
   return E.isLeft(removed) ? removed : syncInbox(fs, layout)
 }
 
 /** An empty inbox would cost its run a directory read before each unit. */
-const removeIfEmpty = (fs: FileSystem, layout: Layout.Layout): Promise<void> =>
+const removeEmptyInbox = (fs: FileSystem, layout: Layout.Layout): Promise<void> =>
   quietly(() => fs.rmdirSync(Layout.requests(layout)))
 
 const pointerAt = async (fs: FileSystem, where: string): Promise<E.Either<PointerError, O.Option<ContinueHere>>> => {
-  const bytes = pointed(where, await readWhole(fs, where, POINTER_BYTES, ''))
+  const bytes = asPointerError(where, await readWhole(fs, where, POINTER_BYTES, ''))
   if (E.isLeft(bytes)) return bytes
   if (O.isNone(bytes.right)) return E.right(O.none)
   const found = decodePointer(parsed(bytes.right.value))
@@ -238,11 +236,15 @@ const pointerAt = async (fs: FileSystem, where: string): Promise<E.Either<Pointe
     : E.left({ _tag: 'InvalidPointer', where, why: describe(found.left) })
 }
 
-const pointed = <A>(where: string, result: E.Either<FileError, A>): E.Either<PointerError, A> => {
+const asPointerError = <A>(where: string, result: E.Either<FileError, A>): E.Either<PointerError, A> => {
   if (E.isRight(result)) return result
   switch (result.left._tag) {
     case 'TooLarge':
-      return E.left({ _tag: 'InvalidPointer', where, why: `it has ${result.left.bytes} bytes` })
+      return E.left({
+        _tag: 'InvalidPointer',
+        where,
+        why: `it has ${result.left.bytes} bytes (limit: ${result.left.limitBytes})`
+      })
     case 'Insecure':
       return E.left({ _tag: 'InvalidPointer', where, why: result.left.why })
     default:
@@ -250,7 +252,7 @@ const pointed = <A>(where: string, result: E.Either<FileError, A>): E.Either<Poi
   }
 }
 
-/** No codec accepts what is not JSON in UTF-8. */
+/** Returns undefined, which no codec accepts, for bytes that are not JSON in UTF-8. */
 const parsed = (bytes: Buffer): unknown => {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown

@@ -23,7 +23,7 @@ import * as Claiming from './claim/Claim.js'
 import type { Context, LargeCheckpoint, Observation } from './Context.js'
 import type { Exposure, FileSystem } from './files/FileSystem.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
-import { ownRoot } from './files/Files.js'
+import { checkRoot } from './files/Files.js'
 import { refusalOf } from './files/Refusal.js'
 import * as History from './journal/History.js'
 import * as Listing from './journal/Listing.js'
@@ -98,7 +98,7 @@ const givenUp = (): Set<string> => {
   return (registry.givenUp ??= new Set())
 }
 
-const looks = new Map<string, Observation>()
+const observations = new Map<string, Observation>()
 
 /** As proper-lockfile does: an owner touches its heartbeat once a second at most, and twice before it is stale. */
 const LEAST_UPDATE_MILLIS = 1_000
@@ -130,7 +130,7 @@ const contextOf = (root: string, options: JsonFileOptions): Context => {
       onLarge: options.onLarge ?? (() => undefined)
     },
     givenUp: givenUp(),
-    looks
+    observations
   }
 }
 
@@ -184,7 +184,7 @@ const storageIn = (root: string, options: JsonFileOptions): CheckpointStorage =>
     act: (layout: Layout.Layout) => Promise<E.Either<StorageError, A>>
   ): TaskEither<StorageError, A> =>
     Layout.call<StorageError, A>(root, runId, (layout) => {
-      const own = ownRoot(context.fs, layout.root)
+      const own = checkRoot(context.fs, layout.root)
       return E.isLeft(own) ? Promise.resolve(own) : act(layout)
     })
 

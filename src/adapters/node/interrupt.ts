@@ -65,7 +65,7 @@ export const neverInterrupted: Interrupt = {
  */
 export const interruptFrom = (signal: AbortSignal): Interrupt => ({ signal, reason: () => 'aborted' })
 
-/** Within this time after the first signal, the same one or a terminal hang-up does not count as a second request. */
+/** Within this time after the first signal the same one, and after a SIGHUP any, does not count as a second request. */
 const REPEATED_MILLIS = 500
 
 /** The signals that a terminal, a service manager or a user sends to end a program. */
@@ -74,7 +74,7 @@ const USUAL: ReadonlyArray<StopSignal> = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUI
 /** Aliases of the same signals. Packages with exit hooks end the process unless another listener exists for each name. */
 const ALIASES: Readonly<Partial<Record<StopSignal, NodeJS.Signals>>> = { SIGABRT: 'SIGIOT', SIGIO: 'SIGPOLL' }
 
-const taken = (): void => undefined
+const ignore = (): void => undefined
 
 /**
  * Installs signal handlers: the first signal requests a stop, a second one ends the process at once. Call it once, in
@@ -114,7 +114,7 @@ export const abortOnSignals = (options: { readonly signals?: ReadonlyArray<StopS
   const aliases = signals.flatMap((signal) => ALIASES[signal] ?? [])
   const dispose = (): void => {
     for (const signal of signals) process.off(signal, handle)
-    for (const alias of aliases) process.off(alias, taken)
+    for (const alias of aliases) process.off(alias, ignore)
   }
   const handle = (signal: NodeJS.Signals): void => {
     if (O.isNone(received)) {
@@ -127,7 +127,7 @@ export const abortOnSignals = (options: { readonly signals?: ReadonlyArray<StopS
     }
   }
   for (const signal of signals) process.on(signal, handle)
-  for (const alias of aliases) process.on(alias, taken)
+  for (const alias of aliases) process.on(alias, ignore)
 
   return { interrupt: { signal: stop.signal, reason: () => 'signal' }, received: () => received, dispose }
 }

@@ -27,7 +27,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-interface Line {
+interface Link {
   readonly child: ChildProcess
   readonly waiting: Map<number, Waiting>
   readonly lost: Map<string, AbortController>
@@ -76,13 +76,13 @@ export const storageProcess = async (
     return Promise.reject(
       new Error('storageProcess: a bundle lacks the file of the child process; leave dogear out of the bundle')
     )
-  const line = open(file)
+  const link = open(file)
   const kill = async (): Promise<void> => {
-    line.child.ref()
-    line.child.kill('SIGKILL')
-    await line.exited
+    link.child.ref()
+    link.child.kill('SIGKILL')
+    await link.exited
   }
-  const why = await started(line, {
+  const why = await started(link, {
     _tag: 'Start',
     module: urlOf(module),
     exportName,
@@ -92,9 +92,9 @@ export const storageProcess = async (
     await kill()
     return Promise.reject(new Error(why))
   }
-  line.child.on('message', (reply: Reply) => settle(line, reply))
-  rest(line)
-  return { storage: storageOver(line), kill }
+  link.child.on('message', (reply: Reply) => settle(link, reply))
+  unrefIfIdle(link)
+  return { storage: storageOver(link), kill }
 }
 
 const urlOf = (module: URL | string): string => {
@@ -109,7 +109,7 @@ const childFile = (): string | undefined => {
   return existsSync(path) ? path : undefined
 }
 
-const open = (file: string): Line => {
+const open = (file: string): Link => {
   const child = fork(file, {
     serialization: 'advanced',
     stdio: ['ignore', 2, 2, 'ipc']
@@ -118,7 +118,7 @@ const open = (file: string): Line => {
     child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
     child.once('error', (error) => resolve(error.message))
   })
-  // Messages that it sent before it died may still arrive.
+  // Messages that the child sent before it died may still arrive.
   const silent = new Promise<void>((resolve) => {
     child.once('disconnect', resolve)
     child.once('error', () => resolve())
@@ -127,17 +127,17 @@ const open = (file: string): Line => {
     await silent
     return how
   })
-  const line: Line = { child, waiting: new Map(), lost: new Map(), exited, hasEnded: false, calls: 0 }
+  const link: Link = { child, waiting: new Map(), lost: new Map(), exited, hasEnded: false, calls: 0 }
   void exited.then((how) => {
-    line.hasEnded = true
-    for (const { reject } of line.waiting.values()) reject(new Error(`The process of the store has ended: ${how}`))
-    line.waiting.clear()
+    link.hasEnded = true
+    for (const { reject } of link.waiting.values()) reject(new Error(`The process of the store has ended: ${how}`))
+    link.waiting.clear()
   })
-  return line
+  return link
 }
 
 /** The reason why the store could not start; `undefined` if it did. */
-const started = async ({ child, exited }: Line, request: Request): Promise<string | undefined> => {
+const started = async ({ child, exited }: Link, request: Request): Promise<string | undefined> => {
   const said = new Promise<string | undefined>((resolve) => {
     child.once('message', (reply: Reply) => resolve(reply._tag === 'NotStarted' ? reply.why : undefined))
   })
@@ -146,8 +146,8 @@ const started = async ({ child, exited }: Line, request: Request): Promise<strin
   return Promise.race([said, exited.then((how) => `The process of the store ended before it could be used: ${how}`)])
 }
 
-/** The channel keeps this process alive only while a call waits for an answer. In Bun it has neither function. */
-const rest = ({ child, waiting }: Line): void => {
+/** The channel keeps this process alive only while a call waits for an answer. In Bun it has no `ref` and `unref`. */
+const unrefIfIdle = ({ child, waiting }: Link): void => {
   if (waiting.size > 0) return
   child.unref()
   channelOf(child)?.unref?.()
@@ -155,53 +155,53 @@ const rest = ({ child, waiting }: Line): void => {
 
 const channelOf = ({ channel }: ChildProcess): Partial<Control> | null | undefined => channel
 
-const settle = (line: Line, reply: Reply): void => {
+const settle = (link: Link, reply: Reply): void => {
   switch (reply._tag) {
     case 'Lost':
-      line.lost.get(keyOf(reply.claim))?.abort(receivedError(reply.reason))
+      link.lost.get(keyOf(reply.claim))?.abort(receivedError(reply.reason))
       return
     case 'Answer':
-      line.waiting.get(reply.id)?.resolve(reply.answer)
+      link.waiting.get(reply.id)?.resolve(reply.answer)
       break
     case 'Rejected':
-      line.waiting.get(reply.id)?.reject(receivedCause(reply.cause))
+      link.waiting.get(reply.id)?.reject(receivedCause(reply.cause))
       break
     case 'Started':
     case 'NotStarted':
       return
   }
-  line.waiting.delete(reply.id)
-  rest(line)
+  link.waiting.delete(reply.id)
+  unrefIfIdle(link)
 }
 
-const call = (line: Line, method: Method, args: ReadonlyArray<unknown>): Promise<unknown> => {
-  if (line.hasEnded) return Promise.reject(new Error('The process of the store has ended'))
+const call = (link: Link, method: Method, args: ReadonlyArray<unknown>): Promise<unknown> => {
+  if (link.hasEnded) return Promise.reject(new Error('The process of the store has ended'))
   return new Promise((resolve, reject) => {
-    line.calls += 1
-    line.waiting.set(line.calls, { resolve, reject })
-    line.child.ref()
-    channelOf(line.child)?.ref?.()
+    link.calls += 1
+    link.waiting.set(link.calls, { resolve, reject })
+    link.child.ref()
+    channelOf(link.child)?.ref?.()
     // If the process dies before it receives the message, its death rejects the call.
-    line.child.send({ _tag: 'Call', id: line.calls, method, args } satisfies Request, () => undefined)
+    link.child.send({ _tag: 'Call', id: link.calls, method, args } satisfies Request, () => undefined)
   })
 }
 
-const asked =
-  <A>(line: Line, method: Method, ...args: ReadonlyArray<unknown>): TaskEither<StorageError, A> =>
+const remote =
+  <A>(link: Link, method: Method, ...args: ReadonlyArray<unknown>): TaskEither<StorageError, A> =>
   async () => {
-    const answer = (await call(line, method, args)) as E.Either<StorageError, A>
+    const answer = (await call(link, method, args)) as E.Either<StorageError, A>
     return E.isLeft(answer) ? E.left(receivedError(answer.left) as StorageError) : answer
   }
 
 const sentClaim = ({ runId, epoch }: SentClaim): SentClaim => ({ runId, epoch })
 
-const storageOver = (line: Line): CheckpointStorage => ({
+const storageOver = (link: Link): CheckpointStorage => ({
   claim: (runId, owner, options) => async () => {
-    const answer = await asked<{ claim: SentClaim; stored: Claimed['stored'] }>(line, 'claim', runId, owner, options)()
+    const answer = await remote<{ claim: SentClaim; stored: Claimed['stored'] }>(link, 'claim', runId, owner, options)()
     if (E.isLeft(answer)) return answer
     const { claim, stored } = answer.right
     const lost = new AbortController()
-    line.lost.set(keyOf(claim), lost)
+    link.lost.set(keyOf(claim), lost)
     return E.right({ claim: { ...claim, lost: lost.signal }, stored })
   },
   save: (claim, revisions) => async () => {
@@ -211,12 +211,12 @@ const storageOver = (line: Line): CheckpointStorage => ({
       encoded: checkpoint(),
       summary: summary()
     }))
-    return asked<void>(line, 'save', sentClaim(claim), sent)()
+    return remote<void>(link, 'save', sentClaim(claim), sent)()
   },
-  release: (claim) => asked(line, 'release', sentClaim(claim)),
-  load: (runId) => asked(line, 'load', runId),
-  history: (runId) => asked(line, 'history', runId),
-  loadRevision: (runId, revision) => asked(line, 'loadRevision', runId, revision),
-  list: (options) => asked(line, 'list', options),
-  remove: (runId, options) => asked(line, 'remove', runId, options)
+  release: (claim) => remote(link, 'release', sentClaim(claim)),
+  load: (runId) => remote(link, 'load', runId),
+  history: (runId) => remote(link, 'history', runId),
+  loadRevision: (runId, revision) => remote(link, 'loadRevision', runId, revision),
+  list: (options) => remote(link, 'list', options),
+  remove: (runId, options) => remote(link, 'remove', runId, options)
 })

@@ -206,9 +206,9 @@ const redacting = (
     add: (chunk) => {
       const next = Redaction.next(redaction, held, chunk)
       held = next.held
-      tell(next.told)
+      tell(next.emitted)
     },
-    end: () => tell(Redaction.rest(redaction, held))
+    end: () => tell(Redaction.rest(held))
   }
 }
 

@@ -20,7 +20,7 @@ export interface PostgresArtifactsOptions extends PostgresDatabaseOptions {
   readonly maxBytes?: number
 }
 
-type Answer<A> = Promise<E.Either<ArtifactError, A>>
+type Result<A> = Promise<E.Either<ArtifactError, A>>
 
 /**
  * The artifacts of the runs of a {@link postgresStorage} on the same database and schema; removing a run deletes its artifacts.
@@ -89,11 +89,11 @@ export const postgresArtifacts = (pool: PostgresPool, options: PostgresArtifacts
   }
 }
 
-/** Checks ids, and sends statements about artifacts; `$1` is the run. */
+/** Sends statements about artifacts; `$1` is the run. */
 const callsOf = (database: Database) => {
-  const read = (runId: string, text: string, ...values: ReadonlyArray<unknown>): Answer<ReadonlyArray<Fields>> =>
+  const read = (runId: string, text: string, ...values: ReadonlyArray<unknown>): Result<ReadonlyArray<Fields>> =>
     readRows(database, { table: 'artifacts', runId }, text, runId, ...values)
-  const write = async (runId: string, text: string, ...values: ReadonlyArray<unknown>): Answer<void> => {
+  const write = async (runId: string, text: string, ...values: ReadonlyArray<unknown>): Result<void> => {
     const place = { table: 'artifacts', operation: `${text.split(' ')[0]} artifacts`, runId }
     return E.map(() => undefined)(await writeRows(database, place, text, runId, ...values))
   }

@@ -59,7 +59,7 @@ export const claim = async (
     `EXISTS (SELECT FROM ${database.table('requests')} q WHERE q.run = r.id) AS asked`
   )
   if (E.isLeft(found) || O.isNone(found.right)) {
-    await giveBack(hub, runId, token)
+    await release(hub, runId, token)
     return E.isLeft(found) ? found : E.left({ _tag: 'Fenced', runId, epoch, by: O.none })
   }
   const { run, head, content } = found.right.value
@@ -146,7 +146,7 @@ const lookAt = async (hub: Hub, runId: string): Promise<E.Either<Failure, Fields
 }
 
 /** Frees the row of a run, if it still has the token. This process treats the run as free in any case. */
-export const giveBack = async (hub: Hub, runId: string, token: string): Promise<E.Either<StorageError, void>> => {
+export const release = async (hub: Hub, runId: string, token: string): Promise<E.Either<StorageError, void>> => {
   const { database } = hub
   hub.forget(token)
   const freed = await ask(database, {

@@ -62,7 +62,7 @@ export interface Database {
   readonly signal: AbortSignal | undefined
   /** What is wrong with the options. */
   readonly invalid: string | undefined
-  /** Whether the tables exist. */
+  /** The preparation of the tables, once it has begun. */
   prepared: Promise<E.Either<Failure, Preparation>> | undefined
 }
 
@@ -262,7 +262,7 @@ export interface Place {
   readonly runId?: string
 }
 
-const newer = (database: Database, { cause }: Failure, runId = ''): UnsupportedFormat => ({
+const newerTables = (database: Database, { cause }: Failure, runId = ''): UnsupportedFormat => ({
   _tag: 'UnsupportedFormat',
   runId,
   where: database.where('migrations'),
@@ -282,13 +282,13 @@ export const readFailed =
   (database: Database, place: Place) =>
   (failure: Failure): ReadFailed | UnsupportedFormat =>
     failure.code === NEWER
-      ? newer(database, failure, place.runId)
+      ? newerTables(database, failure, place.runId)
       : { _tag: 'ReadFailed', ...factsOf(database, place, failure) }
 
 export const writeFailed =
   (database: Database, place: Place) =>
   (failure: Failure): WriteFailed | UnsupportedFormat => {
-    if (failure.code === NEWER) return newer(database, failure, place.runId)
+    if (failure.code === NEWER) return newerTables(database, failure, place.runId)
     const committed = failure.effect === 'none' ? 'no' : 'unknown'
     return { _tag: 'WriteFailed', committed, ...factsOf(database, place, failure) }
   }

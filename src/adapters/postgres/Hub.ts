@@ -106,7 +106,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
     schedule()
   }
 
-  /** Gives the rows of all claims that still stand the key that now counts. */
+  /** Writes the current key into the rows of the claims that still stand, and loses the others. */
   const moveOnce = async (): Promise<E.Either<Failure, void>> => {
     const key = await liveness.key()
     if (E.isLeft(key)) return key
@@ -164,7 +164,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
     } else if (liveness.current() === undefined) await move()
   }
 
-  /** A new proof is checked soon. */
+  /** A beat is also due for a new proof. */
   const isBeatDue = (): boolean => beaten.key !== liveness.current() || performance.now() - beaten.at > beatMillis
 
   const clear = async (): Promise<void> => {

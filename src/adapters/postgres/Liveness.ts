@@ -121,7 +121,7 @@ export const leaseLiveness = (database: Database, leaseMillis: number): Liveness
   let key: string | undefined
   let renewedAt = 0
   const until = `clock_timestamp() + make_interval(secs => $2::float8 / 1000)`
-  /** A lease that has run out may have cost claims: only a new key, which the rows of the others then carry, is safe. */
+  /** A lease that has run out may have cost claims: only a new key, which is then written into the rows of the remaining claims, is safe. */
   const beat = async (): Promise<E.Either<Failure, void>> => {
     const [renewing, now] = [key, performance.now()]
     if (renewing === undefined) return E.right(undefined)

@@ -25,9 +25,9 @@ export const rowOf = (row: Fields): Row => ({
   checksum: String(row['checksum'])
 })
 
-/** The run's row, and rows of revisions. `which`: a condition on `v`; the run is `r`. */
-const query = (database: Database, holder: string, which: string): string =>
-  `WITH r AS MATERIALIZED (SELECT r.id, r.format, r.head, ${holder} FROM ${database.table('runs')} r WHERE r.id = $1)
+/** The run's row with further `columns`, and rows of revisions. `which`: a condition on `v`; the run is `r`. */
+const query = (database: Database, columns: string, which: string): string =>
+  `WITH r AS MATERIALIZED (SELECT r.id, r.format, r.head, ${columns} FROM ${database.table('runs')} r WHERE r.id = $1)
   SELECT r.*, r.head::text AS head, ${COLUMNS} FROM r LEFT JOIN ${database.table('revisions')} v ON v.run = r.id AND v.revision <= r.head AND ${which}
   ORDER BY v.revision`
 
@@ -42,7 +42,7 @@ interface Found {
   readonly rows: ReadonlyArray<Row>
 }
 
-const found = async (
+const find = async (
   database: Database,
   runId: string,
   text: string,
@@ -69,11 +69,11 @@ export interface Newest {
 export const newest = async (
   database: Database,
   runId: string,
-  holder = 'r.id AS self'
+  columns = 'r.id AS self'
 ): Promise<E.Either<StorageError, O.Option<Newest>>> => {
   const where = database.where('revisions')
   const read = async (which: string): Promise<E.Either<StorageError, O.Option<Newest>>> => {
-    const result = await found(database, runId, query(database, holder, which))
+    const result = await find(database, runId, query(database, columns, which))
     if (E.isLeft(result)) return result
     if (O.isNone(result.right)) return E.right(O.none)
     const { run, head, rows } = result.right.value
@@ -105,7 +105,7 @@ export const loadRevision = async (
   if (!Number.isSafeInteger(revision) || revision < 0) return E.right(O.none)
   const base = newestBase(database, 'b.revision < $2::bigint')
   const which = `v.revision <= $2::bigint AND v.revision >= coalesce(${base}, $2::bigint)`
-  const result = await found(database, runId, query(database, holderColumns(database), which), revision)
+  const result = await find(database, runId, query(database, holderColumns(database), which), revision)
   if (E.isLeft(result)) return result
   if (O.isNone(result.right)) return E.right(O.none)
   const { run, head, rows } = result.right.value

@@ -2,6 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
+import { describe } from '../../domain/data/Malformed.js'
 import type { ContinueHere } from '../../domain/request/Pause.js'
 import type { Request } from '../../domain/request/Request.js'
 import { byTime, isSame, slotOf } from '../../domain/request/Request.js'
@@ -20,7 +21,7 @@ export interface Inbox {
   readonly learn: (runId: string, isAny: boolean) => void
 }
 
-type Answer<Failure, A> = Promise<E.Either<Failure, A>>
+type Result<Failure, A> = Promise<E.Either<Failure, A>>
 
 export const requestsIn = (database: Database, inbox: Inbox): Requests => {
   return {
@@ -44,14 +45,14 @@ const leave = async (
   database: Database,
   inbox: Inbox,
   request: Request
-): Answer<RequestError | AlreadyAnswered, void> => {
+): Result<RequestError | AlreadyAnswered, void> => {
   const { runId } = request
   const text = Records.encodeRequest(request, database.where('requests'))
   if (E.isLeft(text)) return text
   const slot = slotOf(request)
   const isAnswer = request._tag === 'Answer'
   const then = isAnswer ? 'NOTHING' : 'UPDATE SET request = excluded.request'
-  const left = await write(
+  const written = await write(
     database,
     runId,
     `WITH run AS (SELECT id FROM ${database.table('runs')} WHERE id = $1 FOR KEY SHARE),
@@ -60,8 +61,8 @@ const leave = async (
     slot,
     text.right
   )
-  if (E.isLeft(left)) return left
-  const [row = {}] = left.right
+  if (E.isLeft(written)) return written
+  const [row = {}] = written.right
   if (row['runs'] !== '1') {
     const missing = refusal('NO_SUCH_RUN', `run ${runId} does not exist; start it first`)
     return E.left(writeFailed(database, { table: 'requests', operation: 'INSERT requests', runId })(missing))
@@ -77,7 +78,7 @@ const isThere = async (database: Database, request: Request): Promise<boolean> =
   return E.isRight(found) && found.right.some((one) => isSame(one, request))
 }
 
-const rowsOf = (database: Database, runId: string): Answer<ReadFailed | UnsupportedFormat, ReadonlyArray<Fields>> => {
+const rowsOf = (database: Database, runId: string): Result<ReadFailed | UnsupportedFormat, ReadonlyArray<Fields>> => {
   const text = `SELECT slot, request FROM ${database.table('requests')} WHERE run = $1 ORDER BY slot`
   return readRows(database, { table: 'requests', runId }, text, runId)
 }
@@ -85,7 +86,7 @@ const rowsOf = (database: Database, runId: string): Answer<ReadFailed | Unsuppor
 const requestIn = (database: Database, runId: string, row: Fields): E.Either<RequestError, Request> =>
   Records.requestIn(runId, String(row['slot']), String(row['request']), database.where('requests'))
 
-const list = async (database: Database, runId: string): Answer<RequestError, ReadonlyArray<Request>> => {
+const list = async (database: Database, runId: string): Result<RequestError, ReadonlyArray<Request>> => {
   const rows = await rowsOf(database, runId)
   if (E.isLeft(rows)) return rows
   const found: Array<Request> = []
@@ -98,7 +99,7 @@ const list = async (database: Database, runId: string): Answer<RequestError, Rea
 }
 
 /** Deletes the row only as it was read: a request that replaced it stays. */
-const withdraw = async (database: Database, request: Request): Answer<RequestError, void> => {
+const withdraw = async (database: Database, request: Request): Result<RequestError, void> => {
   const { runId } = request
   const rows = await rowsOf(database, runId)
   if (E.isLeft(rows)) return rows
@@ -129,7 +130,7 @@ const write = (
   runId: string,
   text: string,
   ...values: ReadonlyArray<unknown>
-): Answer<WriteFailed | UnsupportedFormat, ReadonlyArray<Fields>> => {
+): Result<WriteFailed | UnsupportedFormat, ReadonlyArray<Fields>> => {
   const operation = text.startsWith('DELETE') ? 'DELETE requests' : 'INSERT requests'
   return writeRows(database, { table: 'requests', operation, runId }, text, runId, ...values)
 }
@@ -138,9 +139,9 @@ const write = (
 const pointerIn = (database: Database): Pick<Requests, 'point' | 'pointer' | 'unpoint'> => {
   const table = database.table('pointer')
   const where = database.where('pointer')
-  const written = async (text: string, ...values: ReadonlyArray<unknown>): Answer<PointerError, void> => {
+  const written = async (text: string, ...values: ReadonlyArray<unknown>): Result<PointerError, void> => {
     const rows = await writeRows(database, { table: 'pointer', operation: 'INSERT pointer' }, text, ...values)
-    return E.isRight(rows) ? E.right(undefined) : E.left(pointed(where, rows.left))
+    return E.isRight(rows) ? E.right(undefined) : E.left(asPointerError(where, rows.left))
   }
   return {
     point: (to) => async () =>
@@ -151,9 +152,9 @@ const pointerIn = (database: Database): Pick<Requests, 'point' | 'pointer' | 'un
           Records.encodePointer(to)
         )
       ),
-    pointer: async (): Answer<PointerError, O.Option<ContinueHere>> => {
+    pointer: async (): Result<PointerError, O.Option<ContinueHere>> => {
       const rows = await readRows(database, { table: 'pointer' }, `SELECT pointer FROM ${table}`)
-      if (E.isLeft(rows)) return E.left(pointed(where, rows.left))
+      if (E.isLeft(rows)) return E.left(asPointerError(where, rows.left))
       const [row] = rows.right
       return row === undefined
         ? E.right(O.none)
@@ -163,7 +164,7 @@ const pointerIn = (database: Database): Pick<Requests, 'point' | 'pointer' | 'un
   }
 }
 
-const pointed = (where: string, error: ReadFailed | WriteFailed | UnsupportedFormat): PointerError =>
+const asPointerError = (where: string, error: ReadFailed | WriteFailed | UnsupportedFormat): PointerError =>
   error._tag === 'UnsupportedFormat'
-    ? { _tag: 'InvalidPointer', where, why: `its table has version ${error.found}; upgrade Dogear` }
+    ? { _tag: 'InvalidPointer', where, why: describe({ ...error, _tag: 'NewerFormat' }) }
     : error

@@ -45,11 +45,11 @@ const saveNext = async (
   const failed = writeFailed(database, { table: 'runs', operation: 'UPDATE runs', runId: claim.runId })
   const saved = E.isLeft(result) ? E.left(failed(result.left)) : result.right
   if (E.isRight(saved)) holding.progress = planned.right.progress
-  else refused(hub, holding, saved.left)
+  else fail(hub, holding, saved.left)
   return saved
 }
 
-const refused = (hub: Hub, holding: Holding, error: StorageError): void => {
+const fail = (hub: Hub, holding: Holding, error: StorageError): void => {
   if (error._tag === 'RevisionConflict') return
   holding.failed = error
   if (error._tag === 'Fenced') hub.lose(holding, error)
@@ -59,7 +59,7 @@ const refused = (hub: Hub, holding: Holding, error: StorageError): void => {
 const superseded = async (hub: Hub, holding: Holding, error: StorageError): Promise<StorageError> => {
   const row = await persist(hub.database, () => rowOf(hub, holding.claim.runId), holding.claim.lost)
   const fenced = E.isRight(row) ? fencedIn(hub, holding, row.right) : undefined
-  if (fenced !== undefined) refused(hub, holding, fenced)
+  if (fenced !== undefined) fail(hub, holding, fenced)
   return fenced ?? error
 }
 

@@ -58,7 +58,7 @@ export interface PostgresOptions extends PostgresDatabaseOptions {
  * @category model
  */
 export interface PostgresStorage extends CheckpointStorage {
-  /** Ends the connections. */
+  /** Ends the store's own connection. */
   readonly close: () => Promise<void>
 }
 
@@ -111,7 +111,7 @@ export const postgresStorage = (pool: PostgresPool, options: PostgresOptions = {
         return E.map(({ claimed }: Claims.Granted) => claimed)(granted)
       }),
     save: (claim, revisions) => ofClaim(holdings, claim, (holding) => save(hub, holding, revisions, saving)),
-    release: (claim) => ofClaim(holdings, claim, ({ token }) => Claims.giveBack(hub, claim.runId, token)),
+    release: (claim) => ofClaim(holdings, claim, ({ token }) => Claims.release(hub, claim.runId, token)),
     load: (runId) => ofRun(runId, () => Read.load(hub, runId)),
     history: (runId) => ofRun(runId, () => Read.history(hub, runId)),
     loadRevision: (runId, revision) => ofRun(runId, () => Read.loadRevision(hub, runId, revision)),

@@ -1,4 +1,4 @@
-/** Calls of both databases: ids are checked before anything is read or written, and a wait ends early. Knows no database. */
+/** Checks ids before a call reads or writes, and ends waits when a signal fires. Knows no database. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -39,7 +39,7 @@ export const ofArtifact =
     return E.isLeft(valid) ? Promise.resolve(valid) : ofRun(runId, act)()
   }
 
-/** Ends early if a signal fires. */
+/** Waits, and ends early if a signal fires. */
 export const sleep = (millis: number, ...signals: ReadonlyArray<AbortSignal | undefined>): Promise<void> =>
   new Promise((resolve) => {
     const end = (): void => {

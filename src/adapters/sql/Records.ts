@@ -71,7 +71,7 @@ export const artifactOf = (
   limitBytes: number,
   where: string
 ): E.Either<TooLarge, Artifact> => {
-  const bytes = typeof data === 'string' ? Buffer.from(data) : Buffer.from(data)
+  const bytes = Buffer.from(data)
   return bytes.length > limitBytes
     ? E.left({ _tag: 'TooLarge', runId, where, bytes: bytes.length, limitBytes, biggest: [] })
     : E.right({ info: { id, size: bytes.length, sha256: sha256(bytes) }, bytes })

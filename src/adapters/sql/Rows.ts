@@ -127,14 +127,13 @@ const rowOf = (
   isBase: boolean,
   limit: Limit
 ): E.Either<TooLarge | WriteFailed, Row> => {
-  const whole = isBase ? checkpoint() : undefined
-  const facts = isBase ? withoutContent(change) : change
+  const fields = { revision, epoch: target.epoch, kind: change._tag, at: change.at }
   return E.map(({ text }: Encoded) => {
-    const fields = { revision, epoch: target.epoch, kind: change._tag, at: change.at }
-    const texts =
-      whole === undefined ? { change: text, checkpoint: null } : { change: JSON.stringify(facts), checkpoint: text }
+    const texts = isBase
+      ? { change: JSON.stringify(withoutContent(change)), checkpoint: text }
+      : { change: text, checkpoint: null }
     return { ...fields, ...texts, checksum: checksumOf(target.runId, { ...fields, ...texts }) }
-  })(encoded(target, (whole ?? facts) as Json, limit))
+  })(encoded(target, isBase ? checkpoint() : (change as unknown as Json), limit))
 }
 
 /** Measures a checkpoint that may exceed the limit. */

@@ -60,8 +60,8 @@ export interface Connection {
   /** The path of the database; before the first call as it was given, or empty. */
   file: string
   isReady: boolean
-  /** True if a rollback failed, so that a transaction may still be open. */
-  isOpen: boolean
+  /** True if a rollback failed. */
+  mayBeInTransaction: boolean
   /** The statement in use, for errors. */
   statement: string
 }
@@ -73,7 +73,7 @@ export const connectionOf = (database: SqliteDatabase, options: SqliteOptions): 
   statements: new Map(),
   file: readable(options).name ?? '',
   isReady: false,
-  isOpen: false,
+  mayBeInTransaction: false,
   statement: ''
 })
 
@@ -98,7 +98,7 @@ export const read = <A, Left>(
   self: Connection,
   call: Call,
   act: () => E.Either<Left, A>
-): Promise<E.Either<Left | Failure, A>> => patiently(self, call, 'read', () => once(self, 'BEGIN', act))
+): Promise<E.Either<Left | Failure, A>> => patiently(self, call, 'read', () => inTransaction(self, 'BEGIN', act))
 
 /**
  * Writes in one transaction, which is rolled back if `act` returns an error. Fails if the path of the database does not name the written file then.
@@ -114,7 +114,7 @@ export const write = <A, Left>(
     const durable = checkDurability(self)
     const result: E.Either<Left | WriteFailed | Thrown, A> = E.isLeft(durable)
       ? durable
-      : once(self, 'BEGIN IMMEDIATE', act)
+      : inTransaction(self, 'BEGIN IMMEDIATE', act)
     if (E.isLeft(result)) return result
     const stored = stillStored(self)
     if (E.isLeft(stored)) return stored
@@ -125,7 +125,7 @@ export const write = <A, Left>(
 const stillStored = ({ database, file }: Connection): E.Either<WriteFailed | Thrown, void> => {
   try {
     const lost = lossOf(database, file)
-    return lost === undefined ? READY : E.left(failureOf(lost))
+    return lost === undefined ? DONE : E.left(failureOf(lost))
   } catch (cause) {
     return thrown(cause, true)
   }
@@ -156,7 +156,7 @@ const patiently = async <A, Left>(
   const end = performance.now() + busyMillis
   for (let pause = 1; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MILLIS)) {
     if (pass !== undefined) await pass()
-    const ready = self.isReady ? READY : prepared(self)
+    const ready = self.isReady ? DONE : prepared(self)
     const result = E.isLeft(ready) ? ready : attempt()
     if (E.isRight(result) || !isThrown(result.left)) return result as E.Either<Left | Failure, A>
     const waits = isBusy(codeOf(result.left.cause)) && performance.now() < end && !isAborted(self, call)
@@ -169,12 +169,12 @@ const isAborted = ({ options }: Connection, { signal }: Call): boolean =>
   options.signal?.aborted === true || signal?.aborted === true
 
 /** One transaction, all of it synchronous, so that nothing else uses the connection meanwhile. */
-const once = <A, Left>(
+const inTransaction = <A, Left>(
   self: Connection,
   begin: 'BEGIN' | 'BEGIN IMMEDIATE',
   act: () => E.Either<Left, A>
 ): E.Either<Left | Thrown, A> => {
-  if (self.isOpen) rollBack(self)
+  if (self.mayBeInTransaction) rollBack(self)
   try {
     sql(self, begin).run()
   } catch (cause) {
@@ -206,15 +206,15 @@ const rollBack = (self: Connection): void => {
   const { statement } = self
   try {
     sql(self, 'ROLLBACK').run()
-    self.isOpen = false
+    self.mayBeInTransaction = false
   } catch (cause) {
     // Some errors roll back by themselves.
-    self.isOpen = !(cause instanceof Error && NO_TRANSACTION.test(cause.message))
+    self.mayBeInTransaction = !(cause instanceof Error && NO_TRANSACTION.test(cause.message))
   }
   self.statement = statement
 }
 
-/** A commit that fails may have reached the disk; the next one to the same place makes it impossible. */
+/** A commit that fails may have reached the disk, unless it only failed to get the lock. */
 const failed = (self: Connection, { runId }: Call, kind: 'read' | 'write', { cause, isCommit }: Thrown): Failure => {
   const code = codeOf(cause)
   const where = self.file || 'the database'
@@ -235,7 +235,7 @@ const operationOf = (text: string): string => {
 
 // --- preparing the database
 
-const READY: E.Either<never, void> = E.right(undefined)
+const DONE: E.Either<never, void> = E.right(undefined)
 
 /** Checks what is expected of the connection and brings the schema up to date. */
 const prepared = (self: Connection): E.Either<Failure | Thrown, void> => {
@@ -325,7 +325,7 @@ const checkDurability = (self: Connection): E.Either<WriteFailed | Thrown, void>
   const { synchronous: weakest = 'FULL' } = self.options
   try {
     const found = Number(pragma(self, 'synchronous'))
-    if (found >= SYNCHRONOUS.indexOf(weakest)) return READY
+    if (found >= SYNCHRONOUS.indexOf(weakest)) return DONE
     const name = SYNCHRONOUS[found] ?? found
     const why = `synchronous is ${name}, so a power cut may undo acknowledged saves; run "PRAGMA synchronous = FULL" on the connection, or allow it by name: { synchronous: '${name}' }`
     return E.left(refused(self, 'synchronous', 'WEAK_SYNCHRONOUS', why))
@@ -337,7 +337,7 @@ const checkDurability = (self: Connection): E.Either<WriteFailed | Thrown, void>
 const migrate = (self: Connection): E.Either<Failure | Thrown, void> => {
   const before = migrationsDue(self)
   if (E.isLeft(before) || before.right.length === 0) return E.map(() => undefined)(before)
-  return once<void, UnsupportedFormat>(self, 'BEGIN IMMEDIATE', () => {
+  return inTransaction<void, UnsupportedFormat>(self, 'BEGIN IMMEDIATE', () => {
     // Another process may have been quicker.
     const now = migrationsDue(self)
     if (E.isLeft(now)) return now
@@ -345,7 +345,7 @@ const migrate = (self: Connection): E.Either<Failure | Thrown, void> => {
       self.statement = `migration ${number}`
       self.database.exec(text)
     }
-    return READY
+    return DONE
   })
 }
 

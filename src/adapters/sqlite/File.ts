@@ -31,17 +31,14 @@ const CODES: Readonly<Record<Exclude<LostFiles['what'], 'Removed'>, string>> = {
   Replaced: 'FILE_REPLACED'
 }
 
-/** The failure of a write that is not that of a claim. A file that was moved may be put back, with the write in it. */
+/** The failure of a write to a lost file. Its effect is unknown: a file that was moved may be put back, with the write in it. */
 export const failureOf = ({ what, where }: LostFiles): WriteFailed => {
   const isDeleted = what === 'Deleted'
+  const code = isDeleted ? CODES.Deleted : CODES.Replaced
   const why = isDeleted
     ? 'it was deleted or moved while it was open; put it back, or open the database again'
     : 'it was replaced by another file while it was open; open the database again'
-  return {
-    ...{ _tag: 'WriteFailed', committed: 'unknown', where, operation: 'stat' },
-    code: isDeleted ? CODES.Deleted : CODES.Replaced,
-    cause: new Error(why)
-  }
+  return { _tag: 'WriteFailed', committed: 'unknown', where, operation: 'stat', code, cause: new Error(why) }
 }
 
 /** What happened to the file, by the failure of a write. */

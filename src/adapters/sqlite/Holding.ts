@@ -68,9 +68,9 @@ const watch = (self: Holding): void => {
 }
 
 /** The error of a claim whose database is not at its path any more. */
-export const lostWith = ({ runId, epoch }: Claim, files: LostFiles): Fenced => ({
-  ...{ _tag: 'Fenced', runId, epoch, by: O.none, files }
-})
+export const lostWith = ({ runId, epoch }: Claim, files: LostFiles): Fenced => {
+  return { _tag: 'Fenced', runId, epoch, by: O.none, files }
+}
 
 /** Returns why a statement that names the claim changed no row. */
 export const supersededBy = (self: Holding): E.Either<Fenced, never> => E.left(fencedBy(self, standing(self)))

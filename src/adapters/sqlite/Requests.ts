@@ -2,6 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
+import { describe } from '../../domain/data/Malformed.js'
 import type { ContinueHere } from '../../domain/request/Pause.js'
 import type { Request } from '../../domain/request/Request.js'
 import { byTime, isSame, slotOf } from '../../domain/request/Request.js'
@@ -46,15 +47,15 @@ export const sqliteRequests = (database: SqliteDatabase, options: SqliteOptions 
         })
       ),
     point: (to) => async () =>
-      pointed(
+      asPointerError(
         await write<string, never>(self, {}, () => {
           sql(self, 'INSERT OR REPLACE INTO pointer (one, body) VALUES (1, ?)').run(encodePointer(to))
           return E.right(placeOf(self))
         })
       ),
-    pointer: async () => pointed(await read(self, {}, () => pointer(self))),
+    pointer: async () => asPointerError(await read(self, {}, () => pointer(self))),
     unpoint: (runId) => async () =>
-      pointed(
+      asPointerError(
         await write<void, PointerError>(self, {}, () => {
           const found = pointer(self)
           if (E.isLeft(found)) return found
@@ -101,7 +102,7 @@ const noRun = ({ file }: Connection, runId: string): WriteFailed => ({
   where: `requests of ${file}`,
   operation: 'INSERT requests',
   code: 'NO_SUCH_RUN',
-  cause: new Error(`there is no run ${runId}`)
+  cause: new Error(`run ${runId} does not exist; start it first`)
 })
 
 const list = (self: Connection, runId: string): Promise<E.Either<RequestError, ReadonlyArray<Request>>> =>
@@ -135,8 +136,8 @@ const pointer = (self: Connection): E.Either<PointerError, O.Option<ContinueHere
   return E.isLeft(found) ? found : E.right(O.some(found.right))
 }
 
-/** A pointer that cannot be read for another reason is invalid. */
-const pointed = <A>(result: E.Either<PointerError | Failure, A>): E.Either<PointerError, A> => {
+/** Reports the pointer as invalid if its database is damaged or newer. */
+const asPointerError = <A>(result: E.Either<PointerError | Failure, A>): E.Either<PointerError, A> => {
   if (E.isRight(result)) return result
   const error = result.left
   switch (error._tag) {
@@ -146,7 +147,7 @@ const pointed = <A>(result: E.Either<PointerError | Failure, A>): E.Either<Point
       return E.left({
         _tag: 'InvalidPointer',
         where: error.where,
-        why: `format ${error.found} is newer than ${error.supported}`
+        why: describe({ ...error, _tag: 'NewerFormat' })
       })
     default:
       return E.left(error)

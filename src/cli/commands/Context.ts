@@ -23,7 +23,7 @@ import { notAFolder, parse, show, STORES } from '../store/Location.js'
 import type { Database } from '../store/open.js'
 import { commandOf } from '../terminal/shellQuote.js'
 
-/** `words`: the typed command line. */
+/** `words`: the typed command line; `inherited`: the variables that steps inherit. */
 export interface Context {
   readonly words: ReadonlyArray<string>
   readonly screen: Screen
@@ -121,9 +121,9 @@ export const locate = (
   if (E.isLeft(parsed)) return wrongUse(`${flags.store === undefined ? 'DOGEAR_STORE' : '--store'}: ${parsed.left}`)
   const location = parsed.right ?? { _tag: 'Files', path: home.right }
   if (location._tag !== 'Files') {
-    const place = { home: home.right, folder }
-    const isImplied = flags.store === undefined && isDefaultHome(place)
-    return E.right({ home: home.right, store: isImplied ? storeAt(location, []) : databaseAt(location, place) })
+    const folders = { home: home.right, folder }
+    const isImplied = flags.store === undefined && isDefaultHome(folders)
+    return E.right({ home: home.right, store: isImplied ? storeAt(location, []) : databaseAt(location, folders) })
   }
   const { path } = location
   if (flags.home !== undefined && path !== home.right)
@@ -140,8 +140,8 @@ export const storeAt = (location: Location, words: ReadonlyArray<string>): Store
   words
 })
 
-export const databaseAt = (location: Location, place: Pick<Context, 'home' | 'folder'>): Store =>
-  storeAt(location, ['--store', show(location), ...(isDefaultHome(place) ? [] : ['--home', place.home])])
+export const databaseAt = (location: Location, folders: Pick<Context, 'home' | 'folder'>): Store =>
+  storeAt(location, ['--store', show(location), ...(isDefaultHome(folders) ? [] : ['--home', folders.home])])
 
 export const environmentFor = (
   { home, folder, inherited, screen, store: { database } }: Context,
@@ -161,7 +161,7 @@ export const environmentFor = (
   })
 }
 
-/** Roots that already caused a warning: a command may open the store more than once. */
+/** The warnings that were printed: a command may open the store more than once. */
 const exposed = new Set<string>()
 
 const warningsTo = (screen: Context['screen']): Pick<JsonFileOptions, 'onLarge' | 'onExposed'> => ({
@@ -194,10 +194,10 @@ export const dogearCommand = ({ store }: Place, words: ReadonlyArray<string>): s
 /** Quotes for a shell in the same folder. */
 export const sameCommand = ({ words, store }: Typed, more: ReadonlyArray<string> = []): string => {
   const end = words.indexOf('--')
-  const flags = end === -1 ? words : words.slice(0, end)
-  const saysStore = flags.some((word) => /^--(home|store)(=|$)/.test(word))
+  const typed = end === -1 ? words : words.slice(0, end)
+  const saysStore = typed.some((word) => /^--(home|store)(=|$)/.test(word))
   const where = saysStore ? [] : store.words
-  return commandOf(['dogear', ...flags, ...more, ...where, ...(end === -1 ? [] : words.slice(end))])
+  return commandOf(['dogear', ...typed, ...more, ...where, ...(end === -1 ? [] : words.slice(end))])
 }
 
 export const hintTo = (place: Place, text: string, words: ReadonlyArray<string>): Required<Hint> => ({

@@ -20,11 +20,11 @@ import { notDone, usage, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
 import { printHints } from '../report/Hint.js'
-import { nowText } from '../report/pending.js'
+import { nowText } from '../report/text.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, hintTo, showHint, userName } from './Context.js'
-import { answersOf as confirmed, doneWith, resumeHint } from './execution/planFlags.js'
+import { doneWith, parseConfirm, resumeHint } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
 import { WHY } from '../workflow/load.js'
 import { findRun } from './find/find.js'
@@ -47,6 +47,7 @@ export const answerCommand = async (
 ): Promise<Result> => {
   const given: E.Either<CliError, Answers | Value | undefined> =
     word === undefined ? valueOf(context, id, unit, flags) : answersOf(context, id, unit, word, flags)
+  // A wrong unit explains a wrong answer, so that is reported first.
   const isUsable = E.isRight(given) && given.right !== undefined
   const view = await findRun(context, id)
   if (E.isRight(view) && !isUsable && isUnknown(view.right.checkpoint, unit))
@@ -181,7 +182,7 @@ const answersOf = (
   if (word !== 'done' && output !== undefined) return wrongUse(`--output: only "done" has an output, not "${word}"`)
   const json = output === undefined ? E.right(undefined) : parsed(output)
   if (E.isLeft(json)) return wrongUse(`--output: ${json.left}`)
-  const others = confirmed(confirm)
+  const others = parseConfirm(confirm)
   if (E.isLeft(others)) return others
   if (others.right.has(unit)) return wrongUse(`--confirm: "${unit}" is answered twice; answer it once`)
   const own: Answer = word === 'done' ? doneWith(json.right) : { _tag: word === 'again' ? 'Again' : 'Keep' }

@@ -19,14 +19,10 @@ export const cancelCommand = async (context: Context, id: string): Promise<Resul
   const { screen, json } = context
   const answer = cancelled.right
   const status = statusOf(answer)
-  if (status === 'completed')
-    return E.left({
-      _tag: 'NothingToStop',
-      message: `Run ${runId} ${textOf(answer)}`,
-      hints: [showHint(context, runId)]
-    })
+  const text = `Run ${runId} ${textOf(answer)}`
+  if (status === 'completed') return E.left({ _tag: 'NothingToStop', message: text, hints: [showHint(context, runId)] })
   if (json) screen.out(printed({ run_id: runId, requested: answer._tag === 'Requested', status }))
-  else screen.print(`Run ${runId} ${textOf(answer)}`)
+  else screen.print(text)
   return E.right(ExitCode.done)
 }
 

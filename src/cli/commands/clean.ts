@@ -1,6 +1,7 @@
 /** `dogear clean`: deletes workspaces, never state. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import { exitCode as ofSignal } from '../../adapters/node/index.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import { listed } from '../../domain/data/listed.js'
@@ -34,7 +35,7 @@ export const cleanCommand = async (
   id: string | undefined,
   flags: CleanFlags
 ): Promise<Result> => {
-  const views = id === undefined ? await unheldRuns(context, flags) : await one(context, id, flags)
+  const views = id === undefined ? await unheldRuns(context, flags) : await oneRun(context, id, flags)
   if (E.isLeft(views)) return views
   const candidates = await withFolders(context, views.right)
   if (E.isLeft(candidates)) return candidates
@@ -45,7 +46,7 @@ export const cleanCommand = async (
   return E.isLeft(agreed) ? agreed : deleteAll(context, candidates.right)
 }
 
-const one = async (
+const oneRun = async (
   context: Context,
   id: string,
   { all }: CleanFlags
@@ -137,14 +138,13 @@ const mayDelete = async (
   if (yes === true) return E.right(undefined)
   if (!context.interactive) {
     return E.left(
-      consentMissing('This deletes the listed workspaces', [
+      consentMissing('The listed workspaces would be deleted', [
         { text: 'To agree:', command: sameCommand(context, ['--yes']) }
       ])
     )
   }
   const count = candidates.reduce((sum, { folders }) => sum + folders.length, 0)
-  const question = `Delete ${count === 1 ? 'this folder' : `these ${count} folders`}?`
-  return agree(context, question)
+  return agree(context, `Delete ${count === 1 ? 'this folder' : `these ${count} folders`}?`)
 }
 
 /** A failure for one run does not stop the others. */
@@ -174,7 +174,7 @@ const deleteAll = async (context: PromptContext, candidates: ReadonlyArray<Candi
     )
   }
   const received = context.signals.received()
-  return done.length < candidates.length && O.isSome(received)
-    ? E.left({ _tag: 'Stopped', signal: received.value })
-    : E.right(ExitCode.done)
+  if (done.length === candidates.length || O.isNone(received)) return E.right(ExitCode.done)
+  screen.line(screen.style.yellow('Stopped: not all workspaces were deleted'))
+  return E.right(ofSignal(received.value))
 }

@@ -124,7 +124,7 @@ const run = async (
     },
     onUncaught: (text) => {
       uncaught += 1
-      printUncaught(context, cases[done]?.id ?? 'nothing', text)
+      printUncaught(context, cases[done]?.id, text)
     }
   })
   if (E.isLeft(ran)) return ran
@@ -163,7 +163,8 @@ const withPlainWhy = (result: CaseResult): CaseResult => {
 const withPlainText = (report: Report): Report => ({ ...report, results: report.results.map(withPlainWhy) })
 
 /** A timer of the store may throw outside of any case. */
-const printUncaught = ({ screen }: Context, current: string, text: string): void => {
-  screen.line(`${screen.style.red('dogear:')} uncaught exception during ${current}:`)
+const printUncaught = ({ screen }: Context, current: string | undefined, text: string): void => {
+  const when = current === undefined ? 'after the last case' : `during ${current}`
+  screen.line(`${screen.style.red('dogear:')} uncaught exception ${when}:`)
   for (const line of withoutOurs(text)) screen.line(`  ${line}`)
 }

@@ -21,8 +21,8 @@ import { printHints } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, sameCommand, showHint } from './Context.js'
-import { differencesFrom, inputReplaced, namesIn, replacementOf, warningsOf } from './execution/input.js'
-import { answersOf } from './execution/planFlags.js'
+import { differencesFrom, inputReplaced, inputNamesIn, replacementOf, warningsOf } from './execution/input.js'
+import { parseConfirm } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
 import { nonIdempotent } from './find/definitions.js'
 import { findRun } from './find/find.js'
@@ -41,7 +41,7 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   const { fromStep, id: newId = randomUUID(), confirm: texts = [] } = flags
   if (fromStep === undefined)
     return wrongUse('fork: --from-step is missing; pass the step where the new run starts', [listSteps(context, id)])
-  const confirm = answersOf(texts)
+  const confirm = parseConfirm(texts)
   if (E.isLeft(confirm)) return confirm
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
@@ -100,7 +100,7 @@ const checkInput = (context: Context, { workflow }: Checkpoint, flags: ForkFlags
   if (flags.input === undefined || path === undefined) return E.right(undefined)
   const loaded = loadWorkflow(path, shownPath(path, context.folder))
   if (E.isLeft(loaded)) return E.right(undefined)
-  const known = checkInputs(loaded.right, namesIn(flags))
+  const known = checkInputs(loaded.right, inputNamesIn(flags))
   if (E.isLeft(known)) return known
   warningsOf(context, loaded.right.file, flags).forEach(context.screen.warn)
   return E.right(undefined)

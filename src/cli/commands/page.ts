@@ -24,9 +24,9 @@ import type { RunView } from '../../executor/storage/runs.js'
 import type { ArtifactInfo } from '../../ports/ArtifactStore.js'
 import { renderRun } from '../../view/page/renderRun.js'
 import type { CliError } from '../CliError.js'
-import { bare, describe, hintsOf, notDone, usage, wrongUse } from '../CliError.js'
+import { describe, hintsOf, notDone, usage, withoutHints, wrongUse } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
-import { nowText } from '../report/pending.js'
+import { nowText } from '../report/text.js'
 import type { Context } from './Context.js'
 import { environmentFor } from './Context.js'
 import { resumeHint } from './execution/planFlags.js'
@@ -84,7 +84,7 @@ const outlookOf = async (context: Context, view: RunView): Promise<Outlook> => {
 }
 
 const refused = (error: CliError): Outlook => ({
-  problems: [describe(bare(error)).join('\n')],
+  problems: [describe(withoutHints(error)).join('\n')],
   next: hintsOf(error)
 })
 

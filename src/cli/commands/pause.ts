@@ -1,7 +1,9 @@
 /** `dogear pause`: asks the process that runs a run to pause it. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Status } from '../../domain/checkpoint/Checkpoint.js'
+import { isFinal } from '../../domain/checkpoint/Checkpoint.js'
 import { pause } from '../../executor/requests/pause.js'
+import type { RunView } from '../../executor/storage/runs.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
@@ -27,38 +29,27 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
   const answer = asked.right
   const requested = answer._tag === 'Requested'
   const status = requested ? 'running' : answer._tag === 'Paused' ? 'paused' : answer.status
-  const isRefused = !requested && status !== 'paused'
-  if (json && !isRefused) screen.out(printed({ run_id: runId, requested, status }))
+  const text = `Run ${runId} ${answer._tag === 'Paused' ? 'is paused' : AT_REST[status]}`
+  const next = nextFor(context, view.right, status)
+  if (!requested && status !== 'paused') return E.left({ _tag: 'NothingToStop', message: text, hints: next })
+  if (json) screen.out(printed({ run_id: runId, requested, status }))
   else if (requested) {
     const { pid, host } = answer.holder
     screen.print(`Run ${runId} pauses once its current steps have ended (process ${pid} on ${host})`)
   } else {
-    const text = `Run ${runId} ${answer._tag === 'Paused' ? 'is paused' : AT_REST[status]}`
-    const isOfProgram = view.right.workflow.path === undefined
-    const waits = status === 'pending' ? ofPending(context, view.right.checkpoint) : []
-    const next = waits.length > 0 ? waits : [isOfProgram ? showHint(context, runId) : nextFor(context, runId, status)]
-    if (isRefused) return E.left({ _tag: 'NothingToStop', message: text, hints: next })
     screen.print(text)
     printHints(screen, next)
   }
   return E.right(ExitCode.done)
 }
 
-const nextFor = (context: Context, runId: string, status: Status): Hint => {
-  switch (status) {
-    case 'completed':
-    case 'cancelled':
-    case 'moved':
-      return showHint(context, runId)
-    case 'running':
-      return hintTo(context, 'Pause it again with:', ['pause', runId])
-    case 'queued':
-    case 'failed':
-    case 'interrupted':
-    case 'paused':
-    case 'pending':
-      return hintTo(context, 'Resume with:', ['resume', runId])
-  }
+const nextFor = (context: Context, { runId, workflow, checkpoint }: RunView, status: Status): ReadonlyArray<Hint> => {
+  const waits = status === 'pending' ? ofPending(context, checkpoint) : []
+  if (waits.length > 0) return waits
+  if (workflow.path === undefined || isFinal(status)) return [showHint(context, runId)]
+  return status === 'running'
+    ? [hintTo(context, 'Pause it again with:', ['pause', runId])]
+    : [hintTo(context, 'Resume with:', ['resume', runId])]
 }
 
 const AT_REST: Readonly<Record<Status, string>> = {

@@ -15,27 +15,26 @@ import type { RunView } from '../../executor/storage/runs.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
-import { nowText } from '../report/pending.js'
 import { printed, questionJson, summaryJson } from '../report/runJson.js'
 import { firstOf } from '../workflow/Problem.js'
 import type { Context, Result } from './Context.js'
 import { printWarnings } from './execution/execution.js'
 import { findOrOnly } from './find/find.js'
-import { answers, forcedAnswers, ofHeld, ofPending } from './hints/hints.js'
+import { ofQuestions, forcedAnswers, ofHeld, ofPending } from './hints/hints.js'
 import { planOptions, resumeLine, withoutSecrets } from './execution/planFlags.js'
-import { namesIn, redactionFor, replacementOf } from './execution/input.js'
+import { inputNamesIn, redactionFor, replacementOf } from './execution/input.js'
 import type { Overwrite } from './execution/overwrites.js'
 import { overwriteWarning, findOverwrites, repeatWarnings } from './execution/overwrites.js'
 import type { PlanFlags } from './execution/planFlags.js'
 import { surveyRun, treeFor, usablePlan } from './execution/survey.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
-import { rowFolded, shortened } from '../report/text.js'
+import { nowText, rowFolded, shortened } from '../report/text.js'
 
 export const planCommand = async (context: Context, id: string | undefined, typed: PlanFlags): Promise<Result> => {
   const found = await findOrOnly(context, id)
   if (E.isLeft(found)) return found
   const { checkpoint } = found.right
-  const workflow = workflowOf(context, checkpoint, namesIn(typed))
+  const workflow = workflowOf(context, checkpoint, inputNamesIn(typed))
   if (E.isLeft(workflow)) return workflow
   const flags = withoutSecrets(typed, redactionFor(context, workflow.right.file))
   const options = planOptions(flags, workflow.right.file)
@@ -55,10 +54,10 @@ export const planCommand = async (context: Context, id: string | undefined, type
   const edits = editsOf(checkpoint, program, options.right)
   const over = await findOverwrites(context, program, surveyed.right, tree)
   if (E.isLeft(over)) context.screen.warn(over.left)
-  const edited = E.isLeft(over) ? [] : over.right
-  if (context.json) context.screen.out(printed(planJson(found.right, plan, edits, edited)))
+  const overwrites = E.isLeft(over) ? [] : over.right
+  if (context.json) context.screen.out(printed(planJson(found.right, plan, edits, overwrites)))
   else
-    for (const line of planLines(context, found.right, program, plan, flags, edits, { edited, repeats }))
+    for (const line of planLines(context, found.right, program, plan, flags, edits, { overwrites, repeats }))
       context.screen.print(line)
   return E.right(ExitCode.done)
 }
@@ -108,7 +107,7 @@ const inProgress = ({ host, pid, liveness }: Holder): string =>
 
 /** What a resume asks consent for: changes that it would overwrite, and work that it would repeat. */
 interface Consents {
-  readonly edited: ReadonlyArray<Overwrite>
+  readonly overwrites: ReadonlyArray<Overwrite>
   readonly repeats: ReadonlyArray<string>
 }
 
@@ -119,7 +118,7 @@ const nextLines = (
   program: Workflow,
   plan: ResumePlan,
   { recovered, ...typed }: PlanFlags & { readonly recovered: boolean },
-  { edited, repeats }: Consents
+  { overwrites, repeats }: Consents
 ): ReadonlyArray<string> => {
   if (plan.decisions.every(({ _tag }) => _tag === 'Skip')) return []
   const { runId } = checkpoint
@@ -132,19 +131,20 @@ const nextLines = (
     ...(recovered ? ['With --yes you agree to continue from the recovered state'] : [])
   ]
   const pin = ['--plan', hashPlan(plan)]
+  // The consent to a repetition belongs only to the command that repeats.
   const agreed = flags.yes && !recovered ? [...pin, '--yes'] : pin
-  const confirm = [...(flags.confirm ?? []), ...edited.map((one) => `${one.unit}=again`)]
+  const confirm = [...(flags.confirm ?? []), ...overwrites.map((one) => `${one.unit}=again`)]
   const exactly =
-    edited.length === 0
+    overwrites.length === 0
       ? [{ text: 'To do exactly this:', command: resumeLine(context, runId, flags, pin) }]
-      : forcedAnswers(context, runId, { ...typed, yes: recovered }, agreed, edited)
+      : forcedAnswers(context, runId, { ...typed, yes: recovered }, agreed, overwrites)
   const waits = plan.decisions.some((one) => one._tag === 'Poll') ? ofPending(context, checkpoint) : []
   return [
     ...linesOf(waits),
     ...questions.map((question) => style.yellow(describeQuestion(question))),
-    ...(edited.length === 0 ? [] : [style.yellow(overwriteWarning(edited))]),
+    ...(overwrites.length === 0 ? [] : [style.yellow(overwriteWarning(overwrites))]),
     ...consent,
-    ...linesOf(questions.length > 0 ? answers(context, runId, { ...flags, confirm }, program, questions) : exactly)
+    ...linesOf(questions.length > 0 ? ofQuestions(context, runId, { ...flags, confirm }, program, questions) : exactly)
   ]
 }
 
@@ -162,7 +162,7 @@ const planJson = (
   view: RunView,
   plan: ResumePlan,
   edits: ReadonlyArray<StepEdit>,
-  edited: ReadonlyArray<Overwrite>
+  overwrites: ReadonlyArray<Overwrite>
 ): JsonObject => {
   const now = presentOf(view, nowText())
   return {
@@ -178,7 +178,7 @@ const planJson = (
       submitted_at: submittedAt
     })),
     questions: openQuestions(plan).map(questionJson),
-    overwrites: edited.map((one) => ({
+    overwrites: overwrites.map((one) => ({
       unit: one.unit,
       changed: one.reason.changed.map(({ was }) => describeEvidence(was))
     })),

@@ -42,7 +42,7 @@ export const pollCommand = async (context: PromptContext, id: string | undefined
   const folder = checkpoint.workspace?.path ?? context.folder
   printWarnings(context, workflow.right)
   const { file, path } = workflow.right
-  const program = toProgram(file, path, runnerIn(surroundingsOf(context, folder)))
+  const program = toProgram(file, path, runnerIn(settingsOf(context, folder)))
   const { screen } = context
   const environment = environmentFor(context, {
     tree: treeAt(context, folder),
@@ -64,7 +64,7 @@ export const pollCommand = async (context: PromptContext, id: string | undefined
 const hasJob = ({ pending }: Checkpoint): boolean => [...pending].some(({ _tag }) => _tag === 'Job')
 
 /** Standard output of the commands is protocol; error output is for people. */
-const surroundingsOf = ({ screen, inherited, home }: PromptContext, folder: string): CommandSettings => ({
+const settingsOf = ({ screen, inherited, home }: PromptContext, folder: string): CommandSettings => ({
   subprocess,
   inherited,
   folder,
@@ -88,16 +88,17 @@ const report = async (
   }
   const { jobs, checkpoint } = outcome
   const isOpen = hasJob(checkpoint)
-  const isOurs = jobs.some(({ end }) => end._tag === 'Collected' || end._tag === 'Failed')
-  const next = nextFor(context, checkpoint, isOurs ? O.none : heldBy)
-  const run = status(checkpoint, !isOurs && O.isSome(heldBy))
+  // A recorded end took the claim, so the owner seen before has left.
+  const hasRecorded = jobs.some(({ end }) => end._tag === 'Collected' || end._tag === 'Failed')
+  const next = nextFor(context, checkpoint, hasRecorded ? O.none : heldBy)
+  const now = status(checkpoint, !hasRecorded && O.isSome(heldBy))
   if (json) {
-    screen.out(printed({ run_id: runId, status: run, jobs: jobs.map(polledJson), next: next.command }))
+    screen.out(printed({ run_id: runId, status: now, jobs: jobs.map(polledJson), next: next.command }))
   } else {
     if (jobs.length === 0 && !isOpen) screen.print(`Run ${runId} has no pending job`)
     for (const job of jobs) screen.print(lineOf(job, screen.outStyle))
     if (outcome._tag === 'Stopped') screen.line(screen.style.yellow('Stopped: not all jobs were polled'))
-    if (run !== 'completed') printHints(screen, [next])
+    if (now !== 'completed') printHints(screen, [next])
   }
   const received = context.signals.received()
   if (outcome._tag === 'Stopped') return ofSignal(O.isSome(received) ? received.value : 'SIGINT')
@@ -127,8 +128,8 @@ const ofWait = (context: PromptContext, checkpoint: Checkpoint): Required<Hint> 
     : undefined
 }
 
-const lineOf = ({ end, job, ...unit }: PolledJob, style: Style): string => {
-  const name = `${unit.unit}${job === undefined ? '' : ` (${describeJob(job)})`}`
+const lineOf = ({ end, job, unit }: PolledJob, style: Style): string => {
+  const name = `${unit}${job === undefined ? '' : ` (${describeJob(job)})`}`
   switch (end._tag) {
     case 'Unfinished':
       return `${name}: ${countsOf(end)}`

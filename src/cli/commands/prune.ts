@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { exitCode as ofSignal, type StopSignal } from '../../adapters/node/index.js'
 import type { PrunableStatus, RetentionPolicy } from '../../domain/checkpoint/Retention.js'
-import { FINAL } from '../../domain/checkpoint/Retention.js'
+import { FINISHED } from '../../domain/checkpoint/Retention.js'
 import type { KeptRun, NeverStarted, Pruned, Removed } from '../../executor/storage/prune.js'
 import { findPrunable, previewRemoval, removePrunable } from '../../executor/storage/prune.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
@@ -84,7 +84,7 @@ const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, R
   if (olderThan !== undefined && O.isNone(age))
     return wrongUse(`--older-than: "${olderThan}" is not a duration; use one like 12h or 30d`)
   const statuses: Array<PrunableStatus> = []
-  for (const word of status ?? FINAL) {
+  for (const word of status ?? FINISHED) {
     const known = STATUSES.find((one) => one === word)
     if (known === undefined) {
       const hint = didYouMean(word, STATUSES)

@@ -3,13 +3,13 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
-import { usage, wrongUse } from '../CliError.js'
+import { wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { endJson, printedResult } from '../report/runJson.js'
 import type { Result } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
 import { findOrOnly, viewOf } from './find/find.js'
-import { namesIn, redactionFor } from './execution/input.js'
+import { inputNamesIn, redactionFor } from './execution/input.js'
 import { withNextActions } from './hints/nextActions.js'
 import { wordsOf } from './execution/planFlags.js'
 import { pointedRun } from './find/pointer.js'
@@ -34,9 +34,10 @@ export const resumeCommand = async (
   const view = O.isSome(pointed.right) ? E.right(pointed.right.value) : await findOrOnly(context, id)
   if (E.isLeft(view)) {
     if (!isAllDone(view.left, flags)) return view
-    return flags.merge === true ? E.left(WHICH) : nothingLeft(context, view.left.completed, flags)
+    if (flags.merge === true) return wrongUse('--merge: all runs are completed; name one by its id')
+    return nothingLeft(context, view.left.completed, flags)
   }
-  const workflow = workflowOf(context, view.right.checkpoint, namesIn(flags))
+  const workflow = workflowOf(context, view.right.checkpoint, inputNamesIn(flags))
   if (E.isRight(workflow)) {
     const redaction = redactionFor(context, workflow.right.file)
     const ended = await resumeRun(context, view.right, workflow.right, flags, O.isSome(pointed.right))
@@ -46,8 +47,6 @@ export const resumeCommand = async (
   if (view.right.status !== 'completed' || workflow.left._tag !== 'Usage' || wordsOf(flags).length > 0) return workflow
   return printDone(context, view.right, flags)
 }
-
-const WHICH = usage('--merge: all runs are completed; name one by its id')
 
 type AllDone = CliError & { readonly _tag: 'NothingToResume'; readonly completed: string }
 
@@ -67,7 +66,7 @@ const printDone = async (
 ): Promise<Result> => {
   const { screen, json } = context
   screen.line(`Run ${runId} is completed`)
-  const place = await settleWorkspace(context, checkpoint, flags, false)
-  if (json) screen.out(printedResult(context, { ...endJson(checkpoint, 'completed'), ...place }))
+  const settled = await settleWorkspace(context, checkpoint, flags, false)
+  if (json) screen.out(printedResult(context, { ...endJson(checkpoint, 'completed'), ...settled }))
   return E.right(ExitCode.done)
 }

@@ -14,9 +14,8 @@ import type { Context, Result } from './Context.js'
 import { environmentFor, showHint } from './Context.js'
 import { positionOf } from '../report/text.js'
 import type { PromptContext } from './execution/withPrompt.js'
-import type { Loaded } from './execution/execution.js'
 import { execute, programFor, printWarnings } from './execution/execution.js'
-import { allRuns, findRun, isUnfinished, viewOf, warnOfDamaged } from './find/find.js'
+import { allRuns, findRun, isResumable, viewOf, warnOfDamaged } from './find/find.js'
 import { ofExisting, ofNoRunOf, ofOtherInput, ofTaken } from './hints/hints.js'
 import { resumeLine } from './execution/planFlags.js'
 import type { Given } from './execution/input.js'
@@ -26,11 +25,12 @@ import { offer } from './execution/offer.js'
 import { heldError } from './execution/owner.js'
 import type { PlanFlags } from './execution/planFlags.js'
 import { resumeRun } from './execution/resumeRun.js'
+import type { Loaded } from './find/workflowOf.js'
 import { checkInputs, checkVariables, loadWorkflow, programError } from './find/workflowOf.js'
 import type { MergeFlags } from './execution/workspace.js'
 import { warnOfUncommitted } from './execution/workspace.js'
 
-/** `run`: which earlier run `fromStep` and `restartWave` are about; default: the newest. */
+/** `run`: which earlier run `fromStep` and `restartWave` are about. */
 export interface RunFlags extends MergeFlags {
   readonly id?: string
   readonly input?: ReadonlyArray<string>
@@ -142,8 +142,8 @@ const start = async (
   const known = checkVariables(workflow, Object.keys(input))
   if (E.isLeft(known)) return known
   printWarnings(context, workflow)
-  const start = wordsOf(workflow, given, flags)
-  const execution = { workflow, runId, folder: context.folder, done: 0, start, merging: flags }
+  const words = wordsOf(workflow, given, flags)
+  const execution = { workflow, runId, folder: context.folder, done: 0, start: words, merging: flags }
   const { program, reporter } = programFor(context, execution)
   const { workspace: kind } = workflow.file
   if (kind === 'worktree') await warnOfUncommitted(context)
@@ -183,7 +183,7 @@ const chooseById = async (
     { _tag: 'RunExists', runId: id },
     ofTaken(context, view, ['run', workflow.shown, ...inputWords(given)])
   )
-  return isUnfinished(view) && view.checkpoint.workflow.name === file.name && context.interactive
+  return isResumable(view) && view.checkpoint.workflow.name === file.name && context.interactive
     ? offered(context, view, file, 'leave it as it is', E.left(exists))
     : E.left(exists)
 }
@@ -197,7 +197,7 @@ const chooseEarlier = async (
   const fresh: Choice = { _tag: 'Start', runId: randomUUID() }
   const runs = await runsOf(context, workflow)
   if (E.isLeft(runs)) return runs
-  const mine = runs.right.filter(isUnfinished)
+  const mine = runs.right.filter(isResumable)
   const nearest = await firstLike(context, mine, given)
   await printRunning(context, runs.right, given)
   if (flags.resume === true || flags.yes === true) {
@@ -219,7 +219,7 @@ const mentionEarlier = async (
   const runs = await runsOf(context, workflow)
   if (E.isLeft(runs)) return runs
   await printRunning(context, runs.right, given)
-  const nearest = await firstLike(context, runs.right.filter(isUnfinished), given)
+  const nearest = await firstLike(context, runs.right.filter(isResumable), given)
   if (nearest !== undefined) printEarlier(context, nearest)
   return E.right(undefined)
 }

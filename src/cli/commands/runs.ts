@@ -7,7 +7,6 @@ import type { RunSummary } from '../../executor/storage/runs.js'
 import { wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printHints } from '../report/Hint.js'
-import { nowText } from '../report/pending.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import type { Style } from '../terminal/Style.js'
 import { columnsOf, folded } from '../terminal/Style.js'
@@ -17,7 +16,7 @@ import type { Context, Result } from './Context.js'
 import { dogearCommand, hintTo } from './Context.js'
 import type { Runs } from './find/find.js'
 import { allRuns, warnOfDamaged } from './find/find.js'
-import { minute } from '../report/text.js'
+import { minute, nowText } from '../report/text.js'
 
 export interface RunsFlags {
   readonly status?: ReadonlyArray<string>
@@ -127,15 +126,14 @@ const table = (
     cells.map((cell, column) => (column === cells.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
   const lines = [headings, ...rows].map(aligned)
   const isNarrow = lines.some((cells) => columnsOf(cells.join('  ').trimEnd()) > style.width)
-  return lines.flatMap((cells, index) => {
-    const painted = index === 0 ? style.bold : (text: string): string => coloured(style, rows[index - 1]?.[2], text)
-    const [id = '', name = '', status = '', ...facts] = cells
-    if (!isNarrow && index === 0) return [painted(cells.join('  ').trimEnd())]
-    if (!isNarrow) return [[id, name, painted(status), ...facts].join('  ').trimEnd()]
+  return lines.flatMap(([id = '', name = '', status = '', ...facts], index) => {
+    const isHeading = index === 0
+    const painted = isHeading ? status : coloured(style, rows[index - 1]?.[2], status)
     const [first = '', ...more] = folded(`  ${[status, ...facts].join('  ')}`.trimEnd(), style.width, 4)
-    const below =
-      index === 0 ? [first, ...more].map(painted) : [`  ${painted(status)}${first.slice(2 + status.length)}`, ...more]
-    return [index === 0 ? painted(`${id}  ${name}`.trimEnd()) : `${id}  ${name}`.trimEnd(), ...below]
+    const row = isNarrow
+      ? [`${id}  ${name}`.trimEnd(), isHeading ? first : `  ${painted}${first.slice(2 + status.length)}`, ...more]
+      : [[id, name, painted, ...facts].join('  ').trimEnd()]
+    return isHeading ? row.map(style.bold) : row
   })
 }
 

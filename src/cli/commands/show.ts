@@ -30,7 +30,7 @@ import { environmentFor } from './Context.js'
 import { findRun } from './find/find.js'
 import { ofMove, ofPending } from './hints/hints.js'
 import { writePage } from './page.js'
-import { firstOf } from './watch.js'
+import { firstChange } from './watch.js'
 import { holderText, progressOf } from '../report/text.js'
 
 export interface ShowFlags {
@@ -85,7 +85,7 @@ const historyOf = async (
   if (E.isLeft(history)) return E.left(notDone(history.left))
   const changes = await runChanges(runId)(environment)()
   if (E.isLeft(changes)) return E.left(notDone(changes.left))
-  const known = new Map([...changes.right, [0, await firstOf(environment, view)]])
+  const known = new Map([...changes.right, [0, await firstChange(environment, view)]])
   return E.right(history.right.map((entry) => ({ ...entry, known: known.get(entry.revision) })))
 }
 

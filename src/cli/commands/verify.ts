@@ -14,7 +14,7 @@ import { holderJson, printed, runAgainJson } from '../report/runJson.js'
 import type { Style } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
 import type { Runs } from './find/find.js'
-import { findRun, isUndecided, isUnfinished, readRuns, viewOf } from './find/find.js'
+import { findRun, isUndecided, isResumable, readRuns, viewOf } from './find/find.js'
 import { ofDamage } from './hints/hints.js'
 import { resumeLine } from './execution/planFlags.js'
 import { nextActions } from './hints/nextActions.js'
@@ -37,7 +37,7 @@ export const verifyCommand = async (context: Context, id: string | undefined): P
   if (E.isLeft(runs)) return runs
   const found: Array<Finding> = []
   for (const run of runs.right.runs) {
-    const isDue = isUnfinished(run) || isUndecided(run) || id !== undefined
+    const isDue = isResumable(run) || isUndecided(run) || id !== undefined
     found.push({ _tag: 'Readable', run, preview: isDue ? await previewFor(context, run) : CLEAR })
   }
   for (const one of runs.right.damaged) found.push({ _tag: 'Damaged', ...one })

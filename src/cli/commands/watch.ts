@@ -37,13 +37,16 @@ export const watchCommand = async (context: Context, id: string): Promise<Result
   const { screen, json } = context
   // A program gets all changes, a person those from now on.
   let seen = json ? 0 : view.revision
-  if (json) screen.out(lineOf(changeJson(0, await firstOf(environment, view))))
+  if (json) screen.out(lineOf(changeJson(0, await firstChange(environment, view))))
   if (!json) screen.line(`Run ${view.runId}: ${view.workflow.name}, ${positionOf(view)}`)
   for (;;) {
     const { runId, revision } = view
     if (revision > seen) {
       const changes = await runChanges(runId)(environment)()
-      if (E.isLeft(changes)) return E.left(notDone(changes.left))
+      if (E.isLeft(changes)) {
+        screen.status(undefined)
+        return E.left(notDone(changes.left))
+      }
       for (let next = seen + 1; next <= revision; next++) {
         const change = changes.right.get(next)
         if (change === undefined) continue
@@ -63,7 +66,7 @@ export const watchCommand = async (context: Context, id: string): Promise<Result
     }
     screen.status(undefined)
     if (E.isLeft(next)) return E.left(notDone(next.left))
-    screen.line(`The state of run ${runId} was removed`)
+    screen.line(`The state of run ${runId} was deleted`)
     return E.right(ExitCode.done)
   }
   screen.status(undefined)
@@ -73,7 +76,7 @@ export const watchCommand = async (context: Context, id: string): Promise<Result
 }
 
 /** Revision 0 starts the run, or is a fork or copy of one. If the store has lost it, the newest checkpoint says when and as what the run began. */
-export const firstOf = async ({ storage }: Environment, view: RunView): Promise<Change> => {
+export const firstChange = async ({ storage }: Environment, view: RunView): Promise<Change> => {
   const { runId, createdAt: at } = view
   const stored = await storage.loadRevision(runId, 0)()
   const restored = E.isRight(stored) && O.isSome(stored.right) ? restoreStored(stored.right.value) : undefined

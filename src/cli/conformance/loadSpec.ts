@@ -50,7 +50,7 @@ const OURS = new URL('.', import.meta.url).href
 export const withoutOurs = (text: string): ReadonlyArray<string> =>
   text.split('\n').filter((line) => !(/^\s+at /.test(line) && (line.includes(OURS) || /\(?node:internal\//.test(line))))
 
-/** Rejects, or exceeds the limit: left. */
+/** Left if it rejects or exceeds the limit. */
 const settled = async <A>({ limitMillis }: Wanted, start: () => A | Promise<A>): Promise<E.Either<unknown, A>> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<E.Either<unknown, A>>((done) => {
@@ -86,7 +86,7 @@ const peerMissing = (error: unknown): ReadonlyArray<Hint> =>
     ? [{ text: 'dogear/testing needs fast-check:', command: 'npm install --save-dev fast-check' }]
     : []
 
-/** The error has no line. */
+/** A SyntaxError of an import names no line. */
 const whereIn = (module: string): Hint => ({ text: 'To see the line:', command: commandOf(['node', module]) })
 
 const notExported = ({ module, exportName }: Wanted, exported: Exported): CliError => {

@@ -114,9 +114,9 @@ const runRest = async (progress: Progress): Promise<Ending> => {
     cwd: wanted.folder,
     stdio: ['inherit', 'inherit', 'inherit', 'ipc']
   })
-  const undo = endWith(child)
+  const undo = endTogether(child)
   const ids = cases.slice(results.length).map(({ id }) => id)
-  // The process's end reports messages that could not be sent.
+  // If the message cannot be sent, the end of the process is reported.
   child.send({ ...wanted, ids } satisfies Start, () => undefined)
   const ending = await endingOf(progress, child)
   if (ending._tag === 'Blocked') child.kill('SIGKILL')
@@ -203,7 +203,7 @@ const ended = async (child: ChildProcess): Promise<void> => {
 const SIGNALS: ReadonlyArray<NodeJS.Signals> = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
 /** A signal ends both processes, even if the store blocks one. */
-const endWith = (child: ChildProcess): (() => void) => {
+const endTogether = (child: ChildProcess): (() => void) => {
   const handlers = SIGNALS.map((signal) => {
     const handler = (): void => {
       child.kill('SIGKILL')

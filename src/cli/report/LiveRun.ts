@@ -58,7 +58,7 @@ export const make = (options: Options): LiveRun => ({
   decisions: new Map()
 })
 
-/** Detects the end of an attempt. */
+/** Detects that a unit is no longer in flight; one that is retried still is. */
 export const isOver = (event: Event): event is Of<'StepCompleted' | 'StepFailed' | 'JobSubmitted' | 'StepSuspended'> =>
   ['StepCompleted', 'StepFailed', 'JobSubmitted', 'StepSuspended'].includes(event._tag)
 
@@ -103,7 +103,7 @@ const isTask = ({ steps }: LiveRun, unit: Unit): boolean => {
   return definition !== undefined && !isComposite(definition)
 }
 
-/** The name of a unit beside its wave. */
+/** The path of a unit below its wave. */
 export const below = (wave: Wave | undefined, unit: Unit): string =>
   wave !== undefined && isWithin(unit, wave.unit) ? unit.slice(wave.unit.length + 1) : unit
 

@@ -17,16 +17,16 @@ export const plannedJson = (name: string, { runId, resumed, plan }: Of<'RunPlann
   skipped: skippedBy(plan)
 })
 
-/** A change: its revision, kind and time, and what is known of its unit. */
+/** A change: its revision, kind, time and unit, and the fields of its kind. */
 export const changeJson = (revision: number, change: Change): JsonObject => ({
   event: change._tag,
   revision,
   at: change.at,
   ...('unit' in change ? { unit: change.unit } : {}),
-  ...factsOf(change)
+  ...fieldsOf(change)
 })
 
-const factsOf = (change: Change): JsonObject => {
+const fieldsOf = (change: Change): JsonObject => {
   switch (change._tag) {
     case 'Started':
       return { run_name: change.workflow.name }

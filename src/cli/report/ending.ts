@@ -38,7 +38,7 @@ export const endingOf = (
       return []
     case 'Failed': {
       const { failures, step } = outcome
-      const shown = failures.slice(0, MAX_SHOWN)
+      const shown = failures.slice(0, MAX_UNITS)
       const rest = failures.length - shown.length
       return [
         ...shown.flatMap((failure) => failureLines(file, outcome, failure, style, ending)),
@@ -56,7 +56,7 @@ export const endingOf = (
       return [style.yellow(`${end} ${outcome.inProgress ? 'in' : 'before'} ${where} ${summary}`), ...place, ...next]
     }
     case 'Pending': {
-      const shown = outcome.units.slice(0, MAX_SHOWN)
+      const shown = outcome.units.slice(0, MAX_UNITS)
       const rest = outcome.units.length - shown.length
       return [
         ...shown.map((one) => style.yellow(waitingFor(one))),
@@ -71,7 +71,7 @@ export const endingOf = (
 }
 
 /** The number of listed failures or pending units. */
-export const MAX_SHOWN = 10
+export const MAX_UNITS = 10
 
 const failureLines = (
   file: WorkflowFile,

@@ -76,7 +76,7 @@ export const linesOf = (run: LiveRun, event: Event): Lines => {
     case 'RunNotRemoved':
       return removal(event, style)
     case 'RunPaused':
-      return paused(event, style.yellow)
+      return paused(event, style)
     case 'ReleaseFailed':
       return detail(`the claim could not be released: ${describe(event.error)}`)
     case 'EvidenceKept':
@@ -95,15 +95,18 @@ const warningIn =
   (line: string): string =>
     yellow(`warning: ${line}`)
 
-/** Reports if the state of a completed run was kept, deleted or archived. */
+/** Reports whether the state of a completed run was kept, deleted or archived. */
 export const removal = (event: Event, style: Style): Lines => {
   if (event._tag === 'RunNotRemoved')
-    return [style.yellow(`warning: the run has completed, and its state is kept: ${event.why}`)]
+    return [warningIn(style)(`the run has completed, and its state is kept: ${event.why}`)]
   if (event._tag !== 'RunRemoved') return []
-  return [event.archivedAt === undefined ? 'Its state was deleted' : `Archived in ${event.archivedAt}`]
+  const { runId, archivedAt } = event
+  return [
+    archivedAt === undefined ? `The state of run ${runId} was deleted` : `Run ${runId} was archived in ${archivedAt}`
+  ]
 }
 
-const paused = ({ pointer, where, unreadable, problems }: Of<'RunPaused'>, yellow: (line: string) => string): Lines => {
+const paused = ({ pointer, where, unreadable, problems }: Of<'RunPaused'>, style: Style): Lines => {
   const { unit, commits, committed } = pointer
   const warnings = [
     ...(unreadable === undefined
@@ -112,11 +115,11 @@ const paused = ({ pointer, where, unreadable, problems }: Of<'RunPaused'>, yello
     ...problems.map(describe)
   ]
   return [
-    yellow(`Paused ${isTop(unit) ? 'before' : 'at'} ${describePosition(pointer)}`),
+    style.yellow(`Paused ${isTop(unit) ? 'before' : 'at'} ${describePosition(pointer)}`),
     ...(where === undefined ? [] : [`Pointer written to ${where}`]),
     ...(commits.length === 0 ? [] : [`Evidence: ${counted(commits.length, 'commit')}`]),
     ...(committed === undefined ? [] : [`Committed the uncommitted changes: ${committed.slice(0, 12)}`]),
-    ...warnings.map((line) => yellow(`warning: ${line}`))
+    ...warnings.map(warningIn(style))
   ]
 }
 
@@ -188,18 +191,20 @@ const answered = ({ screen: { style }, assumed }: LiveRun, { decisions }: Resume
   const done = decisions.flatMap(({ reason, unit }) =>
     reason._tag === 'Assumed' && !assumed.has(unit) ? [`Assumed done: ${unit}`] : []
   )
-  return [...some(kept, 'more are kept with changes'), ...some(done, 'more are assumed done')].map(style.yellow)
+  return [...firstLines(kept, 'more are kept with changes'), ...firstLines(done, 'more are assumed done')].map(
+    style.yellow
+  )
 }
 
 const runAgain = ({ screen: { style } }: LiveRun, units: ReadonlyArray<Run>): Lines => {
   const lines = units.map((unit) => `  ${unit.unit}: ${describeReason(unit)}`)
-  return ['Completed before, running again:', ...some(lines, 'more')].map(style.yellow)
+  return ['Completed before, running again:', ...firstLines(lines, 'more')].map(style.yellow)
 }
 
 /** The maximum number of listed units of one kind. */
 const MAX_LISTED = 10
 
-const some = (lines: Lines, more: string): Lines =>
+const firstLines = (lines: Lines, more: string): Lines =>
   lines.length <= MAX_LISTED + 1
     ? lines
     : [...lines.slice(0, MAX_LISTED), `  … and ${grouped(lines.length - MAX_LISTED)} ${more}`]
@@ -219,7 +224,7 @@ const nameOf = ({ unit, summary }: Of<'StepStarted'>): string =>
 
 /** The first group that starts stands for its wave. */
 const startedWave = (run: LiveRun, wave: Wave, event: EventUnit): Lines => {
-  if (!Waves.isNew(wave)) return []
+  if (!Waves.markReported(wave)) return []
   const { total = 0, done, unit } = wave
   const some = done === 0 ? '' : `${grouped(total - done)} of `
   return [starting(run, event, run.decisions.get(unit), `${unit} (${some}${grouped(total)} groups)`)]
@@ -282,7 +287,7 @@ const unlessWide = (run: LiveRun, event: EventUnit, line: string): Lines =>
 /** The live line has the counts already. */
 const progressed = (run: LiveRun, event: EventUnit): Lines => {
   const wave = wideWave(run, event)
-  return wave === undefined || run.screen.live || !Waves.isDue(wave, run.now())
+  return wave === undefined || run.screen.live || !Waves.markProgress(wave, run.now())
     ? []
     : [`${wave.unit}: ${Waves.countOf(wave)}`]
 }

@@ -1,11 +1,8 @@
 /** Describes what pending units wait for. */
-import { systemClock } from '../../adapters/node/index.js'
 import { describeJob } from '../../domain/explain/Explain.js'
 import type { JsonObject } from '../../domain/data/Json.js'
 import type { PendingUnit } from '../../domain/checkpoint/Pending.js'
 import { firstLine } from '../../view/text.js'
-
-export const nowText = (): string => new Date(systemClock.now()).toISOString()
 
 /** For a line that names the unit already. */
 export const waitText = (pending: PendingUnit): string => {

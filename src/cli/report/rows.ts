@@ -8,7 +8,7 @@ import { columnsOf, fitted } from '../terminal/Style.js'
 import { clipped, counted } from '../../view/text.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import { unitsOf } from '../../domain/explain/UnitView.js'
-import { nowText } from './pending.js'
+import { nowText } from './text.js'
 import { describe } from './UnitView.js'
 
 /** Up to `units` rows are all listed; beyond that, so many steps, and so many groups of each. */

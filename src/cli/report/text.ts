@@ -1,4 +1,5 @@
 /** Formats times, owners, progress and lists of names for people. */
+import { systemClock } from '../../adapters/node/clock.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { progress } from '../../domain/checkpoint/Checkpoint.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
@@ -6,7 +7,10 @@ import { folded } from '../terminal/Style.js'
 import { grouped } from '../../view/text.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 
-/** A time: `2026-01-02 03:04 UTC`. */
+/** The current time as checkpoints have it: `2026-01-02T03:04:05.678Z`. */
+export const nowText = (): string => new Date(systemClock.now()).toISOString()
+
+/** A time for people: `2026-01-02 03:04 UTC`. */
 export const minute = (at: string): string => `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`
 
 /** The owner of a run, with its liveness if that is undecided. */

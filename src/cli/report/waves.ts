@@ -15,15 +15,15 @@ export const MAX_TROUBLES = 10
 /** The minimum time between two progress lines of a wave. */
 const QUIET_MILLIS = 2_000
 
-/** A wave or map, its completed groups, and what was printed about it; `total` of a map is unknown until its items are. */
+/** A wave or map, its completed groups, and what was printed about it: `reportedTenth` at `reportedAt`. `total` of a map is unknown until its items are. */
 export interface Wave {
   readonly unit: Unit
   done: number
   total: number | undefined
   isReported: boolean
   troubles: number
-  tenth: number
-  since: number
+  reportedTenth: number
+  reportedAt: number
 }
 
 /** The waves and maps of a run, as far as the followed events say. `around`: the outermost wide one around a unit, else the outermost one. */
@@ -38,7 +38,7 @@ export const make = (steps: ReadonlyArray<StepEntry>, now: () => number): Waves 
   const known = new Map<Unit, Wave | undefined>()
   const at = (unit: Unit | undefined): Wave | undefined => {
     if (unit === undefined) return undefined
-    if (!known.has(unit)) known.set(unit, begun(steps, unit, now()))
+    if (!known.has(unit)) known.set(unit, waveAt(steps, unit, now()))
     return known.get(unit)
   }
   const follow = (event: Event): void => {
@@ -49,7 +49,7 @@ export const make = (steps: ReadonlyArray<StepEntry>, now: () => number): Waves 
         if (definitionAt({ steps }, wave.unit)?._tag === 'Map') wave.total = (wave.total ?? 0) + 1
         if (_tag === 'Skip') wave.done += 1
       }
-      for (const wave of known.values()) if (wave !== undefined) wave.tenth = tenthOf(wave)
+      for (const wave of known.values()) if (wave !== undefined) wave.reportedTenth = tenthOf(wave)
     } else if (event._tag === 'WaveRestarted') {
       const again = new Set(steps.slice(event.stepIndex).map(({ name }) => name))
       for (const unit of [...known.keys()]) if (again.has(top(unit))) known.delete(unit)
@@ -71,27 +71,27 @@ export const make = (steps: ReadonlyArray<StepEntry>, now: () => number): Waves 
   }
 }
 
-/** True for the first call only. */
-export const isNew = (wave: Wave): boolean => {
+/** Marks a wave as reported; true for the first call only. */
+export const markReported = (wave: Wave): boolean => {
   const isFirst = !wave.isReported
   wave.isReported = true
   return isFirst
 }
 
-/** True at most once for each tenth of its groups, and not in quick succession. */
-export const isDue = (wave: Wave, time: number): boolean => {
+/** Marks progress as reported; true at most once for each tenth of the groups, and not in quick succession. */
+export const markProgress = (wave: Wave, time: number): boolean => {
   const tenth = tenthOf(wave)
-  if (wave.done === wave.total || tenth <= wave.tenth || time - wave.since < QUIET_MILLIS) return false
-  wave.tenth = tenth
-  wave.since = time
+  if (wave.done === wave.total || tenth <= wave.reportedTenth || time - wave.reportedAt < QUIET_MILLIS) return false
+  wave.reportedTenth = tenth
+  wave.reportedAt = time
   return true
 }
 
-const begun = (steps: ReadonlyArray<StepEntry>, unit: Unit, since: number): Wave | undefined => {
+const waveAt = (steps: ReadonlyArray<StepEntry>, unit: Unit, now: number): Wave | undefined => {
   const step = definitionAt({ steps }, unit)
   if (step?._tag !== 'Wave' && step?._tag !== 'Map') return undefined
   const total = step._tag === 'Wave' ? step.groups.length : undefined
-  return { unit, done: 0, total, isReported: false, troubles: 0, tenth: 0, since }
+  return { unit, done: 0, total, isReported: false, troubles: 0, reportedTenth: 0, reportedAt: now }
 }
 
 /** Detects a wave that is reported as one, without its groups. */

@@ -2,7 +2,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
@@ -36,37 +35,37 @@ const GRACE_MILLIS = 5_000
 
 /** A failure is permanent unless the task has retries; a command that did not start had no effect. */
 export const commandStep =
-  (surroundings: CommandSettings, task: TaskEntry, action: CommandAction) =>
+  (settings: CommandSettings, task: TaskEntry, action: CommandAction) =>
   (context: StepContext<unknown, unknown>): TaskEither<StepFailure, string | undefined> =>
   async () => {
     const source = context.unit
     const isUtf8 = utf8Check()
-    const watching = task.capture === undefined ? surroundings : watched(surroundings, isUtf8)
+    const watching = task.capture === undefined ? settings : watched(settings, isUtf8)
     const ended = await runCommand(watching, task, action, context)()
     if (E.isLeft(ended)) return ended
     const { exit } = ended.right
     if (exit._tag === 'Signal' || exit.code !== 0) return E.left(unsuccessful(ended.right, task))
     if (task.capture === undefined) return E.right(undefined)
     return isUtf8(new Uint8Array(), true)
-      ? capture(surroundings, source, task.capture, ended.right)
+      ? capture(settings, source, task.capture, ended.right)
       : E.left(noVariable(task.capture, 'it is not UTF-8; use a file instead'))
   }
 
 export const runCommand =
   (
-    surroundings: CommandSettings,
+    settings: CommandSettings,
     task: TaskEntry,
     action: CommandAction,
     context: StepContext<unknown, unknown>
   ): TaskEither<StepFailure, Ended> =>
   async () => {
-    const command = commandFor(surroundings, task, action, context)
+    const command = commandFor(settings, task, action, context)
     if (E.isLeft(command)) {
       return E.left(
         Failure.permanent(StepError.make('VariableError', command.left, { code: 'VARIABLE' }), 'notApplied')
       )
     }
-    const ended = await surroundings.subprocess.run(command.right)()
+    const ended = await settings.subprocess.run(command.right)()
     return E.isLeft(ended) ? E.left(notStarted(ended.left, task, command.right)) : ended
   }
 
@@ -86,11 +85,11 @@ const utf8Check = (): Utf8Check => {
   }
 }
 
-const watched = (surroundings: CommandSettings, isUtf8: Utf8Check): CommandSettings => ({
-  ...surroundings,
+const watched = (settings: CommandSettings, isUtf8: Utf8Check): CommandSettings => ({
+  ...settings,
   onOutput: (source, stream, chunk) => {
     if (stream === 'stdout') isUtf8(chunk, false)
-    surroundings.onOutput(source, stream, chunk)
+    settings.onOutput(source, stream, chunk)
   }
 })
 
@@ -126,8 +125,7 @@ const filled = (action: CommandAction, variables: Variables): E.Either<string, C
   }
   const [command, ...more] = words
   if (command === undefined || command === '') return E.left('the command is empty')
-  const argv: ReadonlyNonEmptyArray<string> = [command, ...more]
-  return E.right({ _tag: 'Argv', argv })
+  return E.right({ _tag: 'Argv', argv: [command, ...more] })
 }
 
 /** `cmd.exe` cannot stop at the first failure. */

@@ -1,4 +1,4 @@
-/** Runs a task with a job: commands submit it, poll it and collect its output. */
+/** Runs tasks. For one with a job, commands submit the job, poll it and collect its output. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as StepError from '../../domain/data/StepError.js'
@@ -14,15 +14,15 @@ import { commandStep, runCommand, unsuccessful } from './commandStep.js'
 /** The exit codes of `poll` and `collect`. With any other code the poll itself failed, and the job is unchanged. */
 const PollCode = { finished: 0, unfinished: 75, failed: 1, missing: 3 } as const
 
-export const runnerIn = (surroundings: CommandSettings): Runner => ({
-  run: (entry, action) => commandStep(surroundings, entry, action),
-  job: (entry, job) => jobStep(surroundings, entry, job)
+export const runnerIn = (settings: CommandSettings): Runner => ({
+  run: (entry, action) => commandStep(settings, entry, action),
+  job: (entry, job) => jobStep(settings, entry, job)
 })
 
 const JOB = 'DOGEAR_JOB'
 
 const jobStep = (
-  surroundings: CommandSettings,
+  settings: CommandSettings,
   entry: TaskEntry,
   job: JobEntry
 ): Job<StepContext<unknown, unknown>, unknown> => {
@@ -31,16 +31,16 @@ const jobStep = (
     // Without output, the idempotency key identifies the job.
     submit: (context) =>
       TE.map((printed: string | undefined) => (printed === '' ? undefined : printed))(
-        commandStep(surroundings, captured, job.submit)(context)
+        commandStep(settings, captured, job.submit)(context)
       ),
     poll: (context) => async () => {
-      const ended = await runCommand(surroundings, captured, job.poll, context)()
+      const ended = await runCommand(settings, captured, job.poll, context)()
       return E.isLeft(ended) ? ended : statusOf(ended.right, captured)
     },
     collect: (context) =>
       job.collect === undefined
         ? TE.right(undefined)
-        : TE.mapLeft(notCollected)(commandStep(surroundings, entry, job.collect)(context))
+        : TE.mapLeft(notCollected)(commandStep(settings, entry, job.collect)(context))
   }
 }
 

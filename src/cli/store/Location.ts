@@ -36,7 +36,7 @@ export const parse = (given: string, folder: string): E.Either<string, Location>
   return E.right(/\.(db|sqlite3?)$/i.test(text) ? { _tag: 'Sqlite', path } : { _tag: 'Files', path })
 }
 
-/** Returns why a folder is refused that is probably meant as a database. Its path would have the password. */
+/** Returns why a folder is refused that is probably meant as a database. As a path it would show the password. */
 export const notAFolder = (given: string): string | undefined =>
   misread(given.trim()) ??
   (/^(sqlite|postgres(ql)?):/i.test(given.trim()) ? 'the value is a database; pass it as --store' : undefined) ??
@@ -80,7 +80,7 @@ export const withoutPassword = (text: string): string =>
     ? masked(text)
     : text.replace(/postgres(ql)?:\/\/[^\s"'`]*/gi, masked)
 
-/** The password ends at the last `@` before the query, or at the last `@` if it looks like a query itself. A port is none. */
+/** The password ends at the last `@` before the query, or at the last `@` if it looks like a query itself. A port is no password. */
 const masked = (url: string): string =>
   url
     .replace(/(:\/\/[^:/?#]*):(((?!\?\w+=)[^])*|(?!\d+\/)[^]*)@/, '$1:PASSWORD@')

@@ -54,10 +54,7 @@ const postgres = async (
   location: Location & { readonly _tag: 'Postgres' },
   load: Load
 ): Promise<E.Either<CliError, Database>> => {
-  const driver = await load('pg').then(
-    (module) => (module as { readonly default: PostgresDriver }).default,
-    () => undefined
-  )
+  const driver = await driverIn<PostgresDriver>(load, 'pg')
   if (driver === undefined) return E.left(noDriver(location, 'pg'))
   const { postgresArtifacts, postgresRequests, postgresStorage } = await import('../../adapters/postgres/index.js')
   try {
@@ -79,11 +76,8 @@ const sqlite = async (
   mayCreate: boolean
 ): Promise<E.Either<CliError, Database>> => {
   const driver =
-    (await load('better-sqlite3').then(defaultOf, () => undefined)) ??
-    (await load('node:sqlite').then(
-      (module) => (module as { readonly DatabaseSync: SqliteDriver }).DatabaseSync,
-      () => undefined
-    ))
+    (await driverIn<SqliteDriver>(load, 'better-sqlite3')) ??
+    (await driverIn<SqliteDriver>(load, 'node:sqlite', 'DatabaseSync'))
   if (driver === undefined) return E.left(noDriver(location, 'better-sqlite3'))
   const { connect } = await import('../../adapters/sqlite/index.js')
   if (mayCreate && !existsSync(dirname(location.path)))
@@ -98,7 +92,11 @@ const sqlite = async (
   }
 }
 
-const defaultOf = (module: unknown): SqliteDriver => (module as { readonly default: SqliteDriver }).default
+const driverIn = <D>(load: Load, name: string, exported = 'default'): Promise<D | undefined> =>
+  load(name).then(
+    (module) => (module as Readonly<Record<string, D>>)[exported],
+    () => undefined
+  )
 
 const noDriver = (location: Location, name: string): CliError => ({
   _tag: 'NoDriver',

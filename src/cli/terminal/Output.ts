@@ -24,7 +24,7 @@ export const watch = (process: NodeJS.Process, exitCode: number): void => {
   })
 }
 
-/** Ignores whatever still keeps the process alive. */
+/** Ends the process once its output is written, whatever still keeps it alive. */
 export const endWith = async (
   { stdout, stderr, exit }: Pick<NodeJS.Process, 'stdout' | 'stderr' | 'exit'>,
   exitCode: number

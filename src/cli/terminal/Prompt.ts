@@ -4,8 +4,8 @@ import * as O from 'fp-ts/lib/Option.js'
 import { orList } from '../../domain/data/Suggestion.js'
 import type { Screen } from './Screen.js'
 
-/** Returns none at the end of input and after a signal. */
 export interface Prompt {
+  /** Returns none at the end of input and after a signal. */
   readonly ask: (question: string) => Promise<O.Option<string>>
   readonly say: (line: string) => void
   /** Releases standard input, which keeps the process alive. */

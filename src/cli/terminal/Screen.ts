@@ -4,7 +4,7 @@ import type { Style } from './Style.js'
 import * as Styles from './Style.js'
 import { printable } from '../../domain/explain/printable.js'
 
-/** `out` prints a document; `line` starts a new line on error output; `status` is called every second while it is set; its lines may have styles, and are then fitted. */
+/** `print` writes a line and `out` a document to standard output; `line` and `warn` write a line to error output. `status` sets the live lines, which are drawn every second. */
 export interface Screen {
   readonly print: (line: string) => void
   readonly out: (text: string) => void
@@ -19,7 +19,7 @@ export interface Screen {
   readonly style: Style
 }
 
-/** One line of plain text, or several lines that fit the width. */
+/** One line of plain text, which is cut; or several lines, styled, that fit the width. */
 export type Status = string | ReadonlyArray<string>
 
 export interface Streams {
@@ -66,14 +66,14 @@ export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout'
   }
   const write = (stream: 'stdout' | 'stderr', chunk: Uint8Array | string): void => {
     if (chunk.length === 0) return
-    const isHere = stream === 'stderr' || together
-    const question = isHere ? asked : undefined
+    const sharesLine = stream === 'stderr' || together
+    const question = sharesLine ? asked : undefined
     erase()
     if (question !== undefined) toErr('\n')
     if (stream === 'stdout') toOut(chunk)
     else toErr(chunk)
     if (question !== undefined) toErr(`${endsLine(chunk) ? '' : '\n'}${question}`)
-    else if (isHere) atLineStart = endsLine(chunk)
+    else if (sharesLine) atLineStart = endsLine(chunk)
     draw()
   }
   const freshLine = (): string => (atLineStart ? '' : '\n')

@@ -63,16 +63,15 @@ const hasColours = (isTTY: boolean, environment: Readonly<Record<string, string 
   return isTTY && term !== 'dumb'
 }
 
-/** Counts the columns that text takes. */
 export const columnsOf = (text: string): number => stringWidth(text)
 
 /** Cuts text to a number of columns. A wide character takes two of them, and a combining one none. */
 export const fitted = (text: string, { symbols, width }: Pick<Style, 'symbols' | 'width'>): string => {
-  if (2 * text.length <= width || stringWidth(text) <= width) return text
+  if (2 * text.length <= width || columnsOf(text) <= width) return text
   let kept = ''
   let left = width - symbols.more.length
   for (const { segment } of GRAPHEMES.segment(text)) {
-    left -= stringWidth(segment)
+    left -= columnsOf(segment)
     if (left < 0) break
     kept += segment
   }

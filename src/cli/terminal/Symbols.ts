@@ -31,7 +31,7 @@ export const ascii: Symbols = {
   more: '...'
 }
 
-/** ASCII on a dumb terminal, and in a locale (LC_ALL, LC_CTYPE, LANG) without UTF-8; no locale decides nothing. */
+/** ASCII on a dumb terminal, and in a locale (LC_ALL, LC_CTYPE, LANG) without UTF-8; a missing locale counts as UTF-8. */
 export const of = (environment: Readonly<Record<string, string | undefined>>): Symbols => {
   const { LC_ALL: all = '', LC_CTYPE: characters = '', LANG: language = '', TERM: term } = environment
   const locale = [all, characters, language].find((one) => one !== '')

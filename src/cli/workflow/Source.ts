@@ -81,7 +81,7 @@ export const parse = (text: string, file?: string): E.Either<ReadonlyArray<Probl
   return E.right({ node, problems })
 }
 
-/** Finds the unclosed node: the last string, or the outermost list or mapping, that begins like it and reaches the place. */
+/** Returns the start of what has no closing `end`: of the last string, or the outermost list or mapping, of its kind that reaches the place where the parser noticed. */
 const startIn = (document: Document.Parsed, text: string): Syntax.StartOf => {
   let all: Array<readonly [start: number, end: number]> | undefined
   const found = (): NonNullable<typeof all> => {

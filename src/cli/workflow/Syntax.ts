@@ -23,13 +23,15 @@ export const syntaxProblems = (
     return { code, message, end, offset: end === undefined ? noticed : (startOf(end, noticed) ?? noticed) }
   })
   // An open string takes the ends of the lists and mappings around it.
-  const first = all.some(({ end }) => isQuote(end)) ? all.filter(({ end }) => end === undefined || isQuote(end)) : all
-  for (const { code, message, end, offset } of first.sort((a, b) => a.offset - b.offset)) {
+  const relevant = all.some(({ end }) => isQuote(end))
+    ? all.filter(({ end }) => end === undefined || isQuote(end))
+    : all
+  for (const { code, message, end, offset } of relevant.sort((a, b) => a.offset - b.offset)) {
     while (lineEnd !== -1 && lineEnd < offset) {
       lineStart = lineEnd
       lineEnd = text.indexOf('\n', lineEnd + 1)
     }
-    // This error is more specific.
+    // MULTILINE_IMPLICIT_KEY is more specific than the first error.
     if (byLine.has(lineStart) && code !== 'MULTILINE_IMPLICIT_KEY') continue
     byLine.set(lineStart, {
       offset,

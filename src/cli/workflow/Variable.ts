@@ -43,7 +43,7 @@ export const objection = (name: string): O.Option<string> => {
   if (!NAME.test(name)) {
     return O.some('a variable name consists of letters, digits and "_", and does not begin with a digit')
   }
-  // Windows ignores case here.
+  // Windows ignores the case of variables.
   const folded = process.platform === 'win32' ? name.toUpperCase() : name
   if (folded.startsWith('DOGEAR_')) return O.some('names that begin with DOGEAR_ are set by dogear itself')
   if (DANGEROUS.has(folded) || DANGEROUS_PREFIX.test(folded)) {

@@ -121,8 +121,8 @@ export interface WorkflowFile {
 
 export const DEFAULT_TIMEOUT_MILLIS = 600_000
 
-/** Includes the steps of included files. */
-export const MAX_TASKS = 10_000
+/** The maximum number of steps and groups, counting those of included files. */
+export const MAX_STEPS = 10_000
 
 export const numberedName = (index: number): string => `step-${index + 1}`
 

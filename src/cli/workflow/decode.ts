@@ -6,7 +6,7 @@ import { inFileOrder, placeOf } from './Problem.js'
 import type { Include, Reading, WorkflowText } from './schema/Reading.js'
 import { workflow } from './schema/workflow.js'
 import type { WorkflowFile } from './WorkflowFile.js'
-import { MAX_TASKS } from './WorkflowFile.js'
+import { MAX_STEPS } from './WorkflowFile.js'
 
 export const decode = (text: WorkflowText, include: Include): E.Either<ReadonlyArray<Problem>, WorkflowFile> => {
   if (E.isLeft(text.source)) return text.source
@@ -28,7 +28,7 @@ export const decode = (text: WorkflowText, include: Include): E.Either<ReadonlyA
   const contents = workflow.decode(reading, { at: node.at, key: '', value: node })
   if (contents === undefined) return E.left(problems)
   const { nameAt, steps, ...file } = contents
-  if (steps !== undefined && reading.seen.steps <= MAX_TASKS)
+  if (steps !== undefined && reading.seen.steps <= MAX_STEPS)
     problems.push(...definitionProblems({ name: file.name, at: nameAt }, steps.entries, steps.at, file.secrets))
   return problems.length > 0
     ? E.left(inFileOrder(problems))

@@ -26,7 +26,7 @@ export const definitionProblems = (
     if (problem._tag === 'NoSteps' || problem._tag === 'NoGroups') return []
     const message = describeProblem(problem)
     if (problem._tag === 'DuplicateName') {
-      const all = positions.named.get(`${problem.within} ${problem.name}`)
+      const all = positions.byParentAndName.get(`${problem.within} ${problem.name}`)
       return [duplicateOf(message, all ?? [stepsAt])]
     }
     return [{ at: positionOf(positions, problem) ?? stepsAt, message }]
@@ -56,20 +56,20 @@ const duplicateOf = (message: string, places: ReadonlyNonEmptyArray<Position>): 
   const [first, second = first, ...more] = places
   const [one, other] = [first, second].map(placeOf)
   const all = more.length === 0 ? `${one} and ${other}` : `${one}, ${other} and ${more.length} more`
-  return { at: second, message: `${message}: at ${all}` }
+  return { at: second, message: `${message}: ${all}` }
 }
 
-/** Positions by place, by name, and by parent and name; the last one of several. */
+/** `byPlace` and `byName` have the last one of several positions, `byParentAndName` all of them. */
 interface Positions {
-  readonly placed: ReadonlyMap<string, Position>
+  readonly byPlace: ReadonlyMap<string, Position>
   readonly byName: ReadonlyMap<string, Position>
-  readonly named: ReadonlyMap<string, ReadonlyNonEmptyArray<Position>>
+  readonly byParentAndName: ReadonlyMap<string, ReadonlyNonEmptyArray<Position>>
 }
 
 const positionsIn = (workflow: Named, steps: ReadonlyArray<StepEntry>): Positions => {
   const byPlace = new Map([[workflow.name, workflow.at]])
   const byName = new Map([[workflow.name, workflow.at]])
-  const named = new Map<string, [Position, ...Position[]]>()
+  const byParentAndName = new Map<string, [Position, ...Position[]]>()
   for (const { step, place } of placed(steps)) {
     const { at, name } = step
     const within = parent(place)
@@ -78,29 +78,29 @@ const positionsIn = (workflow: Named, steps: ReadonlyArray<StepEntry>): Position
     // The domain reports the body of a map under the path of the map.
     if (isLeaf(step) && within !== undefined && place.endsWith('/*')) byPlace.set(within, at)
     const key = `${within ?? workflow.name} ${name}`
-    const known = named.get(key)
-    if (known === undefined) named.set(key, [at])
+    const known = byParentAndName.get(key)
+    if (known === undefined) byParentAndName.set(key, [at])
     else known.push(at)
   }
-  return { placed: byPlace, byName, named }
+  return { byPlace, byName, byParentAndName }
 }
 
 type Placed = Exclude<WorkflowProblem, { readonly _tag: 'NoSteps' | 'NoGroups' | 'DuplicateName' }>
 
-const positionOf = ({ placed, byName }: Positions, problem: Placed): Position | undefined => {
+const positionOf = ({ byPlace, byName }: Positions, problem: Placed): Position | undefined => {
   switch (problem._tag) {
     case 'InvalidName':
       return byName.get(problem.name)
     case 'InvalidSetting':
     case 'UnknownOption':
-      return placed.get(problem.place)
+      return byPlace.get(problem.place)
     case 'NeedCycle':
     case 'TooDeep':
-      return placed.get(problem.unit)
+      return byPlace.get(problem.unit)
     case 'UnknownNeed':
-      return placed.get(join(problem.unit, problem.group))
+      return byPlace.get(join(problem.unit, problem.group))
     case 'DuplicateCapture':
-      return placed.get(problem.places.at(-1) ?? '')
+      return byPlace.get(problem.places.at(-1) ?? '')
     case 'TooManyUnits':
       return undefined
   }

@@ -41,6 +41,8 @@ export interface Runner {
   readonly job: (entry: TaskEntry, job: JobEntry) => Job<Context, unknown>
 }
 
+type Context = StepContext<unknown, unknown>
+
 export type AnyProgram = Program<Readonly<Record<string, unknown>>>
 
 /** `path` is absolute. */
@@ -80,6 +82,9 @@ const stepFrom = (runner: Runner, entry: StepEntry, index?: number): ProgramStep
   }
 }
 
+const NO_ACTION: CommandAction = { _tag: 'Shell', script: ':' }
+
+/** Checks run in place of a task's command, so those of a composite get a task. */
 const compositeOptions = (runner: Runner, entry: CompositeEntry): SequenceOptions<Context> => ({
   summary: entry.summary,
   ...guardFrom(runner, { ...entry, _tag: 'Task', action: NO_ACTION, idempotent: true })
@@ -101,7 +106,7 @@ const workOf = (
   return { run: reuse({ fromRun, artifact }).run }
 }
 
-const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTask => {
+const taskFrom = (runner: Runner, entry: TaskEntry, numbered: boolean): ProgramTask => {
   const { name, summary, idempotent, capture, retry, timeoutMillis, fresh, checks } = entry
   return task(
     name,
@@ -115,10 +120,6 @@ const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTa
     checks === undefined || fresh === true ? undefined : artifactPathsOf(checks, capture)
   )
 }
-
-const NO_ACTION: CommandAction = { _tag: 'Shell', script: ':' }
-
-type Context = StepContext<unknown, unknown>
 
 const guardFrom = (
   runner: Runner,
@@ -147,7 +148,7 @@ const inTurn =
     return E.right(undefined)
   }
 
-/** The paths of its artifacts, except those that use its own capture. */
+/** The paths of a task's artifacts, except those that use its own capture. */
 const artifactPathsOf = (
   { artifacts }: ChecksEntry,
   capture: string | undefined

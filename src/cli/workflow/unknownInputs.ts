@@ -3,7 +3,7 @@ import { didYouMean } from '../../domain/data/Suggestion.js'
 import type { StepEntry, WorkflowFile } from './WorkflowFile.js'
 import { placed } from './WorkflowFile.js'
 
-/** A file without input takes any name; a name that a step mentions needs no default. A secret is refused for itself. */
+/** A file without input takes any name; a name that a step mentions needs no default. A secret is refused with another reason. */
 export const unknownInputs = (
   { input, secrets, steps }: WorkflowFile,
   shown: string,

@@ -36,23 +36,23 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
     for (const { at, name } of names) {
       if (scope.has(name)) continue
       // Only listed problems need advice.
-      const isTold = problems.length < MAX_SHOWN
-      problems.push({ at, message: isTold ? messageFor(file, name, scope) : unknown(name) })
+      const isListed = problems.length < MAX_SHOWN
+      problems.push({ at, message: isListed ? messageFor(file, name, scope) : unknown(name) })
     }
   }
   const visit = (step: StepEntry, scope: Scope): Captured => {
     if (isLeaf(step)) {
-      if (step._tag === 'Task') look(named(step), scope)
+      if (step._tag === 'Task') look(inTask(step), scope)
       return capturedIn(step)
     }
-    look([...mapped(step), ...(step.checks?.before.flatMap(namedBy) ?? [])], scope)
+    look([...inForEach(step), ...(step.checks?.before.flatMap(inAction) ?? [])], scope)
     const captured = inside(step, scope)
-    if (step.checks !== undefined) look(behind(step.checks, undefined), adding(scope, captured))
+    if (step.checks !== undefined) look(atEnd(step.checks, undefined), adding(scope, captured))
     return captured
   }
   const inOrder = (steps: ReadonlyArray<StepEntry>, scope: Scope): Captured => {
     const captured: Array<string> = []
-    const known = adding(scope, captured)
+    const known = adding(scope, NOTHING)
     for (const step of steps) {
       const more = visit(step, known)
       known.add(more)
@@ -112,25 +112,27 @@ const capturedIn = (step: StepEntry): Captured => {
   return step._tag === 'Map' ? NOTHING : partsOf(step).flatMap(capturedIn)
 }
 
-const mapped = (step: StepEntry): ReadonlyArray<Named> =>
+const inForEach = (step: StepEntry): ReadonlyArray<Named> =>
   step._tag === 'Map' && step.forEach._tag === 'Variable' ? [step.forEach] : []
 
 /** The evidence of a task may name its own capture. */
-const named = (task: TaskEntry): ReadonlyArray<Named> => {
+const inTask = (task: TaskEntry): ReadonlyArray<Named> => {
   const { capture, checks } = task
   return [
-    ...actionsOf(task).flatMap(namedBy),
-    ...(checks === undefined ? [] : [...checks.before.flatMap(namedBy), ...behind(checks, capture)])
+    ...actionsOf(task).flatMap(inAction),
+    ...(checks === undefined ? [] : [...checks.before.flatMap(inAction), ...atEnd(checks, capture)])
   ]
 }
 
-const namedBy = (action: Action): ReadonlyArray<Named> => (action._tag !== 'Argv' ? [] : action.argv.flatMap(namesIn))
+const inAction = (action: Action): ReadonlyArray<Named> =>
+  action._tag === 'Argv' ? action.argv.flatMap(inArgument) : []
 
-const namesIn = ({ at, template }: Argument): ReadonlyArray<Named> =>
+const inArgument = ({ at, template }: Argument): ReadonlyArray<Named> =>
   Template.variables(template).map((name) => ({ at, name }))
 
-const behind = ({ artifacts, commits, files, after }: ChecksEntry, capture: string | undefined): ReadonlyArray<Named> =>
-  [...[...artifacts, ...commits, ...files].flatMap(namesIn), ...after.flatMap(namedBy)].filter(
+/** The evidence, and the checks `after`; without the capture of their own task. */
+const atEnd = ({ artifacts, commits, files, after }: ChecksEntry, capture: string | undefined): ReadonlyArray<Named> =>
+  [...[...artifacts, ...commits, ...files].flatMap(inArgument), ...after.flatMap(inAction)].filter(
     ({ name }) => name !== capture
   )
 

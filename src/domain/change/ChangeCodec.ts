@@ -19,24 +19,24 @@ import {
   workspace
 } from '../checkpoint/StateCodec.js'
 
-const dated = { at: time }
+const fact = { at: time }
 
-const place = { ...dated, unit: t.string }
+const unitFact = { ...fact, unit: t.string }
 
-const assumption = { ...place, output: optional(json), captured: list(t.string), subStep: optional(subStep) }
+const assumption = { ...unitFact, output: optional(json), captured: list(t.string), subStep: optional(subStep) }
 
 const failedAttempt = { attempt: natural, startedAt: time, error: stepError, outcome }
 
 export const change: t.Type<Change.Change> = tagged('a change', '_tag', {
-  Started: { ...dated, runId: t.string, workflow: workflowIdentity, input: json, workspace: optional(workspace) },
-  Forked: { ...dated, runId: t.string, from: origin },
-  Moved: { ...dated, way: oneOf<Change.Moved['way']>('to', 'from', 'here'), store: t.string },
-  WorkflowEdited: { ...dated, workflow: workflowIdentity, abandons: optional(list(t.string)) },
-  Recovered: { ...dated, from: t.string, lost: t.string, agreedBy: t.string },
-  InputReplaced: { ...dated, input: json },
-  Expanded: { ...place, items: list(item) },
-  AttemptStarted: { ...dated, attempts: list(inFlight), submissions: optional(list(submission)) },
-  AttemptFailed: { ...place, ...failedAttempt, delayBeforeNextMillis: millis },
+  Started: { ...fact, runId: t.string, workflow: workflowIdentity, input: json, workspace: optional(workspace) },
+  Forked: { ...fact, runId: t.string, from: origin },
+  Moved: { ...fact, way: oneOf<Change.Moved['way']>('to', 'from', 'here'), store: t.string },
+  WorkflowEdited: { ...fact, workflow: workflowIdentity, abandons: optional(list(t.string)) },
+  Recovered: { ...fact, from: t.string, lost: t.string, agreedBy: t.string },
+  InputReplaced: { ...fact, input: json },
+  Expanded: { ...unitFact, items: list(item) },
+  AttemptStarted: { ...fact, attempts: list(inFlight), submissions: optional(list(submission)) },
+  AttemptFailed: { ...unitFact, ...failedAttempt, delayBeforeNextMillis: millis },
   UnitCompleted: {
     ...assumption,
     attempts: natural,
@@ -45,20 +45,20 @@ export const change: t.Type<Change.Change> = tagged('a change', '_tag', {
     evidence: list(evidence)
   },
   UnitFailed: {
-    ...place,
+    ...unitFact,
     retryable: t.boolean,
     last: optional(fields<NonNullable<Change.UnitFailed['last']>>('the last attempt', failedAttempt)),
     subStep: optional(subStep)
   },
-  JobSubmitted: { ...place, attempt: natural, job: optional(json) },
-  JobEnded: { ...place, error: stepError, outcome, retryable: t.boolean },
-  WaitStarted: { ...place, wait },
-  Answered: { ...place, value: json, by: t.string },
-  Suspended: { ...place, waits: list(t.string), dropped: optional(list(t.string)) },
-  Interrupted: { ...place, reason: interruptReason },
-  Rewound: { ...dated, units: list(t.string), why: t.string },
+  JobSubmitted: { ...unitFact, attempt: natural, job: optional(json) },
+  JobEnded: { ...unitFact, error: stepError, outcome, retryable: t.boolean },
+  WaitStarted: { ...unitFact, wait },
+  Answered: { ...unitFact, value: json, by: t.string },
+  Suspended: { ...unitFact, waits: list(t.string), dropped: optional(list(t.string)) },
+  Interrupted: { ...unitFact, reason: interruptReason },
+  Rewound: { ...fact, units: list(t.string), why: t.string },
   Assumed: assumption,
-  Confirmed: { ...place, evidence: optional(list(evidence)) }
+  Confirmed: { ...unitFact, evidence: optional(list(evidence)) }
 })
 
 /** Detects changes of this format. Decoding copies nothing, so that they need no other result. */

@@ -3,18 +3,18 @@ import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Checkpoint, Fields } from '../checkpoint/Checkpoint.js'
 import { adopted } from './adopted.js'
-import { fieldsOf, withVariables } from '../checkpoint/Checkpoint.js'
+import { copyOf, withVariables } from '../checkpoint/Checkpoint.js'
 import type { InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import * as Units from '../checkpoint/Units.js'
 import * as Items from '../checkpoint/Items.js'
-import { isCollected, jobEnded, jobSubmitted, pendingFailed, stateAfterJob, withKeys } from './jobChanges.js'
+import { jobEnded, jobSubmitted, pendingFailed, stateAfterPending, wasPending, withKeys } from './jobChanges.js'
 import {
   subStepCompleted,
   subStepFailed,
   subStepNotApplied,
   withoutEarlier,
-  wrongStart,
+  wrongSubStep,
   withDoubts
 } from './subStepChanges.js'
 import { assumed, confirmed, rewound } from './overrideChanges.js'
@@ -67,7 +67,7 @@ export type { TransitionError } from './transitionParts.js'
  * @category transitions
  */
 export const apply = (self: Checkpoint, change: Change.Change): E.Either<TransitionError, Checkpoint> => {
-  const next: Draft = fieldsOf(self)
+  const next: Draft = copyOf(self)
   return advance(next, change) ?? E.right(withVariables(next))
 }
 
@@ -77,8 +77,8 @@ export const apply = (self: Checkpoint, change: Change.Change): E.Either<Transit
  * @category transitions
  */
 export const replay = (base: Checkpoint, changes: Iterable<Change.Change>): E.Either<TransitionError, Checkpoint> => {
-  const next: Draft = fieldsOf(base)
-  /** A start that is held back: most tasks start alone and complete at once. */
+  const next: Draft = copyOf(base)
+  /** A start that is held back until the next change: most tasks start alone and complete at once. */
   let started: Change.AttemptStarted | undefined
   let own: Fields['completedSteps'] | undefined
   for (const change of changes) {
@@ -218,7 +218,7 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
   for (const attempt of change.attempts) {
     const { unit } = attempt
     const part = unit === step.name ? found : unitAt(self, unit)
-    const wrong = part === undefined ? wrongStart(self, unit, starting) : wrongAttempt(self, unit, part, step)
+    const wrong = part === undefined ? wrongSubStep(self, unit, starting) : wrongAttempt(self, unit, part, step)
     if (wrong !== undefined) return refuse(self, change, wrong, unit)
     if (starting.has(unit)) return refuse(self, change, 'AttemptOpen', unit)
     starting.add(unit)
@@ -280,10 +280,10 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   if (found === undefined) return subStepCompleted(self, change)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
   const { definition, step, stepIndex } = found
-  const isJob = isCollected(self, change)
+  const isPending = wasPending(self, change)
   const before = openAt(self.state, stepIndex)
   if (definition._tag === 'Task') {
-    if (!isJob && !isInFlight(before.inFlight, { unit, attempt: change.attempts }))
+    if (!isPending && !isInFlight(before.inFlight, { unit, attempt: change.attempts }))
       return notInFlight(self, change, unit)
   } else {
     const missing = unrecorded(self, unit, definition)
@@ -292,8 +292,8 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   }
   const { inFlight, failures } = before
   return E.right({
-    state: isJob
-      ? stateAfterJob(self, unit, stepIndex)
+    state: isPending
+      ? stateAfterPending(self, unit, stepIndex)
       : unit === step.name
         ? State.completed(stepIndex, unit)
         : beforeStepOf(found, Units.without(inFlight, unit), Units.outside(failures, unit)),

@@ -1,4 +1,4 @@
-/** Applies the facts about jobs to a checkpoint. */
+/** Applies the facts about jobs, and the ends of pending units, to a checkpoint. */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Fields } from '../checkpoint/Checkpoint.js'
@@ -6,7 +6,7 @@ import type { CheckpointState } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import * as Units from '../checkpoint/Units.js'
 import { renewed } from '../checkpoint/IdempotencyKey.js'
-import * as Job from '../checkpoint/Pending.js'
+import * as Pending from '../checkpoint/Pending.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
   beforeStepOf,
@@ -26,7 +26,7 @@ import { parent, top } from '../workflow/Unit.js'
 export const withKeys = (
   self: Fields,
   change: Change.AttemptStarted,
-  keys: ReadonlyArray<Job.Submission>
+  keys: ReadonlyArray<Pending.Submission>
 ): E.Either<TransitionError, Fields['submissions']> => {
   let { submissions } = self
   const starting = new Set(change.attempts.map(({ unit }) => unit))
@@ -48,7 +48,7 @@ export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result 
   if (!isInFlight(before.inFlight, change)) return notInFlight(self, change, unit)
   const submission = Units.get(self.submissions, unit)
   if (submission === undefined) return refuse(self, change, 'NoKey', unit)
-  const submitted: Job.PendingJob = {
+  const submitted: Pending.PendingJob = {
     _tag: 'Job',
     ...submission,
     ...(job === undefined ? {} : { job }),
@@ -64,17 +64,17 @@ export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result 
   })
 }
 
-/** Returns whether a pending job completed, and not an attempt. */
-export const isCollected = ({ pending }: Fields, { unit, attempts }: Change.UnitCompleted): boolean => {
-  const job = Units.get(pending, unit)
-  return job !== undefined && Job.attemptOf(job) === attempts
+/** Returns whether a pending job or wait completed, and not an attempt. */
+export const wasPending = ({ pending }: Fields, { unit, attempts }: Change.UnitCompleted): boolean => {
+  const one = Units.get(pending, unit)
+  return one !== undefined && Pending.attemptOf(one) === attempts
 }
 
 /**
- * The state after a job was collected: unchanged, unless the job completes its step or was the only one that the run waited for. A job of
+ * The state after a pending job or wait completed: unchanged, unless it completes its step or was the only one that the run waited for. One of
  * another step does not move the run.
  */
-export const stateAfterJob = (
+export const stateAfterPending = (
   { state, completedSteps, pending }: Fields,
   unit: Unit,
   stepIndex: number
@@ -97,7 +97,7 @@ export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
   const { unit } = change
   const job = Units.get(self.pending, unit)
   if (job?._tag !== 'Job') return refuse(self, change, 'NotPending', unit)
-  const last = { ...change, attempt: Job.attemptOf(job), startedAt: Job.since(job) }
+  const last = { ...change, attempt: Pending.attemptOf(job), startedAt: Pending.since(job) }
   const failed = pendingFailed(self, change, last)
   return E.isLeft(failed) ? failed : E.right({ ...failed.right, renewals: renewed(self.renewals, [unit]) })
 }

@@ -42,12 +42,12 @@ export const rewound = (self: Fields, change: Change.Rewound): Result => {
   const isNamed = (unit: Unit | undefined): boolean => unit !== undefined && (named.has(unit) || isNamed(parent(unit)))
   const stays = ({ unit }: { readonly unit: Unit }): boolean => !above.has(unit) && !isNamed(unit)
   const { state } = self
-  const isComposed = (unit: Unit): boolean => {
+  const isCompositeAt = (unit: Unit): boolean => {
     const definition = unitAt(self, unit)?.definition
     return definition !== undefined && isComposite(definition)
   }
   // A rewind must not lose open attempts of a task in another step. The failed check of a composite is made again.
-  const isLost = (one: { readonly unit: Unit }): boolean => stays(one) && !isComposed(one.unit)
+  const isLost = (one: { readonly unit: Unit }): boolean => stays(one) && !isCompositeAt(one.unit)
   if (state.stepIndex > first && [...State.inFlight(state), ...State.failures(state)].some(isLost))
     return refuse(self, change, 'StandsElsewhere', state.step)
   return E.right({
@@ -97,7 +97,7 @@ export const assumed = (self: Fields, change: Change.Assumed): Result => {
   })
 }
 
-/** The output that an assumption lacked. What has begun since goes on. */
+/** Adds the output that an assumption lacked. The state stays: attempts that started since continue. */
 const supplied = (
   earlier: CompletedStep,
   { output, captured }: Change.Assumed,

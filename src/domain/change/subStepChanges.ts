@@ -24,7 +24,7 @@ import {
 import type { Unit } from '../workflow/Unit.js'
 
 /** Returns why a sub-step cannot start, or undefined. `starting`: the tasks that start in the same change. */
-export const wrongStart = (
+export const wrongSubStep = (
   self: Fields,
   unit: Unit,
   starting: ReadonlySet<Unit>
@@ -35,7 +35,7 @@ export const wrongStart = (
   return starting.has(task.unit) || runs(State.inFlight(self.state), task.unit) ? undefined : 'NotInFlight'
 }
 
-/** Drops what is recorded in tasks whose new attempt starts: failed sub-steps, or waits. A repeated attempt is still in flight and keeps it. */
+/** Drops the failed sub-steps, or the waits, of tasks that start a new attempt. A repeated attempt is still in flight and keeps them. */
 export const withoutEarlier = <A extends Units.OfUnit>(
   all: Units.Units<A>,
   inFlight: Units.Units<InFlight>,
@@ -51,7 +51,7 @@ export const withoutEarlier = <A extends Units.OfUnit>(
 
 export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   const { unit } = change
-  const ready = ended(self, change)
+  const ready = endable(self, change)
   if (E.isLeft(ready)) return ready
   const { task, before } = ready.right
   const failures = Units.without(before.failures, unit)
@@ -67,7 +67,7 @@ export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Re
 export const subStepFailed = (self: Fields, change: Change.UnitFailed): Result => {
   const { unit, last, subStep = {} } = change
   if (last === undefined) return notInFlight(self, change, unit)
-  const ready = ended(self, change)
+  const ready = endable(self, change)
   if (E.isLeft(ready)) return ready
   const { task, before } = ready.right
   const failures = withAttempt(before.failures, unit, { ...last, subStep }, keptAttempt({ ...last, at: change.at }))
@@ -91,7 +91,7 @@ export const subStepNotApplied = (self: Fields, change: Change.AttemptFailed): R
 type SubStepEnd = { readonly task: NonNullable<ReturnType<typeof taskAt>>; readonly before: ReturnType<typeof openAt> }
 
 /** Returns the task of a sub-step that may end now. A sub-step that is not idempotent must be in flight; retries are not recorded. */
-const ended = (
+const endable = (
   self: Fields,
   change: Change.UnitCompleted | Change.UnitFailed
 ): E.Either<TransitionError, SubStepEnd> => {

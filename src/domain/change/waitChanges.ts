@@ -49,11 +49,11 @@ export const answered = (self: Fields, change: Change.Answered): Result => {
   if (found?.definition._tag !== 'Task')
     return refuse(self, change, found === undefined ? 'UnknownUnit' : 'NotAWait', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
-  // The code of a sub-step cannot wait.
-  if (task !== undefined && !isChild(unit, task.unit)) return refuse(self, change, 'NotAWait', unit)
-  const isBelowWait = whole === undefined && found.definition.wait !== undefined
-  const below = isBelowWait ? undefined : (Units.get(self.pending, unit)?._tag ?? 'Answer')
-  const kind = whole === undefined ? below : found.definition.wait
+  const { wait } = found.definition
+  // Neither the code of a sub-step nor a wait can start a wait.
+  if (task !== undefined && (!isChild(unit, task.unit) || wait !== undefined))
+    return refuse(self, change, 'NotAWait', unit)
+  const kind = task === undefined ? wait : (Units.get(self.pending, unit)?._tag ?? 'Answer')
   if (kind !== 'Answer') return refuse(self, change, 'NotAWait', unit)
   if (Units.has(self.answers, unit)) return refuse(self, change, 'AlreadyAnswered', unit)
   const isTimedOut = Units.get(State.failures(self.state), unit)?.error.code === WAIT_TIMEOUT

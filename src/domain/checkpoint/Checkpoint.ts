@@ -102,10 +102,10 @@ export type Status =
 // --- constructors
 
 /** Makes a checkpoint. */
-export const make = (fields: Fields): Checkpoint => withVariables(fieldsOf(fields))
+export const make = (fields: Fields): Checkpoint => withVariables(copyOf(fields))
 
 /** Returns a copy of the fields of a checkpoint. */
-export const fieldsOf = (fields: Fields): Fields => {
+export const copyOf = (fields: Fields): Fields => {
   const plain: Fields = {
     format: fields.format,
     runId: fields.runId,

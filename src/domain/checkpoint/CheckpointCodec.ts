@@ -111,25 +111,21 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
 export const encode = (checkpoint: Checkpoint): Json => {
   const { format, runId, revision, generation, workflow, input, state, completedSteps, variables, ...more } = checkpoint
   const { items, answers, submissions, renewals, ...rest } = more
-  const plain = { format, runId, revision, generation, workflow, input, state: withoutIndex(state) }
-  const known = items.size === 0 ? {} : { items: Array.from(items, ([unit, items]) => ({ unit, items })) }
-  const given = answers.size === 0 ? {} : { answers: [...answers] }
-  const keys = submissions.size === 0 ? {} : { submissions: [...submissions] }
-  const renewed = renewals.size === 0 ? {} : { renewals: Array.from(renewals, ([unit, times]) => ({ unit, times })) }
+  const head = { format, runId, revision, generation, workflow, input, state: toPlain(state) }
   return {
-    ...plain,
+    ...head,
     completedSteps: [...completedSteps],
     variables: objectFrom(variables),
-    ...known,
+    ...(items.size === 0 ? {} : { items: Array.from(items, ([unit, items]) => ({ unit, items })) }),
     ...rest,
     pending: [...rest.pending],
-    ...given,
-    ...keys,
-    ...renewed
+    ...(answers.size === 0 ? {} : { answers: [...answers] }),
+    ...(submissions.size === 0 ? {} : { submissions: [...submissions] }),
+    ...(renewals.size === 0 ? {} : { renewals: Array.from(renewals, ([unit, times]) => ({ unit, times })) })
   } as unknown as Json
 }
 
-const withoutIndex = (state: CheckpointState): Plain<CheckpointState> =>
+const toPlain = (state: CheckpointState): Plain<CheckpointState> =>
   state._tag === 'Completed' ? state : { ...state, inFlight: [...state.inFlight], failures: [...state.failures] }
 
 /** `Object.fromEntries` defines properties, so a variable named `__proto__` is safe. */
@@ -156,19 +152,19 @@ export const decode = (content: unknown): E.Either<Malformed | NewerFormat, Chec
   const times = new Map(renewals.map(({ unit, times }) => [unit, times]))
   if (decoded.right.renewals?.length === 0 || times.size < renewals.length || renewals.some((one) => one.times === 0))
     return malformed('renewals', 'distinct units, each with `times` of at least 1; omit the field if there is none')
-  const known = new Map(items.map(({ unit, items }) => [unit, items]))
-  if (decoded.right.items?.length === 0 || known.size < items.length)
+  const itemsByMap = new Map(items.map(({ unit, items }) => [unit, items]))
+  if (decoded.right.items?.length === 0 || itemsByMap.size < items.length)
     return malformed('items', 'distinct maps, at least one; omit the field if there is none')
   const completedSteps = from(plain.completedSteps)
-  if (!holds(variables, variablesOf(plain.input, completedSteps, known)))
+  if (!holds(variables, variablesOf(plain.input, completedSteps, itemsByMap)))
     return malformed('variables', 'the variables of input and completedSteps')
   return E.right(
     make({
       ...plain,
       format: FORMAT,
-      state: withIndex(state),
+      state: fromPlain(state),
       completedSteps,
-      items: fromMap(known),
+      items: fromMap(itemsByMap),
       pending: from(plain.pending),
       answers: from(answers),
       submissions: from(submissions),
@@ -180,7 +176,7 @@ export const decode = (content: unknown): E.Either<Malformed | NewerFormat, Chec
 const malformed = (field: string, expected: string): E.Either<Malformed, never> =>
   E.left({ _tag: 'Malformed', path: `$.${field}`, expected })
 
-const withIndex = (state: Plain<CheckpointState>): CheckpointState =>
+const fromPlain = (state: Plain<CheckpointState>): CheckpointState =>
   state._tag === 'Completed' ? state : { ...state, inFlight: from(state.inFlight), failures: from(state.failures) }
 
 const holds = (variables: JsonObject, derived: ReadonlyMap<string, Json>): boolean => {

@@ -213,18 +213,17 @@ export const inFlight = (state: CheckpointState): Units<InFlight> =>
 export const failures = (state: CheckpointState): Units<Failure> => (state._tag === 'Completed' ? none : state.failures)
 
 /**
- * Returns the units that may have taken effect without a record: in flight, or failed with an unknown outcome. A pending job is not in
- * doubt.
+ * Returns the units that may have taken effect without a record: in flight, or failed with an unknown outcome; of an interrupted step
+ * without either, the step. A pending job is not in doubt.
  */
 export const inDoubt = (state: CheckpointState): ReadonlySet<Unit> => {
   const running = inFlight(state)
   const failed = failures(state)
-  const isStopped = state._tag === 'Interrupted' && state.inProgress && state.reason !== 'pending'
-  const stopped = isStopped && running.size + failed.size === 0
+  const mayHaveRun = state._tag === 'Interrupted' && state.inProgress && state.reason !== 'pending'
   return new Set([
     ...Array.from(running, ({ unit }) => unit),
     ...[...failed].filter(mayHaveActed).map(({ unit }) => unit),
-    ...(stopped ? [state.step] : [])
+    ...(mayHaveRun && running.size + failed.size === 0 ? [state.step] : [])
   ])
 }
 

@@ -35,13 +35,13 @@ export const dueAt = ({ pending, answers }: Checkpoint, past = ''): string | und
   let first: string | undefined
   for (const one of pending) {
     const end = overFrom(one, past === '' && has(answers, one.unit))
-    if (end === undefined || end < past || (end === past && past !== '')) continue
+    if (end === undefined || (past !== '' && end <= past)) continue
     if (first === undefined || end < first) first = end
   }
   return first
 }
 
-/** The code of the error with which a wait fails that is `TimedOut`. */
+/** The code of the error of a wait that is `TimedOut`. */
 export const WAIT_TIMEOUT = 'WAIT_TIMEOUT'
 
 /** How a wait is over: its answer is recorded, its time has come, or no answer came in time. */
@@ -62,7 +62,7 @@ export const overAt = (
 const overFrom = (wait: Wait | PendingJob, isAnswered: boolean): string | undefined =>
   wait._tag === 'Answer' && isAnswered ? '' : endOf(wait)
 
-/** Returns the time at which a resume ends waits of a run: none while a process owns it. */
+/** Returns the time to pass to {@link overAt}: none while a process owns the run, because no resume can then end a wait. */
 export const presentOf = (
   { heldBy }: { readonly heldBy: Option<unknown> },
   now: string | undefined

@@ -45,8 +45,8 @@ export interface BufferedAnswer {
 }
 
 /**
- * A key that a unit submits its job under. It is recorded before the first submission, and stays until the result of that is known: a
- * submission that may have happened is repeated under the same key.
+ * A key that a unit submits its job under. It is recorded before the first submission, and stays until a submission has a known
+ * result: one that may have happened is repeated under the same key.
  */
 export interface Submission {
   readonly unit: Unit

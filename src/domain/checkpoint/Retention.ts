@@ -12,7 +12,7 @@ export type OnSuccess = 'keep' | 'archive' | 'delete'
 export type PrunableStatus = Exclude<Status, 'running' | 'moved'>
 
 /**
- * Which runs to remove, among those with one of `statuses` (default: {@link FINAL}):
+ * Which runs to remove, among those with one of `statuses` (default: {@link FINISHED}):
  *
  * - `keep`: the newest so many of each workflow stay.
  * - `olderThanMillis`: runs that ended or changed more recently stay.
@@ -41,7 +41,7 @@ export interface RetainedRun {
 }
 
 /** The statuses of finished runs: the default of a policy. */
-export const FINAL: ReadonlyArray<PrunableStatus> = ['completed', 'cancelled']
+export const FINISHED: ReadonlyArray<PrunableStatus> = ['completed', 'cancelled']
 
 /**
  * Returns the runs to remove, oldest first, then by id. Never includes held or damaged runs, or runs with an invalid time. `nowMillis`: the
@@ -49,7 +49,7 @@ export const FINAL: ReadonlyArray<PrunableStatus> = ['completed', 'cancelled']
  */
 export const expired = <Run extends RetainedRun>(
   runs: ReadonlyArray<Run>,
-  { keep, olderThanMillis, statuses = FINAL }: RetentionPolicy,
+  { keep, olderThanMillis, statuses = FINISHED }: RetentionPolicy,
   nowMillis: number
 ): ReadonlyArray<Run> => {
   if (keep === undefined && olderThanMillis === undefined) return []

@@ -1,8 +1,8 @@
 /** Decides for every store whether a removal finds the run that it names. */
 
 /**
- * A removal named the revision `expected`, and the newest one is `found`, or that of another run with the id if both are equal. Nothing
- * was removed.
+ * A removal named the revision `expected`, but the newest one is `found`; if both are equal, `found` is that of another run with the id.
+ * Nothing was removed.
  *
  * @category errors
  */

@@ -71,13 +71,13 @@ export const move: t.Type<Move> = fields<Move>('a move', {
 
 export const interruptReason: t.Type<InterruptReason> = oneOf('signal', 'aborted', 'paused', 'pending', 'cancelled')
 
-const place = { stepIndex: natural, step: t.string }
+const standing = { stepIndex: natural, step: t.string }
 
-const open = { ...place, inFlight: list(inFlight), failures: list(failure) }
+const open = { ...standing, inFlight: list(inFlight), failures: list(failure) }
 
 export const checkpointState: t.Type<Plain<CheckpointState>> = tagged('a checkpoint state', '_tag', {
   BeforeStep: open,
-  Completed: place,
+  Completed: standing,
   Failed: { ...open, retryable: t.boolean },
   Interrupted: { ...open, inProgress: t.boolean, reason: interruptReason }
 })
@@ -138,14 +138,14 @@ export const workspace: t.Type<Workspace> = tagged('a workspace', 'kind', {
   }
 })
 
-const defined = { name: t.string, fingerprint: t.string, needs: optional(list(t.string)) }
+const definition = { name: t.string, fingerprint: t.string, needs: optional(list(t.string)) }
 
-const composite = { ...defined, ownFingerprint: t.string }
+const composite = { ...definition, ownFingerprint: t.string }
 
 const stepIdentity: t.Type<StepIdentity> = t.recursion('a step', () =>
   tagged<StepIdentity, '_tag'>('a step', '_tag', {
     Task: {
-      ...defined,
+      ...definition,
       idempotent: t.boolean,
       captures: optional(list(t.string)),
       wait: optional(waitKind)

@@ -75,14 +75,14 @@ function* present<A>(places: Vector<A | undefined>): Iterator<A> {
   for (const one of places) if (one !== undefined) yield one
 }
 
-function listed<A extends OfUnit>(this: Units<A>): ReadonlyArray<A> {
+function toArray<A extends OfUnit>(this: Units<A>): ReadonlyArray<A> {
   return all(this).slice()
 }
 
 /** Enumerable, so that deep equality compares the records, not the gaps between them. */
-const RECORDS = { enumerable: true, get: listed }
+const RECORDS = { enumerable: true, get: toArray }
 
-const LIST = { toJSON: listed, [Symbol.iterator]: iterate, [INSPECT]: listed }
+const LIST = { toJSON: toArray, [Symbol.iterator]: iterate, [INSPECT]: toArray }
 
 /** Each step of a run makes several lists: an object literal with three defined properties takes twice as long. */
 const make = <A extends OfUnit>(
@@ -101,15 +101,14 @@ const make = <A extends OfUnit>(
 }
 
 /** Builds a list in order. Lookups return the first of two records of a unit. */
-export const from = <A extends OfUnit>(records: Iterable<A>): Units<A> =>
-  isUnits(records) ? records : indexed(records)
+export const from = <A extends OfUnit>(records: Iterable<A>): Units<A> => (isUnits(records) ? records : build(records))
 
 const isUnits = <A extends OfUnit>(records: Iterable<A>): records is Units<A> => 'inner' in records
 
 /** The maximum length of a list without an index: most lists have one record, and change with each step. */
 const SHORT = 8
 
-const indexed = <A extends OfUnit>(records: Iterable<A>): Units<A> => {
+const build = <A extends OfUnit>(records: Iterable<A>): Units<A> => {
   const places = Vec.from(records)
   const placed = places.length > SHORT ? new Map<Unit, number>() : undefined
   let [place, steps] = [0, 0]
@@ -125,7 +124,7 @@ const indexed = <A extends OfUnit>(records: Iterable<A>): Units<A> => {
 }
 
 /** No records. */
-export const none: Units<never> = indexed([])
+export const none: Units<never> = build([])
 
 // --- combinators
 
@@ -135,14 +134,14 @@ export const append = <A extends OfUnit>(self: Units<A>, record: A): Units<A> =>
   const { size, steps, twice } = self
   const { places, index } = self.inner
   const place = places.length
-  if (has(self, unit) || (index === undefined && place === SHORT)) return indexed([...self, record])
+  if (has(self, unit) || (index === undefined && place === SHORT)) return build([...self, record])
   if (index !== undefined) addPlace(index, unit, place)
   return make(Vec.append(places, record), index, size + 1, isTop(unit) ? steps + 1 : steps, twice)
 }
 
 /**
- * Appends the first record of a unit, in place if `own` is the list: its caller made it by an append, and nothing else refers to it. Replaying
- * makes no list for each record.
+ * Appends the first record of a unit. Changes the list in place if it is `own`, which the caller made by an append and shares with nothing, so
+ * that a replay makes no list for each record.
  */
 export const appendOwn = <A extends OfUnit>(self: Units<A>, record: A, own: Units<A> | undefined): Units<A> => {
   const { places, index } = self.inner
@@ -179,10 +178,10 @@ export const without = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> 
   if (size === 0) return none
   const places = Vec.set<A | undefined>(self.inner.places, place, undefined)
   const less = make(places, self.inner.index, size, isTop(unit) ? self.steps - 1 : self.steps, undefined)
-  return places.length > 2 * size + MAX_GAPS ? indexed(less) : less
+  return places.length > 2 * size + MAX_GAPS ? build(less) : less
 }
 
-/** The maximum number of gaps in a short list: skipping them costs less than closing them. */
+/** So many more gaps than records cost less to skip than to close. */
 const MAX_GAPS = 32
 
 /** Removes the records of a unit and its parts; returns the same list if there are none. O(log n) each. */
@@ -195,7 +194,7 @@ export const outside = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> 
 /** Keeps some records, in O(n); returns the same list if it keeps all. */
 export const filter = <A extends OfUnit>(self: Units<A>, isWanted: (record: A) => boolean): Units<A> => {
   const wanted = [...self].filter(isWanted)
-  return wanted.length === self.size ? self : indexed(wanted)
+  return wanted.length === self.size ? self : build(wanted)
 }
 
 // --- destructors

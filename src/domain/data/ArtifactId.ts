@@ -48,4 +48,4 @@ const problem = (id: string): string | undefined => {
 }
 
 /** Returns whether an id is reserved: it begins with `_`. Steps cannot store these, and `clear` keeps them. */
-export const isSystem = (id: unknown): boolean => typeof id === 'string' && id.startsWith('_')
+export const isReserved = (id: unknown): boolean => typeof id === 'string' && id.startsWith('_')

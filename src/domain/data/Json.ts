@@ -167,6 +167,15 @@ const put = (target: Record<string, Json>, key: string, value: Json): void => {
   else target[key] = value
 }
 
+/** Returns the value of a JSON text, or undefined if the text is not JSON. */
+export const parsed = (text: string): Json | undefined => {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
+}
+
 // --- destructors
 
 /**
@@ -232,15 +241,6 @@ const same = (a: Json, b: Json, depth: number): boolean => {
 
 /** `Array.isArray` does not narrow readonly arrays. */
 const isArray = (value: Json): value is JsonArray => Array.isArray(value)
-
-/** Returns the value of a JSON text; undefined if it is none. */
-export const parsed = (text: string): Json | undefined => {
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return undefined
-  }
-}
 
 /** Detects a JSON object: neither null nor an array. */
 export const isObject = (value: Json): value is JsonObject =>

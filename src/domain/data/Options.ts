@@ -1,5 +1,5 @@
 /** Checks options, because untyped hosts may pass anything: an ignored option may repeat work or discard it. */
-import { nearest, orList } from './Suggestion.js'
+import { likeliest, orList } from './Suggestion.js'
 
 /**
  * An option that has an invalid value, or that does not exist (`known`: those that do).
@@ -43,27 +43,27 @@ const NONE: ReadonlyArray<OptionProblem> = []
 
 interface Context {
   readonly required?: ReadonlyArray<string>
-  /** Options that exist elsewhere, with where they belong. */
-  readonly misplaced?: OptionTable
+  /** Options that no message lists: hidden ones, and those that belong elsewhere, whose check refuses them. */
+  readonly unlisted?: OptionTable
 }
 
 /** An option that is `undefined` counts as absent. An instance of a class may have more members than options. */
 export const optionProblems = (
   given: unknown,
   table: OptionTable,
-  { required = [], misplaced = {} }: Context = {}
+  { required = [], unlisted = {} }: Context = {}
 ): ReadonlyArray<OptionProblem> => {
   if (given !== undefined && (!isObject(given) || Symbol.iterator in given))
     return [{ option: 'options', expected: `an object, not ${kindOf(given)}` }]
   const fields = fieldsOf(given)
   const isAbsent = (option: string): boolean => fields[option] === undefined
-  const looked = isPlain(fields) ? fields : { ...misplaced, ...table }
+  const checked = isPlain(fields) ? fields : { ...unlisted, ...table }
   let found: Array<OptionProblem> | undefined
-  for (const option of [...required.filter(isAbsent), ...Object.keys(looked).filter((one) => !isAbsent(one))]) {
+  for (const option of [...required.filter(isAbsent), ...Object.keys(checked).filter((one) => !isAbsent(one))]) {
     const check = Object.hasOwn(table, option)
       ? table[option]
-      : Object.hasOwn(misplaced, option)
-        ? misplaced[option]
+      : Object.hasOwn(unlisted, option)
+        ? unlisted[option]
         : undefined
     const expected = check?.(fields[option])
     if (check === undefined) (found ??= []).push({ option, known: Object.keys(table) })
@@ -87,7 +87,7 @@ export const describeInvalid = (
   table: OptionTable,
   hidden: ReadonlyArray<string> = []
 ): string | undefined => {
-  const problems = optionProblems(given, table, { misplaced: Object.fromEntries(hidden.map((one) => [one, anything])) })
+  const problems = optionProblems(given, table, { unlisted: Object.fromEntries(hidden.map((one) => [one, anything])) })
   return problems.length === 0 ? undefined : `${call}: ${problems.map((one) => describeOption(one)).join('; ')}`
 }
 
@@ -104,9 +104,9 @@ export const describeOption = (problem: OptionProblem, place?: string): string =
 /** What all options have in common (`environment.`) makes none of them a near one. */
 const nearestOption = (option: string, known: ReadonlyArray<string>): string | undefined => {
   const prefix = option.slice(0, option.lastIndexOf('.') + 1)
-  if (!known.every((one) => one.startsWith(prefix))) return nearest(option, known)
+  if (!known.every((one) => one.startsWith(prefix))) return likeliest(option, known)
   const rest = (one: string): string => one.slice(prefix.length)
-  const meant = nearest(rest(option), known.map(rest))
+  const meant = likeliest(rest(option), known.map(rest))
   return meant === undefined ? undefined : prefix + meant
 }
 
@@ -151,7 +151,7 @@ export const wholeFrom =
       ? undefined
       : `a whole number ≥ ${least}, not ${kindOf(value)}`
 
-/** Infinity is no limit. */
+/** A limit; Infinity sets none. */
 export const amount: Check = (value) =>
   typeof value === 'number' && value >= 0 ? undefined : `a number ≥ 0, not ${kindOf(value)}`
 

@@ -68,7 +68,7 @@ const searchFor = (texts: ReadonlyArray<string>): Search.Search => {
 
 const SEARCHES = new WeakMap<ReadonlyArray<string>, Search.Search>()
 
-// --- what is recorded and told
+// --- redacting
 
 /** Redacts a string. Idempotent, even for secrets that contain the mark. */
 export const text = ({ texts }: Redaction, value: string): string => {
@@ -116,9 +116,9 @@ const object = (self: Redaction, value: JsonObject): JsonObject => {
   const fields = new Map<string, Json>()
   let isSame = true
   for (const [name, field] of Object.entries(value)) {
-    const [shown, hidden] = [unlessTaken(text(self, name), fields), json(self, field)]
-    isSame &&= shown === name && hidden === field
-    fields.set(shown, hidden)
+    const [newName, newField] = [unlessTaken(text(self, name), fields), json(self, field)]
+    isSame &&= newName === name && newField === field
+    fields.set(newName, newField)
   }
   return isSame ? value : Object.fromEntries(fields)
 }
@@ -132,23 +132,23 @@ const unlessTaken = (name: string, taken: ReadonlyMap<string, Json>): string => 
 /** The end of a string that was cut. */
 const CUT = /… \(\d+ characters\)$/
 
-/** Redacts a string, including the start of a value before a cut. */
-const uncut = (self: Redaction, value: string): string => {
-  const hidden = text(self, value)
-  const note = CUT.exec(hidden)?.[0]
-  if (note === undefined) return hidden
-  const kept = hidden.slice(0, -note.length)
+/** Redacts a string that may have been cut, including the start of a value before the cut. */
+const maybeCut = (self: Redaction, value: string): string => {
+  const redacted = text(self, value)
+  const note = CUT.exec(redacted)?.[0]
+  if (note === undefined) return redacted
+  const kept = redacted.slice(0, -note.length)
   const search = searchFor(self.texts)
   const begun = Search.begunAt(search, Search.find(search, kept).node)
-  return begun === 0 ? hidden : `${kept.slice(0, -begun)}${MARK}${note}`
+  return begun === 0 ? redacted : `${kept.slice(0, -begun)}${MARK}${note}`
 }
 
 /** Redacts an error. */
 export const error = (self: Redaction, { name, message, code, stack, data }: StepError): StepError => ({
-  name: uncut(self, name),
-  message: uncut(self, message),
-  ...(code === undefined ? {} : { code: uncut(self, code) }),
-  ...(stack === undefined ? {} : { stack: uncut(self, stack) }),
+  name: maybeCut(self, name),
+  message: maybeCut(self, message),
+  ...(code === undefined ? {} : { code: maybeCut(self, code) }),
+  ...(stack === undefined ? {} : { stack: maybeCut(self, stack) }),
   ...(data === undefined ? {} : { data: json(self, data) })
 })
 
@@ -173,8 +173,8 @@ export const next = (
   self: Redaction,
   held: StreamTail,
   piece: Uint8Array
-): { readonly told: Uint8Array; readonly held: StreamTail } => {
-  if (isNone(self)) return { told: joined([held.bytes, piece]), held: nothingHeld }
+): { readonly emitted: Uint8Array; readonly held: StreamTail } => {
+  if (isNone(self)) return { emitted: joined([held.bytes, piece]), held: nothingHeld }
   const search = searchFor(self.bytes)
   const { spans, node } = Search.find(search, asCharacters(piece), held.node, held.bytes.length, spansIn(held))
   const bytes = joined([held.bytes, piece])
@@ -182,7 +182,7 @@ export const next = (
 }
 
 /** Returns the redacted rest of a stream that has ended. */
-export const rest = (_: Redaction, held: StreamTail): Uint8Array => upTo(held, spansIn(held), held.bytes.length).told
+export const rest = (held: StreamTail): Uint8Array => upTo(held, spansIn(held), held.bytes.length).emitted
 
 const spansIn = ({ covered, found }: StreamTail): ReadonlyArray<Search.Span> =>
   covered === 0 ? found : [{ from: 0, to: covered }, ...found]
@@ -192,22 +192,22 @@ const upTo = (
   { bytes, covered, node }: StreamTail,
   spans: ReadonlyArray<Search.Span>,
   end: number
-): { readonly told: Uint8Array; readonly held: StreamTail } => {
-  const told: Array<Uint8Array> = []
+): { readonly emitted: Uint8Array; readonly held: StreamTail } => {
+  const emitted: Array<Uint8Array> = []
   const found: Array<Search.Span> = []
   let at = 0
   for (const { from, to } of spans) {
-    const isTold = from === 0 && covered > 0
-    if (from >= end && !isTold) {
+    const isEmitted = from === 0 && covered > 0
+    if (from >= end && !isEmitted) {
       found.push({ from: from - end, to: to - end })
       continue
     }
-    told.push(bytes.subarray(at, from), ...(isTold ? [] : [MARK_BYTES]))
+    emitted.push(bytes.subarray(at, from), ...(isEmitted ? [] : [MARK_BYTES]))
     at = to
   }
-  if (at < end) told.push(bytes.subarray(at, end))
+  if (at < end) emitted.push(bytes.subarray(at, end))
   return {
-    told: joined(told),
+    emitted: joined(emitted),
     held: { bytes: end === 0 ? bytes : bytes.slice(end), covered: Math.max(0, at - end), found, node }
   }
 }

@@ -50,7 +50,7 @@ export const make = (texts: ReadonlyArray<string>): Search => {
     begun: new Int32Array(size)
   }
   const parents = new Int32Array(size)
-  const characters = new Int32Array(size)
+  const labels = new Int32Array(size)
   const depths: Array<Array<number>> = []
   let nodes = 1
   for (const text of texts) {
@@ -65,7 +65,7 @@ export const make = (texts: ReadonlyArray<string>): Search => {
         } else tree.children.set(node * UNITS + character, nodes)
         if (node === START && character < LATIN) tree.first[character] = nodes
         parents[nodes] = node
-        characters[nodes] = character
+        labels[nodes] = character
         ;(depths[at] ??= []).push(nodes)
       }
       node = known === NONE ? nodes++ : known
@@ -74,7 +74,7 @@ export const make = (texts: ReadonlyArray<string>): Search => {
   }
   for (const [at, level] of depths.entries()) {
     for (const node of level) {
-      const fallback = at === 0 ? START : step(tree, tree.fallback[parents[node] ?? 0] ?? 0, characters[node] ?? 0)
+      const fallback = at === 0 ? START : step(tree, tree.fallback[parents[node] ?? 0] ?? 0, labels[node] ?? 0)
       tree.fallback[node] = fallback
       if (tree.ending[node] === 0) tree.ending[node] = tree.ending[fallback] ?? 0
       tree.begun[node] = tree.character[node] === NONE ? (tree.begun[fallback] ?? 0) : at + 1

@@ -11,8 +11,8 @@ export interface Sized {
 
 /** A linked position, so that paths are built only for the values that are reported. */
 interface Place {
-  readonly above: Place | undefined
-  readonly step: string | number
+  readonly parent: Place | undefined
+  readonly key: string | number
 }
 
 interface Found {
@@ -59,17 +59,17 @@ export const encodeWithin = (value: Json, mostBytes: number): E.Either<NotEncode
 /** One pass that allocates only for candidates, because there may be millions of values. */
 const measure = (
   value: Json,
-  above: Place | undefined,
-  step: string | number,
+  parent: Place | undefined,
+  key: string | number,
   depth: number,
   found: Array<Found> | undefined
 ): number => {
   if (typeof value !== 'object' || value === null) {
     const bytes = typeof value === 'string' ? Buffer.byteLength(value) + 2 : String(value).length
-    if (found !== undefined && isAmong(found, bytes)) put(found, { place: { above, step }, bytes })
+    if (found !== undefined && isAmong(found, bytes)) put(found, { place: { parent, key }, bytes })
     return bytes
   }
-  const place = { above, step }
+  const place = { parent, key }
   const inside: Array<Found> | undefined = found === undefined ? undefined : []
   let bytes = 2
   let largest = 0
@@ -96,7 +96,7 @@ const put = (found: Array<Found>, one: Found): void => {
   found.length = Math.min(found.length, MAX_REPORTED)
 }
 
-const pathOf = ({ above, step }: Place): string => {
-  if (above === undefined) return String(step)
-  return `${pathOf(above)}${typeof step === 'number' ? `[${step}]` : `.${step}`}`
+const pathOf = ({ parent, key }: Place): string => {
+  if (parent === undefined) return String(key)
+  return `${pathOf(parent)}${typeof key === 'number' ? `[${key}]` : `.${key}`}`
 }

@@ -24,7 +24,7 @@ const MAX_MESSAGE = 20_000
 const MAX_STACK = 20_000
 const MAX_DATA = 20_000
 const MAX_NOTE = 40
-const WIDEST = 6
+const MAX_UNIT_BYTES = 6
 
 /**
  * Makes a stored error; fields that are too long are cut.
@@ -71,16 +71,16 @@ export const make = (
 export const fromUnknown = (thrown: unknown): StepError => {
   if (typeof thrown === 'string') return make('Error', thrown)
   if (typeof thrown !== 'object' || thrown === null) {
-    const said = attempt(() => String(thrown as number | null)) ?? 'unknown'
+    const said = unlessThrown(() => String(thrown as number | null)) ?? 'unknown'
     return make('Error', thrown === undefined || thrown === null ? `failed with ${said}` : said)
   }
   const name = text(thrown, 'name') ?? text(thrown, '_tag') ?? 'Error'
   const stack = text(thrown, 'stack')
-  const json = attempt(() => jsonFromUnknown({ ...thrown }))
+  const json = unlessThrown(() => jsonFromUnknown({ ...thrown }))
   const data =
     json !== undefined && E.isRight(json) && Object.keys(json.right as object).length > 0 ? json.right : undefined
   const [code] = errorTraits(thrown).flatMap(({ code, status }) => code ?? status ?? [])
-  const message = messageOf(thrown) ?? attempt(() => JSON.stringify(thrown)) ?? name
+  const message = messageOf(thrown) ?? unlessThrown(() => JSON.stringify(thrown)) ?? name
   return make(name, message, defined({ code, stack, data }))
 }
 
@@ -89,15 +89,15 @@ const MAX_CAUSES = 8
 
 /** The message, followed by those of the causes that it does not contain. */
 const messageOf = (thrown: object): string | undefined => {
-  const [first, ...more] = chain(thrown).flatMap((error) => [text(error, 'message') ?? [], ...besides(error)].flat())
+  const [first, ...more] = chain(thrown).flatMap((error) => [text(error, 'message') ?? [], ...aggregated(error)].flat())
   return first === undefined
     ? undefined
     : more.reduce((said, next) => (next === '' || said.includes(next) ? said : `${said}: ${next}`), first)
 }
 
 /** The messages of the errors in an `AggregateError`. */
-const besides = (error: object): ReadonlyArray<string> => {
-  const errors = attempt(() => (error as { readonly errors?: unknown }).errors)
+const aggregated = (error: object): ReadonlyArray<string> => {
+  const errors = unlessThrown(() => (error as { readonly errors?: unknown }).errors)
   return Array.isArray(errors)
     ? errors.slice(0, MAX_CAUSES).flatMap((one) => text(Object(one) as object, 'message') ?? [])
     : []
@@ -110,7 +110,7 @@ const chain = (thrown: unknown): ReadonlyArray<object> => {
   while (found.length < MAX_CAUSES && typeof at === 'object' && at !== null) {
     const from: object = at
     found.push(from)
-    at = attempt(() => (from as { readonly cause?: unknown }).cause)
+    at = unlessThrown(() => (from as { readonly cause?: unknown }).cause)
   }
   return found
 }
@@ -122,22 +122,22 @@ export interface ErrorTraits {
   readonly names: ReadonlyArray<string>
 }
 
-/** Returns the signs of an error and of its causes, outermost first: `status` or `statusCode`; `code`; `name` and `type`. */
+/** Returns the traits of an error and of its causes, outermost first: `status` or `statusCode`; `code`; `name` and `type`. */
 export const errorTraits = (thrown: unknown): ReadonlyArray<ErrorTraits> =>
   chain(thrown).map((error) => ({
     status: text(error, 'status') ?? text(error, 'statusCode'),
     // The number of a DOMException repeats its name, and would read as a system code.
-    code: attempt(() => error instanceof DOMException) === true ? undefined : text(error, 'code'),
+    code: unlessThrown(() => error instanceof DOMException) === true ? undefined : text(error, 'code'),
     names: ['name', 'type'].flatMap((key) => text(error, key) ?? [])
   }))
 
 /** A property that is a string or number, as a string. */
 const text = (from: object, key: string): string | undefined => {
-  const value = attempt(() => (from as Record<string, unknown>)[key])
+  const value = unlessThrown(() => (from as Record<string, unknown>)[key])
   return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : undefined
 }
 
-const attempt = <A>(read: () => A): A | undefined => {
+const unlessThrown = <A>(read: () => A): A | undefined => {
   try {
     return read()
   } catch {
@@ -153,7 +153,7 @@ const cut = (value: string, bytes: number): string => {
 }
 
 const fits = (value: string, bytes: number): boolean =>
-  value.length * WIDEST <= bytes || unitsWithin(value, bytes) === value.length
+  value.length * MAX_UNIT_BYTES <= bytes || unitsWithin(value, bytes) === value.length
 
 /** How many UTF-16 units of a string fit into so many bytes of JSON; surrogate pairs stay whole. */
 const unitsWithin = (value: string, bytes: number): number => {
@@ -167,7 +167,7 @@ const unitsWithin = (value: string, bytes: number): number => {
 
 /** The maximum bytes of a UTF-16 unit in JSON: escaped, or in UTF-8. */
 const widthOf = (unit: number): number => {
-  if (unit < 0x20 || (unit >= 0xd800 && unit < 0xe000)) return WIDEST
+  if (unit < 0x20 || (unit >= 0xd800 && unit < 0xe000)) return MAX_UNIT_BYTES
   if (unit < 0x80) return unit === 0x22 || unit === 0x5c ? 2 : 1
   return unit < 0x800 ? 2 : 3
 }

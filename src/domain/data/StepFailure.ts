@@ -79,7 +79,7 @@ export const fromUnknown = (thrown: unknown): StepFailure => {
   return isTransient(StepError.errorTraits(thrown)) ? transient(error) : permanent(error)
 }
 
-/** The outermost error with a status or code decides. */
+/** The outermost error with an HTTP error status, or with a transient code or name, decides. */
 const isTransient = (chain: ReadonlyArray<StepError.ErrorTraits>): boolean => {
   for (const { status, code, names } of chain) {
     if (status !== undefined && /^[45]\d\d$/.test(status)) return status.startsWith('5') || TRANSIENT.has(status)

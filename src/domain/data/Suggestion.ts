@@ -1,4 +1,4 @@
-/** Suggests the nearest known word. */
+/** Suggests the nearest known word, and lists alternatives. */
 
 /** More candidates take long and help little. */
 const MAX_KNOWN = 1_000
@@ -10,7 +10,7 @@ export const didYouMean = (word: string, known: ReadonlyArray<string>): string =
 }
 
 /** Returns the closest candidate, or else one with the same beginning (`retries`: `retry`, `timeout`: `timeoutMillis`). */
-export const nearest = (word: string, known: ReadonlyArray<string>): string | undefined => {
+export const likeliest = (word: string, known: ReadonlyArray<string>): string | undefined => {
   const beginning = word.slice(0, Math.max(MIN_BEGINNING, Math.ceil(word.length / 2)))
   return (
     closest(word, known) ??
@@ -25,18 +25,18 @@ export const closest = (word: string, known: ReadonlyArray<string>): string | un
   const limit = word.length < 2 ? 0 : Math.max(1, Math.floor(word.length / 3))
   const [first] = known
     .slice(0, MAX_KNOWN)
-    .map((candidate) => ({ candidate, distance: nearness(word.toLowerCase(), candidate.toLowerCase()) }))
+    .map((candidate) => ({ candidate, distance: distance(word.toLowerCase(), candidate.toLowerCase()) }))
     .filter((one) => one.distance <= limit)
     .sort((a, b) => a.distance - b.distance)
   return first?.candidate
 }
 
-/** A plural is near to its singular. */
-const nearness = (word: string, candidate: string): number =>
-  Math.min(distance(word, candidate), distance(word.replace(/ies$/, 'y').replace(/s$/, ''), candidate))
+/** The edit distance. A plural counts as its singular, too. */
+const distance = (word: string, candidate: string): number =>
+  Math.min(editDistance(word, candidate), editDistance(word.replace(/ies$/, 'y').replace(/s$/, ''), candidate))
 
 /** The Damerau-Levenshtein distance. */
-const distance = (a: string, b: string): number => {
+const editDistance = (a: string, b: string): number => {
   if (Math.abs(a.length - b.length) > 5 || a.length > 64) return Infinity
   let before: ReadonlyArray<number> = []
   let row: ReadonlyArray<number> = Array.from({ length: b.length + 1 }, (_, j) => j)

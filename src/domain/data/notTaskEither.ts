@@ -1,7 +1,7 @@
 /** Describes what a port returned in place of a TaskEither: ports may be written in plain JavaScript. */
 import { fieldsOf, isText, kindOf } from './Options.js'
 
-export const notTask = (given: unknown): Error => {
+export const notTaskEither = (given: unknown): Error => {
   const isPromise = typeof fieldsOf(given)['then'] === 'function'
   return new Error(`it must return a TaskEither, not ${isPromise ? 'a promise' : kindOf(given)}`)
 }

@@ -89,7 +89,7 @@ const below = ({ parts }: DecisionTree, now: string | undefined, indent: string)
     return isCount ? [line] : [line, ...below(node, now, `${indent}  `)]
   })
 
-/** Lists up to LONG entries in full, then SHOWN of each kind. */
+/** Up to `LONG` entries are listed in full; of more, `SHOWN` of each kind. */
 export const LONG = 20
 export const SHOWN = 5
 
@@ -147,7 +147,7 @@ const headline = (plan: ResumePlan, steps: ReadonlyArray<DecisionTree>, now: str
     : `${done}/${total} steps are done, ${total - done - pending} to run${waits}${asked}${input}`
 }
 
-/** Whether a resume ends a wait of this unit or its parts. */
+/** Returns whether a resume ends a wait of a unit or its parts. */
 const isAnyOver = ({ decision, parts }: DecisionTree, now: string | undefined): boolean =>
   overOf(decision, now) !== undefined || parts.some((part) => isAnyOver(part, now))
 

@@ -3,7 +3,7 @@
 /** C0, DEL, C1, bidirectional controls, and line and paragraph separators. */
 const STEERING = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
 
-/** Escapes each such character as in JSON (`\u001b`), so that the text stays on one line. */
+/** Escapes steering characters as in JSON (`\u001b`), so that the text stays on one line; a tab becomes a space. */
 export const printable = (text: string): string => text.replace(STEERING, shown)
 
 const shown = (character: string): string => {

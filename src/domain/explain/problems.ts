@@ -83,7 +83,7 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'InputWithoutStep':
       return 'the input differs from the recorded one; name the step from which it applies (fromStep), or omit the input'
     case 'InputInUse':
-      return `"${problem.unit}" already started with the recorded input; set fromStep to it or an earlier step, or omit the input`
+      return `"${problem.unit}" already started with the recorded input; run from that step or an earlier one, or omit the input`
     case 'StepOutOfRange':
       return `the checkpoint is at step ${problem.stepIndex + 1}, but its workflow has ${count(problem.steps, 'step')}; ${RESTORE}`
     case 'InconsistentCheckpoint':
@@ -105,11 +105,12 @@ const quoted = (names: ReadonlyArray<string>): string =>
   names.length === 0 ? 'none' : listed(names.map((name) => `"${name}"`))
 
 const describeNoWave = ({ step, exists, available, steps }: PlanProblem & { readonly _tag: 'NotAWave' }): string => {
-  const what = exists ? `"${step}" is not a wave` : `wave "${step}" not found`
-  if (available.length > 0) return `${what}; waves: ${quoted(available)}${exists ? '' : nearUnit(step, available)}`
+  const what = exists ? `"${step}" is not a wave, map or sequence` : `wave, map or sequence "${step}" not found`
+  if (available.length > 0)
+    return `${what}; name one of: ${quoted(available)}${exists ? '' : nearUnit(step, available)}`
   return exists
-    ? `${what}: the workflow has no sequence, wave or map; run from that step instead`
-    : `${what}: the workflow has no sequence, wave or map; run from a step instead; steps: ${quoted(steps)}${nearUnit(step, steps)}`
+    ? `${what}: the workflow has none; run from that step instead`
+    : `${what}: the workflow has none; run from one of its steps instead: ${quoted(steps)}${nearUnit(step, steps)}`
 }
 
 const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged' }): string => {

@@ -104,7 +104,7 @@ interface Dropped {
 /** Drops the records of units that run again, of what follows them in their sequence unless it completed and is skipped, and of units whose output an answer replaces. */
 const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
   const { checkpoint, plan } = known
-  const asIs = asItIs(plan)
+  const accepted = unitsAccepted(plan)
   let held: ReadonlySet<Unit> | undefined
   const isHeld = (unit: Unit): boolean => (held ??= heldUnits(checkpoint)).has(unit)
   let first: Decision | undefined
@@ -120,7 +120,7 @@ const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
       record !== undefined ||
       (first !== undefined && isHeld(unit)) ||
       (checkpoint.items.get(unit)?.length ?? 0) > 0 ||
-      (decision._tag === 'Run' && (isAsked(decision, asIs) || decision.abandons !== undefined))
+      (decision._tag === 'Run' && (isRequested(decision, accepted) || decision.abandons !== undefined))
     if (isDropped) first ??= decision
     return isDropped ? { units: [unit], keeps: false } : NOTHING
   }
@@ -161,7 +161,9 @@ const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
     return joined(dropped)
   }
   const { units } = inOrder(decisionTrees(known.plan), false)
-  return first === undefined ? undefined : { _tag: 'Rewound', at, units, why: `${first.reason._tag}${givenUp(plan)}` }
+  return first === undefined
+    ? undefined
+    : { _tag: 'Rewound', at, units, why: `${first.reason._tag}${abandonedJobs(plan)}` }
 }
 
 const KEPT: Dropped = { units: [], keeps: true }
@@ -188,7 +190,7 @@ const heldUnits = ({ state, completedSteps, items, pending, submissions }: Check
 }
 
 /** The units whose current evidence is accepted, and their ancestors. */
-const asItIs = ({ decisions }: ResumePlan): ReadonlySet<Unit> =>
+const unitsAccepted = ({ decisions }: ResumePlan): ReadonlySet<Unit> =>
   new Set(
     decisions.flatMap((one) =>
       one._tag === 'Skip' && evidenceIn(one.reason) !== undefined ? [one.unit, ...ancestors(one.unit)] : []
@@ -199,10 +201,10 @@ const evidenceIn = (reason: SkipReason): ReadonlyArray<Evidence> | undefined =>
   'evidence' in reason ? reason.evidence : undefined
 
 /** Returns whether a unit is forced, or follows a step whose current evidence is accepted. */
-const isAsked = ({ reason }: Decision, asIs: ReadonlySet<string>): boolean =>
-  reason._tag === 'Forced' || (reason._tag === 'EarlierStepRunsAgain' && asIs.has(reason.step))
+const isRequested = ({ reason }: Decision, accepted: ReadonlySet<Unit>): boolean =>
+  reason._tag === 'Forced' || (reason._tag === 'EarlierStepRunsAgain' && accepted.has(reason.step))
 
-const givenUp = ({ decisions }: ResumePlan): string => {
+const abandonedJobs = ({ decisions }: ResumePlan): string => {
   const units = decisions.filter((one) => one._tag === 'Run' && one.abandons !== undefined).map(({ unit }) => unit)
   return units.length === 0 ? '' : `; abandons the pending job of ${units.join(', ')}`
 }

@@ -141,7 +141,7 @@ interface Comparison {
   readonly changedMaps: Set<Unit>
 }
 
-const changed = (edit: Edit, unit: Unit, recorded?: string, present?: string): PlanProblem => ({
+const editProblem = (edit: Edit, unit: Unit, recorded?: string, present?: string): PlanProblem => ({
   _tag: 'WorkflowChanged',
   edit,
   unit,
@@ -190,7 +190,7 @@ function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
     if (now !== undefined && was !== undefined && recordedFingerprint(was) === now) continue
     const map = fromTop(unit).find((one) => checkpoint.items.has(one))
     if (map === undefined) {
-      const edit = changed(now === undefined ? 'removed' : 'changed', unit, fingerprint, now)
+      const edit = editProblem(now === undefined ? 'removed' : 'changed', unit, fingerprint, now)
       yield now === undefined ? moved(edited, edit, fingerprint) : edit
     } else if (!changedMaps.has(map)) {
       // All items of a map share one definition, so one problem stands for all.
@@ -199,7 +199,7 @@ function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
         find(checkpoint.workflow, checkpoint.items, map)?.definition,
         definitionOf(edited, map)
       ]
-      yield changed(present === undefined ? 'removed' : 'changed', map, recorded?.fingerprint, present?.fingerprint)
+      yield editProblem(present === undefined ? 'removed' : 'changed', map, recorded?.fingerprint, present?.fingerprint)
     }
   }
 }
@@ -236,14 +236,14 @@ function* editsOfPending(edited: Comparison): Iterable<PlanProblem> {
     if (now?._tag === 'Task' && now.fingerprint === fingerprint) continue
     // No other kind polls the job.
     const polls = hasCode(now) ? now.fingerprint : undefined
-    const edit = changed(now === undefined ? 'removed' : 'changed', unit, fingerprint, polls)
+    const edit = editProblem(now === undefined ? 'removed' : 'changed', unit, fingerprint, polls)
     yield { ...edit, pending: true } as PlanProblem
   }
 }
 
 /**
- * Yields units that were reordered after they ran, or inserted before one that ran, on this level and below. `isFollowed`: something after
- * all of it has run.
+ * Yields units that were reordered after they ran, or inserted before one that ran, on this level and below. `isFollowed`: a unit after this
+ * level has run.
  */
 function* misplaced(
   edited: Comparison,
@@ -267,7 +267,7 @@ function* misplaced(
     const { checkpoint, context, changedMaps } = edited
     const isKnown = Units.has(checkpoint.completedSteps, unit) || changedMaps.has(unit)
     if (hasRecords(context, unit) && !isKnown && !isRedone(edited, unit))
-      yield changed('changed', unit, was.fingerprint, present)
+      yield editProblem('changed', unit, was.fingerprint, present)
   }
 }
 
@@ -283,24 +283,26 @@ function* misplacedSteps(
   isFollowed: boolean
 ): Iterable<PlanProblem> {
   if (areSame(was, now)) return
-  let before = -1
-  let last = -1
+  let furthest = -1
+  let lastRecorded = -1
   for (const [stood, { name }] of was.entries()) {
     const unit = join(parent, name)
     if (!hasRecords(edited.context, unit)) continue
     const index = indexOfStep(now, name, stood)
     if (index !== undefined && !counts(edited, unit)) continue
-    last = stood
+    lastRecorded = stood
     if (index === undefined) continue
-    if (index < before) yield changed('reordered', unit)
-    before = Math.max(before, index)
+    if (index < furthest) yield editProblem('reordered', unit)
+    furthest = Math.max(furthest, index)
   }
   for (const [index, step] of now.entries()) {
     const stood = indexOfStep(was, step.name, index)
     const unit = join(parent, step.name)
-    const isBefore = isFollowed || index < before
-    const isMoved = index < before && stood !== undefined && stood >= last && !hasRecords(edited.context, unit)
-    if ((stood === undefined && isBefore) || isMoved) yield changed('insertedBefore', unit, undefined, step.fingerprint)
+    const isBefore = isFollowed || index < furthest
+    const isMoved =
+      index < furthest && stood !== undefined && stood >= lastRecorded && !hasRecords(edited.context, unit)
+    if ((stood === undefined && isBefore) || isMoved)
+      yield editProblem('insertedBefore', unit, undefined, step.fingerprint)
     else if (stood !== undefined) yield* misplaced(edited, was[stood] as StepIdentity, step, unit, isBefore)
   }
 }
@@ -323,7 +325,7 @@ function* misplacedGroups(
     const isBefore = needed?.has(group.name) ?? true
     const stood = indexOfStep(was, group.name, index)
     if (stood !== undefined) yield* misplaced(edited, was[stood] as StepIdentity, group, unit, isBefore)
-    else if (isBefore) yield changed('insertedBefore', unit, undefined, group.fingerprint)
+    else if (isBefore) yield editProblem('insertedBefore', unit, undefined, group.fingerprint)
   }
 }
 
@@ -336,23 +338,23 @@ function* editsOfAll(was: Node, now: Node, parent?: Unit): Iterable<PlanProblem>
     const unit = join(parent, part.name)
     const index = indexOfStep(after, part.name, stood)
     if (index === undefined) {
-      yield changed('removed', unit, part.fingerprint)
+      yield editProblem('removed', unit, part.fingerprint)
       continue
     }
     const present = after[index] as Step
     if (present.fingerprint !== part.fingerprint) yield* differences(part, present, unit)
-    if (isOrdered && index < last) yield changed('reordered', unit)
+    if (isOrdered && index < last) yield editProblem('reordered', unit)
     last = Math.max(last, index)
   }
   for (const [index, { name, fingerprint }] of after.entries())
     if (indexOfStep(before, name, index) === undefined)
-      yield changed('added', join(parent, name), undefined, fingerprint)
+      yield editProblem('added', join(parent, name), undefined, fingerprint)
 }
 
 function* differences(was: StepIdentity, now: Step, unit: Unit): Iterable<PlanProblem> {
   const isSameKind = isComposite(was) && isComposite(now) && recordedFingerprint(was) === recordedFingerprint(now)
   const inside = isSameKind ? [...editsOfAll(was, now, unit)] : []
-  if (inside.length === 0) yield changed('changed', unit, was.fingerprint, now.fingerprint)
+  if (inside.length === 0) yield editProblem('changed', unit, was.fingerprint, now.fingerprint)
   else yield* inside
 }
 
@@ -367,8 +369,8 @@ function* vanished(edited: Comparison): Iterable<PlanProblem> {
     const isAnother = present?._tag === 'Task' && present.numbered && present.fingerprint !== was.fingerprint
     if (present?._tag === 'Task' && !isAnother) continue
     const edit = isAnother
-      ? changed('changed', unit, was.fingerprint, present.fingerprint)
-      : changed('removed', unit, was.fingerprint)
+      ? editProblem('changed', unit, was.fingerprint, present.fingerprint)
+      : editProblem('removed', unit, was.fingerprint)
     yield { ...edit, inDoubt: true } as PlanProblem
   }
 }
@@ -379,5 +381,5 @@ function* vanishedSubStep({ checkpoint, workflow }: Comparison, unit: Unit): Ite
   const now = taskAround<Step>(workflow, items, unit, state.stepIndex)?.definition
   if (!isSubStepInDoubt(state, unit) || hasCode(now)) return
   const was = taskAround(checkpoint.workflow, items, unit, state.stepIndex)?.definition.fingerprint
-  yield { ...changed('removed', unit, was), inDoubt: true } as PlanProblem
+  yield { ...editProblem('removed', unit, was), inDoubt: true } as PlanProblem
 }

@@ -145,7 +145,7 @@ export const unknownNames = (
   const { fromStep, restartWave, confirm, outputs } = options
   const problems: Array<PlanProblem> = []
   if (fromStep !== undefined && targetsOf(workflow, items, { fromStep }, subSteps).from === undefined)
-    problems.push({ _tag: 'UnknownStep', step: fromStep, available: besides(workflow, { items, subSteps }, fromStep) })
+    problems.push({ _tag: 'UnknownStep', step: fromStep, available: peersOf(workflow, { items, subSteps }, fromStep) })
   const restarted = restartWave === undefined ? undefined : find<Step>(workflow, items, restartWave)?.definition
   if (restartWave !== undefined && (restarted === undefined || !isComposite(restarted))) {
     const steps = workflow.steps.map(({ name }) => name)
@@ -165,7 +165,7 @@ export const unknownNames = (
 }
 
 /** Returns the units on the first level where a path is unknown. */
-const besides = (
+const peersOf = (
   workflow: Workflow,
   { items, subSteps }: { readonly items: Items; readonly subSteps: SubStepsByTask },
   unknown: Unit

@@ -15,7 +15,7 @@ import type { Step, Workflow } from '../workflow/Workflow.js'
 export type EvidenceChanged = RunReason & { readonly _tag: 'EvidenceChanged' }
 
 /**
- * The accepted changes of a unit. `evidence`: its new record. `own`: an answer, `onChanged` or `fromStep` keeps this record, even if an earlier
+ * The accepted changes of a unit. `evidence`: that of its new record. `own`: an answer, `onChanged` or `fromStep` keeps this record, even if an earlier
  * unit runs. `isWhole`: the answer is about a map with all its parts.
  */
 export interface Kept {
@@ -26,7 +26,7 @@ export interface Kept {
 }
 
 /**
- * Decisions about evidence, by unit name.
+ * Decisions about evidence, by unit.
  *
  * - `missing`: the missing evidence of recorded units.
  * - `rerun`: units that run again because of their own evidence.
@@ -105,9 +105,9 @@ export const planEvidence = (
   }
   const now = changesByPlace(evidence)
   const recorders = recordersOf(checkpoint, workflow, evidence, now, draft)
-  const begun = now.size === 0 ? NOT_BEGUN : unfinishedIn(checkpoint, workflow)
+  const unfinished = now.size === 0 ? NOTHING_UNFINISHED : unfinishedIn(checkpoint, workflow)
   const isDone = (unit: string): boolean => options.confirm?.get(unit)?._tag === 'Done'
-  const open = now.size === 0 ? NOT_BEGUN : unfinishedIn(checkpoint, workflow, isDone)
+  const notDone = now.size === 0 ? NOTHING_UNFINISHED : unfinishedIn(checkpoint, workflow, isDone)
   for (const [place, { is }] of now) {
     const all = recorders.get(place) ?? []
     const last = all.at(-1)
@@ -117,14 +117,15 @@ export const planEvidence = (
     for (const one of present) add(draft.changed, one, is)
     const beside = fromStep === undefined ? present : present.filter(({ unit }) => isBeside(unit, options, demands))
     if (!beside.includes(last)) keepBefore(draft, present, is, demands)
-    else if (beside.some(({ was }) => isSame(was, is)) || !isExplained(begun, last)) judge(draft, beside, is, options)
+    else if (beside.some(({ was }) => isSame(was, is)) || !isExplained(unfinished, last))
+      judge(draft, beside, is, options)
     // The unit that explains the change is declared done, so no unit restores the evidence.
-    else if (!isExplained(open, last)) keepOne(draft, last, is, false)
+    else if (!isExplained(notDone, last)) keepOne(draft, last, is, false)
   }
   return planned(draft, options, demands)
 }
 
-const NOT_BEGUN: Unfinished = { all: new Map(), paths: new Map() }
+const NOTHING_UNFINISHED: Unfinished = { all: new Map(), paths: new Map() }
 
 /** The current state of each place with a change. */
 const changesByPlace = (evidence: ReadonlyArray<FoundEvidence>): ReadonlyMap<string, Changed> => {
@@ -213,7 +214,7 @@ const keepBefore = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence |
   if (last !== undefined && !isSame(last.was, is)) keepAll(draft, before, is)
 }
 
-/** Accepts one place for its last recorder; a commit for all recorders, since each record has its own. */
+/** Accepts the state of a place for its last recorder; that of a commit for all, because each record is checked for it. */
 const keepAll = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence | undefined): void => {
   const last = all.at(-1)
   if (last !== undefined) keepOne(draft, last, is, true)

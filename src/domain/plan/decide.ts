@@ -22,7 +22,7 @@ import {
   keptReason,
   poll,
   reportMissing,
-  repeats,
+  rerunReason,
   retry,
   run,
   skip,
@@ -79,7 +79,7 @@ const decideLeaf = (context: PlanContext, placed: Placed<Task>, out: Planned): b
   if (subSteps !== undefined) return decideWithSubSteps(context, placed, subSteps, out)
   const { open } = context.evidence
   out.decisions.push(decideTask(context, placed, out))
-  return record !== undefined && repeats(context, placed) === undefined && !open.has(unit)
+  return record !== undefined && rerunReason(context, placed) === undefined && !open.has(unit)
 }
 
 /** Decisions for the parts of a map that was just expanded: the map's own, for each part. */
@@ -158,7 +158,7 @@ const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned)
   }
   const isInside = (one: Unit): boolean => isWithin(one, unit)
   // A map that does not run again has no items here: what waits in it was a part of a unit that an edit replaced.
-  const [pending] = repeats(context, map) === undefined ? [] : Units.within(context.checkpoint.pending, unit)
+  const [pending] = rerunReason(context, map) === undefined ? [] : Units.within(context.checkpoint.pending, unit)
   const items = context.checkpoint.items.get(unit)
   const changed = changedIn(context, unit)
   const placed: Placed<Task> = {
@@ -172,7 +172,7 @@ const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned)
       : { changedByUser: isClosed(context, unit, items ?? []) ? changed : { ...changed, unfinished: true } })
   }
   out.decisions.push(decideTask(context, placed, out))
-  return placed.record !== undefined && repeats(context, placed) === undefined
+  return placed.record !== undefined && rerunReason(context, placed) === undefined
 }
 
 /** Detects sub-steps of a map's items that are not idempotent. */

@@ -10,7 +10,7 @@ import { ancestors, nameOf } from '../workflow/Unit.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Task } from '../workflow/Workflow.js'
 import type { Placed, Planned } from './decideTask.js'
-import { decideTask, repeats, skip } from './decideTask.js'
+import { decideTask, rerunReason, skip } from './decideTask.js'
 
 /** Decides about a task with recorded sub-steps. If one of them runs again, so does the task. */
 export const decideWithSubSteps = (
@@ -21,12 +21,12 @@ export const decideWithSubSteps = (
 ): boolean => {
   const { evidence, from } = context
   const { unit, stepIndex, step: task, record } = at
-  const whole = repeats(context, at)
+  const whole = rerunReason(context, at)
   const restart = whole === undefined && at.demand !== 'assumed' ? restartOf(all, from, evidence.rerun) : undefined
   const restarted = restart === undefined ? undefined : restartedBy(all, restart)
   const demand = restart?.reason ?? at.demand
   const wait = demand === 'none' && task.wait === undefined ? suspendedBy(context, at, all) : undefined
-  // Its code runs again from the start, which an edit may have forbidden.
+  // The code of a suspended task runs again from the start; if an edit made it not idempotent, only after confirmation.
   const placed: Placed<Task> = {
     ...at,
     demand,

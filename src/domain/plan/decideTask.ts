@@ -45,11 +45,11 @@ export interface Placed<A extends Described = Described> extends Subject<A> {
   readonly demand: Demand
   /** The accepted evidence of an ancestor. */
   readonly keptAbove: Kept | undefined
-  /** Of a map whose items are unknown: a part of it started. */
+  /** It may have acted without a record or state of its own: a map by its parts, a suspended task, a sub-step in doubt. */
   readonly hasBegun?: boolean
   /** Of a composite: the fingerprint in its record. */
   readonly ownFingerprint?: string
-  /** Of a map whose items are unknown: what a part waits for. */
+  /** What its code, or a part of a map whose items are unknown, waits for. */
   readonly pending?: PendingUnit
   /** Of a map whose items are unknown: changed evidence of its parts. */
   readonly changedByUser?: EvidenceChanged
@@ -125,6 +125,7 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
   const { record } = placed
   context.answerable?.add(placed.unit)
   const answer = context.confirm.size === 0 ? undefined : context.confirm.get(placed.unit)
+  // An answer about a whole map covers its items.
   if (answer !== undefined && answer._tag !== 'Done' && placed.keptAbove?.isWhole === true)
     out.problems.push({
       _tag: 'UnknownStep',
@@ -132,7 +133,7 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
       option: 'confirm',
       available: answeredAbove(context, placed)
     })
-  const scheduled = repeats(context, placed)
+  const scheduled = rerunReason(context, placed)
   const isKept = context.evidence.kept.size > 0 || placed.keptAbove !== undefined
   const kept = isKept ? keptOf(context, placed, scheduled) : undefined
   const given = answer?._tag === 'Done' ? answer.output : undefined
@@ -190,7 +191,7 @@ export const skipRecorded = (
   const fits = fitsOf(task, record.output)
   const assumed = record.assumed === true ? ({ assumed: true } as const) : {}
   if (E.isLeft(fits)) out.problems.push({ _tag: 'OutputNotDecodable', unit, ...fits.left, ...assumed })
-  if (record.fingerprint !== task.fingerprint) uncaptured(placed, record, out)
+  if (record.fingerprint !== task.fingerprint) reportUncaptured(placed, record, out)
   return skip(placed, kept === undefined ? skipReasonOf(placed, record) : keptReason(kept))
 }
 
@@ -228,7 +229,7 @@ export const evidenceNow = (
     : evidenceWith(record, evidence.changed.get(unit), evidence.missing.get(unit))
 
 /** Reports variables that an accepted edit captures but the record never set. */
-const uncaptured = (placed: Subject<Task>, { captured }: CompletedStep, out: Planned): void => {
+const reportUncaptured = (placed: Subject<Task>, { captured }: CompletedStep, out: Planned): void => {
   const missing = placed.step.captures.filter((name) => !captured.includes(name))
   if (missing.length === 0) return
   const expected = valueFor(missing)
@@ -259,6 +260,13 @@ export const reportMissing = (context: PlanContext, placed: Placed, out: Planned
   out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected, evidence: true })
 }
 
+/** Returns what the output of a task that is assumed done must be instead, or undefined if it fits. */
+const expectedInstead = (task: Task, output: Json | undefined): string | undefined => {
+  const fits = fitsOf(task, output)
+  if (E.isLeft(fits)) return `${fits.left.path}: ${fits.left.expected}`
+  return output === undefined && task.captures.length > 0 ? valueFor(task.captures) : undefined
+}
+
 /** Assumes a unit done; it needs the output that it would have returned, as plain JSON. */
 const assume = (
   placed: Placed<Task>,
@@ -266,25 +274,20 @@ const assume = (
   out: Planned,
   evidence?: ReadonlyArray<Evidence>
 ): Skip => {
-  const { captures } = placed.step
   const json = given === undefined ? E.right(undefined) : fromUnknown(given)
   const output = E.isRight(json) ? json.right : undefined
-  const fits = fitsOf(placed.step, output)
   const expected = E.isLeft(json)
     ? `${json.left.path}: plain JSON, not ${json.left.found}`
-    : E.isLeft(fits)
-      ? `${fits.left.path}: ${fits.left.expected}`
-      : output === undefined && captures.length > 0
-        ? valueFor(captures)
-        : undefined
+    : expectedInstead(placed.step, output)
   if (expected !== undefined) out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected })
   const reason: SkipReason = output === undefined ? { _tag: 'Assumed' } : { _tag: 'Assumed', output }
   return skip(placed, evidence === undefined ? reason : { ...reason, evidence })
 }
 
 /** Returns why a unit runs although it may have a record, or undefined if it does not have to. */
-export const repeats = ({ evidence: { rerun } }: PlanContext, { unit, demand }: Placed): RunReason | undefined => {
-  if (demand === 'assumed' || isRerun(demand)) return demand === 'assumed' ? undefined : demand
+export const rerunReason = ({ evidence: { rerun } }: PlanContext, { unit, demand }: Placed): RunReason | undefined => {
+  if (demand === 'assumed') return undefined
+  if (isRerun(demand)) return demand
   return rerun.get(unit) ?? (demand === 'none' ? undefined : demand)
 }
 

@@ -25,9 +25,9 @@ export const isRerun = (demand: Demand): demand is RunReason =>
 /**
  * The units that options and evidence name.
  *
- * - `from`: the unit to run from; `restart`: the wave or map to restart.
+ * - `from`: the unit to run from; `restart`: the sequence, wave or map to restart.
  * - `rerun`: composites whose own evidence makes all their parts run again.
- * - `again`: recorded units that run again because of their evidence.
+ * - `again`: units whose evidence makes what follows them run again.
  */
 export interface PlanTargets {
   readonly from: Unit | undefined

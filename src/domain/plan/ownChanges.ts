@@ -46,7 +46,7 @@ export const unfinishedIn = (
   const begun: Unfinished = { all: new Map(), paths: new Map() }
   for (const { unit, until } of openUnits(checkpoint)) {
     const step = top(unit)
-    const task = taskAt(workflow, checkpoint, unit)
+    const task = taskOf(workflow, checkpoint, unit)
     if (task === undefined || isDone(unit)) continue
     note(begun.all, step, until)
     for (const path of pathsOf(checkpoint, task, unit)) {
@@ -89,7 +89,8 @@ export const isExplained = (
   return false
 }
 
-const taskAt = (workflow: Workflow, { items, state }: Checkpoint, unit: Unit): Task | undefined => {
+/** Returns a task; of a map, the task that runs for each item. */
+const taskOf = (workflow: Workflow, { items, state }: Checkpoint, unit: Unit): Task | undefined => {
   const found = find<Step>(workflow, items, unit, state.stepIndex)?.definition
   const task = found?._tag === 'Map' ? found.each : found
   return task?._tag === 'Task' ? task : undefined
@@ -97,16 +98,12 @@ const taskAt = (workflow: Workflow, { items, state }: Checkpoint, unit: Unit): T
 
 const NO_PATHS: ReadonlyArray<string> = []
 
-const pathsOf = (
-  { variables, items }: Checkpoint,
-  { artifactPaths: leaves }: Task,
-  unit: Unit
-): ReadonlyArray<string> => {
-  if (leaves === undefined) return NO_PATHS
+const pathsOf = ({ variables, items }: Checkpoint, { artifactPaths }: Task, unit: Unit): ReadonlyArray<string> => {
+  if (artifactPaths === undefined) return NO_PATHS
   const item = around(items, unit)?.item
   const known: KnownValues = item === undefined ? { variables } : { variables, item: item.value }
   try {
-    return leaves(known)
+    return artifactPaths(known)
   } catch {
     return NO_PATHS
   }

@@ -61,7 +61,7 @@ export const VALUE_BYTES = 16_777_216
 export const slotOf = (request: Request): string =>
   request._tag === 'Answer' ? `Answer ${request.unit}` : request._tag
 
-/** People see who answers: control characters must not reach a terminal. */
+/** Returns whether a name may say who answered: control characters must not reach a terminal. */
 export const isName = (by: string): boolean => /^[^\p{Cc}]{1,512}$/u.test(by)
 
 /** Returns whether a request is for the execution of this owner. Only a pause request can be for another. */

@@ -58,20 +58,20 @@ export const encode = (value: Request | ContinueHere): Json => ({ format: FORMAT
 
 const NO_OBJECT: RequestCodecError = { _tag: 'Malformed', path: '$', expected: 'a JSON object' }
 
-const supported =
+const decoderOf =
   <A extends object>(codec: t.Type<A>) =>
   (content: unknown): E.Either<RequestCodecError, A> => {
     if (typeof content !== 'object' || content === null || Array.isArray(content)) return E.left(NO_OBJECT)
-    const read = decodeWith(codec)(content)
     const found = 'format' in content ? content.format : undefined
     if (typeof found === 'number' && found > FORMAT) return E.left({ _tag: 'NewerFormat', found, supported: FORMAT })
     if (found !== FORMAT) return E.left({ _tag: 'Malformed', path: '$.format', expected: String(FORMAT) })
+    const read = decodeWith(codec)(content)
     if (E.isLeft(read)) return read
     const { format: _, ...known } = read.right as A & { readonly format: unknown }
     return E.right(known as unknown as A)
   }
 
-const decodeAny = supported(request)
+const decodeAny = decoderOf(request)
 
 /**
  * Decodes a request.
@@ -92,4 +92,4 @@ export const decodeRequest = (content: unknown): E.Either<RequestCodecError, Req
  *
  * @category decoding
  */
-export const decodePointer: (content: unknown) => E.Either<RequestCodecError, ContinueHere> = supported(pointer)
+export const decodePointer: (content: unknown) => E.Either<RequestCodecError, ContinueHere> = decoderOf(pointer)

@@ -37,7 +37,6 @@ export const definitionAt = <N extends Node>(
   const [first, ...inner] = names(unit)
   let found = steps.find(({ name }) => name === first)
   for (const name of inner)
-    found =
-      found?.each === undefined ? found && listedParts(found).find((part) => part.name === name) : (found.each as N)
+    found = found && ((found.each as N | undefined) ?? listedParts(found).find((part) => part.name === name))
   return found
 }

@@ -60,7 +60,7 @@ export const never: RetryPolicy = { _tag: 'Constant', attempts: 1, delayMillis: 
  * The policy of an option `retry`: omitted fields come from {@link standard}, and a longer `delayMillis` raises an omitted
  * `maxDelayMillis`. Without the option there is one attempt.
  */
-export const fromOption = (
+export const policyOf = (
   given: { readonly [Field in keyof RetryPolicy]?: RetryPolicy[Field] | undefined } | undefined
 ): RetryPolicy => {
   if (given === undefined) return never
@@ -89,7 +89,7 @@ const STRATEGIES: ReadonlySet<string> = new Set<RetryPolicy['_tag']>(['Constant'
  */
 export const make = (given: Partial<RetryPolicy>): E.Either<InvalidRetryPolicy, RetryPolicy> => {
   const wrong = wrongIn(given)
-  if (wrong === undefined) return E.right(fromOption(given))
+  if (wrong === undefined) return E.right(policyOf(given))
   return E.left(
     invalid(
       wrong.option ?? 'policy',
@@ -122,7 +122,7 @@ const wrongIn = (
     return { expected: `a RetryPolicy such as { attempts: 3 }, not ${kindOf(given)}` }
   const [unknown] = optionProblems(given, FIELDS)
   if (unknown !== undefined) return unknown
-  const problem = problemOf(fromOption(given))
+  const problem = problemOf(policyOf(given))
   return problem === undefined ? undefined : { option: problem.field, expected: problem.expected }
 }
 

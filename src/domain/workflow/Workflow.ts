@@ -42,9 +42,7 @@ export interface Task {
   readonly captures: ReadonlyArray<string>
   readonly numbered: boolean
   readonly wait?: WaitKind | undefined
-  /** Returns whether a recorded output (`undefined`: none) still fits. */
   readonly accepts: (output: Json | undefined) => E.Either<OutputMismatch, void>
-  /** The paths of its artifacts that are known before it runs. */
   readonly artifactPaths?: ((known: KnownValues) => ReadonlyArray<string>) | undefined
 }
 
@@ -155,7 +153,7 @@ export const task = (name: string, options: TaskOptions = {}): Task => {
   }
 }
 
-/** The fingerprint of a definition that is no JSON says why. */
+/** A definition that is not JSON has no fingerprint: this and the reason stand in its place. */
 const INVALID = 'invalid: '
 
 const invalidFingerprint = (definition: Json | undefined): string | undefined => {

@@ -85,6 +85,7 @@ const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
     if (depth > MAX_DEPTH && parent !== undefined) found.push({ _tag: 'TooDeep', unit: parent })
     else
       for (const part of parts)
+        // Most parts are valid tasks, which need no path.
         if (part._tag !== 'Task' || definitionExpected(part) !== undefined) visit(part, join(parent, part.name), depth)
   }
   const visit = (step: Step, unit: string, depth: number): void => {
@@ -213,9 +214,9 @@ export const describeProblem = (problem: WorkflowProblem): string => {
     case 'TooManyUnits':
       return `the workflow has more than ${MAX_UNITS} units; split it`
     case 'DuplicateName':
-      return `the name "${problem.name}" is used more than once in "${problem.within}"`
+      return `the name "${problem.name}" is used more than once in "${problem.within}"; rename all but one`
     case 'DuplicateCapture':
-      return `variable "${problem.variable}" is captured by more than one step: ${listed(problem.places)}`
+      return `variable "${problem.variable}" is captured by more than one step; rename all but one: ${listed(problem.places)}`
     case 'UnknownNeed':
       return `group "${problem.group}" of wave "${problem.unit}" needs "${problem.need}", which is not a group of that wave; fix its needs`
     case 'InvalidSetting':
@@ -225,7 +226,7 @@ export const describeProblem = (problem: WorkflowProblem): string => {
     case 'NeedCycle':
       return problem.groups.length === 1
         ? `group "${listed(problem.groups)}" of wave "${problem.unit}" needs itself; remove it from its needs`
-        : `groups of wave "${problem.unit}" depend on each other in a cycle: ${listed(problem.groups)}`
+        : `groups of wave "${problem.unit}" depend on each other in a cycle; remove one of their needs: ${listed(problem.groups)}`
   }
 }
 

@@ -2,13 +2,13 @@
 import { indexed, pushTo } from '../data/indexed.js'
 
 /** A group, and the names of the groups that it needs. */
-interface Needing {
+interface GroupNeeds {
   readonly name: string
   readonly needs: ReadonlyArray<string>
 }
 
-/** Returns the groups on a dependency cycle. Ignores unknown needs. Linear time. */
-export const inCycle = (groups: ReadonlyArray<Needing>): ReadonlyArray<string> => {
+/** Returns the groups on a dependency cycle, or between two. Ignores unknown needs. Linear time. */
+export const inCycle = (groups: ReadonlyArray<GroupNeeds>): ReadonlyArray<string> => {
   const known = new Set(groups.map(({ name }) => name))
   const needs = new Map(groups.map(({ name, needs }) => [name, new Set(needs.filter((need) => known.has(need)))]))
   return [...leftOver(reversed(leftOver(needs))).keys()]
@@ -39,14 +39,14 @@ const reversed = (graph: Graph): Graph => {
 }
 
 /** Returns the groups that the named ones need, directly or through others. */
-export const neededBy = (groups: ReadonlyArray<Needing>, names: ReadonlyArray<string>): ReadonlySet<string> => {
+export const neededBy = (groups: ReadonlyArray<GroupNeeds>, names: ReadonlyArray<string>): ReadonlySet<string> => {
   if (names.length === 0) return new Set()
   const byName = indexed(groups, ({ name }) => name)
   return closure(names, (one) => byName.get(one)?.needs ?? [])
 }
 
 /** Returns the groups that need a named one, directly or through others. */
-export const needing = (groups: ReadonlyArray<Needing>, names: ReadonlyArray<string>): ReadonlySet<string> => {
+export const needing = (groups: ReadonlyArray<GroupNeeds>, names: ReadonlyArray<string>): ReadonlySet<string> => {
   if (names.length === 0) return new Set()
   const above = new Map<string, Array<string>>()
   for (const { name, needs } of groups) for (const need of needs) pushTo(above, need, name)

@@ -2,7 +2,7 @@
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
-import { fromOption } from '../../domain/workflow/RetryPolicy.js'
+import { policyOf } from '../../domain/workflow/RetryPolicy.js'
 import type { CheckAnswer } from '../../ports/Checks.js'
 import { settling } from '../steps/settle.js'
 
@@ -43,7 +43,7 @@ export interface Guard<Context, Output> {
  * The checks of a unit or of a whole wave, as users declare them.
  *
  * - `before`, `after`: they fail by throwing, rejecting, a `Left`, or `false`.
- * - `expect`: what must exist then. Its files and commits are evidence: if they are missing on a resume, the unit runs again.
+ * - `expect`: what must exist after the unit ran. Its files and commits are evidence: if they are missing on a resume, the unit runs again.
  */
 export interface GuardSpec<Context> {
   /** The unit does not start if this fails. */
@@ -67,7 +67,7 @@ export const fromSpec = <Context, Output>(
         after: after === undefined ? undefined : settling(after),
         evidence: evidence === undefined || typeof evidence === 'function' ? evidence : () => evidence,
         onCheckFailure: onCheckFailure ?? 'ask',
-        retry: retry === undefined ? THRICE : fromOption(retry)
+        retry: retry === undefined ? THRICE : policyOf(retry)
       }
 
 /** The default policy for failed checks. */

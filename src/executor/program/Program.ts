@@ -404,29 +404,29 @@ const partFrom = (self: Base<never, unknown>, name: string, spec: LoosePart): Pr
   const { steps } = fieldsOf(spec)
   if (typeof steps !== 'function') return task(name, spec as StepSpec<never, unknown>)
   const made = sequenceFrom(self, name, steps, spec)
-  return made._tag === 'Sequence' ? without('steps', made) : made
+  return made._tag === 'Sequence' ? withoutProblem('steps', made) : made
 }
 
 const sequenceFrom = (self: Base<never, unknown>, name: string, steps: unknown, options: unknown): ProgramStep => {
-  const parts = typeof steps === 'function' ? added(self, steps as AddSteps) : undefined
+  const parts = typeof steps === 'function' ? stepsAddedBy(self, steps as AddSteps) : undefined
   return Array.isArray(parts)
     ? sequenceOf(name, parts as ReadonlyArray<ProgramStep>, options as never)
     : task(name, { steps } as never)
 }
 
-/** Where it stands this option is valid. */
-const without = (option: string, step: ProgramStep): ProgramStep => ({
+/** Accepts an option that is valid only for a part of a composite. */
+const withoutProblem = (option: string, step: ProgramStep): ProgramStep => ({
   ...step,
   problems: step.problems.filter((problem) => problem.option !== option)
 })
 
 type AddSteps = (start: Program<never, never, never, never>) => unknown
 
-const added = (self: Base<never, unknown>, steps: AddSteps): unknown =>
+const stepsAddedBy = (self: Base<never, unknown>, steps: AddSteps): unknown =>
   fieldsOf(steps(build(self as Base<never, never>, [])))['steps']
 
 const groupFrom = (self: Base<never, unknown>, name: string, spec: LoosePart): ProgramGroup => {
   const { needs } = fieldsOf(spec)
-  const part = without('needs', partFrom(self, name, spec))
+  const part = withoutProblem('needs', partFrom(self, name, spec))
   return withNeeds({ ...part, needs } as ProgramGroup)
 }

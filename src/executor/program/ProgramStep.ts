@@ -11,7 +11,7 @@ import type { Json } from '../../domain/data/Json.js'
 import type { OptionProblem } from '../../domain/data/Options.js'
 import { fieldsOf, kindOf, optionProblems } from '../../domain/data/Options.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
-import { fromOption } from '../../domain/workflow/RetryPolicy.js'
+import { policyOf } from '../../domain/workflow/RetryPolicy.js'
 import type { Wait } from '../../domain/checkpoint/Pending.js'
 import type { MapStep, Needing, Sequence, Task, Wave } from '../../domain/workflow/Workflow.js'
 import * as W from '../../domain/workflow/Workflow.js'
@@ -129,12 +129,12 @@ export const task = <C>(
       : 'sleep' in step || 'waitFor' in step
         ? waiting(step)
         : step
-  const awaits: Waiting | undefined = isWaiting(spec) ? spec : undefined
+  const waitingSpec: Waiting | undefined = isWaiting(spec) ? spec : undefined
   const { accepts, encode, decode, codecExpected, seen } = conversions(spec.output)
   const loose = spec as unknown as Loose
   const named = artifactPaths ?? artifactPathsOf(spec)
   // An invalid option is reported, and not hashed: it may be no JSON.
-  const defined = W.task(text(name), {
+  const defined = W.task(nameFrom(name), {
     definition: definition === undefined ? definitionOf(spec) : definition,
     accepts,
     ...(named === undefined ? {} : { artifactPaths: named }),
@@ -142,7 +142,7 @@ export const task = <C>(
     ...(typeof spec.idempotent === 'boolean' ? { idempotent: spec.idempotent } : {}),
     ...(spec.numbered === undefined ? {} : { numbered: spec.numbered }),
     ...(typeof spec.capture === 'string' ? { captures: [spec.capture] } : {}),
-    ...(awaits === undefined ? {} : { wait: awaits.wait })
+    ...(waitingSpec === undefined ? {} : { wait: waitingSpec.wait })
   })
   const guard = guardFrom(loose, evidenceOf(loose.evidence, seen))
   // Field by field, not spread: all tasks then share one hidden class, which makes large plans fast.
@@ -164,8 +164,8 @@ export const task = <C>(
     run: settling('job' in spec ? jobOf(spec).submit : spec.run) as Runnable['run'],
     job: 'job' in spec ? runnableJob(jobOf(spec), guard) : undefined,
     problems: taskProblems(step),
-    awaits: awaits?.awaits,
-    retry: fromOption(spec.retry),
+    awaits: waitingSpec?.awaits,
+    retry: policyOf(spec.retry),
     timeoutMillis: spec.timeoutMillis,
     workspace: spec.workspace,
     guard: 'job' in spec && guard !== undefined ? beforeOnly(guard) : guard
@@ -294,9 +294,9 @@ export const sequenceOf = (
   definition?: Json
 ): ProgramSequence => {
   const given = fieldsOf(options) as typeof options
-  const members = madeOf(steps)
+  const members = stepsIn(steps)
   return {
-    ...W.sequence(text(name), members, given.summary, definition),
+    ...W.sequence(nameFrom(name), members, given.summary, definition),
     steps: members,
     problems: [...stepProblems(steps), ...optionProblems(options, SEQUENCE)],
     guard: guardFrom(given, given.evidence as UnitGuard['evidence'])
@@ -315,9 +315,9 @@ export const waveOf = (
   definition?: Json
 ): ProgramWave => {
   const given = fieldsOf(options) as typeof options
-  const members = madeOf(groups).map(withNeeds)
+  const members = stepsIn(groups).map(withNeeds)
   return {
-    ...W.wave(text(name), members, given.summary, definition),
+    ...W.wave(nameFrom(name), members, given.summary, definition),
     groups: members,
     concurrency: given.concurrency ?? Infinity,
     problems: [...stepProblems(groups, 'group'), ...optionProblems(options, WAVE)],
@@ -340,25 +340,25 @@ export const mapOf = (
 ): ProgramMap => {
   const { forEach, key, item } = fieldsOf(source) as Partial<typeof source> as typeof source
   const { groups: _, _tag: __, ...wave } = waveOf(name, [], options)
-  const body = isMade(each) ? each : task(name, () => undefined)
-  const defined = W.mapOf(text(name), body, wave.summary, definition)
+  const body = isStep(each) ? each : task(name, () => undefined)
+  const defined = W.mapOf(nameFrom(name), body, wave.summary, definition)
   const problems = [
-    ...(isMade(each) ? [] : [{ option: 'each', expected: madeNot(each) }]),
+    ...(isStep(each) ? [] : [{ option: 'each', expected: stepExpected(each) }]),
     ...optionProblems({ forEach, key }, ITEMS, { required: ['forEach', 'key'] }),
     ...optionProblems(options, MAP)
   ]
   return { ...wave, ...defined, problems, each: body, items: conversions(item), forEach, key }
 }
 
-/** A name that is no string is refused as one that is not valid. */
-const text = (name: unknown): string => (typeof name === 'string' ? name : kindOf(name))
+/** A name that is no string becomes its kind, which is refused as an invalid name. */
+const nameFrom = (name: unknown): string => (typeof name === 'string' ? name : kindOf(name))
 
 /** Untyped authors may pass anything as steps, such as a combinator. */
-const isMade = (step: unknown): boolean => Array.isArray(fieldsOf(step)['problems'])
+const isStep = (step: unknown): boolean => Array.isArray(fieldsOf(step)['problems'])
 
 const isList = (steps: unknown): boolean => Array.isArray(steps)
 
-const madeOf = <S>(steps: ReadonlyArray<S>): ReadonlyArray<S> => (isList(steps) ? steps.filter(isMade) : [])
+const stepsIn = <S>(steps: ReadonlyArray<S>): ReadonlyArray<S> => (isList(steps) ? steps.filter(isStep) : [])
 
 /** Returns a problem for each of these that is not a step. */
 export const stepProblems = (
@@ -367,11 +367,11 @@ export const stepProblems = (
 ): ReadonlyArray<Extract<OptionProblem, { readonly expected: string }>> =>
   Array.isArray(steps)
     ? steps.flatMap((step: unknown, index) =>
-        isMade(step) ? [] : [{ option: `${kind} ${index + 1}`, expected: madeNot(step) }]
+        isStep(step) ? [] : [{ option: `${kind} ${index + 1}`, expected: stepExpected(step) }]
       )
     : [{ option: `${kind}s`, expected: `an array of ${kind}s, not ${kindOf(steps)}` }]
 
-const madeNot = (step: unknown): string => `made by Program.task, sequenceOf, waveOf or mapOf, not ${kindOf(step)}`
+const stepExpected = (step: unknown): string => `made by Program.task, sequenceOf, waveOf or mapOf, not ${kindOf(step)}`
 
 /** Untyped authors may omit the needs of a group, or pass invalid ones. */
 export const withNeeds = (group: ProgramGroup): ProgramGroup => {

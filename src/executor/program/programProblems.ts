@@ -25,9 +25,9 @@ export const problems = (
 ): ReadonlyArray<WorkflowProblem> => {
   const wrong = notWorkflow(program)
   if (wrong !== undefined) return [wrong]
-  const strangers = stepProblems(program.steps)
-  if (strangers.length > 0)
-    return strangers.map(({ option, expected }) => ({
+  const notSteps = stepProblems(program.steps)
+  if (notSteps.length > 0)
+    return notSteps.map(({ option, expected }) => ({
       _tag: 'InvalidSetting',
       place: program.name,
       field: option,
@@ -45,31 +45,32 @@ export const problems = (
     }
   }
   add(program.name, program.problems ?? [])
-  const look = (place: string, task: ProgramTask): void => {
+  const checkTask = (place: string, task: ProgramTask): void => {
     const { retry, job, awaits, workspace, guard, codecExpected, problems } = task
     add(place, problems)
     // A task that was made by hand has no problems yet.
     const wrongRetry = problems.length === 0 ? problemOf(retry) : undefined
     if (wrongRetry !== undefined) mustBe(place, `retry.${wrongRetry.field}`, wrongRetry.expected)
     mustBe(place, 'output', codecExpected)
-    // An option that is unknown may be what the wait misses.
+    // An unknown option may be the misspelled one that the wait misses.
     if (awaits !== undefined && E.isLeft(awaits) && problems.length === 0) add(place, [awaits.left])
     if (job?.guard?.expect.commits !== undefined)
       found.push({ _tag: 'InvalidSetting', place, field: 'expect.commits', expected: NOT_COUNTED })
     if (workspace !== undefined && (guard?.expect.commits !== undefined || guard?.expect.cleanTree !== undefined))
       found.push({ _tag: 'InvalidSetting', place, field: 'expect', expected: NO_REPOSITORY })
   }
-  const lookAt = (step: ProgramStep, place: string): void => {
-    if (step._tag === 'Task') return look(place, step)
+  const checkStep = (step: ProgramStep, place: string): void => {
+    if (step._tag === 'Task') return checkTask(place, step)
     add(place, step.problems)
     if (step._tag !== 'Sequence' && !(step.concurrency === Infinity || isPositive(step.concurrency)))
       mustBe(place, 'concurrency', 'a whole number ≥ 1')
     if (step._tag === 'Map') {
       mustBe(place, 'item', step.items.codecExpected)
-      lookAt(step.each, step.each._tag === 'Task' ? place : `${place}/*`)
-    } else for (const part of step._tag === 'Sequence' ? step.steps : step.groups) lookAt(part, join(place, part.name))
+      checkStep(step.each, step.each._tag === 'Task' ? place : `${place}/*`)
+    } else
+      for (const part of step._tag === 'Sequence' ? step.steps : step.groups) checkStep(part, join(place, part.name))
   }
-  for (const step of program.steps) lookAt(step, step.name)
+  for (const step of program.steps) checkStep(step, step.name)
   return found
 }
 

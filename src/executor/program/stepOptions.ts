@@ -75,7 +75,7 @@ const TASK: Table<TaskSpec<never, unknown>> = { run: Opt.callback, ...COMMON }
 
 const JOB: Table<JobSpec<never, unknown>> = { job: Opt.anything, ...COMMON }
 
-const FUNCTIONS: Table<Job<never, unknown>> = { submit: Opt.callback, poll: Opt.callback, collect: Opt.callback }
+const JOB_FUNCTIONS: Table<Job<never, unknown>> = { submit: Opt.callback, poll: Opt.callback, collect: Opt.callback }
 
 const IN_SLEEP = Opt.instead('in sleep')
 
@@ -91,7 +91,7 @@ const BESIDE_WAIT = { output: Opt.anything, capture: Opt.text, ...SUMMARY }
 
 const WAIT: Table<WaitForSpec<unknown>> = { waitFor: Opt.anything, ...BESIDE_WAIT }
 
-/** Its value, if there is one, adds no steps. */
+/** The value of `steps`, if there is one, is no function that adds them. */
 const NO_STEPS: OptionProblem = {
   option: 'steps',
   expected: 'a function that adds steps to its argument and returns the result'
@@ -140,7 +140,7 @@ const MISPLACED_IN_MAP: OptionTable = { run: IN_BODY, job: IN_BODY, steps: IN_BO
 
 /** Untyped authors may pass no body. */
 export const mapProblems = (options: unknown, body: unknown): ReadonlyArray<OptionProblem> => [
-  ...Opt.optionProblems(options, MAP, { required: ['forEach'], misplaced: MISPLACED_IN_MAP }),
+  ...Opt.optionProblems(options, MAP, { required: ['forEach'], unlisted: MISPLACED_IN_MAP }),
   ...(body === undefined || body === null ? [NO_BODY] : [])
 ]
 
@@ -154,7 +154,7 @@ export const taskProblems = (step: unknown): ReadonlyArray<OptionProblem> => {
   if (typeof step === 'function') return []
   const given = typeof step === 'object' && step !== null ? step : {}
   const checked = (table: OptionTable, required: ReadonlyArray<string> = [], misplaced: OptionTable = {}) =>
-    Opt.optionProblems(given, table, { required, misplaced: { ...MISPLACED, ...misplaced } })
+    Opt.optionProblems(given, table, { required, unlisted: { ...MISPLACED, ...misplaced } })
   // `Program.sleep` and `Program.waitFor` take the options of the wait beside the others, and leave them undefined.
   if ('sleep' in given)
     return 'millis' in given ? checked({ ...OF_SLEEP, ...SUMMARY }, [], SLEEP) : checked(SLEEP, [], OF_SLEEP)
@@ -167,6 +167,6 @@ export const taskProblems = (step: unknown): ReadonlyArray<OptionProblem> => {
 }
 
 const jobProblems = (job: unknown): ReadonlyArray<OptionProblem> =>
-  Opt.optionProblems(Opt.fieldsOf(job), FUNCTIONS, { required: Object.keys(FUNCTIONS) }).map((one) =>
+  Opt.optionProblems(Opt.fieldsOf(job), JOB_FUNCTIONS, { required: Object.keys(JOB_FUNCTIONS) }).map((one) =>
     Opt.within('job', one)
   )

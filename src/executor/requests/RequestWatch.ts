@@ -2,7 +2,7 @@
 import type { CancelRequest } from '../../domain/request/Request.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 
-/** To `cancel`, or else to pause. `unreadable`: the requests cannot be read, so the execution pauses and commits nothing. */
+/** What the requests ask for: to `cancel`, or else to pause. `unreadable`: they cannot be read, so the execution pauses and commits nothing. */
 export interface Asked {
   readonly commit: boolean
   readonly cancel?: CancelRequest
@@ -17,7 +17,7 @@ export interface RequestWatch {
   readonly asked: () => Promise<Asked>
 }
 
-export const isToStop = async ({ requests }: { readonly requests: RequestWatch }): Promise<boolean> => {
-  const asked = requests.look()
-  return asked !== false && (await asked)
+export const mustStop = async ({ requests }: { readonly requests: RequestWatch }): Promise<boolean> => {
+  const seen = requests.look()
+  return seen !== false && (await seen)
 }

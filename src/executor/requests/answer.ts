@@ -3,8 +3,9 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { fromUnknown } from '../../domain/data/Json.js'
+import { encodeWithin } from '../../domain/data/Size.js'
 import type { AnswerRequest } from '../../domain/request/Request.js'
-import { isName } from '../../domain/request/Request.js'
+import { isName, VALUE_BYTES } from '../../domain/request/Request.js'
 import { findOrTask } from '../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { get, has } from '../../domain/checkpoint/Units.js'
@@ -12,8 +13,9 @@ import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { AlreadyAnswered } from '../../ports/Requests.js'
 import type { Executor } from '../Executor.js'
-import { askOrAct, askOwner, look, MAX_ATTEMPTS, recorderFor, withdraw } from './inbox.js'
-import { readAnswers, taken, withInboxAnswers } from './inboxAnswers.js'
+import { askOrAct, askOwner, readRun, MAX_ATTEMPTS, recorderFor, withdraw } from './inbox.js'
+import { readAnswers, takeAnswer, withInboxAnswers } from './inboxAnswers.js'
+import { A_WAIT } from '../storage/changes.js'
 import type { Recorder } from '../storage/Recorder.js'
 import type { AnswerRefused } from './AnswerRefused.js'
 import type { RunError } from '../RunError.js'
@@ -74,6 +76,11 @@ export const answer =
         value === undefined ? 'plain JSON; it is missing' : `plain JSON at ${json.left.path}, not ${json.left.found}`
       return E.left({ _tag: 'AnswerRefused', runId, unit, why: 'NotJson', expected, waiting: [] })
     }
+    const encoded = encodeWithin(json.right, VALUE_BYTES)
+    if (E.isLeft(encoded) && encoded.left._tag === 'TooLarge') {
+      const expected = `at most ${VALUE_BYTES} bytes of JSON, not ${encoded.left.bytes}; answer with the path of a file`
+      return E.left({ _tag: 'AnswerRefused', runId, unit, why: 'NotAnAnswer', expected, waiting: [] })
+    }
     const { pid, host } = environment.owner
     const by = options.by ?? `process ${pid} on ${host}`
     if (!isName(by)) return E.left({ _tag: 'AnswerRefused', runId, unit, why: 'InvalidName', waiting: [] })
@@ -95,21 +102,21 @@ const ask = async (
   request: AnswerRequest
 ): Promise<E.Either<RunError, O.Option<AnswerResult>>> => {
   const { runId, unit } = request
-  const isRefused = (checkpoint: Checkpoint): boolean => E.isLeft(taken(checkpoint, request))
+  const isRefused = (checkpoint: Checkpoint): boolean => E.isLeft(takeAnswer(checkpoint, request))
   const asked = await askOwner(environment, runId, () => request, isRefused)
   if (E.isLeft(asked)) return asked
   if (asked.right._tag === 'Requested') return E.right(O.some({ ...asked.right, runId, unit }))
-  const { seen, left } = asked.right
-  if (O.isSome(left)) await withdraw(environment, request)
-  const refused = taken(await withInboxAnswers(environment, seen.checkpoint), request)
-  if (E.isRight(refused)) return E.right(O.none)
-  return O.isSome(left) && isTaken(seen.checkpoint, request)
+  const { seen, undelivered } = asked.right
+  if (O.isSome(undelivered)) await withdraw(environment, request)
+  const own = takeAnswer(await withInboxAnswers(environment, seen.checkpoint), request)
+  if (E.isRight(own)) return E.right(O.none)
+  return O.isSome(undelivered) && isRecorded(seen.checkpoint, request)
     ? E.right(O.some({ _tag: 'Recorded', runId, unit }))
-    : refused
+    : own
 }
 
 /** Returns whether a requested answer is recorded. Once its unit has used it, it cannot be distinguished from another. */
-const isTaken = ({ answers, completedSteps }: Checkpoint, { unit, requestedAt }: AnswerRequest): boolean =>
+const isRecorded = ({ answers, completedSteps }: Checkpoint, { unit, requestedAt }: AnswerRequest): boolean =>
   get(answers, unit)?.at === requestedAt || has(completedSteps, unit)
 
 /** Claims a run without an owner, and records the answer. */
@@ -120,7 +127,7 @@ const recordAnswer = (environment: Environment, request: AnswerRequest): Promise
     // Answers that were left for an earlier owner come first.
     const earlier = await recordAnswers(environment, recorder, await readAnswers(environment, runId))
     if (E.isLeft(earlier)) return earlier
-    const own = taken(recorder.checkpoint(), request)
+    const own = takeAnswer(recorder.checkpoint(), request)
     if (E.isLeft(own)) return own
     recorder.stage([own.right.change])
     const saved = await recorder.commit()
@@ -135,9 +142,9 @@ export const recordAnswers = async (
 ): Promise<E.Either<RunError, void>> => {
   for (const request of answers) {
     const checkpoint = recorder.checkpoint()
-    const one = taken(checkpoint, request)
+    const one = takeAnswer(checkpoint, request)
     if (E.isRight(one)) recorder.stage([one.right.change])
-    else rejected(environment, checkpoint, request, one.left)
+    else reportRejected(environment, checkpoint, request, one.left)
   }
   const saved = await recorder.commit()
   if (E.isLeft(saved)) return saved
@@ -148,7 +155,7 @@ export const recordAnswers = async (
 /** Records answers that were left for an owner which has released the run meanwhile. A new owner handles its own release. */
 export const recordLeftAnswers = async (environment: Environment, runId: string): Promise<void> => {
   for (let attempt = 1; attempt <= MAX_ATTEMPTS && (await readAnswers(environment, runId)).length > 0; attempt++) {
-    const seen = await look(environment, runId)
+    const seen = await readRun(environment, runId)
     if (E.isLeft(seen) || O.isSome(seen.right.holder)) return
     const recorded = await withIntactClaim(environment, runId, async (claim, checkpoint) => {
       const recorder = recorderFor(environment, claim, checkpoint)
@@ -158,13 +165,19 @@ export const recordLeftAnswers = async (environment: Environment, runId: string)
   }
 }
 
-const rejected = (
+const reportRejected = (
   environment: Environment,
   { runId, workflow, items }: Checkpoint,
   { unit, by }: AnswerRequest,
   refused: AnswerRefused | AlreadyAnswered
 ): void => {
   const stepIndex = findOrTask(workflow, items, unit)?.stepIndex ?? -1
-  const expected = refused._tag === 'AlreadyAnswered' ? 'no second answer' : `a unit that waits (${refused.why})`
+  const expected = refused._tag === 'AlreadyAnswered' ? 'no second answer' : (EXPECTED[refused.why] ?? A_WAIT)
   report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected })
+}
+
+const EXPECTED: Readonly<Partial<Record<AnswerRefused['why'], string>>> = {
+  UnknownUnit: 'a unit of the run',
+  AlreadyCompleted: 'a unit that has not completed',
+  WaitOver: 'a wait whose time limit is not over'
 }

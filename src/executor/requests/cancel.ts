@@ -9,7 +9,7 @@ import type { Claim, ClaimOptions, Holder, Stored } from '../../ports/Checkpoint
 import type { Environment } from '../../ports/Environment.js'
 import { recordLeftAnswers } from './answer.js'
 import type { Executor } from '../Executor.js'
-import { askOrAct, askOwner, isAny, look, recorderFor, requestsFor, withdraw } from './inbox.js'
+import { askOrAct, askOwner, mayHaveRequests, readRun, recorderFor, requestsFor, withdraw } from './inbox.js'
 import { clearRequest, removePointer } from './pause.js'
 import type { RunError } from '../RunError.js'
 import type { Interrupted } from '../RunOutcome.js'
@@ -64,10 +64,10 @@ export const cancel =
       if (asked.right._tag === 'Requested') return E.right(O.some({ ...asked.right, runId }))
       const { checkpoint } = asked.right.seen
       return isOver(checkpoint)
-        ? E.right(O.some(await tooLate(environment, checkpoint, asked.right.left)))
+        ? E.right(O.some(await tooLate(environment, checkpoint, asked.right.undelivered)))
         : E.right(O.none)
     }
-    return await askOrAct(environment, ask, () => recordUnclaimed(environment, runId))
+    return await askOrAct(environment, ask, () => cancelUnclaimed(environment, runId))
   }
 
 const isOver = (checkpoint: Checkpoint): boolean => isFinal(status(checkpoint, false))
@@ -87,7 +87,7 @@ const tooLate = async (
 }
 
 /** Claims a run without an owner, and records the cancel. */
-const recordUnclaimed = (environment: Environment, runId: string): Promise<E.Either<RunError, CancelResult>> =>
+const cancelUnclaimed = (environment: Environment, runId: string): Promise<E.Either<RunError, CancelResult>> =>
   withIntactClaim(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, CancelResult>> => {
     const left = O.fromNullable(await readCancel(environment, runId))
     if (isOver(checkpoint)) return E.right(await tooLate(environment, checkpoint, left))
@@ -148,11 +148,11 @@ export const withClaimAndInbox = async <A>(
 
 /** Handles requests that were left for an owner which has released the run meanwhile. A new owner handles its own release. */
 const recordLeftRequests = async (environment: Environment, runId: string): Promise<void> => {
-  if (!isAny(environment, runId)) return
+  if (!mayHaveRequests(environment, runId)) return
   const request = await readCancel(environment, runId)
   if (request === undefined) return await recordLeftAnswers(environment, runId)
-  const seen = await look(environment, runId)
+  const seen = await readRun(environment, runId)
   if (E.isLeft(seen) || O.isSome(seen.right.holder)) return
   if (isOver(seen.right.checkpoint)) await withdraw(environment, request)
-  else await recordUnclaimed(environment, runId)
+  else await cancelUnclaimed(environment, runId)
 }

@@ -14,12 +14,12 @@ import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
 import type { Planned } from '../planRun.js'
-import { withoutQuestions, EXACT, planStored } from '../planRun.js'
+import { withoutQuestions, planStored } from '../planRun.js'
 import type { RunError } from '../RunError.js'
 import { timestamp } from '../RunScope.js'
 import { secure } from '../secrets.js'
 import type { RunView } from '../storage/runs.js'
-import { storedRun } from '../storage/runs.js'
+import { EXACT, storedRun } from '../storage/runs.js'
 import { withIntactClaim } from '../storage/stored.js'
 import { recorderFor } from './inbox.js'
 
@@ -61,7 +61,7 @@ export const confirm =
     }
     // Planned before the claim, so that a refusal writes nothing.
     const stored = await storedRun(runId)(environment)()
-    if (E.isRight(stored) && O.isSome(stored.right) && isAtRest(stored.right.value)) {
+    if (E.isRight(stored) && O.isSome(stored.right) && isClaimable(stored.right.value)) {
       const planned = await planAnswered(environment, stored.right.value.checkpoint, answers)
       if (E.isLeft(planned)) return planned
     }
@@ -81,7 +81,7 @@ export const confirm =
   }
 
 /** The claim refuses any other run. */
-const isAtRest = ({ heldBy, found }: RunView): boolean => O.isNone(heldBy) && found._tag === 'Exact'
+const isClaimable = ({ heldBy, found }: RunView): boolean => O.isNone(heldBy) && found._tag === 'Exact'
 
 /** An answer is no request to resume: a paused run stays paused. */
 const stillPaused = (before: Checkpoint, { state, workflow }: Checkpoint, at: string): ReadonlyArray<Interrupted> => {

@@ -12,10 +12,10 @@ import { report } from '../RunScope.js'
 import type { SecuredEnvironment } from '../secrets.js'
 import type { Recorder } from '../storage/Recorder.js'
 import { make } from '../storage/Recorder.js'
-import { restoreOwn } from '../storage/stored.js'
+import { restoreUnmoved } from '../storage/stored.js'
 
 /** Returns whether a run may have requests. A port that throws has none. */
-export const isAny = ({ requests }: Environment, runId: string): boolean => {
+export const mayHaveRequests = ({ requests }: Environment, runId: string): boolean => {
   try {
     return requests?.isAny(runId) === true
   } catch {
@@ -28,7 +28,7 @@ export const requestsFor = async (
   runId: string
 ): Promise<E.Either<StorageError, ReadonlyArray<Request>>> => {
   const { requests } = environment
-  return requests === undefined || !isAny(environment, runId)
+  return requests === undefined || !mayHaveRequests(environment, runId)
     ? E.right([])
     : await callPort('list', () => requests.list(runId), readFailed(INBOX))
 }
@@ -38,7 +38,7 @@ export const withdraw = async ({ requests }: Environment, request: Request): Pro
     ? E.right(undefined)
     : await callPort('withdraw', () => requests.withdraw(request), writeFailed(INBOX))
 
-/** Records requests before the run itself continues. */
+/** Makes a recorder for requests. It reports saves, but no events of units. */
 export const recorderFor = (
   environment: Environment & Partial<Pick<SecuredEnvironment, 'vault'>>,
   claim: Claim,
@@ -55,18 +55,18 @@ export interface ReadRun {
   readonly holder: O.Option<Holder>
 }
 
-export const look = async (environment: Environment, runId: string): Promise<E.Either<RunError, ReadRun>> => {
+export const readRun = async (environment: Environment, runId: string): Promise<E.Either<RunError, ReadRun>> => {
   const stored = await load(environment, runId)
   if (E.isLeft(stored)) return stored
   if (O.isNone(stored.right)) return E.left({ _tag: 'NoSuchRun', runId })
   const { heldBy: holder } = stored.right.value
-  return E.map((checkpoint: Checkpoint) => ({ checkpoint, holder }))(restoreOwn(stored.right.value, runId))
+  return E.map((checkpoint: Checkpoint) => ({ checkpoint, holder }))(restoreUnmoved(stored.right.value, runId))
 }
 
-/** `Requested`: the owner finds the request. `Unclaimed`: no owner will find it, even if it was `left`. */
+/** `Requested`: the owner finds the request. `Unclaimed`: no owner will find it, and it must be withdrawn if it was left (`undelivered`). */
 export type Asking<R> =
   | { readonly _tag: 'Requested'; readonly holder: Holder }
-  | { readonly _tag: 'Unclaimed'; readonly seen: ReadRun; readonly left: O.Option<R> }
+  | { readonly _tag: 'Unclaimed'; readonly seen: ReadRun; readonly undelivered: O.Option<R> }
 
 /** Leaves a request if the run has an owner, and looks again: the owner may have released it meanwhile. */
 export const askOwner = async <R extends Request>(
@@ -76,21 +76,21 @@ export const askOwner = async <R extends Request>(
   isOver: (checkpoint: Checkpoint) => boolean
 ): Promise<E.Either<RunError, Asking<R>>> => {
   const { requests } = environment
-  const before = await look(environment, runId)
+  const before = await readRun(environment, runId)
   if (E.isLeft(before)) return before
   const { holder } = before.right
   if (requests === undefined || O.isNone(holder) || isOver(before.right.checkpoint))
-    return E.right({ _tag: 'Unclaimed', seen: before.right, left: O.none })
+    return E.right({ _tag: 'Unclaimed', seen: before.right, undelivered: O.none })
   const request = requestTo(holder.value)
   const left = await callPort('leave', () => requests.leave(request), writeFailed(INBOX))
   // The run may have ended or been removed meanwhile.
-  const after = await look(environment, runId)
+  const after = await readRun(environment, runId)
   if (E.isLeft(after)) return after
   if (E.isLeft(left)) return left
   const { holder: now, checkpoint } = after.right
   if (O.isSome(now) && !isOver(checkpoint) && isFor(request, now.value))
     return E.right({ _tag: 'Requested', holder: now.value })
-  return E.right({ _tag: 'Unclaimed', seen: after.right, left: O.some(request) })
+  return E.right({ _tag: 'Unclaimed', seen: after.right, undelivered: O.some(request) })
 }
 
 /** Asks the owner of a run, or acts in its place. If another process claims the run in between, that one is asked. */

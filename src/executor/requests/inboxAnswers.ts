@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Answered } from '../../domain/change/Change.js'
 import { apply } from '../../domain/change/Transition.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
-import { fieldsOf, withVariables } from '../../domain/checkpoint/Checkpoint.js'
+import { copyOf, withVariables } from '../../domain/checkpoint/Checkpoint.js'
 import { has } from '../../domain/checkpoint/Units.js'
 import type { AnswerRequest } from '../../domain/request/Request.js'
 import type { Environment } from '../../ports/Environment.js'
@@ -23,7 +23,7 @@ interface Taken {
   readonly next: Checkpoint
 }
 
-export const taken = (
+export const takeAnswer = (
   checkpoint: Checkpoint,
   { requestedAt: at, unit, value, by }: AnswerRequest
 ): E.Either<AnswerRefused | AlreadyAnswered, Taken> => {
@@ -44,8 +44,8 @@ export const withInboxAnswers = async (environment: Environment, checkpoint: Che
   const requests = await readAnswers(environment, checkpoint.runId)
   if (requests.length === 0) return checkpoint
   const { answers } = requests.reduce((before, request) => {
-    const after = taken(before, request)
+    const after = takeAnswer(before, request)
     return E.isLeft(after) ? before : after.right.next
   }, checkpoint)
-  return withVariables({ ...fieldsOf(checkpoint), answers })
+  return withVariables({ ...copyOf(checkpoint), answers })
 }

@@ -11,7 +11,7 @@ import type { PointerError } from '../../ports/Requests.js'
 import type { WorkspaceError } from '../../ports/Workspaces.js'
 import { callPort, writeFailed } from '../callPort.js'
 import type { Executor } from '../Executor.js'
-import { askOrAct, askOwner, isAny, recorderFor, withdraw } from './inbox.js'
+import { askOrAct, askOwner, mayHaveRequests, recorderFor, withdraw } from './inbox.js'
 import type { Asked } from './RequestWatch.js'
 import type { RunError } from '../RunError.js'
 import { report, timestamp } from '../RunScope.js'
@@ -80,18 +80,18 @@ export const pause =
       const asked = await askOwner(environment, runId, requestTo, () => false)
       if (E.isLeft(asked)) return asked
       if (asked.right._tag === 'Requested') return E.right(O.some({ ...asked.right, runId }))
-      const { seen, left } = asked.right
-      // No owner will withdraw it.
-      const withdrawn = O.isNone(left) ? E.right(undefined) : await withdraw(environment, left.value)
+      const { seen, undelivered } = asked.right
+      // No owner will withdraw the request.
+      const withdrawn = O.isNone(undelivered) ? E.right(undefined) : await withdraw(environment, undelivered.value)
       if (E.isLeft(withdrawn)) return withdrawn
       const is = status(seen.checkpoint, O.isSome(seen.holder))
       return E.right(is === 'pending' ? O.none : O.some({ _tag: 'AtRest', runId, status: is }))
     }
-    return await askOrAct(environment, ask, () => recordUnclaimed(environment, runId, commit))
+    return await askOrAct(environment, ask, () => pauseUnclaimed(environment, runId, commit))
   }
 
 /** A process may wait for the run without a claim: it ends when it sees this record. */
-const recordUnclaimed = (
+const pauseUnclaimed = (
   environment: Environment,
   runId: string,
   commit: boolean
@@ -115,17 +115,18 @@ export const leavePointer = async (
   const { requests, workspaces } = environment
   const { runId, workspace } = checkpoint
   const problems: Array<PointerError | WorkspaceError> = []
-  const told = <Problem extends PointerError | WorkspaceError, A>(result: E.Either<Problem, A>): A | undefined => {
+  const orNote = <Problem extends PointerError | WorkspaceError, A>(result: E.Either<Problem, A>): A | undefined => {
     if (E.isRight(result)) return result.right
     problems.push(result.left)
     return undefined
   }
   const made =
     commit && workspace?.kind === 'worktree' && workspaces !== undefined
-      ? told(await callPort('commit', () => workspaces.commit(runId, workspace), threw))
+      ? orNote(await callPort('commit', () => workspaces.commit(runId, workspace), threw))
       : undefined
   const pointer = continueHere(checkpoint, made === undefined ? undefined : O.toUndefined(made))
-  const where = requests === undefined ? undefined : told(await callPort('point', () => requests.point(pointer), threw))
+  const where =
+    requests === undefined ? undefined : orNote(await callPort('point', () => requests.point(pointer), threw))
   report(environment, {
     _tag: 'RunPaused',
     runId,
@@ -145,6 +146,6 @@ export const removePointer = async ({ requests }: Environment, runId: string): P
 /** A superseded owner leaves the request: the next owner sees that it is outdated. */
 export const clearRequest = async (environment: Environment, runId: string): Promise<void> => {
   const { requests } = environment
-  if (requests === undefined || !isAny(environment, runId)) return
+  if (requests === undefined || !mayHaveRequests(environment, runId)) return
   await callPort('clearPause', () => requests.clearPause(runId), threw)
 }

@@ -5,14 +5,14 @@ import type { AnswerRequest, PauseRequest } from '../../domain/request/Request.j
 import { isFor, isSame } from '../../domain/request/Request.js'
 import type { Environment } from '../../ports/Environment.js'
 import { load } from '../callPort.js'
-import { isAny, requestsFor, withdraw } from './inbox.js'
+import { mayHaveRequests, requestsFor, withdraw } from './inbox.js'
 import type { Asked, RequestWatch } from './RequestWatch.js'
 
 export type RecordAnswers = (answers: ReadonlyArray<AnswerRequest>) => Promise<unknown>
 
 /** Watches the inbox of a run that this process owns. Answers are recorded; a pause request for an earlier execution is withdrawn. */
 export const watchFor = (environment: Environment, runId: string, record: RecordAnswers): RequestWatch => {
-  let seen: Found | undefined
+  let seen: FoundRequest | undefined
   let reading: Promise<boolean> | undefined
   const read = async (): Promise<boolean> => {
     seen = (await readInbox(environment, runId, seen?.pause, record)) ?? seen
@@ -22,7 +22,7 @@ export const watchFor = (environment: Environment, runId: string, record: Record
   // Groups look at the same time, but each answer must be recorded once.
   const readOnce = (): Promise<boolean> => (reading ??= read())
   return {
-    look: () => (seen !== undefined ? YES : isAny(environment, runId) ? readOnce() : false),
+    look: () => (seen !== undefined ? YES : mayHaveRequests(environment, runId) ? readOnce() : false),
     seen: () => seen !== undefined,
     // A newer request may have arrived while the current steps ended.
     asked: async () => {
@@ -35,11 +35,11 @@ export const watchFor = (environment: Environment, runId: string, record: Record
 
 const YES = Promise.resolve(true)
 
-/** For an unreadable request: pause, commit nothing. */
+/** What unreadable requests ask for: to pause and commit nothing. */
 const PAUSE_ONLY: Asked = { commit: false }
 
 /** `pause`: the request, if it is known to be for this execution. */
-interface Found extends Asked {
+interface FoundRequest extends Asked {
   readonly pause?: PauseRequest
 }
 
@@ -48,7 +48,7 @@ const readInbox = async (
   runId: string,
   known: PauseRequest | undefined,
   record: RecordAnswers
-): Promise<Found | undefined> => {
+): Promise<FoundRequest | undefined> => {
   const all = await requestsFor(environment, runId)
   if (E.isLeft(all)) return { ...PAUSE_ONLY, unreadable: all.left }
   const answers = all.right.filter((one) => one._tag === 'Answer')
@@ -61,8 +61,8 @@ const readInbox = async (
   return known !== undefined && isSame(pause, known) ? { commit, pause } : await verify(environment, pause)
 }
 
-/** Withdraws a pause request that was for an earlier execution. */
-const verify = async (environment: Environment, pause: PauseRequest): Promise<Found | undefined> => {
+/** Returns a pause request, unless it is for an earlier execution: that is withdrawn. */
+const verify = async (environment: Environment, pause: PauseRequest): Promise<FoundRequest | undefined> => {
   const { commit } = pause
   const stored = await load(environment, pause.runId)
   if (E.isLeft(stored)) return { ...PAUSE_ONLY, unreadable: stored.left }

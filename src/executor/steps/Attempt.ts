@@ -7,7 +7,7 @@ import { sleep } from '../sleep.js'
 /** The first reason counts. */
 export type Halt = 'timeout' | 'stop'
 
-/** `limits`: when it ends early. Code outside of an attempt has none, and gets a `signal` in their place. */
+/** `limits`: when the attempt ends early. Code outside of an attempt has none, and gets a `signal` in their place. */
 export interface Attempt {
   readonly number: number
   readonly limits?: Limits
@@ -34,7 +34,7 @@ export const begin = (number: number, limits: Limits): Attempt => {
   const onStop = onStopOf(attempt, limits)
   attempt.onStop = onStop
   onAbort(limits.stopping, onStop)
-  if (limits.timeoutMillis !== undefined) attempt.timer = timeout(attempt, limits, limits.timeoutMillis)
+  if (limits.timeoutMillis !== undefined) attempt.timer = startTimer(attempt, limits, limits.timeoutMillis)
   return attempt
 }
 
@@ -42,8 +42,8 @@ export const begin = (number: number, limits: Limits): Attempt => {
 
 const onStopOf = (attempt: Attempt, limits: Limits) => (): void => halt(attempt, limits, 'stop', limits.stopping.reason)
 
-const timeout = (attempt: Attempt, limits: Limits, millis: number): Timer =>
-  makeTimer(limits.environment.clock, millis, () => halt(attempt, limits, 'timeout', timedOut(millis)))
+const startTimer = (attempt: Attempt, limits: Limits, millis: number): Timer =>
+  makeTimer(limits.environment.clock, millis, () => halt(attempt, limits, 'timeout', timeoutError(millis)))
 
 const halt = (attempt: Attempt, { environment, giveUp }: Limits, why: Halt, reason: unknown): void => {
   if (attempt.halt !== undefined) return
@@ -72,7 +72,7 @@ export const outsideTimeout = <A>({ timer }: Attempt, act: () => Promise<A>): Pr
 export const put = (attempt: Attempt, artifact: Evidence & { readonly _tag: 'Stored' }): void =>
   void (attempt.artifacts ??= new Map()).set(artifact.id, artifact)
 
-export const stored = ({ artifacts }: Attempt): ReadonlyArray<Evidence> =>
+export const artifactsOf = ({ artifacts }: Attempt): ReadonlyArray<Evidence> =>
   artifacts === undefined ? NOTHING : [...artifacts.values()]
 
 const NOTHING: ReadonlyArray<Evidence> = []
@@ -93,7 +93,8 @@ export const end = (attempt: Attempt): void => {
   attempt.grace?.abort()
 }
 
-export const timedOut = (millis = 0): DOMException => new DOMException(`timed out after ${millis} ms`, 'TimeoutError')
+export const timeoutError = (millis = 0): DOMException =>
+  new DOMException(`timed out after ${millis} ms`, 'TimeoutError')
 
 interface Timer {
   readonly outsideTimeout: <A>(act: () => Promise<A>) => Promise<A>

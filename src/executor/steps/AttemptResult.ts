@@ -14,10 +14,10 @@ import type { SecuredEnvironment } from '../secrets.js'
 import { notAwaited } from '../subSteps/subStepFailures.js'
 import type { RunScope } from '../RunScope.js'
 import type { Attempt } from './Attempt.js'
-import { stored as storedIn, timedOut } from './Attempt.js'
+import { artifactsOf, timeoutError } from './Attempt.js'
 import { CHECK_FAILED } from './guarded.js'
 
-/** A stopped attempt has a failure if its code failed. `again`: a user asked for another attempt. */
+/** A stopped attempt has a failure if its code failed. `settled`: no code of it still runs, and no sub-step is in doubt. `again`: a user asked for another attempt. */
 export type AttemptResult =
   | { readonly _tag: 'Done'; readonly output: Json | undefined; readonly evidence: ReadonlyArray<Evidence> }
   | { readonly _tag: 'Failed'; readonly failure: StepFailure; readonly settled: boolean; readonly again?: boolean }
@@ -51,14 +51,14 @@ export const judge = (
   if (wrong === undefined && end._tag === 'Value') {
     const output = encode(end.value)
     if (E.isLeft(output)) return { _tag: 'Failed', failure: output.left, settled }
-    const stored = storedIn(attempt)
-    const evidence = stored.length === 0 ? end.evidence : [...end.evidence, ...stored]
+    const artifacts = artifactsOf(attempt)
+    const evidence = artifacts.length === 0 ? end.evidence : [...end.evidence, ...artifacts]
     return { _tag: 'Done', output: output.right, evidence }
   }
   const halted = attempt.halt?.why
   const late =
     halted === 'timeout'
-      ? Failure.transient(StepError.make('TimeoutError', timedOut(timeoutMillis).message, { code: 'TIMEOUT' }))
+      ? Failure.transient(StepError.make('TimeoutError', timeoutError(timeoutMillis).message, { code: 'TIMEOUT' }))
       : undefined
   const failure = wrong ?? late ?? (end._tag === 'Error' ? Failure.fromUnknown(end.error) : undefined)
   if (halted === 'stop' || failure === undefined) return { _tag: 'Stopped', failure: settled ? failure : undefined }
@@ -100,7 +100,7 @@ export const redacted = (
 
 const IN_EVIDENCE = 'an evidence path or artifact id contains a secret; rename it'
 
-/** It ran, so its outcome is unknown. */
+/** The step ran, so its outcome is unknown. */
 const unusable = (message: string): AttemptResult => ({
   _tag: 'Failed',
   failure: Failure.permanent(StepError.make('SecretInOutput', message, { code: 'SECRET_IN_OUTPUT' })),
@@ -114,7 +114,7 @@ export const mayRetry = (
 ): boolean => settled && failure._tag === 'Transient' && (isIdempotent || failure.outcome === 'notApplied')
 
 /** Notes whether a failed unit has retries left that its error rules out. The answer to a failed check is no error of the unit. */
-export const noteRetry = (
+export const noteNotRetried = (
   { notRetried }: RunScope,
   unit: Unit,
   { _tag, error }: StepFailure,

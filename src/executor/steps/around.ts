@@ -74,7 +74,7 @@ export const wrapped = <A extends End>(
   }
 }
 
-/** An `around` that does not await it must not end the process. */
+/** An `around` that does not await the promise must not end the process. */
 const unawaited = <A>(promise: Promise<A>): Promise<A> => {
   promise.catch(() => undefined)
   return promise

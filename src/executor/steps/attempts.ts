@@ -20,10 +20,10 @@ import type { StepToRun, RunScope } from '../RunScope.js'
 import { contextFor } from '../RunScope.js'
 import type { Place } from '../Values.js'
 import type { AttemptCalls, Closed } from '../subSteps/subSteps.js'
-import { settledIn } from '../subSteps/subStepVersions.js'
+import { failSubSteps } from '../subSteps/subStepVersions.js'
 import { closeCalls, subStepsOfAttempt } from '../subSteps/subSteps.js'
-import type { OwnPlace } from '../workspace/workspace.js'
-import { ownPlace, seenFrom } from '../workspace/workspace.js'
+import type { OwnFolder } from '../workspace/workspace.js'
+import { ownFolder, withFolder } from '../workspace/workspace.js'
 
 /** The code of one attempt. Thousands may run at once, so each is one object, without a promise of its own. */
 export interface Running<Self> {
@@ -31,11 +31,11 @@ export interface Running<Self> {
   readonly toRun: TaskToRun
   readonly number: number
   /** Called once, when the code has ended, or the attempt stops waiting for it. */
-  readonly onEnd: (running: Self, end: Settled) => void
+  readonly onEnd: (running: Self, end: RawEnd) => void
   /** Undefined until the code is called. */
   calls: AttemptCalls | undefined
   /** Set if the environment has an `around`: makes its `act` reject when the attempt ends before the code. */
-  cut?: Wrapped<Settled>['cut']
+  cut?: Wrapped<RawEnd>['cut']
 }
 
 export type TaskToRun = Pick<StepToRun<ProgramTask>, 'place' | 'step' | 'stopping'>
@@ -55,20 +55,20 @@ export const start = <R extends Running<R>>(running: R): void => {
   const { place, step: task, stopping } = toRun
   if (stopping.aborted) return running.onEnd(running, NEVER_STARTED)
   if (task.workspace === undefined) return callCode(running, undefined)
-  void ownPlace(scope, place, task.workspace).then((own) =>
+  void ownFolder(scope, place, task.workspace).then((own) =>
     E.isLeft(own)
       ? running.onEnd(running, { _tag: 'NotStarted', result: { _tag: 'Failed', failure: own.left, settled: true } })
       : callCode(running, own.right)
   )
 }
 
-const NEVER_STARTED: Settled = { _tag: 'NotStarted', result: { _tag: 'Stopped', failure: NOT_STARTED } }
+const NEVER_STARTED: RawEnd = { _tag: 'NotStarted', result: { _tag: 'Stopped', failure: NOT_STARTED } }
 
-const callCode = <R extends Running<R>>(running: R, own: OwnPlace | undefined): void => {
+const callCode = <R extends Running<R>>(running: R, own: OwnFolder | undefined): void => {
   const { scope, toRun, number } = running
   const { environment } = scope
   const { place, step: task, stopping } = toRun
-  const settle = (end: Settled): void => {
+  const settle = (end: RawEnd): void => {
     // Only the first end counts: `conclude` closes the calls at once.
     if (running.calls?.isClosed !== false) return
     running.cut?.(end)
@@ -88,12 +88,12 @@ const callCode = <R extends Running<R>>(running: R, own: OwnPlace | undefined): 
 /** A separate function, so that its closures retain nothing else of an attempt in flight. */
 const callAround = <R extends Running<R>>(
   running: R,
-  own: OwnPlace | undefined,
+  own: OwnFolder | undefined,
   context: ReturnType<typeof contextFor>,
   attempt: Attempt
-): Promise<Settled> => {
+): Promise<RawEnd> => {
   const { scope, toRun } = running
-  const around = wrapped<Settled>(scope, toRun.place, attempt, () =>
+  const around = wrapped<RawEnd>(scope, toRun.place, attempt, () =>
     callTask(own?.scope ?? scope, toRun.place, toRun.step, context, attempt)
   )
   running.cut = around.cut
@@ -103,7 +103,7 @@ const callAround = <R extends Running<R>>(
 /** Judges how a task's code ended. */
 export const conclude = async (
   { scope, toRun: { place, step: task }, ...running }: Pick<Running<never>, 'scope' | 'toRun' | 'calls'>,
-  ended: Settled
+  ended: RawEnd
 ): Promise<AttemptResult> => {
   if (ended._tag === 'NotStarted') return ended.result
   const calls = running.calls as AttemptCalls
@@ -124,12 +124,12 @@ export const conclude = async (
     open,
     encode
   })
-  // Its code may have caught the stop of a sub-step.
+  // The code may have caught the stop of a sub-step.
   if (judged._tag === 'Done' && closing !== undefined) scope.recorder.stage(runningSubStepsFailed(scope, place.unit))
-  return judged._tag === 'Failed' ? settledIn(scope, place, place.unit, judged, isOverrun) : judged
+  return judged._tag === 'Failed' ? failSubSteps(scope, place, place.unit, judged, isOverrun) : judged
 }
 
-const codeEnd = (settled: Exclude<Settled, { readonly _tag: 'NotStarted' }>): CodeEnd => {
+const codeEnd = (settled: Exclude<RawEnd, { readonly _tag: 'NotStarted' }>): CodeEnd => {
   if (settled._tag === 'Right') return { _tag: 'Value', value: settled.right, evidence: NO_EVIDENCE }
   if (settled._tag === 'Left') return { _tag: 'Error', error: settled.left }
   // The code still waits although its attempt was refused.
@@ -147,8 +147,8 @@ const notStorable = ({ path, expected }: OutputMismatch): StepFailure =>
     StepError.make('OutputNotStorable', `the output at ${path} must be ${expected}`, { code: 'OUTPUT_NOT_STORABLE' })
   )
 
-/** What the code of a task returned, or how it ended otherwise. */
-export type Settled =
+/** How an attempt ended, before `conclude` judges it: with what its code returned, or otherwise. */
+export type RawEnd =
   | CodeEnd
   | E.Either<unknown, unknown>
   | { readonly _tag: 'Suspended' }
@@ -160,7 +160,7 @@ const callTask = (
   task: ProgramTask,
   context: Parameters<ProgramTask['run']>[0],
   attempt: Attempt
-): Promise<Settled> => {
+): Promise<RawEnd> => {
   try {
     return task.guard === undefined
       ? task.run(context)()
@@ -188,7 +188,7 @@ const callGuarded = async (
   )
   const { folder } = context
   const isElsewhere = task.workspace !== undefined && folder !== undefined && ended._tag === 'Value'
-  return isElsewhere ? { ...ended, evidence: seenFrom(folder, ended.evidence) } : ended
+  return isElsewhere ? { ...ended, evidence: withFolder(folder, ended.evidence) } : ended
 }
 
 const NO_EVIDENCE: ReadonlyArray<Evidence> = []

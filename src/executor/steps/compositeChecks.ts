@@ -12,7 +12,7 @@ import { isIdempotent } from '../../domain/workflow/Node.js'
 import { noAttempt } from './Attempt.js'
 import { runningFailed, stageCompleted, taskFailed, unitCompleted } from '../storage/changes.js'
 import type { Choice, Refused } from './guarded.js'
-import { checkAfter, checkBefore, otherBefore, refusalOf, unreadable } from './guarded.js'
+import { checkAfter, checkBefore, wrongEvidence, refusalOf, unreadable } from './guarded.js'
 import type { ProgramStep, ProgramTask, StepContext, UnitGuard } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
 import { endFailed } from './ends.js'
@@ -20,7 +20,7 @@ import { sleepUnless } from '../sleep.js'
 import type { Ending, StepToRun, RunScope, StepEnd } from '../RunScope.js'
 import { contextFor } from '../RunScope.js'
 import type { Place } from '../Values.js'
-import { worked } from './compositeTimes.js'
+import { timesOf } from './compositeTimes.js'
 
 type Composite = Exclude<ProgramStep, ProgramTask>
 
@@ -33,8 +33,8 @@ const UNGUARDED: UnitGuard = {
   retry: never
 }
 
-/** Returns how a composite ends that may not start: evidence of earlier steps is missing, or its own check failed. */
-export const endBefore = async (
+/** Checks whether a composite may start. Returns its end if evidence of earlier steps is missing, or its own check failed. */
+export const openComposite = async (
   scope: RunScope,
   place: Place,
   { guard = UNGUARDED }: Pick<Composite, 'guard'>
@@ -48,15 +48,15 @@ export const endBefore = async (
   // A check or a prompt may take long, and a crash meanwhile must not lose the previous step.
   const saved = guard.before === undefined ? E.right(undefined) : await recorder.commit()
   if (E.isLeft(saved)) return saved
-  for (let look = 1; ; look++) {
-    const others = looksBack ? await otherBefore(scope, place) : []
+  for (let attempt = 1; ; attempt++) {
+    const others = looksBack ? await wrongEvidence(scope, place) : []
     const wrong = [...others, ...(await checkBefore(guard, contextOf(scope, place)))]
     const kept = wrong.length === 0 ? E.right(undefined) : await recorder.commit()
     if (E.isLeft(kept)) return kept
     const refused = await refusalOf(scope, place, guard, 'before', wrong, stopping, undefined, previous.choice)
     if (refused === undefined) return E.right(undefined)
     if (refused.answer === 'previousWave') return E.right({ _tag: 'Restart', ...previous.place })
-    if (!(await looksAgain(scope, guard, refused, look, startedAt)))
+    if (!(await looksAgain(scope, guard, refused, attempt, startedAt)))
       return await failComposite(scope, place, refused.error, startedAt)
   }
 }
@@ -95,10 +95,10 @@ const looksAgain = async (
   startedAt: number
 ): Promise<boolean> => {
   if (asked || answer !== 'retry') return answer === 'lookAgain'
-  return await waited(scope, guard, attempt, startedAt)
+  return await waitedToRetry(scope, guard, attempt, startedAt)
 }
 
-const waited = async (
+const waitedToRetry = async (
   { environment: { clock, random }, stopping }: RunScope,
   { retry }: UnitGuard,
   attempt: number,
@@ -128,7 +128,7 @@ export const closeComposite = async (
   const saved = await scope.recorder.commit()
   if (E.isLeft(saved)) return saved
   const closingAt = scope.environment.clock.now()
-  for (let look = 1; ; look++) {
+  for (let attempt = 1; ; attempt++) {
     const { tree } = scope.environment
     const found = await checkAfter(tree, guard, contextOf(scope, place), undefined, commitsOf(scope, place, guard))
     if (E.isLeft(found)) return await failComposite(scope, place, unreadable(found.left), startedAt)
@@ -139,9 +139,9 @@ export const closeComposite = async (
       // Parts of a rejected composite run again if a user agreed, or if all are idempotent.
       const mayRun = answer === 'retry' && (asked || isIdempotent(composite)) && isAlone(scope, place)
       const restarts = scope.restarts.get(place.unit) ?? 0
-      if (mayRun && (asked || (await waited(scope, guard, restarts + 1, startedAt))))
+      if (mayRun && (asked || (await waitedToRetry(scope, guard, restarts + 1, startedAt))))
         return E.right({ _tag: 'Restart', ...place, ...(asked ? {} : { failureIfUnanswered: error }) })
-      if (!mayRun && (await looksAgain(scope, guard, refused, look, closingAt))) continue
+      if (!mayRun && (await looksAgain(scope, guard, refused, attempt, closingAt))) continue
       return await failComposite(scope, place, error, startedAt)
     }
     // Commits are evidence of the groups that made them: only those groups run again when one is missing.
@@ -158,7 +158,7 @@ const done = (
 ): E.Either<never, StepEnd> => {
   const here = { attempt: 1, startedAt, endedAt: scope.environment.clock.now() }
   const completed = unitCompleted(place.unit, here, { evidence })
-  const times = isNew(node) ? {} : worked(scope, place.unit, completed)
+  const times = isNew(node) ? {} : timesOf(scope, place.unit, completed)
   stageCompleted(scope, place, { ...completed, ...times })
   return E.right({ _tag: 'Done' })
 }
@@ -177,7 +177,7 @@ const commitsOf = ({ recorder }: RunScope, { unit }: Place, { expect }: UnitGuar
 
 const NOT_RESUMED = 'in flight when the process ended, and not started again because a check failed'
 
-/** Fails a composite without running parts. After a stop it was only stopped. */
+/** Fails a composite without running parts. After a stop it only counts as stopped. */
 export const failComposite = async (
   scope: RunScope,
   place: Place,

@@ -14,11 +14,11 @@ import { timestamp } from '../RunScope.js'
 type Times = Pick<CompletedStep, 'startedAt' | 'durationMillis'>
 
 /** Returns the first start in a composite, and the time in which a completed part of it ran or waited. `own`: since the present process reached it. */
-export const worked = ({ recorder, stretches }: RunScope, composite: Unit, own: Times): Times => {
+export const timesOf = ({ recorder, stretches }: RunScope, composite: Unit, own: Times): Times => {
   const checkpoint = recorder.checkpoint()
   const definition = find(checkpoint.workflow, checkpoint.items, composite)?.definition
   const parts = definition === undefined ? [] : recordedParts(checkpoint, composite, definition)
-  const spans = joined([spanOf(own), ...parts.flatMap((part) => taken(stretches, part) ?? spansOf(checkpoint, part))])
+  const spans = joined([spanOf(own), ...parts.flatMap((part) => take(stretches, part) ?? spansOf(checkpoint, part))])
   stretches.set(composite, spans)
   const longest = parts.reduce((most, { record }) => Math.max(most, record.durationMillis), 0)
   return {
@@ -30,8 +30,8 @@ export const worked = ({ recorder, stretches }: RunScope, composite: Unit, own: 
   }
 }
 
-/** The composite above alone needs the stretches of one. */
-const taken = (
+/** Removes the stretches that it returns: only the composite around a composite needs them. */
+const take = (
   stretches: RunScope['stretches'],
   { record: { unit } }: RecordedPart
 ): ReadonlyArray<Span> | undefined => {

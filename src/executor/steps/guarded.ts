@@ -13,7 +13,7 @@ import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { CheckAnswer, FailedCheck } from '../../ports/Checks.js'
 import type { TreeUnreadable, WorkingTree } from '../../ports/WorkingTree.js'
-import { collectEvidence, looking, take } from '../workspace/evidence.js'
+import { collectEvidence, askTree, collectExpected } from '../workspace/evidence.js'
 import type { StepContext, UnitGuard } from '../program/Program.js'
 import { evidenceProblem } from '../program/stepOptions.js'
 import { onAbort } from '../onAbort.js'
@@ -33,7 +33,7 @@ type Failures = ReadonlyArray<string>
 
 type Context = StepContext<unknown, unknown>
 
-/** Runs something outside of the timeout. */
+/** Stops the clock of the timeout during a call. */
 type OutsideTimeout = <A>(act: () => Promise<A>) => Promise<A>
 
 /** Runs work between its checks. Prompts do not count toward its timeout. */
@@ -48,14 +48,14 @@ export const guarded = async (
   const { tree } = scope.environment
   const { signal } = context
   const before = await checkBefore(guard, context)
-  const stop = await refusalOf(scope, place, guard, 'before', before, signal, outsideTimeout)
-  if (stop !== undefined) return stop
-  const start = guard.expect.commits === undefined ? E.right(O.none) : await looking(() => tree.head)
+  const refusedStart = await refusalOf(scope, place, guard, 'before', before, signal, outsideTimeout)
+  if (refusedStart !== undefined) return refusedStart
+  const start = guard.expect.commits === undefined ? E.right(O.none) : await askTree(() => tree.head)
   if (E.isLeft(start)) return failedToRead(start.left, 'notApplied')
   if (signal.aborted) return { _tag: 'Error', error: NOT_STARTED, again: false }
   const done = await work()
   if (E.isLeft(done)) return { _tag: 'Error', error: done.left, again: false }
-  const made = guard.expect.commits === undefined ? NO_COMMITS : await looking(() => tree.commitsSince(start.right))
+  const made = guard.expect.commits === undefined ? NO_COMMITS : await askTree(() => tree.commitsSince(start.right))
   if (E.isLeft(made)) return failedToRead(made.left)
   const after = await checkAfter(tree, guard, context, done.right, made.right)
   if (E.isLeft(after)) return failedToRead(after.left)
@@ -100,9 +100,9 @@ export const checkAfter = async (
   const expected = expectedBy(evidence, value, context)
   if (E.isLeft(expected)) return E.right({ wrong: [expected.left], evidence: [] })
   const files = (expect.files ?? []).map((path): ExpectedEvidence => ({ _tag: 'File', path }))
-  const taken = await take(tree, [...expected.right, ...files], context.signal)
+  const taken = await collectExpected(tree, [...expected.right, ...files], context.signal)
   if (E.isLeft(taken)) return taken
-  const changed = expect.cleanTree === true ? await looking(() => tree.changed) : E.right([])
+  const changed = expect.cleanTree === true ? await askTree(() => tree.changed) : E.right([])
   if (E.isLeft(changed)) return changed
   const own = after === undefined ? NOTHING_WRONG : await holds(after(context))
   const commits = made.map((hash): Evidence => ({ _tag: 'Commit', hash }))
@@ -133,10 +133,10 @@ const expectedBy = (
   )
 
 const wrongCount = (expected: number | true | undefined, found: number): Failures => {
-  if (expected === true) return found > 0 ? [] : ['a commit expected, none made']
+  if (expected === true) return found > 0 ? [] : ['it made no commit']
   return expected === undefined || expected === found
     ? []
-    : [`${expected} commit${expected === 1 ? '' : 's'} expected, ${found} made`]
+    : [`it made ${found} commit${found === 1 ? '' : 's'}, not ${expected}`]
 }
 
 const MOST_PATHS = 5
@@ -145,7 +145,7 @@ const dirty = (paths: ReadonlyArray<string>): Failures =>
   paths.length === 0 ? [] : [`the working tree is not clean: ${listed(paths, MOST_PATHS)}`]
 
 /** Describes evidence of earlier steps that is missing or changed, except for changes made by the wave's own groups. */
-export const otherBefore = async (
+export const wrongEvidence = async (
   { environment, recorder, values, stopping, program }: RunScope,
   { unit }: Place
 ): Promise<Failures> => {

@@ -26,7 +26,7 @@ export const runMap = async (
   const recorded = scope.recorder.checkpoint().items.get(place.unit)
   const items = recorded === undefined ? itemsOf(scope, place, map) : accepted(map, recorded)
   if (E.isLeft(items)) return await failComposite(scope, place, items.left, startedAt)
-  const step = waveOf(map, items.right)
+  const step = asWave(map, items.right)
   if (recorded !== undefined) return await runWave(scope, { place, step, node, stopping }, run)
   const at = timestamp(scope.environment.clock.now())
   scope.recorder.stage([{ _tag: 'Expanded', at, unit: place.unit, items: items.right }])
@@ -45,7 +45,7 @@ const NO_DECISION = Failure.permanent(
   'notApplied'
 )
 
-const waveOf = (
+const asWave = (
   { each, name, summary, fingerprint, ownFingerprint, concurrency, onFailure, problems, guard }: ProgramMap,
   items: ReadonlyArray<Item>
 ): ProgramWave => ({

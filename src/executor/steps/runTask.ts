@@ -7,8 +7,8 @@ import type { StepFailure } from '../../domain/data/StepFailure.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
 import { delay } from '../../domain/workflow/RetryPolicy.js'
 import type { AttemptResult } from './AttemptResult.js'
-import { mayRetry, noteRetry, redacted } from './AttemptResult.js'
-import type { Running, Settled } from './attempts.js'
+import { mayRetry, noteNotRetried, redacted } from './AttemptResult.js'
+import type { Running, RawEnd } from './attempts.js'
 import { conclude, start } from './attempts.js'
 import {
   attemptFailed,
@@ -74,16 +74,16 @@ export const runStarted = (
   start(run)
 }
 
-const onEnd = (run: TaskRun, settled: Settled): void =>
-  void goOn(run, settled).catch((bug: unknown) => run.done(Promise.reject(bug as Error)))
+const onEnd = (run: TaskRun, settled: RawEnd): void =>
+  void afterAttempt(run, settled).catch((bug: unknown) => run.done(Promise.reject(bug as Error)))
 
-const goOn = async (run: TaskRun, settled: Settled): Promise<void> => {
+const afterAttempt = async (run: TaskRun, settled: RawEnd): Promise<void> => {
   const { scope, toRun, number: attempt, startedAt, firstStartedAt, done } = run
   const { place, step: task, stopping } = toRun
   const { environment, recorder } = scope
   const result = redacted(environment, task, await conclude(run, settled))
   const times = { attempt, startedAt, endedAt: environment.clock.now() }
-  const end = (how: AttemptResult): void => done(E.right(staged(scope, toRun, how, times)))
+  const end = (how: AttemptResult): void => done(E.right(stageEnd(scope, toRun, how, times)))
   if (result._tag !== 'Failed') return end(result)
   const { failure } = result
   const retry = retryOf(task, failure)
@@ -93,7 +93,7 @@ const goOn = async (run: TaskRun, settled: Settled): Promise<void> => {
       : mayRetry(result, task.idempotent)
         ? delay(retry, { attempt, elapsedMillis: times.endedAt - firstStartedAt, random: environment.random() })
         : O.none
-  noteRetry(scope, place.unit, failure, attempt < task.retry.attempts)
+  noteNotRetried(scope, place.unit, failure, attempt < task.retry.attempts)
   if (O.isNone(wait)) return end(result)
   recorder.stage([attemptFailed(place.unit, failure, times, wait.value)])
   const saved = await recorder.commit()
@@ -108,7 +108,7 @@ const goOn = async (run: TaskRun, settled: Settled): Promise<void> => {
   return E.isLeft(started) ? done(started) : runStarted(scope, toRun, attempt + 1, done, firstStartedAt)
 }
 
-const staged = (
+const stageEnd = (
   scope: RunScope,
   { place, step: task }: StepToRun<ProgramTask>,
   result: AttemptResult,

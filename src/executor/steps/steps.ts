@@ -4,13 +4,13 @@ import type { DecisionTree } from '../../domain/plan/Plan.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { join } from '../../domain/workflow/Unit.js'
 import { runningFailed } from '../storage/changes.js'
-import { closeComposite, endBefore } from './compositeChecks.js'
+import { closeComposite, openComposite } from './compositeChecks.js'
 import { endFailedBy } from './ends.js'
 import { runMap } from './map.js'
 import type { ProgramSequence, ProgramStep } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
 import type { Ending, StepToRun, RunScope, RunStep, StepEnd } from '../RunScope.js'
-import { isToStop } from '../requests/RequestWatch.js'
+import { mustStop } from '../requests/RequestWatch.js'
 import { runTask } from './runTask.js'
 import { runWait } from './waits.js'
 import { runWave } from './wave.js'
@@ -48,7 +48,7 @@ export const runParts = async (
   for (const [index, step] of steps.entries()) {
     const node = nodes[index]
     if (node === undefined || node.decision._tag === 'Skip') continue
-    if (stopping.aborted || (await isToStop(scope))) return E.right({ end: { _tag: 'Stopped' }, index })
+    if (stopping.aborted || (await mustStop(scope))) return E.right({ end: { _tag: 'Stopped' }, index })
     if (node.decision._tag === 'Poll' && !scope.awake.has(node.decision.unit))
       return E.right({ end: { _tag: 'Pending' }, index })
     const place = { unit: join(parent.unit, step.name), stepIndex: parent.stepIndex ?? index }
@@ -69,7 +69,7 @@ const runSequence = async (
   const startedAt = scope.environment.clock.now()
   // A step that only waits starts nothing, so its `before` check does not run. Waves in it run their own.
   const isChecked = node.decision._tag !== 'Poll' && step.guard?.before !== undefined
-  const before = isChecked ? await endBefore(scope, place, step) : E.right(undefined)
+  const before = isChecked ? await openComposite(scope, place, step) : E.right(undefined)
   if (E.isLeft(before)) return before
   if (before.right !== undefined) return E.right(before.right)
   const ended = await runParts(scope, place, step.steps, node.parts, stopping)

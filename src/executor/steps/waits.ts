@@ -51,7 +51,7 @@ export const runWait = async (
     case 'Rejected':
       return E.right({ _tag: 'Pending' })
     case 'TimedOut':
-      return await endFailed(scope, [timeout(wait, at)], false)
+      return await endFailed(scope, [waitTimedOut(wait, at)], false)
     case 'Completed': {
       const { output } = end
       const times = { attempt: 1, startedAt: Date.parse(wait.startedAt), endedAt: now }
@@ -90,7 +90,7 @@ export const endOfWait = (
   return over === 'Due' ? { _tag: 'Completed', output: undefined } : { _tag: 'TimedOut' }
 }
 
-export const timeout = (wait: PendingWait, at: string) => ({
+export const waitTimedOut = (wait: PendingWait, at: string) => ({
   _tag: 'UnitFailed' as const,
   at,
   unit: wait.unit,

@@ -4,10 +4,10 @@ import type { Change } from '../../domain/change/Change.js'
 import { indexed } from '../../domain/data/indexed.js'
 import type { DecisionTree } from '../../domain/plan/Plan.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
-import { isToStop } from '../requests/RequestWatch.js'
+import { mustStop } from '../requests/RequestWatch.js'
 import { join } from '../../domain/workflow/Unit.js'
 import { nextAttempt, attemptsStart, HALTED, runningFailed } from '../storage/changes.js'
-import { closeComposite, endBefore } from './compositeChecks.js'
+import { closeComposite, openComposite } from './compositeChecks.js'
 import { endFailedBy } from './ends.js'
 import { onAbort } from '../onAbort.js'
 import type { ProgramGroup, ProgramWave } from '../program/Program.js'
@@ -46,14 +46,14 @@ interface Board {
   paused: boolean
 }
 
-/** Groups that end during a save share the next one. */
+/** Runs a wave. Groups that end during a save share the next one. */
 export const runWave = async (scope: RunScope, toRun: StepToRun<ProgramWave>, run: RunStep): Promise<Ending> => {
   const startedAt = scope.environment.clock.now()
   const { place, step: wave } = toRun
   const board = boardOf(scope, toRun)
   // A wave that only waits starts nothing, so its `before` check does not run.
   const isWaiting = board.ready.length === 0 && board.pendingCount > 0
-  const ended = isWaiting ? E.right(undefined) : await endBefore(scope, place, wave)
+  const ended = isWaiting ? E.right(undefined) : await openComposite(scope, place, wave)
   if (E.isLeft(ended)) return ended
   if (ended.right !== undefined) return E.right(ended.right)
   const halt = linkedTo(toRun.stopping)
@@ -76,7 +76,7 @@ export const runWave = async (scope: RunScope, toRun: StepToRun<ProgramWave>, ru
   const { recorder } = scope
   let failure: Exclude<GroupEnd['result'], E.Right<StepEnd>> | undefined
   for (;;) {
-    let ready = failure === undefined && !halt.signal.aborted ? await next(scope, board, wave) : []
+    let ready = failure === undefined && !halt.signal.aborted ? await takeReady(scope, board, wave) : []
     recorder.stage(tasksStart(scope, place.unit, ready))
     if (board.running.size === 0 && ready.length === 0) break
     const saved = await recorder.commit()
@@ -167,9 +167,9 @@ const mayStart = ({ failed }: Board, { onFailure }: ProgramWave): boolean =>
   failed.length === 0 || onFailure === 'continue'
 
 /** Takes the groups that start now: while there is room, no failure forbids it, and the run must not pause. */
-const next = async (scope: RunScope, board: Board, wave: ProgramWave): Promise<ReadonlyArray<GroupToRun>> => {
+const takeReady = async (scope: RunScope, board: Board, wave: ProgramWave): Promise<ReadonlyArray<GroupToRun>> => {
   if (board.ready.length === 0 || board.running.size >= wave.concurrency) return []
-  if (await isToStop(scope)) board.paused = true
+  if (await mustStop(scope)) board.paused = true
   if (board.paused || scope.stopping.aborted || !mayStart(board, wave)) return []
   const taken = board.ready.splice(0, wave.concurrency - board.running.size)
   for (const { name } of taken) board.unstarted.delete(name)
@@ -188,10 +188,11 @@ const noteEnd = (scope: RunScope, wave: Place, board: Board, { name, group }: Gr
       board.failed.push(end.retryable)
       return
     default:
-      if (scope.stopping.aborted || (!hasCode(group) && scope.requests.seen())) board.stopped = true
-      // A halt records that a group of parts is left undone; after a pause or a cancel its units stay in flight.
-      if (!scope.stopping.aborted && !scope.requests.seen() && !hasCode(group))
-        scope.recorder.stage(runningFailed(scope, join(wave.unit, name), HALTED))
+      if (scope.stopping.aborted) board.stopped = true
+      // A halted task has recorded its end. A halt ends the units of other groups; a pause or a cancel leaves them in flight.
+      else if (hasCode(group)) return
+      else if (scope.requests.seen()) board.stopped = true
+      else scope.recorder.stage(runningFailed(scope, join(wave.unit, name), HALTED))
   }
 }
 
@@ -208,9 +209,8 @@ const conclude = async (
   const { place, step: wave } = toRun
   if (board.done.size === wave.groups.length) return await closeComposite(scope, toRun, startedAt)
   const isHeldBack = (scope.stopping.aborted || board.paused) && board.ready.length > 0 && mayStart(board, wave)
-  const isWaiting = !board.stopped && !isHeldBack && board.pendingCount > 0 && board.failed.length === 0
-  if (isWaiting) return E.right({ _tag: 'Pending' })
-  if (board.stopped || isHeldBack || board.failed.length === 0) return E.right({ _tag: 'Stopped' })
+  if (board.stopped || isHeldBack) return E.right({ _tag: 'Stopped' })
+  if (board.failed.length === 0) return E.right({ _tag: board.pendingCount > 0 ? 'Pending' : 'Stopped' })
   const retryable = board.failed.every((isTransient) => isTransient)
   const failed = [...board.unstarted.keys()].flatMap((name) =>
     runningFailed(scope, join(place.unit, name), NOT_RESUMED)

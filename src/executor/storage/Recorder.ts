@@ -70,7 +70,7 @@ export const make = (
     return (saving = flush())
   }
 
-  const enqueue = (): Promise<Saved> => {
+  const commit = (): Promise<Saved> => {
     if (nextSave !== undefined) return nextSave
     return saving === undefined ? start() : (nextSave = saving.then(start))
   }
@@ -89,7 +89,7 @@ export const make = (
         staged.push(revisionOf(checkpoint, change))
       }
     },
-    commit: enqueue
+    commit
   }
 }
 

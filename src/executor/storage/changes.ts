@@ -169,13 +169,16 @@ export const taskFailed = (
   last: { attempt, startedAt: timestamp(startedAt), error, outcome }
 })
 
+/** What an answer expects that no unit takes. */
+export const A_WAIT = 'a unit that waits for an answer'
+
 /** Completing a task drops the answers to waits that it never began. */
 const reportUnused = ({ recorder, environment }: RunScope, { unit: task, stepIndex }: Place): void => {
   const { answers, runId } = recorder.checkpoint()
   if (answers.size === 0) return
-  const expected = 'a unit that waits (NotAWait)'
   for (const { unit, by } of within(answers, task))
-    if (unit !== task) report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected })
+    if (unit !== task)
+      report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected: A_WAIT })
 }
 
 /** A sub-step failed. Its task may still succeed. */
@@ -222,8 +225,9 @@ export const eventsOf = (
     case 'AttemptStarted':
       return change.attempts.map(({ unit, attempt }) => {
         const definition = found(unit)?.definition
-        const isItem = definition !== undefined && definition.summary === definition.name && isNamedByItem(items, unit)
-        const summary = isItem ? nameOf(unit) : (definition?.summary ?? nameOf(unit))
+        // A map's body without a summary of its own is shown by the key of the item.
+        const hasSummary = definition !== undefined && (definition.summary !== definition.name || !isItem(items, unit))
+        const summary = hasSummary ? definition.summary : nameOf(unit)
         return { _tag: 'StepStarted', ...eventUnit(unit), summary, attempt }
       })
     case 'UnitCompleted': {
@@ -268,8 +272,7 @@ export const eventsOf = (
   }
 }
 
-/** A unit in a map without its own summary is named by its item key. */
-const isNamedByItem = (items: Items, unit: Unit): boolean => {
+const isItem = (items: Items, unit: Unit): boolean => {
   const map = parent(unit)
   return map !== undefined && items.has(map)
 }

@@ -2,7 +2,7 @@
 import * as O from 'fp-ts/lib/Option.js'
 import type { RunChanged } from '../../domain/checkpoint/RunChanged.js'
 import type { ArtifactError } from '../../ports/ArtifactStore.js'
-import type { Fenced, HeldBy, ReadFailed, StorageError, WriteFailed } from '../../ports/CheckpointStorage.js'
+import type { Fenced, HeldBy, ReadFailed, StorageError, TooLarge, WriteFailed } from '../../ports/CheckpointStorage.js'
 import type { NoWorktree, WorkspaceError } from '../../ports/Workspaces.js'
 
 /** Describes a storage error for people. */
@@ -23,7 +23,7 @@ export const describeStorage = (error: StorageError): string => {
     case 'UnsupportedFormat':
       return `${error.where} has format ${error.found}, but this version of Dogear reads only up to ${error.supported}; upgrade Dogear`
     case 'TooLarge':
-      return `The checkpoint of run ${error.runId} is too large (${error.where}): ${error.bytes} bytes, the limit is ${error.limitBytes}.${biggest(error)}`
+      return describeTooLarge(error, 'Store large outputs as artifacts, or raise limits.checkpointBytes')
     case 'InvalidRunId':
       return `"${error.runId}" is not a valid run id: ${error.why}`
     case 'Insecure':
@@ -109,7 +109,7 @@ export const describeRequest = (error: StorageError): string => {
     case 'Corrupt':
       return `${error.where} is not a valid request: ${error.why}`
     case 'TooLarge':
-      return `${error.where} is not a valid request: it has ${error.bytes} bytes`
+      return `${error.where} is not a valid request: it has ${error.bytes} bytes (limit: ${error.limitBytes})`
     default:
       return describeStorage(error)
   }
@@ -134,12 +134,12 @@ export const describeArtifact = (error: ArtifactError): string => {
   }
 }
 
-const biggest = (error: {
-  readonly biggest: ReadonlyArray<{ readonly path: string; readonly bytes: number }>
-}): string =>
-  error.biggest.length === 0
-    ? ''
-    : ` The biggest values are ${error.biggest.map(({ path, bytes }) => `${path} (${bytes} bytes)`).join(', ')}. Store large outputs as artifacts, or raise limits.checkpointBytes`
+/** Describes a checkpoint that is too large. `remedy`: what the reader can do about it. */
+export const describeTooLarge = ({ runId, where, bytes, limitBytes, biggest }: TooLarge, remedy: string): string => {
+  const values = biggest.map((one) => `${one.path} (${one.bytes} bytes)`).join(', ')
+  const named = values === '' ? '' : ` The biggest values are ${values}.`
+  return `The checkpoint of run ${runId} is too large (${where}): ${bytes} bytes, the limit is ${limitBytes}.${named} ${remedy}`
+}
 
 /** What a code of the system means, in words. */
 export interface Meaning {

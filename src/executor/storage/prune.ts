@@ -6,7 +6,7 @@ import type { RetainedRun, RetentionPolicy } from '../../domain/checkpoint/Reten
 import { expired } from '../../domain/checkpoint/Retention.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
-import { describeLeft, isInUse, keptBy, removeChecked, removeRun, RESUMED_MEANWHILE } from '../workspace/onSuccess.js'
+import { describeError, isInUse, removeChecked, removeRun, RESUMED_MEANWHILE, whyKept } from '../workspace/onSuccess.js'
 import { describe } from '../RunError.js'
 import { nextTurn } from '../sleep.js'
 import type { RunSummary } from './runs.js'
@@ -88,15 +88,15 @@ export const removeRuns =
   (runs: ReadonlyArray<RunSummary>): Executor<Removed> =>
   (environment) =>
   async () =>
-    E.right(await inTurn(environment, runs, (run) => removeUnchanged(environment, run)))
+    E.right(await removeEach(environment, runs, (run) => removeUnchanged(environment, run)))
 
 /** Removes expired runs, then what is left of runs that never started, unless a process claimed or saved it meanwhile. */
 export const removePrunable =
   ({ expired, neverStarted }: Prunable): Executor<Pruned> =>
   (environment) =>
   async () => {
-    const runs = await inTurn(environment, expired, (run) => removeUnchanged(environment, run))
-    const rest = await inTurn(environment, neverStarted, async (runId) =>
+    const runs = await removeEach(environment, expired, (run) => removeUnchanged(environment, run))
+    const rest = await removeEach(environment, neverStarted, async (runId) =>
       whyLeft(await removeChecked(environment, { runId, ...NOTHING_SAVED }))
     )
     const failed = rest.left.flatMap(({ run, reason, why }) => (reason === 'failed' ? [{ runId: run, why }] : []))
@@ -107,7 +107,7 @@ export const removePrunable =
     })
   }
 
-/** A removal that names it removes no revision. */
+/** The newest revision of a run that never saved one: a removal that names it deletes no saved revision. */
 const NOTHING_SAVED = { revision: -1, updatedAt: '' }
 
 /** Returns what {@link removeRuns} would do now. Changes nothing. */
@@ -116,8 +116,8 @@ export const previewRemoval =
   (environment) =>
   async () =>
     E.right(
-      await inTurn(environment, runs, async (run) => {
-        const found = await look(environment, run)
+      await removeEach(environment, runs, async (run) => {
+        const found = await assess(environment, run)
         return E.isLeft(found) ? found.left : undefined
       })
     )
@@ -125,10 +125,10 @@ export const previewRemoval =
 type Kept = Pick<KeptRun, 'reason' | 'why'>
 
 /**
- * `remove` returns why a run stays. The next one begins when one has ended, so that no thread of the file system idles, and in a turn of the
- * event loop of its own: a store may answer without waiting, and would hold up a stop and all else in the process.
+ * Removes several runs at a time; `remove` returns why a run stays. A removal begins when another has ended, so that no thread of the file system
+ * idles, and in its own turn of the event loop: a store that answers without waiting would hold up a stop, and all else in the process.
  */
-const inTurn = async <A>(
+const removeEach = async <A>(
   { interrupt }: Environment,
   runs: ReadonlyArray<A>,
   remove: (run: A) => Promise<Kept | undefined>
@@ -157,18 +157,18 @@ const inTurn = async <A>(
 const AT_ONCE = 100
 
 const removeUnchanged = async (environment: Environment, run: RunSummary): Promise<Kept | undefined> => {
-  const found = await look(environment, run)
+  const found = await assess(environment, run)
   if (E.isLeft(found)) return found.left
   return whyLeft(await removeRun(environment, found.right ?? run, found.right))
 }
 
 const whyLeft = (removed: Awaited<ReturnType<typeof removeRun>>): Kept | undefined => {
   if (E.isRight(removed)) return undefined
-  return isInUse(removed.left) ? resumedMeanwhile : { reason: 'failed', why: describeLeft(removed.left) }
+  return isInUse(removed.left) ? resumedMeanwhile : { reason: 'failed', why: describeError(removed.left) }
 }
 
 /** Returns why a run stays, or its checkpoint, if it has one. */
-const look = async (environment: Environment, run: RunSummary): Promise<E.Either<Kept, Checkpoint | undefined>> => {
+const assess = async (environment: Environment, run: RunSummary): Promise<E.Either<Kept, Checkpoint | undefined>> => {
   const now = await storedRun(run.runId)(environment)()
   if (E.isLeft(now)) return E.left({ reason: 'failed', why: describe(now.left) })
   if (O.isNone(now.right)) return E.right(undefined)
@@ -177,7 +177,7 @@ const look = async (environment: Environment, run: RunSummary): Promise<E.Either
   if (O.isSome(view.heldBy) || hasChanged) return E.left(resumedMeanwhile)
   if (view.found._tag === 'Recovered')
     return E.left({ reason: 'damaged', why: `its newest state is damaged: ${view.found.lost}` })
-  const kept = await keptBy(environment, view.checkpoint)
+  const kept = await whyKept(environment, view.checkpoint)
   return kept === undefined ? E.right(view.checkpoint) : E.left({ reason: 'hasWorkspace', why: kept })
 }
 

@@ -157,7 +157,8 @@ const misplaced = (listed: ReadonlyArray<Listed>, { after = '' }: ListOptions): 
 /** Each may have a whole checkpoint in memory. */
 const AT_ONCE = 8
 
-const EXACT: Found = { _tag: 'Exact' }
+/** The newest state is read as saved. */
+export const EXACT: Found = { _tag: 'Exact' }
 
 const listedRun = async (
   storage: CheckpointStorage,

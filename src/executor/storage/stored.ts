@@ -99,7 +99,7 @@ export const withIntactClaim = <A>(
 ): Promise<E.Either<RunError, A>> =>
   withClaim(environment, runId, async (claim, stored): Promise<E.Either<RunError, A>> => {
     if (O.isNone(stored)) return E.left({ _tag: 'NoSuchRun', runId })
-    const restored = restoreOwn(stored.value, runId)
+    const restored = restoreUnmoved(stored.value, runId)
     if (E.isLeft(restored)) return restored
     const { found } = stored.value
     return found._tag === 'Recovered' ? recoveryRefused(runId, found) : await use(claim, restored.right)
@@ -113,7 +113,7 @@ export const recoveryRefused = (
 ): E.Either<RecoveryRefused, never> => E.left({ _tag: 'RecoveryRefused', runId, from, lost, cause })
 
 /** Refuses a copy that is being moved: no other call may change it. */
-export const restoreOwn = (stored: Stored, runId: string): E.Either<StorageError | RunMoved, Checkpoint> => {
+export const restoreUnmoved = (stored: Stored, runId: string): E.Either<StorageError | RunMoved, Checkpoint> => {
   const restored = restoreStored(stored, runId)
   const moved = E.isRight(restored) ? restored.right.moved : undefined
   return moved === undefined ? restored : E.left(runMoved(runId, moved))
@@ -122,7 +122,7 @@ export const restoreOwn = (stored: Stored, runId: string): E.Either<StorageError
 export const runMoved = (runId: string, { way, store }: Move): RunMoved => ({ _tag: 'RunMoved', runId, way, store })
 
 /** Reports a lost claim: `error` of a failed save, or the reason of its signal, may name lost files. */
-export const fenced = (
+export const reportFenced = (
   environment: Environment,
   { runId, lost }: Claim,
   error: RunError | undefined

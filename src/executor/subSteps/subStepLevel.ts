@@ -14,6 +14,7 @@ import type { Refusals } from './subStepFailures.js'
 import { afterEnd, ambiguous, errorOf, HAS_SECRET, NO_NAME, notSaved } from './subStepFailures.js'
 import type { Place } from '../Values.js'
 
+/** What all levels of one attempt share. */
 export interface Root {
   readonly scope: RunScope
   readonly place: Place
@@ -68,8 +69,8 @@ export const levelOf = (root: Root, unit: Unit, isIdempotent: boolean, attempt: 
   refused: undefined
 })
 
-/** The path of a call, and its number among the calls of this name; or why the call is refused. */
-export const placed = (
+/** Returns the path of a call, and its number among the calls of this name; or why the call is refused. */
+export const placeOf = (
   level: Level,
   name: string,
   refusals: Refusals
@@ -87,7 +88,7 @@ export const placed = (
 
 const isLevel = (value: unknown): value is Level => typeof value === 'object' && value !== null && 'root' in value
 
-export const named = (name: unknown): E.Either<StepFailure, string> =>
+export const parseName = (name: unknown): E.Either<StepFailure, string> =>
   typeof name === 'string' && name !== '' ? E.right(name) : E.left(NO_NAME)
 
 export const never = (): Promise<never> => new Promise(() => undefined)
@@ -95,11 +96,11 @@ export const never = (): Promise<never> => new Promise(() => undefined)
 /** Ends a call that code makes after its level was closed. */
 export const tooLate = async ({ unit, isDropped }: Level, name: unknown): Promise<never> => {
   if (isDropped) return await never()
-  const text = named(name)
+  const text = parseName(name)
   return await Promise.reject(errorOf(E.isLeft(text) ? text.left : afterEnd(unit, text.right)))
 }
 
-/** Stops the open sub-steps and returns them. Open waits are forgotten. */
+/** Stops the open sub-steps, waits for their ends, and returns their units. Open waits are forgotten. */
 export const closeLevel = async (level: Level): Promise<ReadonlyArray<Unit>> => {
   level.isClosed = true
   const left = [...level.open.keys()]

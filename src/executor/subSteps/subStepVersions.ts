@@ -38,8 +38,8 @@ export const dropVersion = async (root: Root, unit: Unit): Promise<E.Either<Erro
   return E.isLeft(saved) || root.refused === undefined ? saved : E.left(errorOf(root.refused))
 }
 
-/** A unit is not retried while one of its sub-steps is in doubt, or may still run after its grace. */
-export const settledIn = (
+/** Fails the running sub-steps of a failed unit. It is not retried while a sub-step is in doubt, or may still run after its grace. */
+export const failSubSteps = (
   scope: RunScope,
   task: Place,
   failed: Unit,

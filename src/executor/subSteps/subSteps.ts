@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as State from '../../domain/checkpoint/CheckpointState.js'
-import { endOf } from '../../domain/checkpoint/Pending.js'
+import { endOf, waitOf } from '../../domain/checkpoint/Pending.js'
 import * as Units from '../../domain/checkpoint/Units.js'
 import { fingerprint } from '../../domain/data/Digest.js'
 import * as IdempotencyKey from '../../domain/checkpoint/IdempotencyKey.js'
@@ -10,7 +10,7 @@ import type { Json } from '../../domain/data/Json.js'
 import type { Check } from '../../domain/data/Options.js'
 import { anything, flag, millis, optionProblems, text } from '../../domain/data/Options.js'
 import * as Redaction from '../../domain/data/Redaction.js'
-import { delay, fromOption, retryProblem } from '../../domain/workflow/RetryPolicy.js'
+import { delay, policyOf, retryProblem } from '../../domain/workflow/RetryPolicy.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { SubStep } from '../../domain/checkpoint/SubStep.js'
@@ -22,7 +22,7 @@ import { wrapped } from '../steps/around.js'
 import type { Attempt } from '../steps/Attempt.js'
 import * as Attempts from '../steps/Attempt.js'
 import type { AttemptResult, CodeEnd } from '../steps/AttemptResult.js'
-import { judge, mayRetry, noteRetry, redacted } from '../steps/AttemptResult.js'
+import { judge, mayRetry, noteNotRetried, redacted } from '../steps/AttemptResult.js'
 import { conversions, toJson } from '../program/conversions.js'
 import type { ProgramTask } from '../program/ProgramStep.js'
 import { attemptFailed, subStepFailed, runningSubStepsFailed, unitCompleted } from '../storage/changes.js'
@@ -31,7 +31,6 @@ import { timestamp } from '../RunScope.js'
 import { NOT_STARTED } from '../steps/guarded.js'
 import { settle } from '../steps/settle.js'
 import { sleepUnless } from '../sleep.js'
-import { waitOf } from '../../domain/checkpoint/Pending.js'
 import type { RunSubStep, SubStepContext, SubStepOptions } from '../program/StepSpec.js'
 import type { OutputRecord } from './subStepFailures.js'
 import {
@@ -45,8 +44,8 @@ import {
   wrongOption
 } from './subStepFailures.js'
 import type { Level, Root } from './subStepLevel.js'
-import { closeLevel, ENDED, levelOf, named, never, placed, save, stoppingOf, tooLate } from './subStepLevel.js'
-import { dropVersion, leaveInDoubt, settledIn } from './subStepVersions.js'
+import { closeLevel, ENDED, levelOf, never, parseName, placeOf, save, stoppingOf, tooLate } from './subStepLevel.js'
+import { dropVersion, leaveInDoubt, failSubSteps } from './subStepVersions.js'
 import { checkLater, waitsInside, waitsOf } from './subWaits.js'
 import type { Place } from '../Values.js'
 
@@ -173,10 +172,10 @@ const callSubStep = async (
 const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Either<StepFailure, Call> => {
   const { root, counts } = level
   const [options, run] = more.length < 2 ? [{}, more[0]] : more
-  const text = named(name)
+  const text = parseName(name)
   if (E.isLeft(text)) return text
   if (typeof run !== 'function' || typeof options !== 'object' || options === null) return E.left(noRun(text.right))
-  const place = placed(level, text.right, OF_SUB_STEP)
+  const place = placeOf(level, text.right, OF_SUB_STEP)
   if (E.isLeft(place)) return place
   const { unit, number } = place.right
   const given = options as SubStepOptions<unknown>
@@ -226,7 +225,7 @@ const perform = async (level: Level, call: Call): Promise<Ending> => {
   if (known !== undefined && !isAssumed) {
     if (known.version !== subStep.version) {
       const dropped = await dropVersion(root, unit)
-      return E.isLeft(dropped) ? dropped : await run(level, call)
+      return E.isLeft(dropped) ? dropped : await runSubStep(level, call)
     }
     if (known.wait !== undefined) return E.left(errorOf(changedKind(unit)))
     if (known.input !== subStep.input) return E.left(errorOf(changedInput(unit)))
@@ -234,10 +233,10 @@ const perform = async (level: Level, call: Call): Promise<Ending> => {
   if (waitOf(root.scope.recorder.checkpoint(), unit) !== undefined) return E.left(errorOf(changedKind(unit)))
   if (record !== undefined || failure !== undefined) root.reused.add(unit)
   if (record !== undefined) return outputOf(call, record)
-  if (failure !== undefined) return E.left(errorOf(recorded(failure)))
-  if (subStep.idempotent === false && mayBeInFlight(level, call))
+  if (failure !== undefined) return E.left(errorOf(failureOf(failure)))
+  if (subStep.idempotent === false && mayHaveStarted(level, call))
     return await leaveInDoubt(root, [{ unit, call: subStep }], unit)
-  return await run(level, call)
+  return await runSubStep(level, call)
 }
 
 const outputOf = ({ convert }: Call, record: OutputRecord): Ending => {
@@ -245,14 +244,14 @@ const outputOf = ({ convert }: Call, record: OutputRecord): Ending => {
   return E.isRight(decoded) ? decoded : E.left(errorOf(notDecodable(record, decoded.left)))
 }
 
-const recorded = ({ error, outcome, subStep }: State.Failure): StepFailure =>
+const failureOf = ({ error, outcome, subStep }: State.Failure): StepFailure =>
   subStep?.transient === true ? Failure.transient(error, outcome) : Failure.permanent(error, outcome)
 
 /**
  * Returns whether an earlier attempt may have started this call without a record of that: the start of an idempotent call is not recorded. The
  * call may have been idempotent then if the task was edited since, or if the first call of its name is recorded as idempotent.
  */
-const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
+const mayHaveStarted = ({ root }: Level, { unit }: Call): boolean => {
   if (!root.isRepeated) return false
   const { completedSteps, state } = root.scope.recorder.checkpoint()
   const first = withoutNumber(unit)
@@ -264,15 +263,15 @@ const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
 }
 
 /** Runs a sub-step and records its end. A stopped one has no record, so the repeated attempt of its task runs it again. */
-const run = async (level: Level, call: Call): Promise<Ending> => {
+const runSubStep = async (level: Level, call: Call): Promise<Ending> => {
   const { scope, own } = level.root
   const { clock, random } = scope.environment
   const { unit, subStep, options } = call
   own.add(unit)
-  const first = clock.now()
+  const firstStartedAt = clock.now()
   if (subStep.idempotent === false) {
     const started = await save(scope, [
-      { _tag: 'AttemptStarted', at: timestamp(first), attempts: [{ unit, attempt: 1 }] }
+      { _tag: 'AttemptStarted', at: timestamp(firstStartedAt), attempts: [{ unit, attempt: 1 }] }
     ])
     if (E.isLeft(started)) return started
   }
@@ -289,11 +288,11 @@ const run = async (level: Level, call: Call): Promise<Ending> => {
     }
     if (ended._tag === 'Failed') {
       const { failure } = ended
-      const retry = fromOption(options.retry)
+      const retry = policyOf(options.retry)
       const wait = mayRetry(ended, subStep.idempotent !== false)
-        ? delay(retry, { attempt: number, elapsedMillis: times.endedAt - first, random: random() })
+        ? delay(retry, { attempt: number, elapsedMillis: times.endedAt - firstStartedAt, random: random() })
         : O.none
-      noteRetry(scope, unit, failure, number < retry.attempts)
+      noteNotRetried(scope, unit, failure, number < retry.attempts)
       if (O.isNone(wait)) {
         const saved = await save(scope, [subStepFailed(unit, subStep, failure, times)])
         return E.isLeft(saved) ? saved : E.left(errorOf(failure))
@@ -339,9 +338,9 @@ const attemptOnce = async (level: Level, call: Call, number: number): Promise<At
   const encode = (value: unknown): E.Either<StepFailure, Json | undefined> =>
     E.mapLeft((mismatch: OutputMismatch) => notStorable(unit, mismatch))(convert.encode(value))
   const judged = judge(end, attempt, { timeoutMillis, refused: inner.refused, open, encode })
-  // Its code may have caught the stop of a nested sub-step.
+  // The code may have caught the stop of a nested sub-step.
   if (judged._tag === 'Done') scope.recorder.stage(runningSubStepsFailed(scope, place.unit, unit))
-  const result = judged._tag === 'Failed' ? settledIn(scope, place, unit, judged, level.root.isOverrun) : judged
+  const result = judged._tag === 'Failed' ? failSubSteps(scope, place, unit, judged, level.root.isOverrun) : judged
   return redacted(scope.environment, { job: undefined, accepts: convert.accepts }, result)
 }
 

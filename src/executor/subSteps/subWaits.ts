@@ -21,8 +21,8 @@ import { unitCompleted } from '../storage/changes.js'
 import type { OutputRecord } from './subStepFailures.js'
 import { changedKind, errorOf, notDecodable, noWaitInside, OF_WAIT, wrongOption } from './subStepFailures.js'
 import type { Level } from './subStepLevel.js'
-import { named, never, placed, save, stoppingOf, tooLate } from './subStepLevel.js'
-import { endOfWait, timeout } from '../steps/waits.js'
+import { parseName, never, placeOf, save, stoppingOf, tooLate } from './subStepLevel.js'
+import { endOfWait, waitTimedOut } from '../steps/waits.js'
 
 export type Suspend = () => void
 
@@ -79,8 +79,8 @@ interface Call {
 }
 
 const callOf = (level: Level, name: unknown, { awaits, output }: WaitCall): E.Either<StepFailure, Call> => {
-  const text = named(name)
-  const place = E.isLeft(text) ? text : placed(level, text.right, OF_WAIT)
+  const text = parseName(name)
+  const place = E.isLeft(text) ? text : placeOf(level, text.right, OF_WAIT)
   if (E.isLeft(text) || E.isLeft(place)) return place as E.Left<StepFailure>
   const { unit, number } = place.right
   if (E.isLeft(awaits)) return E.left(wrongOption(unit, awaits.left))
@@ -111,15 +111,15 @@ const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }
   own.add(unit)
   if (pending === undefined) {
     const saving = save(scope, [{ _tag: 'WaitStarted', at: timestamp(now), unit, wait }])
-    const started = await kept(level, unit, saving)
+    const started = await whileSaving(level, unit, saving)
     if (E.isLeft(started)) return started
   }
   for (;;) {
-    const ended = await ending(level, unit, convert)
+    const ended = await endIfOver(level, unit, convert)
     if (ended !== undefined) return ended
     // The level was closed during the save: the timer of this wait would never end.
     if (level.isClosed) return await never()
-    await wakeOf(level, suspend, unit)
+    await untilAwake(level, suspend, unit)
     if (level.isClosed) return await never()
     const stopping = stoppingOf(level)
     if (stopping.aborted) return E.left(stopping.reason as Error)
@@ -132,7 +132,7 @@ const outputOf = (convert: Call['convert'], record: OutputRecord): Ending => {
 }
 
 /** Records the end of a wait, if it is over. */
-const ending = async (level: Level, unit: Unit, convert: Call['convert']): Promise<Ending | undefined> => {
+const endIfOver = async (level: Level, unit: Unit, convert: Call['convert']): Promise<Ending | undefined> => {
   const { scope, place } = level.root
   const { recorder, environment } = scope
   const now = environment.clock.now()
@@ -141,7 +141,7 @@ const ending = async (level: Level, unit: Unit, convert: Call['convert']): Promi
   if (wait === undefined) return await never()
   const end = endOfWait(scope, { unit, stepIndex: place.stepIndex }, wait, convert.accepts, now)
   const saving = (changes: ReadonlyArray<Change>): Promise<E.Either<Error, void>> =>
-    kept(level, unit, save(scope, changes))
+    whileSaving(level, unit, save(scope, changes))
   const subStep = { wait: wait._tag }
   switch (end._tag) {
     case 'Waits':
@@ -151,7 +151,7 @@ const ending = async (level: Level, unit: Unit, convert: Call['convert']): Promi
       return E.isLeft(saved) ? saved : undefined
     }
     case 'TimedOut': {
-      const failed = timeout(wait, timestamp(now))
+      const failed = waitTimedOut(wait, timestamp(now))
       const saved = await saving([{ ...failed, subStep }])
       return E.isLeft(saved) ? saved : E.left(errorOf(Failure.permanent(failed.last.error, 'notApplied')))
     }
@@ -165,15 +165,15 @@ const ending = async (level: Level, unit: Unit, convert: Call['convert']): Promi
 }
 
 /** Keeps the attempt from being suspended, or ended, while the start or the end of a wait is saved. */
-const kept = async <A>(level: Level, unit: Unit, saving: Promise<A>): Promise<A> => {
+const whileSaving = async <A>(level: Level, unit: Unit, saving: Promise<A>): Promise<A> => {
   level.saving.set(unit, saving)
   const saved = await saving
   level.saving.delete(unit)
   return saved
 }
 
-/** Resolves when the wait may be over, or the attempt stops. Only other work of the task keeps the code from being suspended meanwhile. */
-const wakeOf = async (level: Level, suspend: Suspend, unit: Unit): Promise<void> => {
+/** Resolves when the wait may be over, or the attempt stops. Without other work of the task, the attempt is suspended before that. */
+const untilAwake = async (level: Level, suspend: Suspend, unit: Unit): Promise<void> => {
   const { recorder, environment, requests } = level.root.scope
   const { clock } = environment
   const wait = waitOf(recorder.checkpoint(), unit)
@@ -193,12 +193,11 @@ const wakeOf = async (level: Level, suspend: Suspend, unit: Unit): Promise<void>
   level.waits.delete(unit)
 }
 
-/** Suspends the attempt if waits are open, no sub-step is, and a turn of the event loop passes without a call. Other promises of the code are not seen. */
-/** Suspends the attempt in the next turn, unless code of it runs or it made another call by then. */
+/** Suspends the attempt in the next turn of the event loop if waits are open, no sub-step is, and the code made no call by then. Its other promises are not seen. */
 export const checkLater = (level: Level, suspend: Suspend): void => {
   const { calls } = level
   nextTurn(() => {
-    const isOpen = level.open.size + level.saving.size > 0 || level.isClosed || level.attempt.halt !== undefined
-    if (!isOpen && level.waits.size > 0 && level.calls === calls) suspend()
+    const isBusy = level.open.size + level.saving.size > 0 || level.isClosed || level.attempt.halt !== undefined
+    if (!isBusy && level.waits.size > 0 && level.calls === calls) suspend()
   })
 }

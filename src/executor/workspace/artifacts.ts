@@ -22,7 +22,7 @@ export interface ArtifactWriter {
   readonly scope: {
     readonly environment: SecuredEnvironment
     readonly recorder: Recorder
-    readonly stop: () => string | undefined
+    readonly stopReason: () => string | undefined
   }
   readonly place: Place
   readonly attempt: Attempt
@@ -31,14 +31,14 @@ export interface ArtifactWriter {
 export const artifactsFor = (writer: ArtifactWriter): StepArtifacts => {
   const { runId } = writer.scope.recorder.checkpoint()
   const put = async (id: string, data: Uint8Array | string): Promise<E.Either<StepFailure, ArtifactInfo>> => {
-    if (ArtifactId.isSystem(id)) return E.left(SYSTEM_ID(id))
-    if (!isData(data)) return E.left(NOT_BYTES(id))
+    if (ArtifactId.isReserved(id)) return E.left(reservedId(id))
+    if (!isData(data)) return E.left(notBytes(id))
     const { redaction } = writer.scope.environment.vault
     if (Redaction.isIn(redaction, id) || Redaction.isIn(redaction, data)) return E.left(HAS_SECRET)
     if (writer.attempt.isOver) return E.left(ATTEMPT_OVER)
     const store = writable(writer)
     if (E.isLeft(store)) return store
-    const kept = await answer(store.right.put(runId, id, data))
+    const kept = await callStore(store.right.put(runId, id, data))
     if (E.isRight(kept)) {
       const { size, sha256 } = kept.right
       Attempts.put(writer.attempt, { _tag: 'Stored', id: kept.right.id, size, sha256 })
@@ -46,7 +46,7 @@ export const artifactsFor = (writer: ArtifactWriter): StepArtifacts => {
     return kept
   }
   const read = async <A>(id: string, act: (store: ArtifactStore) => TaskEither<ArtifactError, A>) =>
-    ArtifactId.isSystem(id) ? E.left(SYSTEM_ID(id)) : await using(writer, act)
+    ArtifactId.isReserved(id) ? E.left(reservedId(id)) : await using(writer, act)
   return {
     put: (id, data) => orReject(put(id, data)),
     get: async (id) => O.toUndefined(await orReject(read(id, (store) => store.get(runId, id)))),
@@ -79,18 +79,17 @@ const readable = ({ scope }: ArtifactWriter): E.Either<StepFailure, ArtifactStor
 
 /** Fenced attempts cannot write artifacts. */
 const writable = (writer: ArtifactWriter): E.Either<StepFailure, ArtifactStore> =>
-  writer.scope.stop() === 'fenced' ? E.left(LOST) : readable(writer)
+  writer.scope.stopReason() === 'fenced' ? E.left(LOST) : readable(writer)
 
 const using = async <A>(
   writer: ArtifactWriter,
-  act: (store: ArtifactStore) => TaskEither<ArtifactError, A>,
-  storeOf = readable
+  act: (store: ArtifactStore) => TaskEither<ArtifactError, A>
 ): Promise<E.Either<StepFailure, A>> => {
-  const store = storeOf(writer)
-  return E.isLeft(store) ? store : answer(act(store.right))
+  const store = readable(writer)
+  return E.isLeft(store) ? store : callStore(act(store.right))
 }
 
-const answer = async <A>(task: TaskEither<ArtifactError, A>): Promise<E.Either<StepFailure, A>> =>
+const callStore = async <A>(task: TaskEither<ArtifactError, A>): Promise<E.Either<StepFailure, A>> =>
   E.mapLeft(failed)(await task())
 
 /** The system's error code decides whether the failure is transient. */
@@ -114,13 +113,13 @@ const isData = (value: unknown): boolean =>
   typeof value === 'string' ||
   (ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === '[object Uint8Array]')
 
-const NOT_BYTES = (id: string): StepFailure => failure('NotBytes', `artifact "${id}" must be a string or a Uint8Array`)
+const notBytes = (id: string): StepFailure => failure('NotBytes', `artifact "${id}" must be a string or a Uint8Array`)
 
 const ATTEMPT_OVER = failure('AttemptOver', 'the attempt has ended; it cannot write artifacts')
 
 const READ_ONLY = failure('ReadOnly', '`poll` cannot write artifacts; call put or reuse in submit or collect')
 
-const SYSTEM_ID = (id: string): StepFailure =>
+const reservedId = (id: string): StepFailure =>
   failure('InvalidArtifactId', `"${id}" is not a valid artifact id: ids that begin with "_" are reserved`)
 
 const HAS_SECRET = failure(

@@ -19,7 +19,7 @@ export const namedArtifacts = ({ completedSteps }: Checkpoint): ReadonlySet<stri
     [...completedSteps].flatMap(({ evidence }) => evidence.flatMap((one) => (one._tag === 'Stored' ? [one.id] : [])))
   )
 
-/** Copies to another run or store, before a record there names them. */
+/** Copies artifacts to another run or store, before a record there names them. */
 export const copyArtifacts = async (ids: Iterable<string>, from: Shelf, to: Shelf): Copied<void> => {
   for (const id of ids) {
     const read = await get('source', id, from)
@@ -31,7 +31,7 @@ export const copyArtifacts = async (ids: Iterable<string>, from: Shelf, to: Shel
 }
 
 /** Lists all artifacts of a run. */
-export const allArtifacts = async (store: Place, { artifacts, runId }: Shelf): Copied<ReadonlyArray<ArtifactInfo>> => {
+export const allArtifacts = async (store: Side, { artifacts, runId }: Shelf): Copied<ReadonlyArray<ArtifactInfo>> => {
   if (artifacts === undefined) return E.right([])
   return E.mapLeft(failedIn(store, runId))(await callPort('list', () => artifacts.list(runId), readFailed(ARTIFACTS)))
 }
@@ -61,17 +61,17 @@ export const verifyArtifacts = async (originals: ReadonlyArray<ArtifactInfo>, co
 
 type Copied<A> = Promise<E.Either<ArtifactsNotCopied, A>>
 
-type Place = ArtifactsNotCopied['store']
+type Side = ArtifactsNotCopied['store']
 
 const notCopied = (
-  store: Place,
+  store: Side,
   runId: string,
   code: ArtifactsNotCopied['code'],
   why: string
 ): E.Either<ArtifactsNotCopied, never> => E.left({ _tag: 'ArtifactsNotCopied', runId, store, code, why })
 
 const failedIn =
-  (store: Place, runId: string) =>
+  (store: Side, runId: string) =>
   (cause: ArtifactError): ArtifactsNotCopied => ({
     _tag: 'ArtifactsNotCopied',
     runId,
@@ -83,7 +83,7 @@ const failedIn =
 
 const NO_STORE = 'the environment has no `artifacts`'
 
-const get = async (store: Place, id: string, { artifacts, runId }: Shelf): Copied<Uint8Array> => {
+const get = async (store: Side, id: string, { artifacts, runId }: Shelf): Copied<Uint8Array> => {
   if (artifacts === undefined) return notCopied(store, runId, 'NO_STORE', NO_STORE)
   const read = await callPort('get', () => artifacts.get(runId, id), readFailed(ARTIFACTS))
   if (E.isLeft(read)) return E.left(failedIn(store, runId)(read.left))

@@ -4,7 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { CompletedStep, Evidence, ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
-import { otherAt } from '../../domain/plan/evidenceOf.js'
+import { afterIntact } from '../../domain/plan/evidenceToCheck.js'
 import type { Changed, FoundEvidence } from '../../domain/plan/Plan.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { Workspace } from '../../domain/workflow/Workspace.js'
@@ -64,20 +64,20 @@ export const collectEvidence =
     const records = [...completedSteps].filter(({ evidence }) => evidence.length > 0)
     if (records.length === 0) return E.right([])
     const evidence = records.flatMap((record) => record.evidence)
-    const other: Other = { missing: new Set(), changed: new Map() }
-    const inTree = await scanTree(workingTreeOf(environment, workspace), evidence, other, signal)
+    const diff: Diff = { missing: new Set(), changed: new Map() }
+    const inTree = await scanTree(workingTreeOf(environment, workspace), evidence, diff, signal)
     if (E.isLeft(inTree)) return inTree
-    const inStore = await lookInStore(environment.artifacts, runId, evidence, other)
+    const inStore = await lookInStore(environment.artifacts, runId, evidence, diff)
     if (E.isLeft(inStore)) return inStore
-    return E.right(records.flatMap((record) => foundOf(record, other)))
+    return E.right(records.flatMap((record) => foundOf(record, diff)))
   }
 
-interface Other {
+interface Diff {
   readonly missing: Set<Evidence>
   readonly changed: Map<Evidence, Changed>
 }
 
-const foundOf = ({ unit, evidence }: CompletedStep, { missing, changed }: Other): ReadonlyArray<FoundEvidence> => {
+const foundOf = ({ unit, evidence }: CompletedStep, { missing, changed }: Diff): ReadonlyArray<FoundEvidence> => {
   const [lost, ...moreLost] = evidence.filter((one) => missing.has(one))
   const [edited, ...moreEdited] = evidence.flatMap((one) => changed.get(one) ?? [])
   return [
@@ -86,7 +86,7 @@ const foundOf = ({ unit, evidence }: CompletedStep, { missing, changed }: Other)
   ]
 }
 
-export const looking = <A>(ask: () => TaskEither<TreeUnreadable, A>): Promise<E.Either<TreeUnreadable, A>> =>
+export const askTree = <A>(ask: () => TaskEither<TreeUnreadable, A>): Promise<E.Either<TreeUnreadable, A>> =>
   callPort('look', ask, (_, cause) => {
     const { message } = StepError.fromUnknown(cause)
     return { _tag: 'TreeUnreadable', where: 'the working tree', code: 'THREW', why: message, cause }
@@ -100,26 +100,26 @@ const SCANNED: E.Either<TreeUnreadable, void> = E.right(undefined)
 const scanTree = async (
   tree: WorkingTree,
   evidence: ReadonlyArray<Evidence>,
-  other: Other,
+  diff: Diff,
   signal: AbortSignal | undefined
 ): Scan => {
   const commits = await lookForCommits(
     tree,
     evidence.filter((one) => one._tag === 'Commit'),
-    other
+    diff
   )
   if (E.isLeft(commits)) return commits
   for (const files of byPlace(evidence.filter((one) => one._tag === 'File'))) {
-    const there = await looking(() => tree.has(files[0].path))
+    const there = await askTree(() => tree.has(files[0].path))
     if (E.isLeft(there)) return there
-    if (!there.right) for (const one of files) other.missing.add(one)
+    if (!there.right) for (const one of files) diff.missing.add(one)
   }
   for (const artifacts of byPlace(evidence.filter((one) => one._tag === 'Artifact'))) {
     const { path } = artifacts[0]
-    const found = await looking(() => tree.content(path, signal))
+    const found = await askTree(() => tree.content(path, signal))
     if (E.isLeft(found)) return found
     const content = O.toUndefined(found.right)
-    noteOther(artifacts, content && { _tag: 'Artifact', path, size: content.size, sha256: content.sha256 }, other)
+    noteDiff(artifacts, content && { _tag: 'Artifact', path, size: content.size, sha256: content.sha256 }, diff)
   }
   return SCANNED
 }
@@ -128,32 +128,32 @@ const scanTree = async (
 const lookForCommits = async (
   tree: WorkingTree,
   commits: ReadonlyArray<Evidence & { readonly _tag: 'Commit' }>,
-  other: Other
+  diff: Diff
 ): Scan => {
   if (commits.length === 0) return SCANNED
-  const outside = await looking(() => tree.missingCommits(commits.map(({ hash }) => hash)))
+  const outside = await askTree(() => tree.missingCommits(commits.map(({ hash }) => hash)))
   if (E.isLeft(outside)) return outside
   if (outside.right.length === 0) return SCANNED
-  const stored = await looking(() => tree.storedCommits(outside.right))
+  const stored = await askTree(() => tree.storedCommits(outside.right))
   if (E.isLeft(stored)) return stored
-  const head = stored.right.length === 0 ? E.right(O.none) : await looking(() => tree.head)
+  const head = stored.right.length === 0 ? E.right(O.none) : await askTree(() => tree.head)
   if (E.isLeft(head)) return head
   const [lost, kept] = [new Set(outside.right), new Set(stored.right)]
   const is: Pick<Changed, 'is'> = O.isSome(head.right) ? { is: { _tag: 'Commit', hash: head.right.value } } : {}
   for (const one of commits) {
-    if (kept.has(one.hash)) other.changed.set(one, { was: one, ...is })
-    else if (lost.has(one.hash)) other.missing.add(one)
+    if (kept.has(one.hash)) diff.changed.set(one, { was: one, ...is })
+    else if (lost.has(one.hash)) diff.missing.add(one)
   }
   return SCANNED
 }
 
 /** Records a difference for the units of one place, unless it matches the last unit's evidence. */
-const noteOther = (
+const noteDiff = (
   left: ReadonlyArray<Evidence & Content>,
   is: (Evidence & Content) | undefined,
-  { missing, changed }: Other
+  { missing, changed }: Diff
 ): void => {
-  for (const was of otherAt(left, (one) => is !== undefined && isContent(is, one))) {
+  for (const was of afterIntact(left, (one) => is !== undefined && isContent(is, one))) {
     if (is === undefined) missing.add(was)
     else changed.set(was, { was, is })
   }
@@ -180,7 +180,7 @@ const lookInStore = async (
   artifacts: ArtifactStore | undefined,
   runId: string,
   evidence: ReadonlyArray<Evidence>,
-  other: Other
+  diff: Diff
 ): Scan => {
   const stored = evidence.filter((one) => one._tag === 'Stored')
   if (stored.length === 0) return SCANNED
@@ -192,7 +192,7 @@ const lookInStore = async (
   const there = new Map(listed.right.map((one) => [one.id, one]))
   for (const left of byPlace(stored)) {
     const found = there.get(left[0].id)
-    noteOther(left, found && { _tag: 'Stored', id: found.id, size: found.size, sha256: found.sha256 }, other)
+    noteDiff(left, found && { _tag: 'Stored', id: found.id, size: found.size, sha256: found.sha256 }, diff)
   }
   return SCANNED
 }
@@ -204,7 +204,7 @@ export interface CollectedEvidence {
 
 const NONE: E.Either<TreeUnreadable, O.Option<Evidence>> = E.right(O.none)
 
-export const take = async (
+export const collectExpected = async (
   tree: WorkingTree,
   expected: ReadonlyArray<ExpectedEvidence>,
   signal: AbortSignal
@@ -214,7 +214,7 @@ export const take = async (
   for (const one of expected) {
     // An empty path would name the folder itself; it is always a bug of the author.
     const found =
-      one._tag !== 'Commit' && one.path === '' ? NONE : await looking(() => () => evidenceOf(tree, one, signal))
+      one._tag !== 'Commit' && one.path === '' ? NONE : await askTree(() => () => evidenceOf(tree, one, signal))
     if (E.isLeft(found)) return found
     if (O.isSome(found.right)) evidence.push(found.right.value)
     else missing.push(one)

@@ -43,7 +43,7 @@ export const dispose =
   async () => {
     if (how === 'keep' || status(checkpoint, false) !== 'completed') return E.right(undefined)
     const { runId } = checkpoint
-    const kept = await keptBy(environment, checkpoint)
+    const kept = await whyKept(environment, checkpoint)
     const archived = kept === undefined ? await archive(how, environment, checkpoint) : E.left(kept)
     const removed = E.isLeft(archived) ? archived : await removeAsEnded(environment, checkpoint)
     if (E.isLeft(removed)) report(environment, { _tag: 'RunNotRemoved', runId, why: removed.left })
@@ -68,7 +68,7 @@ const archive = async (
 
 /** The run was released: another process may have resumed it, or started a new run under its id. */
 const removeAsEnded = async (environment: Environment, ended: Checkpoint): Promise<E.Either<string, void>> =>
-  E.mapLeft((left: StorageError | ArtifactError) => (isInUse(left) ? RESUMED_MEANWHILE : describeLeft(left)))(
+  E.mapLeft((left: StorageError | ArtifactError) => (isInUse(left) ? RESUMED_MEANWHILE : describeError(left)))(
     await removeRun(environment, ended, ended)
   )
 
@@ -77,8 +77,8 @@ export const RESUMED_MEANWHILE = 'another process resumed it meanwhile'
 /** Returns whether a removal failed because the run has an owner or has changed. */
 export const isInUse = ({ _tag }: StorageError | ArtifactError): boolean => _tag === 'HeldBy' || _tag === 'RunChanged'
 
-/** A run with a workspace stays: without its state the workspace could be neither merged nor cleaned. */
-export const keptBy = async (
+/** Returns why a run is not removed: without its state, its workspace could be neither merged nor cleaned. */
+export const whyKept = async (
   { workspaces }: Environment,
   { runId, workspace }: Pick<Checkpoint, 'runId' | 'workspace'>
 ): Promise<string | undefined> => {
@@ -132,5 +132,5 @@ const removeArtifacts = async (artifacts: ArtifactStore, runId: string): Promise
   return E.right(undefined)
 }
 
-export const describeLeft = (error: StorageError | ArtifactError): string =>
+export const describeError = (error: StorageError | ArtifactError): string =>
   error._tag === 'InvalidArtifactId' ? describeArtifact(error) : describeStorage(error)

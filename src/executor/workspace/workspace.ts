@@ -41,10 +41,10 @@ export const workspaceFor = async (
   wanted: WantedWorkspace | undefined
 ): Promise<E.Either<RunError, Workspace | undefined>> => {
   if (typeof wanted !== 'string') return E.right(wanted)
-  return workspaces === undefined ? none(runId) : await callWorkspaces('plan', () => workspaces.plan(runId, wanted))
+  return workspaces === undefined ? noPort(runId) : await callWorkspaces('plan', () => workspaces.plan(runId, wanted))
 }
 
-const none = (runId: string): E.Either<NoWorkspaces, never> => E.left({ _tag: 'NoWorkspaces', runId })
+const noPort = (runId: string): E.Either<NoWorkspaces, never> => E.left({ _tag: 'NoWorkspaces', runId })
 
 /**
  * Returns whether the workspace of a run exists; true for a run without one.
@@ -56,7 +56,7 @@ export const hasWorkspace =
   ({ workspaces }) =>
   async () => {
     if (workspace === undefined) return E.right(true)
-    if (workspaces === undefined) return isOwn(workspace) ? none(runId) : E.right(true)
+    if (workspaces === undefined) return isOwn(workspace) ? noPort(runId) : E.right(true)
     const found = await callWorkspaces('find', () => workspaces.find(runId, workspace))
     return E.isLeft(found) ? found : E.right(found.right.there)
   }
@@ -77,26 +77,26 @@ export const workspaceMissing = (checkpoint: Checkpoint): RunError & { readonly 
 export const workingTreeOf = ({ tree, workspaces }: Environment, workspace: Workspace | undefined): WorkingTree =>
   isOwn(workspace) && workspaces !== undefined ? workspaces.tree(workspace.path) : tree
 
-/** A new workspace is recorded before it is created. Overrides that rewind completed work are staged before that, others after it. */
+/** Stages the overrides of a plan, and creates the workspace if the plan needs a new one, which is recorded before. */
 export const makeReady = async (
-  { environment, recorder, stop }: RunScope,
+  { environment, recorder, stopReason }: RunScope,
   plan: ResumePlan,
   overrides: ReadonlyArray<Change>
 ): Promise<E.Either<RunError, void>> => {
   const checkpoint = recorder.checkpoint()
   const { runId, workspace } = checkpoint
   const makes = isOwn(workspace) && needOf(checkpoint, plan) === 'Make'
-  // A rewind is durable first: a new workspace must not be mistaken for the one where the work was done.
+  // A rewind of done work is durable first: a new workspace must not be mistaken for the one where the work was done.
   const isFirst = !makes || wasAttempted(checkpoint)
   if (isFirst) recorder.stage(overrides)
   if (makes) {
     const saved = await recorder.commit()
     if (E.isLeft(saved)) return saved
     const { workspaces } = environment
-    if (workspaces === undefined) return none(runId)
+    if (workspaces === undefined) return noPort(runId)
     const made = await callWorkspaces('make', () => workspaces.make(runId, workspace))
     // Ctrl+C also stops git; that is an interruption, not a failure.
-    if (E.isLeft(made) && stop() === undefined) return made
+    if (E.isLeft(made) && stopReason() === undefined) return made
     const renamed = E.isLeft(made) || made.right === undefined ? {} : { renamed: made.right }
     if (E.isRight(made)) report(environment, { _tag: 'WorkspaceReady', runId, workspace, ...renamed })
   }
@@ -128,7 +128,7 @@ export const cleanWorkspace =
   (runId: string): Executor<RemovedWorkspace> =>
   (environment) =>
   () =>
-    atRest(environment, runId, (workspaces, { workspace }) =>
+    withClaimedWorkspace(environment, runId, (workspaces, { workspace }) =>
       callWorkspaces('remove', () => workspaces.remove(runId, workspace))
     )
 
@@ -142,7 +142,7 @@ export const mergeWorkspace =
   (runId: string): Executor<O.Option<MergeEnd>> =>
   (environment) =>
   () =>
-    atRest<O.Option<MergeEnd>>(environment, runId, async (workspaces, { workspace }) => {
+    withClaimedWorkspace<O.Option<MergeEnd>>(environment, runId, async (workspaces, { workspace }) => {
       if (workspace?.kind !== 'worktree') return E.right(O.none)
       const found = await callWorkspaces('find', () => workspaces.find(runId, workspace))
       if (E.isLeft(found) || !found.right.there) return E.map(() => O.none)(found)
@@ -151,13 +151,13 @@ export const mergeWorkspace =
     })
 
 /** Uses the workspace of a run under a claim, so that no other process resumes the run meanwhile. */
-const atRest = async <A>(
+const withClaimedWorkspace = async <A>(
   environment: Environment,
   runId: string,
   act: (workspaces: Workspaces, checkpoint: Checkpoint) => Promise<E.Either<RunError, A>>
 ): Promise<E.Either<RunError, A>> => {
   const { workspaces } = environment
-  if (workspaces === undefined) return none(runId)
+  if (workspaces === undefined) return noPort(runId)
   const there = await load(environment, runId)
   if (E.isLeft(there)) return there
   if (O.isNone(there.right)) return E.left({ _tag: 'NoSuchRun', runId })
@@ -168,30 +168,30 @@ const atRest = async <A>(
   })
 }
 
-/** The own folder of a step, and the execution with paths relative to it. */
-export interface OwnPlace {
+/** The own folder of a step, and the scope with the tree of that folder. */
+export interface OwnFolder {
   readonly folder: string
   readonly scope: RunScope
 }
 
 /** The folder is empty for an attempt, and unchanged for a poll of its job. On the left: the attempt could not begin. */
-export const ownPlace = async (
+export const ownFolder = async (
   scope: RunScope,
   { unit }: Place,
   kind: NonNullable<Runnable['workspace']>
-): Promise<E.Either<StepFailure, OwnPlace>> => {
+): Promise<E.Either<StepFailure, OwnFolder>> => {
   const { environment, recorder } = scope
   const { workspaces } = environment
   const { runId } = recorder.checkpoint()
   if (workspaces === undefined) return E.left(notBegun('NO_WORKSPACES', NO_WORKSPACES))
   const folder = { runId, unit }
   const made = await callWorkspaces('stepFolder', () => workspaces.stepFolder(folder, kind === 'fresh'))
-  if (E.isRight(made)) return E.right({ folder: made.right, scope: lookingAt(scope, workspaces, made.right) })
+  if (E.isRight(made)) return E.right({ folder: made.right, scope: scopeIn(scope, workspaces, made.right) })
   const { left } = made
   return E.left(notBegun(left._tag === 'WorkspaceFailed' ? left.code : left._tag, describeWorkspace(left)))
 }
 
-const lookingAt = (scope: RunScope, workspaces: Workspaces, folder: string): RunScope => ({
+const scopeIn = (scope: RunScope, workspaces: Workspaces, folder: string): RunScope => ({
   ...scope,
   environment: { ...scope.environment, tree: workspaces.tree(folder) }
 })
@@ -201,8 +201,8 @@ const NO_WORKSPACES = 'the step needs its own folder; set `workspaces` in the en
 const notBegun = (code: string, message: string): StepFailure =>
   Failure.permanent(StepError.make('WorkspaceError', message, { code }), 'notApplied')
 
-/** Evidence from a step's own folder, with paths relative to the run. */
-export const seenFrom = (folder: string, evidence: ReadonlyArray<Evidence>): ReadonlyArray<Evidence> =>
+/** Prefixes the relative paths of evidence with the own folder of its step. */
+export const withFolder = (folder: string, evidence: ReadonlyArray<Evidence>): ReadonlyArray<Evidence> =>
   evidence.map((one) => ('path' in one && !isAbsolute(one.path) ? { ...one, path: `${folder}/${one.path}` } : one))
 
 const isAbsolute = (path: string): boolean => /^([/\\]|[A-Za-z]:)/.test(path)

@@ -95,6 +95,13 @@ const AT_CALL: Readonly<Record<AtCall['how'], (call: string) => string>> = {
   failsAfter: (call) => `${call} failed after its effect`
 }
 
+const AT_UNIT: Readonly<Record<AtUnit['how'], (unit: string) => string>> = {
+  before: (unit) => `killed before ${unit}`,
+  during: (unit) => `killed during ${unit}`,
+  after: (unit) => `killed after ${unit}`,
+  waits: (unit) => `${unit} started after all others`
+}
+
 const HOW = Object.keys(AT_CALL) as ReadonlyArray<AtCall['how']>
 
 export const describePoint = (point: CrashPoint): string => {
@@ -102,7 +109,7 @@ export const describePoint = (point: CrashPoint): string => {
     case 'AtCall':
       return AT_CALL[point.how](`call ${point.n}${point.call === undefined ? '' : ` (${point.call})`}`)
     case 'AtUnit':
-      return `${point.how === 'waits' ? 'others went before' : `killed ${point.how}`} ${point.unit}${point.n === 1 ? '' : `, the ${point.n}. time it ran`}`
+      return `${AT_UNIT[point.how](point.unit)}${point.n === 1 ? '' : `, run ${point.n}`}`
     case 'AtEffect':
       return `killed ${point.how} effect ${point.n}${point.name === undefined ? '' : ` (${point.name})`}`
     case 'AtRequest':

@@ -163,7 +163,7 @@ const runProcesses = async <World, Data>(simulation: Simulation<World, Data>): P
     storage = await reopen(simulation.data)
     const found = await look(storage, RUN_ID, setting.limits)
     if (E.isLeft(found)) {
-      findings.push({ law: 'NothingLost', what: `what is stored can't be read: ${describe(found.left)}` })
+      findings.push({ law: 'NothingLost', what: `the stored run cannot be read: ${describe(found.left)}` })
       return undefined
     }
     const { world } = simulation
@@ -284,7 +284,10 @@ const runProcess = async <World, Data>(
   const ended = await running
   if (!process.alive()) return 'cut short'
   if (ended === undefined) {
-    findings.push({ law: 'Ends', what: `it threw: ${thrown instanceof Error ? thrown.message : String(thrown)}` })
+    findings.push({
+      law: 'Ends',
+      what: `the process threw: ${thrown instanceof Error ? thrown.message : String(thrown)}`
+    })
     return 'wrong'
   }
   const said = E.isLeft(ended) ? describe(ended.left) : describeOutcome(ended.right)
@@ -298,13 +301,13 @@ const runProcess = async <World, Data>(
     if (simulation.trouble <= MAX_STORE_ERRORS) return 'cut short'
     findings.push({
       law: 'Ends',
-      what: `${MAX_STORE_ERRORS} processes in a row could not go on, the last one as ${said}`
+      what: `${simulation.trouble} processes ended with an error of the store, the last one with: ${said}`
     })
     return 'wrong'
   }
   const what = isUndisturbed(simulation.one)
     ? `without any crash the run does not complete: ${said}; ${remedyOf(ended)}`
-    : `its outcome differs from that of the undisturbed run: ${said}`
+    : `the outcome differs from that of the undisturbed run: ${said}`
   findings.push({ law: 'SameEnd', what })
   return 'wrong'
 }

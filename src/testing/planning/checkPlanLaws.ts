@@ -113,7 +113,7 @@ const refused = (workflow: string, found: ReadonlyArray<string>, seed = 1): Plan
 
 /** Problems of the workflow because of which no law can be checked. */
 const stopping = (of: RunsOf, workflow: Workflow): ReadonlyArray<string> => {
-  const invalid = problems(workflow).map((problem) => `the definition is not valid: ${describeProblem(problem)}`)
+  const invalid = problems(workflow).map((problem) => `the definition is invalid: ${describeProblem(problem)}`)
   if (invalid.length > 0) return invalid
   const thrown = thrownBy(workflow, of.outputs)
   return [

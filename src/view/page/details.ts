@@ -13,7 +13,7 @@ import type { UnitView } from '../../domain/explain/UnitView.js'
 import { cut } from '../text.js'
 import type { Page } from './RunPage.js'
 
-/** All outputs together have at most some of these characters. */
+/** About how many characters all outputs have together at most; each may have 200. */
 const BUDGET = 1_000_000
 
 /** The number (0 for a wait), the start after that of the run, the duration in milliseconds, how it ended, and its error. */
@@ -58,9 +58,7 @@ const attemptOf = ({ isWait, attempt, from, to, end, isRewound, message }: Bar, 
 }
 
 const textOf = (output: Json): string =>
-  typeof output === 'string'
-    ? printableLines(output.split('\n'))
-    : printableLines(JSON.stringify(output, null, 2).split('\n'))
+  printableLines((typeof output === 'string' ? output : JSON.stringify(output, null, 2)).split('\n'))
 
 const evidenceOf = ({ completedSteps }: Checkpoint, { unit }: UnitView): ReadonlyArray<string> | undefined => {
   const evidence = Units.get(completedSteps, unit)?.evidence ?? []

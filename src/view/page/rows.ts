@@ -12,7 +12,7 @@ import { data, escaped } from './html.js'
 import type { Page } from './RunPage.js'
 import { detailsOf } from './details.js'
 
-/** A browser skips the layout of a block that is out of view. */
+/** The rows of a block: a browser skips the layout of a block that is out of view. */
 const BLOCK = 64
 
 /** `millis`: how long the unit took so far, if that is known. */
@@ -109,7 +109,7 @@ const spansOf = (units: ReadonlyArray<UnitView>, bars: Timeline['bars']): Readon
   return new Map(Array.from(spans, ([unit, { from, to, parts }]) => [unit, { bar: { ...plain, from, to }, parts }]))
 }
 
-/** Classes, of which the style makes marks. */
+/** The class of a row, for which the style shows a mark. */
 const STATES: Readonly<Record<UnitView['status'], string>> = {
   completed: 'c',
   failed: 'f',
@@ -121,7 +121,7 @@ const STATES: Readonly<Record<UnitView['status'], string>> = {
 /** A longer name has a line of its own on a phone. */
 const LONG_NAME = 16
 
-/** There may be 10,000: without end tags and attributes that HTML implies, a browser reads them in half the time. */
+/** There may be 10,000 rows: without end tags and attributes that HTML implies, a browser reads them in half the time. */
 const rowOf = (page: Page, { view, level, bars, millis }: Row, index: number, axis: Axis): string => {
   const { status, parts, unit } = view
   const state = view.assumed ? 'assumed done' : stateOf(page, view)
@@ -150,7 +150,7 @@ const stateOf = (page: Page, view: UnitView): string => {
   return attempts > 1 && parts === undefined ? `${state} <small>attempt ${attempts}</small>` : state
 }
 
-/** What a wait that is over is called in its row; also a unit that was answered before it waits. */
+/** Names how a wait is over, or that a unit was answered before it waits. */
 const overNow = (page: Page, { pending, answered }: UnitView): string | undefined => {
   const over = answered === true ? 'Answered' : overAt(pending, false, presentOf(page, page.now))
   return over === undefined ? undefined : OVER[over]
@@ -200,11 +200,11 @@ const rectOf = (kind: string, x: number, width: number): string =>
 
 const short = (percent: number): string => String(Math.round(percent * 100) / 100)
 
-/** Labels of rests that would overlap are left out, on a narrow page sooner. */
+/** Labels of gaps that would overlap are left out, on a narrow page sooner. */
 const ticksOf = ({ ticks, place }: Axis, { gaps, to }: Timeline): string => {
   let last = -100
   let before = 0
-  const rests = gaps.map((gap) => {
+  const labels = gaps.map((gap) => {
     const at = (place(gap.from) + place(gap.to ?? to)) / 2
     const { length } = WHY[gap.why]
     const apart = (at - last) / (before + length)
@@ -213,10 +213,10 @@ const ticksOf = ({ ticks, place }: Axis, { gaps, to }: Timeline): string => {
     before = length
     const near = apart < 0.85 ? ' near' : ''
     const anchor = at > 90 ? 'end' : at < 5 ? 'start' : 'middle'
-    return `<text class="why${near}" text-anchor="${anchor}" x="${short(at > 90 ? Math.max(at, 99) : at)}%" y="31"><title>${restText(gap)}</title>${WHY[gap.why]}</text>`
+    return `<text class="why${near}" text-anchor="${anchor}" x="${short(at > 90 ? Math.max(at, 99) : at)}%" y="31"><title>${gapText(gap)}</title>${WHY[gap.why]}</text>`
   })
   const times = ticks.map(({ at, label }) => `<text x="${short(at)}%" y="15">${label}</text>`)
-  return `<svg aria-hidden="true">${times.join('')}${rests.join('')}</svg>`
+  return `<svg aria-hidden="true">${times.join('')}${labels.join('')}</svg>`
 }
 
 const WHY: Readonly<Record<Why, string>> = {
@@ -229,19 +229,19 @@ const WHY: Readonly<Record<Why, string>> = {
   cancelled: 'cancelled'
 }
 
-/** Grid lines, and the rests of the run across all rows. */
+/** Grid lines, and the gaps of the run across all rows. */
 const overlayOf = ({ gaps, to }: Timeline, { place, ticks }: Axis): string => {
   const lines = ticks.map(({ at }) => `<line x1="${short(at)}%" x2="${short(at)}%" y1="0" y2="100%"/>`)
-  const rests = gaps.map((gap) => {
+  const rects = gaps.map((gap) => {
     const x = place(gap.from)
     const width = Math.max(0.6, place(gap.to ?? to) - x)
     const at = `x="${short(Math.min(x, 99.4))}%" width="${short(width)}%"`
     return `<rect class="${gap.why}" ${at}/><rect class="hatch${gap.why === 'crashed' ? ' died' : ''}" ${at}/>`
   })
-  return `<svg class="over" aria-hidden="true"><defs><pattern id="h" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="6"/></pattern><pattern id="k" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)"><line x1="0" y1="0" x2="0" y2="6"/></pattern></defs>${lines.join('')}${rests.join('')}</svg>`
+  return `<svg class="over" aria-hidden="true"><defs><pattern id="h" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="6"/></pattern><pattern id="k" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)"><line x1="0" y1="0" x2="0" y2="6"/></pattern></defs>${lines.join('')}${rects.join('')}</svg>`
 }
 
-const restText = ({ from, to, why }: Gap): string => {
+const gapText = ({ from, to, why }: Gap): string => {
   if (why === 'crashed')
     return to === undefined ? `${NO_RECORD} since` : `no record for ${duration(to - from)}: ${DIED}`
   return to === undefined ? WHY[why] : `${WHY[why]}, resumed ${duration(to - from)} later`
@@ -265,9 +265,9 @@ const legendOf = (rows: ReadonlyArray<Row>, { gaps }: Timeline): string => {
     ([kind, text]) => `<li><svg aria-hidden="true"><rect class="${kind}" width="100%"/></svg>${text}</li>`
   )
   const isCrash = ({ why }: Gap): boolean => why === 'crashed'
-  const rest = gaps.every(isCrash) ? '' : '<li><span class="rest"></span>no process</li>'
+  const noProcess = gaps.every(isCrash) ? '' : '<li><span class="rest"></span>no process</li>'
   const crash = gaps.some(isCrash) ? `<li><span class="rest crash"></span>no record: ${DIED}</li>` : ''
-  return `<ul class="legend">${shown.join('')}${rest}${crash}</ul>`
+  return `<ul class="legend">${shown.join('')}${noProcess}${crash}</ul>`
 }
 
 const LEGEND: ReadonlyArray<readonly [string, string]> = [

@@ -62,7 +62,9 @@ const time = (at: string): string =>
 
 export const notices = ({ found, problems = [] }: Page, { isPartial }: Timeline): string => {
   const texts = [
-    ...(found._tag === 'Exact' ? [] : [`The newest state is damaged: ${found.lost}. Shown is ${found.from}.`]),
+    ...(found._tag === 'Exact'
+      ? []
+      : [`The newest state is damaged: ${found.lost}. The page shows the state from ${found.from}.`]),
     ...problems.map((one) => `A resume is not possible as things are: ${one}`)
   ]
   const partial = isPartial
@@ -71,7 +73,7 @@ export const notices = ({ found, problems = [] }: Page, { isPartial }: Timeline)
   return `${texts.map((text) => `<p class="notice" role="note">${escapedLines(text)}</p>`).join('')}${partial}`
 }
 
-/** The number of failures that are printed in full. */
+/** The maximum number of failures that are shown. */
 const MAX_FAILURES = 20
 
 export const failures = (units: ReadonlyArray<UnitView>): string => {

@@ -1,17 +1,17 @@
-/** Maps times to places on an axis, on which rests are short: a run that slept for a week still shows its seconds of work. */
+/** Maps times to places on an axis, on which gaps are short: a run that slept for a week still shows its seconds of work. */
 import type { Span } from '../../domain/data/Span.js'
 import { joined } from '../../domain/data/Span.js'
 import { duration } from '../text.js'
 import type { Timeline } from './Timeline.js'
 
-/** A stretch of time, and its place: both ends in percent of the width. `isIdle`: nothing ran; `isRest`: no process worked on the run. */
+/** A stretch of time, and its place: both ends in percent of the width. `isIdle`: no attempt ran; `isGap`: no process worked on the run. */
 interface Stretch {
   readonly from: number
   readonly to: number
   readonly left: number
   readonly right: number
   readonly isIdle: boolean
-  readonly isRest: boolean
+  readonly isGap: boolean
 }
 
 export interface Tick {
@@ -27,7 +27,7 @@ export interface Axis {
   readonly ticks: ReadonlyArray<Tick>
 }
 
-/** The shares of the busy time: an idle stretch is never wider, a rest never narrower. */
+/** The shares of the busy time: an idle stretch is never wider, a gap never narrower. */
 const WIDEST = 0.05
 const NARROWEST = 0.02
 
@@ -36,26 +36,26 @@ const MOST_IDLE = 0.4
 
 export const axisOf = (timeline: Timeline): Axis => {
   const { from, to } = timeline
-  const cuts = busyTimes(timeline)
+  const work = busyTimes(timeline)
   const busy = Math.max(
     1,
-    cuts.reduce((sum, one) => sum + one.to - one.from, 0)
+    work.reduce((sum, one) => sum + one.to - one.from, 0)
   )
-  const idle = idleTimes(cuts, from, to)
+  const idle = idleTimes(work, from, to)
   const scale = Math.min(1, MOST_IDLE / Math.max(1e-9, idle.length * WIDEST))
-  const isRest = (one: Span): boolean =>
+  const isGap = (one: Span): boolean =>
     timeline.gaps.some((gap) => gap.from <= one.to && (gap.to ?? Infinity) >= one.from)
-  const widthOf = (one: Span & Pick<Stretch, 'isIdle' | 'isRest'>): number => {
+  const spaceFor = (one: Span & Pick<Stretch, 'isIdle' | 'isGap'>): number => {
     if (!one.isIdle) return Math.max(one.to - one.from, busy * 1e-4)
-    const least = one.isRest ? busy * NARROWEST : 0
-    return Math.max(least, Math.min(one.to - one.from, busy * WIDEST)) * (one.isRest ? scale : 1)
+    const least = one.isGap ? busy * NARROWEST : 0
+    return Math.max(least, Math.min(one.to - one.from, busy * WIDEST)) * (one.isGap ? scale : 1)
   }
   const parts = [
-    ...cuts.map((one) => ({ ...one, isIdle: false, isRest: false })),
-    ...idle.map((one) => ({ ...one, isIdle: true, isRest: isRest(one) }))
+    ...work.map((one) => ({ ...one, isIdle: false, isGap: false })),
+    ...idle.map((one) => ({ ...one, isIdle: true, isGap: isGap(one) }))
   ]
     .sort((a, b) => a.from - b.from || a.to - b.to)
-    .map((one) => ({ ...one, width: widthOf(one) }))
+    .map((one) => ({ ...one, width: spaceFor(one) }))
   const total = parts.reduce((sum, { width }) => sum + width, 0)
   let left = 0
   const stretches = parts.map(({ width, ...part }): Stretch => {
@@ -80,7 +80,7 @@ const idleTimes = (busy: ReadonlyArray<Span>, from: number, to: number): Readonl
     if (one.from > since) idle.push({ from: since, to: one.from })
     since = Math.max(since, one.to)
   }
-  // The axis ends with the last rest, which may last.
+  // The axis ends with the last gap, which may last.
   idle.push({ from: since, to: Math.max(to, since) })
   return idle
 }
@@ -99,16 +99,16 @@ const placeOf = (stretches: ReadonlyArray<Stretch>, time: number): number => {
   return one.left + (one.right - one.left) * Math.min(1, Math.max(0, share))
 }
 
-const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500].concat(
+const DISTANCES = [1, 2, 5, 10, 20, 50, 100, 200, 500].concat(
   [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400, 604_800].map((s) => s * 1_000)
 )
 
 /** The width of a label on a narrow axis, in percent. */
 const widthOf = (label: string): number => 2.2 * label.length
 
-/** A clock time where work begins after a rest, and round distances from there. */
+/** A clock time where work begins after a gap, and round distances from there. */
 const ticksOf = (stretches: ReadonlyArray<Stretch>, busy: number): ReadonlyArray<Tick> => {
-  const step = STEPS.find((one) => one >= busy / 7) ?? 604_800_000
+  const distance = DISTANCES.find((one) => one >= busy / 7) ?? 604_800_000
   const ticks: Array<Tick> = []
   const add = (at: number, label: string): void => {
     const last = ticks.at(-1)
@@ -123,19 +123,19 @@ const ticksOf = (stretches: ReadonlyArray<Stretch>, busy: number): ReadonlyArray
     add(at, clock(time))
   }
   let origin = stretches.find(({ isIdle }) => !isIdle)?.from ?? 0
-  let isAfterRest = true
-  for (const { from, to, left, right, isIdle, isRest } of stretches) {
+  let isAfterGap = true
+  for (const { from, to, left, right, isIdle, isGap } of stretches) {
     if (isIdle) {
-      isAfterRest ||= isRest || to - from > busy * WIDEST
+      isAfterGap ||= isGap || to - from > busy * WIDEST
       continue
     }
     // Within the second of the last clock time, distances go on from there.
-    if (isAfterRest && (ticks.length === 0 || clock(from) !== clock(origin) || from - origin >= 1_000)) {
+    if (isAfterGap && (ticks.length === 0 || clock(from) !== clock(origin) || from - origin >= 1_000)) {
       origin = from
       addClock(left, from)
     }
-    isAfterRest = false
-    for (let time = origin + step * Math.ceil((from - origin) / step || 1); time < to; time += step)
+    isAfterGap = false
+    for (let time = origin + distance * Math.ceil((from - origin) / distance || 1); time < to; time += distance)
       add(left + ((right - left) * (time - from)) / (to - from), `+${duration(time - origin)}`)
   }
   return ticks

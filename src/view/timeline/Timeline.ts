@@ -1,10 +1,11 @@
-/** The attempts, waits and rests of a run in time, from its recorded changes. What they no longer have comes from the checkpoint. */
+/** The attempts, waits and gaps of a run in time, from its recorded changes; where these are no longer stored, from the checkpoint. */
 import type { Change } from '../../domain/change/Change.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
 import type { InterruptReason } from '../../domain/checkpoint/CheckpointState.js'
 import * as State from '../../domain/checkpoint/CheckpointState.js'
 import { since } from '../../domain/checkpoint/Pending.js'
 import { find } from '../../domain/checkpoint/Tree.js'
+import { pushTo } from '../../domain/data/indexed.js'
 import { isComposite } from '../../domain/workflow/Node.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { isTop, isWithin, top } from '../../domain/workflow/Unit.js'
@@ -61,9 +62,9 @@ interface Building {
   /** The top-level steps, and those that are completed. */
   steps: ReadonlyArray<{ readonly name: Unit }>
   readonly done: Set<Unit>
-  rest: Gap | undefined
+  gap: Gap | undefined
   last: number
-  /** By how much a clock went back during rests: later times are shown that much later, so that no rest is negative. */
+  /** By how much a clock went back during gaps: later times are shown that much later, so that no gap is negative. */
   back: number
 }
 
@@ -81,13 +82,13 @@ export const timelineOf = ({ checkpoint, status, changes = new Map(), now }: Rec
     waits: new Map(),
     gaps: [],
     steps: workflow.steps,
-    // Those of a fork have no change.
+    // The steps that a fork keeps have no change.
     done: new Set(
       checkpoint.completedSteps.records
         .filter(({ unit, completedAt }) => isFork && isTop(unit) && completedAt <= checkpoint.createdAt)
         .map(({ unit }) => unit)
     ),
-    rest: undefined,
+    gap: undefined,
     last: from,
     back: 0
   }
@@ -101,12 +102,12 @@ export const timelineOf = ({ checkpoint, status, changes = new Map(), now }: Rec
     follow(building, change, at)
     building.last = Math.max(building.last, at)
   }
-  complete(building, checkpoint)
+  addUnchanged(building, checkpoint)
   const isLive = status === 'running' || status === 'queued'
   const lasts = isLive || building.waits.size > 0
   const to = endOf(building, lasts && now !== undefined ? Date.parse(now) : undefined)
   settle(building, isLive, to)
-  if (building.rest !== undefined && status !== 'completed' && !isLive) building.gaps.push(building.rest)
+  if (building.gap !== undefined && status !== 'completed' && !isLive) building.gaps.push(building.gap)
   const isPartial = checkpoint.revision > 0 && revisions[0] !== 1
   return { bars: building.bars, gaps: building.gaps, from, to, isPartial }
 }
@@ -122,11 +123,11 @@ const endOf = ({ bars, last }: Building, now: number | undefined): number => {
 
 /** Nothing records a death: a resume shows it by starting again what was in flight. */
 const noticeDeath = (building: Building, change: Change): void => {
-  const { open, last, rest } = building
-  if (rest !== undefined || open.size === 0 || !showsDeath(open, change)) return
+  const { open, last, gap } = building
+  if (gap !== undefined || open.size === 0 || !showsDeath(open, change)) return
   for (const bar of open.values()) Object.assign(bar, { to: Math.max(last, bar.from), end: 'cut' })
   open.clear()
-  building.rest = { from: last, why: 'crashed' }
+  building.gap = { from: last, why: 'crashed' }
 }
 
 const showsDeath = (open: ReadonlyMap<Unit, Bar>, change: Change): boolean =>
@@ -134,19 +135,19 @@ const showsDeath = (open: ReadonlyMap<Unit, Bar>, change: Change): boolean =>
     ? change.attempts.some(({ unit }) => open.has(unit))
     : change._tag === 'WorkflowEdited' || change._tag === 'Recovered' || change._tag === 'Confirmed'
 
-/** A poll or an answer during a rest is no resume. */
+/** A poll or an answer during a gap is no resume. */
 const noticeResume = (building: Building, change: Change): void => {
-  const { rest, waits, gaps } = building
-  if (rest === undefined) return
+  const { gap, waits, gaps } = building
+  if (gap === undefined) return
   const resumes =
     change._tag === 'AttemptStarted' ||
     change._tag === 'WaitStarted' ||
     change._tag === 'Expanded' ||
     ((change._tag === 'UnitCompleted' || change._tag === 'UnitFailed') && !waits.has(change.unit))
   if (!resumes) return
-  building.back += Math.max(0, rest.from - timeOf(building, change.at))
-  gaps.push({ ...rest, to: timeOf(building, change.at) })
-  building.rest = undefined
+  building.back += Math.max(0, gap.from - timeOf(building, change.at))
+  gaps.push({ ...gap, to: timeOf(building, change.at) })
+  building.gap = undefined
 }
 
 const follow = (building: Building, change: Change, at: number): void => {
@@ -156,13 +157,15 @@ const follow = (building: Building, change: Change, at: number): void => {
       return
     case 'AttemptFailed': {
       const { unit, attempt, startedAt, error, delayBeforeNextMillis: delayMillis } = change
-      end(building, unit, attempt, startedAt, at, { end: 'failed', message: error.message, delayMillis })
+      endAttempt(building, unit, attempt, startedAt, at, { end: 'failed', message: error.message, delayMillis })
       return
     }
     case 'UnitCompleted': {
       const { unit, attempts, startedAt, durationMillis } = change
       if (!endWait(building, unit, at, { end: 'completed' }))
-        end(building, unit, attempts, startedAt, timeOf(building, startedAt) + durationMillis, { end: 'completed' })
+        endAttempt(building, unit, attempts, startedAt, timeOf(building, startedAt) + durationMillis, {
+          end: 'completed'
+        })
       noteDone(building, unit, at)
       return
     }
@@ -170,12 +173,12 @@ const follow = (building: Building, change: Change, at: number): void => {
       const { unit, last } = change
       const result = { end: 'failed', ...(last === undefined ? {} : { message: last.error.message }) } as const
       if (last !== undefined && !endWait(building, unit, at, result))
-        end(building, unit, last.attempt, last.startedAt, at, result)
-      if (isTop(unit)) building.rest = { from: at, why: 'failed' }
+        endAttempt(building, unit, last.attempt, last.startedAt, at, result)
+      if (isTop(unit)) building.gap = { from: at, why: 'failed' }
       return
     }
     case 'JobSubmitted':
-      end(building, change.unit, change.attempt, change.at, at, { end: 'submitted' })
+      endAttempt(building, change.unit, change.attempt, change.at, at, { end: 'submitted' })
       begin(building, change.unit, change.attempt, at, true)
       return
     case 'JobEnded':
@@ -189,7 +192,7 @@ const follow = (building: Building, change: Change, at: number): void => {
       return
     case 'Interrupted':
       closeWithin(building, undefined, at, 'interrupted')
-      building.rest ??= { from: at, why: whyOf(change.reason) }
+      building.gap ??= { from: at, why: whyOf(change.reason) }
       return
     case 'Rewound':
       rewind(building, change.units, at)
@@ -212,13 +215,13 @@ const follow = (building: Building, change: Change, at: number): void => {
   }
 }
 
-/** A run without an open step rests until an edit or missing evidence opens one. */
+/** A run without an open step has a gap until an edit or missing evidence opens one. */
 const noteDone = (building: Building, unit: Unit, at: number): void => {
   const { done, steps } = building
   if (!isTop(unit)) return
   done.add(unit)
   if (done.size >= steps.length && steps.every(({ name }) => done.has(name)))
-    building.rest ??= { from: at, why: 'completed' }
+    building.gap ??= { from: at, why: 'completed' }
 }
 
 const whyOf = (reason: InterruptReason): Why => (reason === 'signal' || reason === 'aborted' ? 'interrupted' : reason)
@@ -229,25 +232,26 @@ const begin = ({ bars, open, waits }: Building, unit: Unit, attempt: number, fro
   const before = among.get(unit)
   if (before !== undefined) Object.assign(before, { to: from, end: isWait ? 'completed' : 'cut' })
   among.set(unit, bar)
-  add(bars, unit, bar)
-}
-
-const add = (bars: Building['bars'], unit: Unit, bar: Bar): void => {
-  const all = bars.get(unit)
-  if (all === undefined) bars.set(unit, [bar])
-  else all.push(bar)
+  pushTo(bars, unit, bar)
 }
 
 type Result = Pick<Bar, 'end' | 'message' | 'delayMillis'>
 
 /** Ends the attempt in flight. A unit whose start is not recorded, such as an idempotent sub-step, gets its bar here. */
-const end = (building: Building, unit: Unit, attempt: number, startedAt: string, to: number, result: Result): void => {
+const endAttempt = (
+  building: Building,
+  unit: Unit,
+  attempt: number,
+  startedAt: string,
+  to: number,
+  result: Result
+): void => {
   const { bars, open, isComposite } = building
   const bar = open.get(unit)
   open.delete(unit)
   if (bar !== undefined) Object.assign(bar, { to: Math.max(to, bar.from), ...result })
   else if (!isComposite(unit))
-    add(bars, unit, { attempt, from: timeOf(building, startedAt), to, isWait: false, isRewound: false, ...result })
+    pushTo(bars, unit, { attempt, from: timeOf(building, startedAt), to, isWait: false, isRewound: false, ...result })
 }
 
 const endWait = ({ waits }: Building, unit: Unit, to: number, result: Result): boolean => {
@@ -278,12 +282,12 @@ const rewind = ({ bars, open, waits, done }: Building, units: ReadonlyArray<Unit
 }
 
 /** Adds what the checkpoint records of units without any recorded change. */
-const complete = (building: Building, { completedSteps, state, pending, updatedAt }: Checkpoint): void => {
+const addUnchanged = (building: Building, { completedSteps, state, pending, updatedAt }: Checkpoint): void => {
   const { bars, open, waits, isComposite } = building
   for (const { unit, startedAt, completedAt, durationMillis, attempts, assumed } of completedSteps) {
     if (bars.has(unit) || assumed === true || isComposite(unit)) continue
     const to = Math.max(Date.parse(startedAt) + durationMillis, Date.parse(startedAt))
-    add(bars, unit, {
+    pushTo(bars, unit, {
       attempt: attempts,
       from: Date.parse(startedAt),
       to: Math.min(to, Math.max(Date.parse(completedAt), Date.parse(startedAt))),
@@ -295,7 +299,7 @@ const complete = (building: Building, { completedSteps, state, pending, updatedA
   for (const { unit, attempts } of State.failures(state)) {
     if (bars.has(unit)) continue
     for (const { attempt, startedAt, failedAt, error, delayBeforeNextMillis: delayMillis } of attempts)
-      end(building, unit, attempt, startedAt, Date.parse(failedAt), {
+      endAttempt(building, unit, attempt, startedAt, Date.parse(failedAt), {
         end: 'failed',
         message: error.message,
         ...(delayMillis === undefined ? {} : { delayMillis })
@@ -315,5 +319,5 @@ const settle = (building: Building, isLive: boolean, to: number): void => {
     if (isLive) bar.to = Math.max(to, bar.from)
     else Object.assign(bar, { to: Math.max(building.last, bar.from), end: 'cut' })
   }
-  if (open.size > 0 && !isLive) building.rest ??= { from: building.last, why: 'crashed' }
+  if (open.size > 0 && !isLive) building.gap ??= { from: building.last, why: 'crashed' }
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import type { FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
 import { nodeFileSystem } from '../../../src/adapters/json-file/files/nodeFileSystem.js'
@@ -157,6 +158,25 @@ describe('refused lines', () => {
     await assertLoads(next(root), 'a', [0, 1])
     damageLine(journalOf(root, 1), 4)
     assert.equal(some(await right(next(root).load('a'))).found._tag, 'Recovered')
+  })
+
+  test('a lost journal does not bring a refused save back into the history', async () => {
+    const root = folder()
+    const former = next(root)
+    const zombie = await work(former, [0, 1])
+    await claimed(next(root), 'a')
+    await left(former.save(zombie, revisions([0, 1, 'refused'])), 'Fenced')
+    await work(next(root), ['lost'], [0, 1])
+    await claimed(next(root), 'a')
+    rmSync(journalOf(root, 3))
+    rmSync(placesOf(root).copy, { force: true })
+    assert.equal(some(await right(next(root).load('a'))).revision, 1)
+    const history = await right(next(root).history('a'))
+    assert.deepEqual(
+      history.map(({ revision }) => revision),
+      [1, 0]
+    )
+    assert.deepEqual(await right(next(root).loadRevision('a', 2)), O.none)
   })
 })
 

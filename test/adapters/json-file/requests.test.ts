@@ -306,7 +306,11 @@ describe('the pause pointer', () => {
     ['an array', 'a JSON object', (path: string) => writeFileSync(path, '[]')],
     ['a folder', 'it is not a regular file', (path: string) => mkdirSync(path)],
     ['a FIFO', 'it is not a regular file', (path: string) => execFileSync('mkfifo', [path])],
-    ['more than 16 MiB', 'it has 16777217 bytes', (path: string) => writeFileSync(path, Buffer.alloc(16_777_217))]
+    [
+      'more than 16 MiB',
+      'it has 16777217 bytes \\(limit: 16777216\\)',
+      (path: string) => writeFileSync(path, Buffer.alloc(16_777_217))
+    ]
   ])('a pause pointer that is %s is refused with the reason', async (_, why, spoil) => {
     spoil(join(root, 'continue-here.json'))
     const found = await requests.pointer()

@@ -33,7 +33,7 @@ export const FAULTS = {
     {
       module: 'Read.ts',
       text: '    const { run, head, rows } = result.right.value\n    const content = Contents.newest',
-      instead: `    const again = await found(database, runId, query(database, holder, which))
+      instead: `    const again = await find(database, runId, query(database, columns, which))
     const { run, head, rows: first } = result.right.value
     const later = E.isRight(again) && O.isSome(again.right) ? again.right.value.rows : first
     const rows = [...first.filter((row) => row.checkpoint !== null), ...later.filter((row) => row.checkpoint === null)]

@@ -55,6 +55,13 @@ describe('the rows of a run', () => {
     assert.ok(bases.length > 3 && bases.length < 15, `${bases.length} bases`)
   })
 
+  test('a checkpoint that is null is stored as null', () => {
+    const [revision] = revisions([0])
+    const { rows } = right(saveOf(target(1), NOTHING, [{ ...revision, checkpoint: () => null }], LIMITS))
+    assert.equal(rows[0].checkpoint, 'null')
+    assert.equal(found(newest(run(0), rows)).checkpoint, null)
+  })
+
   test('a checkpoint above the limit is TooLarge and names its largest values', () => {
     const save = saveOf(target(1), NOTHING, revisions(['x'.repeat(200_000)]), LIMITS)
     assert.ok(E.isLeft(save) && save.left._tag === 'TooLarge')

@@ -235,7 +235,7 @@ describe('other faulty stores', () => {
       withFaults(storage, [{ call: 'load', fault: { _tag: 'Fail', when: 'before' } }])
     )
     const report = await crash(release, { world: outside, storage: unreadable })
-    assert.match(report.violations[0]?.what ?? '', /can't be read/)
+    assert.match(report.violations[0]?.what ?? '', /the stored run cannot be read/)
   })
 })
 
@@ -274,7 +274,7 @@ describe('faulty workflows', () => {
 
   test.each([
     ['fails', workflow('w').step('a', () => Promise.reject(new Error('always'))), 'a failed: always; fix that first'],
-    ['waits', workflow('w').waitFor('a'), 'it waits for a; answer it with the option `reply`'],
+    ['waits', workflow('w').waitFor('a'), 'waits for a; answer it with the option `reply`'],
     ['has no step', workflow('w'), /a workflow needs at least one step; fix that first/]
   ] as const)('the report says why a workflow that %s does not complete, and how to fix that', async (_, flow, why) => {
     const report = await crashEverywhere(flow as Parameters<typeof crashEverywhere>[0])
@@ -329,7 +329,7 @@ describe('faulty workflows', () => {
         }),
       { maxWaits: 100 }
     )
-    assert.match(report.violations[0]?.what ?? '', /time was moved on 100 times without an end/)
+    assert.match(report.violations[0]?.what ?? '', /the clock was advanced 100 times, and the process did not end/)
   })
 
   test('the simulator waits for a step that waits in real time', async () => {

@@ -261,12 +261,14 @@ describe('faulty pauses', () => {
 
   test('the simulator finds a request that stays, and a pointer that is lost, stays or is unreadable', async () => {
     assert.deepEqual(await findsWith({ clearPause: nothing }), [
-      'PauseKept: a process has ended by itself, and the request is still there'
+      'PauseKept: a process has ended by itself, and the request is still stored'
     ])
     assert.deepEqual(await findsWith({ point: () => () => Promise.resolve(E.right('nowhere')) }), [
       'PauseKept: the run is paused at checks, and the pointer leads to nothing'
     ])
-    assert.deepEqual(await findsWith({ unpoint: nothing }), ['PauseKept: the run is over, and the pointer leads to it'])
+    assert.deepEqual(await findsWith({ unpoint: nothing }), [
+      'PauseKept: the run is completed, and the pointer still leads to it'
+    ])
     assert.deepEqual(await findsWith({ pointer: wrong() }), ["Undisturbed: the pointer can't be read: ReadFailed"])
   })
 
@@ -276,7 +278,7 @@ describe('faulty pauses', () => {
       load: (runId) => pipe(storage.load(runId), TE.map(O.map((stored) => ({ ...stored, heldBy: O.none }))))
     })
     assert.deepEqual(await findsWith({}, free), [
-      'PauseKept: version runs, and the requester was told that no process holds the run'
+      'PauseKept: version runs, and the request was answered as if no process held the run'
     ])
     const [refused] = await findsWith({ leave: wrong })
     assert.match(refused ?? '', /^PauseKept: the request failed: /)

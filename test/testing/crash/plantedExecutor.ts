@@ -96,8 +96,8 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task(), task()],
     only: told([pause('s0')]),
     module: 'executor/steps/steps.ts',
-    text: 'if (stopping.aborted || (await isToStop(scope))) return',
-    instead: 'if (stopping.aborted || ((await isToStop(scope)) && index > 1)) return',
+    text: 'if (stopping.aborted || (await mustStop(scope))) return',
+    instead: 'if (stopping.aborted || ((await mustStop(scope)) && index > 1)) return',
     breaks: 'PauseKept'
   },
   {
@@ -105,7 +105,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [wave([0], [0]), task()],
     only: told([pause('s0/g0')]),
     module: 'executor/steps/wave.ts',
-    text: 'if (await isToStop(scope)) board.paused = true',
+    text: 'if (await mustStop(scope)) board.paused = true',
     instead: '',
     breaks: 'PauseKept'
   },
@@ -200,10 +200,10 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/steps/runTask.ts',
-    text: '  const end = (how: AttemptResult): void => done(E.right(staged(scope, toRun, how, times)))\n',
+    text: '  const end = (how: AttemptResult): void => done(E.right(stageEnd(scope, toRun, how, times)))\n',
     instead: `  const asked = scope.requests.look()
   const isAsked = asked !== false && (await asked)
-  const end = (how) => done(E.right(isAsked && how._tag === 'Done' ? { _tag: 'Done' } : staged(scope, toRun, how, times)))
+  const end = (how) => done(E.right(isAsked && how._tag === 'Done' ? { _tag: 'Done' } : stageEnd(scope, toRun, how, times)))
 `,
     breaks: 'NothingLost'
   },
@@ -221,7 +221,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/run.ts',
-    text: "if (scope.stop() !== 'fenced') await clearRequest(environment, runId)",
+    text: "if (scope.stopReason() !== 'fenced') await clearRequest(environment, runId)",
     instead: '',
     breaks: 'PauseKept'
   }
@@ -254,7 +254,7 @@ const CANCELLING: ReadonlyArray<Fault> = [
     spec: [task({ trouble: ['permanent'] }), task()],
     only: told([cancel('s0')]),
     module: 'executor/requests/cancel.ts',
-    text: '  else await recordUnclaimed(environment, runId)',
+    text: '  else await cancelUnclaimed(environment, runId)',
     instead: '  else await withdraw(environment, request)',
     breaks: 'CancelKept'
   }

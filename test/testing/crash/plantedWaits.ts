@@ -80,7 +80,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     module: 'executor/steps/waits.ts',
     text: 'overAt(one, has(answers, one.unit), time)',
     instead: 'overAt(one, false, time)',
-    says: 'it waits for s0'
+    says: 'waits for s0'
   }),
   waits({
     what: 'starts the step after a wait before the wait ends',
@@ -135,7 +135,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     module: 'executor/storage/changes.ts',
     text: 'return get(inFlight(',
     instead: 'return 1 + get(inFlight(',
-    says: 's0 was suspended in attempt 1, and goes on as 2'
+    says: 's0 was suspended in attempt 1, and continued as attempt 2'
   }),
   waits({
     what: 'runs calls of suspended code',
@@ -231,7 +231,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
     text: 'unit, wait: again }',
     instead: "unit, wait: { ...again, until: '2026-01-03T03:04:05.000Z' } }",
     breaks: 'WaitKept',
-    says: 'the wait of s1 was to end at'
+    says: 'the wait of s1 was due to end at'
   })
 ]
 

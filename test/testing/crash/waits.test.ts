@@ -45,7 +45,7 @@ describe('a workflow that waits', () => {
 
   test('a workflow that waits does not complete without an answer, and the simulator reports it', async () => {
     const { violations } = await crashEverywhere(trial, {})
-    assert.match(violations[0]?.what ?? '', /it waits for collect\/paid/)
+    assert.match(violations[0]?.what ?? '', /waits for collect\/paid/)
   })
 })
 

@@ -133,7 +133,7 @@ const sampleArtifacts = ({ runs, removed }: Shelf, flaw?: ArtifactFlaw): Artifac
     clear: (runId) =>
       task(runId, 'all', (run) => {
         for (const id of [...run.keys()])
-          if (has('clears reserved artifacts of the run') || !ArtifactId.isSystem(id)) run.delete(id)
+          if (has('clears reserved artifacts of the run') || !ArtifactId.isReserved(id)) run.delete(id)
         return aWhile()
       })
   }

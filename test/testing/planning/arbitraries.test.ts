@@ -61,7 +61,10 @@ describe('arbitrary checkpoints', () => {
       name: 'w',
       steps: [Workflow.task('a', { accepts: () => E.left({ path: '$', expected: 'nothing' }) })]
     }
-    assert.throws(() => Arbitrary.checkpoint({ workflow: picky }), /units accept; give them in "outputs": a$/)
+    assert.throws(
+      () => Arbitrary.checkpoint({ workflow: picky }),
+      /units accept; pass an arbitrary for each in `outputs`: a$/
+    )
   })
 })
 

@@ -56,12 +56,12 @@ interface Attempt {
   waits: number
 }
 
-/** `Again`: another claim was faster. */
+/** `None`: another claim was faster, so try again. */
 type Outcome = E.Either<StorageError, O.Option<Granted>>
 
 const AGAIN: Outcome = E.right(O.none)
 
-const ATTEMPTS = 100
+const MOST_TRIES = 100
 
 export const claim = async (
   context: Context,
@@ -92,18 +92,17 @@ export const claim = async (
     files: 0,
     waits: 0
   }
-  for (let n = 0; n < ATTEMPTS; n++) {
+  for (let tries = 1; ; tries++) {
     const outcome = await tryOnce(attempt)
-    if (E.isRight(outcome) ? O.isNone(outcome.right) : isRemoved(outcome.left) && n + 1 < ATTEMPTS) continue
-    if (E.isLeft(outcome)) await putAway(attempt)
-    return E.map((granted: O.Option<Granted>) => (granted as O.Some<Granted>).value)(outcome)
+    if (E.isRight(outcome) && O.isSome(outcome.right)) return E.right(outcome.right.value)
+    if (tries < MOST_TRIES && (E.isRight(outcome) || isRemoved(outcome.left))) continue
+    await giveUp(attempt)
+    return E.isLeft(outcome) ? outcome : E.left(writeFailed(layout.history, 'link', CROWDED))
   }
-  await putAway(attempt)
-  return E.left(writeFailed(layout.history, 'link', CROWDED))
 }
 
 /** The attempt may have failed after its journal got a number. Its token then counts as dead, and its socket stays and refuses connections. */
-const putAway = async ({ context, layout, record, heartbeat, socket, number }: Attempt): Promise<void> => {
+const giveUp = async ({ context, layout, record, heartbeat, socket, number }: Attempt): Promise<void> => {
   if (heartbeat === undefined) return
   context.givenUp.add(record.token)
   if (number !== undefined && isThere(context, Layout.journal(layout, number))) socket?.close()
@@ -114,7 +113,7 @@ const putAway = async ({ context, layout, record, heartbeat, socket, number }: A
 /** The folder vanished: another process removed the run. */
 const isRemoved = (error: StorageError): boolean => error._tag === 'WriteFailed' && error.code === 'ENOENT'
 
-const CROWDED = { code: 'EAGAIN', message: `another claim was quicker, ${ATTEMPTS} times` }
+const CROWDED = { code: 'EAGAIN', message: `another claim was quicker, ${MOST_TRIES} times` }
 
 const tryOnce = async (attempt: Attempt): Promise<Outcome> => {
   const { context, layout } = attempt
@@ -144,28 +143,29 @@ const look = async (
   read: typeof Read.read = attempt.removal === undefined ? Read.read : Read.readHighest
 ): Promise<E.Either<StorageError, O.Option<Journals>>> => {
   const { context, layout, removal } = attempt
-  const reading = await read(context, layout)
-  if (E.isLeft(reading)) return reading
-  if (O.isNone(reading.right)) return E.right(O.none)
-  const { journals, content } = reading.right.value
+  const found = await read(context, layout)
+  if (E.isLeft(found)) return found
+  if (O.isNone(found.right)) return E.right(O.none)
+  const { journals, content } = found.right.value
   const holder = await holderOf(context, layout, journals.highest)
   if (O.isSome(holder) && !mayTakeOver(attempt, holder.value, journals.highest?.claim?.token)) {
-    if (removal !== undefined || journals.highest?.claim?.removal !== true || attempt.waits++ === ATTEMPTS)
+    if (removal !== undefined || journals.highest?.claim?.removal !== true || attempt.waits++ === MOST_TRIES)
       return E.left(heldBy(layout, holder.value))
     await sleep(REMOVAL_MILLIS)
     return look(attempt, Read.readHighest)
   }
+  // The removal that this claim waited for has ended.
   if (removal === undefined && read === Read.readHighest) return look(attempt)
   if (E.isLeft(content)) return content
-  const asNamed = await isAsNamed(attempt, journals)
-  if (E.isLeft(asNamed)) return asNamed
+  const unchanged = await refuseChanged(attempt, journals)
+  if (E.isLeft(unchanged)) return unchanged
   return (journals.numbers[0] ?? 0) < Layout.MAX_NUMBER
     ? E.right(O.some(journals))
     : E.left({ _tag: 'Corrupt', runId: layout.runId, where: layout.history, why: 'it has no number left for a claim' })
 }
 
-/** The highest journal has no base if its claim saved nothing. */
-const isAsNamed = async (
+/** Refuses a removal if the run has another newest revision than its options name. The highest journal has no base if its claim saved nothing. */
+const refuseChanged = async (
   { context, layout, removal = {} }: Attempt,
   { highest }: Journals
 ): Promise<E.Either<StorageError, void>> => {
@@ -192,7 +192,7 @@ const getReady = async (attempt: Attempt, hasJournals: boolean): Promise<E.Eithe
     const folders = await Folders.ensure(context, layout)
     if (E.isLeft(folders)) return folders
   }
-  const beating = await beat(attempt)
+  const beating = await ensureHeartbeat(attempt)
   if (E.isLeft(beating)) return beating
   if (attempt.socket !== undefined && isThere(context, Layout.socket(layout, record.token))) return E.right(undefined)
   attempt.socket?.close()
@@ -200,7 +200,7 @@ const getReady = async (attempt: Attempt, hasJournals: boolean): Promise<E.Eithe
   return E.right(undefined)
 }
 
-const beat = async (attempt: Attempt): Promise<E.Either<StorageError, void>> => {
+const ensureHeartbeat = async (attempt: Attempt): Promise<E.Either<StorageError, void>> => {
   const { context, layout, record } = attempt
   if (attempt.removal !== undefined) {
     attempt.heartbeat = Heartbeat.NONE
@@ -249,7 +249,7 @@ const publishNext = async (attempt: Attempt, before: O.Option<Journals>, file: U
   if (published.right._tag !== 'Published') return AGAIN
   const { journal } = published.right
   const outcome = await grant(attempt, record, journal, before)
-  if (E.isLeft(outcome) || O.isNone(outcome.right)) await putBack(attempt, record, journal, outcome)
+  if (E.isLeft(outcome) || O.isNone(outcome.right)) await releaseJournal(attempt, record, journal, outcome)
   return outcome
 }
 
@@ -273,15 +273,15 @@ const grant = async (
   before: O.Option<Journals>
 ): Promise<Outcome> => {
   const { context, layout, heartbeat, socket } = attempt
-  const same = await isStillAsNamed(attempt, journal.number, before)
+  const same = await isStillUnchanged(attempt, journal.number, before)
   if (E.isLeft(same)) return same
   if (!same.right) return AGAIN
   const below = await readBelow(attempt, journal.number, before)
   if (E.isLeft(below)) return below
   const { content, found, newest } = below.right
   const summary = newest?.journal.summary
-  const noted = found === undefined ? below : await note(context, layout, journal, found, newest)
-  if (E.isLeft(noted)) return noted
+  const recorded = found === undefined ? below : await recordFound(context, layout, journal, found, newest)
+  if (E.isLeft(recorded)) return recorded
   const now = ownership(context.fs, journal)
   if (E.isLeft(now)) return now
   if (now.right !== 'Owner' || heartbeat === undefined) return AGAIN
@@ -292,7 +292,7 @@ const grant = async (
 }
 
 /** Returns false if a removal must look again: since the look an owner that was taken for dead may have saved, or a run with as many journals begun under the id. */
-const isStillAsNamed = async (
+const isStillUnchanged = async (
   { context, layout, removal }: Attempt,
   number: number,
   before: O.Option<Journals>
@@ -302,8 +302,8 @@ const isStillAsNamed = async (
   return await Read.isUnchanged(context, layout, { number: number - 1, journal: highest })
 }
 
-/** Releases a journal whose claim fails: in itself, or by the next number if writing it failed. */
-const putBack = async (
+/** Releases the journal of a failed claim: with a released line in it or, if writing it failed, with the next number. */
+const releaseJournal = async (
   { context, layout }: Attempt,
   record: ClaimRecord,
   journal: Published,
@@ -317,20 +317,20 @@ const putBack = async (
 }
 
 /** The starting point of a claim; `found` is recorded for later readers unless it was recovered. */
-interface ClaimBase {
+interface StartingPoint {
   readonly content: O.Option<Content>
   readonly found: FoundRecord | undefined
   readonly newest: Numbered | undefined
 }
 
-const NOTHING: ClaimBase = { content: O.none, found: undefined, newest: undefined }
+const NOTHING: StartingPoint = { content: O.none, found: undefined, newest: undefined }
 
 /** Step 6. An earlier read still holds if the same journals have not grown, because they are only appended to. */
 const readBelow = async (
   { context, layout, removal }: Attempt,
   number: number,
   before: O.Option<Journals>
-): Promise<E.Either<StorageError, ClaimBase>> => {
+): Promise<E.Either<StorageError, StartingPoint>> => {
   if (removal !== undefined) return E.right(NOTHING)
   const probed = await Copy.probe(context, layout)
   if (E.isLeft(probed)) return probed
@@ -341,7 +341,7 @@ const readBelow = async (
   if (O.isNone(journals.right)) return E.right(NOTHING)
   const { newest } = journals.right.value
   const content = await Read.contentOf(context, layout, probed.right, journals.right.value)
-  return E.map((stored: O.Option<Content>): ClaimBase => {
+  return E.map((stored: O.Option<Content>): StartingPoint => {
     if (O.isNone(stored)) return { content: stored, found: { epoch: 0, revision: -1 }, newest }
     const { found, revision } = stored.value
     const isExact = found._tag === 'Exact'
@@ -350,7 +350,7 @@ const readBelow = async (
 }
 
 /** Records what was found, synced before a base follows. The found content is made durable first, because its owner may have died between a write and its sync. */
-const note = async (
+const recordFound = async (
   { fs }: Context,
   layout: Layout.Layout,
   journal: Published,

@@ -7,12 +7,12 @@ import type { FileSystem } from '../files/FileSystem.js'
 import * as Layout from '../files/Layout.js'
 
 /** The folders that could not be deleted, with the reason. */
-export type Deleted = E.Either<StorageError, ReadonlyMap<string, StorageError>>
+export type Undeleted = E.Either<StorageError, ReadonlyMap<string, StorageError>>
 
 /** Makes renames of run folders durable and deletes these folders, and those that interrupted removals left. Calls that come meanwhile share the next deletion. */
-export const deletions = (fs: FileSystem, root: string): (() => Promise<Deleted>) => {
+export const deletions = (fs: FileSystem, root: string): (() => Promise<Undeleted>) => {
   let last: Promise<unknown> = Promise.resolve()
-  let next: Promise<Deleted> | undefined
+  let next: Promise<Undeleted> | undefined
   return () => {
     next ??= last.then(() => {
       next = undefined
@@ -24,16 +24,16 @@ export const deletions = (fs: FileSystem, root: string): (() => Promise<Deleted>
 }
 
 /** The removals are complete once the parents are synced; the deletion only frees space. */
-const deleteRemoved = async (fs: FileSystem, root: string): Promise<Deleted> => {
-  const durable = await writing(root, 'fsync', async () => {
-    const folders = (await fs.readdir(root)).filter(Layout.isRemovedFolder).map((name) => join(root, name))
+const deleteRemoved = async (fs: FileSystem, root: string): Promise<Undeleted> => {
+  const folders = await writing(root, 'fsync', async () => {
+    const removed = (await fs.readdir(root)).filter(Layout.isRemovedFolder).map((name) => join(root, name))
     await fs.fsyncFolder(Layout.runsOf(root))
     await fs.fsyncFolder(root)
-    return folders
+    return removed
   })
-  if (E.isLeft(durable)) return durable
-  const deleted = await Promise.all(durable.right.map((folder) => writing(folder, 'rm', () => fs.removeTree(folder))))
+  if (E.isLeft(folders)) return folders
+  const deleted = await Promise.all(folders.right.map((folder) => writing(folder, 'rm', () => fs.removeTree(folder))))
   return E.right(
-    new Map(deleted.flatMap((one, n) => (E.isLeft(one) ? [[durable.right[n] as string, one.left] as const] : [])))
+    new Map(deleted.flatMap((one, n) => (E.isLeft(one) ? [[folders.right[n] as string, one.left] as const] : [])))
   )
 }

@@ -5,13 +5,13 @@ import type { Answer, Context, Observation } from '../Context.js'
 import { quietly, writing } from '../files/Fault.js'
 import type { Layout } from '../files/Layout.js'
 import { heartbeat } from '../files/Layout.js'
-import { within } from '../files/Mounts.js'
+import { withFolder } from '../files/Mounts.js'
 
 export interface Heartbeat {
   readonly stop: () => Promise<void>
 }
 
-/** That of a claim without a heartbeat. */
+/** The heartbeat of a claim that needs none. */
 export const NONE: Heartbeat = { stop: () => Promise.resolve() }
 
 /** If another process touches or removes the folder, `onDisturbed` decides whether to continue; `onLost` reports a heartbeat that cannot continue. */
@@ -21,13 +21,13 @@ export const start = async (
   onDisturbed: () => boolean,
   onLost: (error: WriteFailed) => void
 ): Promise<E.Either<WriteFailed, Heartbeat>> => {
-  const beat = { updateMillis: settings.heartbeatMillis, staleMillis: settings.staleMillis }
+  const timing = { updateMillis: settings.heartbeatMillis, staleMillis: settings.staleMillis }
   let stopped = false
   let end: () => Promise<void>
 
   const begin = (): Promise<E.Either<WriteFailed, void>> =>
     writing(path, 'lock', async () => {
-      end = await fs.heartbeat(path, beat, () => void again())
+      end = await fs.heartbeat(path, timing, () => void again())
     })
 
   const again = async (): Promise<void> => {
@@ -46,13 +46,13 @@ export const start = async (
   return E.map((): Heartbeat => ({ stop }))(await begin())
 }
 
-/** Dead if two looks of this thread, the stale time apart by the monotonic clock, saw the same beat; the owner's clock never counts. */
+/** Dead if this thread twice, the stale time apart by the monotonic clock, observed the same beat; the owner's clock never counts. */
 export const look = async (context: Context, layout: Layout, token: string): Promise<Answer> => {
   const path = heartbeat(layout, token)
   const beat = beatOf(context, path)
   if (beat === undefined) return undefined
   const now = performance.now()
-  const before = context.looks.get(path)
+  const before = context.observations.get(path)
   if (before?.beat !== beat) {
     const moved = before !== undefined && beat !== MISSING
     remember(context, path, { beat, sinceMillis: now, moved })
@@ -68,23 +68,23 @@ const MISSING = 'missing'
 /** The modification time and inode of the folder; `undefined` if it cannot be read. */
 const beatOf = ({ fs }: Context, path: string): string | undefined => {
   try {
-    const facts = fs.lstatSync(path)
-    return facts === undefined ? MISSING : `${facts.modifiedMillis} of ${facts.ino}`
+    const stats = fs.lstatSync(path)
+    return stats === undefined ? MISSING : `${stats.modifiedMillis} of ${stats.ino}`
   } catch {
     return undefined
   }
 }
 
-const MOST_LOOKS = 10_000
+const MOST_OBSERVATIONS = 10_000
 
-/** Evicts the oldest looks beyond the limit; their owners then need two new looks. */
-const remember = ({ looks }: Context, path: string, seen: Observation): void => {
-  looks.delete(path)
-  for (const oldest of looks.keys()) {
-    if (looks.size < MOST_LOOKS) break
-    looks.delete(oldest)
+/** Evicts the oldest observations beyond the limit; their owners then need two new ones. */
+const remember = ({ observations }: Context, path: string, seen: Observation): void => {
+  observations.delete(path)
+  for (const oldest of observations.keys()) {
+    if (observations.size < MOST_OBSERVATIONS) break
+    observations.delete(oldest)
   }
-  looks.set(path, seen)
+  observations.set(path, seen)
 }
 
 /** An NFS client may cache attributes for a minute. */
@@ -92,7 +92,7 @@ const NFS_STALE_MILLIS = 65_000
 
 const leastStaleMillis = async ({ fs }: Context, { run }: Layout): Promise<number> => {
   try {
-    return (await within(fs, run, ({ type }) => Promise.resolve(/^nfs\d?$/.test(type) ? NFS_STALE_MILLIS : 0))) ?? 0
+    return (await withFolder(fs, run, ({ type }) => Promise.resolve(/^nfs\d?$/.test(type) ? NFS_STALE_MILLIS : 0))) ?? 0
   } catch {
     return 0
   }

@@ -18,20 +18,20 @@ export const holderOf = async (
   if (highest?.claim === undefined || highest.released) return O.none
   const { claim, damage } = highest
   if (damage.length > 0 && isReleased(context, layout, claim)) return O.none
-  const answer = await isAlive(context, layout, claim, damage.length > 0)
+  const answer = await livenessOf(context, layout, claim, damage.length > 0)
   const { host, pid } = claim.owner
   return answer === 'dead' ? O.none : O.some({ host, pid, since: claim.since, liveness: answer ?? 'undecided' })
 }
 
 /** `maybeReleased`: damage may hide a released line, so a living process proves nothing. */
-const isAlive = async (
+const livenessOf = async (
   context: Context,
   layout: Layout.Layout,
   claim: ClaimRecord,
   maybeReleased: boolean
 ): Promise<Answer> => {
   const self = selfOf(context)
-  const process = processTable(context, claim, self)
+  const process = answerOfProcess(context, claim, self)
   return (
     (maybeReleased && process === 'alive' ? undefined : process) ??
     (await Socket.look(context, layout, claim, self?.bootId ?? null)) ??
@@ -39,12 +39,11 @@ const isAlive = async (
   )
 }
 
-/** An owner deletes both files when it releases, and no other process deletes both; so this shows a release that damage hides. */
+/** Shows a release that damage hides: an owner deletes both files when it releases, and no other process deletes both. */
 const isReleased = ({ fs }: Context, layout: Layout.Layout, { token, socket }: ClaimRecord): boolean => {
   try {
-    return [Layout.heartbeat(layout, token), Layout.socket(layout, token)].every(
-      (path) => socket !== undefined && fs.lstatSync(path) === undefined
-    )
+    const paths = [Layout.heartbeat(layout, token), Layout.socket(layout, token)]
+    return socket !== undefined && paths.every((path) => fs.lstatSync(path) === undefined)
   } catch {
     return false
   }
@@ -59,7 +58,7 @@ const selfOf = ({ processes }: Context): ProcessIdentity | undefined => {
   }
 }
 
-const processTable = (
+const answerOfProcess = (
   { processes, givenUp }: Context,
   { token, process }: ClaimRecord,
   self: ProcessIdentity | undefined

@@ -43,7 +43,7 @@ export const nodeProcesses: Processes = {
     try {
       const self = identify()
       if (self.bootId !== null || other.bootId !== null)
-        return isSameSystem(self, other) ? runs(self, other) : undefined
+        return isSameSystem(self, other) ? isRunning(self, other) : undefined
       // Containers can share a host name but not pids.
       if (process.platform === 'linux') return undefined
       return self.host === other.host && other.pid !== self.pid && hasEnded(other.pid) ? false : undefined
@@ -55,15 +55,14 @@ export const nodeProcesses: Processes = {
 
 let known: ProcessIdentity | undefined
 
-const identify = (): ProcessIdentity => (known ??= hasProc() ? (known ?? fromProc()) : fromNode())
+const identify = (): ProcessIdentity => (known ??= identity())
 
-/** True if `/proc` identifies this process, which is then known. A shortage of resources throws instead of counting as false. */
-const hasProc = (): boolean => {
+const identity = (): ProcessIdentity => {
   try {
-    known = fromProc()
-    return true
+    return fromProc()
   } catch (cause) {
-    return ['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR'].includes(codeOf(cause))
+    // A shortage of resources does not mean that there is no `/proc`: if it has not passed, the second try throws.
+    return ['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR'].includes(codeOf(cause)) ? fromProc() : fromNode()
   }
 }
 
@@ -93,7 +92,7 @@ const fromProc = (): ProcessIdentity => {
 const isSameSystem = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
   a.bootId === b.bootId && a.pidNamespace === b.pidNamespace && a.timeNamespace === b.timeNamespace
 
-const runs = (self: ProcessIdentity, { pid, thread, start }: ProcessIdentity): boolean | undefined => {
+const isRunning = (self: ProcessIdentity, { pid, thread, start }: ProcessIdentity): boolean | undefined => {
   try {
     return startOf(readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1')) === start
   } catch (cause) {
@@ -117,7 +116,7 @@ const hasEnded = (pid: number): boolean => {
   }
 }
 
-/** The start of the thread of a `stat` line, or undefined for a zombie. Fields are counted from the last parenthesis, because the name may contain any character. */
+/** The start time in the `stat` line of a thread, or undefined for a zombie. Fields are counted from the last parenthesis, because the name may contain any character. */
 const startOf = (stat: string): string | undefined => {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return fields[0] === 'Z' || fields[0] === 'X' || fields[0] === 'x' ? undefined : fields[19]

@@ -31,7 +31,7 @@ const releaseNow = async (holding: Holding): Promise<Result> => {
   await quietly(() => Copying.make(holding))
   const isOwner = Holdings.watch(holding)
   const ended = isOwner ? await endJournal(holding) : E.right(undefined)
-  // Without a released line, the next number ends the run for others, and the socket stays to refuse connections.
+  // Without a released line, the next number releases the run for others, and the socket stays to refuse connections.
   const result = isPoisoned(holding) ? await endByNumber(holding) : ended
   if (isPoisoned(holding)) holding.socket?.close()
   else holding.socket?.remove()
@@ -75,8 +75,8 @@ export const remove = async (context: Context, layout: Layout, options: RemoveOp
   const exists = Read.isThere(context, layout)
   if (E.isLeft(exists)) return exists
   if (exists.right) return removeNow(context, layout, options)
-  const deleted = await context.deleteRemoved()
-  return E.isLeft(deleted) && !isMissing(deleted.left) ? deleted : E.right(undefined)
+  const undeleted = await context.deleteRemoved()
+  return E.isLeft(undeleted) && !isMissing(undeleted.left) ? undeleted : E.right(undefined)
 }
 
 /** A store without a run may have no folders. */
@@ -97,8 +97,8 @@ const removeNow = async (context: Context, layout: Layout, removal: RemoveOption
   Holdings.end(holding, fenced(holding))
   if (!IS_WINDOWS) await closeJournal(holding)
   holding.socket?.close()
-  const deleted = await context.deleteRemoved()
-  const failure = E.isLeft(deleted) ? deleted.left : deleted.right.get(folder)
+  const undeleted = await context.deleteRemoved()
+  const failure = E.isLeft(undeleted) ? undeleted.left : undeleted.right.get(folder)
   return failure === undefined ? E.right(undefined) : E.left(failure)
 }
 

@@ -7,7 +7,7 @@ import { codeOf } from '../files/Fault.js'
 import type { ClaimRecord, SocketRecord } from '../journal/Journal.js'
 import * as Layout from '../files/Layout.js'
 import type { OpenFolder } from '../files/Mounts.js'
-import { within } from '../files/Mounts.js'
+import { withFolder } from '../files/Mounts.js'
 
 /** A listening socket and its claim record. `close` makes it refuse connections; `remove` also deletes its file. */
 export interface AliveSocket {
@@ -24,7 +24,7 @@ const VOLATILE: ReadonlySet<string> = new Set(['tmpfs', 'overlay'])
 
 const isKnown = ({ type }: OpenFolder): boolean => DISKS.has(type) || VOLATILE.has(type)
 
-/** Creates a claim's socket in this thread. `undefined`: none, so it takes longer to find the owner dead. */
+/** Creates a claim's socket in this thread. `undefined` if it cannot: others then take longer to find the owner dead. */
 export const make = async (
   { fs }: Context,
   layout: Layout.Layout,
@@ -33,7 +33,7 @@ export const make = async (
 ): Promise<AliveSocket | undefined> => {
   if (bootId === null) return undefined
   try {
-    return await within(fs, layout.run, (folder) =>
+    return await withFolder(fs, layout.run, (folder) =>
       isKnown(folder) ? listen(folder, layout, token, bootId) : Promise.resolve(undefined)
     )
   } catch {
@@ -49,7 +49,7 @@ const listen = async (
   bootId: string
 ): Promise<AliveSocket | undefined> => {
   const { createServer } = await import('node:net')
-  const unfinished = Layout.socketInTheMaking(layout, token)
+  const unfinished = Layout.unfinishedSocket(layout, token)
   const path = Layout.socket(layout, token)
   const server = createServer((connection) => connection.on('error', ignore).destroy())
   server.on('error', ignore)
@@ -108,7 +108,7 @@ export const look = async (
   if (socket === undefined || bootId === null) return undefined
   const path = Layout.socket(layout, token)
   try {
-    return await within(fs, layout.run, async (folder) => {
+    return await withFolder(fs, layout.run, async (folder) => {
       if (!isKnown(folder)) return undefined
       const { uid } = lstatSync(Layout.journal(layout, epoch))
       const before = identityOf(path)

@@ -20,6 +20,8 @@ export const keep = async (
   let touchedAt: number
   let beating: Promise<void> | undefined
   let hasEnded = false
+  /** A function, because the linter takes the value to be the same after an `await`. */
+  const isOver = (): boolean => hasEnded
   let release = (): Promise<void> => rmdir(path)
 
   const touch = async (): Promise<void> => {
@@ -29,7 +31,7 @@ export const keep = async (
     seen = await stat(path)
   }
 
-  /** The stat after the last touch may have failed. */
+  /** Compares the times too, because the stat after the last touch may have failed. */
   const isOurs = ({ mtime, mtimeMs }: Stats): boolean => mtimeMs === seen.mtimeMs || mtime.getTime() === touchedAt
 
   /** Touches the folder unless another process changed it. A touch that fails may be retried until the heartbeat is stale. */
@@ -71,7 +73,6 @@ export const keep = async (
     onCompromised: onDisturbed
   })
 
-  const isOver = (): boolean => hasEnded
   let timer: NodeJS.Timeout
   const beatIn = (millis: number): void => {
     timer = setTimeout(() => void (beating = beat()), millis).unref()

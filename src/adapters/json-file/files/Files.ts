@@ -11,7 +11,7 @@ import type { FileStats, FileSystem } from './FileSystem.js'
 export const withFile = async <A, Failure>(
   fs: FileSystem,
   path: string,
-  use: (fd: number, facts: FileStats) => Promise<E.Either<Failure, A>>
+  use: (fd: number, stats: FileStats) => Promise<E.Either<Failure, A>>
 ): Promise<E.Either<Failure | FileError, O.Option<A>>> => {
   let fd: number
   try {
@@ -19,8 +19,8 @@ export const withFile = async <A, Failure>(
   } catch (cause) {
     return codeOf(cause) === 'ENOENT' ? E.right(O.none) : E.left(openFailed(path, cause))
   }
-  const facts = await reading(path, 'fstat', () => fs.fstat(fd))
-  const result: E.Either<Failure | FileError, A> = E.isLeft(facts) ? facts : await useFile(path, fd, facts.right, use)
+  const stats = await reading(path, 'fstat', () => fs.fstat(fd))
+  const result: E.Either<Failure | FileError, A> = E.isLeft(stats) ? stats : await useFile(path, fd, stats.right, use)
   await quietly(() => fs.close(fd))
   return E.isLeft(result) ? result : E.right(O.some(result.right))
 }
@@ -28,11 +28,11 @@ export const withFile = async <A, Failure>(
 const useFile = <A, Failure>(
   path: string,
   fd: number,
-  facts: FileStats,
-  use: (fd: number, facts: FileStats) => Promise<E.Either<Failure, A>>
+  stats: FileStats,
+  use: (fd: number, stats: FileStats) => Promise<E.Either<Failure, A>>
 ): Promise<E.Either<Failure | FileError, A>> => {
-  if (facts.kind !== 'file') return Promise.resolve(E.left(insecure(path, 'it is not a regular file')))
-  return facts.foreign === undefined ? use(fd, facts) : Promise.resolve(E.left(foreign(path, facts.foreign)))
+  if (stats.kind !== 'file') return Promise.resolve(E.left(insecure(path, 'it is not a regular file')))
+  return stats.foreign === undefined ? use(fd, stats) : Promise.resolve(E.left(foreign(path, stats.foreign)))
 }
 
 /** The bytes of an open file between two positions; fewer only at the end of the file. */
@@ -96,12 +96,12 @@ export const namesIn = async (
 /** True if a name leads to a folder, false if it does not exist. Anything else is `Insecure`. */
 export const isFolder = (fs: FileSystem, path: string): E.Either<FileError, boolean> => {
   try {
-    const facts = fs.lstatSync(path)
-    if (facts === undefined) return E.right(false)
-    if (facts.foreign !== undefined) return E.left(foreign(path, facts.foreign))
-    if (facts.kind === 'folder') return E.right(true)
+    const stats = fs.lstatSync(path)
+    if (stats === undefined) return E.right(false)
+    if (stats.foreign !== undefined) return E.left(foreign(path, stats.foreign))
+    if (stats.kind === 'folder') return E.right(true)
     return E.left(
-      facts.kind === 'link'
+      stats.kind === 'link'
         ? insecure(path, 'it is a symbolic link', TO_ELSEWHERE)
         : insecure(path, 'it is not a folder', 'move it away, or choose another folder')
     )
@@ -122,7 +122,7 @@ export const areFolders = (fs: FileSystem, ...paths: ReadonlyArray<string>): E.E
 const TO_ELSEWHERE = 'to keep state elsewhere, move the whole state folder (a link to the state folder is fine)'
 
 /** Checks that the root is a folder, and that this user or root owns it and the target of a link. A missing root passes. */
-export const ownRoot = (fs: FileSystem, root: string): E.Either<FileError, void> => {
+export const checkRoot = (fs: FileSystem, root: string): E.Either<FileError, void> => {
   try {
     for (const path of [root, `${root}/.`]) {
       const owner = fs.lstatSync(path)?.foreign
@@ -209,8 +209,8 @@ const HOUR_MILLIS = 3_600_000
 
 /** True if a path is older than an hour and therefore abandoned; a younger one may belong to a living process. */
 export const isOld = (fs: FileSystem, path: string): boolean => {
-  const facts = fs.lstatSync(path)
-  return facts !== undefined && facts.modifiedMillis + HOUR_MILLIS < Date.now()
+  const stats = fs.lstatSync(path)
+  return stats !== undefined && stats.modifiedMillis + HOUR_MILLIS < Date.now()
 }
 
 /** Deletes old unfinished files that crashes left in a folder. */

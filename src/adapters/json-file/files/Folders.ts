@@ -4,7 +4,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context } from '../Context.js'
 import type { FileError } from './Fault.js'
 import { codeOf, quietly, writeFailed, writing } from './Fault.js'
-import { isFolder, ownRoot } from './Files.js'
+import { isFolder, checkRoot } from './Files.js'
 import type { FileSystem } from './FileSystem.js'
 import type { Layout } from './Layout.js'
 
@@ -12,7 +12,7 @@ import type { Layout } from './Layout.js'
 export const ensure = ({ fs }: Context, layout: Layout): Promise<E.Either<FileError, void>> =>
   ensureIn(fs, layout, layout.history)
 
-/** The same for the run's folder that contains this path. */
+/** The same for another folder of the run. */
 export const ensureIn = (
   fs: FileSystem,
   { root, runs, run }: Layout,
@@ -27,12 +27,12 @@ export const ensureBelow = async (
 ): Promise<E.Either<FileError, void>> => {
   const made = await ensureRoot(fs, root)
   if (E.isLeft(made)) return made
-  const own = ownRoot(fs, root)
+  const own = checkRoot(fs, root)
   if (E.isLeft(own)) return own
   for (const folder of folders) {
     const result = await ensureFolder(fs, folder)
     if (E.isLeft(result)) return result
-    const durable = await writing(dirname(folder), 'fsync', () => fs.fsyncFolder(dirname(folder)))
+    const durable = await syncAbove(fs, folder)
     if (E.isLeft(durable)) return durable
   }
   return E.right(undefined)
@@ -41,10 +41,11 @@ export const ensureBelow = async (
 /** Any parent may be missing. Existing ones, and the root itself, may be links, because they belong to the user. */
 const ensureRoot = async (fs: FileSystem, root: string): Promise<E.Either<FileError, void>> => {
   const made = await mkdir(fs, root)
+  if (E.isRight(made) && made.right === 'Made') return syncAbove(fs, root)
   if (E.isRight(made)) {
     // This user may lack permission to open the parent.
-    if (made.right === 'Exists') await quietly(() => fs.fsyncFolder(dirname(root)))
-    return made.right === 'Exists' ? E.right(undefined) : syncAbove(fs, root)
+    await quietly(() => fs.fsyncFolder(dirname(root)))
+    return E.right(undefined)
   }
   if (made.left.code !== 'ENOENT' || dirname(root) === root) return made
   const above = await ensureRoot(fs, dirname(root))
@@ -56,7 +57,7 @@ const ensureRoot = async (fs: FileSystem, root: string): Promise<E.Either<FileEr
 const syncAbove = (fs: FileSystem, path: string): Promise<E.Either<FileError, void>> =>
   writing(dirname(path), 'fsync', () => fs.fsyncFolder(dirname(path)))
 
-/** Folders come before what is written into them. */
+/** A failure is not committed, because folders come before what is written into them. */
 const mkdir = async (fs: FileSystem, path: string) => {
   try {
     await fs.mkdir(path)

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import { isSystem } from '../../../domain/data/ArtifactId.js'
+import { isReserved } from '../../../domain/data/ArtifactId.js'
 import { sha256 } from '../../../domain/data/Digest.js'
 import type { Request } from '../../../domain/request/Request.js'
 import * as RunId from '../../../domain/checkpoint/RunId.js'
@@ -63,14 +63,14 @@ export const evidence = (self: Layout, number: number, token: string): string =>
   join(self.history, `damaged-${token}-${journalName(number)}`)
 
 /** The path where the claim with this token writes its copy before the rename. */
-export const copyInTheMaking = (self: Layout, token: string): string => `${self.copy}.${token}`
+export const unfinishedCopy = (self: Layout, token: string): string => `${self.copy}.${token}`
 
 export const heartbeat = (self: Layout, token: string): string => join(self.run, `heartbeat-${token}.lock`)
 
 export const socket = (self: Layout, token: string): string => join(self.run, `alive-${token}`)
 
-/** The path where that socket is bound before it listens. */
-export const socketInTheMaking = (self: Layout, token: string): string => join(self.run, `.alive-${token}`)
+/** The path where the socket is bound before it listens. */
+export const unfinishedSocket = (self: Layout, token: string): string => join(self.run, `.alive-${token}`)
 
 /** The inbox of a run, which exists only while it holds a request. */
 export const requests = (self: Layout): string => join(self.run, 'requests')
@@ -94,21 +94,21 @@ export const request = (self: Layout, name: string): string => join(requests(sel
 export const pauseRequest = (self: Layout): string => request(self, PAUSE)
 
 /** The path of a request before it gets its name, and of one that is being removed. */
-export const requestInTheMaking = (self: Layout, token: string): string => join(self.run, `request-${token}.tmp`)
+export const unfinishedRequest = (self: Layout, token: string): string => join(self.run, `request-${token}.tmp`)
 
 /** The pointer to the run that paused last. */
 export const pointer = (root: string): string => join(dirname(runsOf(root)), 'continue-here.json')
 
-export const pointerInTheMaking = (root: string, token: string): string => `${pointer(root)}.${token}`
+export const unfinishedPointer = (root: string, token: string): string => `${pointer(root)}.${token}`
 
 export const artifacts = (self: Layout): string => join(self.run, 'artifacts')
 
 /** The escaped id, so that different ids differ even where names fold case or compose letters. `_` marks Dogear's own. */
 export const artifact = (self: Layout, id: string): string =>
-  join(artifacts(self), `${isSystem(id) ? '_' : ''}${RunId.fromHostId(id)}`)
+  join(artifacts(self), `${isReserved(id) ? '_' : ''}${RunId.fromHostId(id)}`)
 
 /** The path of an artifact before the rename. */
-export const artifactInTheMaking = (self: Layout, token: string): string => join(artifacts(self), `put-${token}.tmp`)
+export const unfinishedArtifact = (self: Layout, token: string): string => join(artifacts(self), `put-${token}.tmp`)
 
 export const archiveOf = (root: string): string => join(resolve(root), 'archive')
 
@@ -117,7 +117,7 @@ export const archived = (root: string, runId: string, createdAt: string): string
   join(archiveOf(root), `${runId}-${createdAt.replace(/[^0-9TZ]/g, '')}.json`)
 
 /** The path of an archived run before the rename. */
-export const archivedInTheMaking = (root: string, token: string): string => join(archiveOf(root), `keep-${token}.tmp`)
+export const unfinishedArchived = (root: string, token: string): string => join(archiveOf(root), `keep-${token}.tmp`)
 
 /** The path that a removed run has until it is deleted. */
 export const removedFolder = (self: Layout, token: string): string => join(self.root, `removed-${token}-${self.runId}`)
@@ -143,14 +143,14 @@ export const tokenIn = (name: string): string | undefined =>
 export const isOfClaim = (name: string): boolean => tokenIn(name) !== undefined || numbers([name]).length > 0
 
 /** Matches write-file-atomic's temporary files for `checkpoint.json`. */
-export const isCopyInTheMaking = (name: string): boolean => /^checkpoint\.json\.(?:[0-9a-f]{32}\.)?\d+$/.test(name)
+export const isUnfinishedCopy = (name: string): boolean => /^checkpoint\.json\.(?:[0-9a-f]{32}\.)?\d+$/.test(name)
 
 export const isRequest = (name: string): boolean => /^(?:pause|cancel|answer-[0-9a-f]{32})\.json$/.test(name)
 
-export const isRequestInTheMaking = (name: string): boolean =>
+export const isUnfinishedRequest = (name: string): boolean =>
   /^(?:request-[0-9a-f]{32}\.tmp|continue-here\.json\.[0-9a-f]{32})$/.test(name)
 
-export const isArchivedInTheMaking = (name: string): boolean => /^keep-[0-9a-f]{32}\.tmp$/.test(name)
+export const isUnfinishedArchived = (name: string): boolean => /^keep-[0-9a-f]{32}\.tmp$/.test(name)
 
 export const isRemovedFolder = (name: string): boolean => /^removed-[0-9a-f]{32}-[a-z0-9]/.test(name)
 

@@ -10,7 +10,7 @@ export interface OpenFolder {
 }
 
 /** Opens a folder, uses it and closes it. `undefined`: only Linux with `/proc` can tell the file system, or `fs` does not show this folder. */
-export const within = async <A>(
+export const withFolder = async <A>(
   fs: FileSystem,
   path: string,
   use: (folder: OpenFolder) => Promise<A>

@@ -37,7 +37,7 @@ const ignoreFullFiles = (): void => {
 }
 
 /** The package reads `__filename` in each call, and a bundled ES module has none. */
-const writing =
+const orPlainly =
   (write: Write): Write =>
   (path, text, options) =>
     write(path, text, options).catch((error: unknown) =>
@@ -65,7 +65,7 @@ export const lockFunction: () => Promise<Lock | undefined> = loadOnce(
 /** The function of write-file-atomic. */
 export const writeFunction: () => Promise<Write> = loadOnce(
   () => import('write-file-atomic'),
-  (loaded): Write => writing(loaded.default),
+  (loaded): Write => orPlainly(loaded.default),
   writePlainly
 )
 

@@ -6,11 +6,11 @@ import type { Exposure } from './FileSystem.js'
 
 const ROOT = 0
 
-const self = (): number | undefined => process.geteuid?.()
+const ownUid = (): number | undefined => process.geteuid?.()
 
 /** This user, root and, for root under sudo, the invoking user. */
 const isOurs = (uid: number): boolean => {
-  const own = self()
+  const own = ownUid()
   return own === undefined || uid === own || uid === ROOT || (own === ROOT && String(uid) === process.env['SUDO_UID'])
 }
 
@@ -37,11 +37,11 @@ const GROUP_WRITES = 0o020
 const STICKY = 0o1000
 
 /** Distributions give each user a private group with the same number; root's is private too. */
-const isOwnGroup = (gid: number): boolean => gid === self()
+const isOwnGroup = (gid: number): boolean => gid === ownUid()
 
 /** Checks whether another user can write to a folder, or replace it or a parent. A sticky bit restricts that to owners. */
 export const exposureOf = (path: string): Exposure | undefined => {
-  if (self() === undefined) return undefined
+  if (ownUid() === undefined) return undefined
   try {
     const folder = realpathSync(path)
     if (!keepsOwners(folder)) return undefined

@@ -34,7 +34,7 @@ const extendSync = (fd: number, from: number, to: number): void => {
   }
 }
 
-const factsOf = (stats: fs.BigIntStats, path: string): FileStats => {
+const statsOf = (stats: fs.BigIntStats, path: string): FileStats => {
   const foreign = foreigner(Number(stats.uid), path)
   return {
     kind: stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : stats.isSymbolicLink() ? 'link' : 'other',
@@ -80,7 +80,7 @@ export const nodeFileSystem: FileSystem = {
   fsyncFolder,
   lstatSync: (path) => {
     const stats = fs.lstatSync(path, { bigint: true, throwIfNoEntry: false })
-    return stats === undefined ? undefined : factsOf(stats, path)
+    return stats === undefined ? undefined : statsOf(stats, path)
   },
   exposureSync: exposureOf,
   open: (path, how) => new Promise((resolve, reject) => fs.open(path, FLAGS[how], 0o600, settle(resolve, reject))),
@@ -89,7 +89,7 @@ export const nodeFileSystem: FileSystem = {
   fstat: (fd) =>
     new Promise((resolve, reject) =>
       fs.fstat(fd, { bigint: true }, (error, stats) =>
-        error === null ? resolve(factsOf(stats, `/proc/self/fd/${fd}`)) : reject(error)
+        error === null ? resolve(statsOf(stats, `/proc/self/fd/${fd}`)) : reject(error)
       )
     ),
   read: (fd, into, position) =>

@@ -41,10 +41,10 @@ const archiveIn = (root: string, options: FileSystemOption): Archive => ({
       const made = await ensureBelow(fs, resolve(root), [Layout.archiveOf(root)])
       if (E.isLeft(made)) return made
       const path = Layout.archived(root, runId, createdAt)
-      const unfinished = Layout.archivedInTheMaking(root, Layout.newToken())
+      const unfinished = Layout.unfinishedArchived(root, Layout.newToken())
       const text = Buffer.from(`${JSON.stringify(checkpoint, null, 2)}\n`)
       const kept = await replaceWhole(fs, path, unfinished, text)
-      await tidy(fs, Layout.archiveOf(root), Layout.isArchivedInTheMaking)
+      await tidy(fs, Layout.archiveOf(root), Layout.isUnfinishedArchived)
       return E.map(() => path)(kept)
     })
 })

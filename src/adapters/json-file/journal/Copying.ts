@@ -5,7 +5,7 @@ import * as Copy from './Copy.js'
 import { quietly } from '../files/Fault.js'
 import { readWhole } from '../files/Files.js'
 import { FORMAT } from './Journal.js'
-import { copyInTheMaking } from '../files/Layout.js'
+import { unfinishedCopy } from '../files/Layout.js'
 import { ownership } from './Publish.js'
 import type { Holding } from '../claim/Holding.js'
 import { COPY_LAG_MILLIS, later } from '../claim/Holding.js'
@@ -78,7 +78,6 @@ const copy = async (holding: Holding, { revision, number }: Saved): Promise<void
     format: FORMAT,
     runId: layout.runId,
     lineage: record.lineage,
-    // Pruning must not start at the journal in use, whose base may not be written yet.
     epoch: number,
     revision: revision.revision
   }
@@ -97,7 +96,7 @@ const replace = async (
   text: string,
   bytes: Buffer
 ): Promise<boolean> => {
-  const made = copyInTheMaking(layout, record.token)
+  const made = unfinishedCopy(layout, record.token)
   await fs.replace(made, text)
   const found = await readWhole(fs, made, settings.readBytes, layout.runId)
   const isWhole = E.isRight(found) && O.isSome(found.right) && found.right.value.equals(bytes)

@@ -5,15 +5,14 @@ import type { Json } from '../../../domain/data/Json.js'
 import { isObject } from '../../../domain/data/Json.js'
 import type { HistoryEntry, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
 import type { Context } from '../Context.js'
-import type { Base, FoundRecord, Journal } from './Journal.js'
-import * as Journals from './Journal.js'
+import * as Journal from './Journal.js'
 import type { Layout } from '../files/Layout.js'
 import { holderOf } from '../claim/Liveness.js'
 import { readJournal, readListed } from './Read.js'
 
 /** A journal with a base and its revisions that count: the base of a higher number replaces them from its revision on. */
 interface Segment {
-  readonly base: Base
+  readonly base: Journal.Base
   readonly changes: ReadonlyArray<Json>
 }
 
@@ -21,7 +20,7 @@ export const history = async (
   context: Context,
   layout: Layout
 ): Promise<E.Either<StorageError, ReadonlyArray<HistoryEntry>>> =>
-  E.map(({ stretches }: Scan) => stretches.flatMap(entriesOf))(await readAll(context, layout))
+  E.map(({ segments }: Scan) => segments.flatMap(entriesOf))(await readAll(context, layout))
 
 const entriesOf = ({ base, changes }: Segment): ReadonlyArray<HistoryEntry> =>
   changes.map((change, index) => entry(base.revision + index, change)).reverse()
@@ -38,11 +37,11 @@ export const loadRevision = async (
 ): Promise<E.Either<StorageError, O.Option<Stored>>> => {
   const whole = await readAll(context, layout)
   if (E.isLeft(whole)) return whole
-  const { highest, stretches } = whole.right
-  const index = stretches.findIndex((one) => one.base.revision <= revision && revision < endOf(one))
-  const stretch = stretches[index]
-  if (stretch === undefined || !Number.isInteger(revision)) return E.right(O.none)
-  const { base, changes } = unfolded(stretch, stretches[index + 1], revision)
+  const { highest, segments } = whole.right
+  const index = segments.findIndex((one) => one.base.revision <= revision && revision < endOf(one))
+  const segment = segments[index]
+  if (segment === undefined || !Number.isInteger(revision)) return E.right(O.none)
+  const { base, changes } = withOwnChange(segment, segments[index + 1], revision)
   return E.right(
     O.some({
       revision,
@@ -56,19 +55,19 @@ export const loadRevision = async (
 
 const endOf = ({ base, changes }: Segment): number => base.revision + changes.length
 
-/** A base holds the result of its own change: `loadRevision` returns the change only on top of the stretch before. */
-const unfolded = (stretch: Segment, before: Segment | undefined, revision: number): Segment =>
-  before !== undefined && revision === stretch.base.revision && endOf(before) === revision
-    ? { base: before.base, changes: [...before.changes, ...stretch.changes.slice(0, 1)] }
-    : stretch
+/** The base of a segment holds the result of its own change; so `loadRevision` reads that revision from the segment before, if it can. */
+const withOwnChange = (segment: Segment, before: Segment | undefined, revision: number): Segment =>
+  before !== undefined && revision === segment.base.revision && endOf(before) === revision
+    ? { base: before.base, changes: [...before.changes, ...segment.changes.slice(0, 1)] }
+    : segment
 
 interface Scan {
-  readonly highest: Journal | undefined
-  readonly stretches: ReadonlyArray<Segment>
+  readonly highest: Journal.Journal | undefined
+  readonly segments: ReadonlyArray<Segment>
 }
 
 const readAll = async (context: Context, layout: Layout): Promise<E.Either<StorageError, Scan>> =>
-  E.map(O.getOrElse((): Scan => ({ highest: undefined, stretches: [] })))(
+  E.map(O.getOrElse((): Scan => ({ highest: undefined, segments: [] })))(
     await readListed(context, layout, (numbers) => readEach(context, layout, numbers))
   )
 
@@ -78,24 +77,24 @@ const readEach = async (
   layout: Layout,
   numbers: ReadonlyArray<number>
 ): Promise<E.Either<StorageError, O.Option<Scan>>> => {
-  const stretches: Array<Segment> = []
-  let highest: Journal | undefined
-  let found: FoundRecord | undefined
+  const segments: Array<Segment> = []
+  let highest: Journal.Journal | undefined
+  let found: Journal.FoundRecord | undefined
   let end = Number.POSITIVE_INFINITY
   for (const number of numbers) {
     const read = await readJournal(context, layout, number)
     if (E.isLeft(read)) return read
     if (O.isNone(read.right)) return E.right(O.none)
     highest ??= read.right.value
-    const journal = Journals.upTo(read.right.value, number, found)
-    found ??= journal.base === undefined ? journal.found : undefined
+    const journal = Journal.upTo(read.right.value, number, found)
+    if (found === undefined || number <= found.epoch) found = Journal.foundIn(journal, number) ?? found
     if (journal.base === undefined || journal.base.revision >= end) continue
     const { base, changes } = journal
-    stretches.push({
+    segments.push({
       base,
-      changes: changes.slice(0, Math.min(Journals.newestRevision(journal) + 1, end) - base.revision)
+      changes: changes.slice(0, Math.min(Journal.newestRevision(journal) + 1, end) - base.revision)
     })
     end = base.revision
   }
-  return E.right(O.some({ highest, stretches }))
+  return E.right(O.some({ highest, segments }))
 }

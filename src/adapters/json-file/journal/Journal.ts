@@ -107,8 +107,9 @@ export const parse = (bytes: Buffer, runId: string, number: number): E.Either<nu
     const newline = (text ?? written).indexOf('\n', from)
     const until = newline === -1 ? written.length : newline
     const decoded = Line.decode(text?.slice(from, until) ?? written.subarray(from, until))
-    const ended = newline === -1 && E.isLeft(decoded) ? Line.decode(written.subarray(from, until - 1)) : decoded
-    const why = addLine(draft, ended, line, runId, number)
+    // A damaged newline may be the last byte of a whole line.
+    const record = newline === -1 && E.isLeft(decoded) ? Line.decode(written.subarray(from, until - 1)) : decoded
+    const why = addLine(draft, record, line, runId, number)
     if (draft.newerFormat !== undefined) return E.left(draft.newerFormat)
     const isLast = until + 1 >= written.length
     if (why === undefined) draft.end = Math.min(until + 1, written.length)

@@ -6,7 +6,7 @@ import * as RunId from '../../../domain/checkpoint/RunId.js'
 import * as Summary from '../../../domain/checkpoint/Summary.js'
 import type { Listed, ListOptions, StorageError } from '../../../ports/CheckpointStorage.js'
 import type { Context } from '../Context.js'
-import { isFolder, isOld, namesIn, ownRoot, readBetween, withFile } from '../files/Files.js'
+import { isFolder, isOld, namesIn, checkRoot, readBetween, withFile } from '../files/Files.js'
 import * as Layout from '../files/Layout.js'
 import * as Line from './Line.js'
 
@@ -17,7 +17,7 @@ export const list = async (
   context: Context,
   { after = '', limit }: ListOptions
 ): Promise<E.Either<StorageError, ReadonlyArray<Listed>>> => {
-  const own = ownRoot(context.fs, resolve(context.root))
+  const own = checkRoot(context.fs, resolve(context.root))
   if (E.isLeft(own)) return own
   const names = await namesIn(context.fs, Layout.runsOf(context.root))
   if (E.isLeft(names)) return names

@@ -80,11 +80,11 @@ const afterKept = async (
   context: Context,
   layout: Layout.Layout,
   below: ReadonlyArray<number>,
-  own: FoundRecord | undefined
+  foundByOwner: FoundRecord | undefined
 ): Promise<Array<number>> => {
   let kept = 1
   let index = 0
-  let found = own
+  let found = foundByOwner
   for (; index < below.length && kept < context.settings.keep; index++) {
     const number = below[index] as number
     if (found !== undefined && number > found.epoch) continue
@@ -109,7 +109,7 @@ export const cleanUp = async (
     if (E.isLeft(names) || O.isNone(names.right)) continue
     for (const name of names.right.value) {
       const token = Layout.tokenIn(name)
-      if (token === own || (token === undefined && !Layout.isCopyInTheMaking(name))) continue
+      if (token === own || (token === undefined && !Layout.isUnfinishedCopy(name))) continue
       const path = join(folder, name)
       if (token === former || isOld(context.fs, path)) await remove(context, path)
     }

@@ -71,7 +71,7 @@ export interface ReleasedFacts extends Pick<ClaimRecord, 'runId' | 'epoch'> {
 
 export const foundLine = (found: FoundRecord): Buffer => Line.encode(JSON.stringify({ kind: 'found', ...found }))
 
-/** Publishes a journal under the number in its claim, `saves`: for a claim that acknowledges saves. If that fails after the number is taken, a released line keeps the journal from holding the run. */
+/** Publishes a journal under the number in its claim. `saves`: whether the claim acknowledges saves. If it fails after the number is taken, a released line keeps the journal from holding the run. */
 export const publish = async (
   context: Context,
   layout: Layout.Layout,
@@ -88,7 +88,7 @@ export const publish = async (
   return published
 }
 
-/** Creates the file for the next number, then checks: after a removal it may be in the folder of a new run with the same id. Right of a standing: not the owner. */
+/** Creates the file for the next number, then checks: after a removal it may be in the folder of a new run with the same id. Returns the ownership if this process is not the owner. */
 export const prepareNext = async (
   context: Context,
   layout: Layout.Layout,
@@ -143,23 +143,23 @@ const publishBytes = async (
   await quietly(() => context.fs.unlinkSync(file.path))
   if (E.isLeft(linked)) return linked
   if (linked.right._tag !== 'Linked') return E.right(linked.right)
-  // Its saves would be lost with the name of their file.
+  // A power cut that takes the name of the file would take its saves too.
   const durable = await writing(layout.history, 'fsync', async () => {
     if (saves) await context.fs.fsyncFolder(layout.history)
   })
   if (E.isLeft(durable)) return durable
-  return reopen(context, layout, { path, number, length: bytes.length, facts: linked.right.facts })
+  return reopen(context, layout, { path, number, length: bytes.length, stats: linked.right.stats })
 }
 
 interface Linked {
   readonly path: string
   readonly number: number
   readonly length: number
-  readonly facts: FileStats
+  readonly stats: FileStats
 }
 
 type Linking =
-  { readonly _tag: 'Linked'; readonly facts: FileStats } | { readonly _tag: 'Taken' } | { readonly _tag: 'Moved' }
+  { readonly _tag: 'Linked'; readonly stats: FileStats } | { readonly _tag: 'Taken' } | { readonly _tag: 'Moved' }
 
 /** The journal is complete and synced before it has a name; of several processes that link the same name, one succeeds. */
 const fillAndLink = async (
@@ -173,11 +173,11 @@ const fillAndLink = async (
   if (E.isLeft(written)) return E.left({ ...written.left, committed: 'no' })
   const durable = await sync(fs, file.path, file.fd)
   if (E.isLeft(durable)) return E.left({ ...durable.left, committed: 'no' })
-  const facts = await reading(file.path, 'fstat', () => fs.fstat(file.fd))
-  if (E.isLeft(facts)) return facts
+  const stats = await reading(file.path, 'fstat', () => fs.fstat(file.fd))
+  if (E.isLeft(stats)) return stats
   try {
     await fs.link(file.path, path)
-    return E.right({ _tag: 'Linked', facts: facts.right })
+    return E.right({ _tag: 'Linked', stats: stats.right })
   } catch (cause) {
     if (codeOf(cause) === 'EEXIST') return E.right({ _tag: 'Taken' })
     return codeOf(cause) === 'ENOENT' ? E.right({ _tag: 'Moved' }) : E.left(writeFailed(path, 'link', cause))
@@ -202,13 +202,13 @@ const reopen = async (
 const confirm = async (
   context: Context,
   layout: Layout.Layout,
-  { path, number, length, facts: { dev, ino } }: Linked,
+  { path, number, length, stats: { dev, ino } }: Linked,
   fd: number
 ): Promise<E.Either<StorageError, Publication>> => {
   const { fs } = context
-  const facts = await reading(path, 'fstat', () => fs.fstat(fd))
-  if (E.isLeft(facts)) return facts
-  if (facts.right.dev !== dev || facts.right.ino !== ino) return E.right({ _tag: 'Stale' })
+  const stats = await reading(path, 'fstat', () => fs.fstat(fd))
+  if (E.isLeft(stats)) return stats
+  if (stats.right.dev !== dev || stats.right.ino !== ino) return E.right({ _tag: 'Stale' })
   const next = Layout.journal(layout, number + 1)
   const place = await reading(path, 'readlink', () => fs.placeSync(fd))
   if (E.isLeft(place) && place.left.code !== 'ENOENT') return place

@@ -308,10 +308,8 @@ export const read = async (
   context: Context,
   layout: Layout.Layout
 ): Promise<E.Either<StorageError, O.Option<Reading>>> => {
-  const first = await readOnceMore(context, layout)
-  return E.isRight(first) && O.isSome(first.right) && isDoubtful(first.right.value)
-    ? readOnceMore(context, layout)
-    : first
+  const first = await readRun(context, layout)
+  return E.isRight(first) && O.isSome(first.right) && isDoubtful(first.right.value) ? readRun(context, layout) : first
 }
 
 const isDoubtful = ({ journals: { newest, damage }, content }: Reading): boolean =>
@@ -319,10 +317,7 @@ const isDoubtful = ({ journals: { newest, damage }, content }: Reading): boolean
   (newest === undefined || newest.journal.damage.length === 0) &&
   (E.isLeft(content) || (O.isSome(content.right) && content.right.value.found._tag !== 'Exact'))
 
-const readOnceMore = async (
-  context: Context,
-  layout: Layout.Layout
-): Promise<E.Either<StorageError, O.Option<Reading>>> => {
+const readRun = async (context: Context, layout: Layout.Layout): Promise<E.Either<StorageError, O.Option<Reading>>> => {
   const there = isThere(context, layout)
   if (E.isLeft(there)) return there
   if (!there.right) return E.right(O.none)

@@ -55,13 +55,13 @@ const begin = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, don
   const { kind, line } = plan.right
   const size = sizeAfter(holding, revisions, plan.right)
   if (E.isLeft(size)) return done(E.left(refusal(holding, size.left)))
-  const ended: Done = (result) => {
+  const finish: Done = (result) => {
     if (E.isRight(result)) holding.sizeBytes = size.right
     done(result)
   }
-  if (kind === 'compaction') void compact(holding, revisions, line, ended)
-  else if (kind === 'base') saveBase(holding, revisions, line, ended)
-  else saveChanges(holding, revisions, line, ended)
+  if (kind === 'compaction') void compact(holding, revisions, line, finish)
+  else if (kind === 'base') saveBase(holding, revisions, line, finish)
+  else saveChanges(holding, revisions, line, finish)
 }
 
 /** Rejects an invalid save, but a superseded owner gets `Fenced` first. */
@@ -94,9 +94,9 @@ const sizeAfter = (
   revisions: ReadonlyNonEmptyArray<Revision>,
   { kind, line }: Plan
 ): E.Either<StorageError, number> => {
-  const later = (kind === 'changes' ? revisions : revisions.slice(1)).map(({ change }) => change)
+  const following = (kind === 'changes' ? revisions : revisions.slice(1)).map(({ change }) => change)
   const before = kind === 'changes' ? holding.sizeBytes : line.length
-  const most = before + (later.length === 0 ? 0 : growth(later, line.length))
+  const most = before + (following.length === 0 ? 0 : growth(following, line.length))
   const changes = changesOf(revisions)
   if (most <= mostBytes(holding, changes)) return E.right(most)
   const newest = revisions[revisions.length - 1] as Revision

@@ -13,21 +13,22 @@ type End = E.Either<WorkspaceFailed, MergeEnd>
 /** Commits what is uncommitted in a worktree and merges its branch. The worktree stays, and a merge that conflicts is aborted. */
 export const mergeWorktree = async (runId: string, worktree: Worktree): Promise<End> => {
   const { repository, branch, into } = worktree
+  if (into === undefined) return E.right({ _tag: 'NotMerged', why: 'Detached', committed: false })
   const obstacle = await obstacleTo(worktree)
   if (E.isLeft(obstacle)) return obstacle
-  if (obstacle.right !== undefined || into === undefined) return E.right(obstacle.right ?? DETACHED)
+  if (obstacle.right !== undefined) return E.right(obstacle.right)
   const committed = await commitRest(worktree, `dogear: what run ${runId} left uncommitted`)
   if (E.isLeft(committed)) return committed
   if (typeof committed.right === 'string')
     return E.right({ _tag: 'NotMerged', why: 'Refused', said: committed.right, committed: false })
-  const open = await statusOf(worktree.root, 'none')
-  if (E.isLeft(open)) return open
-  if (open.right !== '')
+  const uncommitted = await statusOf(worktree.root, 'none')
+  if (E.isLeft(uncommitted)) return uncommitted
+  if (uncommitted.right !== '')
     return E.right({ _tag: 'NotMerged', why: 'Refused', said: LEFT_OPEN, committed: committed.right })
   const merged = await git(repository, ['merge', '--no-edit', '--quiet', branch])
   if (E.isLeft(merged)) {
     // Ctrl+C, for example, may have ended git in the middle of the merge.
-    await takeBack(repository)
+    await abortMerge(repository)
     return E.left(failed(repository, 'git merge', merged.left))
   }
   // The user's settings may keep git from committing the merge.
@@ -35,7 +36,7 @@ export const mergeWorktree = async (runId: string, worktree: Worktree): Promise<
   if (E.isRight(isIn) && isIn.right.code === 0) return E.right({ _tag: 'Merged', into, committed: committed.right })
   const files = await filesOf(repository, ['--diff-filter=U'])
   if (E.isLeft(files)) return files
-  const back = await takeBack(repository)
+  const back = await abortMerge(repository)
   if (E.isLeft(back)) return back
   return E.right(
     files.right.length > 0
@@ -47,8 +48,6 @@ export const mergeWorktree = async (runId: string, worktree: Worktree): Promise<
 /** A merged worktree is deleted, with any work that exists only in one of its submodules. */
 const LEFT_OPEN = 'a submodule has uncommitted work'
 
-const DETACHED: MergeEnd = { _tag: 'NotMerged', why: 'Detached', committed: false }
-
 /** Checks for obstacles before anything changes. */
 const obstacleTo = async ({
   root,
@@ -56,7 +55,6 @@ const obstacleTo = async ({
   branch,
   into
 }: Worktree): Promise<E.Either<WorkspaceFailed, MergeEnd | undefined>> => {
-  if (into === undefined) return E.right(DETACHED)
   const here = await branchAt(root)
   if (here !== branch) return E.right({ _tag: 'NotMerged', why: 'Moved', committed: false })
   const found = await branchAt(repository)
@@ -98,17 +96,17 @@ export const commitWorktree = async (
     : E.right(O.none)
 }
 
-/** True if there was something to commit; a failure leaves everything unchanged. */
+/** Returns whether there was something to commit, or the reason why git refused; the index is then as it was. */
 const commitRest = async (
   { root }: Worktree,
   message: string
 ): Promise<E.Either<WorkspaceFailed, boolean | string>> => {
-  const open = await statusOf(root, 'dirty')
-  if (E.isLeft(open)) return open
-  if (open.right === '') return E.right(false)
+  const uncommitted = await statusOf(root, 'dirty')
+  if (E.isLeft(uncommitted)) return uncommitted
+  if (uncommitted.right === '') return E.right(false)
   const folder = await gitFolderOf(root)
   if (folder === undefined) return E.right('it is no longer a worktree')
-  const begun = await operationIn(folder, open.right)
+  const begun = await operationIn(folder, uncommitted.right)
   if (begun !== undefined) return E.right(begun)
   const before = await commitAt(root, 'HEAD')
   const settle = await keepIndex(folder)
@@ -152,7 +150,7 @@ const keepIndex = async (folder: string): Promise<(isRefused: boolean) => Promis
     trying(index, 'rename', () => (isRefused && E.isRight(copied) ? rename(kept, index) : rm(kept, { force: true })))
 }
 
-const takeBack = async (repository: string): Promise<E.Either<WorkspaceFailed, unknown>> =>
+const abortMerge = async (repository: string): Promise<E.Either<WorkspaceFailed, unknown>> =>
   (await commitAt(repository, 'MERGE_HEAD')) === undefined
     ? E.right(undefined)
     : demand(repository, ['merge', '--abort'])

@@ -35,15 +35,15 @@ const HASH = /^[0-9a-f]{4,64}$/i
  */
 export const workingTree = (folder: string, except: ReadonlyArray<string> = [], ceiling?: string): WorkingTree => {
   const at = (path: string): string => resolve(folder, path)
-  const left = new Set(except.map((path) => key(Buffer.from(at(path)))))
-  const read = new Map<string, Read>()
+  const excluded = new Set(except.map((path) => key(Buffer.from(at(path)))))
+  const digests = new Map<string, Digest>()
   const ask = (args: ReadonlyArray<string>, input?: string): Reading<Answer> =>
     askGit(resolve(folder), args, input, ceiling)
   return {
     content: (path, signal) => () =>
       looking(at(path), async () => {
-        const look = { except: left, read, signal }
-        return O.some(await contentOf(look, Buffer.from(at(path)), await stat(at(path))))
+        const scan = { excluded, digests, signal }
+        return O.some(await contentOf(scan, Buffer.from(at(path)), await stat(at(path))))
       }),
     has: (path) => async () => {
       const found = await looking(at(path), async () => O.some(await access(at(path), constants.R_OK)))
@@ -71,14 +71,14 @@ export const workingTree = (folder: string, except: ReadonlyArray<string> = [], 
   }
 }
 
-const GONE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP'])
+const MISSING: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP'])
 
 const looking = async <A>(where: string, look: () => Promise<O.Option<A>>): Reading<O.Option<A>> => {
   try {
     return E.right(await look())
   } catch (cause) {
     const { code = 'UNKNOWN', message } = cause as NodeJS.ErrnoException
-    return GONE.has(code) ? E.right(O.none) : E.left(unreadable(where, code, message, cause))
+    return MISSING.has(code) ? E.right(O.none) : E.left(unreadable(where, code, message, cause))
   }
 }
 
@@ -98,45 +98,45 @@ const noRepository = (folder: string): TreeUnreadable =>
 const key = (path: Buffer): string => path.toString('latin1')
 
 /** The digest of a file, and the stamp (size, times, inode) that it had when it was read. */
-interface Read {
+interface Digest {
   readonly stamp: string
   readonly content: Content
 }
 
 /** What a scan needs: excluded paths, cached digests and the signal that stops it. */
-interface ScanState {
-  readonly except: ReadonlySet<string>
-  readonly read: Map<string, Read>
+interface Scan {
+  readonly excluded: ReadonlySet<string>
+  readonly digests: Map<string, Digest>
   readonly signal: AbortSignal | undefined
 }
 
 /** Describes a path. A link inside a folder counts as its target string. Pipes, sockets and devices have no content, because reading them consumes data or never ends. */
-const contentOf = async (look: ScanState, path: Buffer, facts: Stats): Promise<Content> => {
-  if (facts.isDirectory()) return await contentOfFolder(look, path)
-  if (facts.isFile()) return await contentOfFile(look, path)
-  const target = facts.isSymbolicLink() ? await readlink(path, { encoding: 'buffer' }) : Buffer.alloc(0)
+const contentOf = async (scan: Scan, path: Buffer, stats: Stats): Promise<Content> => {
+  if (stats.isDirectory()) return await contentOfFolder(scan, path)
+  if (stats.isFile()) return await contentOfFile(scan, path)
+  const target = stats.isSymbolicLink() ? await readlink(path, { encoding: 'buffer' }) : Buffer.alloc(0)
   return { size: target.length, sha256: createHash('sha256').update(target).digest('hex') }
 }
 
 /** Reuses a digest only if the stamp is old enough: `ctime` cannot be set, but two changes within one clock tick share it. */
-const contentOfFile = async ({ read, signal }: ScanState, path: Buffer): Promise<Content> => {
+const contentOfFile = async ({ digests, signal }: Scan, path: Buffer): Promise<Content> => {
   // Without NONBLOCK, opening a file that became a pipe would wait for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
-    const [facts, now] = [await file.stat({ bigint: true }), Date.now()]
-    const stamp = stampOf(facts)
-    const known = read.get(key(path))
+    const [stats, now] = [await file.stat({ bigint: true }), Date.now()]
+    const stamp = stampOf(stats)
+    const known = digests.get(key(path))
     if (known?.stamp === stamp) return known.content
     const hash = createHash('sha256')
-    const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, Math.max(LEAST_BYTES, Number(facts.size))))
+    const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, Math.max(LEAST_BYTES, Number(stats.size))))
     for (let size = 0; ;) {
       if (signal?.aborted === true) return await Promise.reject(STOPPED)
       const { bytesRead } = await file.read(buffer, 0, buffer.length)
       if (bytesRead === 0) {
         const content: Content = { size, sha256: hash.digest('hex') }
-        const newest = Number(facts.ctimeMs > facts.mtimeMs ? facts.ctimeMs : facts.mtimeMs)
+        const newest = Number(stats.ctimeMs > stats.mtimeMs ? stats.ctimeMs : stats.mtimeMs)
         if (newest + SETTLED_MILLIS < now && stampOf(await file.stat({ bigint: true })) === stamp)
-          read.set(key(path), { stamp, content })
+          digests.set(key(path), { stamp, content })
         return content
       }
       hash.update(buffer.subarray(0, bytesRead))
@@ -156,23 +156,23 @@ const stampOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
 const STOPPED = Object.assign(new Error('the read was stopped'), { code: 'ABORTED' })
 
 /** Names in order, each with the kind and digest of its entry, so that different folders have different digests. */
-const contentOfFolder = async (look: ScanState, path: Buffer): Promise<Content> => {
+const contentOfFolder = async (scan: Scan, path: Buffer): Promise<Content> => {
   const hash = createHash('sha256')
   let total = 0
   const names = await readdir(path, { encoding: 'buffer' })
   for (const name of names.toSorted((a, b) => a.compare(b))) {
     const inside = Buffer.concat([path, Buffer.from(sep), name])
-    if (look.except.has(key(inside))) continue
-    const facts = await lstat(inside)
-    const { size, sha256 } = await contentOf(look, inside, facts)
+    if (scan.excluded.has(key(inside))) continue
+    const stats = await lstat(inside)
+    const { size, sha256 } = await contentOf(scan, inside, stats)
     total += size
-    hash.update(JSON.stringify([key(name), kindOf(facts), sha256]))
+    hash.update(JSON.stringify([key(name), kindOf(stats), sha256]))
   }
   return { size: total, sha256: hash.digest('hex') }
 }
 
-const kindOf = (facts: Stats): string =>
-  facts.isDirectory() ? 'folder' : facts.isSymbolicLink() ? 'link' : facts.isFile() ? 'file' : 'other'
+const kindOf = (stats: Stats): string =>
+  stats.isDirectory() ? 'folder' : stats.isSymbolicLink() ? 'link' : stats.isFile() ? 'file' : 'other'
 
 /** git's output, or a marker that the repository or commit does not exist. */
 type Answer = O.Option<string>

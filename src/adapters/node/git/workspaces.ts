@@ -125,8 +125,8 @@ const make = async (
 ): Promise<E.Either<WorkspaceError, string | undefined>> => {
   const own = await owned(places, rootAt(places, runId))
   if (E.isLeft(own)) return own
-  const hidden = await hide(places)
-  if (E.isLeft(hidden)) return hidden
+  const ready = await ensureIgnored(places)
+  if (E.isLeft(ready)) return ready
   if (workspace.kind === 'worktree') return makeWorktree(runId, workspace)
   const { path } = workspace
   const made = await trying(path, 'mkdir', () => mkdir(path, { recursive: true, mode: 0o700 }))
@@ -134,14 +134,14 @@ const make = async (
 }
 
 /** Creates the root of all workspaces, ignored by a repository around it. */
-const hide = ({ all }: Places): Promise<E.Either<WorkspaceFailed, unknown>> =>
+const ensureIgnored = ({ all }: Places): Promise<E.Either<WorkspaceFailed, unknown>> =>
   trying(all, 'mkdir', async () => {
     await mkdir(all, { recursive: true, mode: 0o700 })
     const path = join(all, '.gitignore')
-    if ((await textAt(path)) !== HIDE_ALL) await writeFile(path, HIDE_ALL, { mode: 0o600 })
+    if ((await textAt(path)) !== IGNORE_ALL) await writeFile(path, IGNORE_ALL, { mode: 0o600 })
   })
 
-const HIDE_ALL = '*\n'
+const IGNORE_ALL = '*\n'
 
 const find = async (
   places: Places,
@@ -217,8 +217,8 @@ const stepFolder = async (
   const work = join(stepsAt(places, runId), ...names, WORK)
   const own = await owned(places, fresh ? dirname(work) : work)
   if (E.isLeft(own)) return own
-  const hidden = await hide(places)
-  if (E.isLeft(hidden)) return hidden
+  const ready = await ensureIgnored(places)
+  if (E.isLeft(ready)) return ready
   return trying(work, 'mkdir', async () => {
     await mkdir(dirname(work), { recursive: true, mode: 0o700 })
     if (fresh && (await isThere(work))) await rename(work, `${work}.attempt-${await nextNumber(dirname(work))}`)

@@ -126,10 +126,12 @@ export const makeWorktree = async (
 ): Promise<E.Either<WorkspaceError, string | undefined>> => {
   const { root, path } = worktree
   const found = await gitFolderOf(root)
-  if (found !== undefined && (await textAt(join(found, WHOLE))) === runId)
-    return E.map(() => undefined)(await trying(path, 'mkdir', () => mkdir(path, { recursive: true })))
-  const half = found === undefined ? E.right(undefined) : await finish(found, runId, worktree)
-  if (found !== undefined && E.isRight(half)) return half
+  if (found !== undefined) {
+    if ((await textAt(join(found, WHOLE))) === runId)
+      return E.map(() => undefined)(await trying(path, 'mkdir', () => mkdir(path, { recursive: true })))
+    const finished = await finish(found, runId, worktree)
+    if (E.isRight(finished)) return finished
+  }
   if (found !== undefined || (await isShell(root))) {
     const cleared = await trying(root, 'rm', () => rm(root, { recursive: true, force: true, maxRetries: 3 }))
     if (E.isLeft(cleared)) return cleared
@@ -222,7 +224,7 @@ const finish = async (
   await git(repository, ['worktree', 'unlock', root])
   const head = await commitAt(root, 'HEAD^{commit}')
   if (head === undefined || head === commit) {
-    await othersDone(folder)
+    await waitForOthers(folder)
     const pointed = await demand(root, ['symbolic-ref', 'HEAD', `refs/heads/${branch}`])
     if (E.isLeft(pointed)) return pointed
     const filled = await demand(root, ['reset', '--hard', '--quiet', commit])
@@ -239,7 +241,7 @@ const LOCK_MILLIS = 10_000
 const LOOK_MILLIS = 50
 
 /** A git that outlived its parent may still hold the lock. A lock that stays was left by a killed git. */
-const othersDone = async (folder: string): Promise<void> => {
+const waitForOthers = async (folder: string): Promise<void> => {
   const lock = join(folder, 'index.lock')
   for (let waited = 0; waited < LOCK_MILLIS; waited += LOOK_MILLIS) {
     if (!(await isThere(lock))) return

@@ -43,8 +43,12 @@ const WORDS: Readonly<Record<CheckAnswer, string>> = {
   abort: 'abort'
 }
 
-const questionOf = (program: Steps, { unit, answers, when, previousWave }: FailedCheck): string => {
-  if (!answers.includes('lookAgain')) return 'Retry, continue anyway, or abort?'
+/** Only the check of a composite can be repeated alone. */
+const isOfComposite = ({ answers }: FailedCheck): boolean => answers.includes('lookAgain')
+
+const questionOf = (program: Steps, failed: FailedCheck): string => {
+  const { unit, when, previousWave } = failed
+  if (!isOfComposite(failed)) return 'Retry, continue anyway, or abort?'
   const parts = definitionAt<Step>(program, unit)?._tag === 'Sequence' ? 'steps' : 'groups'
   if (when === 'after') return `Run its ${parts} again, look again, continue anyway, or abort?`
   const back = previousWave === undefined ? '' : ` run "${previousWave}" again,`
@@ -58,9 +62,9 @@ const mayRunTwice = async (
   failed: FailedCheck,
   answer: CheckAnswer
 ): Promise<boolean> => {
-  const isAfter = answer === 'retry' && failed.when === 'after' && failed.answers.includes('lookAgain')
-  const back = answer === 'previousWave' ? failed.previousWave : isAfter ? failed.unit : undefined
-  const twice = back === undefined ? [] : nonIdempotentFrom(program, back, isAfter ? undefined : failed.unit)
+  const repeatsAll = answer === 'retry' && failed.when === 'after' && isOfComposite(failed)
+  const back = answer === 'previousWave' ? failed.previousWave : repeatsAll ? failed.unit : undefined
+  const twice = back === undefined ? [] : nonIdempotentFrom(program, back, repeatsAll ? undefined : failed.unit)
   return twice.length === 0 || (await confirm(prompt, `${repeatWarning(twice)} Continue?`))
 }
 
@@ -68,8 +72,3 @@ export const repeatWarning = (units: ReadonlyArray<string>): string =>
   units.length === 1
     ? `This completed step is not idempotent, and would run again: ${listed(units)}.`
     : `These completed steps are not idempotent, and would run again: ${listed(units)}.`
-
-export const doubtWarning = (units: ReadonlyArray<string>): string =>
-  units.length === 1
-    ? `This step is not idempotent, may already have taken effect, and would run again: ${listed(units)}.`
-    : `These steps are not idempotent, may already have taken effect, and would run again: ${listed(units)}.`

@@ -12,14 +12,14 @@ import type { Unit } from '../../../domain/workflow/Unit.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import type { Executor } from '../../../executor/Executor.js'
 import { dispose } from '../../../executor/workspace/onSuccess.js'
-import { EXACT } from '../../../executor/planRun.js'
+import { EXACT } from '../../../executor/storage/runs.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { Environment } from '../../../ports/Environment.js'
 import type { WorkingTree } from '../../../ports/WorkingTree.js'
 import { notDone } from '../../CliError.js'
 import { ofOutcome } from '../../ExitCode.js'
 import type { Hint } from '../../report/Hint.js'
-import { endingOf, MAX_SHOWN } from '../../report/ending.js'
+import { endingOf, MAX_UNITS } from '../../report/ending.js'
 import * as Reporter from '../../report/Reporter.js'
 import { changeJson, lineOf, plannedJson } from '../../report/changeJson.js'
 import { pendingJson } from '../../report/pending.js'
@@ -37,19 +37,13 @@ import type { Context, Result } from '../Context.js'
 import { environmentFor, ignoreHome } from '../Context.js'
 import { surveyRun, treeAt } from './survey.js'
 import { afterLoss } from '../find/find.js'
+import type { Loaded } from '../find/workflowOf.js'
 import { failedCheckOf, resumeHints, ofFailedCheck, ofPending, ofRunError } from '../hints/hints.js'
 import { resumeLine } from './planFlags.js'
 import { warningsOf } from './input.js'
 import type { PlanFlags } from './planFlags.js'
 import type { MergeFlags } from './workspace.js'
 import { settleWorkspace, printWorkspace } from './workspace.js'
-
-/** `shown`: the path of the file in messages. */
-export interface Loaded {
-  readonly file: WorkflowFile
-  readonly path: string
-  readonly shown: string
-}
 
 /** `done`: the number of completed steps; `start`: the words that start a new run; `resuming`: the command of this resume, with its flags. */
 export interface Execution {
@@ -81,8 +75,8 @@ export const programFor = (
     now: systemClock.now
   })
   const { onOutput, onWarning } = reporter
-  const surroundings = { subprocess, inherited: context.inherited, folder, home: context.home, onOutput, onWarning }
-  return { program: toProgram(file, path, runnerIn(surroundings)), reporter }
+  const settings = { subprocess, inherited: context.inherited, folder, home: context.home, onOutput, onWarning }
+  return { program: toProgram(file, path, runnerIn(settings)), reporter }
 }
 
 export const execute = async (
@@ -119,11 +113,11 @@ export const execute = async (
       }
     }
   })
-  const silent = announceSignals(context, reporter, resumeLine(context, runId))
+  const stopAnnouncing = announceSignals(context, reporter, resumeLine(context, runId))
   const ended = await executor(
     context.events ? { ...environment, storage: reporting(context, environment) } : environment
   )()
-  silent()
+  stopAnnouncing()
   reporter.finish()
   if (E.isLeft(ended)) {
     const { start, resuming } = saved ? {} : execution
@@ -134,20 +128,12 @@ export const execute = async (
   const ownFolders = await ownFoldersOf(environment, outcome, execution.workflow.file)
   const { questions, evidence } = await previewAfter(context, outcome, program)
   const { screen } = context
-  const isCancelled = outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
-  const resumeCommand = resumeLine(context, runId, isCancelled ? { reopen: true } : {})
+  const resumeCommand = resumeLine(context, runId, isCancelled(outcome) ? { reopen: true } : {})
   const restarts = ofFailedCheck(context, program, outcome, evidence)
-  const hints =
-    outcome._tag === 'Fenced'
-      ? [await afterLoss(context, runId)]
-      : outcome._tag === 'Pending'
-        ? [...ofPending(context, outcome.checkpoint), ...wakeHints(context, outcome)]
-        : isCancelled
-          ? [{ text: 'To resume it anyway:', command: resumeCommand }]
-          : [...resumeHints(context, runId, program, questions, leadOf(outcome, program)), ...restarts]
+  const hints = [...(await nextAfter(context, program, outcome, questions, resumeCommand)), ...restarts]
   const ending = { hints, ownFolders, summary: reporter.summary(outcome), printed: reporter.printed }
   for (const line of endingOf(outcome, execution.workflow.file, ending, screen.style)) screen.line(line)
-  const place =
+  const settled =
     outcome._tag === 'Completed'
       ? await settleWorkspace(context, outcome.checkpoint, execution.merging ?? {}, worked)
       : {}
@@ -158,7 +144,7 @@ export const execute = async (
       printedResult(context, {
         ...outcomeJson(outcome, resumeCommand, questions, [...again.values()]),
         ...Object.fromEntries(restarts.map(({ command }) => ['restart_wave_command', command ?? null])),
-        ...place
+        ...settled
       })
     )
   return E.right(ofOutcome(outcome, context.signals.received()))
@@ -176,6 +162,21 @@ const reporting = ({ screen }: Context, { storage }: Environment): Environment['
     )
 })
 
+const isCancelled = (outcome: RunOutcome): boolean => outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
+
+const nextAfter = async (
+  context: Context,
+  program: AnyProgram,
+  outcome: RunOutcome,
+  questions: ReadonlyArray<Confirm>,
+  resumeCommand: string
+): Promise<ReadonlyArray<Hint>> => {
+  if (outcome._tag === 'Fenced') return [await afterLoss(context, outcome.runId)]
+  if (outcome._tag === 'Pending') return [...ofPending(context, outcome.checkpoint), ...wakeHints(context, outcome)]
+  if (isCancelled(outcome)) return [{ text: 'To resume it anyway:', command: resumeCommand }]
+  return resumeHints(context, outcome.runId, program, questions, leadOf(outcome, program))
+}
+
 /** A timer needs a resume once it has ended. */
 const wakeHints = (
   context: Context,
@@ -187,7 +188,7 @@ const wakeHints = (
 
 const leadOf = (outcome: RunOutcome, program: AnyProgram): string => {
   if (outcome._tag !== 'Failed') return 'Resume with:'
-  if (failedCheckOf(program, outcome)?.when === 'after') return 'After fixing it, repeat the check with:'
+  if (failedCheckOf(program, outcome)?.when === 'after') return 'After fixing this, repeat the check with:'
   return outcome.retryable
     ? 'The error may be temporary. Wait or fix it, then resume with:'
     : 'After fixing this, resume with:'
@@ -219,7 +220,7 @@ const ownFoldersOf = async (
   const folders = new Map<string, string>()
   if (outcome._tag !== 'Failed' || workspaces === undefined) return folders
   const { runId, failures } = outcome
-  for (const { unit } of failures.slice(0, MAX_SHOWN)) {
+  for (const { unit } of failures.slice(0, MAX_UNITS)) {
     const step = definitionAt(file, unit)
     if (step?._tag !== 'Task' || step.fresh !== true) continue
     const folder = await workspaces.stepFolder({ runId, unit }, false)()
@@ -251,7 +252,7 @@ const announceSignals = (
   const { signal: stop } = signals.interrupt
   const before = new Map<NodeJS.Signals, number>()
   const onSignal = (signal: NodeJS.Signals): void => {
-    // Only a second signal removes the handlers while steps run; a SIGHUP never is one, also while the run is ending.
+    // At a second signal, `abortOnSignals` has removed its listeners. A SIGHUP never is one, even if the end of the run removed them.
     if (signal === 'SIGHUP' || process.listenerCount(signal) > (before.get(signal) ?? 0)) return
     reporter.finish()
     const names = firstNames(reporter.inFlight(), 10)

@@ -94,7 +94,7 @@ const needsStep = (context: Place, runId: string, input: ReadonlyArray<string>):
   ])
 
 /** A malformed flag is reported where its value is needed. */
-export const namesIn = ({ input = [] }: PlanFlags): ReadonlyArray<string> =>
+export const inputNamesIn = ({ input = [] }: PlanFlags): ReadonlyArray<string> =>
   input.map((text) => text.slice(0, Math.max(0, text.indexOf('='))))
 
 export const warningsOf = (

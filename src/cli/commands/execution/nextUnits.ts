@@ -11,7 +11,7 @@ export interface NextUnit {
   readonly task?: Task
 }
 
-/** Returns the units of the first step that is not skipped which nothing holds back. */
+/** Returns the units of the first due step that nothing holds back. */
 export const nextUnits = ({ steps }: Workflow, plan: ResumePlan): ReadonlyArray<NextUnit> =>
   firstOf(steps, decisionTrees(plan))
 
@@ -22,7 +22,7 @@ export const isWait = ({ decision, task }: NextUnit, now: string): boolean =>
     : task?.wait !== undefined && !('answered' in decision.reason)
 
 const firstOf = (steps: ReadonlyArray<Step>, nodes: ReadonlyArray<DecisionTree>): ReadonlyArray<NextUnit> => {
-  const index = nodes.findIndex(isLeft)
+  const index = nodes.findIndex(isDue)
   const [step, node] = [steps[index], nodes[index]]
   return step === undefined || node === undefined ? [] : unitsIn(step, node)
 }
@@ -34,7 +34,7 @@ const unitsIn = (step: Step, node: DecisionTree): ReadonlyArray<NextUnit> => {
     step._tag === 'Sequence'
       ? firstOf(step.steps, parts)
       : step._tag === 'Map'
-        ? parts.filter(isLeft).flatMap((part) => unitsIn(step.each, part))
+        ? parts.filter(isDue).flatMap((part) => unitsIn(step.each, part))
         : readyIn(step, parts)
   return units.length === 0 ? [{ decision }] : units
 }
@@ -52,4 +52,4 @@ const readyIn = ({ groups }: Wave, parts: ReadonlyArray<DecisionTree>): Readonly
   })
 }
 
-const isLeft = ({ decision }: DecisionTree): boolean => decision._tag !== 'Skip'
+const isDue = ({ decision }: DecisionTree): boolean => decision._tag !== 'Skip'

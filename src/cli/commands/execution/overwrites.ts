@@ -22,7 +22,7 @@ import { describe, notDone } from '../../CliError.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
 import { nonIdempotent } from '../find/definitions.js'
-import { doubtWarning, repeatWarning } from './checks.js'
+import { repeatWarning } from './checks.js'
 import type { PlanFlags } from './planFlags.js'
 
 export type Overwrite = Confirm & { readonly reason: EvidenceChanged }
@@ -90,6 +90,11 @@ export const repeatWarnings = (
     ...(force === true && repeated.length > 0 ? [`--force runs ${counted(repeated.length, what)} again.`] : [])
   ]
 }
+
+const doubtWarning = (units: ReadonlyArray<string>): string =>
+  units.length === 1
+    ? `This step is not idempotent, may already have taken effect, and would run again: ${listed(units)}.`
+    : `These steps are not idempotent, may already have taken effect, and would run again: ${listed(units)}.`
 
 /** The units in doubt that a flag runs again: the plan takes the flag for consent, and asks nothing. */
 const forcedInDoubt = (plan: ResumePlan, checkpoint: Checkpoint): ReadonlyArray<Unit> => {

@@ -15,7 +15,7 @@ import { environmentFor, showHint } from '../Context.js'
 import type { PromptContext } from './withPrompt.js'
 import { agree } from './withPrompt.js'
 import { viewOf } from '../find/find.js'
-import type { TakeOverFlags } from './planFlags.js'
+import type { PrintedFlags } from './planFlags.js'
 import { ofHeld } from '../hints/hints.js'
 import { resumeLine } from './planFlags.js'
 import { holderText } from '../../report/text.js'
@@ -38,7 +38,7 @@ const BETWEEN_LOOKS_MILLIS = 1_000
 export const claimable = async (
   context: PromptContext,
   view: RunView,
-  flags: TakeOverFlags
+  flags: PrintedFlags
 ): Promise<E.Either<CliError, Claimable>> => {
   const { runId, heldBy } = view
   if (O.isNone(heldBy)) return E.right({ view, takeOver: false })
@@ -56,12 +56,12 @@ export const claimable = async (
   return E.isLeft(agreed) ? agreed : E.right({ view: seen.right, takeOver: true })
 }
 
-/** Says so if the owner was already asked to stop. */
+/** The error for a held run; its text says if the owner was already asked to stop. */
 export const heldError = async (
   context: Context,
   runId: string,
   holder: Holder,
-  flags: TakeOverFlags = {}
+  flags: PrintedFlags = {}
 ): Promise<CliError> => {
   const error = notDone({ _tag: 'HeldBy', runId, holder }, ofHeld(context, runId, holder, flags))
   if (holder.liveness !== 'alive') return error
@@ -75,7 +75,7 @@ export const heldError = async (
 
 const STOPS: ReadonlyArray<Stop> = ['Cancel', 'Pause']
 
-const announceWait = (context: PromptContext, runId: string, holder: Holder, flags: TakeOverFlags): void => {
+const announceWait = (context: PromptContext, runId: string, holder: Holder, flags: PrintedFlags): void => {
   const { screen } = context
   const howLong = flags.takeOver === true ? `${TAKE_OVER_MILLIS / 1_000} s` : 'up to 30 s (65 s on NFS)'
   screen.line(`Run ${runId} is held by ${holderText(holder)}`)
@@ -107,7 +107,7 @@ const riskOf = ({ checkpoint: { state } }: RunView): string => {
   return `If it is still alive, ${work} continues there until it learns that it was superseded.`
 }
 
-const withoutConsent = (context: PromptContext, view: RunView, holder: Holder, flags: TakeOverFlags): CliError =>
+const withoutConsent = (context: PromptContext, view: RunView, holder: Holder, flags: PrintedFlags): CliError =>
   consentMissing(`Run ${view.runId} is held by ${holderText(holder)}. ${riskOf(view)} To agree, add --yes`, [
     { text: 'To take it over:', command: resumeLine(context, view.runId, { ...flags, yes: true }) }
   ])
@@ -116,7 +116,7 @@ const agreeToTakeOver = async (
   context: PromptContext,
   view: RunView,
   holder: Holder,
-  { yes }: TakeOverFlags
+  { yes }: PrintedFlags
 ): Promise<E.Either<CliError, void>> => {
   const { screen } = context
   const who = holderText({ ...holder, liveness: 'alive' })

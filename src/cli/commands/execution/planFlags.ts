@@ -23,8 +23,8 @@ export interface PlanFlags {
   readonly reopen?: boolean
 }
 
-/** The flags of a resume that a printed command repeats. */
-export interface TakeOverFlags extends PlanFlags {
+/** The flags that a printed `resume` repeats. */
+export interface PrintedFlags extends PlanFlags {
   readonly takeOver?: boolean
   readonly yes?: boolean
 }
@@ -43,7 +43,7 @@ export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either
     const hint = didYouMean(flags.changes, CHANGES)
     return wrongUse(`--changes: unknown policy "${flags.changes}"; use strict, completed or ignore${hint}`)
   }
-  const confirm = answersOf(flags.confirm ?? [])
+  const confirm = parseConfirm(flags.confirm ?? [])
   if (E.isLeft(confirm)) return confirm
   const fromStep = flags.force === true ? steps[0]?.name : flags.fromStep
   return E.right({
@@ -52,7 +52,7 @@ export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either
   })
 }
 
-export const answersOf = (texts: ReadonlyArray<string>): E.Either<CliError, ReadonlyMap<string, Answer>> => {
+export const parseConfirm = (texts: ReadonlyArray<string>): E.Either<CliError, ReadonlyMap<string, Answer>> => {
   const answers = new Map<string, Answer>()
   for (const text of texts) {
     const [, unit, answer, output] = /^([^=]+)=(again|keep|done)(?::([\s\S]*))?$/.exec(text) ?? []
@@ -92,7 +92,7 @@ export const wordsOf = (flags: PlanFlags): ReadonlyArray<string> => [
 export const resumeLine = (
   place: Place,
   runId: string,
-  flags: TakeOverFlags = {},
+  flags: PrintedFlags = {},
   more: ReadonlyArray<string> = []
 ): string =>
   dogearCommand(place, [
@@ -105,6 +105,6 @@ export const resumeHint = (
   place: Place,
   text: string,
   runId: string,
-  flags: TakeOverFlags = {},
+  flags: PrintedFlags = {},
   more: ReadonlyArray<string> = []
 ): Required<Hint> => ({ text, command: resumeLine(place, runId, flags, more) })

@@ -19,10 +19,10 @@ import type { CliError } from '../../CliError.js'
 import { code, describeCause, hintsOf, notDone } from '../../CliError.js'
 import { ExitCode, ofError } from '../../ExitCode.js'
 import type { Hint } from '../../report/Hint.js'
-import { nowText } from '../../report/pending.js'
+import { nowText } from '../../report/text.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
-import { answers, ofMissingWorkspace, ofRunError } from '../hints/hints.js'
+import { ofQuestions, ofMissingWorkspace, ofRunError } from '../hints/hints.js'
 import { ofPlanError } from '../hints/planHints.js'
 import { nextActions } from '../hints/nextActions.js'
 import type { NextUnit } from './nextUnits.js'
@@ -62,25 +62,25 @@ export const previewOf = async (context: Context, view: RunView): Promise<Previe
   if (E.isLeft(workflow)) {
     // A completed run does not need its file any more.
     if (view.status === 'completed' && workflow.left._tag === 'Usage') return CLEAR
-    const obstacles = [obstacle(workflow.left), ...(await unreadable(context, checkpoint))]
+    const obstacles = [obstacle(workflow.left), ...(await obstaclesInFolder(context, checkpoint))]
     return { ...CLEAR, obstacles, unrecorded: unrecordedOf(checkpoint) }
   }
   const program = plannable(workflow.right)
   const secured = await secure(environmentFor(context), program)
   const hints = E.isRight(secured) ? [] : ofRunError(context, checkpoint.runId, program, undefined, secured.left)
-  const missing = E.isRight(secured) ? [] : [obstacle(notDone(secured.left, hints))]
+  const secrets = E.isRight(secured) ? [] : [obstacle(notDone(secured.left, hints))]
   const surveyed = await surveyRun(context, program, view)
   if (E.isLeft(surveyed))
     return {
       ...CLEAR,
-      obstacles: [refusal(context, surveyed.left), ...missing],
+      obstacles: [refusal(context, surveyed.left), ...secrets],
       unrecorded: unrecordedOf(checkpoint)
     }
-  return planOf(context, program, surveyed.right, missing)
+  return previewOfSurvey(context, program, surveyed.right, secrets)
 }
 
 /** Obstacles in the folder of a run whose workflow is unreadable. */
-const unreadable = async (context: Context, checkpoint: Checkpoint): Promise<ReadonlyArray<Obstacle>> => {
+const obstaclesInFolder = async (context: Context, checkpoint: Checkpoint): Promise<ReadonlyArray<Obstacle>> => {
   const environment = environmentFor(context, { tree: treeFor(context, { checkpoint }) })
   const there = await hasWorkspace(checkpoint)(environment)()
   if (E.isRight(there) && !there.right) return [missingWorkspace(context, checkpoint)]
@@ -88,7 +88,8 @@ const unreadable = async (context: Context, checkpoint: Checkpoint): Promise<Rea
   return E.isLeft(evidence) ? [obstacle(notDone(evidence.left, [], checkpoint.runId))] : []
 }
 
-const planOf = (
+/** `secrets`: the obstacle if some are missing. */
+const previewOfSurvey = (
   context: Context,
   program: Workflow & { readonly identity: WorkflowIdentity },
   { checkpoint, options, workspaceFound, plan }: Survey,
@@ -97,12 +98,12 @@ const planOf = (
   const flags = options.recovered === true ? { yes: true } : {}
   if (E.isRight(plan)) {
     const units = nextUnits(program, plan.right)
-    const isGone = E.isLeft(requireWorkspace(checkpoint, plan.right, workspaceFound))
+    const isMissing = E.isLeft(requireWorkspace(checkpoint, plan.right, workspaceFound))
     const hints = (open: ReadonlyArray<Confirm>): ReadonlyArray<Hint> =>
-      answers(context, checkpoint.runId, flags, program, open)
+      ofQuestions(context, checkpoint.runId, flags, program, open)
     return {
       obstacles: [
-        ...(isGone ? [missingWorkspace(context, checkpoint)] : []),
+        ...(isMissing ? [missingWorkspace(context, checkpoint)] : []),
         ...questionsIn(plan.right, hints),
         ...secrets,
         ...timeouts(resumeLine(context, checkpoint.runId, flags), units)
@@ -118,7 +119,7 @@ const planOf = (
   // Predicts the obstacles that remain once the edits are accepted.
   const likely = planResume(checkpoint, program, { ...options, changes: 'ignore' })
   const missing = workspaceFound ? [] : [missingWorkspace(context, checkpoint)]
-  const obstacles = [...missing, ...several(refused, next, notDone(plan.left))]
+  const obstacles = [...missing, ...obstaclesOf(refused, next, notDone(plan.left))]
   return E.isLeft(likely)
     ? { ...CLEAR, obstacles: [...obstacles, ...secrets], unrecorded: unrecordedOf(checkpoint) }
     : {
@@ -152,7 +153,7 @@ const questionsIn = (
   if (first === undefined) return []
   const questions: ReadonlyNonEmptyArray<Confirm> = [first, ...others]
   const asked = questions.map((one) => ({ code: 'Unconfirmed', message: describeQuestion(one) }))
-  return several(asked, hints(questions), notDone({ _tag: 'Unconfirmed', questions }))
+  return obstaclesOf(asked, hints(questions), notDone({ _tag: 'Unconfirmed', questions }))
 }
 
 const unrecordedOf = ({ state }: Checkpoint, plan?: ResumePlan): ReadonlyArray<Unrecorded> => {
@@ -180,7 +181,7 @@ const missingWorkspace = (context: Context, checkpoint: Checkpoint): Obstacle =>
 }
 
 /** The obstacles for one error; the last one has the hints. */
-const several = (
+const obstaclesOf = (
   all: ReadonlyArray<Pick<Obstacle, 'code' | 'message'>>,
   next: ReadonlyArray<Hint>,
   error: CliError

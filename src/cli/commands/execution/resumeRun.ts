@@ -18,26 +18,26 @@ import type { CliError } from '../../CliError.js'
 import { consentMissing, notDone } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import { confirm, pleaseAnswer } from '../../terminal/Prompt.js'
-import { captures, isEdited } from '../find/definitions.js'
+import { captures, asksForChanges } from '../find/definitions.js'
 import type { Result } from '../Context.js'
 import { environmentFor, hintTo, userName } from '../Context.js'
 import type { PromptContext } from './withPrompt.js'
 import { agree } from './withPrompt.js'
 import type { AnyProgram } from '../../workflow/toProgram.js'
-import type { Loaded } from './execution.js'
+import type { Loaded } from '../find/workflowOf.js'
 import { surveyRun, treeFor, usablePlan } from './survey.js'
 import { overwriteWarning, findOverwrites, repeatWarnings } from './overwrites.js'
 import { execute, programFor, printWarnings } from './execution.js'
-import { answers, forcedAnswers, ofDamage } from '../hints/hints.js'
+import { ofQuestions, forcedAnswers, ofDamage } from '../hints/hints.js'
 import { doneWith, planOptions, resumeLine, withoutSecrets, wordsOf } from './planFlags.js'
-import type { PlanFlags, TakeOverFlags } from './planFlags.js'
+import type { PlanFlags, PrintedFlags } from './planFlags.js'
 import { differencesFrom, inputOf, inputReplaced, redactionFor, replacementOf } from './input.js'
 import { claimable } from './owner.js'
 import type { MergeFlags } from './workspace.js'
 import { printPosition } from '../find/pointer.js'
 import { warnOfOtherKind } from './workspace.js'
 
-export interface ResumeFlags extends TakeOverFlags, MergeFlags {
+export interface ResumeFlags extends PrintedFlags, MergeFlags {
   readonly plan?: string
 }
 
@@ -74,6 +74,7 @@ export const resumeRun = async (
   printWarnings(context, workflow, typed)
   warnOfOtherKind(context, checkpoint, workflow)
   const planned = usablePlan(context, program, surveyed.right, flags)
+  // A missing workspace is refused before the consent to a recovery, a plan with problems after it.
   if (E.isLeft(planned) && E.isRight(surveyed.right.plan)) return planned
   const agreed = await agreeToRecovery(context, view, surveyed.right.plan, flags)
   if (E.isLeft(agreed)) return agreed
@@ -160,15 +161,15 @@ const agreeToForce = async (
   tree: WorkingTree
 ): Promise<E.Either<CliError, void>> => {
   const found = await findOverwrites(context, program, surveyed, tree)
-  const edited = E.isLeft(found) ? [] : found.right
-  const [first, ...more] = edited
+  const overwrites = E.isLeft(found) ? [] : found.right
+  const [first, ...more] = overwrites
   if (first !== undefined && !context.interactive) {
-    const hints = forcedAnswers(context, checkpoint.runId, flags, pinOf(flags), edited)
+    const hints = forcedAnswers(context, checkpoint.runId, flags, pinOf(flags), overwrites)
     return E.left(notDone({ _tag: 'Unconfirmed', questions: [first, ...more] }, hints, checkpoint.runId))
   }
   if (E.isLeft(found)) context.screen.warn(found.left)
   const warnings = [
-    ...(edited.length === 0 ? [] : [overwriteWarning(edited)]),
+    ...(overwrites.length === 0 ? [] : [overwriteWarning(overwrites)]),
     ...(flags.yes === true ? [] : repeatWarnings(program, { checkpoint, options, plan }, flags)),
     ...(flags.yes !== true && E.isLeft(found) ? ['Changes made by hand are unknown.'] : [])
   ]
@@ -190,11 +191,11 @@ const unlessChanged = async (
   if (E.isLeft(now)) return E.left(notDone(now.left))
   if (O.isNone(now.right)) return E.left({ _tag: 'RunChanged', runId })
   const { value } = now.right
-  const isSame = value.checkpoint.revision === checkpoint.revision && !isOther(value.heldBy, heldBy)
+  const isSame = value.checkpoint.revision === checkpoint.revision && !isOtherOwner(value.heldBy, heldBy)
   return isSame ? E.right(undefined) : E.left({ _tag: 'RunChanged', runId })
 }
 
-const isOther = (now: RunView['heldBy'], then: RunView['heldBy']): boolean =>
+const isOtherOwner = (now: RunView['heldBy'], then: RunView['heldBy']): boolean =>
   O.isSome(now) && O.isSome(then) && (now.value.since !== then.value.since || now.value.pid !== then.value.pid)
 
 /** After a prompt, only the plan that was shown may be executed. */
@@ -213,7 +214,7 @@ const answerQuestions = async (
     const [question, ...more] = openQuestions(plan)
     if (question === undefined) return E.right({ options, pinned: hasAsked ? hashPlan(plan) : undefined })
     if (!context.interactive) {
-      const hints = answers(context, runId, flags, program, [question, ...more])
+      const hints = ofQuestions(context, runId, flags, program, [question, ...more])
       return E.left(notDone({ _tag: 'Unconfirmed', questions: [question, ...more] }, hints))
     }
     hasAsked = true
@@ -235,7 +236,7 @@ const answerTo = async (context: PromptContext, program: AnyProgram, question: C
   const words = answersTo(question).map((one) => one.toLowerCase())
   const text = words.includes('keep')
     ? 'Run it again and overwrite the changes, keep the changes, or count it as done?'
-    : isEdited(question)
+    : asksForChanges(question)
       ? 'Run it again and overwrite the changes, or count it as done?'
       : 'Run it again, or count it as done?'
   for (;;) {
@@ -249,7 +250,7 @@ const answerTo = async (context: PromptContext, program: AnyProgram, question: C
       screen.line(pleaseAnswer(words))
       continue
     }
-    const [variable] = isEdited(question) ? [] : captures(program, question)
+    const [variable] = asksForChanges(question) ? [] : captures(program, question)
     if (variable === undefined) return O.some(doneWith(undefined))
     const output = await prompt.ask(`What is its output? ${variable} = `)
     return O.isNone(output) ? O.none : O.some(doneWith(output.value))

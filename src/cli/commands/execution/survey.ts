@@ -9,7 +9,7 @@ import type { CliError } from '../../CliError.js'
 import { notDone } from '../../CliError.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
-import type { TakeOverFlags } from './planFlags.js'
+import type { PrintedFlags } from './planFlags.js'
 import type { AnyProgram } from '../../workflow/toProgram.js'
 import { ofRefusedPlan } from '../hints/planHints.js'
 
@@ -38,7 +38,7 @@ export const usablePlan = (
   context: Context,
   program: AnyProgram,
   surveyed: Survey,
-  flags: TakeOverFlags
+  flags: PrintedFlags
 ): E.Either<CliError, Planned> => {
   const planned = usable(surveyed)
   if (E.isRight(planned)) return planned

@@ -39,10 +39,9 @@ export const warnOfUncommitted = async (context: Context): Promise<void> => {
   const changed = await treeAt(context, context.folder).changed()
   if (E.isLeft(changed) || changed.right.length === 0) return
   const { screen } = context
-  const what = `${counted(changed.right.length, 'path')} here ${changed.right.length === 1 ? 'is' : 'are'} not committed`
-  screen.warn(
-    `${what}; the worktree starts from the last commit, without ${changed.right.length === 1 ? 'it' : 'them'}`
-  )
+  const { length } = changed.right
+  const what = `${counted(length, 'path')} here ${length === 1 ? 'is' : 'are'} not committed`
+  screen.warn(`${what}; the worktree starts from the last commit, without ${length === 1 ? 'it' : 'them'}`)
 }
 
 export const warnOfOtherKind = (
@@ -78,20 +77,20 @@ export const settleWorkspace = async (
 ): Promise<JsonObject> => {
   const { screen } = context
   const redaction = redactionFor(context, { secrets: workflow.secrets ?? [] })
-  const nothing = (why: string): JsonObject => {
+  const withoutMerge = (why: string): JsonObject => {
     if (flags.merge !== undefined) screen.warn(`${flags.merge ? '--merge' : '--no-merge'} has no effect: ${why}`)
     return {}
   }
-  if (!isOwn(workspace)) return nothing(`run ${runId} has no worktree`)
+  if (!isOwn(workspace)) return withoutMerge(`run ${runId} has no worktree`)
   const there = await hasWorkspace({ runId, workspace })(environmentFor(context))()
   if (E.isLeft(there)) {
     screen.warn(`${describe(there.left)}`)
     return {}
   }
-  if (!there.right) return nothing(`the workspace of run ${runId} no longer exists`)
+  if (!there.right) return withoutMerge(`the workspace of run ${runId} no longer exists`)
   if (workspace.kind === 'worktree')
     return settleWorktree(context, { runId, worktree: workspace, redaction }, flags, worked)
-  nothing(`run ${runId} works in a folder, not in a worktree`)
+  withoutMerge(`run ${runId} works in a folder, not in a worktree`)
   screen.line(`Its files are in ${workspace.path}`)
   printHints(screen, [deleting(context, runId, 'folder')])
   return workspaceJson(workspace, 'kept')

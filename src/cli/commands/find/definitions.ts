@@ -1,4 +1,4 @@
-/** Looks up steps of a workflow. */
+/** Looks up steps of a workflow, and the steps of questions. */
 import type { Confirm } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, join, parent } from '../../../domain/workflow/Unit.js'
@@ -33,14 +33,14 @@ export const nonIdempotent = ({ steps }: Steps): ReadonlyArray<Unit> => {
   return steps.flatMap((step) => visit(step, step.name))
 }
 
-/** Those in a step and in the later steps of its sequence, up to `end`, exclusive. */
+/** Those in a step; with `end`, also in the later steps of its sequence before that one. */
 export const nonIdempotentFrom = (workflow: Steps, first: Unit, end?: Unit): ReadonlyArray<Unit> => {
   const units = sequenceAround(workflow, first).map(({ unit }) => unit)
   const due = end === undefined ? [first] : units.slice(units.indexOf(first), units.indexOf(end))
   return nonIdempotent(workflow).filter((unit) => due.some((one) => isWithin(unit, one)))
 }
 
-export const isEdited = ({ reason }: Confirm): boolean => reason._tag === 'EvidenceChanged'
+export const asksForChanges = ({ reason }: Confirm): boolean => reason._tag === 'EvidenceChanged'
 
 export const captures = (workflow: Steps, { unit }: Confirm): ReadonlyArray<string> => {
   const step = definitionAt<Step>(workflow, unit)

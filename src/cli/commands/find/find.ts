@@ -130,8 +130,8 @@ export const findOrOnly = async (
   const [unreadable] = runs.right.damaged
   if (unreadable !== undefined && runs.right.runs.length === 0) return E.left(notDone(unreadable.error))
   warnOfDamaged(context, runs.right)
-  const free = runs.right.runs.filter(isUnfinished)
-  const unfinished = free.length > 0 ? free : runs.right.runs.filter(isUndecided)
+  const resumable = runs.right.runs.filter(isResumable)
+  const unfinished = resumable.length > 0 ? resumable : runs.right.runs.filter(isUndecided)
   const [only, ...others] = unfinished
   if (only === undefined) {
     const active = runs.right.runs.filter((run) => !isFinal(run.status)).map(summaryLine)
@@ -139,7 +139,8 @@ export const findOrOnly = async (
     const newest = runs.right.runs.find(({ status }) => status === 'completed')
     const completed =
       newest === undefined || active.length > 0 || runs.right.damaged.length > 0 ? {} : { completed: newest.runId }
-    return E.left({ _tag: 'NothingToResume', hints, ...completed, unreadable: runs.right.damaged.length })
+    const isActive = active.length > 0
+    return E.left({ _tag: 'NothingToResume', hints, ...completed, isActive, unreadable: runs.right.damaged.length })
   }
   if (others.length === 0) return viewOf(context, only.runId)
   if (purpose === undefined) return E.left(several(unfinished))
@@ -176,7 +177,7 @@ const meantBy = async (
   return meant
 }
 
-export const isUnfinished = ({ status, heldBy }: RunSummary): boolean => !isFinal(status) && O.isNone(heldBy)
+export const isResumable = ({ status, heldBy }: RunSummary): boolean => !isFinal(status) && O.isNone(heldBy)
 
 export const isUndecided = ({ status, heldBy }: RunSummary): boolean =>
   !isFinal(status) && O.isSome(heldBy) && heldBy.value.liveness === 'undecided'

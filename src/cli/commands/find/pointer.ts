@@ -25,14 +25,14 @@ export const pointedRun = async (context: Context): Promise<E.Either<CliError, O
   const { runId } = pointer.right.value
   const view = await viewRun(runId)(environment)()
   if (E.isLeft(view)) return E.left(notDone(view.left))
-  // Another process owns it.
+  // Another process owns the run.
   if (O.isSome(view.right) && O.isSome(view.right.value.heldBy)) return E.right(O.none)
   if (O.isSome(view.right) && !isFinal(view.right.value.status)) {
     await warnOfLostCommit(context, pointer.right.value, view.right.value.checkpoint)
     return E.right(view.right)
   }
-  const is = O.isSome(view.right) ? view.right.value.status : undefined
-  const why = is === undefined ? 'no longer exists' : is === 'completed' ? 'has completed' : `was ${is}`
+  const status = O.isSome(view.right) ? view.right.value.status : undefined
+  const why = status === undefined ? 'no longer exists' : status === 'completed' ? 'has completed' : `was ${status}`
   context.screen.line(`Run ${runId}, which was paused last, ${why}; removed the pointer to it`)
   const removed = await requests.unpoint(runId)()
   return E.isLeft(removed) ? E.left(notDone(removed.left)) : E.right(O.none)
@@ -57,10 +57,10 @@ export const printPosition = ({ screen }: Context, checkpoint: Checkpoint, { dec
   if (first === undefined) return
   const next = due.find(({ stepIndex, unit }) => stepIndex === first.stepIndex && !isTop(unit)) ?? first
   const { commits } = continueHere(checkpoint)
-  const isOther = decisions.some(({ reason }) => OTHER.has(reason._tag))
-  if (commits.length > 0 && !isOther)
+  const isVerified = !decisions.some(({ reason }) => UNVERIFIED.has(reason._tag))
+  if (commits.length > 0 && isVerified)
     screen.line(`Verified: ${commits.length} ${commits.length === 1 ? 'commit' : 'commits'} found`)
   screen.line(`Continuing from ${describePosition(next)}`)
 }
 
-const OTHER: ReadonlySet<string> = new Set(['EvidenceMissing', 'EvidenceChanged'])
+const UNVERIFIED: ReadonlySet<string> = new Set(['EvidenceMissing', 'EvidenceChanged'])

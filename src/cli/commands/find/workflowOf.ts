@@ -8,10 +8,17 @@ import type { AnyProgram } from '../../workflow/toProgram.js'
 import { toProgram } from '../../workflow/toProgram.js'
 import { unknownInputs } from '../../workflow/unknownInputs.js'
 import { unknownVariables } from '../../workflow/unknownVariables.js'
+import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import type { Context } from '../Context.js'
 import { showHint } from '../Context.js'
-import type { Loaded } from '../execution/execution.js'
 import { ofMissingFile } from '../hints/hints.js'
+
+/** `shown`: the path of the file in messages. */
+export interface Loaded {
+  readonly file: WorkflowFile
+  readonly path: string
+  readonly shown: string
+}
 
 /** `more`: the names of `--input`. */
 export const workflowOf = (

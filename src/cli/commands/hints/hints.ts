@@ -19,15 +19,14 @@ import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { RunSummary } from '../../../executor/storage/runs.js'
 import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { Hint } from '../../report/Hint.js'
-import { nowText } from '../../report/pending.js'
-import { positionOf } from '../../report/text.js'
+import { nowText, positionOf } from '../../report/text.js'
 import { commandOf } from '../../terminal/shellQuote.js'
-import { captures, isEdited, nonIdempotentFrom, waveBefore } from '../find/definitions.js'
+import { captures, asksForChanges, nonIdempotentFrom, waveBefore } from '../find/definitions.js'
 import type { Place } from '../Context.js'
 import { dogearCommand, hintTo, showHint } from '../Context.js'
 import type { Difference } from '../execution/input.js'
 import { describeDifference } from '../execution/input.js'
-import type { TakeOverFlags } from '../execution/planFlags.js'
+import type { PrintedFlags } from '../execution/planFlags.js'
 import { resumeHint, resumeLine } from '../execution/planFlags.js'
 
 /** The command that resumes a run, after `text`; or the questions that it will ask, with the commands that answer them. */
@@ -42,7 +41,7 @@ export const resumeHints = (
     ? [resumeHint(place, text, runId)]
     : [
         ...questions.map((question) => ({ text: describeQuestion(question) })),
-        ...answers(place, runId, {}, workflow, questions)
+        ...ofQuestions(place, runId, {}, workflow, questions)
       ]
 
 /** The composite whose check failed, if that is why the run failed. */
@@ -87,13 +86,14 @@ export const ofPending = (place: Place, { runId, pending, answers }: Checkpoint)
   const isOpen = (one: PendingUnit): boolean =>
     one._tag === 'Answer' && overAt(one, has(answers, one.unit), now) === undefined
   const unit = waits.find(isOpen)?.unit
+  const jobs = waits.filter(({ _tag }) => _tag === 'Job').length
   return [
-    ...(waits.some(({ _tag }) => _tag === 'Job') ? [hintTo(place, 'Poll it with:', ['poll', runId])] : []),
+    ...(jobs === 0 ? [] : [hintTo(place, `Poll the ${jobs === 1 ? 'job' : 'jobs'} with:`, ['poll', runId])]),
     ...(unit === undefined ? [] : [answerHint(place, runId, unit)])
   ]
 }
 
-export const answerHint = (place: Place, runId: string, unit: Unit, text = 'Answer it with:'): Required<Hint> =>
+export const answerHint = (place: Place, runId: string, unit: Unit, text = `Answer ${unit} with:`): Required<Hint> =>
   hintTo(place, text, ['answer', runId, unit, '--value', 'JSON'])
 
 export const ofMove = (place: Place, runId: string, { way, store }: Move): Hint => ({
@@ -108,10 +108,11 @@ export const ofMove = (place: Place, runId: string, { way, store }: Move): Hint 
 export const ofLostRun = (place: Place, runId: string, isThere: boolean): Hint =>
   isThere ? showHint(place, runId) : hintTo(place, 'It no longer exists. List the runs with:', ['runs'])
 
-export const answers = (
+/** The commands that answer all questions in one way. */
+export const ofQuestions = (
   place: Place,
   runId: string,
-  flags: TakeOverFlags,
+  flags: PrintedFlags,
   workflow: Workflow,
   questions: ReadonlyArray<Confirm>
 ): ReadonlyArray<Hint> => {
@@ -121,11 +122,11 @@ export const answers = (
       runId,
       flags,
       questions.flatMap((question) => {
-        const hasOutput = isEdited(question) || captures(workflow, question).length === 0
-        return ['--confirm', `${question.unit}=${answer}${answer === 'done' && !hasOutput ? ':OUTPUT' : ''}`]
+        const needsOutput = answer === 'done' && !asksForChanges(question) && captures(workflow, question).length > 0
+        return ['--confirm', `${question.unit}=${answer}${needsOutput ? ':OUTPUT' : ''}`]
       })
     )
-  const isChange = questions.some(isEdited)
+  const isChange = questions.some(asksForChanges)
   return [
     { text: isChange ? 'To run again and overwrite the changes:' : 'To run again:', command: answering('again') },
     ...(questions.every((question) => answersTo(question).includes('Keep'))
@@ -144,7 +145,7 @@ export const answers = (
 export const forcedAnswers = (
   place: Place,
   runId: string,
-  flags: TakeOverFlags,
+  flags: PrintedFlags,
   pin: ReadonlyArray<string>,
   questions: ReadonlyArray<Confirm>
 ): ReadonlyArray<Hint> => {
@@ -204,7 +205,7 @@ export const ofRunError = (
     case 'HeldBy':
       return ofHeld(place, runId, error.holder, {})
     case 'Unconfirmed':
-      return answers(place, runId, {}, workflow, error.questions)
+      return ofQuestions(place, runId, {}, workflow, error.questions)
     default:
       return []
   }
@@ -214,7 +215,7 @@ export const ofHeld = (
   place: Place,
   runId: string,
   { liveness }: Holder,
-  flags: TakeOverFlags = {}
+  flags: PrintedFlags = {}
 ): ReadonlyArray<Hint> =>
   liveness === 'alive'
     ? flags.takeOver === true
@@ -243,7 +244,11 @@ export const ofTaken = (place: Place, run: RunSummary, start: ReadonlyArray<stri
     return [its, showHint(place, runId, 'A program started it. Show it with:'), another(place, start)]
   switch (status) {
     case 'completed':
-      return [its, resumeHint(place, AGAIN, runId, { force: true }), another(place, start)]
+      return [
+        its,
+        resumeHint(place, 'To run it again, from the first step:', runId, { force: true }),
+        another(place, start)
+      ]
     case 'cancelled':
       return [its, resumeHint(place, 'To resume it anyway:', runId, { reopen: true }), another(place, start)]
     case 'moved':
@@ -253,8 +258,6 @@ export const ofTaken = (place: Place, run: RunSummary, start: ReadonlyArray<stri
   }
 }
 
-const AGAIN = 'To run it again, from the first step:'
-
 const another = (place: Place, start: ReadonlyArray<string>): Hint =>
   hintTo(place, 'To start a run with a generated id:', start)
 
@@ -262,7 +265,7 @@ const another = (place: Place, start: ReadonlyArray<string>): Hint =>
 export const ofOtherInput = (
   place: Place,
   runId: string,
-  how: TakeOverFlags,
+  how: PrintedFlags,
   differences: ReadonlyArray<Difference>,
   given: ReadonlyArray<string>,
   start: ReadonlyArray<string>
@@ -273,7 +276,7 @@ export const ofOtherInput = (
   hintTo(place, 'To start a new run with the new input:', start)
 ]
 
-export const ofDamage = (place: Place, runId: string, flags: TakeOverFlags): ReadonlyArray<Hint> => [
+export const ofDamage = (place: Place, runId: string, flags: PrintedFlags): ReadonlyArray<Hint> => [
   resumeHint(place, 'To resume from the recovered state:', runId, { ...flags, yes: true })
 ]
 
@@ -300,13 +303,13 @@ export const ofMissingFile = (place: Place, runId: string): ReadonlyArray<Hint> 
   hintTo(place, 'Or, if it was moved, resume with its new path:', ['run', 'NEWPATH', '--id', runId, '--resume'])
 ]
 
-/** For a resume without a resumable run: lists the active runs, or the command that lists all. */
+/** For a resume without a resumable run: lists the runs in progress, or where runs were looked for. */
 export const ofNothing = (place: Place, active: ReadonlyArray<string>, total: number): ReadonlyArray<Hint> => {
-  if (active.length > 0) return [{ text: 'In progress:' }, ...active.map((text) => ({ text }))]
+  if (active.length > 0) return active.map((text) => ({ text: `  ${text}` }))
   return total === 0 ? [{ text: `Looked in ${place.store.shown}` }] : []
 }
 
-/** `status`: unless the run can be resumed anyway. */
+/** `status` is given if the run may be final. */
 export const ofResume = (
   place: Place,
   runId: string,

@@ -85,7 +85,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'InputChanged':
       return withoutId(typed).length === typed.words.length
         ? [error._tag === 'WorkspaceTaken' ? again(typed) : listHint(typed)]
-        : [{ text: 'To run with a generated id:', command: sameCommand({ ...typed, words: withoutId(typed) }) }]
+        : [{ text: 'To use a generated id:', command: sameCommand({ ...typed, words: withoutId(typed) }) }]
     case 'Corrupt': {
       const what = typed.store.location._tag === 'Files' ? join(typed.store.shown, 'runs', error.runId) : 'it'
       return [hintTo(typed, `After restoring ${what} from a backup:`, ['verify', error.runId])]

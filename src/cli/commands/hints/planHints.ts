@@ -15,7 +15,7 @@ import type { RunError } from '../../../executor/RunError.js'
 import { editsToUndo } from '../../../executor/RunError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Place } from '../Context.js'
-import type { TakeOverFlags } from '../execution/planFlags.js'
+import type { PrintedFlags } from '../execution/planFlags.js'
 import { resumeHint, resumeLine } from '../execution/planFlags.js'
 import { ofMissingWorkspace } from './hints.js'
 
@@ -23,7 +23,7 @@ export interface Planning {
   readonly checkpoint: Checkpoint
   readonly workflow: Workflow & { readonly identity: WorkflowIdentity }
   readonly options: PlanOptions
-  readonly flags: TakeOverFlags
+  readonly flags: PrintedFlags
 }
 
 export const ofRefusedPlan = (place: Place, planning: Planning, error: RunError): ReadonlyArray<Hint> =>
@@ -76,7 +76,7 @@ const ofEdits = (place: Place, planning: Planning, problems: ReadonlyArray<PlanP
   } = planning
   const edits = problems.filter((problem) => problem._tag === 'WorkflowChanged')
   if (edits.length === 0) return []
-  // To accept them now would accept those in doubt too.
+  // Accepting the other edits now would accept those in doubt too.
   if (edits.some(({ inDoubt }) => inDoubt === true)) {
     const others = editsToUndo(problems).length
     const [edit, them] = others === 1 ? ['edit', 'it'] : ['edits', 'them']

@@ -7,7 +7,7 @@ import { describeProblem, NAME } from '../../../domain/workflow/WorkflowProblem.
 import type { Position } from '../Problem.js'
 import type { Entry, Node } from '../Source.js'
 import type { CompositeEntry, ForEach, GroupEntry, StepEntry } from '../WorkflowFile.js'
-import { MAX_TASKS, numberedName } from '../WorkflowFile.js'
+import { MAX_STEPS, numberedName } from '../WorkflowFile.js'
 import { checksOf, compositeChecks } from './checks.js'
 import type { Reading, WorkflowText } from './Reading.js'
 import { json, nameIn, number, text, textOr, word } from './scalars.js'
@@ -41,12 +41,12 @@ const stepAt = (place: Place): Schema<AnyStep> => named(place, () => STEPS[place
 /** The domain reports an invalid name. */
 export const nameText: Schema<string> = { ...text, json: () => ({ type: 'string', pattern: NAME.source }) }
 
-/** Reports the first step beyond the limit. */
+/** Counts a step, and reports the first one beyond the limit. */
 const isTooMany = ({ seen, report }: Reading, at: Position): boolean => {
   seen.steps += 1
-  if (seen.steps === MAX_TASKS + 1)
-    report(at, `a workflow file has at most ${MAX_TASKS} steps and groups, counting those of included files`)
-  return seen.steps > MAX_TASKS
+  if (seen.steps === MAX_STEPS + 1)
+    report(at, `a workflow file has at most ${MAX_STEPS} steps and groups, counting those of included files`)
+  return seen.steps > MAX_STEPS
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ const stepsOf = (of: 'a workflow' | 'a sequence'): Schema<ReadonlyArray<StepEntr
       return read === undefined ? [] : [read]
     })
   },
-  json: (definitions) => ({ type: 'array', minItems: 1, maxItems: MAX_TASKS, items: stepAt('step').json(definitions) })
+  json: (definitions) => ({ type: 'array', minItems: 1, maxItems: MAX_STEPS, items: stepAt('step').json(definitions) })
 })
 
 /** The keys of a workflow file that an included one may have too. */
@@ -94,7 +94,7 @@ const withoutRunKeys = ({ report }: Reading, node: Node): Node => {
   return { ...node, entries: node.entries.filter((one) => !isRefused(one)) }
 }
 
-/** Reports the problems in it with its name. */
+/** Reads an included file, and reports its problems under its name. */
 const included = (
   { report, include, from }: Reading,
   name: string,
@@ -130,7 +130,7 @@ const inclusion: Schema<{ readonly name: string; readonly steps: ReadonlyArray<S
 )
 
 // ---------------------------------------------------------------------------------------------------------------------
-// sequences
+// sequences, and what all composites have
 // ---------------------------------------------------------------------------------------------------------------------
 
 const groupFields = {
@@ -209,7 +209,7 @@ const groups: Schema<ReadonlyArray<GroupEntry>> = limited(
       report(unit.at, describeProblem({ _tag: 'NoGroups', unit: unit.name }))
     return groups
   }),
-  { minProperties: 1, maxProperties: MAX_TASKS }
+  { minProperties: 1, maxProperties: MAX_STEPS }
 )
 
 const items: Schema<ForEach> = either(
@@ -232,7 +232,7 @@ const waveFields = {
   forEach: field(items, 'The variable that has the items of a map, or a list of them. There is a group for each.'),
   key: field(text, 'The name of an item: "item", or a field of items that are mappings. Default: its number.'),
   each: field(stepAt('each'), 'The work for each item, which is in $item.'),
-  concurrency: field(number({ from: 1, to: MAX_TASKS, whole: true }), 'How many groups run at once. Default: all.'),
+  concurrency: field(number({ from: 1, to: MAX_STEPS, whole: true }), 'How many groups run at once. Default: all.'),
   onFailure: field(
     word('finish', 'continue', 'halt'),
     'What happens to the other groups when one failed. Default: continue if a group has "needs", else finish.'

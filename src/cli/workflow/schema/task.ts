@@ -4,7 +4,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as RunId from '../../../domain/checkpoint/RunId.js'
 import * as ArtifactId from '../../../domain/data/ArtifactId.js'
 import type { RetryPolicy } from '../../../domain/workflow/RetryPolicy.js'
-import { fromOption, MAX_ATTEMPTS, standard } from '../../../domain/workflow/RetryPolicy.js'
+import { MAX_ATTEMPTS, policyOf, standard } from '../../../domain/workflow/RetryPolicy.js'
 import * as Duration from '../Duration.js'
 import { didYouMean } from '../../../domain/data/Suggestion.js'
 import type { Action, CommandAction, JobEntry, TaskEntry } from '../WorkflowFile.js'
@@ -69,7 +69,7 @@ const reuse: Schema<Action> = mapped(
       fromRun: field(idBy(RunId.parse), 'The id of the run that has the artifact.'),
       artifact: field(
         idBy((id) =>
-          ArtifactId.isSystem(id) ? E.left({ why: 'ids that begin with "_" are reserved' }) : ArtifactId.parse(id)
+          ArtifactId.isReserved(id) ? E.left({ why: 'ids that begin with "_" are reserved' }) : ArtifactId.parse(id)
         ),
         'The id of the artifact.'
       )
@@ -129,7 +129,7 @@ const retry: Schema<RetryPolicy> = mapped(
     { otherwise: (kind) => `"retry" must be false, or a mapping like { attempts: 3 }, not ${kind}` }
   ),
   ({ strategy, attempts, delay, maxDelay, jitter }, { report }) => {
-    const policy = fromOption({
+    const policy = policyOf({
       _tag: strategy?.value,
       attempts: attempts?.value,
       delayMillis: delay?.value,
@@ -196,13 +196,13 @@ const WORK = ['shell', 'run', 'reuse', 'job']
 
 const oneWork: Rule<Task> = {
   check: ({ shell, run, reuse, job }, { report, unit }) => {
-    const both = shell ?? run
+    const shellOrRun = shell ?? run
     if (job !== undefined) {
-      const other = both ?? reuse
+      const other = shellOrRun ?? reuse
       if (other !== undefined)
         report(other.entry.at, '"job" cannot be combined with "shell", "run" or "reuse"; use one of them')
     } else if (reuse !== undefined) {
-      if (both !== undefined)
+      if (shellOrRun !== undefined)
         report(reuse.entry.at, '"reuse" cannot be combined with "shell" or "run"; use one of them')
     } else if (shell !== undefined) {
       if (run !== undefined) report(run.entry.at, 'a task has either "shell" or "run", not both')

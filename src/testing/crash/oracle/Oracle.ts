@@ -325,15 +325,14 @@ const afterwards = (found: Note, changes: ReadonlyArray<Change>): void => {
   for (const change of changes) {
     if (change._tag !== 'Rewound' && change._tag !== 'Assumed' && change._tag !== 'Confirmed') continue
     const [unit] = change._tag === 'Rewound' ? change.units : [change.unit]
-    found('DurableFirst', `what was said of ${unit} is recorded only after something has begun`, unit)
+    found('DurableFirst', `an override of ${unit} was recorded after the first save of the process`, unit)
   }
 }
 
 /** A refused plan must record nothing but requests. */
 const refused = (found: Note, execution: Execution, error: RunError): void => {
   if (error._tag !== 'PlanError' && error._tag !== 'Unconfirmed') return
-  if (execution.saves > 0)
-    found('OverrideKept', `it was refused (${error._tag}), and something is recorded all the same`)
+  if (execution.saves > 0) found('OverrideKept', `the plan was refused (${error._tag}), and the process saved changes`)
 }
 
 /** A process that ended by itself must have recorded its overrides and results. */
@@ -345,13 +344,13 @@ const atLast = (
 ): void => {
   const { due, saves, given, endedWell } = execution
   for (const unit of due.open)
-    found('EvidenceSeen', `the evidence of ${unit} was edited, and the process went on without an answer`, unit)
+    found('EvidenceSeen', `the evidence of ${unit} was edited, and the process continued without an answer`, unit)
   for (const unit of saves === 0 ? due.kept : [])
     found('EvidenceSeen', `the edited evidence of ${unit} is kept, but nothing is recorded`, unit)
   if (due.refused) found('OverrideKept', 'the evidence of an assumed unit is missing, and the process continued')
   const isIgnored =
     saves === 0 && given !== undefined && (dueUnits(execution).length > 0 || toAssume(execution, given).length > 0)
-  if (isIgnored) found(lawOf(execution), `nothing is on record of it, though ${due.why}`)
+  if (isIgnored) found(lawOf(execution), `the process recorded nothing, though ${due.why}`)
   for (const unit of endedWell) {
     if (records.has(unit) || jobs.has(unit)) continue
     const failure = get(State.failures(checkpoint.state), unit)

@@ -169,11 +169,12 @@ export const makePauseOracle = (found: Note, mayFail: boolean): PauseOracle => {
       if (cancelled !== undefined && !isFinal(status(checkpoint, false)))
         found('CancelKept', `the run was cancelled ${cancelled}, and is ${status(checkpoint, false)}`)
       if (!tooLate && requests.isAny(runId))
-        found('PauseKept', 'a process has ended by itself, and the request is still there')
+        found('PauseKept', 'a process has ended by itself, and the request is still stored')
       const pointer = await requests.pointer()
       if (E.isLeft(pointer)) return found('PauseKept', `the pointer can't be read: ${pointer.left._tag}`)
       const to = O.isSome(pointer.right) && pointer.right.value.runId === runId ? pointer.right.value : undefined
-      if (how !== 'paused' && to !== undefined) found('PauseKept', 'the run is over, and the pointer leads to it')
+      if (how !== 'paused' && to !== undefined)
+        found('PauseKept', `the run is ${how}, and the pointer still leads to it`)
       if (how === 'paused' && (to === undefined || !isWithin(to.unit, state.step)))
         found('PauseKept', `the run is paused at ${state.step}, and the pointer leads to ${to?.unit ?? 'nothing'}`)
     }
@@ -192,7 +193,7 @@ const answeredElse = (
   open: Pick<ReadonlySet<string>, 'has'>
 ): void => {
   if (by._tag !== 'PauseAtCall' && open.has(by.unit) && E.isRight(answer))
-    found('PauseKept', `${by.unit} runs, and the requester was told that no process holds the run`, by.unit)
+    found('PauseKept', `${by.unit} runs, and the request was answered as if no process held the run`, by.unit)
   if (E.isRight(answer) || mayFail || (by._tag === 'PauseAtCall' && answer.left._tag === 'NoSuchRun')) return
   found('PauseKept', `the request failed: ${describe(answer.left)}`)
 }
@@ -240,7 +241,7 @@ const endsAs = (
     found('CancelKept', `process ${life} paused although the run was cancelled ${cancelled}`)
   if (!isPaused && !isCancelled) {
     if (agreed !== undefined && (outcome._tag === 'Interrupted' || outcome._tag === 'Fenced'))
-      found('PauseKept', `it agreed to pause ${agreed} and ended as ${outcome._tag}`)
+      found('PauseKept', `process ${life} agreed to pause ${agreed} and ended as ${outcome._tag}`)
     return
   }
   if (isPaused && !asked && !inDoubt) found('PauseMeant', `process ${life} paused without a request`)

@@ -50,7 +50,7 @@ export const makeSubStepOracle = (found: Note, changeLog: Pick<ChangeLog, 'recor
       if (!started.has(unit)) found('DurableFirst', `${unit} started before its start was recorded`, unit)
       const isSaid = isAnswered(current, unit) && !answered.has(unit)
       if (acted.has(unit) && !isSaid)
-        found('AtMostOnce', `${unit} is not idempotent, may have had its effect, and ran again without an answer`, unit)
+        found('AtMostOnce', `${unit} is not idempotent, may have taken effect, and ran again without an answer`, unit)
       answered.add(unit)
       acted.add(unit)
     },

@@ -82,7 +82,7 @@ export const makeWaitOracle = (
           found(other, `${unit} started before the wait of ${other} was over`)
       for (const other of open.keys())
         if (placeIn(program, items, unit, other) === 'after')
-          found(other, `${unit} started before the wait ${other} was over`)
+          found(other, `${unit} started before the wait of ${other} was over`)
     },
     calls: (unit) => {
       for (const task of ancestors(unit))
@@ -129,7 +129,7 @@ const check = (
       if (done.has(unit)) found(unit, `the wait of ${unit} was over, and starts again`)
       if (before === undefined) break
       if (timeOf(before) !== timeOf(wait))
-        found(unit, `the wait of ${unit} was to end at ${timeOf(before)}, and now at ${timeOf(wait)}`)
+        found(unit, `the wait of ${unit} was due to end at ${timeOf(before)}, and is now due at ${timeOf(wait)}`)
       if (answer === undefined) found(unit, `${unit} waits, and starts to wait again`)
       else if (!misfits.some((one) => equals(one, answer))) found(unit, `an answer to ${unit} that fits was dropped`)
       break
@@ -151,7 +151,8 @@ const check = (
     case 'AttemptStarted':
       for (const { unit, attempt } of change.attempts) {
         const before = suspended.get(unit) ?? attempt
-        if (before !== attempt) found(unit, `${unit} was suspended in attempt ${before}, and goes on as ${attempt}`)
+        if (before !== attempt)
+          found(unit, `${unit} was suspended in attempt ${before}, and continued as attempt ${attempt}`)
       }
       break
     default:

@@ -67,7 +67,7 @@ export const dueIn = (
   const why = [
     ...(named === undefined
       ? []
-      : [override?._tag === 'FromStep' ? `it must run from ${named} on` : `${named} is to run again`]),
+      : [override?._tag === 'FromStep' ? `it must run from ${named} on` : `${named} must run again`]),
     ...gone.map(({ unit }) => `the evidence of ${unit} is missing`)
   ]
   return {

@@ -47,7 +47,7 @@ const nothingForgotten = <World>(between: Between<World>): ReadonlyArray<Finding
   const plan = planOrThrown(checkpoint, program)
   if (typeof plan === 'string') return [{ law: 'NothingForgotten', what: `planning threw: ${plan}` }]
   if (E.isLeft(plan)) {
-    const what = `there is no plan for what is stored: ${JSON.stringify(plan.left.problems)}`
+    const what = `the stored run has no plan: ${JSON.stringify(plan.left.problems)}`
     return [{ law: 'NothingForgotten', what }]
   }
   const recorded = new Set([...checkpoint.completedSteps].map(({ unit }) => unit))
@@ -84,7 +84,7 @@ const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
         const { unit, life } = entry
         if (units.get(unit)?.idempotent !== false) break
         if (inDoubt.has(unit) && !isAnswered(unit, life)) {
-          const what = `${unit} is not idempotent, may have had its effect, and ran again unasked`
+          const what = `${unit} is not idempotent, may have taken effect, and ran again without an answer`
           found.push({ law: 'AtMostOnce', unit, what })
         }
         inDoubt.add(unit)
@@ -195,7 +195,7 @@ const sameEnd = <World>(
 ): ReadonlyArray<Finding> => {
   const { program, checkpoint } = between
   if (checkpoint?.state._tag !== 'Completed' || checkpoint.completedSteps.steps !== program.steps.length)
-    return [{ law: 'SameEnd', what: 'the run ended as completed, and what is stored is not completed' }]
+    return [{ law: 'SameEnd', what: 'the run ended as completed, and the stored run is not completed' }]
   if (undisturbed === undefined) return []
   const units = unitsOf(between)
   const free = new Set([...mayDiffer].flatMap((unit) => units.get(unit)?.captures ?? []))

@@ -19,11 +19,11 @@ export const STUCK = {
   stuck: <World>(process: Process<World>, { patienceMillis }: Limits): string => {
     const { calls, units } = process.busy()
     const what =
-      calls > 0 ? 'a call of the store does not end' : units > 0 ? 'a step does not end' : 'nothing is under way'
+      calls > 0 ? 'a call of the store does not end' : units > 0 ? 'a step does not end' : 'nothing is in flight'
     return `${what}: nothing has happened for ${patienceMillis} ms, and nothing sleeps`
   },
   endless: <World>(_: Process<World>, { maxWaits }: Limits): string =>
-    `time was moved on ${maxWaits} times without an end`
+    `the clock was advanced ${maxWaits} times, and the process did not end`
 }
 
 export const describeOutcome = (outcome: RunOutcome): string => {
@@ -35,9 +35,9 @@ export const describeOutcome = (outcome: RunOutcome): string => {
     case 'Interrupted':
       return `${outcome.reason === 'aborted' || outcome.reason === 'signal' ? 'interrupted' : outcome.reason} at ${outcome.step}`
     case 'Pending':
-      return `it waits for ${outcome.units.map(({ unit }) => unit).join(', ')}`
+      return `waits for ${outcome.units.map(({ unit }) => unit).join(', ')}`
     case 'Fenced':
-      return 'another process has taken the run over'
+      return 'superseded by another process'
   }
 }
 

@@ -174,5 +174,7 @@ const workflowsOf = (of: RunsOf): fc.Arbitrary<Workflow> => {
   const missing = withoutSample(workflow, samplesFor(of))
   return missing.length === 0
     ? fc.constant(workflow)
-    : assert.fail(`no output is known that these units accept; give them in "outputs": ${missing.join(', ')}`)
+    : assert.fail(
+        `no output is known that these units accept; pass an arbitrary for each in \`outputs\`: ${missing.join(', ')}`
+      )
 }

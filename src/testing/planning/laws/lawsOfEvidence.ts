@@ -5,7 +5,7 @@ import * as fc from 'fast-check'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../../../domain/checkpoint/CompletedStep.js'
-import { otherAt } from '../../../domain/plan/evidenceOf.js'
+import { afterIntact } from '../../../domain/plan/evidenceToCheck.js'
 import { around } from '../../../domain/checkpoint/Items.js'
 import type { Answer, Changed, ChangedEvidence, Decision, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
@@ -159,7 +159,7 @@ const lookAt = (
   for (const [place, left] of places) {
     if (!now.has(place)) continue
     const is = now.get(place)
-    for (const was of otherAt(left, (one) => isArtifactAs(one, is))) other.add(was)
+    for (const was of afterIntact(left, (one) => isArtifactAs(one, is))) other.add(was)
   }
   return [...checkpoint.completedSteps].flatMap(({ unit, evidence }): ReadonlyArray<ChangedEvidence> => {
     const [first, ...more] = evidence

@@ -88,7 +88,7 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
         const record = records.get(decision.unit)
         if (record !== undefined) assert.ok(!gone.has(decision.unit), `${decision.unit} has lost its evidence`)
         const output = outputIn(decision, record)
-        assert.ok(E.isRight(task.accepts(output)), `${decision.unit} does not take ${JSON.stringify(output)}`)
+        assert.ok(E.isRight(task.accepts(output)), `${decision.unit} rejects the output ${JSON.stringify(output)}`)
         if (record === undefined) assert.ok(task.captures.length === 0 || output !== undefined, decision.unit)
       }
     }
@@ -122,7 +122,7 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       const output = outputs.get(name)
       const answer = { _tag: 'Done', ...(output === undefined ? {} : { output }) } as const
       const plan = planResume(moment.checkpoint, moment.workflow, { confirm: new Map([[name, answer]]) })
-      assert.ok(E.isLeft(plan), `${name} is to be run, and is skipped because somebody says that it is done`)
+      assert.ok(E.isLeft(plan), `${name} is due to run and not in doubt, and an answer declares it done`)
     }
   ),
   law(

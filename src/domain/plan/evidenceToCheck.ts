@@ -29,6 +29,6 @@ export const unitsInNeed = (
   return { ...run, completedSteps: stays ? completedSteps : [] }
 }
 
-/** Returns the units after the last one whose evidence at a place is intact, oldest first. */
-export const otherAt = <A>(left: ReadonlyArray<A>, isThere: (one: A) => boolean): ReadonlyArray<A> =>
-  left.slice(left.findLastIndex(isThere) + 1)
+/** Returns the evidence of a place after the last that is intact, oldest first. */
+export const afterIntact = <A>(left: ReadonlyArray<A>, isIntact: (one: A) => boolean): ReadonlyArray<A> =>
+  left.slice(left.findLastIndex(isIntact) + 1)
