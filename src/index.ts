@@ -102,15 +102,8 @@ export * as StepFailure from './public/StepFailure.js'
 export { planResume } from './domain/plan/planResume.js'
 export { answersTo, hashPlan, openQuestions } from './domain/plan/Plan.js'
 export { describeQuestion, describeReason, explain } from './domain/explain/Explain.js'
-export type {
-  Answer,
-  Changes,
-  Decision,
-  FoundEvidence,
-  PlanOptions,
-  PlanProblem,
-  ResumePlan
-} from './domain/plan/Plan.js'
+export type { Answer, Changes, Decision, FoundEvidence, PlanOptions, ResumePlan } from './domain/plan/Plan.js'
+export type { PlanProblem } from './domain/plan/PlanProblem.js'
 
 /** All problems of a plan. */
 export type PlanError = model.PlanError

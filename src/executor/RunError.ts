@@ -7,22 +7,23 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { describeQuestion } from '../domain/explain/Explain.js'
 import { describeProblems } from '../domain/explain/problems.js'
 import { describeEvidence } from '../domain/checkpoint/CompletedStep.js'
-import type { Confirm, MissingEvidence, PlanError, PlanProblem } from '../domain/plan/Plan.js'
+import type { Confirm, MissingEvidence } from '../domain/plan/Plan.js'
+import type { PlanError, PlanProblem } from '../domain/plan/PlanProblem.js'
 import { answersTo } from '../domain/plan/Plan.js'
 import { listed } from '../domain/data/listed.js'
-import { didYouMean } from '../domain/data/Suggestion.js'
 import type { OptionProblem } from '../domain/data/Options.js'
 import { describeOption } from '../domain/data/Options.js'
 import { printableLines } from '../domain/explain/printable.js'
 import type { TransitionError } from '../domain/change/Transition.js'
 import type { OwnWorkspace, Workspace } from '../domain/workflow/Workspace.js'
-import type { Unit } from '../domain/workflow/Unit.js'
 import { top } from '../domain/workflow/Unit.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import type { ArtifactError } from '../ports/ArtifactStore.js'
 import type { AlreadyAnswered, InvalidPointer } from '../ports/Requests.js'
 import type { TreeUnreadable } from '../ports/WorkingTree.js'
 import type { WorkspaceError } from '../ports/Workspaces.js'
+import type { AnswerRefused } from './requests/AnswerRefused.js'
+import { describe as describeRefused } from './requests/AnswerRefused.js'
 import { describeStorage, describeWorkspace } from './storage/portErrors.js'
 
 /** No run has this id. */
@@ -127,29 +128,6 @@ export interface NoRequests {
 export interface RunCancelled {
   readonly _tag: 'RunCancelled'
   readonly runId: string
-}
-
-/**
- * A unit cannot take an answer. `why`: the run has no such unit; it has completed; it does not wait for an answer; its time limit is
- * over; the answer is not plain JSON, and `expected` says where; `by` is too long, empty or has control characters; a resume asks no
- * question about it; or the answer to a question is invalid, and `expected` says why. `waiting`: the units that wait for an answer, or of `confirm`
- * those with an open question. Nothing was recorded.
- */
-export interface AnswerRefused {
-  readonly _tag: 'AnswerRefused'
-  readonly runId: string
-  readonly unit: Unit
-  readonly why:
-    | 'UnknownUnit'
-    | 'AlreadyCompleted'
-    | 'NotAWait'
-    | 'WaitOver'
-    | 'NotJson'
-    | 'InvalidName'
-    | 'NotAnAnswer'
-    | 'NotAsked'
-  readonly expected?: string
-  readonly waiting: ReadonlyArray<Unit>
 }
 
 /** Options that do not exist, or have invalid values. Nothing was loaded or changed. */
@@ -376,7 +354,7 @@ const sentence = (error: SingleLine): string => {
     case 'InvalidPointer':
       return `${error.where} is not a valid pause pointer: ${error.why}; name the run to resume. The next pause replaces the pointer`
     case 'AnswerRefused':
-      return describeRefusal(error)
+      return describeRefused(error)
     case 'RunMoved':
       return error.way === 'to'
         ? `Run ${error.runId} was moved to ${error.store}; resume it there. If it cannot be resumed there, repeat the move`
@@ -404,38 +382,6 @@ const sentence = (error: SingleLine): string => {
     case 'WriteFailed':
       return describeStorage(error)
   }
-}
-
-const describeRefusal = ({ runId, unit: given, why, expected, waiting }: AnswerRefused): string => {
-  const unit = given === '' ? '""' : given
-  if (expected !== undefined) return `Cannot answer ${unit} of run ${runId}: the answer must be ${expected}`
-  if (why === 'InvalidName' || why === 'WaitOver') return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}`
-  if (why === 'NotAsked') {
-    const asked =
-      waiting.length === 0
-        ? 'the run has no open question'
-        : `${REFUSED[why]}; units with an open question: ${waiting.join(', ')}${didYouMean(unit, waiting)}`
-    return `Cannot answer ${unit} of run ${runId}: ${asked}`
-  }
-  const isUnknown = why === 'UnknownUnit'
-  // `confirm` refuses an unknown unit, too, and does not know which units wait.
-  const none = isUnknown ? 'check its path' : 'no unit of the run waits for an answer'
-  const open =
-    waiting.length === 0
-      ? none
-      : `these units need an answer: ${waiting.join(', ')}${isUnknown ? didYouMean(unit, waiting) : ''}`
-  return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${open}`
-}
-
-const REFUSED: Readonly<Record<AnswerRefused['why'], string>> = {
-  UnknownUnit: 'the run has no such unit',
-  AlreadyCompleted: 'it has completed',
-  NotAWait: 'it does not wait for an answer',
-  WaitOver: 'its time limit is over, and it ends with WAIT_TIMEOUT; resume until it waits again, then answer',
-  NotJson: 'the answer is not plain JSON',
-  NotAnAnswer: 'the answer is invalid',
-  NotAsked: 'it has no open question',
-  InvalidName: '`by` must have 1 to 512 characters and no control characters; pass another name'
 }
 
 /** Describes the damage to a state; the command adds its own remedy. */

@@ -19,7 +19,7 @@ describe('docs/errors.md', () => {
   test.each([
     ['StorageError', 'ports/CheckpointStorage.ts'],
     ['WorkflowProblem', 'domain/workflow/WorkflowProblem.ts'],
-    ['PlanProblem', 'domain/plan/Plan.ts'],
+    ['PlanProblem', 'domain/plan/PlanProblem.ts'],
     ['CodecError', 'domain/change/restore.ts'],
     ['StepFailure', 'domain/data/StepFailure.ts'],
     ['RunOutcome', 'executor/RunOutcome.ts'],
@@ -43,7 +43,7 @@ describe('docs/errors.md', () => {
 
   test('docs/errors.md lists every edit that can be refused', () => {
     const changed = column(table(page, 'PlanProblem'), 'means').flatMap(codes)
-    for (const edit of literals('domain/plan/Plan.ts', 'PlanProblem', 'edit')) expect(changed).toContain(edit)
+    for (const edit of literals('domain/plan/PlanProblem.ts', 'PlanProblem', 'edit')) expect(changed).toContain(edit)
   })
 
   test('docs/errors.md lists the type of each refused value', () => {

@@ -4,13 +4,11 @@ import type * as Change from './Change.js'
 import type { Checkpoint, Fields } from '../checkpoint/Checkpoint.js'
 import { adopted } from './adopted.js'
 import { copyOf, withVariables } from '../checkpoint/Checkpoint.js'
-import type { CompletedStep } from '../checkpoint/CompletedStep.js'
-import type { CheckpointState, InFlight } from '../checkpoint/CheckpointState.js'
+import type { InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import * as Units from '../checkpoint/Units.js'
 import * as Items from '../checkpoint/Items.js'
 import { jobEnded, jobSubmitted, pendingFailed, stateAfterPending, wasPending, withKeys } from './jobChanges.js'
-import { renewed } from '../checkpoint/IdempotencyKey.js'
 import {
   subStepCompleted,
   subStepFailed,
@@ -19,6 +17,7 @@ import {
   wrongSubStep,
   withDoubts
 } from './subStepChanges.js'
+import { assumed, confirmed, rewound } from './overrideChanges.js'
 import { answered, suspended, waitStarted } from './waitChanges.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
@@ -33,8 +32,6 @@ import {
   recordFrom,
   refuse,
   runsAny,
-  subStepAt,
-  taskAt,
   unitAt,
   unrecorded,
   withAttempt,
@@ -42,10 +39,8 @@ import {
 } from './transitionParts.js'
 import type { FoundUnit } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
-import { isComposite } from '../workflow/Node.js'
-import { ancestors, isTop, parent, top } from '../workflow/Unit.js'
+import { ancestors, isTop, top } from '../workflow/Unit.js'
 import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
-import { recordedFingerprint } from '../workflow/WorkflowIdentity.js'
 
 export type { TransitionError } from './transitionParts.js'
 
@@ -349,125 +344,4 @@ const interrupted = (self: Fields, change: Change.Interrupted): Result => {
     hasBegun(self, step.name, step)
   const inProgress = begun && !Units.has(self.completedSteps, step.name)
   return E.right({ state: State.interrupted(stepIndex, step.name, change.reason, { inProgress, ...before }) })
-}
-
-const rewound = (self: Fields, change: Change.Rewound): Result => {
-  let first = Infinity
-  const above = new Set<Unit>()
-  for (const unit of change.units) {
-    const found = unitAt(self, unit) ?? subStepAt(self, unit)
-    if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
-    first = Math.min(first, found.stepIndex)
-    for (const one of ancestors(unit)) above.add(one)
-  }
-  if (first === Infinity) return refuse(self, change, 'UnknownUnit', '')
-  const named = new Set(change.units)
-  const isNamed = (unit: Unit | undefined): boolean => unit !== undefined && (named.has(unit) || isNamed(parent(unit)))
-  const stays = ({ unit }: { readonly unit: Unit }): boolean => !above.has(unit) && !isNamed(unit)
-  const { state } = self
-  const isCompositeAt = (unit: Unit): boolean => {
-    const definition = unitAt(self, unit)?.definition
-    return definition !== undefined && isComposite(definition)
-  }
-  // A rewind must not lose open attempts of a task in another step. The failed check of a composite is made again.
-  const isLost = (one: { readonly unit: Unit }): boolean => stays(one) && !isCompositeAt(one.unit)
-  if (state.stepIndex > first && [...State.inFlight(state), ...State.failures(state)].some(isLost))
-    return refuse(self, change, 'StandsElsewhere', state.step)
-  return E.right({
-    generation: self.generation + 1,
-    renewals: renewed(self.renewals, named),
-    state: stateAfterRewind(self, first, stays, isNamed),
-    completedSteps: Units.filter(self.completedSteps, stays),
-    items: Items.filter(self.items, (map) => !isNamed(map)),
-    pending: Units.filter(self.pending, stays),
-    answers: Units.filter(self.answers, stays),
-    submissions: Units.filter(self.submissions, stays)
-  })
-}
-
-/** A run at an open step before the first rewound one stays there. A task continues its attempt when sub-steps of it are rewound. */
-const stateAfterRewind = (
-  { state, completedSteps, workflow }: Fields,
-  stepIndex: number,
-  stays: (one: { readonly unit: Unit }) => boolean,
-  isNamed: (unit: Unit) => boolean
-): CheckpointState => {
-  if (state.stepIndex < stepIndex && !Units.has(completedSteps, state.step)) return state
-  const before = openAt(state, stepIndex)
-  const name = workflow.steps[stepIndex]?.name ?? ''
-  const goesOn = ({ unit }: InFlight): boolean => !isNamed(unit)
-  return State.beforeStep(stepIndex, name, Units.filter(before.inFlight, goesOn), Units.filter(before.failures, stays))
-}
-
-const assumed = (self: Fields, change: Change.Assumed): Result => {
-  const { unit, subStep } = change
-  const whole = unitAt(self, unit)
-  const found = whole ?? (subStep === undefined ? undefined : taskAt(self, unit))
-  if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
-  const earlier = Units.get(self.completedSteps, unit)
-  if (earlier?.assumed === true && change.output !== undefined)
-    return E.right({ completedSteps: Units.replace(self.completedSteps, supplied(earlier, change, found)) })
-  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
-  const missing = whole === undefined ? undefined : unrecorded(self, unit, whole.definition)
-  if (missing !== undefined) return refuse(self, change, 'PartsUnfinished', missing)
-  const completion = { ...change, attempts: 0, startedAt: change.at, durationMillis: 0, evidence: [] }
-  const done = { ...recordFrom(completion, found), assumed: true } as const
-  const record = subStep === undefined ? done : { ...done, subStep }
-  return E.right({
-    state: stateAfterAssumption(self, found, unit),
-    completedSteps: Units.append(self.completedSteps, record),
-    ...withoutPending(self, unit)
-  })
-}
-
-/** Adds the output that an assumption lacked. The state stays: attempts that started since continue. */
-const supplied = (
-  earlier: CompletedStep,
-  { output, captured }: Change.Assumed,
-  { definition }: FoundUnit<StepIdentity>
-): CompletedStep => ({
-  ...earlier,
-  fingerprint: recordedFingerprint(definition),
-  ...(output === undefined ? {} : { output }),
-  captured
-})
-
-/** Assuming a unit of another step does not move the run. */
-const stateAfterAssumption = (
-  { state, completedSteps }: Fields,
-  { step, stepIndex }: FoundUnit<StepIdentity>,
-  unit: Unit
-): CheckpointState => {
-  const isNext = stepIndex === state.stepIndex + 1 && Units.has(completedSteps, state.step)
-  if (stepIndex !== state.stepIndex && !isNext) return state
-  return unit === step.name ? State.completed(stepIndex, unit) : withoutUnit(state, step.name, stepIndex, unit)
-}
-
-const confirmed = (self: Fields, change: Change.Confirmed): Result => {
-  const { unit, evidence } = change
-  const found = unitAt(self, unit) ?? subStepAt(self, unit)
-  if (found === undefined || (found.definition._tag !== 'Task' && evidence === undefined))
-    return refuse(self, change, 'UnknownUnit', unit)
-  if (Units.has(self.pending, unit)) return refuse(self, change, 'StillPending', unit)
-  if (evidence !== undefined) {
-    const record = Units.get(self.completedSteps, unit)
-    return record === undefined
-      ? refuse(self, change, 'NotCompleted', unit)
-      : E.right({ completedSteps: Units.replace(self.completedSteps, { ...record, evidence }) })
-  }
-  const { state } = self
-  return State.inDoubt(state).has(unit)
-    ? E.right({ state: withoutUnit(state, state.step, state.stepIndex, unit) })
-    : notInFlight(self, change, unit)
-}
-
-/** Removes a unit whose question was answered from the state. Other units stay interrupted. */
-const withoutUnit = (state: CheckpointState, step: string, stepIndex: number, unit: Unit): CheckpointState => {
-  const before = openAt(state, stepIndex)
-  const inFlight = Units.outside(before.inFlight, unit)
-  const failures = Units.outside(before.failures, unit)
-  const isOpen = inFlight.size + failures.size > 0
-  return state._tag === 'Interrupted' && state.stepIndex === stepIndex && isOpen
-    ? { ...state, inFlight, failures }
-    : State.beforeStep(stepIndex, step, inFlight, failures)
 }

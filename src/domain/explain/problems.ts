@@ -2,7 +2,7 @@
 import type { PendingUnit } from '../checkpoint/Pending.js'
 import { listed } from '../data/listed.js'
 import { didYouMean } from '../data/Suggestion.js'
-import type { PlanProblem } from '../plan/Plan.js'
+import type { PlanProblem } from '../plan/PlanProblem.js'
 import { isWithin } from '../workflow/Unit.js'
 import { describeProblem as describeWorkflowProblem } from '../workflow/WorkflowProblem.js'
 import { ANSWERED, count, LONG, SHOWN } from './Explain.js'

@@ -10,12 +10,11 @@ import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import { defined } from '../data/defined.js'
 import { sha256 } from '../data/Digest.js'
 import type { Json } from '../data/Json.js'
-import type { PendingJob, PendingUnit } from '../checkpoint/Pending.js'
+import type { PendingJob } from '../checkpoint/Pending.js'
 import { canonical } from '../data/Json.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Unit } from '../workflow/Unit.js'
 import { isWithin, parent } from '../workflow/Unit.js'
-import type { WorkflowProblem } from '../workflow/WorkflowProblem.js'
 
 /**
  * Evidence that exists but differs from the record: `was` is recorded, `is` is found. For a commit that HEAD no longer contains, `is` is
@@ -234,91 +233,6 @@ export interface PlanOptions {
   readonly evidence?: ReadonlyArray<FoundEvidence>
   readonly onChanged?: 'refuse' | 'keep'
   readonly recovered?: boolean
-}
-
-/** How a workflow was edited. Only the `strict` policy refuses `added`. */
-export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'added'
-
-/**
- * A problem that prevents a plan.
- *
- * - `WrongWorkflow`: the checkpoint belongs to another workflow.
- * - `InvalidWorkflow`: the definition cannot run.
- * - `WorkflowChanged`: an edit that the policy refuses, with the recorded and the present fingerprint, if any; for a composite, those of
- *   its own settings. `movedTo`: the new place of a removed task, with `*` for the key of an item. `inDoubt`: the step did not complete but
- *   may have taken effect, so it must not be removed. `pending`: its job is pending, and was submitted with the recorded definition.
- * - `NothingToConfirm`: for a unit that runs, an answer declares it done although it is not in doubt, or keeps (`keep`) evidence
- *   that did not change, or that of a unit that has not completed. `forced`: `fromStep` or `restartWave` runs the unit, whatever is
- *   recorded.
- * - `UnitPending`: an answer says that a pending unit runs again or is done; `unit`: the unit that waits, in a suspended task the wait
- *   itself; `waitsFor`: what it waits for; `answered`: the answer that it waits for is recorded.
- * - `UnknownStep`: an option names an unknown step; `option`: which one, absent for `fromStep`; `available`: the known steps.
- * - `NotAWave`: `restartWave` does not name a sequence, wave or map; `exists`: it names another unit; `available`: the sequences, waves and
- *   maps on the top level, `steps`: all steps there.
- * - `InputWithoutStep`: the input differs from the recorded one, and `fromStep` is missing.
- * - `InputInUse`: the input differs from the recorded one, and a unit that continues started with the recorded one.
- * - `StepOutOfRange`: the checkpoint is at a step that its own workflow does not have.
- * - `InconsistentCheckpoint`: the checkpoint is inconsistent.
- * - `OutputNotDecodable`: a recorded output no longer fits its step, with the path into it. `assumed`: a user declared the step done.
- * - `AssumedOutputMissing`: a step that is assumed done has no output, or (`evidence`) its evidence is missing.
- *
- * @category errors
- */
-export type PlanProblem =
-  | { readonly _tag: 'WrongWorkflow'; readonly expected: string; readonly found: string }
-  | { readonly _tag: 'InvalidWorkflow'; readonly problem: WorkflowProblem }
-  | {
-      readonly _tag: 'WorkflowChanged'
-      readonly edit: Edit
-      readonly unit: Unit
-      readonly recorded?: string
-      readonly present?: string
-      readonly movedTo?: Unit
-      readonly inDoubt?: true
-      readonly pending?: true
-    }
-  | { readonly _tag: 'NothingToConfirm'; readonly unit: Unit; readonly keep?: true; readonly forced?: true }
-  | {
-      readonly _tag: 'UnitPending'
-      readonly unit: Unit
-      readonly waitsFor: PendingUnit['_tag']
-      readonly answered?: true
-    }
-  | {
-      readonly _tag: 'UnknownStep'
-      readonly step: string
-      readonly option?: 'confirm' | 'outputs'
-      readonly available: ReadonlyArray<string>
-    }
-  | {
-      readonly _tag: 'NotAWave'
-      readonly step: string
-      readonly exists: boolean
-      readonly available: ReadonlyArray<string>
-      readonly steps: ReadonlyArray<string>
-    }
-  | { readonly _tag: 'InputWithoutStep' }
-  | { readonly _tag: 'InputInUse'; readonly unit: Unit }
-  | { readonly _tag: 'StepOutOfRange'; readonly stepIndex: number; readonly steps: number }
-  | { readonly _tag: 'InconsistentCheckpoint'; readonly why: string }
-  | {
-      readonly _tag: 'OutputNotDecodable'
-      readonly unit: Unit
-      readonly path: string
-      readonly expected: string
-      readonly assumed?: true
-    }
-  | {
-      readonly _tag: 'AssumedOutputMissing'
-      readonly unit: Unit
-      readonly expected: string
-      readonly evidence?: true
-    }
-
-/** All problems of a plan. */
-export interface PlanError {
-  readonly _tag: 'PlanError'
-  readonly problems: ReadonlyNonEmptyArray<PlanProblem>
 }
 
 /** Returns all units of a plan that need an answer. A composite is included only if none of its parts is: its own evidence then changed. */

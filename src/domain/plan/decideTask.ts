@@ -14,7 +14,6 @@ import type {
   Confirm,
   ConfirmReason,
   Decision,
-  PlanProblem,
   Poll,
   PollReason,
   Retry,
@@ -24,6 +23,7 @@ import type {
   Skip,
   SkipReason
 } from './Plan.js'
+import type { PlanProblem } from './PlanProblem.js'
 import type { PlanContext } from './PlanContext.js'
 import { fromUnknown as fromThrown } from '../data/StepError.js'
 import { find } from '../checkpoint/Tree.js'

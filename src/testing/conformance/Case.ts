@@ -4,6 +4,8 @@ import { STORE_METHODS } from '../../domain/data/storeMethods.js'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import type { InFlight } from './calls.js'
 import { lacking, withNames } from './calls.js'
+import type { Client } from './Client.js'
+import { clientOf } from './Client.js'
 import type { Trial } from './Limit.js'
 import { tryLaw } from './Limit.js'
 import type {
@@ -45,22 +47,25 @@ export interface ConformanceCase {
   readonly run: <Data>(spec: StorageSpec<Data>, limitMillis?: number) => Promise<void>
 }
 
+/** What a tool returns, with a client of its store. */
+export type With<Tool> = Omit<Tool, 'storage'> & { readonly storage: Client }
+
 /** The store under test and the tools of its spec. */
 export interface CaseContext {
-  readonly storage: CheckpointStorage
-  readonly reopen: () => Promise<CheckpointStorage>
-  readonly beside: () => Promise<OtherProcess>
+  readonly storage: Client
+  readonly reopen: () => Promise<Client>
+  readonly beside: () => Promise<With<OtherProcess>>
   readonly damage: (runId: string) => Promise<void>
   readonly newer: (runId: string) => Promise<void>
   readonly digest: (runId: string) => Promise<string>
   readonly swap: (one: RevisionOfRun, other: RevisionOfRun) => Promise<void>
-  readonly faulty: () => Promise<Faulty>
-  readonly unsure: () => Promise<CheckpointStorage>
-  readonly stall: () => Promise<Stalling>
-  readonly lossy: () => Promise<Lossy>
-  readonly cutting: () => Promise<Cutting>
-  readonly failover: () => Promise<Failover>
-  readonly sleeper: () => Promise<Sleeper>
+  readonly faulty: () => Promise<With<Faulty>>
+  readonly unsure: () => Promise<Client>
+  readonly stall: () => Promise<With<Stalling>>
+  readonly lossy: () => Promise<With<Lossy>>
+  readonly cutting: () => Promise<With<Cutting>>
+  readonly failover: () => Promise<With<Failover>>
+  readonly sleeper: () => Promise<With<Sleeper>>
   /** Whether the case has ended, so that background loops stop. */
   readonly isOver: () => boolean
 }
@@ -102,26 +107,28 @@ const contextOf = async <Data>(
     open: ((data: Data) => Promise<T>) | undefined,
     functions: ReadonlyArray<Exclude<keyof T, 'storage'> & string>,
     atEnd?: (given: T) => void | Promise<void>
-  ): Promise<T> => {
+  ): Promise<With<T>> => {
     const given = openedBy(name, await tool(name, open)(data), functions, inFlight)
     if (atEnd !== undefined) ends.push(async () => atEnd(given))
-    return given
+    return { ...given, storage: clientOf(given.storage) }
   }
-  const reopen = async (): Promise<CheckpointStorage> => storageFrom('reopen', await spec.reopen(data), inFlight)
+  const clientFrom = (name: string, store: CheckpointStorage): Client => clientOf(storageFrom(name, store, inFlight))
+  const reopen = async (): Promise<Client> => clientFrom('reopen', await spec.reopen(data))
   return {
     storage: await reopen(),
     reopen,
     beside: async () => {
-      const other = killedOnce(await opened('beside', spec.beside, ['kill']))
-      ends.push(other.kill)
-      return other
+      const opened = openedBy('beside', await tool('beside', spec.beside)(data), ['kill'], inFlight)
+      const { storage, kill } = killedOnce(opened)
+      ends.push(kill)
+      return { storage: clientOf(storage), kill }
     },
     damage: async (runId) => tool('damage', spec.damage)(data, runId),
     swap: async (one, other) => tool('swap', spec.swap)(data, one, other),
     newer: async (runId) => tool('newer', spec.newer)(data, runId),
     digest: async (runId) => tool('digest', spec.digest)(data, runId),
     faulty: () => opened('faulty', spec.faulty, ['fail', 'heal']),
-    unsure: async () => storageFrom('undecided', await tool('undecided', spec.undecided)(data), inFlight),
+    unsure: async () => clientFrom('undecided', await tool('undecided', spec.undecided)(data)),
     stall: () => opened('stall', spec.stall, ['hold', 'held', 'step', 'letGo'], ({ letGo }) => letGo()),
     lossy: () => opened('lossy', spec.lossy, ['lose', 'heal']),
     cutting: () => opened('cut', spec.cut, ['cut', 'cuts', 'heal'], ({ heal }) => heal()),

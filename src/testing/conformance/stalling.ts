@@ -2,11 +2,12 @@
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import type { CheckpointStorage, StorageError } from '../../ports/CheckpointStorage.js'
-import type { CaseContext } from './Case.js'
+import type { StorageError } from '../../ports/CheckpointStorage.js'
+import type { Stalling } from './Spec.js'
+import type { CaseContext, With } from './Case.js'
+import type { Client } from './Client.js'
 import { inWords } from './difference.js'
 import { answerOf, pause } from './fixtures.js'
-import type { Stalling } from './Spec.js'
 
 /** The maximum number of places to hold a call at. */
 const PLACES = 40
@@ -19,7 +20,7 @@ const REACH_MILLIS = 5_000
 
 /** A store, with one call held at a place below it. `runId`: another one at each place. */
 export interface Stall {
-  readonly former: CheckpointStorage
+  readonly former: Client
   readonly runId: string
   /** Starts a call, holds it at the place if it gets there, and returns its outcome. */
   readonly hold: <A>(
@@ -56,7 +57,7 @@ export const atEachPlace = async (
   }
 }
 
-const stallAt = (stalling: Stalling, runId: string, place: number, noticed: () => void): Stall => {
+const stallAt = (stalling: With<Stalling>, runId: string, place: number, noticed: () => void): Stall => {
   let isHeld = false
   const letGo = async (): Promise<void> => {
     isHeld = false
@@ -95,7 +96,7 @@ const stallAt = (stalling: Stalling, runId: string, place: number, noticed: () =
 const isBusy = ({ _tag }: StorageError): boolean => _tag === 'ReadFailed' || _tag === 'WriteFailed'
 
 /** Advances a call to a place; returns false if it ends before. */
-const comesTo = async (stalling: Stalling, outcome: Promise<unknown>, place: number): Promise<boolean> => {
+const comesTo = async (stalling: With<Stalling>, outcome: Promise<unknown>, place: number): Promise<boolean> => {
   let ended = false
   const end = (): void => void (ended = true)
   outcome.then(end, end)

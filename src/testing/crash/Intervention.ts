@@ -2,6 +2,8 @@
 import * as fc from 'fast-check'
 import { none } from '../../domain/checkpoint/Items.js'
 import type { Json } from '../../domain/data/Json.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
+import { isWithin } from '../../domain/workflow/Unit.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
 import { tagged } from '../plain.js'
 import { placeIn, unitsIn } from '../planning/arbitrary/tree.js'
@@ -60,6 +62,10 @@ export interface EditEvidence {
  * @category model
  */
 export type Override = FromStep | RestartWave
+
+/** Whether an override names the unit itself. */
+export const isForced = (unit: Unit, override: Override | undefined): boolean =>
+  override?._tag === 'FromStep' || (override?._tag === 'RestartWave' && isWithin(unit, override.wave))
 
 /**
  * While process number `life` (from 1) runs this unit for the first time, another process pauses the run. Nothing

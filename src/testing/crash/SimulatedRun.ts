@@ -3,9 +3,6 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { Answer } from '../../domain/plan/Plan.js'
-import { answersTo } from '../../domain/plan/Plan.js'
-import { definitionAt, listedParts } from '../../domain/workflow/Node.js'
-import type { Step } from '../../domain/workflow/Workflow.js'
 import type { Program } from '../../executor/program/Program.js'
 import { runOrResume } from '../../executor/run.js'
 import type { RunError } from '../../executor/RunError.js'
@@ -26,7 +23,7 @@ import { drive } from './process/drive.js'
 import type { ProcessEnd } from './process/endings.js'
 import { MAX_STORE_ERRORS, endOf, describeOutcome, STUCK, STORE_ERRORS } from './process/endings.js'
 import {
-  answerToChange,
+  answerTo,
   concurrentRequestsIn,
   intervene,
   isConcurrentRequest,
@@ -40,9 +37,7 @@ import { startProcess } from './process/Process.js'
 import { look, withTimeout } from './process/look.js'
 import type { AnswerSource } from './resting.js'
 import { answerBefore, resting } from './resting.js'
-import { expanded, tasksOf } from './tasksOf.js'
-import type { Unit } from '../../domain/workflow/Unit.js'
-import { isWithin } from '../../domain/workflow/Unit.js'
+import { tasksOf } from './tasksOf.js'
 import { none } from '../../domain/checkpoint/Items.js'
 import type { Trace, TraceEntry } from './Trace.js'
 import { quiet } from './process/VirtualClock.js'
@@ -342,7 +337,6 @@ const runWithAnswers = async <World, Data>(
   before: Checkpoint | undefined
 ): Promise<Ended> => {
   const { setting, trace, oracle } = simulation
-  const { answer } = simulation.one
   const { program } = process
   const { life } = process.context
   const units = tasksOf(program)
@@ -391,28 +385,18 @@ const runWithAnswers = async <World, Data>(
     if (E.isRight(ended) || ended.left._tag !== 'Unconfirmed') return ended
     simulation.asked = true
     for (const question of ended.left.questions) {
-      const unit = question.unit
       // The executor must not ask an answered question again.
-      if (confirm.has(unit)) return ended
-      const isEdited = question.reason._tag === 'EvidenceChanged'
-      const isMap = definitionAt<Step>(program, unit)?._tag === 'Map'
-      // The outputs of items that are not recorded are unknown.
-      const isUnknown = isMap && hasMaps(definitionAt<Step>(expanded(program, before?.items ?? none), unit))
-      const meant = isUnknown ? 'again' : isEdited ? answerToChange(simulation.one, life) : answer
-      const said = meant === 'keep' && !answersTo(question).includes('Keep') ? 'again' : meant
-      const answerOf = (one: Unit): Answer => {
-        if (said !== 'done') return { _tag: said === 'keep' ? 'Keep' : 'Again' }
-        const output = setting.outputs.get(one)
-        return { _tag: 'Done', ...(output === undefined || (isMap && one === unit) ? {} : { output }) }
-      }
-      const parts = isMap && said === 'done' ? [...tasksOf(program, before?.items).keys()] : []
-      for (const one of [unit, ...parts.filter((part) => isWithin(part, unit))]) confirm.set(one, answerOf(one))
-      const answered = answerOf(unit)
-      const given = 'output' in answered ? { output: answered.output } : {}
-      trace.push({ _tag: 'Answered', life, unit, answer: said, ...given })
+      if (confirm.has(question.unit)) return ended
+      const { answers, entry } = answerTo(
+        simulation.one,
+        life,
+        question,
+        program,
+        before?.items ?? none,
+        setting.outputs
+      )
+      for (const [unit, answer] of answers) confirm.set(unit, answer)
+      trace.push(entry)
     }
   }
 }
-
-const hasMaps = (step: Step | undefined): boolean =>
-  step !== undefined && (step._tag === 'Map' || listedParts<Step>(step).some(hasMaps))

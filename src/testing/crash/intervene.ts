@@ -1,13 +1,20 @@
-/** Applies interventions between two processes of a run. */
+/** What a simulated user does: interventions between two processes of a run, overrides, and answers to questions. */
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import type { Items } from '../../domain/checkpoint/Items.js'
 import * as Units from '../../domain/checkpoint/Units.js'
 import type { Json } from '../../domain/data/Json.js'
-import type { PlanOptions } from '../../domain/plan/Plan.js'
-import type { Workflow } from '../../domain/workflow/Workflow.js'
+import type { Answer, Confirm, PlanOptions } from '../../domain/plan/Plan.js'
+import { answersTo } from '../../domain/plan/Plan.js'
+import { definitionAt, listedParts } from '../../domain/workflow/Node.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
+import { isWithin } from '../../domain/workflow/Unit.js'
+import type { Step, Workflow } from '../../domain/workflow/Workflow.js'
+import type { Program } from '../../executor/program/Program.js'
 import type { TreeData } from '../memoryTree.js'
 import { placeOf } from '../planning/arbitrary/tree.js'
 import type { CrashCase } from './CrashReport.js'
 import type { ConcurrentRequest, EditEvidence, Intervention, Override, AnswerWait } from './Intervention.js'
+import { expanded, tasksOf } from './tasksOf.js'
 import type { TraceEntry } from './Trace.js'
 
 /** Applies the interventions before a process that finds this checkpoint; returns the override that the process gets. */
@@ -69,8 +76,42 @@ const editEvidence = (
   return paths
 }
 
+/** The answers to a question of a process, for the unit and for the parts of a map that is declared done. */
+export const answerTo = (
+  one: CrashCase,
+  life: number,
+  question: Confirm,
+  program: Program<unknown, unknown>,
+  items: Items,
+  outputs: ReadonlyMap<string, Json | undefined>
+): { readonly answers: ReadonlyMap<Unit, Answer>; readonly entry: TraceEntry } => {
+  const { unit } = question
+  const isMap = definitionAt<Step>(program, unit)?._tag === 'Map'
+  // The outputs of items that are not recorded are unknown.
+  const isUnknown = isMap && hasMaps(definitionAt<Step>(expanded(program, items), unit))
+  const isEdited = question.reason._tag === 'EvidenceChanged'
+  const meant = isUnknown ? 'again' : isEdited ? answerToChange(one, life) : one.answer
+  const said = meant === 'keep' && !answersTo(question).includes('Keep') ? 'again' : meant
+  const answerOf = (of: Unit): Answer => {
+    if (said !== 'done') return { _tag: said === 'keep' ? 'Keep' : 'Again' }
+    const output = outputs.get(of)
+    return { _tag: 'Done', ...(output === undefined || (isMap && of === unit) ? {} : { output }) }
+  }
+  const parts = isMap && said === 'done' ? [...tasksOf(program, items).keys()] : []
+  const units = [unit, ...parts.filter((part) => isWithin(part, unit))]
+  const answered = answerOf(unit)
+  const given = 'output' in answered ? { output: answered.output } : {}
+  return {
+    answers: new Map(units.map((of) => [of, answerOf(of)])),
+    entry: { _tag: 'Answered', life, unit, answer: said, ...given }
+  }
+}
+
+const hasMaps = (step: Step | undefined): boolean =>
+  step !== undefined && (step._tag === 'Map' || listedParts<Step>(step).some(hasMaps))
+
 /** The answer for changed evidence: that of the latest edit. */
-export const answerToChange = ({ interventions = [] }: CrashCase, life: number): EditEvidence['answer'] =>
+const answerToChange = ({ interventions = [] }: CrashCase, life: number): EditEvidence['answer'] =>
   interventions.filter((by): by is EditEvidence => by._tag === 'EditEvidence' && by.life <= life).at(-1)?.answer ??
   'keep'
 

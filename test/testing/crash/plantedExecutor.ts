@@ -397,7 +397,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'keeps the records after a rewound step',
     spec: [task(), task()],
     only: told([from('s0')]),
-    module: 'domain/change/Transition.ts',
+    module: 'domain/change/overrideChanges.ts',
     text: 'const named = new Set(change.units)',
     instead: 'const named = new Set(change.units.slice(0, 1))',
     breaks: 'OverrideKept'

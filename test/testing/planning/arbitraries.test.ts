@@ -6,7 +6,7 @@ import { describe, test } from 'vitest'
 import type * as Change from '../../../src/domain/change/Change.js'
 import type { Checkpoint } from '../../../src/domain/checkpoint/Checkpoint.js'
 import * as State from '../../../src/domain/checkpoint/CheckpointState.js'
-import type * as Plan from '../../../src/domain/plan/Plan.js'
+import type { PlanProblem } from '../../../src/domain/plan/PlanProblem.js'
 import { parent } from '../../../src/domain/workflow/Unit.js'
 import { CheckpointCodec, planResume, Transition, Workflow } from '../../../src/index.js'
 import { workflow } from '../../../src/promise/index.js'
@@ -179,7 +179,7 @@ describe('arbitrary plan options and edits', () => {
     ([{ checkpoint, workflow: edited }, options]) => {
       const plan = planResume(checkpoint, edited, options)
       if (E.isRight(plan)) return
-      const tags: ReadonlyArray<Plan.PlanProblem['_tag']> = ['UnknownStep', 'NotAWave', 'InvalidWorkflow']
+      const tags: ReadonlyArray<PlanProblem['_tag']> = ['UnknownStep', 'NotAWave', 'InvalidWorkflow']
       for (const problem of plan.left.problems) assert.ok(!tags.includes(problem._tag), problem._tag)
     },
     COUNT

@@ -235,13 +235,13 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'keeps the record of a composite whose parts are rewound',
     'PL-REWIND-01',
-    { module: 'Transition.ts', text: '!above.has(unit) && !isNamed(unit)', instead: '!isNamed(unit)' }
+    { module: 'overrideChanges.ts', text: '!above.has(unit) && !isNamed(unit)', instead: '!isNamed(unit)' }
   ],
   [
     'changes the keys of a whole step when a part of it is rewound',
     'PL-REWIND-02',
     {
-      module: 'Transition.ts',
+      module: 'overrideChanges.ts',
       text: 'renewals: renewed(self.renewals, named)',
       instead: 'renewals: renewed(self.renewals, new Set(change.units.map(top)))'
     }
@@ -321,7 +321,11 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'keeps the answer of a wait that is rewound',
     'PL-REWIND-01',
-    { module: 'Transition.ts', text: 'answers: Units.filter(self.answers, stays)', instead: 'answers: self.answers' }
+    {
+      module: 'overrideChanges.ts',
+      text: 'answers: Units.filter(self.answers, stays)',
+      instead: 'answers: self.answers'
+    }
   ],
   [
     'keeps the answer of a wait that completed',

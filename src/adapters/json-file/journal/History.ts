@@ -5,11 +5,10 @@ import type { Json } from '../../../domain/data/Json.js'
 import { isObject } from '../../../domain/data/Json.js'
 import type { HistoryEntry, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
 import type { Context } from '../Context.js'
-import { readFailed } from '../files/Fault.js'
 import * as Journal from './Journal.js'
 import type { Layout } from '../files/Layout.js'
 import { holderOf } from '../claim/Liveness.js'
-import { list, readJournal } from './Read.js'
+import { readJournal, readListed } from './Read.js'
 
 /** A journal with a base and its revisions that count: the base of a higher number replaces them from its revision on. */
 interface Segment {
@@ -67,20 +66,12 @@ interface Scan {
   readonly segments: ReadonlyArray<Segment>
 }
 
-const ATTEMPTS = 100
+const readAll = async (context: Context, layout: Layout): Promise<E.Either<StorageError, Scan>> =>
+  E.map(O.getOrElse((): Scan => ({ highest: undefined, segments: [] })))(
+    await readListed(context, layout, (numbers) => readEach(context, layout, numbers))
+  )
 
-/** Reads every journal. If one is missing when it is opened, it was pruned: list again. */
-const readAll = async (context: Context, layout: Layout): Promise<E.Either<StorageError, Scan>> => {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const numbers = await list(context, layout)
-    if (E.isLeft(numbers)) return numbers
-    const whole = await readEach(context, layout, O.isSome(numbers.right) ? numbers.right.value : [])
-    if (E.isLeft(whole)) return whole
-    if (O.isSome(whole.right)) return E.right(whole.right.value)
-  }
-  return E.left(readFailed(layout.history, 'open', { code: 'EAGAIN', message: 'its files kept changing' }))
-}
-
+/** `None`: a listed file is missing; it was pruned. */
 const readEach = async (
   context: Context,
   layout: Layout,

@@ -136,28 +136,39 @@ export const list = async (
   return E.isLeft(names) ? names : E.right(O.some(O.isNone(names.right) ? [] : Layout.numbers(names.right.value)))
 }
 
-/** Reads journals below a limit as far down as needed. Lists again if a listed file is missing, and once if no checkpoint is found, because listings are not atomic. */
-export const readJournals = async (
+/** Lists a run's journals and reads them; lists again if a listed file is missing, because listings are not atomic. `None`: no such run. */
+export const readListed = async <A>(
+  context: Context,
+  layout: Layout.Layout,
+  readThem: (numbers: ReadonlyArray<number>) => Promise<E.Either<StorageError, O.Option<A>>>
+): Promise<E.Either<StorageError, O.Option<A>>> => {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const listed = await list(context, layout)
+    if (E.isLeft(listed)) return listed
+    if (O.isNone(listed.right)) return E.right(O.none)
+    const found = await readThem(listed.right.value)
+    if (E.isLeft(found) || O.isSome(found.right)) return found
+  }
+  const message = `its files changed during each of ${ATTEMPTS} reads`
+  return E.left(readFailed(layout.history, 'open', { code: 'EAGAIN', message }))
+}
+
+/** Reads journals below a limit as far down as needed. Lists again, once, if no checkpoint is found. */
+export const readJournals = (
   context: Context,
   layout: Layout.Layout,
   below = Number.POSITIVE_INFINITY
 ): Promise<E.Either<StorageError, O.Option<Journals>>> => {
   let foundNothing = false
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const listed = await list(context, layout)
-    if (E.isLeft(listed)) return listed
-    if (O.isNone(listed.right)) return E.right(O.none)
-    const numbers = listed.right.value.filter((number) => number < below)
+  return readListed(context, layout, async (listed) => {
+    const numbers = listed.filter((number) => number < below)
     const journals = await descend(context, layout, numbers)
-    if (E.isLeft(journals)) return journals
-    if (O.isNone(journals.right)) continue
-    if (journals.right.value.newest !== undefined || foundNothing) return E.right(journals.right)
+    if (E.isLeft(journals) || O.isNone(journals.right)) return journals
+    if (journals.right.value.newest !== undefined || foundNothing) return journals
     foundNothing = true
-  }
-  return E.left(readFailed(layout.history, 'open', CHANGING))
+    return E.right(O.none)
+  })
 }
-
-const CHANGING = { code: 'EAGAIN', message: `its files changed during each of ${ATTEMPTS} reads` }
 
 /** `None`: a listed file is missing. */
 const descend = async (
@@ -339,25 +350,19 @@ export const newest = async (
 }
 
 /** Reads only what identifies the holder, for a removal. `None`: no such run. */
-export const readHighest = async (
+export const readHighest = (
   context: Context,
   layout: Layout.Layout
-): Promise<E.Either<StorageError, O.Option<Reading>>> => {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const listed = await list(context, layout)
-    if (E.isLeft(listed)) return listed
-    if (O.isNone(listed.right)) return E.right(O.none)
-    const numbers = listed.right.value
+): Promise<E.Either<StorageError, O.Option<Reading>>> =>
+  readListed(context, layout, async (numbers) => {
     const read = await readOwner(context, layout, numbers[0])
     if (E.isLeft(read)) return read
-    if (O.isNone(read.right) && numbers.length > 0) continue
+    if (O.isNone(read.right) && numbers.length > 0) return E.right(O.none)
     const highest = O.toUndefined(read.right)
     const lineage = highest?.claim?.lineage ?? (await lineageOfCopy(context, layout))
     const journals: Journals = { numbers, highest, lineage, newest: undefined, damage: [], looked: [] }
     return E.right(O.some({ journals, content: E.right(O.none) }))
-  }
-  return E.left(readFailed(layout.history, 'open', CHANGING))
-}
+  })
 
 const lineageOfCopy = async (context: Context, layout: Layout.Layout): Promise<string | undefined> => {
   const probed = await Copy.probe(context, layout)

@@ -1,6 +1,6 @@
 /** Completes refusals, so that each one ends with a command. */
 import { join } from 'node:path'
-import type { PlanProblem } from '../../../domain/plan/Plan.js'
+import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
 import * as Redaction from '../../../domain/data/Redaction.js'
 import type { RunError } from '../../../executor/RunError.js'
 import type { CliError } from '../../CliError.js'

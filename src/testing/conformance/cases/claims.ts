@@ -2,47 +2,28 @@
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { CheckpointStorage, Holder, Owner } from '../../../ports/CheckpointStorage.js'
+import type { Owner } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
-import { assertSame } from '../difference.js'
 import { conformanceCase } from '../Case.js'
-import {
-  answerOf,
-  assertGoesOn,
-  assertHolds,
-  assertLoads,
-  assertNotLost,
-  atOnce,
-  begun,
-  claimed,
-  ignored,
-  left,
-  OTHER,
-  OWNER,
-  pause,
-  revisions,
-  right,
-  seed,
-  some,
-  tally,
-  turns,
-  upTo
-} from '../fixtures.js'
+import type { Client } from '../Client.js'
+import { assertGoesOn, atOnce, tally, turns } from '../concurrency.js'
+import { assertSame } from '../difference.js'
+import { answerOf, assertHolds, ignored, left, OTHER, OWNER, pause, some, upTo } from '../fixtures.js'
 
 export const claimCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-CLAIM-01',
     'a claim writes no checkpoint and reports that nothing is stored',
     async ({ storage }) => {
-      const { claim, stored } = await right(storage.claim('a', OWNER))
-      assertSame(stored, O.none, 'what a claim of a new run found stored')
+      const claim = await storage.claim('a')
+      claim.assertFound([], 'what a claim of a new run found stored')
       assertSame(claim.runId, 'a', 'the run id of the claim')
       assert.ok(
         Number.isSafeInteger(claim.epoch),
         `the epoch of the claim: expected a safe integer, found ${claim.epoch}`
       )
-      assertNotLost(claim)
-      await assertLoads(storage, 'a', [])
+      claim.assertNotLost()
+      await storage.assertLoads('a', [])
     }
   ),
 
@@ -50,8 +31,8 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'CS-CLAIM-02',
     'a claim of a run that a live owner holds is refused, with the holder and the time of its claim',
     async ({ storage }) => {
-      await claimed(storage, 'a', OWNER)
-      const { runId, holder } = await left(storage.claim('a', OTHER), 'HeldBy')
+      await storage.claim('a')
+      const { runId, holder } = await left(storage.raw.claim('a', OTHER), 'HeldBy')
       assertSame({ runId, host: holder.host, pid: holder.pid }, { runId: 'a', ...OWNER }, 'the holder in HeldBy')
       // The time may be that of a server with another clock.
       const isNow = holder.since.endsWith('Z') && Math.abs(Date.parse(holder.since) - Date.now()) < 60_000
@@ -60,33 +41,33 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
   ),
 
   conformanceCase('CS-CLAIM-03', 'a refused claim does not affect the owner', async ({ storage }) => {
-    const claim = await claimed(storage, 'a')
-    await left(storage.claim('a', OTHER), 'HeldBy')
-    await right(storage.save(claim, revisions([1])))
-    assertNotLost(claim)
-    await left(storage.claim('a', OTHER), 'HeldBy')
-    await right(storage.save(claim, revisions([1, 2])))
+    const claim = await storage.claim('a')
+    await storage.assertHeld('a')
+    await claim.save([1])
+    claim.assertNotLost()
+    await storage.assertHeld('a')
+    await claim.save([1, 2])
   }),
 
   conformanceCase('CS-CLAIM-04', 'a load reports the live owner until the claim is released', async ({ storage }) => {
-    const claim = await begun(storage, 'a', [1], OWNER)
-    const { host, pid } = some(some(await right(storage.load('a'))).heldBy, 'the holder')
+    const claim = await storage.begin('a', [1])
+    const { host, pid } = await storage.holder('a')
     assertSame({ host, pid }, OWNER, 'the holder in a load')
-    await right(storage.release(claim))
-    assertSame(some(await right(storage.load('a'))).heldBy, O.none, 'the holder after a release')
+    await claim.release()
+    assertSame(some(await storage.load('a')).heldBy, O.none, 'the holder after a release')
   }),
 
   conformanceCase(
     'CS-CLAIM-05',
     'a released run can be claimed at once, and the claim returns what is stored',
     async ({ storage }) => {
-      await seed(storage, 'a', [1, 2])
-      const next = await right(storage.claim('a', OTHER))
+      await storage.seed('a', [1, 2])
+      const next = await storage.claim('a', OTHER)
       const stored = some(next.stored)
       assertHolds(stored, [1, 2])
       assertSame(stored.heldBy, O.none, 'the holder that a claim found')
-      await right(storage.save(next.claim, revisions([1, 2, 3])))
-      await assertLoads(storage, 'a', [1, 2, 3])
+      await next.save([1, 2, 3])
+      await storage.assertLoads('a', [1, 2, 3])
     }
   ),
 
@@ -94,13 +75,13 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'CS-CLAIM-06',
     'the run of a dead owner can be claimed at once, and the claim returns every save that resolved',
     async ({ storage, reopen }) => {
-      const dead = await begun(storage, 'a', [1])
-      await right(storage.save(dead, revisions([1, 2, 3], 2)))
+      const dead = await storage.begin('a', [1])
+      await dead.save([1, 2, 3], 2)
       const restarted = await reopen()
-      const next = await right(restarted.claim('a', OTHER))
-      assertHolds(some(next.stored), [1, 2, 3])
-      await right(restarted.save(next.claim, revisions([1, 2, 3, 4])))
-      await assertLoads(restarted, 'a', [1, 2, 3, 4])
+      const next = await restarted.claim('a', OTHER)
+      next.assertFound([1, 2, 3])
+      await next.save([1, 2, 3, 4])
+      await restarted.assertLoads('a', [1, 2, 3, 4])
     }
   ),
 
@@ -108,13 +89,13 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'CS-CLAIM-07',
     'each claim of a run has a higher epoch than all earlier ones, after a release and after a death',
     async ({ storage, reopen }) => {
-      const first = await claimed(storage, 'a')
-      await right(storage.release(first))
-      const second = await claimed(storage, 'a')
+      const first = await storage.claim('a')
+      await first.release()
+      const second = await storage.claim('a')
       const restarted = await reopen()
-      const third = await begun(restarted, 'a', [1])
-      await right(restarted.release(third))
-      const fourth = await claimed(restarted, 'a')
+      const third = await restarted.begin('a', [1])
+      await third.release()
+      const fourth = await restarted.claim('a')
       const epochs = [first, second, third, fourth].map(({ epoch }) => epoch)
       const rising = [...new Set(epochs)].sort((a, b) => a - b)
       assertSame(epochs, rising, 'the epochs of four consecutive claims')
@@ -125,60 +106,60 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'CS-CLAIM-08',
     'a released claim writes nothing, and a second release is harmless',
     async ({ storage }) => {
-      const claim = await begun(storage, 'a', [1])
-      await right(storage.release(claim))
-      await right(storage.release(claim))
-      await left(storage.save(claim, revisions([1, 2])), 'Fenced')
-      await assertLoads(storage, 'a', [1])
-      const next = await claimed(storage, 'a', OTHER)
-      await answerOf(storage.release(claim))
-      await left(storage.claim('a', OWNER), 'HeldBy')
-      await right(storage.save(next, revisions([1, 2])))
+      const claim = await storage.begin('a', [1])
+      await claim.release()
+      await claim.release()
+      await claim.assertFenced([1, 2])
+      await storage.assertLoads('a', [1])
+      const next = await storage.claim('a', OTHER)
+      await answerOf(claim.releasing())
+      await storage.assertHeld('a', OWNER)
+      await next.save([1, 2])
     }
   ),
 
   conformanceCase('CS-CLAIM-09', 'of ten concurrent claims one is granted', async ({ storage }) => {
-    const results = await atOnce(Array.from({ length: 10 }, () => storage.claim('a', OWNER)))
+    const results = await atOnce(Array.from({ length: 10 }, () => storage.claiming('a')))
     assertSame(tally(results), { success: 1, HeldBy: 9 }, 'the results of ten concurrent claims')
     const winner =
-      results.find(E.isRight)?.right.claim ?? assert.fail('ten concurrent claims: expected one granted, found none')
-    await right(storage.save(winner, revisions([1])))
-    await assertLoads(storage, 'a', [1])
+      results.find(E.isRight)?.right ?? assert.fail('ten concurrent claims: expected one granted, found none')
+    await winner.save([1])
+    await storage.assertLoads('a', [1])
   }),
 
   conformanceCase(
     'CS-CLAIM-10',
     "of ten concurrent claims of a dead owner's run one is granted",
     async ({ storage, reopen }) => {
-      await begun(storage, 'a', [1])
+      await storage.begin('a', [1])
       const restarted = await reopen()
-      const results = await atOnce(Array.from({ length: 10 }, () => restarted.claim('a', OTHER)))
+      const results = await atOnce(Array.from({ length: 10 }, () => restarted.claiming('a', OTHER)))
       assertSame(tally(results), { success: 1, HeldBy: 9 }, 'the results of ten concurrent claims')
-      await assertLoads(restarted, 'a', [1])
+      await restarted.assertLoads('a', [1])
     }
   ),
 
   conformanceCase('CS-CLAIM-11', 'a task that is not run does nothing', async ({ storage }) => {
-    const claim = await begun(storage, 'a', [1])
-    ignored(storage.save(claim, revisions([1, 2])))
-    ignored(storage.release(claim))
-    ignored(storage.remove('a'))
-    ignored(storage.claim('b', OWNER))
+    const claim = await storage.begin('a', [1])
+    ignored(claim.saving([1, 2]))
+    ignored(claim.releasing())
+    ignored(storage.raw.remove('a'))
+    ignored(storage.raw.claim('b', OWNER))
     await pause(20)
-    await assertLoads(storage, 'a', [1])
-    await left(storage.claim('a', OTHER), 'HeldBy')
-    await claimed(storage, 'b', OTHER)
+    await storage.assertLoads('a', [1])
+    await storage.assertHeld('a')
+    await storage.claim('b', OTHER)
   }),
 
   conformanceCase('CS-CLAIM-12', 'claims of different runs are independent', async ({ storage }) => {
-    const [first, second] = [await claimed(storage, 'a'), await claimed(storage, 'b')]
-    await right(storage.save(first, revisions(['of a'])))
-    await right(storage.save(second, revisions(['of b'])))
-    await right(storage.release(first))
-    await right(storage.save(second, revisions(['of b', 'more'])))
-    assertNotLost(second)
-    await assertLoads(storage, 'a', ['of a'])
-    await assertLoads(storage, 'b', ['of b', 'more'])
+    const [first, second] = [await storage.claim('a'), await storage.claim('b')]
+    await first.save(['of a'])
+    await second.save(['of b'])
+    await first.release()
+    await second.save(['of b', 'more'])
+    second.assertNotLost()
+    await storage.assertLoads('a', ['of a'])
+    await storage.assertLoads('b', ['of b', 'more'])
   }),
 
   conformanceCase(
@@ -188,27 +169,23 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
       const contender = async (name: number): Promise<number> => {
         let saved = 0
         for (let tries = 0; saved < 5 && tries < 2_000 && !isOver(); tries++) {
-          const result = await answerOf(storage.claim('a', { host: 'h', pid: name }))
+          const result = await answerOf(storage.claiming('a', { host: 'h', pid: name }))
           if (E.isLeft(result)) {
             assertSame(result.left._tag, 'HeldBy', 'the error of a concurrent claim')
             await pause(1)
             continue
           }
-          const { claim, stored } = result.right
-          const next = O.isSome(stored) ? stored.value.revision + 1 : 0
-          await right(storage.save(claim, revisions(Array.from({ length: next + 1 }, (_, n) => n))))
-          await right(storage.release(claim))
+          const claim = result.right
+          const next = O.isSome(claim.stored) ? claim.stored.value.revision + 1 : 0
+          await claim.save(upTo(next + 1))
+          await claim.release()
           saved += 1
         }
         return saved
       }
       const saved = await Promise.all([1, 2, 3, 4, 5, 6].map(contender))
       assertSame(saved, [5, 5, 5, 5, 5, 5], 'the saves of six concurrent owners')
-      await assertLoads(
-        storage,
-        'a',
-        Array.from({ length: 30 }, (_, n) => n)
-      )
+      await storage.assertLoads('a', upTo(30))
     },
     { level: 'stress' }
   ),
@@ -218,12 +195,12 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'the holder is reported as it claimed, a dead owner holds nothing, and its successor is reported instead',
     async ({ storage, reopen }) => {
       const first = { host: 'fe80::1:2%eth0', pid: 4_194_304 }
-      await begun(storage, 'a', [1], first)
+      await storage.begin('a', [1], first)
       await assertHolder(storage, first)
       const next = await reopen()
-      assertSame(some(await right(next.load('a'))).heldBy, O.none, 'the holder of the run of a dead owner')
+      assertSame(some(await next.load('a')).heldBy, O.none, 'the holder of the run of a dead owner')
       const second = { host: 'Büro 7, "oben"', pid: 1 }
-      const granted = await right(next.claim('a', second))
+      const granted = await next.claim('a', second)
       assertSame(some(granted.stored).heldBy, O.none, 'the holder that a claim found')
       await assertHolder(next, second)
     }
@@ -233,17 +210,17 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'CS-CLAIM-15',
     'operations on an earlier claim affect neither a later claim of the same process nor another run',
     async ({ storage }) => {
-      const earlier = await begun(storage, 'a', [1])
-      await right(storage.release(earlier))
-      const [later, other] = [await claimed(storage, 'a'), await claimed(storage, 'b')]
-      await left(storage.save(earlier, revisions([1, 'late'])), 'Fenced', 'a save with the earlier claim')
-      await answerOf(storage.release(earlier))
-      assertNotLost(later, 'the later claim')
-      assertNotLost(other, 'the claim of another run')
-      await left(storage.claim('a', OTHER), 'HeldBy', 'a third claim')
-      await right(storage.save(later, revisions([1, 2])))
-      await right(storage.save(other, revisions(['of b'])))
-      await assertLoads(storage, 'a', [1, 2])
+      const earlier = await storage.begin('a', [1])
+      await earlier.release()
+      const [later, other] = [await storage.claim('a'), await storage.claim('b')]
+      await earlier.assertFenced([1, 'late'], 'a save with the earlier claim')
+      await answerOf(earlier.releasing())
+      later.assertNotLost('the later claim')
+      other.assertNotLost('the claim of another run')
+      await storage.assertHeld('a', OTHER, 'a third claim')
+      await later.save([1, 2])
+      await other.save(['of b'])
+      await storage.assertLoads('a', [1, 2])
     }
   ),
 
@@ -253,13 +230,13 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     async ({ storage }) => {
       for (let round = 0; round < 12; round++) {
         const runId = `run-${round}`
-        const claim = await begun(storage, runId, ['first'])
+        const claim = await storage.begin(runId, ['first'])
         const handOver = async () => {
           await turns(round % 6)
-          await right(storage.release(claim))
-          return right(storage.claim(runId, OTHER))
+          await claim.release()
+          return storage.claim(runId, OTHER)
         }
-        const late = answerOf(storage.save(claim, revisions(['first', 'late'])))
+        const late = answerOf(claim.saving(['first', 'late']))
         const [saved, next] = await Promise.all([late, handOver()])
         await assertGoesOn(storage, next, saved)
       }
@@ -270,11 +247,11 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'CS-CLAIM-17',
     'an owner that is silent for three seconds still holds its run',
     async ({ storage }) => {
-      const claim = await begun(storage, 'a', [1])
+      const claim = await storage.begin('a', [1])
       await pause(3_000)
-      assertNotLost(claim, 'a silent owner')
-      await left(storage.claim('a', OTHER), 'HeldBy', 'a claim of another process')
-      await right(storage.save(claim, revisions([1, 2])))
+      claim.assertNotLost('a silent owner')
+      await storage.assertHeld('a', OTHER, 'a claim of another process')
+      await claim.save([1, 2])
     },
     { level: 'stress' }
   ),
@@ -283,13 +260,13 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'CS-CLAIM-18',
     'a refused claim leaves the host, pid and since of the holder unchanged',
     async ({ storage }) => {
-      await begun(storage, 'a', [1], OWNER)
-      const before = await holderIn(storage)
+      await storage.begin('a', [1])
+      const before = await storage.holder('a')
       for (let n = 0; n < 3; n++) {
         await pause(5)
-        const { holder } = await left(storage.claim('a', OTHER), 'HeldBy')
+        const holder = await storage.assertHeld('a')
         assertSame(holder, before, 'the holder that a refused claim reports')
-        assertSame(await holderIn(storage), before, 'the holder after a refused claim')
+        assertSame(await storage.holder('a'), before, 'the holder after a refused claim')
       }
     }
   ),
@@ -298,47 +275,44 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'CS-CLAIM-19',
     'the since of a holder is the same at each load and after each save',
     async ({ storage }) => {
-      const claim = await begun(storage, 'a', upTo(1), OWNER)
-      const before = await holderIn(storage)
+      const claim = await storage.begin('a', upTo(1))
+      const before = await storage.holder('a')
       for (let n = 2; n <= 4; n++) {
         await pause(500)
-        assertSame(await holderIn(storage), before, 'the holder at a later load')
-        await right(storage.save(claim, revisions(upTo(n))))
-        assertSame(await holderIn(storage), before, 'the holder after a save')
+        assertSame(await storage.holder('a'), before, 'the holder at a later load')
+        await claim.save(upTo(n))
+        assertSame(await storage.holder('a'), before, 'the holder after a save')
       }
     }
   ),
 
   conformanceCase('CS-CLAIM-20', 'a release does not fire the lost signal of its claim', async ({ storage }) => {
-    const claim = await begun(storage, 'a', [1])
-    await right(storage.release(claim))
+    const claim = await storage.begin('a', [1])
+    await claim.release()
     await pause(20)
-    assertNotLost(claim, 'a released claim')
+    claim.assertNotLost('a released claim')
   }),
 
   conformanceCase(
     'CS-CLAIM-21',
     'an owner that is silent for seven seconds still holds its run',
     async ({ storage }) => {
-      const claim = await begun(storage, 'a', [1])
-      const before = await holderIn(storage)
+      const claim = await storage.begin('a', [1])
+      const before = await storage.holder('a')
       await pause(7_000)
-      assertNotLost(claim, 'a silent owner')
-      assertSame(await holderIn(storage), before, 'the holder after seven seconds')
-      await left(storage.claim('a', OTHER), 'HeldBy', 'a claim of another process')
-      await right(storage.save(claim, revisions([1, 2])))
+      claim.assertNotLost('a silent owner')
+      assertSame(await storage.holder('a'), before, 'the holder after seven seconds')
+      await storage.assertHeld('a', OTHER, 'a claim of another process')
+      await claim.save([1, 2])
     },
     { level: 'stress' }
   )
 ]
 
-const holderIn = async (storage: CheckpointStorage): Promise<Holder> =>
-  some(some(await right(storage.load('a')), 'the run').heldBy, 'the holder')
-
 /** Checks that loads and refused claims report the holder. */
-const assertHolder = async (storage: CheckpointStorage, { host, pid }: Owner): Promise<void> => {
-  const told = some(some(await right(storage.load('a'))).heldBy, 'the holder')
-  assertSame({ host: told.host, pid: told.pid }, { host, pid }, 'the holder in a load')
-  const { holder } = await left(storage.claim('a', { host: 'elsewhere', pid: 7 }), 'HeldBy')
-  assertSame({ host: holder.host, pid: holder.pid }, { host, pid }, 'the holder in a refused claim')
+const assertHolder = async (storage: Client, { host, pid }: Owner): Promise<void> => {
+  const loaded = await storage.holder('a')
+  assertSame({ host: loaded.host, pid: loaded.pid }, { host, pid }, 'the holder in a load')
+  const told = await storage.assertHeld('a', { host: 'elsewhere', pid: 7 })
+  assertSame({ host: told.host, pid: told.pid }, { host, pid }, 'the holder in a refused claim')
 }

@@ -2,27 +2,12 @@
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { CheckpointStorage, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
+import type { StorageError, Stored } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { casesNeeding } from '../Case.js'
+import type { Client } from '../Client.js'
 import { assertSame } from '../difference.js'
-import {
-  answerOf,
-  assertCarries,
-  assertListing,
-  assertLoads,
-  begun,
-  claimed,
-  idsIn,
-  left,
-  listed,
-  OTHER,
-  OWNER,
-  revisions,
-  right,
-  seed,
-  summary
-} from '../fixtures.js'
+import { answerOf, assertCarries, left, OTHER, OWNER, summary } from '../fixtures.js'
 
 const PAYLOADS = ['first', 'second', 'third']
 
@@ -61,9 +46,9 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
     'CS-DAMAGE-01',
     'a load of damaged content returns an error, or an older revision marked as recovered',
     async ({ storage, reopen, damage }) => {
-      await seed(storage, 'a', PAYLOADS)
+      await storage.seed('a', PAYLOADS)
       await damage('a')
-      assertIsNoticed(await answerOf((await reopen()).load('a')))
+      assertIsNoticed(await answerOf((await reopen()).raw.load('a')))
     }
   ),
 
@@ -71,11 +56,11 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
     'CS-DAMAGE-02',
     'a claim of a damaged run finds the same as a load',
     async ({ storage, reopen, damage }) => {
-      await seed(storage, 'a', PAYLOADS)
+      await storage.seed('a', PAYLOADS)
       await damage('a')
       const next = await reopen()
-      const loaded = await answerOf(next.load('a'))
-      const granted = await answerOf(next.claim('a', OWNER))
+      const loaded = await answerOf(next.raw.load('a'))
+      const granted = await answerOf(next.claiming('a'))
       assertIsNoticed(E.map(({ stored }: { readonly stored: O.Option<Stored> }) => stored)(granted))
       assertSame(granted._tag, loaded._tag, 'the result of a claim of a damaged run, compared with a load')
       if (E.isRight(granted) && E.isRight(loaded)) {
@@ -89,17 +74,17 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
     'CS-DAMAGE-03',
     'a damaged run breaks neither the listing nor any other run',
     async ({ storage, reopen, damage }) => {
-      for (const runId of ['a', 'b', 'c']) await seed(storage, runId, PAYLOADS)
+      for (const runId of ['a', 'b', 'c']) await storage.seed(runId, PAYLOADS)
       await damage('b')
       const next = await reopen()
-      await assertListing(next, ['a', 'b', 'c'])
-      for (const runId of ['a', 'c']) await assertLoads(next, runId, PAYLOADS)
-      await claimed(next, 'c', OTHER)
+      await next.assertLists(['a', 'b', 'c'])
+      for (const runId of ['a', 'c']) await next.assertLoads(runId, PAYLOADS)
+      await next.claim('c', OTHER)
     }
   ),
 
   damageCase('CS-DAMAGE-04', 'reading a damaged run changes nothing', async ({ storage, reopen, damage, digest }) => {
-    await seed(storage, 'a', PAYLOADS)
+    await storage.seed('a', PAYLOADS)
     const whole = await digest('a')
     await damage('a')
     const before = await digest('a')
@@ -109,10 +94,10 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       'the digest after `damage`: expected another one, found the same; check `damage` and `digest` of the spec'
     )
     const next = await reopen()
-    await answerOf(next.load('a'))
-    await answerOf(next.history('a'))
-    await answerOf(next.loadRevision('a', 0))
-    await answerOf(next.list())
+    await answerOf(next.raw.load('a'))
+    await answerOf(next.raw.history('a'))
+    await answerOf(next.raw.loadRevision('a', 0))
+    await answerOf(next.raw.list())
     assertSame(await digest('a'), before, 'the digest after reading')
   }),
 
@@ -120,24 +105,20 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
     'CS-DAMAGE-05',
     'after a recovery saves are loaded as saved, and nothing damaged reappears',
     async ({ storage, reopen, damage }) => {
-      await seed(storage, 'a', PAYLOADS)
+      await storage.seed('a', PAYLOADS)
       await damage('a')
       const next = await reopen()
-      const granted = await answerOf(next.claim('a', OWNER))
+      const granted = await answerOf(next.claiming('a'))
       assertIsNoticed(E.map(({ stored }: { readonly stored: O.Option<Stored> }) => stored)(granted))
       if (E.isLeft(granted) || O.isNone(granted.right.stored)) return
-      const { claim, stored } = granted.right
-      const payloads = [...PAYLOADS.slice(0, stored.value.revision + 1), 'after', 'the recovery']
-      await right(next.save(claim, revisions(payloads, 2)))
-      await assertLoads(next, 'a', payloads)
-      await right(next.release(claim))
+      const claim = granted.right
+      const payloads = [...PAYLOADS.slice(0, granted.right.stored.value.revision + 1), 'after', 'the recovery']
+      await claim.save(payloads, 2)
+      await next.assertLoads('a', payloads)
+      await claim.release()
       const last = await reopen()
-      await assertLoads(last, 'a', payloads, 'the run after a recovery, loaded by a new instance')
-      assertSame(
-        (await right(last.history('a')))[0]?.revision,
-        payloads.length - 1,
-        'the newest revision of the history'
-      )
+      await last.assertLoads('a', payloads, 'the run after a recovery, loaded by a new instance')
+      await last.assertNewest('a', payloads.length - 1)
     }
   ),
 
@@ -145,14 +126,14 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
     'CS-DAMAGE-06',
     'a damaged run can be removed, and its id can start a new run',
     async ({ storage, reopen, damage }) => {
-      for (const runId of ['a', 'b']) await seed(storage, runId, PAYLOADS)
+      for (const runId of ['a', 'b']) await storage.seed(runId, PAYLOADS)
       await damage('a')
       const next = await reopen()
-      await right(next.remove('a'))
-      await assertLoads(next, 'a', [])
-      await assertListing(next, ['b'])
-      await seed(next, 'a', ['new'])
-      await assertLoads(await reopen(), 'a', ['new'])
+      await next.remove('a')
+      await next.assertLoads('a', [])
+      await next.assertLists(['b'])
+      await next.seed('a', ['new'])
+      await (await reopen()).assertLoads('a', ['new'])
     }
   ),
 
@@ -160,11 +141,11 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
     'CS-DAMAGE-07',
     'a damaged run held by a live owner is not removed',
     async ({ storage, damage, digest }) => {
-      await seed(storage, 'a', PAYLOADS)
-      await claimed(storage, 'a', OWNER)
+      await storage.seed('a', PAYLOADS)
+      await storage.claim('a')
       await damage('a')
       const before = await digest('a')
-      const removed = await answerOf(storage.remove('a'))
+      const removed = await answerOf(storage.raw.remove('a'))
       assert.ok(E.isLeft(removed), 'the removal of a damaged run with a live owner: expected an error, found success')
       assertSame(await digest('a'), before, 'the digest after a refused removal')
     }
@@ -174,12 +155,12 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
     'CS-DAMAGE-10',
     'a page counts damaged runs, and a damaged run has the summary of its newest saved revision or none',
     async ({ storage, reopen, damage }) => {
-      for (const runId of ['a', 'b', 'c']) await seed(storage, runId, PAYLOADS)
+      for (const runId of ['a', 'b', 'c']) await storage.seed(runId, PAYLOADS)
       await damage('b')
       const next = await reopen()
-      assertSame(await idsIn(next, { limit: 2 }), ['a', 'b'], 'the first page')
-      assertSame(await idsIn(next, { after: 'a', limit: 2 }), ['b', 'c'], 'the second page')
-      for (const { runId, summary: found } of await listed(next)) {
+      assertSame(await next.listIds({ limit: 2 }), ['a', 'b'], 'the first page')
+      assertSame(await next.listIds({ after: 'a', limit: 2 }), ['b', 'c'], 'the second page')
+      for (const { runId, summary: found } of await next.list()) {
         if (found === undefined) continue
         const { heldBy: _, ...facts } = found
         assertSame(facts, summary(PAYLOADS), `the summary of ${runId}`)
@@ -228,15 +209,15 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
 const carriedBy = (runId: string): ReadonlyArray<string> => PAYLOADS.map((payload) => `${payload} of ${runId}`)
 
 /** Saves each revision under its own claim, so that a store with one file per claim has several. */
-const seedInTurn = async (storage: CheckpointStorage, runId: string): Promise<void> => {
+const seedInTurn = async (storage: Client, runId: string): Promise<void> => {
   for (const [n] of PAYLOADS.entries()) {
-    const claim = await begun(storage, runId, carriedBy(runId).slice(0, n + 1))
-    await right(storage.release(claim))
+    const claim = await storage.begin(runId, carriedBy(runId).slice(0, n + 1))
+    await claim.release()
   }
 }
 
 /** Every load returns saved content, possibly less, or an error with a reason; never wrong content. */
-const assertIsTrueOrNoticed = async (storage: CheckpointStorage, runId: string): Promise<void> => {
+const assertIsTrueOrNoticed = async (storage: Client, runId: string): Promise<void> => {
   const payloads = carriedBy(runId)
   const assertIsTrue = (result: E.Either<StorageError, O.Option<Stored>>, what: string): void => {
     if (E.isLeft(result)) return assertSame(result.left._tag, 'Corrupt', `the error of ${what}`)
@@ -245,28 +226,28 @@ const assertIsTrueOrNoticed = async (storage: CheckpointStorage, runId: string):
     const isExact = stored.found._tag === 'Exact' && what.startsWith('a load')
     assertCarries(stored, isExact ? payloads : payloads.slice(0, stored.revision + 1), what)
   }
-  const loaded = await answerOf(storage.load(runId))
+  const loaded = await answerOf(storage.raw.load(runId))
   assert.ok(
     E.isLeft(loaded) || O.isSome(loaded.right),
     `the run ${runId} with exchanged content: expected Corrupt or a run, found none`
   )
   assertIsTrue(loaded, `a load of ${runId}`)
   for (const [revision] of payloads.entries()) {
-    const found = await answerOf(storage.loadRevision(runId, revision))
+    const found = await answerOf(storage.raw.loadRevision(runId, revision))
     assertIsTrue(found, `revision ${revision} of ${runId}`)
     if (E.isRight(found) && O.isSome(found.right))
       assertSame(found.right.value.revision, revision, `the number of revision ${revision} of ${runId}`)
   }
 }
 
-const assertIsRefused = async (storage: CheckpointStorage): Promise<void> => {
+const assertIsRefused = async (storage: Client): Promise<void> => {
   const isNewer = ({ found, supported }: { readonly found: number; readonly supported: number }): void =>
     assert.ok(
       found > supported,
       `UnsupportedFormat: expected \`found\` above \`supported\`, found ${found} and ${supported}`
     )
-  isNewer(await left(storage.load('a'), 'UnsupportedFormat'))
-  isNewer(await left(storage.claim('a', OWNER), 'UnsupportedFormat'))
+  isNewer(await left(storage.raw.load('a'), 'UnsupportedFormat'))
+  isNewer(await left(storage.raw.claim('a', OWNER), 'UnsupportedFormat'))
 }
 
 export const formatCases: ReadonlyArray<ConformanceCase> = [
@@ -274,7 +255,7 @@ export const formatCases: ReadonlyArray<ConformanceCase> = [
     'CS-FORMAT-01',
     'content of a newer format is refused, and nothing older is used instead',
     async ({ storage, reopen, newer }) => {
-      await seed(storage, 'a', PAYLOADS)
+      await storage.seed('a', PAYLOADS)
       await newer('a')
       await assertIsRefused(await reopen())
     }
@@ -284,14 +265,14 @@ export const formatCases: ReadonlyArray<ConformanceCase> = [
     'CS-FORMAT-02',
     'content of a newer format stays unchanged',
     async ({ storage, reopen, newer, digest }) => {
-      await seed(storage, 'a', PAYLOADS)
+      await storage.seed('a', PAYLOADS)
       await newer('a')
       const before = await digest('a')
       const next = await reopen()
       await assertIsRefused(next)
-      await answerOf(next.history('a'))
-      await answerOf(next.loadRevision('a', 0))
-      await answerOf(next.list())
+      await answerOf(next.raw.history('a'))
+      await answerOf(next.raw.loadRevision('a', 0))
+      await answerOf(next.raw.list())
       assertSame(await digest('a'), before, 'the digest after reading')
     }
   ),
@@ -300,11 +281,11 @@ export const formatCases: ReadonlyArray<ConformanceCase> = [
     'CS-FORMAT-03',
     'a run of a newer format breaks neither the listing nor any other run',
     async ({ storage, reopen, newer }) => {
-      for (const runId of ['a', 'b']) await seed(storage, runId, PAYLOADS)
+      for (const runId of ['a', 'b']) await storage.seed(runId, PAYLOADS)
       await newer('a')
       const next = await reopen()
-      await assertListing(next, ['a', 'b'])
-      await assertLoads(next, 'b', PAYLOADS)
+      await next.assertLists(['a', 'b'])
+      await next.assertLoads('b', PAYLOADS)
     }
   )
 ]

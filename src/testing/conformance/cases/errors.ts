@@ -3,28 +3,13 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../../domain/data/Json.js'
-import type { CheckpointStorage, ReadFailed, StorageError, WriteFailed } from '../../../ports/CheckpointStorage.js'
-import type { ConformanceCase } from '../Case.js'
-import { casesNeeding } from '../Case.js'
+import type { ReadFailed, StorageError, WriteFailed } from '../../../ports/CheckpointStorage.js'
 import type { Faulty } from '../Spec.js'
+import type { ConformanceCase, With } from '../Case.js'
+import { casesNeeding } from '../Case.js'
+import type { Client } from '../Client.js'
 import { assertSame, inWords } from '../difference.js'
-import {
-  answerOf,
-  assertCarries,
-  assertHolds,
-  assertLoads,
-  assertSummary,
-  begun,
-  claimed,
-  left,
-  OTHER,
-  OWNER,
-  revisions,
-  right,
-  seed,
-  some,
-  upTo
-} from '../fixtures.js'
+import { answerOf, assertCarries, assertHolds, left, OTHER, OWNER, some, upTo } from '../fixtures.js'
 
 const errorCase = casesNeeding('faults')
 
@@ -70,19 +55,19 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
     'CS-ERROR-01',
     'a failed read is ReadFailed with its code, and never an empty or older result',
     async ({ storage, faulty }) => {
-      await seed(storage, 'a', [1, 2, 3])
+      await storage.seed('a', [1, 2, 3])
       const { storage: next, fail, heal } = await faulty()
       for (const code of ['EIO', 'EMFILE']) {
         fail('read', code)
-        assertHasFacts(await left(next.load('a'), 'ReadFailed'), code)
-        assertHasFacts(await left(next.history('a'), 'ReadFailed'), code)
-        assertHasFacts(await left(next.loadRevision('a', 1), 'ReadFailed'), code)
-        assertHasFacts(await left(next.list(), 'ReadFailed'), code)
-        assertFailed(await answerOf(next.claim('a', OWNER)), code, GRANTED_UNREAD)
+        assertHasFacts(await left(next.raw.load('a'), 'ReadFailed'), code)
+        assertHasFacts(await left(next.raw.history('a'), 'ReadFailed'), code)
+        assertHasFacts(await left(next.raw.loadRevision('a', 1), 'ReadFailed'), code)
+        assertHasFacts(await left(next.raw.list(), 'ReadFailed'), code)
+        assertFailed(await answerOf(next.raw.claim('a', OWNER)), code, GRANTED_UNREAD)
         heal()
-        await assertLoads(next, 'a', [1, 2, 3])
+        await next.assertLoads('a', [1, 2, 3])
       }
-      await claimed(next, 'a', OTHER)
+      await next.claim('a', OTHER)
     }
   ),
 
@@ -91,11 +76,11 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
     'a failed save is WriteFailed with its code, and earlier acknowledged saves survive',
     async ({ faulty, reopen }) => {
       const { storage, fail, heal } = await faulty()
-      const claim = await begun(storage, 'a', [1])
+      const claim = await storage.begin('a', [1])
       fail('write', 'ENOSPC')
-      assertHasFacts(await left(storage.save(claim, revisions([1, 2])), 'WriteFailed'), 'ENOSPC')
+      assertHasFacts(await left(claim.saving([1, 2]), 'WriteFailed'), 'ENOSPC')
       heal()
-      const found = await right((await reopen()).load('a'))
+      const found = await (await reopen()).load('a')
       assert.ok(O.isSome(found), 'the run after a failed save: expected the acknowledged revision, found none')
       // The failed save may have reached the store.
       assertCarries(found.value, [1, 2].slice(0, Math.min(2, found.value.revision + 1)))
@@ -107,21 +92,21 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
     'after a failed write the run can be claimed again and continues from what is stored',
     async ({ faulty, reopen }) => {
       const { storage, fail, heal } = await faulty()
-      const claim = await begun(storage, 'a', [1])
+      const claim = await storage.begin('a', [1])
       fail('write', 'EIO')
-      await left(storage.save(claim, revisions([1, 2])), 'WriteFailed')
-      await answerOf(storage.release(claim))
+      await left(claim.saving([1, 2]), 'WriteFailed')
+      await answerOf(claim.releasing())
       heal()
       const next = await reopen()
-      const again = await right(next.claim('a', OTHER))
+      const again = await next.claim('a', OTHER)
       const revision = O.isSome(again.stored) ? again.stored.value.revision : -1
       assert.ok(
         revision === 0 || revision === 1,
         `the revision that a claim found after a failed save: expected 0 or 1, found ${revision}`
       )
       const payloads = [1, 2].slice(0, revision + 1)
-      await right(next.save(again.claim, revisions([...payloads, 'more'])))
-      await assertLoads(next, 'a', [...payloads, 'more'])
+      await again.save([...payloads, 'more'])
+      await next.assertLoads('a', [...payloads, 'more'])
     }
   ),
 
@@ -129,13 +114,13 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
     'CS-ERROR-04',
     'a claim or removal that cannot be written fails and changes nothing',
     async ({ storage, faulty }) => {
-      await seed(storage, 'a', [1, 2])
+      await storage.seed('a', [1, 2])
       const { storage: next, fail, heal } = await faulty()
       fail('write', 'ENOSPC')
-      assertFailed(await answerOf(next.claim('a', OWNER)), 'ENOSPC')
-      assertFailed(await answerOf(next.remove('a')), 'ENOSPC')
+      assertFailed(await answerOf(next.raw.claim('a', OWNER)), 'ENOSPC')
+      assertFailed(await answerOf(next.raw.remove('a')), 'ENOSPC')
       heal()
-      await assertLoads(next, 'a', [1, 2])
+      await next.assertLoads('a', [1, 2])
     }
   ),
 
@@ -152,16 +137,16 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
     'a run that cannot be read is not free: it is neither removed, claimed nor overwritten',
     async ({ faulty }) => {
       const { storage, fail, heal } = await faulty()
-      const claim = await begun(storage, 'a', [1], OWNER)
+      const claim = await storage.begin('a', [1])
       fail('read', 'EIO')
-      const removed = await answerOf(storage.remove('a'))
+      const removed = await answerOf(storage.raw.remove('a'))
       assert.ok(E.isLeft(removed), 'a removal of a held run while reads fail: expected an error, found success')
-      const granted = await answerOf(storage.claim('a', OTHER))
+      const granted = await answerOf(storage.raw.claim('a', OTHER))
       assert.ok(E.isLeft(granted), 'a claim of a held run while reads fail: expected an error, found success')
-      const saved = await answerOf(storage.save(claim, revisions([1, 2])))
+      const saved = await answerOf(claim.saving([1, 2]))
       heal()
       const payloads = E.isRight(saved) ? [1, 2] : [1]
-      const found = some(await right(storage.load('a')), 'the acknowledged run')
+      const found = some(await storage.load('a'), 'the acknowledged run')
       // The failed save may have reached the store.
       assertCarries(found, found.revision === 1 ? [1, 2] : payloads)
     }
@@ -174,27 +159,27 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
       const { storage, fail, heal } = await faulty()
       let payloads: ReadonlyArray<Json> = []
       for (const [round, { after, release }] of FAILURES.entries()) {
-        const claim = await claimed(storage, 'a', OWNER)
+        const claim = await storage.claim('a')
         payloads = [...payloads, `saved ${round}`]
-        await right(storage.save(claim, revisions(payloads)))
+        await claim.save(payloads)
         const late = [...payloads, `late ${round}`]
         if (after !== undefined) {
           fail('write', 'EIO', after)
-          await answerOf(storage.save(claim, revisions(late)))
+          await answerOf(claim.saving(late))
         }
         fail(release, 'EIO')
-        await answerOf(storage.release(claim))
+        await answerOf(claim.releasing())
         heal()
-        const again = await right(storage.claim('a', OWNER))
+        const again = await storage.claim('a')
         const found = some(again.stored, 'the acknowledged run')
         if (after !== undefined && found.revision === payloads.length) payloads = late
         assertHolds(found, payloads, 'the run that a claim after a failure found')
         payloads = [...payloads, `more ${round}`]
-        await right(storage.save(again.claim, revisions(payloads)))
-        const zombie = await answerOf(storage.save(claim, revisions([...payloads, 'zombie'])))
+        await again.save(payloads)
+        const zombie = await answerOf(claim.saving([...payloads, 'zombie']))
         assert.ok(E.isLeft(zombie), 'a save of a failed and superseded claim: expected an error, found success')
-        await right(storage.release(again.claim))
-        await assertLoads(storage, 'a', payloads)
+        await again.release()
+        await storage.assertLoads('a', payloads)
       }
     }
   ),
@@ -217,11 +202,11 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
       for (const after of AFTER) {
         const runId = `run-${after}`
         const { storage, fail, heal } = await faulty()
-        const claim = await begun(storage, runId, [1])
+        const claim = await storage.begin(runId, [1])
         fail('write', 'EIO', after)
-        const saved = await answerOf(storage.save(claim, revisions([1, 2, 3, 4], 3)))
+        const saved = await answerOf(claim.saving([1, 2, 3, 4], 3))
         heal()
-        const { revision } = some(await right((await reopen()).load(runId)), 'the acknowledged run')
+        const { revision } = some(await (await reopen()).load(runId), 'the acknowledged run')
         const allowed = E.isRight(saved) ? [3] : [0, 3]
         assert.ok(
           allowed.includes(revision),
@@ -243,60 +228,56 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
 ]
 
 const assertDecided = async (
-  { storage, fail, heal }: Faulty,
-  reopen: () => Promise<CheckpointStorage>,
+  { storage, fail, heal }: With<Faulty>,
+  reopen: () => Promise<Client>,
   runId: string,
   code: string,
   after: number
 ): Promise<void> => {
-  const claim = await begun(storage, runId, [1])
+  const claim = await storage.begin(runId, [1])
   fail('write', code, after)
-  const saved = await answerOf(storage.save(claim, revisions([1, 2])))
+  const saved = await answerOf(claim.saving([1, 2]))
   if (E.isLeft(saved)) assertFailed(saved, code)
   heal()
   const isNever = E.isLeft(saved) && saved.left._tag === 'WriteFailed' && saved.left.committed === 'no'
   const found: Array<number> = []
-  const look = async (one: CheckpointStorage): Promise<void> => {
-    const { revision } = some(await right(one.load(runId)), 'what was acknowledged')
-    await assertSummary(
-      one,
-      runId,
-      [1, 2].slice(0, revision + 1),
-      `the summary of revision ${revision}, which was loaded,`
-    )
+  const look = async (one: Client): Promise<void> => {
+    const { revision } = some(await one.load(runId), 'what was acknowledged')
+    const what = `the summary of revision ${revision}, which was loaded,`
+    await one.assertSummary(runId, [1, 2].slice(0, revision + 1), what)
     found.push(revision)
   }
   await look(storage)
   const next = await reopen()
   await look(next)
-  const again = await right(next.claim(runId, OTHER))
+  const again = await next.claim(runId, OTHER)
   const decided = some(again.stored, 'what was acknowledged').revision
   if (E.isRight(saved)) assert.equal(decided, 1, 'the revision that a claim found after a save that was accepted')
   for (const revision of [...found, decided])
     assert.ok(!isNever || revision === 0, 'a save was found although its error said that it was not committed')
-  await answerOf(storage.release(claim))
-  const late = some(await right((await reopen()).load(runId)), 'what was acknowledged').revision
+  await answerOf(claim.releasing())
+  const late = some(await (await reopen()).load(runId), 'what was acknowledged').revision
   assert.equal(late, decided, 'the revision after the claim that decided')
 }
 
 /** An instance whose save failed sees what a new one sees, and saves the next revision only if this one exists. */
 const assertForgets = async (
-  { storage, fail, heal }: Faulty,
-  reopen: () => Promise<CheckpointStorage>,
+  { storage, fail, heal }: With<Faulty>,
+  reopen: () => Promise<Client>,
   runId: string,
   after: number,
   saves: boolean
 ): Promise<void> => {
-  const claim = await begun(storage, runId, [1])
+  const claim = await storage.begin(runId, [1])
   fail('write', 'EIO', after)
-  const failed = await answerOf(storage.save(claim, revisions([1, 2])))
+  const failed = await answerOf(claim.saving([1, 2]))
   heal()
   if (E.isRight(failed)) return
-  const seen = some(await right(storage.load(runId)), 'the acknowledged run').revision
-  const told = (await right(storage.history(runId)))[0]?.revision ?? 0
-  const isSaved = saves && E.isRight(await answerOf(storage.save(claim, revisions([1, 2, 3]))))
+  const seen = some(await storage.load(runId), 'the acknowledged run').revision
+  const told = (await storage.history(runId))[0]?.revision ?? 0
+  const isSaved = saves && E.isRight(await answerOf(claim.saving([1, 2, 3])))
   const next = await reopen()
-  const found = some(await right(next.load(runId)), 'the acknowledged run')
+  const found = some(await next.load(runId), 'the acknowledged run')
   assertCarries(found, [1, 2, 3].slice(0, found.revision + 1))
   assert.ok(
     found.revision >= seen,
@@ -307,36 +288,28 @@ const assertForgets = async (
     `the newest revision in a new instance: expected at least ${told}, which was in the history before, found ${found.revision}`
   )
   if (isSaved) assertSame(found.revision, 2, 'the newest revision after a successful save')
-  const kept = (await right(next.history(runId))).map(({ revision }) => revision)
+  const kept = (await next.history(runId)).map(({ revision }) => revision)
   const gap = kept.find((revision, n) => n > 0 && revision + 1 !== kept[n - 1])
   if (gap !== undefined)
     assert.fail(`the history: expected no gap, found ${kept.join(', ')}; a save was accepted without the one before it`)
 }
 
 const survives = async (
-  {
-    storage,
-    fail,
-    heal
-  }: {
-    readonly storage: CheckpointStorage
-    readonly fail: (operation: 'write', code: string) => void
-    readonly heal: () => void
-  },
-  reopen: () => Promise<CheckpointStorage>,
+  { storage, fail, heal }: With<Faulty>,
+  reopen: () => Promise<Client>,
   runId: string,
   good: number
 ): Promise<void> => {
-  const claim = await claimed(storage, runId)
+  const claim = await storage.claim(runId)
   let acknowledged = 0
   for (let n = 1; n <= good + 2; n++) {
     if (n > good) fail('write', 'EIO')
-    const result = await answerOf(storage.save(claim, revisions(upTo(n))))
+    const result = await answerOf(claim.saving(upTo(n)))
     if (E.isRight(result)) acknowledged = n
     else break
   }
   heal()
-  const found = await right((await reopen()).load(runId))
+  const found = await (await reopen()).load(runId)
   const stored = O.isSome(found) ? found.value.revision + 1 : 0
   assert.ok(
     stored >= acknowledged,

@@ -1,22 +1,21 @@
 /** Cases about history. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
-import type { CheckpointStorage } from '../../../ports/CheckpointStorage.js'
-import type { ConformanceCase } from '../Case.js'
-import { conformanceCase } from '../Case.js'
 import type { Faulty } from '../Spec.js'
+import type { ConformanceCase, With } from '../Case.js'
+import { conformanceCase } from '../Case.js'
+import type { Client } from '../Client.js'
 import { assertSame } from '../difference.js'
-import { assertHolds, AT, begun, claimed, OTHER, revisions, right, seed, some, upTo } from '../fixtures.js'
+import { AT, OTHER, revisions, right, upTo } from '../fixtures.js'
 
 export const historyCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-HIST-01',
     'the history is newest first and without gaps, and reports each change and its time',
     async ({ storage, reopen }) => {
-      await seed(storage, 'a', [1, 2, 3])
+      await storage.seed('a', [1, 2, 3])
       for (const one of [storage, await reopen()]) {
-        const history = await right(one.history('a'))
+        const history = await one.history('a')
         const expected = [2, 1, 0].map((revision) => ({ revision, change: 'UnitCompleted', at: AT }))
         assert.ok(
           history.length > 0,
@@ -36,16 +35,15 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
     'at least ten revisions before the newest can be loaded',
     async ({ storage, reopen }) => {
       const payloads = upTo(30)
-      await seed(storage, 'a', payloads)
+      await storage.seed('a', payloads)
       const next = await reopen()
-      const kept = (await right(next.history('a'))).map(({ revision }) => revision)
+      const kept = (await next.history('a')).map(({ revision }) => revision)
       assert.ok(
         kept.length > 10,
         `the history of a run with 30 revisions: expected more than 10 entries, found ${kept.length}`
       )
       for (const revision of kept.slice(0, 11)) {
-        const stored = some(await right(next.loadRevision('a', revision)), `revision ${revision}`)
-        assertHolds(stored, payloads.slice(0, revision + 1), `revision ${revision}`)
+        await next.assertLoadsRevision('a', revision, payloads.slice(0, revision + 1))
       }
     },
     { needs: ['history'] }
@@ -55,12 +53,12 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
     'CS-HIST-04',
     'the history spans a change of owners',
     async ({ storage, reopen }) => {
-      await seed(storage, 'a', [0, 1, 2])
+      await storage.seed('a', [0, 1, 2])
       const next = await reopen()
-      await begun(next, 'a', [0, 1, 2, 3], OTHER)
-      const kept = (await right(next.history('a'))).map(({ revision }) => revision)
+      await next.begin('a', [0, 1, 2, 3], OTHER)
+      const kept = (await next.history('a')).map(({ revision }) => revision)
       assertSame(kept, [3, 2, 1, 0], 'the revisions of the history')
-      assertHolds(some(await right(next.loadRevision('a', 1)), 'revision 1'), [0, 1])
+      await next.assertLoadsRevision('a', 1, [0, 1])
     },
     { needs: ['history'] }
   ),
@@ -77,16 +75,16 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
     'after saves of several revisions, each revision of the history can be loaded unchanged, newest first',
     async ({ storage, reopen }) => {
       const payloads = upTo(12)
-      const claim = await claimed(storage, 'a')
+      const claim = await storage.claim('a')
       for (const [end, count] of [
         [1, 1],
         [4, 3],
         [6, 2],
         [12, 6]
       ] as const)
-        await right(storage.save(claim, revisions(payloads.slice(0, end), count)))
+        await claim.save(payloads.slice(0, end), count)
       for (const one of [storage, await reopen()]) {
-        const kept = (await right(one.history('a'))).map(({ revision }) => revision)
+        const kept = (await one.history('a')).map(({ revision }) => revision)
         assertSame(kept[0], 11, 'the newest revision of the history')
         assertSame(
           kept,
@@ -94,10 +92,8 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
           'the revisions of the history'
         )
         for (const revision of payloads) {
-          const stored = await right(one.loadRevision('a', revision))
-          const what = `revision ${revision}`
-          if (kept.includes(revision)) assertHolds(some(stored, what), payloads.slice(0, revision + 1), what)
-          else assertSame(stored, O.none, `${what}, which is not in the history`)
+          if (kept.includes(revision)) await one.assertLoadsRevision('a', revision, payloads.slice(0, revision + 1))
+          else await assertIsNotKept(one, revision)
         }
       }
     }
@@ -115,59 +111,53 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase('CS-HIST-08', 'the history reports the exact time of each change', async ({ storage, reopen }) => {
     const seconds = '2026-01-02T03:04:05'
     const times = ['Z', '.6Z', '.000Z', '.670Z', '.600Z', '.678901Z'].map((rest) => `${seconds}${rest}`)
-    const claim = await claimed(storage, 'a')
+    const claim = await storage.claim('a')
     for (const [n, at] of times.entries()) {
       const [revision] = revisions(upTo(n + 1))
-      await right(storage.save(claim, [{ ...revision, change: { ...revision.change, at } }]))
-      assertSame((await right(storage.history('a')))[0]?.at, at, `the time of revision ${n}`)
+      await right(claim.savingRevisions([{ ...revision, change: { ...revision.change, at } }]))
+      assertSame((await storage.history('a'))[0]?.at, at, `the time of revision ${n}`)
     }
-    for (const { revision, at } of await right((await reopen()).history('a')))
+    for (const { revision, at } of await (await reopen()).history('a'))
       assertSame(at, times[revision], `the time of revision ${revision} in a new instance`)
   })
 ]
 
-const assertHistoryLoads = async (storage: CheckpointStorage, chars: number): Promise<void> => {
+const assertHistoryLoads = async (storage: Client, chars: number): Promise<void> => {
   const payloads = Array.from({ length: 40 }, (_, n) => (n % 4 === 0 ? 'x'.repeat(chars) : n))
-  await seed(storage, 'a', payloads)
-  const history = await right(storage.history('a'))
+  await storage.seed('a', payloads)
+  const history = await storage.history('a')
   assertSame(history[0]?.revision, 39, 'the newest revision of the history')
   for (const { revision } of history) {
-    const stored = some(await right(storage.loadRevision('a', revision)), `revision ${revision}`)
-    assertHolds(stored, payloads.slice(0, revision + 1), `revision ${revision}`)
+    await storage.assertLoadsRevision('a', revision, payloads.slice(0, revision + 1))
   }
-  for (const revision of [-1, 40, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-    assertSame(
-      await right(storage.loadRevision('a', revision)),
-      O.none,
-      `revision ${revision}, which is not in the history`
-    )
-  }
+  for (const revision of [-1, 40, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) await assertIsNotKept(storage, revision)
 }
+
+const assertIsNotKept = (storage: Client, revision: number): Promise<void> =>
+  storage.assertLoadsRevision('a', revision, [], `revision ${revision}, which is not in the history`)
 
 /** Owners save in turn until pruning is due; then writes of one of them fail. */
 const assertHistorySurvives = async (
-  { storage, fail, heal }: Faulty,
-  reopen: () => Promise<CheckpointStorage>,
+  { storage, fail, heal }: With<Faulty>,
+  reopen: () => Promise<Client>,
   runId: string,
   good: number
 ): Promise<void> => {
   const saved = 12 + good
   for (let n = 1; n <= saved; n++) {
-    const claim = await claimed(storage, runId)
+    const claim = await storage.claim(runId)
     if (n === saved) fail('write', 'ENOSPC')
-    const result = await storage.save(claim, revisions(upTo(n)))()
+    const result = await claim.saving(upTo(n))()
     assertSame(E.isRight(result), n < saved, `whether save ${n} succeeds while writes fail from save ${saved} on`)
-    await storage.release(claim)()
+    await claim.releasing()()
   }
   heal()
   const next = await reopen()
-  const history = await right(next.history(runId))
+  const history = await next.history(runId)
   const newest = history[0]?.revision ?? -1
   assert.ok(
     newest >= saved - 2,
     `the newest revision of the history: expected at least ${saved - 2}, which was acknowledged, found ${newest}`
   )
-  for (const { revision } of history) {
-    assertHolds(some(await right(next.loadRevision(runId, revision)), `revision ${revision}`), upTo(revision + 1))
-  }
+  for (const { revision } of history) await next.assertLoadsRevision(runId, revision, upTo(revision + 1))
 }

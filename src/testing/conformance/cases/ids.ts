@@ -1,8 +1,8 @@
 /** Cases about run ids. */
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
-import { assertListing, assertLoads, begun, claimed, left, OWNER, revisions, right, seed } from '../fixtures.js'
 import { assertSame } from '../difference.js'
+import { left, OWNER, revisions } from '../fixtures.js'
 
 // prettier-ignore
 const INVALID = [
@@ -17,28 +17,28 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase('CS-ID-01', 'every function refuses an invalid run id and reports it', async ({ storage }) => {
     const lost = new AbortController().signal
     for (const runId of INVALID) {
-      const { runId: told } = await left(storage.claim(runId, OWNER), 'InvalidRunId')
+      const { runId: told } = await left(storage.raw.claim(runId, OWNER), 'InvalidRunId')
       assertSame(told, runId, 'the run id in InvalidRunId')
-      await left(storage.save({ runId, epoch: 1, lost }, revisions([1])), 'InvalidRunId')
-      await left(storage.load(runId), 'InvalidRunId')
-      await left(storage.history(runId), 'InvalidRunId')
-      await left(storage.loadRevision(runId, 0), 'InvalidRunId')
-      await left(storage.remove(runId), 'InvalidRunId')
+      await left(storage.raw.save({ runId, epoch: 1, lost }, revisions([1])), 'InvalidRunId')
+      await left(storage.raw.load(runId), 'InvalidRunId')
+      await left(storage.raw.history(runId), 'InvalidRunId')
+      await left(storage.raw.loadRevision(runId, 0), 'InvalidRunId')
+      await left(storage.raw.remove(runId), 'InvalidRunId')
     }
-    await assertListing(storage, [])
+    await storage.assertLists([])
   }),
 
   conformanceCase(
     'CS-ID-02',
     'an id in capitals is refused and does not match the one in lower case',
     async ({ storage }) => {
-      await seed(storage, 'release', [1])
+      await storage.seed('release', [1])
       for (const runId of ['Release', 'RELEASE', 'releasE']) {
-        await left(storage.load(runId), 'InvalidRunId')
-        await left(storage.claim(runId, OWNER), 'InvalidRunId')
-        await left(storage.remove(runId), 'InvalidRunId')
+        await left(storage.raw.load(runId), 'InvalidRunId')
+        await left(storage.raw.claim(runId, OWNER), 'InvalidRunId')
+        await left(storage.raw.remove(runId), 'InvalidRunId')
       }
-      await assertLoads(storage, 'release', [1])
+      await storage.assertLoads('release', [1])
     }
   ),
 
@@ -47,22 +47,22 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
     'the longest run id, and ids that resemble internal names of the store, work like any other',
     async ({ storage, reopen }) => {
       const ids = ['a'.repeat(128), 'checkpoint.json', 'history', 'lock', 'runs', '0', 'constructor', 'x.tmp', 'a.lock']
-      for (const runId of ids) await seed(storage, runId, [runId])
+      for (const runId of ids) await storage.seed(runId, [runId])
       const next = await reopen()
-      for (const runId of ids) await assertLoads(next, runId, [runId])
-      await assertListing(next, [...ids].sort())
+      for (const runId of ids) await next.assertLoads(runId, [runId])
+      await next.assertLists([...ids].sort())
     }
   ),
 
   conformanceCase('CS-ID-04', 'runs whose ids share a prefix are separate', async ({ storage }) => {
     const ids = ['run1', 'run10', 'run1-b', 'run1.b', 'run1_b', 'run', 'r']
-    for (const runId of ids) await seed(storage, runId, [runId, 1])
-    await right(storage.remove('run1'))
-    await claimed(storage, 'run10')
-    await assertLoads(storage, 'run1', [])
-    for (const runId of ids.slice(1)) await assertLoads(storage, runId, [runId, 1])
-    await claimed(storage, 'run')
-    await assertListing(storage, ids.slice(1).sort())
+    for (const runId of ids) await storage.seed(runId, [runId, 1])
+    await storage.remove('run1')
+    await storage.claim('run10')
+    await storage.assertLoads('run1', [])
+    for (const runId of ids.slice(1)) await storage.assertLoads(runId, [runId, 1])
+    await storage.claim('run')
+    await storage.assertLists(ids.slice(1).sort())
   }),
 
   conformanceCase(
@@ -70,17 +70,17 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
     'long ids that differ in their last character are separate',
     async ({ storage, reopen }) => {
       const ids = ['x', 'y'].map((end) => 'a'.repeat(127) + end)
-      for (const runId of ids) await seed(storage, runId, [runId.at(-1) ?? ''])
+      for (const runId of ids) await storage.seed(runId, [runId.at(-1) ?? ''])
       const next = await reopen()
-      for (const runId of ids) await assertLoads(next, runId, [runId.at(-1) ?? ''])
+      for (const runId of ids) await next.assertLoads(runId, [runId.at(-1) ?? ''])
     }
   ),
 
   conformanceCase('CS-ID-06', 'ten runs written concurrently are all complete', async ({ storage, reopen }) => {
     const ids = Array.from({ length: 10 }, (_, n) => `run-${n}`)
-    await Promise.all(ids.map((runId) => seed(storage, runId, [runId, 1, 2, 3])))
+    await Promise.all(ids.map((runId) => storage.seed(runId, [runId, 1, 2, 3])))
     const next = await reopen()
-    for (const runId of ids) await assertLoads(next, runId, [runId, 1, 2, 3])
+    for (const runId of ids) await next.assertLoads(runId, [runId, 1, 2, 3])
   }),
 
   conformanceCase(
@@ -88,15 +88,15 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
     'an id is not a pattern: wildcard characters match only themselves',
     async ({ storage }) => {
       const ids = ['axb', 'a.b', 'a_b', 'a-b', 'ab']
-      for (const runId of ids) await seed(storage, runId, [runId])
+      for (const runId of ids) await storage.seed(runId, [runId])
       for (const gone of ['a.b', 'a_b']) {
-        await right(storage.remove(gone))
-        await assertLoads(storage, gone, [])
+        await storage.remove(gone)
+        await storage.assertLoads(gone, [])
       }
-      for (const runId of ['axb', 'a-b', 'ab']) await assertLoads(storage, runId, [runId])
-      await begun(storage, 'a.b', ['new'])
-      await claimed(storage, 'axb')
-      await assertListing(storage, ['a-b', 'a.b', 'ab', 'axb'])
+      for (const runId of ['axb', 'a-b', 'ab']) await storage.assertLoads(runId, [runId])
+      await storage.begin('a.b', ['new'])
+      await storage.claim('axb')
+      await storage.assertLists(['a-b', 'a.b', 'ab', 'axb'])
     }
   ),
 
@@ -120,15 +120,15 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
         '0'
       ]
       const ids = ['a', ...ends.map((end) => `a.${end}`), 'a-lock', 'a_lock', 'a-history', 'a_history', 'a-1', 'a_2']
-      for (const runId of ids) await seed(storage, runId, [runId])
-      const claim = await begun(storage, 'a', ['a', 'more'])
-      await right(storage.release(claim))
+      for (const runId of ids) await storage.seed(runId, [runId])
+      const claim = await storage.begin('a', ['a', 'more'])
+      await claim.release()
       const next = await reopen()
-      for (const runId of ids.slice(1)) await assertLoads(next, runId, [runId])
-      await assertLoads(next, 'a', ['a', 'more'])
-      await right(next.remove('a'))
-      for (const runId of ids.slice(1)) await assertLoads(next, runId, [runId])
-      await assertListing(next, ids.slice(1).sort())
+      for (const runId of ids.slice(1)) await next.assertLoads(runId, [runId])
+      await next.assertLoads('a', ['a', 'more'])
+      await next.remove('a')
+      for (const runId of ids.slice(1)) await next.assertLoads(runId, [runId])
+      await next.assertLists(ids.slice(1).sort())
     }
   ),
 
@@ -137,13 +137,17 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
     'an id is never normalized: a look-alike of another id is refused and reported verbatim',
     async ({ storage }) => {
       const ids = ['a', 'fi', 'release', 's']
-      for (const runId of ids) await seed(storage, runId, [runId])
+      for (const runId of ids) await storage.seed(runId, [runId])
       for (const runId of LOOK_ALIKES) {
-        assertSame((await left(storage.load(runId), 'InvalidRunId')).runId, runId, 'the run id in InvalidRunId')
-        assertSame((await left(storage.claim(runId, OWNER), 'InvalidRunId')).runId, runId, 'the run id in InvalidRunId')
-        assertSame((await left(storage.remove(runId), 'InvalidRunId')).runId, runId, 'the run id in InvalidRunId')
+        assertSame((await left(storage.raw.load(runId), 'InvalidRunId')).runId, runId, 'the run id in InvalidRunId')
+        assertSame(
+          (await left(storage.raw.claim(runId, OWNER), 'InvalidRunId')).runId,
+          runId,
+          'the run id in InvalidRunId'
+        )
+        assertSame((await left(storage.raw.remove(runId), 'InvalidRunId')).runId, runId, 'the run id in InvalidRunId')
       }
-      await assertListing(storage, ids)
+      await storage.assertLists(ids)
     }
   )
 ]

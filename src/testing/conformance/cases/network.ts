@@ -2,26 +2,12 @@
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { CheckpointStorage, StorageError } from '../../../ports/CheckpointStorage.js'
+import type { StorageError } from '../../../ports/CheckpointStorage.js'
 import type { CaseContext, ConformanceCase } from '../Case.js'
 import { casesNeeding } from '../Case.js'
+import type { Client } from '../Client.js'
 import { assertSame, inWords } from '../difference.js'
-import {
-  answerOf,
-  assertHolds,
-  assertLoads,
-  begun,
-  claimed,
-  left,
-  OTHER,
-  OWNER,
-  pause,
-  revisions,
-  right,
-  seed,
-  some,
-  until
-} from '../fixtures.js'
+import { answerOf, assertHolds, OTHER, pause, some, until } from '../fixtures.js'
 
 /** How a connection that ends names it; the call may have taken effect. */
 const LOST = ['ECONNRESET', '08006', '57P01']
@@ -44,12 +30,12 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
       for (const code of [...LOST, ...REFUSED]) {
         const runId = `run-${code.toLowerCase()}`
         const { storage, lose, heal } = await lossy()
-        const claim = await begun(storage, runId, [1])
+        const claim = await storage.begin(runId, [1])
         const isTaken = LOST.includes(code)
         await lose('write', code, isTaken ? 'taken' : 'none')
-        const saved = await answerOf(storage.save(claim, revisions([1, 2])))
+        const saved = await answerOf(claim.saving([1, 2]))
         await heal()
-        if (E.isRight(saved)) await right(storage.save(claim, revisions([1, 2, 3])))
+        if (E.isRight(saved)) await claim.save([1, 2, 3])
         await assertDecides(reopen, runId, saved, E.isRight(saved) ? [1, 2, 3] : [1, 2].slice(0, isTaken ? 2 : 1))
       }
     }
@@ -59,15 +45,15 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
     'CS-NET-02',
     'after a claim whose reply is lost, the same instance can claim the run',
     async ({ storage, lossy, reopen }) => {
-      await seed(storage, 'a', [1])
+      await storage.seed('a', [1])
       const { storage: next, lose, heal } = await lossy()
       await lose('write', 'ECONNRESET', 'taken')
-      const first = await answerOf(next.claim('a', OWNER))
+      const first = await answerOf(next.claiming('a'))
       await heal()
       if (E.isLeft(first)) assertSame(first.left._tag, 'WriteFailed', 'the error of a claim whose reply was lost')
-      const { claim } = E.isRight(first) ? first.right : await right(next.claim('a', OWNER))
-      await right(next.save(claim, revisions([1, 2])))
-      await assertLoads(await reopen(), 'a', [1, 2])
+      const claim = E.isRight(first) ? first.right : await next.claim('a')
+      await claim.save([1, 2])
+      await (await reopen()).assertLoads('a', [1, 2])
     }
   ),
 
@@ -75,11 +61,11 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
     'CS-NET-03',
     'a load whose reply is lost fails or finds the run, and never says that there is none',
     async ({ storage, lossy }) => {
-      await seed(storage, 'a', [1, 2])
+      await storage.seed('a', [1, 2])
       const { storage: next, lose, heal } = await lossy()
       for (const code of LOST) {
         await lose('read', code, 'taken')
-        const loaded = await answerOf(next.load('a'))
+        const loaded = await answerOf(next.raw.load('a'))
         await heal()
         if (E.isRight(loaded)) assertHolds(some(loaded.right, 'a run whose load had no reply'), [1, 2])
         else assertSame(loaded.left._tag, 'ReadFailed', 'the error of a load whose reply was lost')
@@ -92,19 +78,19 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
     'a release or removal whose reply is lost has happened once, and the run can be claimed',
     async ({ lossy, reopen }) => {
       const { storage, lose, heal } = await lossy()
-      const claim = await begun(storage, 'a', [1])
+      const claim = await storage.begin('a', [1])
       await lose('write', 'ECONNRESET', 'taken')
-      await answerOf(storage.release(claim))
+      await answerOf(claim.releasing())
       await heal()
-      await right(storage.release(await claimed(storage, 'a', OTHER)))
+      await (await storage.claim('a', OTHER)).release()
       await lose('write', 'ECONNRESET', 'taken')
-      await answerOf(storage.remove('a'))
+      await answerOf(storage.raw.remove('a'))
       await heal()
-      await right(storage.remove('a'))
+      await storage.remove('a')
       const next = await reopen()
-      const { claim: fresh, stored } = await right(next.claim('a', OTHER))
-      assertSame(stored, O.none, 'the run after its removal')
-      await right(next.save(fresh, revisions(['new'])))
+      const fresh = await next.claim('a', OTHER)
+      fresh.assertFound([], 'the run after its removal')
+      await fresh.save(['new'])
     }
   ),
 
@@ -127,18 +113,18 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
     'an owner that lost acknowledged saves in a failover is refused, and leaves no gap',
     async ({ failover }) => {
       const { storage, mark, rollBack } = await failover()
-      const claim = await begun(storage, 'a', [1])
+      const claim = await storage.begin('a', [1])
       await mark()
-      await right(storage.save(claim, revisions([1, 2])))
+      await claim.save([1, 2])
       await rollBack()
-      const saved = await answerOf(storage.save(claim, revisions([1, 2, 3])))
+      const saved = await answerOf(claim.saving([1, 2, 3]))
       if (E.isRight(saved))
         assert.fail('a save after a failover lost the one before it: expected an error, found success')
       assert.ok(
         saved.left._tag === 'RevisionConflict' || saved.left._tag === 'Fenced',
         `a save after a failover: expected RevisionConflict or Fenced, found ${inWords(saved.left)}`
       )
-      await assertLoads(storage, 'a', [1])
+      await storage.assertLoads('a', [1])
     }
   ),
 
@@ -147,15 +133,15 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
     'an owner whose claim a failover lost is fenced, even if its epoch is granted again',
     async ({ failover, reopen }) => {
       const { storage, mark, rollBack } = await failover()
-      await seed(storage, 'a', [1])
+      await storage.seed('a', [1])
       await mark()
-      const lost = await claimed(storage, 'a', OWNER)
+      const lost = await storage.claim('a')
       await rollBack()
       const latter = await reopen()
-      const claim = await claimed(latter, 'a', OTHER)
-      await left(storage.save(lost, revisions([1, 'lost'])), 'Fenced', 'a save of a claim that a failover lost')
-      await right(latter.save(claim, revisions([1, 'kept'])))
-      await assertLoads(latter, 'a', [1, 'kept'])
+      const claim = await latter.claim('a', OTHER)
+      await lost.assertFenced([1, 'lost'], 'a save of a claim that a failover lost')
+      await claim.save([1, 'kept'])
+      await latter.assertLoads('a', [1, 'kept'])
     }
   ),
 
@@ -164,13 +150,13 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
     'an owner that sleeps past its lease is superseded, and fenced when it wakes',
     async ({ sleeper, storage: other }) => {
       const { storage, sleep, wake } = await sleeper()
-      const former = await begun(storage, 'a', [1], OWNER)
+      const former = await storage.begin('a', [1])
       await sleep()
-      const claim = await begun(other, 'a', [1, 2], OTHER)
+      const claim = await other.begin('a', [1, 2], OTHER)
       await wake()
-      await left(storage.save(former, revisions([1, 'late'])), 'Fenced', 'a save of an owner that slept')
-      await right(other.save(claim, revisions([1, 2, 3])))
-      await assertLoads(other, 'a', [1, 2, 3])
+      await former.assertFenced([1, 'late'], 'a save of an owner that slept')
+      await claim.save([1, 2, 3])
+      await other.assertLoads('a', [1, 2, 3])
     }
   ),
 
@@ -179,13 +165,13 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
     'an owner that slept past its lease, and was not superseded, soon holds its run again or learns that it lost it',
     async ({ sleeper, storage: other, isOver }) => {
       const { storage, sleep, wake } = await sleeper()
-      const claim = await begun(storage, 'a', [1], OWNER)
+      const claim = await storage.begin('a', [1])
       await sleep()
       await wake()
       let isHeld = false
       const watching = (async () => {
         while (!isHeld && !isOver()) {
-          const stored = some(await right(other.load('a')))
+          const stored = some(await other.load('a'))
           isHeld = O.isSome(stored.heldBy)
           await pause(20)
         }
@@ -194,22 +180,22 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
       isHeld = true
       await watching
       if (claim.lost.aborted) return
-      await left(other.claim('a', OTHER), 'HeldBy')
-      await right(storage.save(claim, revisions([1, 2])))
+      await other.assertHeld('a')
+      await claim.save([1, 2])
     }
   )
 ]
 
 /** The next claim finds what was acknowledged, and continues. `known`: the payloads that must be stored. */
 const assertDecides = async (
-  reopen: () => Promise<CheckpointStorage>,
+  reopen: () => Promise<Client>,
   runId: string,
   saved: E.Either<StorageError, void>,
   known: ReadonlyArray<number> | undefined
 ): Promise<void> => {
   const latter = await reopen()
-  const { claim, stored } = await right(latter.claim(runId, OTHER))
-  const found = some(stored, 'the acknowledged run')
+  const claim = await latter.claim(runId, OTHER)
+  const found = some(claim.stored, 'the acknowledged run')
   if (E.isLeft(saved)) {
     const { left } = saved
     if (left._tag !== 'WriteFailed' && left._tag !== 'ReadFailed')
@@ -221,8 +207,8 @@ const assertDecides = async (
   }
   const payloads = known ?? [1, 2].slice(0, found.revision + 1)
   assertHolds(found, payloads, 'the run after a save without a reply')
-  await right(latter.save(claim, revisions([...payloads, 'next'])))
-  await assertLoads(latter, runId, [...payloads, 'next'])
+  await claim.save([...payloads, 'next'])
+  await latter.assertLoads(runId, [...payloads, 'next'])
 }
 
 const assertSurvivesCuts = async ({ cutting, reopen, isOver }: CaseContext, how: 'break' | 'freeze'): Promise<void> => {
@@ -230,9 +216,9 @@ const assertSurvivesCuts = async ({ cutting, reopen, isOver }: CaseContext, how:
     for (let n = 1; n <= MESSAGES && !isOver(); n++) {
       const runId = `${direction}-${n}`
       const { storage, cut, cuts, heal } = await cutting()
-      const claim = await begun(storage, runId, [1])
+      const claim = await storage.begin(runId, [1])
       await cut(direction, n, how)
-      const saved = await answerOf(storage.save(claim, revisions([1, 2])))
+      const saved = await answerOf(claim.saving([1, 2]))
       const wasCut = (await cuts()) > 0
       assert.ok(wasCut || n > 1, 'a save over a connection that is cut: found no cut; check `cut` of the spec')
       await heal()

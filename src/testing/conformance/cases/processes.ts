@@ -1,30 +1,11 @@
 /** Cases about several live processes. */
 import type { Json } from '../../../domain/data/Json.js'
-import type { CheckpointStorage, Claim } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { casesNeeding } from '../Case.js'
-import {
-  answerOf,
-  assertHigherEpoch,
-  assertHolds,
-  assertListing,
-  assertLoads,
-  assertLoadsWhileSaving,
-  assertNotLost,
-  atOnce,
-  begun,
-  left,
-  OTHER,
-  OWNER,
-  pause,
-  revisions,
-  right,
-  seed,
-  some,
-  tally,
-  upTo
-} from '../fixtures.js'
+import type { Client, ClientClaim } from '../Client.js'
+import { assertLoadsWhileSaving, atOnce, tally } from '../concurrency.js'
 import { assertSame } from '../difference.js'
+import { answerOf, assertHigherEpoch, assertHolds, left, OTHER, OWNER, pause, some, upTo } from '../fixtures.js'
 
 const processCase = casesNeeding('processes')
 
@@ -34,12 +15,12 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
     'a run held by another live process is refused, with its holder, and not removed',
     async ({ storage, beside }) => {
       const other = await beside()
-      const claim = await begun(other.storage, 'a', [1], OTHER)
-      const { holder } = await left(storage.claim('a', OWNER), 'HeldBy')
+      const claim = await other.storage.begin('a', [1], OTHER)
+      const holder = await storage.assertHeld('a', OWNER)
       assertSame({ host: holder.host, pid: holder.pid }, OTHER, 'the holder in HeldBy')
-      await left(storage.remove('a'), 'HeldBy')
-      await right(other.storage.save(claim, revisions([1, 2])))
-      await assertLoads(storage, 'a', [1, 2])
+      await left(storage.raw.remove('a'), 'HeldBy')
+      await claim.save([1, 2])
+      await storage.assertLoads('a', [1, 2])
     }
   ),
 
@@ -48,13 +29,13 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
     'the run of a killed process can be claimed once the store can detect the death, with every save that resolved',
     async ({ storage, beside }) => {
       const other = await beside()
-      const claim = await begun(other.storage, 'a', [1], OTHER)
-      await right(other.storage.save(claim, revisions([1, 2, 3], 2)))
+      const claim = await other.storage.begin('a', [1], OTHER)
+      await claim.save([1, 2, 3], 2)
       await other.kill()
-      const next = await right(storage.claim('a', OWNER))
-      assertHolds(some(next.stored), [1, 2, 3])
-      assertHigherEpoch(next.claim, claim.epoch)
-      await right(storage.save(next.claim, revisions([1, 2, 3, 4])))
+      const next = await storage.claim('a')
+      next.assertFound([1, 2, 3])
+      assertHigherEpoch(next, claim.epoch)
+      await next.save([1, 2, 3, 4])
     }
   ),
 
@@ -62,7 +43,7 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
     const stores = [storage, (await beside()).storage, (await beside()).storage]
     for (let round = 0; round < 5; round++) {
       const runId = `run-${round}`
-      const results = await atOnce(stores.flatMap((one) => [one.claim(runId, OWNER), one.claim(runId, OTHER)]))
+      const results = await atOnce(stores.flatMap((one) => [one.claiming(runId), one.claiming(runId, OTHER)]))
       assertSame(tally(results), { success: 1, HeldBy: 5 }, 'the results of six concurrent claims in three processes')
     }
   }),
@@ -83,22 +64,22 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
       let payloads: ReadonlyArray<Json> = []
       let late: Promise<unknown> = Promise.resolve()
       // A save in flight when its process died may still arrive; the next claim decides whether it counts.
-      const takeOver = async (claimant: CheckpointStorage, life: number): Promise<Claim> => {
-        const { claim, stored } = await right(claimant.claim('a', OTHER))
+      const takeOver = async (claimant: Client, life: number): Promise<ClientClaim> => {
+        const claim = await claimant.claim('a', OTHER)
         if (life === 0) return claim
-        const found = some(stored, 'the run of the dead processes')
+        const found = some(claim.stored, 'the run of the dead processes')
         if (found.revision === payloads.length) payloads = [...payloads, `late ${life - 1}`]
         assertHolds(found, payloads, `the run that process ${life} found`)
         await Promise.race([late, pause(50)])
-        await assertLoads(storage, 'a', payloads, `the run loaded after the claim of process ${life}`)
+        await storage.assertLoads('a', payloads, `the run loaded after the claim of process ${life}`)
         return claim
       }
       for (let life = 0; life < 5; life++) {
         const other = await beside()
         const claim = await takeOver(other.storage, life)
         payloads = [...payloads, `begun ${life}`, `done ${life}`]
-        await right(other.storage.save(claim, revisions(payloads, 2)))
-        late = answerOf(other.storage.save(claim, revisions([...payloads, `late ${life}`]))).catch(() => undefined)
+        await claim.save(payloads, 2)
+        late = answerOf(claim.saving([...payloads, `late ${life}`])).catch(() => undefined)
         await other.kill()
       }
       await takeOver(storage, 5)
@@ -110,9 +91,9 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
     'processes that write different runs do not affect one another',
     async ({ storage, beside }) => {
       const stores = [storage, (await beside()).storage, (await beside()).storage]
-      await Promise.all(stores.map((one, n) => seed(one, `run-${n}`, upTo(20))))
-      for (const n of [0, 1, 2]) await assertLoads(stores[(n + 1) % 3] ?? storage, `run-${n}`, upTo(20))
-      const claims = await atOnce(stores.map((one, n) => one.claim(`run-${n}`, OWNER)))
+      await Promise.all(stores.map((one, n) => one.seed(`run-${n}`, upTo(20))))
+      for (const n of [0, 1, 2]) await (stores[(n + 1) % 3] ?? storage).assertLoads(`run-${n}`, upTo(20))
+      const claims = await atOnce(stores.map((one, n) => one.claiming(`run-${n}`)))
       assertSame(tally(claims), { success: claims.length }, 'the results of claims of different runs')
     }
   ),
@@ -127,21 +108,21 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
       for (let round = 0; round < 6; round++) {
         const [one, other] = round % 2 === 0 ? stores : ([stores[1], stores[0]] as const)
         const owner = round % 2 === 0 ? OWNER : OTHER
-        const { claim, stored } = await right(one.claim('a', owner))
-        if (round > 0) assertHolds(some(stored), payloads, 'the run that the next process found')
+        const claim = await one.claim('a', owner)
+        if (round > 0) claim.assertFound(payloads, 'the run that the next process found')
         await former?.()
         payloads.push(`of round ${round}`)
-        await right(one.save(claim, revisions(payloads)))
-        const seen = some(await right(other.load('a')), 'the run loaded by the other process')
+        await claim.save(payloads)
+        const seen = some(await other.load('a'), 'the run loaded by the other process')
         assertHolds(seen, payloads, 'the run loaded by the other process')
         assertSame(some(seen.heldBy, 'the holder').pid, owner.pid, 'the pid of the holder, seen by the other process')
-        await left(other.claim('a', OTHER), 'HeldBy')
-        await right(one.release(claim))
-        former = () => left(one.save(claim, revisions([...payloads, 'late'])), 'Fenced')
+        await other.assertHeld('a')
+        await claim.release()
+        former = () => claim.assertFenced([...payloads, 'late'])
       }
-      await right(stores[1].remove('a'))
-      await assertLoads(storage, 'a', [])
-      await assertListing(storage, [])
+      await stores[1].remove('a')
+      await storage.assertLoads('a', [])
+      await storage.assertLists([])
     }
   ),
 
@@ -150,11 +131,11 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
     'an owner in another process that is silent for seven seconds still holds its run',
     async ({ storage, beside }) => {
       const other = await beside()
-      const claim = await begun(other.storage, 'a', [1], OTHER)
+      const claim = await other.storage.begin('a', [1], OTHER)
       await pause(7_000)
-      await left(storage.claim('a', OWNER), 'HeldBy', 'a claim of another process')
-      await right(other.storage.save(claim, revisions([1, 2])))
-      assertNotLost(claim, 'a silent owner')
+      await storage.assertHeld('a', OWNER, 'a claim of another process')
+      await claim.save([1, 2])
+      claim.assertNotLost('a silent owner')
     },
     'stress'
   )

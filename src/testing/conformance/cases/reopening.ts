@@ -2,22 +2,8 @@
 import type { Json } from '../../../domain/data/Json.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
-import {
-  assertHigherEpoch,
-  assertHolds,
-  assertListing,
-  assertLoads,
-  begun,
-  claimed,
-  left,
-  OTHER,
-  OWNER,
-  revisions,
-  right,
-  seed,
-  some
-} from '../fixtures.js'
 import { assertSame } from '../difference.js'
+import { assertHigherEpoch, assertHolds, OTHER, some } from '../fixtures.js'
 
 export const reopeningCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
@@ -26,18 +12,14 @@ export const reopeningCases: ReadonlyArray<ConformanceCase> = [
     async ({ storage, reopen }) => {
       const ids = ['a', 'b', 'c']
       for (const runId of ids) {
-        const claim = await claimed(storage, runId)
-        await right(storage.save(claim, revisions([runId, 1], 2)))
-        await right(storage.save(claim, revisions([runId, 1, 2])))
+        const claim = await storage.claim(runId)
+        await claim.save([runId, 1], 2)
+        await claim.save([runId, 1, 2])
       }
       const next = await reopen()
-      await assertListing(next, ids)
-      for (const runId of ids) await assertLoads(next, runId, [runId, 1, 2])
-      assertSame(
-        (await right(next.history('a')))[0]?.revision,
-        2,
-        'the newest revision of the history in a new instance'
-      )
+      await next.assertLists(ids)
+      for (const runId of ids) await next.assertLoads(runId, [runId, 1, 2])
+      assertSame((await next.history('a'))[0]?.revision, 2, 'the newest revision of the history in a new instance')
     }
   ),
 
@@ -45,18 +27,18 @@ export const reopeningCases: ReadonlyArray<ConformanceCase> = [
     'CS-OPEN-02',
     'an instance that loaded a run before sees later saves of another instance',
     async ({ storage, reopen }) => {
-      await seed(storage, 'a', [1])
+      await storage.seed('a', [1])
       const next = await reopen()
-      for (const one of [storage, next]) await assertLoads(one, 'a', [1])
-      const claim = await begun(next, 'a', [1, 2], OTHER)
-      await assertLoads(storage, 'a', [1, 2])
-      assertSame((await right(storage.history('a')))[0]?.revision, 1, 'the newest revision of the history')
-      await right(next.save(claim, revisions([1, 2, 3])))
-      assertHolds(some(await right(storage.load('a'))), [1, 2, 3])
-      await right(next.release(claim))
-      await right(next.remove('a'))
-      await assertLoads(storage, 'a', [])
-      await assertListing(storage, [])
+      for (const one of [storage, next]) await one.assertLoads('a', [1])
+      const claim = await next.begin('a', [1, 2], OTHER)
+      await storage.assertLoads('a', [1, 2])
+      await storage.assertNewest('a', 1)
+      await claim.save([1, 2, 3])
+      assertHolds(some(await storage.load('a')), [1, 2, 3])
+      await claim.release()
+      await next.remove('a')
+      await storage.assertLoads('a', [])
+      await storage.assertLists([])
     }
   ),
 
@@ -67,15 +49,15 @@ export const reopeningCases: ReadonlyArray<ConformanceCase> = [
       const payloads: Array<Json> = []
       let store = storage
       for (let life = 0; life < 20; life++) {
-        const { claim, stored } = await right(store.claim('a', OWNER))
-        if (life > 0) assertHolds(some(stored), payloads)
+        const claim = await store.claim('a')
+        if (life > 0) claim.assertFound(payloads)
         for (const part of ['begun', 'done']) {
           payloads.push(`${part} ${life}`)
-          await right(store.save(claim, revisions(payloads)))
+          await claim.save(payloads)
         }
         store = await reopen()
       }
-      await assertLoads(store, 'a', payloads)
+      await store.assertLoads('a', payloads)
     }
   ),
 
@@ -83,18 +65,18 @@ export const reopeningCases: ReadonlyArray<ConformanceCase> = [
     'CS-OPEN-04',
     'over twenty owners that die without a save, the run and the order of claims stay unchanged',
     async ({ storage, reopen }) => {
-      await seed(storage, 'a', [1, 2])
+      await storage.seed('a', [1, 2])
       let epoch = -1
       let store = storage
       for (let life = 0; life < 20; life++) {
         store = await reopen()
-        const { claim, stored } = await right(store.claim('a', OWNER))
-        assertHolds(some(stored), [1, 2])
+        const claim = await store.claim('a')
+        claim.assertFound([1, 2])
         assertHigherEpoch(claim, epoch)
         epoch = claim.epoch
-        await left(store.claim('a', OTHER), 'HeldBy')
+        await store.assertHeld('a')
       }
-      await assertLoads(await reopen(), 'a', [1, 2])
+      await (await reopen()).assertLoads('a', [1, 2])
     }
   )
 ]

@@ -5,96 +5,84 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Revision } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
-import {
-  assertLoads,
-  assertLoadsWhileSaving,
-  atOnce,
-  begun,
-  claimed,
-  left,
-  OTHER,
-  revisions,
-  right,
-  seed,
-  tally,
-  upTo
-} from '../fixtures.js'
+import { assertLoadsWhileSaving, atOnce, tally } from '../concurrency.js'
 import { assertSame } from '../difference.js'
+import { left, OTHER, revisions, upTo } from '../fixtures.js'
 
 export const revisionCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase('CS-REV-01', 'a first save that does not start at revision 0 is refused', async ({ storage }) => {
-    const claim = await claimed(storage, 'a')
-    const { runId, expected, found } = await left(storage.save(claim, revisions([1, 2])), 'RevisionConflict')
+    const claim = await storage.claim('a')
+    const { runId, expected, found } = await left(claim.saving([1, 2]), 'RevisionConflict')
     assertSame({ runId, expected, found }, { runId: 'a', expected: 0, found: 1 }, 'the facts of RevisionConflict')
-    await assertLoads(storage, 'a', [])
+    await storage.assertLoads('a', [])
   }),
 
   conformanceCase(
     'CS-REV-02',
     'a save that skips a revision is refused, and the right one is accepted after it',
     async ({ storage }) => {
-      const claim = await begun(storage, 'a', [1])
-      const { expected, found } = await left(storage.save(claim, revisions([1, 2, 3])), 'RevisionConflict')
+      const claim = await storage.begin('a', [1])
+      const { expected, found } = await left(claim.saving([1, 2, 3]), 'RevisionConflict')
       assertSame({ expected, found }, { expected: 1, found: 2 }, 'the facts of RevisionConflict')
-      await assertLoads(storage, 'a', [1])
-      await right(storage.save(claim, revisions([1, 2])))
-      await assertLoads(storage, 'a', [1, 2])
+      await storage.assertLoads('a', [1])
+      await claim.save([1, 2])
+      await storage.assertLoads('a', [1, 2])
     }
   ),
 
   conformanceCase('CS-REV-03', 'a save of an existing revision is refused', async ({ storage }) => {
-    const claim = await claimed(storage, 'a')
-    await right(storage.save(claim, revisions([1, 2], 2)))
-    const { expected, found } = await left(storage.save(claim, revisions([1, 9])), 'RevisionConflict')
+    const claim = await storage.claim('a')
+    await claim.save([1, 2], 2)
+    const { expected, found } = await left(claim.saving([1, 9]), 'RevisionConflict')
     assertSame({ expected, found }, { expected: 2, found: 1 }, 'the facts of RevisionConflict')
-    await assertLoads(storage, 'a', [1, 2])
+    await storage.assertLoads('a', [1, 2])
   }),
 
   conformanceCase('CS-REV-04', 'a save with a gap stores nothing', async ({ storage }) => {
-    const claim = await begun(storage, 'a', [1])
+    const claim = await storage.begin('a', [1])
     const [second, , fourth] = revisions([1, 2, 3, 4], 3)
     const gap = [second, fourth] as unknown as ReadonlyNonEmptyArray<Revision>
-    await left(storage.save(claim, gap), 'RevisionConflict')
-    await assertLoads(storage, 'a', [1])
-    assertSame((await right(storage.history('a')))[0]?.revision, 0, 'the newest revision of the history')
+    await left(claim.savingRevisions(gap), 'RevisionConflict')
+    await storage.assertLoads('a', [1])
+    await storage.assertNewest('a', 0)
   }),
 
   conformanceCase('CS-REV-05', 'of ten concurrent saves of one revision one is stored', async ({ storage }) => {
-    const claim = await begun(storage, 'a', [0])
-    const rivals = Array.from({ length: 10 }, (_, rival) => storage.save(claim, revisions([0, `rival ${rival}`])))
+    const claim = await storage.begin('a', [0])
+    const rivals = Array.from({ length: 10 }, (_, rival) => claim.saving([0, `rival ${rival}`]))
     const results = await atOnce(rivals)
     assertSame(
       tally(results),
       { success: 1, RevisionConflict: 9 },
       'the results of ten concurrent saves of one revision'
     )
-    await assertLoads(storage, 'a', [0, `rival ${results.findIndex(E.isRight)}`])
+    await storage.assertLoads('a', [0, `rival ${results.findIndex(E.isRight)}`])
   }),
 
   conformanceCase(
     'CS-REV-06',
     'the next owner continues at the next revision and at no other',
     async ({ storage, reopen }) => {
-      await seed(storage, 'a', [1, 2, 3])
+      await storage.seed('a', [1, 2, 3])
       const next = await reopen()
-      const claim = await claimed(next, 'a', OTHER)
+      const claim = await next.claim('a', OTHER)
       for (const wrong of [[9], [1, 2, 9], [1, 2, 3, 4, 9]]) {
-        const { expected } = await left(next.save(claim, revisions(wrong)), 'RevisionConflict')
+        const { expected } = await left(claim.saving(wrong), 'RevisionConflict')
         assertSame(expected, 3, '`expected` of RevisionConflict')
       }
-      await right(next.save(claim, revisions([1, 2, 3, 4])))
-      await assertLoads(next, 'a', [1, 2, 3, 4])
+      await claim.save([1, 2, 3, 4])
+      await next.assertLoads('a', [1, 2, 3, 4])
     }
   )
 ]
 
 export const atomicityCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase('CS-ATOM-01', 'every revision of one save is stored', async ({ storage, reopen }) => {
-    const claim = await claimed(storage, 'a')
-    await right(storage.save(claim, revisions([1, 2, 3], 3)))
-    await right(storage.save(claim, revisions([1, 2, 3, 4, 5], 2)))
-    await assertLoads(storage, 'a', [1, 2, 3, 4, 5])
-    await assertLoads(await reopen(), 'a', [1, 2, 3, 4, 5])
+    const claim = await storage.claim('a')
+    await claim.save([1, 2, 3], 3)
+    await claim.save([1, 2, 3, 4, 5], 2)
+    await storage.assertLoads('a', [1, 2, 3, 4, 5])
+    await (await reopen()).assertLoads('a', [1, 2, 3, 4, 5])
   }),
 
   conformanceCase(
@@ -108,14 +96,14 @@ export const atomicityCases: ReadonlyArray<ConformanceCase> = [
     'CS-ATOM-03',
     'concurrent saves are refused or stored completely, in the order of their revisions',
     async ({ storage }) => {
-      const claim = await claimed(storage, 'a')
-      const results = await atOnce(Array.from({ length: 30 }, (_, n) => storage.save(claim, revisions(upTo(n + 1)))))
+      const claim = await storage.claim('a')
+      const results = await atOnce(Array.from({ length: 30 }, (_, n) => claim.saving(upTo(n + 1))))
       const stored = results.filter(E.isRight).length
       for (const [n, result] of results.entries()) {
         if (E.isLeft(result)) assertSame(result.left._tag, 'RevisionConflict', `the error of save ${n}`)
       }
       assert.ok(stored >= 1, 'concurrent saves: expected at least one stored, found none')
-      await assertLoads(storage, 'a', upTo(stored))
+      await storage.assertLoads('a', upTo(stored))
     }
   ),
 
@@ -123,10 +111,10 @@ export const atomicityCases: ReadonlyArray<ConformanceCase> = [
     'CS-ATOM-04',
     'a save of five hundred revisions is stored completely',
     async ({ storage, reopen }) => {
-      const claim = await claimed(storage, 'a')
-      await right(storage.save(claim, revisions(upTo(500), 500)))
-      await right(storage.save(claim, revisions(upTo(501))))
-      await assertLoads(await reopen(), 'a', upTo(501))
+      const claim = await storage.claim('a')
+      await claim.save(upTo(500), 500)
+      await claim.save(upTo(501))
+      await (await reopen()).assertLoads('a', upTo(501))
     }
   )
 ]

@@ -1,27 +1,12 @@
 /** Cases about loading what was saved. */
 import { strict as assert } from 'node:assert'
-import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { Stored } from '../../../ports/CheckpointStorage.js'
+import type { Capability } from '../Spec.js'
 import type { CaseContext, ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import { assertSame, inWords } from '../difference.js'
-import {
-  answerOf,
-  assertHolds,
-  assertListing,
-  assertLoads,
-  begun,
-  claimed,
-  left,
-  OTHER,
-  OWNER,
-  revisions,
-  right,
-  seed,
-  some
-} from '../fixtures.js'
-import type { Capability } from '../Spec.js'
+import { answerOf, assertHolds, left, OTHER, revisions, right, some } from '../fixtures.js'
 
 const nested = (levels: number): Json => Array.from({ length: levels }).reduce<Json>((inner) => [inner], 'x')
 
@@ -76,10 +61,10 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
     'CS-TRIP-01',
     'an unknown run has no checkpoint, no history and no revisions',
     async ({ storage }) => {
-      await assertLoads(storage, 'unknown', [])
-      assertSame(await right(storage.history('unknown')), [], 'the history of an unknown run')
-      assertSame(await right(storage.loadRevision('unknown', 0)), O.none, 'revision 0 of an unknown run')
-      await assertListing(storage, [])
+      await storage.assertLoads('unknown', [])
+      assertSame(await storage.history('unknown'), [], 'the history of an unknown run')
+      await storage.assertLoadsRevision('unknown', 0, [], 'revision 0 of an unknown run')
+      await storage.assertLists([])
     }
   ),
 
@@ -88,18 +73,18 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
       id,
       `the store loads ${title} as saved`,
       async ({ storage, reopen }) => {
-        await seed(storage, 'a', [payload, payload])
-        await assertLoads(storage, 'a', [payload, payload], 'the run loaded by the instance that saved it')
-        await assertLoads(await reopen(), 'a', [payload, payload], 'the run loaded by a new instance')
+        await storage.seed('a', [payload, payload])
+        await storage.assertLoads('a', [payload, payload], 'the run loaded by the instance that saved it')
+        await (await reopen()).assertLoads('a', [payload, payload], 'the run loaded by a new instance')
       },
       { needs }
     )
   ),
 
   conformanceCase('CS-TRIP-12', 'minus zero is loaded as a zero', async ({ storage, reopen }) => {
-    const claim = await claimed(storage, 'a')
-    await right(storage.save(claim, [{ ...revisions([0])[0], checkpoint: () => [-0] }]))
-    const stored = some(await right((await reopen()).load('a')))
+    const claim = await storage.claim('a')
+    await right(claim.savingRevisions([{ ...revisions([0])[0], checkpoint: () => [-0] }]))
+    const stored = some(await (await reopen()).load('a'))
     assert.ok(
       Array.isArray(stored.checkpoint) && (stored.checkpoint[0] as number) + 1 === 1,
       `the checkpoint: expected [0], found ${inWords(stored.checkpoint)}`
@@ -109,11 +94,11 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase('CS-TRIP-13', 'the store shares no object with what was saved or loaded', notShared),
 
   conformanceCase('CS-TRIP-14', "the store ignores a checkpoint's own format number", async ({ storage, reopen }) => {
-    const claim = await claimed(storage, 'a')
+    const claim = await storage.claim('a')
     const [first] = revisions([1])
-    await right(storage.save(claim, [{ ...first, checkpoint: () => ({ format: 99, runId: 7 }) }]))
+    await right(claim.savingRevisions([{ ...first, checkpoint: () => ({ format: 99, runId: 7 }) }]))
     for (const one of [storage, await reopen()]) {
-      assertSame(some(await right(one.load('a'))).checkpoint, { format: 99, runId: 7 }, 'the checkpoint')
+      assertSame(some(await one.load('a')).checkpoint, { format: 99, runId: 7 }, 'the checkpoint')
     }
   }),
 
@@ -122,8 +107,8 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
     'a value of 10 MB is loaded as saved',
     async ({ storage, reopen }) => {
       const payload = 'é'.repeat(5 * MEGABYTE)
-      await seed(storage, 'a', [payload, 1])
-      await assertLoads(await reopen(), 'a', [payload, 1])
+      await storage.seed('a', [payload, 1])
+      await (await reopen()).assertLoads('a', [payload, 1])
     },
     { needs: ['large'] }
   ),
@@ -132,14 +117,14 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
     'CS-TRIP-16',
     'the run is loaded as saved after each of many large and small saves',
     async ({ storage, reopen }) => {
-      const claim = await claimed(storage, 'a')
+      const claim = await storage.claim('a')
       const payloads: Array<Json> = []
       for (let n = 0; n < 120; n++) {
         payloads.push(n % 10 === 0 ? 'x'.repeat(100_000) : n)
-        await right(storage.save(claim, revisions(payloads)))
-        await assertLoads(storage, 'a', payloads)
+        await claim.save(payloads)
+        await storage.assertLoads('a', payloads)
       }
-      await assertLoads(await reopen(), 'a', payloads)
+      await (await reopen()).assertLoads('a', payloads)
     },
     { needs: ['large'], level: 'stress' }
   ),
@@ -156,17 +141,17 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
     'changing a loaded value, a history or a listing does not affect the store',
     async ({ storage }) => {
       const payloads = [{ items: [{ name: 'kept' }] }, { items: [{ name: 'kept too' }] }]
-      const claim = await claimed(storage, 'a')
-      await right(storage.save(claim, revisions(payloads, 2)))
-      const stored = async () => some(await right(storage.load('a')))
-      const revision = async () => some(await right(storage.loadRevision('a', 1)))
+      const claim = await storage.claim('a')
+      await claim.save(payloads, 2)
+      const stored = async () => some(await storage.load('a'))
+      const revision = async () => some(await storage.loadRevision('a', 1))
       for (const taken of [await stored(), await revision()]) spoil(taken)
-      spoil(await right(storage.history('a')))
-      spoil(await right(storage.list()))
+      spoil(await storage.history('a'))
+      spoil(await storage.list())
       assertHolds(await stored(), payloads)
       assertHolds(await revision(), payloads, 'revision 1')
-      assertSame((await right(storage.history('a')))[0]?.change, 'UnitCompleted', 'the newest change of the history')
-      await assertListing(storage, ['a'])
+      assertSame((await storage.history('a'))[0]?.change, 'UnitCompleted', 'the newest change of the history')
+      await storage.assertLists(['a'])
     }
   ),
 
@@ -176,9 +161,9 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase('CS-TRIP-20', 'a string of 100,000 characters is loaded as saved', async ({ storage, reopen }) => {
     const payload = 'x'.repeat(100_000)
-    await seed(storage, 'a', [payload, 1])
-    await assertLoads(storage, 'a', [payload, 1], 'the run loaded by the instance that saved it')
-    await assertLoads(await reopen(), 'a', [payload, 1], 'the run loaded by a new instance')
+    await storage.seed('a', [payload, 1])
+    await storage.assertLoads('a', [payload, 1], 'the run loaded by the instance that saved it')
+    await (await reopen()).assertLoads('a', [payload, 1], 'the run loaded by a new instance')
   }),
 
   conformanceCase(
@@ -196,25 +181,25 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
 ]
 
 const assertStoredOrTooLarge = async ({ storage, reopen }: CaseContext, megabytes: number): Promise<void> => {
-  const claim = await begun(storage, 'a', [1], OWNER)
+  const claim = await storage.begin('a', [1])
   const huge = Array.from({ length: megabytes }, () => 'x'.repeat(MEGABYTE))
-  const result = await answerOf(storage.save(claim, revisions([1, huge])))
-  if (result._tag === 'Right') return assertLoads(await reopen(), 'a', [1, huge])
+  const result = await answerOf(claim.saving([1, huge]))
+  if (result._tag === 'Right') return (await reopen()).assertLoads('a', [1, huge])
   const { runId, bytes, limitBytes, biggest } = await left(() => Promise.resolve(result), 'TooLarge')
   assertSame(runId, 'a', 'the run id in TooLarge')
   assert.ok(bytes > limitBytes, `TooLarge: expected \`bytes\` above \`limitBytes\`, found ${bytes} and ${limitBytes}`)
   assert.ok(Array.isArray(biggest), `\`biggest\` of TooLarge: expected an array, found ${inWords(biggest)}`)
-  await assertLoads(storage, 'a', [1])
-  await assertLoads(await reopen(), 'a', [1])
+  await storage.assertLoads('a', [1])
+  await (await reopen()).assertLoads('a', [1])
 }
 
 /** A store that counts characters, or checks its limit late, acknowledges a save that makes the first save of the next claim too large. */
 const assertGoesOn = async ({ storage, reopen }: CaseContext, megabytes: number): Promise<void> => {
-  const claim = await claimed(storage, 'a')
+  const claim = await storage.claim('a')
   const payloads: Array<Json> = []
   for (let length = 1_000; length * BYTES_EACH < (megabytes * MEGABYTE) / 2; length *= 2) {
     const payload = 'あ'.repeat(length)
-    const saved = await answerOf(storage.save(claim, revisions([...payloads, payload])))
+    const saved = await answerOf(claim.saving([...payloads, payload]))
     if (saved._tag === 'Left') {
       await left(() => Promise.resolve(saved), 'TooLarge')
       break
@@ -222,10 +207,10 @@ const assertGoesOn = async ({ storage, reopen }: CaseContext, megabytes: number)
     payloads.push(payload)
   }
   const later = await reopen()
-  const next = await claimed(later, 'a', OTHER)
+  const next = await later.claim('a', OTHER)
   payloads.push(1)
-  await right(later.save(next, revisions(payloads)))
-  await assertLoads(await reopen(), 'a', payloads, 'the run saved by the next claim')
+  await next.save(payloads)
+  await (await reopen()).assertLoads('a', payloads, 'the run saved by the next claim')
 }
 
 /** The bytes of the character in UTF-8. */
@@ -241,17 +226,17 @@ const spoil = (value: unknown): void => {
 
 async function notShared({ storage }: CaseContext): Promise<void> {
   const payload = { items: ['kept'] }
-  const claim = await begun(storage, 'a', [payload])
-  await right(storage.save(claim, revisions([payload, payload])))
+  const claim = await storage.begin('a', [payload])
+  await claim.save([payload, payload])
   payload.items.push('added by the giver')
-  const loaded = some(await right(storage.load('a')))
+  const loaded = some(await storage.load('a'))
   const taken = JSON.parse(JSON.stringify(loaded)) as Stored
   for (const value of [loaded.checkpoint, ...loaded.changes])
     Object.assign(value as object, { format: 'changed by the taker' })
   assertSame(
-    JSON.parse(JSON.stringify(some(await right(storage.load('a'))))),
+    JSON.parse(JSON.stringify(some(await storage.load('a')))),
     taken,
     'the run after its returned value was changed'
   )
-  await assertLoads(storage, 'a', [{ items: ['kept'] }, { items: ['kept'] }])
+  await storage.assertLoads('a', [{ items: ['kept'] }, { items: ['kept'] }])
 }

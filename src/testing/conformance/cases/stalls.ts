@@ -4,29 +4,13 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../../../domain/data/Json.js'
-import type { CheckpointStorage, Claim, Claimed, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
+import type { StorageError, Stored } from '../../../ports/CheckpointStorage.js'
 import type { CaseContext, ConformanceCase } from '../Case.js'
 import { casesNeeding } from '../Case.js'
+import type { Client, ClientClaim } from '../Client.js'
+import { assertGoesOn } from '../concurrency.js'
 import { assertSame, inWords } from '../difference.js'
-import {
-  answerOf,
-  assertGoesOn,
-  assertHolds,
-  assertLoads,
-  assertNotLost,
-  begun,
-  claimed,
-  LATER,
-  left,
-  newest,
-  OTHER,
-  OWNER,
-  revisions,
-  revisionsAt,
-  right,
-  seed,
-  some
-} from '../fixtures.js'
+import { answerOf, assertHolds, LATER, newest, OTHER, OWNER, revisionsAt, right, some } from '../fixtures.js'
 import { atEachPlace } from '../stalling.js'
 
 const stallCase = casesNeeding('stalls')
@@ -40,12 +24,12 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
     'a save stalled below the store during a takeover is found by the new owner, or refused',
     ({ reopen, ...context }) =>
       atEachPlace(context, async ({ former, runId, hold, meanwhile }) => {
-        const zombie = await begun(former, runId, ['first'], OWNER)
-        const late = await hold(former.save(zombie, revisions(['first', 'late'])))
+        const zombie = await former.begin(runId, ['first'])
+        const late = await hold(zombie.saving(['first', 'late']))
         const latter = await reopen()
-        const next = await meanwhile((first) => first(latter.claim(runId, OTHER)))
+        const next = await meanwhile((first) => first(latter.claiming(runId, OTHER)))
         const payloads = await assertGoesOn(latter, next, await late.outcome)
-        await left(former.save(zombie, revisions([...payloads, 'zombie'])), 'Fenced')
+        await zombie.assertFenced([...payloads, 'zombie'])
       })
   ),
 
@@ -53,8 +37,8 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
     'CS-STALL-02',
     'a load stalled below the store while its run is removed and recreated never mixes the two',
     async (context) => {
-      await assertLooksAreWhole(context, 'load', (storage, runId) => storage.load(runId))
-      await assertLooksAreWhole(context, 'revision', (storage, runId) => storage.loadRevision(runId, 1))
+      await assertLooksAreWhole(context, 'load', (storage, runId) => storage.raw.load(runId))
+      await assertLooksAreWhole(context, 'revision', (storage, runId) => storage.raw.loadRevision(runId, 1))
     }
   ),
 
@@ -72,18 +56,18 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
     'a removal stalled below the store while its run is claimed leaves the new owner its claim and all that it saves',
     ({ reopen, ...context }) =>
       atEachPlace(context, async ({ former, runId, hold, meanwhile }) => {
-        await seed(former, runId, ['old'])
-        const removal = await hold(former.remove(runId))
+        await former.seed(runId, ['old'])
+        const removal = await hold(former.raw.remove(runId))
         const latter = await reopen()
         const { claim, payloads } = await meanwhile(async (first) => {
-          const granted = await first(latter.claim(runId, OTHER))
+          const granted = await first(latter.claiming(runId, OTHER))
           const saved = [...(O.isSome(granted.stored) ? ['old'] : []), 'new']
-          await right(latter.save(granted.claim, revisions(saved)))
-          return { claim: granted.claim, payloads: saved }
+          await granted.save(saved)
+          return { claim: granted, payloads: saved }
         })
         await removal.outcome
-        await assertLoads(latter, runId, payloads, 'the run that the new owner saved during a removal')
-        await right(latter.save(claim, revisions([...payloads, 'newer'])))
+        await latter.assertLoads(runId, payloads, 'the run that the new owner saved during a removal')
+        await claim.save([...payloads, 'newer'])
       })
   ),
 
@@ -92,14 +76,14 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
     'a release stalled below the store during a takeover frees nothing',
     ({ reopen, ...context }) =>
       atEachPlace(context, async ({ former, runId, hold, meanwhile }) => {
-        const zombie = await begun(former, runId, ['first'], OWNER)
-        const release = await hold(former.release(zombie))
+        const zombie = await former.begin(runId, ['first'])
+        const release = await hold(zombie.releasing())
         const latter = await reopen()
-        const { claim } = await meanwhile((first) => first(latter.claim(runId, OTHER)))
+        const claim = await meanwhile((first) => first(latter.claiming(runId, OTHER)))
         await release.outcome
-        await left(latter.claim(runId, OWNER), 'HeldBy', 'a claim after the late release of the former owner')
-        await right(latter.save(claim, revisions(['first', 'second'])))
-        assertNotLost(claim, 'the new owner')
+        await latter.assertHeld(runId, OWNER, 'a claim after the late release of the former owner')
+        await claim.save(['first', 'second'])
+        claim.assertNotLost('the new owner')
       })
   ),
 
@@ -108,18 +92,18 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
     'a removal that names the newest revision and stalls below the store deletes nothing that another process saves and releases meanwhile',
     ({ reopen, ...context }) =>
       atEachPlace(context, async ({ former, runId, hold, meanwhile }) => {
-        await seed(former, runId, ['old'])
-        const removal = await hold(former.remove(runId, newest(0)))
+        await former.seed(runId, ['old'])
+        const removal = await hold(former.raw.remove(runId, newest(0)))
         const latter = await reopen()
         const payloads = await meanwhile(async (first) => {
-          const { claim, stored } = await first(latter.claim(runId, OTHER))
-          const saved = [...(O.isSome(stored) ? ['old'] : []), 'new']
-          await right(latter.save(claim, revisionsAt(LATER, saved)))
-          await right(latter.release(claim))
+          const claim = await first(latter.claiming(runId, OTHER))
+          const saved = [...(O.isSome(claim.stored) ? ['old'] : []), 'new']
+          await right(claim.savingRevisions(revisionsAt(LATER, saved)))
+          await claim.release()
           return saved
         })
         await removal.outcome
-        const found = some(await right(latter.load(runId)), 'the run that was resumed and released during a removal')
+        const found = some(await latter.load(runId), 'the run that was resumed and released during a removal')
         assertSame(found.revision, payloads.length - 1, 'the revision of the run that was resumed during a removal')
       })
   ),
@@ -128,22 +112,19 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
     'CS-STALL-07',
     'a removal that names the newest revision and stalls below the store deletes nothing that an owner saves after it counted as dead',
     ({ reopen, stall, ...context }) => {
-      let former: CheckpointStorage | undefined
-      let zombie: Claim | undefined
+      let zombie: ClientClaim | undefined
       let runs = 0
       const opened = async () => {
-        former = await reopen()
-        zombie = await claimed(former, `run-${runs++}`, OWNER)
-        await right(former.save(zombie, revisions(['first'])))
+        zombie = await (await reopen()).begin(`run-${runs++}`, ['first'])
         return stall()
       }
       return atEachPlace({ ...context, stall: opened }, async ({ former: storage, runId, hold, meanwhile }) => {
-        const removal = await hold(storage.remove(runId, newest(0)))
-        const save = (former as CheckpointStorage).save(zombie as Claim, revisionsAt(LATER, ['first', 'late']))
+        const removal = await hold(storage.raw.remove(runId, newest(0)))
+        const save = (zombie as ClientClaim).savingRevisions(revisionsAt(LATER, ['first', 'late']))
         const late = await meanwhile(() => answerOf(save))
         await removal.outcome
         if (E.isRight(late)) {
-          const found = some(await right(storage.load(runId)), 'the run that its former owner saved during a removal')
+          const found = some(await storage.load(runId), 'the run that its former owner saved during a removal')
           assertSame(found.revision, 1, 'the revision of the run that its former owner saved during a removal')
         }
       })
@@ -165,24 +146,24 @@ const assertLaterRunStays = ({ reopen, ...context }: CaseContext, before: 'saved
   atEachPlace(
     context,
     async ({ former, runId, hold, meanwhile }) => {
-      await seed(former, runId, ['old'])
-      const removal = await hold(former.remove(runId, newest(0)))
+      await former.seed(runId, ['old'])
+      const removal = await hold(former.raw.remove(runId, newest(0)))
       const latter = await reopen()
-      const save = async (claim: Claim): Promise<void> => {
-        await right(latter.save(claim, revisionsAt(LATER, ['new'])))
-        await right(latter.release(claim))
+      const save = async (claim: ClientClaim): Promise<void> => {
+        await right(claim.savingRevisions(revisionsAt(LATER, ['new'])))
+        await claim.release()
       }
       const claim = await meanwhile(async (first) => {
-        const replaced = await answerOf(latter.remove(runId))
+        const replaced = await answerOf(latter.raw.remove(runId))
         if (E.isLeft(replaced)) return undefined
-        const granted = await first(latter.claim(runId, OTHER))
-        if (before === 'saved') await save(granted.claim)
-        return granted.claim
+        const granted = await first(latter.claiming(runId, OTHER))
+        if (before === 'saved') await save(granted)
+        return granted
       })
       await removal.outcome
       if (claim === undefined) return
       if (before === 'claimed') await save(claim)
-      await assertLoads(latter, runId, ['new'])
+      await latter.assertLoads(runId, ['new'])
     },
     before
   )
@@ -191,23 +172,23 @@ const assertLaterRunStays = ({ reopen, ...context }: CaseContext, before: 'saved
 const assertLooksAreWhole = (
   { reopen, ...context }: CaseContext,
   named: string,
-  lookAt: (storage: CheckpointStorage, runId: string) => TaskEither<StorageError, O.Option<Stored>>
+  lookAt: (storage: Client, runId: string) => TaskEither<StorageError, O.Option<Stored>>
 ): Promise<void> =>
   atEachPlace(
     context,
     async ({ former, runId, hold, meanwhile }) => {
-      await seed(former, runId, OLD)
+      await former.seed(runId, OLD)
       const look = await hold(lookAt(former, runId))
       const other = await reopen()
       await meanwhile(async (first) => {
-        await first(other.remove(runId))
-        await seed(other, runId, NEW)
+        await first(other.raw.remove(runId))
+        await other.seed(runId, NEW)
       })
       const result = await look.outcome
       if (E.isLeft(result))
         assert.fail(`a load during a removal: expected a run or none, found ${inWords(result.left)}`)
       if (O.isSome(result.right)) assertIsOneOf(result.right.value, [OLD, NEW])
-      await assertLoads(other, runId, NEW)
+      await other.assertLoads(runId, NEW)
     },
     named
   )
@@ -231,42 +212,36 @@ const assertClaimsAreInOrder = ({ reopen, ...context }: CaseContext, between: 'r
   atEachPlace(
     context,
     async ({ former, runId, hold, meanwhile }) => {
-      await seed(former, runId, ['first'])
-      const waiting = await hold(former.claim(runId, OWNER))
+      await former.seed(runId, ['first'])
+      const waiting = await hold(former.claiming(runId))
       const latter = await reopen()
       const other = await meanwhile(async (first) => {
-        const granted = await first(latter.claim(runId, OTHER))
-        await right(latter.save(granted.claim, revisions(['first', 'second'])))
-        if (between === 'released') await right(latter.release(granted.claim))
-        return granted.claim
+        const granted = await first(latter.claiming(runId, OTHER))
+        await granted.save(['first', 'second'])
+        if (between === 'released') await granted.release()
+        return granted
       })
       const result = await waiting.outcome
       if (E.isLeft(result)) assertSame(result.left._tag, 'HeldBy', 'the error of the held claim')
-      else await assertIsBeforeOrAfter(former, result.right, other.epoch, between)
-      if (between === 'held') await right(latter.save(other, revisions(['first', 'second', 'third'])))
-      else await left(latter.save(other, revisions(['first', 'second', 'late'])), 'Fenced')
+      else await assertIsBeforeOrAfter(result.right, other.epoch, between)
+      if (between === 'held') await other.save(['first', 'second', 'third'])
+      else await other.assertFenced(['first', 'second', 'late'])
     },
     between
   )
 
 /** If it came first, the other claim has superseded it. */
 const assertIsBeforeOrAfter = async (
-  storage: CheckpointStorage,
-  { claim, stored }: Claimed,
+  claim: ClientClaim,
   epoch: number,
   between: 'released' | 'held'
 ): Promise<void> => {
   assert.notEqual(claim.epoch, epoch, `the epochs of two claims: expected different ones, found ${epoch} twice`)
-  if (claim.epoch < epoch)
-    return void (await left(storage.save(claim, revisions(['first', 'second', 'zombie'])), 'Fenced'))
+  if (claim.epoch < epoch) return void (await claim.assertFenced(['first', 'second', 'zombie']))
   assertSame(between, 'released', 'the other claim when the held claim was granted')
-  assertHolds(
-    some(stored, 'the run that the other owner saved'),
-    ['first', 'second'],
-    'the run that the held claim found'
-  )
+  claim.assertFound(['first', 'second'], 'the run that the held claim found')
   // Its process counts as dead, so the claim may be lost as soon as it is granted.
-  const saved = await answerOf(storage.save(claim, revisions(['first', 'second', 'third'])))
+  const saved = await answerOf(claim.saving(['first', 'second', 'third']))
   if (E.isLeft(saved))
     assert.ok(claim.lost.aborted, `a save of a granted claim: expected success, found ${inWords(saved.left)}`)
 }

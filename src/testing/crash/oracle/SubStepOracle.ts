@@ -3,6 +3,7 @@ import type { Answer } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
 import type { Override } from '../Intervention.js'
+import { isForced } from '../Intervention.js'
 import type { ChangeLog, Entry, Note } from './ChangeLog.js'
 import { forget, isRewound } from './ChangeLog.js'
 
@@ -32,11 +33,8 @@ export const makeSubStepOracle = (found: Note, changeLog: Pick<ChangeLog, 'recor
   const isAnswered = (call: Call | undefined, unit: Unit): boolean =>
     [unit, ...ancestors(unit)].some((one) => call?.answers.has(one))
 
-  /** Whether an override or answer names the unit itself. */
   const isMeant = (call: Call | undefined, unit: Unit): boolean =>
-    isAnswered(call, unit) ||
-    call?.override?._tag === 'FromStep' ||
-    (call?.override?._tag === 'RestartWave' && isWithin(unit, call.override.wave))
+    isAnswered(call, unit) || isForced(unit, call?.override)
 
   return {
     begins: (call) => {

@@ -10,6 +10,7 @@ import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 import type { ProgramTask } from '../../../executor/program/Program.js'
 import type { Override } from '../Intervention.js'
+import { isForced } from '../Intervention.js'
 import type { Between } from '../SimulatedRun.js'
 import { tasksOf } from '../tasksOf.js'
 import type { Finding } from './Oracle.js'
@@ -117,10 +118,6 @@ const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
 
 /** Records of units whose effect stays unknown. */
 const UNSETTLED: ReadonlySet<string> = new Set(['job failed', 'not attempted'])
-
-/** Whether an override or answer names the unit itself. */
-const isForced = (unit: string, told: Override | undefined): boolean =>
-  told?._tag === 'FromStep' || (told?._tag === 'RestartWave' && isWithin(unit, told.wave))
 
 /** A unit keeps its key until it is rewound itself or its job fails. */
 const sameKey = <World>({ trace, program }: Between<World>): ReadonlyArray<Finding> => {
