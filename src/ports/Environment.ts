@@ -27,7 +27,6 @@ export type Around = (unit: EventUnit, attempt: number, act: () => Promise<void>
  *
  * - `tree`: the files and commits of the run. Only read for units with evidence.
  * - `owner`: the process that runs, for the message to other claimants.
- * - `random`: returns a number from 0 to below 1, for jitter.
  * - `graceMillis`: how long a stopped attempt may take to end before the run continues without it.
  * - `artifacts`: stores the artifacts of steps. Optional if no step stores any.
  * - `secrets`: reads the secrets that a program declares. Optional if it declares none.
@@ -47,6 +46,7 @@ export interface Environment {
   readonly owner: Owner
   readonly interrupt: Interrupt
   readonly events: Events
+  /** Returns a number from 0 to below 1, for jitter. */
   readonly random: () => number
   readonly graceMillis: number
   /** Answers a failed check. Without it the unit fails. */

@@ -1,4 +1,8 @@
-/** Why there is no plan. */
+/**
+ * Why there is no plan.
+ *
+ * @module
+ */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Unit } from '../workflow/Unit.js'
