@@ -66,7 +66,7 @@ describe('the laws of the planner', () => {
   test('the laws refuse an invalid workflow', () => {
     assert.match(
       checkPlanLaws({ name: 'release', steps: [] }).problems.join(),
-      /not valid: a workflow needs at least one step/
+      /the definition is invalid: a workflow needs at least one step/
     )
   })
 
