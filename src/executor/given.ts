@@ -19,8 +19,10 @@ export const unless =
 
 /** The problem of an argument that the call cannot do without. */
 export const argument = (option: string, value: unknown, check: Check): ReadonlyArray<OptionProblem> => {
-  const expected = check(value)
-  return expected === undefined ? [] : [{ option, expected: `${expected}, not ${kindOf(value)}` }]
+  const [expected, found] = [check(value), kindOf(value)]
+  if (expected === undefined) return []
+  // An array with a wrong item is an array all the same.
+  return [{ option, expected: expected.startsWith(found) ? expected : `${expected}, not ${found}` }]
 }
 
 /** Test runners have a `Map` and an `AbortSignal` of their own. */

@@ -442,6 +442,21 @@ describe('a unit that an edit made another kind starts anew', () => {
     assert.ok(E.isRight(adopted))
     assert.equal(adopted.right.completedSteps.size, 0)
   })
+
+  test.each<[string, Step]>([
+    ['wave', checks],
+    ['sequence', W.sequence('a', [task('g')])]
+  ])('no task takes the place of a %s with a sub-step in doubt', (_, before) => {
+    const starting = (unit: Unit): Change => ({ _tag: 'AttemptStarted', at, attempts: [{ unit, attempt: 1 }] })
+    const run = replay(having(flow(before), []), [starting('a/g'), starting('a/g/pay')])
+    assert.ok(E.isRight(run), JSON.stringify(run))
+    const refused = planResume(run.right, flow(task('a')))
+    assert.ok(E.isLeft(refused), JSON.stringify(refused))
+    expect(refused.left.problems).toMatchObject([
+      { _tag: 'WorkflowChanged', edit: 'removed', unit: 'a/g/pay', inDoubt: true }
+    ])
+    assert.ok(E.isRight(planResume(run.right, flow(task('a')), { changes: 'ignore' })))
+  })
 })
 
 describe('a plan names each pending job that it abandons, and the history keeps the name', () => {

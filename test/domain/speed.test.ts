@@ -115,6 +115,36 @@ describe('planning', () => {
     )
     assert.ok(large < 4 * small, `${large} ms a group among 10,000, ${small} ms among 1,000`)
   }, 120_000)
+
+  test('planning takes linear time in the abandoned jobs of units that are assumed done', () => {
+    const last = W.task('last')
+    const workflow: Workflow = { ...mapped, steps: [...mapped.steps, last] }
+    const program = { ...workflow, identity: Identity.of(workflow) }
+    const cost = (jobs: number, rounds: number): number => {
+      const units = Array.from({ length: jobs }, (_, n) => `all/g-${n}`)
+      const checkpoint = reached(workflow, [
+        ...itemsDone(jobs, 0),
+        {
+          _tag: 'AttemptStarted',
+          at: AT,
+          attempts: units.map((unit) => ({ unit, attempt: 1 })),
+          submissions: units.map((unit) => ({ unit, key: unit }))
+        },
+        ...units.map((unit): Change => ({ _tag: 'JobSubmitted', at: AT, unit, attempt: 1 }))
+      ])
+      const options = { fromStep: 'last' }
+      return (
+        quickest(rounds, () => {
+          const plan = planResume(checkpoint, workflow, options)
+          assert.ok(E.isRight(plan) && plan.right.abandons?.length === jobs)
+          overrides(checkpoint, program, plan.right, options, AT)
+        }) / jobs
+      )
+    }
+    cost(1_000, 5)
+    const [few, many] = [cost(1_000, 20), cost(10_000, 3)]
+    assert.ok(many < 4 * few, `${many} ms a job among 10,000, ${few} ms among 1,000`)
+  }, 120_000)
 })
 
 describe('recording', () => {

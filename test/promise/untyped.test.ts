@@ -477,6 +477,7 @@ describe('calls of the fp form', () => {
   const calls: ReadonlyArray<readonly [string, fp.Executor<unknown>]> = [
     ['programs must be an array of workflows, not undefined', fp.resumeAll(NONE)],
     ['programs must be an array of workflows, not an object', fp.resumeAll(one() as never)],
+    ['programs must be an array of workflows', fp.resumeAll([undefined] as never)],
     ['fromStep must be a string, not undefined', fp.fork('w-1', 'w-2', NONE)],
     ['answers must be a Map with units as keys, not undefined', fp.confirm('w-1', NONE)],
     ['runs must be an array of summaries of runs, not the string "w-1"', fp.removeRuns('w-1' as never)],

@@ -286,6 +286,7 @@ const assumed = (
   const { completedSteps } = isEdited(checkpoint, workflow.identity)
     ? adoptedFields(checkpoint, workflow.identity)
     : checkpoint
+  const abandoned = new Set(known.plan.abandons?.map(({ unit }) => unit))
   const found: Array<Change.Assumed> = []
   let subSteps: ReadonlyMap<Unit, SubStep> | undefined
   const subStepAt = (unit: Unit): SubStep | undefined =>
@@ -313,7 +314,7 @@ const assumed = (
       unit,
       ...(hasOutput ? { output } : {}),
       captured: hasOutput ? (captures ?? []) : [],
-      ...abandoning(known, (one) => one === unit && polls(known, one) && !isTakenBack(decision)),
+      ...(abandoned.has(unit) && polls(known, unit) && !isTakenBack(decision) ? { abandons: [unit] } : {}),
       ...(call === undefined ? {} : { subStep })
     })
   }

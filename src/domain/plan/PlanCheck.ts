@@ -375,11 +375,11 @@ function* vanished(edited: Comparison): Iterable<PlanProblem> {
   }
 }
 
-/** Yields a sub-step that may have taken effect, and whose task was removed or lost its code. */
+/** Yields a sub-step that may have taken effect, and whose task was removed, lost its code or was replaced by a task around it. */
 function* vanishedSubStep({ checkpoint, workflow }: Comparison, unit: Unit): Iterable<PlanProblem> {
   const { state, items } = checkpoint
-  const now = taskAround<Step>(workflow, items, unit, state.stepIndex)?.definition
-  if (!isSubStepInDoubt(state, unit) || hasCode(now)) return
-  const was = taskAround(checkpoint.workflow, items, unit, state.stepIndex)?.definition.fingerprint
-  yield { ...editProblem('removed', unit, was), inDoubt: true } as PlanProblem
+  const was = taskAround(checkpoint.workflow, items, unit, state.stepIndex)
+  const now = taskAround<Step>(workflow, items, unit, state.stepIndex)
+  if (!isSubStepInDoubt(state, unit) || (hasCode(now?.definition) && now?.unit === was?.unit)) return
+  yield { ...editProblem('removed', unit, was?.definition.fingerprint), inDoubt: true } as PlanProblem
 }
