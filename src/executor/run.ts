@@ -8,6 +8,7 @@ import type { Environment } from '../ports/Environment.js'
 import { load } from './callPort.js'
 import { execute } from './execute.js'
 import type { Executor } from './Executor.js'
+import { unless, wrongMaps } from './given.js'
 import { inputsOf, recordable } from './input.js'
 import { checkDefinition } from './planRun.js'
 import type { Call, Prepared, WantedRun } from './prepare.js'
@@ -67,7 +68,9 @@ export const resume = <Outputs, Input>(
   runId: string,
   options: ResumeOptions<Input> = {}
 ): Executor<RunOutcome<Outputs>> =>
-  applyOnSuccess(program, runId, perform(program, runId, { _tag: 'Resume', input: options.input, options }))
+  unless(wrongMaps(options), () =>
+    applyOnSuccess(program, runId, perform(program, runId, { _tag: 'Resume', input: options.input, options }))
+  )
 
 /**
  * Starts a run, or resumes it if it exists. Without an input, an existing run keeps the stored one, and a new run of a program
@@ -82,7 +85,9 @@ export const runOrResume = <Outputs, Input>(
   input?: Input,
   options: RunOptions & Omit<ResumeOptions, 'input'> = {}
 ): Executor<RunOutcome<Outputs>> =>
-  applyOnSuccess(program, runId, perform(program, runId, { _tag: 'RunOrResume', input, options }))
+  unless(wrongMaps(options), () =>
+    applyOnSuccess(program, runId, perform(program, runId, { _tag: 'RunOrResume', input, options }))
+  )
 
 const perform =
   <Outputs, Input>(
