@@ -35,6 +35,13 @@ export const having =
 
 export const map = having(['get', 'has', 'keys', 'entries', Symbol.iterator], 'a Map with units as keys')
 
+/** The problems of the maps among the options of a plan. */
+export const wrongMaps = (options: unknown): ReadonlyArray<OptionProblem> =>
+  ['confirm', 'outputs'].flatMap((option) => {
+    const value = fieldsOf(options)[option]
+    return value === undefined ? [] : argument(option, value, map)
+  })
+
 export const isProgram = (value: unknown): boolean => {
   const { steps, decodeInput } = fieldsOf(value)
   return Array.isArray(steps) && typeof decodeInput === 'function'

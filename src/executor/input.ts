@@ -27,7 +27,7 @@ export const encoded = <Outputs, Input>(
   return E.isRight(json) ? json : E.left({ _tag: 'InvalidInput', ...json.left })
 }
 
-/** Encodes the inputs of a request. A new run without input starts with an empty one if the program accepts it. */
+/** Encodes the inputs of a call. A new run without input starts with an empty one if the program accepts it. */
 export const inputsOf = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   runId: string,

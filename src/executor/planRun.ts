@@ -16,6 +16,7 @@ import type { Workflow } from '../domain/workflow/Workflow.js'
 import type { Found } from '../ports/CheckpointStorage.js'
 import { collectEvidence } from './workspace/evidence.js'
 import type { Executor } from './Executor.js'
+import { unless, wrongMaps } from './given.js'
 import { encoded, replacing } from './input.js'
 import type { Program } from './program/Program.js'
 import { problems as problemsOf } from './program/Program.js'
@@ -85,11 +86,17 @@ export type SurveyOptions = PlanOptions & Pick<PlanRunOptions, 'reopen'>
  *
  * @category running
  */
-export const planRun =
+export const planRun = <Outputs, Input>(
+  program: Program<Outputs, Input, unknown, unknown>,
+  runId: string,
+  options: PlanRunOptions<Input> = {}
+): Executor<Planned> => unless(wrongMaps(options), () => planNow(program, runId, options))
+
+const planNow =
   <Outputs, Input>(
     program: Program<Outputs, Input, unknown, unknown>,
     runId: string,
-    options: PlanRunOptions<Input> = {}
+    options: PlanRunOptions<Input>
   ): Executor<Planned> =>
   (environment) =>
   async () => {

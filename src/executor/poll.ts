@@ -122,12 +122,12 @@ const pollRun =
   async () => {
     const runnable = checkDefinition(program)
     if (E.isLeft(runnable)) return runnable
-    const there = await load(environment, runId)
-    if (E.isLeft(there)) return there
+    const loaded = await load(environment, runId)
+    if (E.isLeft(loaded)) return loaded
     const secured = await secure(environment, program)
     if (E.isLeft(secured)) return secured
     const known: KnownStatuses = new Map()
-    const looked = await pollStored(secured.right, program, unclaimed(runId), there.right, { known, mayRecord: false })
+    const looked = await pollStored(secured.right, program, unclaimed(runId), loaded.right, { known, mayRecord: false })
     if (E.isLeft(looked) || looked.right !== NEEDS_CLAIM) return looked as E.Either<RunError, PollOutcome>
     return await withClaimAndInbox(secured.right, runId, async (claim, stored) => {
       const polled = await pollStored(secured.right, program, claim, stored, { known, mayRecord: true })
@@ -146,7 +146,7 @@ type KnownStatuses = Map<string, StatusRead>
 /** A job has ended, and recording it requires the claim. Until then nothing is written. */
 const NEEDS_CLAIM = 'NeedsClaim'
 
-type Polling = PollOutcome | typeof NEEDS_CLAIM
+type PollResult = PollOutcome | typeof NEEDS_CLAIM
 
 /** Stands in for a claim while nothing is saved. */
 const unclaimed = (runId: string): Claim => ({ runId, epoch: -1, lost: new AbortController().signal })
@@ -155,12 +155,12 @@ const pollStored = async <Outputs, Input>(
   environment: SecuredEnvironment,
   program: Program<Outputs, Input, unknown, unknown>,
   claim: Claim,
-  found: O.Option<Stored>,
+  loaded: O.Option<Stored>,
   polling: PollState
-): Promise<E.Either<RunError, Polling>> => {
+): Promise<E.Either<RunError, PollResult>> => {
   const { runId } = claim
-  if (O.isNone(found)) return E.left({ _tag: 'NoSuchRun', runId })
-  const stored = found.value
+  if (O.isNone(loaded)) return E.left({ _tag: 'NoSuchRun', runId })
+  const stored = loaded.value
   const restored = restoreUnmoved(stored, runId)
   if (E.isLeft(restored)) return restored
   if (stored.found._tag === 'Recovered') {

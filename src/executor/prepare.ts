@@ -1,4 +1,4 @@
-/** Prepares an execution: restores a stored run, records requests and makes a plan. */
+/** Prepares an execution: restores a stored run, records what its inbox requests, and makes a plan. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Change, Recovered, Started } from '../domain/change/Change.js'
@@ -39,7 +39,7 @@ export interface Call<Outputs, Input> {
   readonly environment: SecuredEnvironment
   readonly program: Program<Outputs, Input, unknown, unknown>
   readonly runId: string
-  readonly request: WantedRun<Input>
+  readonly how: WantedRun<Input>
   readonly input: Inputs
   readonly workspace: Workspace | undefined
 }
@@ -58,7 +58,7 @@ export const prepareNew = async <Outputs, Input>({
   environment,
   program,
   runId,
-  request,
+  how,
   input: { initial },
   workspace
 }: Call<Outputs, Input>): Promise<E.Either<RunError, Prepared>> => {
@@ -68,7 +68,7 @@ export const prepareNew = async <Outputs, Input>({
   const place = workspace === undefined ? {} : { workspace }
   const started: Started = { _tag: 'Started', at, runId, workflow: program.identity, input, ...place }
   const checkpoint = start(started)
-  const options = request._tag === 'RunOrResume' ? request.options : {}
+  const options = how._tag === 'RunOrResume' ? how.options : {}
   const surveyed = await survey(program, { checkpoint, found: EXACT }, { ...options, evidence: [] })(environment)()
   if (E.isLeft(surveyed)) return surveyed
   // The workspace of a new run does not exist yet, and must not count as missing.
@@ -88,17 +88,17 @@ export const prepareNew = async <Outputs, Input>({
 
 /** Prepares a stored run, unless it was cancelled meanwhile. */
 export const prepareStored = async <Outputs, Input>(
-  { environment, program, runId, request, input }: Call<Outputs, Input>,
+  { environment, program, runId, how, input }: Call<Outputs, Input>,
   claim: Claim,
   stored: Stored
 ): Promise<E.Either<RunError, Prepared | Interrupted>> => {
   const restored = restoreUnmoved(stored, runId)
   if (E.isLeft(restored)) return restored
   const before = restored.right
-  if (request._tag === 'Run') return E.left({ _tag: 'RunExists', runId })
-  const wanted = replacing(before, request.options, input.given)
+  if (how._tag === 'Run') return E.left({ _tag: 'RunExists', runId })
+  const wanted = replacing(before, how.options, input.given)
   if (E.isLeft(wanted)) return wanted
-  const agreed = await agree(environment, stored, before, request.options)
+  const agreed = await agree(environment, stored, before, how.options)
   if (E.isLeft(agreed)) return agreed
   const cancelled = await recordCancelIfAsked(environment, claim, before, agreed.right)
   if (E.isLeft(cancelled)) return cancelled
@@ -109,7 +109,7 @@ export const prepareStored = async <Outputs, Input>(
   const checkpoint = taken.right
   const planned = await planStored(program, { checkpoint, found: stored.found }, wanted.right)(environment)()
   if (E.isLeft(planned)) return planned
-  const reviewed = requireReviewed(planned.right, request.options)
+  const reviewed = requireReviewed(planned.right, how.options)
   if (E.isLeft(reviewed)) return reviewed
   const { plan, options } = planned.right
   const at = timestamp(environment.clock.now())

@@ -8,6 +8,7 @@ import type { Environment } from '../ports/Environment.js'
 import { load } from './callPort.js'
 import { execute } from './execute.js'
 import type { Executor } from './Executor.js'
+import { unless, wrongMaps } from './given.js'
 import { inputsOf, recordable } from './input.js'
 import { checkDefinition } from './planRun.js'
 import type { Call, Prepared, WantedRun } from './prepare.js'
@@ -67,7 +68,9 @@ export const resume = <Outputs, Input>(
   runId: string,
   options: ResumeOptions<Input> = {}
 ): Executor<RunOutcome<Outputs>> =>
-  applyOnSuccess(program, runId, perform(program, runId, { _tag: 'Resume', input: options.input, options }))
+  unless(wrongMaps(options), () =>
+    applyOnSuccess(program, runId, perform(program, runId, { _tag: 'Resume', input: options.input, options }))
+  )
 
 /**
  * Starts a run, or resumes it if it exists. Without an input, an existing run keeps the stored one, and a new run of a program
@@ -82,26 +85,28 @@ export const runOrResume = <Outputs, Input>(
   input?: Input,
   options: RunOptions & Omit<ResumeOptions, 'input'> = {}
 ): Executor<RunOutcome<Outputs>> =>
-  applyOnSuccess(program, runId, perform(program, runId, { _tag: 'RunOrResume', input, options }))
+  unless(wrongMaps(options), () =>
+    applyOnSuccess(program, runId, perform(program, runId, { _tag: 'RunOrResume', input, options }))
+  )
 
 const perform =
   <Outputs, Input>(
     program: Program<Outputs, Input, unknown, unknown>,
     runId: string,
-    request: WantedRun<Input>
+    how: WantedRun<Input>
   ): Executor<RunOutcome<Outputs>> =>
   (environment) =>
   async () => {
-    const call = await checkCall(environment, program, runId, request)
+    const call = await checkCall(environment, program, runId, how)
     if (E.isLeft(call)) return call
     const ended = await withClaimAndInbox(
       call.right.environment,
       runId,
       (claim, stored) => runClaimed(call.right, claim, stored),
-      howToClaim(request)
+      howToClaim(how)
     )
-    const { wait = false } = request.options
-    const again = { _tag: 'Resume', input: undefined, options: policyOf(request) } as const
+    const { wait = false } = how.options
+    const again = { _tag: 'Resume', input: undefined, options: policyOf(how) } as const
     return wait ? await staying(environment, ended, perform(program, runId, again)(environment)) : ended
   }
 
@@ -109,14 +114,14 @@ const checkCall = async <Outputs, Input>(
   environment: Environment,
   program: Program<Outputs, Input, unknown, unknown>,
   runId: string,
-  request: WantedRun<Input>
+  how: WantedRun<Input>
 ): Promise<E.Either<RunError, Call<Outputs, Input>>> => {
   const runnable = checkDefinition(program)
   if (E.isLeft(runnable)) return runnable
-  const inputs = inputsOf(program, runId, request)
+  const inputs = inputsOf(program, runId, how)
   if (E.isLeft(inputs)) return inputs
   const { initial } = inputs.right
-  const wanted = request._tag === 'Resume' ? undefined : request.options.workspace
+  const wanted = how._tag === 'Resume' ? undefined : how.options.workspace
   // Only a new run needs an input and plans a workspace: if the input is missing or a workspace is wanted, look first whether the run exists.
   const stored = E.isLeft(initial) || typeof wanted === 'string' ? await load(environment, runId) : E.right(O.none)
   if (E.isLeft(stored)) return stored
@@ -132,7 +137,7 @@ const checkCall = async <Outputs, Input>(
     environment: secured.right,
     program,
     runId,
-    request,
+    how,
     input: input.right,
     workspace: workspace.right
   })
@@ -150,7 +155,7 @@ const runClaimed = async <Outputs, Input>(
 }
 
 const executePrepared = async <Outputs, Input>(
-  { environment, program, request }: Call<Outputs, Input>,
+  { environment, program, how }: Call<Outputs, Input>,
   claim: Claim,
   { checkpoint, first, plan, overrides, resumed }: Prepared
 ): Promise<E.Either<RunError, RunOutcome<Outputs>>> => {
@@ -161,7 +166,7 @@ const executePrepared = async <Outputs, Input>(
   const { scope, dispose } = scopeOf(environment, program, claim, {
     checkpoint,
     first,
-    policy: policyOf(request)
+    policy: policyOf(how)
   })
   try {
     const ready = await makeReady(scope, plan, overrides)
@@ -178,12 +183,12 @@ const executePrepared = async <Outputs, Input>(
   }
 }
 
-const policyOf = (request: WantedRun<unknown>): Policy => {
-  if (request._tag === 'Run') return {}
-  const { changes, onChanged, onRecovered } = request.options
+const policyOf = (how: WantedRun<unknown>): Policy => {
+  if (how._tag === 'Run') return {}
+  const { changes, onChanged, onRecovered } = how.options
   return defined({ changes, onChanged, onRecovered })
 }
 
 /** A new run has no owner to supersede. */
-const howToClaim = (request: WantedRun<unknown>): ClaimOptions =>
-  request._tag !== 'Run' && request.options.takeOver === true ? { takeOver: true } : {}
+const howToClaim = (how: WantedRun<unknown>): ClaimOptions =>
+  how._tag !== 'Run' && how.options.takeOver === true ? { takeOver: true } : {}

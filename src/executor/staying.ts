@@ -76,10 +76,10 @@ const stoppedElsewhere = (stored: Stored): Interrupted | undefined => {
   if (E.isLeft(restored)) return undefined
   const checkpoint = restored.right
   const { runId, state } = checkpoint
-  const is = status(checkpoint, O.isSome(stored.heldBy))
-  if (state._tag !== 'Interrupted' || (is !== 'cancelled' && is !== 'paused')) return undefined
+  const stopped = status(checkpoint, O.isSome(stored.heldBy))
+  if (state._tag !== 'Interrupted' || (stopped !== 'cancelled' && stopped !== 'paused')) return undefined
   const { stepIndex, step, inProgress } = state
-  return { _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason: is }
+  return { _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason: stopped }
 }
 
 /** Reading the record takes at most a twentieth of the time. */

@@ -260,8 +260,8 @@ test('a value for a question is refused with the command for a word, and a word 
   await resting()
   const word = await place.dogear(['answer', 'r-1', 'approve', 'again'])
   expect(linesOf(word.stderr)).toEqual([
-    'dogear: Cannot answer approve of run r-1: the run has no open question',
-    'It waits for a value:',
+    'dogear: Cannot answer approve of run r-1: a resume asks no question about it',
+    'approve waits for a value; answer it with:',
     '  dogear answer r-1 approve --value JSON'
   ])
   place.write('w.yml', 'name: q\nsteps:\n  - { name: pay, idempotent: false, shell: exit 1 }\n')
@@ -283,7 +283,7 @@ test('a word for a wait that already has its answer is refused with the command 
   await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
   const refused = await place.dogear(['answer', 'r-1', 'approve', 'again'])
   expect(linesOf(refused.stderr)).toEqual([
-    'dogear: Cannot answer approve of run r-1: the run has no open question',
+    'dogear: Cannot answer approve of run r-1: a resume asks no question about it',
     'To be asked again, resume with `fromStep` "approve"',
     'Resume it in the program that started it. Show it with:',
     '  dogear show r-1'
@@ -295,7 +295,7 @@ test('a word for a wait whose time limit has passed is refused with the command 
   await place.dogear(['run', 'w.yml', '--id', 'late'])
   await delay(60)
   expect(linesOf((await place.dogear(['answer', 'late', 'approve', 'again'])).stderr)).toEqual([
-    'dogear: Cannot answer approve of run late: the run has no open question',
+    'dogear: Cannot answer approve of run late: a resume asks no question about it',
     'Resume with:',
     '  dogear resume late'
   ])

@@ -111,7 +111,7 @@ test('a fork warns of completed steps that are not idempotent and run again, and
   await released({ 'w.yml': WORKFLOW.replace(`keys' }`, `keys', idempotent: false }`) })
   const again = await place.dogear(['fork', 'old-1', '--from-step', 'version', '--id', 'new-1'])
   expect(again.stderr).toBe(
-    'warning: Run new-1 repeats a completed step that is not idempotent, under a new idempotency key and without asking: pack\n' +
+    'warning: Run new-1 will run pack without asking and under a new idempotency key, although it is not idempotent and already completed\n' +
       'Resume with:\n  dogear resume new-1\n'
   )
   expect((await place.dogear(['fork', 'old-1', '--from-step', 'send', '--id', 'new-2'])).stderr).not.toContain(
@@ -132,7 +132,7 @@ steps:
   const { code, stderr } = await place.dogear(['fork', 'old-1', '--from-step', 'pack', '--id', 'new-1'])
   expect(code).toBe(0)
   expect(stderr).toContain(
-    'warning: Run new-1 repeats a step that is not idempotent and may have taken effect, under a new idempotency key and without asking: pay\n'
+    'warning: Run new-1 will run pay without asking and under a new idempotency key, although it is not idempotent and may already have taken effect\n'
   )
   await place.dogear(['resume', 'new-1'])
   expect(place.read('log')).toBe('paid\npaid\n')

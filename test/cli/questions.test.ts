@@ -79,7 +79,11 @@ test.each([
     4,
     'Cannot answer chagre of run o-1: the run has no such unit; these units need an answer: charge. Did you mean "charge"?'
   ],
-  [['ship', 'again'], 4, 'Cannot answer ship of run o-1: it has no open question; units with an open question: charge'],
+  [
+    ['ship', 'again'],
+    4,
+    'Cannot answer ship of run o-1: a resume asks no question about it; units with an open question: charge'
+  ],
   [
     ['ship', '--value', '1'],
     4,

@@ -175,6 +175,11 @@ describe('--store', () => {
     [['--store', 'mysql://h/d'], '--store: "mysql:" is no kind of store'],
     [['--store', 'sqlite:'], '--store: "sqlite:" needs a file, as in sqlite:state.db'],
     [['--store', 'sqlite://'], '--store: "sqlite:" needs a file, as in sqlite:state.db'],
+    [['--store', 'sqlite'], '--store: "sqlite" alone names no store; pass sqlite:FILE, or ./sqlite for a folder'],
+    [
+      ['--store', 'Postgres'],
+      '--store: "Postgres" alone names no store; pass postgres://HOST/DATABASE, or ./Postgres for a folder'
+    ],
     [['--store', 'postgres:x'], '"postgres:" needs a host and a database, as in postgres://HOST/DATABASE'],
     [['--store', 'a', '--home', 'b'], '--home and --store name different folders']
   ])('dogear runs %j is refused: %s', async (flags, message) => {

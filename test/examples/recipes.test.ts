@@ -84,7 +84,7 @@ test('the release says in one line why it takes no second answer', async () => {
 })
 
 test.each([[['answer', 'release-1', 'yes']], [['answer', 'release-1']]])(
-  'the release refuses an answer that is no JSON with an example: %j',
+  'the release refuses an answer that is not JSON, and prints an example of one: %j',
   async (words) => {
     place = recipe('approval')
     const { code, output } = await place.run(words)

@@ -137,10 +137,10 @@ describe('a step that is not idempotent and may have taken effect', () => {
     const error = refused(await answering(world, 'ship', DONE), 'AnswerRefused')
     assert.equal(
       describeError(error),
-      'Cannot answer ship of run r: it has no open question; units with an open question: pay/charge'
+      'Cannot answer ship of run r: a resume asks no question about it; units with an open question: pay/charge'
     )
     const none = { ...error, waiting: [] }
-    assert.equal(describeError(none), 'Cannot answer ship of run r: the run has no open question')
+    assert.equal(describeError(none), 'Cannot answer ship of run r: a resume asks no question about it')
     refused(await answering(world, 'pay/charge', KEEP), 'PlanError')
     assert.equal((await storedIn(world)).revision, before)
   })

@@ -4,7 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { test } from 'vitest'
 import type { CheckpointStorage, Stored } from '../../src/index.js'
-import { planRun, Program, resume, run } from '../../src/index.js'
+import { planRun, Program, resume, run, runOrResume } from '../../src/index.js'
 import { ended, newProcess, newWorld, refused, right } from './fixtures.js'
 
 const found = { _tag: 'Recovered', from: 'revision 3', lost: 'revision 4' } as const
@@ -48,4 +48,24 @@ test('planRun finds missing evidence and a recovered state, and a resume follows
     newProcess(world, { around: losing }).perform(resume(program, 'r', { onRecovered, planHash }))
   refused(await resumed('0'.repeat(planned.hash.length)), 'PlanChanged')
   ended(await resumed(planned.hash), 'Completed')
+})
+
+test('a confirm or outputs that is no Map is refused by planRun, resume and runOrResume before they read the run', async () => {
+  const { environment } = newProcess(newWorld(), { around: () => ({}) as CheckpointStorage })
+  const program = pipe(
+    Program.start('w'),
+    Program.step('pay', () => 1)
+  )
+  for (const option of ['confirm', 'outputs']) {
+    const options = { [option]: { pay: { _tag: 'Again' } } }
+    for (const ended of [
+      await planRun(program, 'r', options)(environment)(),
+      await resume(program, 'r', options)(environment)(),
+      await runOrResume(program, 'r', {}, options)(environment)()
+    ])
+      assert.deepEqual(ended, {
+        _tag: 'Left',
+        left: { _tag: 'InvalidOptions', problems: [{ option, expected: 'a Map with units as keys, not an object' }] }
+      })
+  }
 })

@@ -73,7 +73,7 @@ export const answerCommand = async (
     screen.print(`Run ${runId} takes the answer to ${unit} before its next unit (process ${pid} on ${host})`)
   } else {
     screen.print(`Recorded the answer to ${unit} of run ${runId}`)
-    printHints(screen, [ofResuming(context, view.right)])
+    printHints(screen, [ofResumeOrReopen(context, view.right)])
   }
   return E.right(ExitCode.done)
 }
@@ -112,7 +112,7 @@ interface Answers {
 const RECORDED = { _tag: 'Recorded' } as const
 
 /** A plain resume of a cancelled run is refused. A program reopens its own. */
-const ofResuming = (context: Context, { runId, workflow, status }: RunView): Hint =>
+const ofResumeOrReopen = (context: Context, { runId, workflow, status }: RunView): Hint =>
   status === 'cancelled' && workflow.path !== undefined
     ? resumeHint(context, `Run ${runId} is cancelled. To resume it anyway:`, runId, { reopen: true })
     : ofResume(context, runId, workflow)
@@ -120,7 +120,7 @@ const ofResuming = (context: Context, { runId, workflow, status }: RunView): Hin
 /** A resume from a unit that does not wait yet would count earlier steps as done. */
 const ofAnswered = (context: Context, view: RunView, unit: string): ReadonlyArray<Hint> => {
   const { runId, workflow, status, checkpoint } = view
-  const resuming = ofResuming(context, view)
+  const resuming = ofResumeOrReopen(context, view)
   if (status === 'cancelled' || !has(checkpoint.pending, unit)) return [resuming]
   if (workflow.path === undefined) return [{ text: `To be asked again, resume with \`fromStep\` "${unit}"` }, resuming]
   const text = 'To be asked again, and to run all later steps again:'
@@ -137,7 +137,7 @@ const ofRefusal = async (
 ): Promise<ReadonlyArray<Hint>> => {
   const { runId, checkpoint } = view
   if (error._tag === 'AlreadyAnswered') return view.status === 'running' ? [] : ofAnswered(context, view, unit)
-  if (error._tag === 'AnswerRefused' && error.why === 'WaitOver') return [ofResuming(context, view)]
+  if (error._tag === 'AnswerRefused' && error.why === 'WaitOver') return [ofResumeOrReopen(context, view)]
   if (
     error._tag === 'PlanError' &&
     error.problems.every((one) => one._tag === 'AssumedOutputMissing' && one.unit === unit)
@@ -147,8 +147,8 @@ const ofRefusal = async (
   const wait = get(checkpoint.pending, unit)
   if (refusal === 'NotAsked' && wait?._tag === 'Answer') {
     if (has(checkpoint.answers, unit)) return ofAnswered(context, view, unit)
-    if (overAt(wait, false, nowText()) !== undefined) return [ofResuming(context, view)]
-    return [answerHint(context, runId, unit, 'It waits for a value:')]
+    if (overAt(wait, false, nowText()) !== undefined) return [ofResumeOrReopen(context, view)]
+    return [answerHint(context, runId, unit, `${unit} waits for a value; answer it with:`)]
   }
   if (refusal === 'NotAWait' || refusal === 'AlreadyCompleted') {
     const planned = await planRecorded(checkpoint, {})(environmentFor(context, { tree: treeFor(context, view) }))()
@@ -170,10 +170,10 @@ const answersOf = (
 ): E.Either<CliError, Answers> => {
   if (value !== undefined || valueFile !== undefined)
     return wrongUse(`--value and --value-file cannot be combined with "${word}"; use --output for an output`)
-  const ended = word.startsWith('done:') ? word.slice('done:'.length) : undefined
-  if (ended !== undefined)
+  const appended = word.startsWith('done:') ? word.slice('done:'.length) : undefined
+  if (appended !== undefined)
     return wrongUse(`answer: unknown answer "${word}"; pass the output of "done" as --output JSON`, [
-      hintTo(context, 'For example:', ['answer', id, unit, 'done', '--output', JSON.stringify(ended)])
+      hintTo(context, 'For example:', ['answer', id, unit, 'done', '--output', JSON.stringify(appended)])
     ])
   if (!['again', 'keep', 'done'].includes(word))
     return wrongUse(`answer: unknown answer "${word}"; use again, keep or done, or --value for a unit that waits`, [

@@ -67,17 +67,8 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   const again = harmful.filter((unit) => has(checkpoint.completedSteps, unit))
   const doubts = allInDoubt(checkpoint).filter((unit) => !isAnswered(unit))
   const doubted = harmful.filter((unit) => !again.includes(unit) && doubts.some((one) => isWithin(one, unit)))
-  if (again.length > 0)
-    screen.warn(
-      repetition(newId, again, ['a completed step that is not idempotent', 'completed steps that are not idempotent'])
-    )
-  if (doubted.length > 0)
-    screen.warn(
-      repetition(newId, doubted, [
-        'a step that is not idempotent and may have taken effect',
-        'steps that are not idempotent and may have taken effect'
-      ])
-    )
+  if (again.length > 0) screen.warn(repetition(newId, again, 'already completed'))
+  if (doubted.length > 0) screen.warn(repetition(newId, doubted, 'may already have taken effect'))
   const kept = made.right.checkpoint.completedSteps.steps
   if (json) screen.out(printed({ run_id: newId, forked_from: runId, from_step: fromStep }))
   else {
@@ -89,9 +80,9 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   return E.right(ExitCode.done)
 }
 
-const repetition = (newId: string, units: ReadonlyArray<string>, [one, many]: readonly [string, string]): string => {
-  const [steps, keys] = units.length === 1 ? [one, 'a new idempotency key'] : [many, 'new idempotency keys']
-  return `Run ${newId} repeats ${steps}, under ${keys} and without asking: ${listed(units)}`
+const repetition = (newId: string, units: ReadonlyArray<string>, earlier: string): string => {
+  const [keys, are] = units.length === 1 ? ['a new idempotency key', 'it is'] : ['new idempotency keys', 'they are']
+  return `Run ${newId} will run ${listed(units)} without asking and under ${keys}, although ${are} not idempotent and ${earlier}`
 }
 
 /** A fork works without the file; only it knows all inputs. */

@@ -17,6 +17,12 @@ const ADDRESS = /^(?![a-z]:[\\/])(\w*\/\/)?[^\s/:@]*:[^@]*@/i
 const NO_FOLDER =
   'the value looks like an address with a password; pass --store postgres://HOST/DATABASE, or a folder as ./FOLDER'
 
+const DATABASES: ReadonlyMap<string, string> = new Map([
+  ['sqlite', 'sqlite:FILE'],
+  ['postgres', 'postgres://HOST/DATABASE'],
+  ['postgresql', 'postgres://HOST/DATABASE']
+])
+
 /** Fails with a sentence. White space around a value, as a file of variables may leave it, has no meaning. */
 export const parse = (given: string, folder: string): E.Either<string, Location> => {
   const text = given.trim()
@@ -30,6 +36,9 @@ export const parse = (given: string, folder: string): E.Either<string, Location>
   if (/^sqlite$/i.test(scheme ?? '')) return E.left('"sqlite:" needs a file, as in sqlite:state.db')
   if (/^postgres(ql)?$/i.test(scheme ?? ''))
     return E.left(`"${scheme}:" needs a host and a database, as in postgres://HOST/DATABASE`)
+  const database = DATABASES.get(text.toLowerCase())
+  if (database !== undefined)
+    return E.left(`"${text}" alone names no store; pass ${database}, or ./${text} for a folder`)
   if (scheme !== undefined) return E.left(`"${scheme}:" is no kind of store; pass ${STORES}`)
   if (ADDRESS.test(text)) return E.left(NO_FOLDER)
   const path = resolve(folder, text)

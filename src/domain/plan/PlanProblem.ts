@@ -19,8 +19,8 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  * - `WorkflowChanged`: an edit that the policy refuses, with the recorded and the present fingerprint, if any; for a composite, those of
  *   its own settings. `movedTo`: the new place of a removed task, with `*` for the key of an item. `inDoubt`: the step did not complete but
  *   may have taken effect, so it must not be removed. `pending`: its job is pending, and was submitted with the recorded definition.
- * - `NothingToConfirm`: for a unit that runs, an answer declares it done although it is not in doubt, or keeps (`keep`) evidence
- *   that did not change, or that of a unit that has not completed. `forced`: `fromStep` or `restartWave` runs the unit, whatever is
+ * - `NothingToConfirm`: an answer to a unit that runs does not apply: `Done`, although the unit is not in doubt; or `Keep` (`keep`),
+ *   although its evidence did not change, or it has not completed. `forced`: `fromStep` or `restartWave` runs the unit, whatever is
  *   recorded.
  * - `UnitPending`: an answer says that a pending unit runs again or is done; `unit`: the unit that waits, in a suspended task the wait
  *   itself; `waitsFor`: what it waits for; `answered`: the answer that it waits for is recorded.

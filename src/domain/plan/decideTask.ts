@@ -45,11 +45,11 @@ export interface Placed<A extends Described = Described> extends Subject<A> {
   readonly demand: Demand
   /** The accepted evidence of an ancestor. */
   readonly keptAbove: Kept | undefined
-  /** It may have acted without a record or state of its own: a map by its parts, a suspended task, a sub-step in doubt. */
+  /** It may have acted, although it has neither a record nor a state of its own: a map whose parts began, a suspended task, a sub-step in doubt. */
   readonly hasBegun?: boolean
   /** Of a composite: the fingerprint in its record. */
   readonly ownFingerprint?: string
-  /** What its code, or a part of a map whose items are unknown, waits for. */
+  /** The wait in the code of a suspended task, or in a part of a map whose items are unknown. */
   readonly pending?: PendingUnit
   /** Of a map whose items are unknown: changed evidence of its parts. */
   readonly changedByUser?: EvidenceChanged
@@ -133,14 +133,14 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
       option: 'confirm',
       available: answeredAbove(context, placed)
     })
-  const scheduled = rerunReason(context, placed)
+  const rerun = rerunReason(context, placed)
   const isKept = context.evidence.kept.size > 0 || placed.keptAbove !== undefined
-  const kept = isKept ? keptOf(context, placed, scheduled) : undefined
+  const kept = isKept ? keptOf(context, placed, rerun) : undefined
   const given = answer?._tag === 'Done' ? answer.output : undefined
   const supplied = given === undefined ? context.outputs.get(placed.unit) : given
   if (
     record !== undefined &&
-    (kept !== undefined || (scheduled === undefined && !context.evidence.open.has(placed.unit)))
+    (kept !== undefined || (rerun === undefined && !context.evidence.open.has(placed.unit)))
   ) {
     reportMissing(context, placed, out)
     return kept === undefined && supplied !== undefined && (placed.isReplaceable ?? lacksOutput(placed.step, record))
@@ -149,7 +149,7 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
   }
   if (placed.demand === 'assumed') return assume(placed, supplied, out)
   const pending = placed.pending ?? (context.checkpoint.pending.size === 0 ? undefined : pendingOf(context, placed))
-  if (pending !== undefined && scheduled === undefined) {
+  if (pending !== undefined && rerun === undefined) {
     const decision = poll(placed, pollReason(context, pending))
     const answered = 'answered' in decision.reason ? ({ answered: true } as const) : {}
     // Of a suspended task, the wait in its code is the unit to act on.
@@ -157,7 +157,7 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
     if (answer !== undefined) out.problems.push({ _tag: 'UnitPending', unit, waitsFor, ...answered })
     return decision
   }
-  const decision = schedule(context, placed, { record, scheduled, pending }, answer?._tag === 'Again')
+  const decision = schedule(context, placed, { record, rerun, pending }, answer?._tag === 'Again')
   const isCovered = record !== undefined && context.evidence.covered.has(placed.unit)
   if (answer?._tag === 'Done' && (decision._tag === 'Confirm' || isCovered)) {
     return assume(placed, given === undefined ? record?.output : given, out, evidenceNow(context, placed, record))
@@ -205,15 +205,15 @@ const pendingOf = (
   return isTask && pending?._tag === (task.wait ?? 'Job') ? pending : undefined
 }
 
-/** Returns the accepted evidence of a unit: if nothing schedules the unit, or if an answer names it, its wave or its map. */
-export const keptOf = (context: PlanContext, placed: Placed, scheduled: RunReason | undefined): Kept | undefined => {
+/** Returns the accepted evidence of a unit: its own; or what it has now, if its wave or map is kept and it would run again. */
+export const keptOf = (context: PlanContext, placed: Placed, rerun: RunReason | undefined): Kept | undefined => {
   const { kept, missing, changed } = context.evidence
   const { unit, keptAbove, record } = placed
   const accepted = kept.get(unit)
-  if (accepted !== undefined && (scheduled === undefined || accepted.own)) return accepted
+  if (accepted !== undefined && (rerun === undefined || accepted.own)) return accepted
   const isWhole = keptAbove?.isWhole === true
-  const isNamed = scheduled !== undefined || (isWhole && (missing.has(unit) || changed.has(unit)))
-  if (keptAbove === undefined || record === undefined || !isNamed) return undefined
+  const wouldRunAgain = rerun !== undefined || (isWhole && (missing.has(unit) || changed.has(unit)))
+  if (keptAbove === undefined || record === undefined || !wouldRunAgain) return undefined
   const now = isWhole ? (changed.get(unit) ?? []) : []
   return { changed: now, evidence: evidenceWith(record, now, missing.get(unit)), own: true }
 }
@@ -309,7 +309,7 @@ const pollReason = ({ checkpoint: { answers } }: PlanContext, pending: PendingUn
 
 interface Facts {
   readonly record: CompletedStep | undefined
-  readonly scheduled: RunReason | undefined
+  readonly rerun: RunReason | undefined
   readonly pending: PendingUnit | undefined
 }
 
@@ -320,7 +320,7 @@ interface Facts {
 const schedule = (
   context: PlanContext,
   placed: Placed<Task>,
-  { record, scheduled, pending }: Facts,
+  { record, rerun, pending }: Facts,
   again: boolean
 ): Decision => {
   const started = pending === undefined ? lastAttempt(context, placed) : undefined
@@ -332,15 +332,15 @@ const schedule = (
     started?.mayHaveActed === true ||
     placed.hasBegun === true ||
     context.recovered
-  const isDemanded = again || (scheduled?._tag === 'Forced' && pending === undefined)
-  if (mayHaveActed && !isDemanded && !mayRunTwice(context, placed)) {
+  const isForced = again || (rerun?._tag === 'Forced' && pending === undefined)
+  if (mayHaveActed && !isForced && !mayRunTwice(context, placed)) {
     const known =
       pending === undefined
-        ? (context.evidence.keepable.get(placed.unit) ?? started?.reason ?? scheduled)
+        ? (context.evidence.keepable.get(placed.unit) ?? started?.reason ?? rerun)
         : pollReason(context, pending)
     return confirm(placed, known ?? { _tag: 'MaybeLost' })
   }
-  if (scheduled !== undefined) return run(placed, scheduled)
+  if (rerun !== undefined) return run(placed, rerun)
   if (started !== undefined && !context.replaced.has(placed.unit)) return retry(placed, started)
   const isAnswered = placed.step.wait === 'Answer' && Units.has(context.checkpoint.answers, placed.unit)
   return run(placed, { _tag: 'NotStarted', ...(isAnswered ? { answered: true } : {}) })

@@ -32,7 +32,7 @@ export const describe = ({ runId, unit: given, why, expected, waiting }: AnswerR
   if (why === 'NotAsked') {
     const asked =
       waiting.length === 0
-        ? 'the run has no open question'
+        ? REFUSED[why]
         : `${REFUSED[why]}; units with an open question: ${waiting.join(', ')}${didYouMean(unit, waiting)}`
     return `Cannot answer ${unit} of run ${runId}: ${asked}`
   }
@@ -53,6 +53,6 @@ const REFUSED: Readonly<Record<AnswerRefused['why'], string>> = {
   WaitOver: 'its time limit is over, and it ends with WAIT_TIMEOUT; resume until it waits again, then answer',
   NotJson: 'the answer is not plain JSON',
   NotAnAnswer: 'the answer is invalid',
-  NotAsked: 'it has no open question',
+  NotAsked: 'a resume asks no question about it',
   InvalidName: '`by` must have 1 to 512 characters and no control characters; pass another name'
 }

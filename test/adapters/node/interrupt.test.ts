@@ -28,7 +28,7 @@ describe('interrupt sources', () => {
     assert.equal(neverInterrupted.signal.aborted, false)
   })
 
-  test('interruptFrom returns its AbortSignal, with the reason "aborted"', () => {
+  test('interruptFrom returns an Interrupt with the given AbortSignal and the reason "aborted"', () => {
     const stop = new AbortController()
     const interrupt = interruptFrom(stop.signal)
     assert.equal(interrupt.signal, stop.signal)

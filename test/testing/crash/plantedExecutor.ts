@@ -557,8 +557,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task({ ...ONCE, job: 'done' })],
     only: told([from('s0')], atCall(7)),
     module: 'domain/plan/decideTask.ts',
-    text: "const isDemanded = again || (scheduled?._tag === 'Forced' && pending === undefined)",
-    instead: "const isDemanded = again || scheduled?._tag === 'Forced'",
+    text: "const isForced = again || (rerun?._tag === 'Forced' && pending === undefined)",
+    instead: "const isForced = again || rerun?._tag === 'Forced'",
     breaks: 'AtMostOnce'
   },
   {

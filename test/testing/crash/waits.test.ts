@@ -53,13 +53,16 @@ describe('the crash simulator', () => {
   const perform = ({ spec, only }: WaitFault, simulate = crashEverywhere): ReturnType<typeof crashEverywhere> =>
     simulate(programOf(spec), { world: outside, only, mayFail: 20, maxWaits: 50, reply: answerTo })
 
-  test.each(WAIT_FAULTS)('the crash simulator finds an executor that $what', async (fault) => {
-    const holds = await perform(fault)
-    assert.equal(holds.violations.length, 0, toText(holds))
-    const report = await perform(fault, await planted(fault))
-    assert.ok(
-      report.violations.some(({ law, what }) => law === fault.breaks && what.includes(fault.says)),
-      toText(report)
-    )
-  })
+  test.each(WAIT_FAULTS.map((fault) => [fault.what, fault] as const))(
+    'the crash simulator finds an executor that %s',
+    async (_, fault) => {
+      const holds = await perform(fault)
+      assert.equal(holds.violations.length, 0, toText(holds))
+      const report = await perform(fault, await planted(fault))
+      assert.ok(
+        report.violations.some(({ law, what }) => law === fault.breaks && what.includes(fault.says)),
+        toText(report)
+      )
+    }
+  )
 })

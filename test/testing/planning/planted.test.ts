@@ -175,8 +175,8 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'PL-PLAN-03',
     {
       module: 'decideTask.ts',
-      text: 'if (pending !== undefined && scheduled === undefined) {',
-      instead: 'if (pending !== undefined && scheduled?._tag === undefined && placed.stepIndex < 0) {'
+      text: 'if (pending !== undefined && rerun === undefined) {',
+      instead: 'if (pending !== undefined && rerun?._tag === undefined && placed.stepIndex < 0) {'
     }
   ],
   [

@@ -171,7 +171,7 @@ const ofLaterRuns = (questions: ReadonlyArray<Confirm>): ReadonlyArray<Hint> => 
   if (files === '') return []
   return [
     {
-      text: `If these files may change at any time, require only that they exist in later runs: expect: { files: [${files}] } instead of artifacts`
+      text: `If these files may change at any time, let later runs check only that they exist: write expect: { files: [${files}] } instead of artifacts`
     }
   ]
 }
