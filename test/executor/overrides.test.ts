@@ -84,7 +84,7 @@ describe('a forced restart', () => {
   })
 
   test.each(['before', 'after'] as const)(
-    'a plain resume after a kill %s any call keeps to the restart, and uses no record from before the restart',
+    'wherever the process is killed, %s any one call, a plain resume continues the restart and uses no record from before it',
     async (when) => {
       let forced = 0
       for (let call = 1; ; call++) {
