@@ -22,6 +22,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // Sweeps take long: they are files of their own, or tests that do more when DOGEAR_SWEEP is set.
     exclude: [...configDefaults.exclude, 'test/.tmp/**', ...(sweep ? [] : ['test/**/*.sweep.test.ts'])],
+    // Otherwise a title cuts `$value` after 40 characters.
+    chaiConfig: { truncateThreshold: 0 },
     pool: 'forks',
     sequence: { sequencer: LongFirst },
     // Many tests mostly wait for other processes.

@@ -5,7 +5,7 @@ import { byStatus, dueAt } from '../domain/checkpoint/Due.js'
 import { defined } from '../domain/data/defined.js'
 import { readFailed, STORE } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
-import { argument, unless, workflows } from '../executor/given.js'
+import { argument, unless, workflows } from '../executor/arguments.js'
 import type { Program } from '../executor/program/Program.js'
 import { withoutQuestions, planStored } from '../executor/planRun.js'
 import { requestsFor } from '../executor/requests/inbox.js'
@@ -165,7 +165,7 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
   if (known !== undefined && known.at <= host.environment.clock.now()) await resumeSoon(host, known)
 }
 
-/** A completed run that its program archives or deletes still exists: the process died before that. */
+/** Detects a completed run that its program should have archived or deleted: the process died before it did. */
 const isUnfinished = ({ status }: RunSummary, program: AnyProgram | undefined): boolean =>
   status === 'completed' && (program?.onSuccess ?? 'keep') !== 'keep'
 
@@ -287,6 +287,7 @@ const remember = async (
   if (E.isRight(end)) {
     if (end.right._tag !== 'Pending' && end.right._tag !== 'Completed') return
     const { checkpoint } = end.right
+    // After a resume that changed nothing, waits that were over when it started do not count.
     const isUnchanged = checkpoint.revision === known.revision
     const at = millisOf(dueAt(checkpoint, isUnchanged ? startedAt : ''))
     host.known.set(runId, { ...known, revision: checkpoint.revision, at, tries: 0 })

@@ -64,17 +64,17 @@ const remedyOf = (units: ReadonlyArray<PendingUnit>): string => {
   const asked = units.flatMap(({ _tag, unit }) => (_tag === 'Answer' ? [unit] : []))
   return [
     ...(units.some(({ _tag }) => _tag === 'Job') ? ['poll the run'] : []),
-    ...(asked.length === 0 ? [] : [asked.length === 1 ? `answer ${asked.join('')}` : 'answer each']),
+    ...(asked.length === 0 ? [] : [asked.length === 1 ? `answer "${asked.join('')}"` : 'answer each']),
     'then resume the run'
   ].join(', ')
 }
 
 const waitingText = (one: PendingUnit): string =>
-  `${one.unit} ${one._tag === 'Timer' ? `sleeps until ${one.wakeAt}` : `waits for ${one._tag === 'Job' ? 'its job' : 'an answer'}`}`
+  `"${one.unit}" ${one._tag === 'Timer' ? `sleeps until ${one.wakeAt}` : `waits for ${one._tag === 'Job' ? 'its job' : 'an answer'}`}`
 
 /** An answer was given, and does not fit. */
 const rejectedText = ({ unit, path, expected }: NonNullable<Pending['rejected']>[number]): string =>
-  `the answer to ${unit} was rejected: at ${path} expected ${expected}; `
+  `the answer to "${unit}" was rejected: at ${path} expected ${expected}; `
 
 const messageOf = (outcome: RunFailure['outcome']): string => {
   switch (outcome._tag) {

@@ -15,7 +15,7 @@ import {
   text
 } from '../domain/data/Options.js'
 import { notStore } from '../domain/data/storeMethods.js'
-import { having, isProgram, isWorkflow, map, refusal, workflows } from '../executor/given.js'
+import { having, isProgram, isWorkflow, map, refusal, workflows } from '../executor/arguments.js'
 import { notAnswer } from '../executor/requests/confirm.js'
 import type { InvalidOptions } from '../executor/RunError.js'
 import type { ResumeOptions, RunOptions } from '../executor/RunOptions.js'

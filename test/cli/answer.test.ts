@@ -204,7 +204,7 @@ test('an answer in place of the unit is a usage error that lists the units', asy
   const refused = await place.dogear(['answer', 'r-1', 'yes'])
   expect(refused.code).toBe(2)
   expect(linesOf(refused.stderr)).toEqual([
-    'dogear: answer: the run has no unit "yes"; name the unit, then the answer',
+    'dogear: answer: the run has no unit "yes"; name one of its units, then the answer',
     'List the units with:',
     '  dogear show r-1'
   ])
@@ -212,13 +212,18 @@ test('an answer in place of the unit is a usage error that lists the units', asy
 })
 
 test.each([
-  ['no answer', 'aprove', [], 'the run has no unit "aprove"; name the unit, then the answer. Did you mean "approve"?'],
-  ['an unknown answer', 'missing', ['x'], 'the run has no unit "missing"; name the unit, then the answer'],
+  [
+    'no answer',
+    'aprove',
+    [],
+    'the run has no unit "aprove"; name one of its units, then the answer. Did you mean "approve"?'
+  ],
+  ['an unknown answer', 'missing', ['x'], 'the run has no unit "missing"; name one of its units, then the answer'],
   [
     'a value that is not JSON',
     'missing',
     ['--value', 'x'],
-    'the run has no unit "missing"; name the unit, then the answer'
+    'the run has no unit "missing"; name one of its units, then the answer'
   ]
 ])('an unknown unit with %s is refused as unknown, and no command names it', async (_, unit, words, message) => {
   await resting()

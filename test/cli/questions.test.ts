@@ -98,6 +98,13 @@ test.each([
   expect((await host()).stdout).toBe('Refused Unconfirmed\n')
 })
 
+test('an unknown answer to a unit that does not wait prints an example that answers its question', async () => {
+  await killed()
+  const refused = await place.dogear(['answer', 'o-1', 'charge', 'dun'])
+  expect(refused.code).toBe(2)
+  expect(linesOf(refused.stderr).slice(1)).toEqual(['For example:', '  dogear answer o-1 charge again'])
+})
+
 test('a refused answer with an output after a colon prints an example that answers the question', async () => {
   await killed()
   const refused = await place.dogear(['answer', 'o-1', 'charge', 'done:R-7'])

@@ -121,7 +121,7 @@ const grant = async (
     return E.right(true)
   })
   if (E.isLeft(claimed) || !claimed.right) {
-    // A commit that failed may still have happened.
+    // A commit that failed may still have happened: then the database names this owner, and its lock file stays.
     membership.leave(E.isRight(claimed) || claimed.left._tag !== 'WriteFailed' || claimed.left.committed === 'no')
     return E.isLeft(claimed) ? claimed : E.right(O.none)
   }

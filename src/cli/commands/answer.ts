@@ -45,11 +45,12 @@ export const answerCommand = async (
   word: string | undefined,
   flags: AnswerFlags
 ): Promise<Result> => {
+  const view = await findRun(context, id)
+  const mayWait = E.isLeft(view) || isWait(view.right.checkpoint, unit)
   const given: E.Either<CliError, Answers | Value | undefined> =
-    word === undefined ? valueOf(context, id, unit, flags) : answersOf(context, id, unit, word, flags)
+    word === undefined ? valueOf(context, id, unit, flags) : answersOf(context, id, unit, word, flags, mayWait)
   // A wrong unit explains a wrong answer, so that is reported first.
   const isUsable = E.isRight(given) && given.right !== undefined
-  const view = await findRun(context, id)
   if (E.isRight(view) && !isUsable && isUnknown(view.right.checkpoint, unit))
     return E.left(unknown(context, view.right.checkpoint, unit))
   if (E.isLeft(given)) return given
@@ -86,20 +87,26 @@ const unknown = (context: Context, checkpoint: Checkpoint, unit: string): CliErr
     unit,
     unitsOf(checkpoint).map((one) => one.unit)
   )
-  return usage(`answer: the run has no unit "${unit}"; name the unit, then the answer${hint}`, [
+  return usage(`answer: the run has no unit "${unit}"; name one of its units, then the answer${hint}`, [
     showHint(context, checkpoint.runId, 'List the units with:')
   ])
 }
 
 /** The example fits the unit: a value for one that waits, or will. */
-const missing = (context: Context, { runId, workflow, items, pending }: Checkpoint, unit: string): CliError => {
+const missing = (context: Context, checkpoint: Checkpoint, unit: string): CliError =>
+  usage('answer: the answer is missing; pass --value JSON to a unit that waits, or again, keep or done to a question', [
+    isWait(checkpoint, unit)
+      ? hintTo(context, 'For example:', ['answer', checkpoint.runId, unit, '--value', 'true'])
+      : ofQuestion(context, checkpoint.runId, unit)
+  ])
+
+const isWait = ({ workflow, items, pending }: Checkpoint, unit: string): boolean => {
   const definition = find(workflow, items, unit)?.definition
-  const waits = has(pending, unit) || (definition?._tag === 'Task' && definition.wait !== undefined)
-  return usage(
-    'answer: the answer is missing; pass --value JSON to a unit that waits, or again, keep or done to a question',
-    [hintTo(context, 'For example:', ['answer', runId, unit, ...(waits ? ['--value', 'true'] : ['again'])])]
-  )
+  return has(pending, unit) || (definition?._tag === 'Task' && definition.wait !== undefined)
 }
+
+const ofQuestion = (context: Context, id: string, unit: string): Hint =>
+  hintTo(context, 'For example:', ['answer', id, unit, 'again'])
 
 interface Value {
   readonly value: Json
@@ -166,7 +173,8 @@ const answersOf = (
   id: string,
   unit: string,
   word: string,
-  { value, valueFile, output, confirm = [] }: AnswerFlags
+  { value, valueFile, output, confirm = [] }: AnswerFlags,
+  mayWait: boolean
 ): E.Either<CliError, Answers> => {
   if (value !== undefined || valueFile !== undefined)
     return wrongUse(`--value and --value-file cannot be combined with "${word}"; use --output for an output`)
@@ -177,7 +185,7 @@ const answersOf = (
     ])
   if (!['again', 'keep', 'done'].includes(word))
     return wrongUse(`answer: unknown answer "${word}"; use again, keep or done, or --value for a unit that waits`, [
-      ofWord(context, id, unit, word)
+      mayWait ? ofWord(context, id, unit, word) : ofQuestion(context, id, unit)
     ])
   if (word !== 'done' && output !== undefined) return wrongUse(`--output: only "done" has an output, not "${word}"`)
   const json = output === undefined ? E.right(undefined) : parsed(output)

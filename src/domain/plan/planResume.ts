@@ -142,7 +142,7 @@ const planOf = (
   }
 }
 
-/** A job is polled only if its unit waits for it, or a question comes first. */
+/** A plan abandons a pending job unless its unit is polled, or a question (`Confirm`) is still open. */
 const abandonedBy = (
   { pending, items }: Checkpoint,
   workflow: Workflow,
@@ -150,12 +150,14 @@ const abandonedBy = (
 ): ReadonlyArray<PendingJob> => {
   const jobs = [...pending].filter((one): one is PendingJob => one._tag === 'Job')
   if (jobs.length === 0) return jobs
-  const kept = new Set(decisions.flatMap(({ _tag, unit }) => (_tag === 'Poll' || _tag === 'Confirm' ? [unit] : [])))
+  const stillPolled = new Set(
+    decisions.flatMap(({ _tag, unit }) => (_tag === 'Poll' || _tag === 'Confirm' ? [unit] : []))
+  )
   const decided = new Set(decisions.map(({ unit }) => unit))
   return jobs.filter(({ unit }) => {
     // The items of a map that runs again have no decisions.
     const place = fromTop(unit).findLast((one) => decided.has(one))
-    return place === undefined || !kept.has(place) || !hasCode(find<Step>(workflow, items, unit)?.definition)
+    return place === undefined || !stillPolled.has(place) || !hasCode(find<Step>(workflow, items, unit)?.definition)
   })
 }
 

@@ -34,7 +34,7 @@ export interface Running<Self> {
   readonly onEnd: (running: Self, end: RawEnd) => void
   /** Undefined until the code is called. */
   calls: AttemptCalls | undefined
-  /** Set if the environment has an `around`: makes its `act` reject when the attempt ends before the code. */
+  /** Set if the environment has an `around`: rejects the `act` that it awaits, if the attempt ends before the code. */
   cut?: Wrapped<RawEnd>['cut']
 }
 
@@ -108,7 +108,8 @@ export const conclude = async (
   if (ended._tag === 'NotStarted') return ended.result
   const calls = running.calls as AttemptCalls
   const { attempt } = calls
-  const closing = closeCalls(calls, ended._tag !== 'Right')
+  const isDropped = ended._tag !== 'Right'
+  const closing = closeCalls(calls, isDropped)
   const { open, waits, dropped, refused, isOverrun } = closing === undefined ? NOTHING_OPEN : await closing
   if (ended._tag === 'Suspended' && refused === undefined) {
     suspend(attempt)

@@ -9,7 +9,7 @@ import { amount, arrayOf, fieldsOf, isText, optionProblems } from '../../domain/
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
 import { describeError, isInUse, removeChecked, removeRun, RESUMED_MEANWHILE, whyKept } from '../workspace/onSuccess.js'
-import { argument, unless } from '../given.js'
+import { argument, unless } from '../arguments.js'
 import { describe } from '../RunError.js'
 import { nextTurn } from '../sleep.js'
 import type { RunSummary } from './runs.js'

@@ -49,7 +49,7 @@ export interface Level {
   isClosed: boolean
   /** The code did not return: a branch of it may still run, and so may another attempt. Its calls never settle. */
   isDropped: boolean
-  /** Why a call of this code was refused after the attempt was refused: the result of that code is not recorded. */
+  /** Set to `root.refused` when this code calls, or its call fails, after that was set: the result of this code is not recorded. */
   refused: StepFailure | undefined
 }
 

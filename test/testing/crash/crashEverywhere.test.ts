@@ -428,7 +428,7 @@ describe('interventions between processes', () => {
       ]
     ]
   ] as const)(
-    'an edited artifact raises a question, and the answer %s is obeyed wherever the process dies',
+    'an edited artifact raises a question, and the answer "%s" is obeyed wherever the process dies',
     async (answer, lines) => {
       const edited: Intervention = { _tag: 'EditEvidence', life: 2, unit: 'pack', answer }
       const shown = async (...schedule: ReadonlyArray<CrashPoint>) => {

@@ -206,7 +206,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'lists only the jobs that an edit abandons',
     'PL-JOB-04',
-    { module: 'planResume.ts', text: '!kept.has(place) ||', instead: '' }
+    { module: 'planResume.ts', text: '!stillPolled.has(place) ||', instead: '' }
   ],
   [
     'starts from a unit only at the top level',
