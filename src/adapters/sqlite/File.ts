@@ -1,7 +1,8 @@
 /** Decides whether the path of a database still names the file that its connection has open: what is written to another file is lost. */
 import { statSync } from 'node:fs'
 import type { LostFiles, WriteFailed } from '../../ports/CheckpointStorage.js'
-import type { SqliteDatabase } from './Driver.js'
+import type { SqliteDatabase, SqliteStatement } from './Driver.js'
+import { codeOf } from './Driver.js'
 
 interface Identity {
   readonly dev: bigint
@@ -11,8 +12,23 @@ interface Identity {
 /** By connection, because its stores have their first calls at different times. No driver says which file it has open. */
 const identities = new WeakMap<SqliteDatabase, Identity>()
 
-/** Those of the write-ahead logs. No other connection deletes the log while one is open. */
-const logs = new WeakMap<SqliteDatabase, Identity>()
+/** A write-ahead log. No other connection deletes it while one is open. */
+interface Log {
+  readonly identity: Identity
+  /** Reads the journal mode of the connection; fails once it was closed, even if it is opened again. */
+  readonly mode: SqliteStatement
+}
+
+const logs = new WeakMap<SqliteDatabase, Log>()
+
+/** False if the connection deleted the log itself: it left WAL or was closed. An error of SQLite proves nothing. */
+const isInUse = ({ mode }: Log): boolean => {
+  try {
+    return Object.values(Object(mode.get()) as object)[0] === 'wal'
+  } catch (cause) {
+    return codeOf(cause).startsWith('SQLITE_')
+  }
+}
 
 const logOf = (file: string): string => `${file}-wal`
 
@@ -26,14 +42,22 @@ export const remember = (database: SqliteDatabase, file: string): void => {
 
 /** Remembers the write-ahead log of a connection, unless it is known: call this once there is one. */
 export const rememberLog = (database: SqliteDatabase, file: string): void => {
-  const identity = logs.has(database) ? undefined : identityOf(logOf(file))
-  if (identity !== undefined) logs.set(database, identity)
+  const known = logs.get(database)
+  if (known !== undefined && isInUse(known)) return
+  const identity = identityOf(logOf(file))
+  if (identity !== undefined) logs.set(database, { identity, mode: database.prepare('PRAGMA journal_mode') })
 }
 
 /** What happened to the files of a connection. Takes one `stat` for each. */
-export const lossOf = (database: SqliteDatabase, file: string): LostFiles | undefined => {
+export const lossOf = (database: SqliteDatabase, file: string): LostFiles | undefined =>
+  lost(file, identities.get(database)) ?? logLoss(database, file)
+
+const logLoss = (database: SqliteDatabase, file: string): LostFiles | undefined => {
   const log = logs.get(database)
-  return lost(file, identities.get(database)) ?? (log === undefined ? undefined : lost(logOf(file), log))
+  const loss = log === undefined ? undefined : lost(logOf(file), log.identity)
+  if (log === undefined || loss === undefined || isInUse(log)) return loss
+  logs.delete(database)
+  return undefined
 }
 
 const lost = (where: string, then: Identity | undefined): LostFiles | undefined => {

@@ -72,7 +72,10 @@ export const assertLoadsWhileSaving = async (
       const before = acknowledged
       const stored = await reader.load('a')
       const seen = O.isSome(stored) ? stored.value.revision + 1 : 0
-      assert.ok(seen >= before, `a load during saves: expected at least ${before} acknowledged found ${seen}`)
+      assert.ok(
+        seen >= before,
+        `a load during saves: expected at least ${before} acknowledged revisions, found ${seen}`
+      )
       assertSame(seen % atATime, 0, `the revisions of an incomplete save (of ${atATime}) in a load that found ${seen}`)
       if (O.isSome(stored)) assertCarries(stored.value, upTo(seen))
       await pause(0)

@@ -169,6 +169,47 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     close()
   })
 
+  test('a log that SQLite deleted because the host left WAL ends no run, and the log after that is watched by a new store', async () => {
+    const file = at()
+    const database = opened(file, 'FULL')
+    const storage = sqliteStorage(database)
+    const claim = await claimed(storage, 'a')
+    await right(storage.save(claim, revisions([1])))
+    database.exec('PRAGMA journal_mode = DELETE')
+    await right(storage.save(claim, revisions([1, 2])))
+    database.exec('PRAGMA journal_mode = WAL')
+    await right(storage.save(claim, revisions([1, 2, 3])))
+    assert.equal(claim.lost.aborted, false)
+    await right(storage.release(claim))
+    await claimed(sqliteStorage(database), 'b')
+    renameSync(`${file}-wal`, `${file}-wal.old`)
+    assert.equal((await left(storage.claim('a', OWNER), 'WriteFailed')).where, `${file}-wal`)
+    database.close()
+  })
+
+  test.runIf('open' in driver.open.prototype)(
+    'a connection that was closed and opened again has a new log',
+    async () => {
+      const file = at()
+      const database = opened(file, 'FULL') as SqliteDatabase & { readonly open: () => void }
+      await seed(sqliteStorage(database), 'a', [1])
+      for (const payloads of [
+        [1, 2],
+        [1, 2, 3]
+      ]) {
+        database.close()
+        database.open()
+        const storage = sqliteStorage(database)
+        const claim = await claimed(storage, 'a')
+        await right(storage.save(claim, revisions(payloads)))
+        await right(storage.release(claim))
+      }
+      renameSync(`${file}-wal`, `${file}-wal.old`)
+      assert.equal((await left(sqliteStorage(database).claim('a', OWNER), 'WriteFailed')).where, `${file}-wal`)
+      database.close()
+    }
+  )
+
   test('a database file that is deleted before its first use is refused, and one that is put back is used', async () => {
     const file = at()
     const { storage, close } = connect(file, driver.open)

@@ -1,5 +1,6 @@
 /** Every case ends with a result and leaves nothing behind, whatever a spec or a store does. */
 import assert from 'node:assert/strict'
+import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -176,6 +177,24 @@ test('a failure states in one line where two values differ, however large they a
     'the checkpoint of the run loaded by the instance that saved it: at .payloads[0]: expected a string of 100000 characters, ' +
       'found one of 50001; from character 50000: expected "xxxxxxxxxxxxxxxxxxxx", found "y"'
   )
+})
+
+test('a load that finds less than was acknowledged is reported with both numbers', async () => {
+  const spec: StorageSpec<MemoryData> = {
+    ...sound,
+    reopen: (data) => {
+      const storage = memoryStorage(data)
+      let stored = 0
+      const save: CheckpointStorage['save'] = (claim, all) =>
+        TE.map(() => void (stored += all.length))(storage.save(claim, all))
+      const load: CheckpointStorage['load'] = (runId) => () => (stored < 9 ? storage.load(runId) : TE.right(O.none))()
+      return Promise.resolve({ ...storage, save, load })
+    }
+  }
+  const { results } = await runConformance(spec, { only: ['CS-ATOM-02'] })
+  const [outcome] = results.map((one) => one.outcome)
+  assert.ok(outcome?._tag === 'Failed')
+  expect(outcome.why).toBe('a load during saves: expected at least 9 acknowledged revisions, found 0')
 })
 
 test('a failed case shows both results whole if their tags differ, and names each success "success"', async () => {
