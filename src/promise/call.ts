@@ -84,23 +84,31 @@ export const perform = async <O extends Options, Outputs>(
   program: unknown
 ): Promise<RunOutcome<Outputs> | Refused> => asOutcome(idOf(options), await execute(call, options, executor, [program]))
 
+/** Calls the executor, with a refusal as data. */
+export const attempt = async <O extends HostOptions, A>(
+  call: CallName,
+  options: O,
+  executor: (options: O) => Executor<A>,
+  ...program: ReadonlyArray<unknown>
+): Promise<E.Either<Refused, A>> =>
+  E.mapLeft((error: RunError) => refusedWith(idOf(options), error))(await execute(call, options, executor, program))
+
 export const orThrow = <O extends HostOptions, A>(
   call: CallName,
   options: O,
   executor: (options: O) => Executor<A>,
   ...program: ReadonlyArray<unknown>
-): Promise<A> =>
-  execute(call, options, executor, program)
-    .then(E.mapLeft((error) => refusedWith(idOf(options), error)))
-    .then(rightOrThrow)
+): Promise<A> => rightOrThrow(attempt(call, options, executor, ...program))
 
 /**
- * Throws without a frame of the library, if it is called by `then` alone and nothing of the library awaits the promise. Node.js prints the line of
- * the first frame above an uncaught error: the caller's line, not a minified one.
+ * Throws without a frame of the library, if its promise goes to the caller as it is: another `await` of the library would be a frame, and in Bun a
+ * `then` ends the stack. Node.js prints the line of the first frame above an uncaught error: the caller's line, not a minified one.
  */
-export const rightOrThrow = <A>(ended: E.Either<RunFailure['outcome'], A>): A => {
+export const rightOrThrow = async <A>(ending: Promise<E.Either<RunFailure['outcome'], A>>): Promise<A> => {
+  const ended = await ending
   if (E.isRight(ended)) return ended.right
   const failure = new RunFailure(ended.left)
-  Error.captureStackTrace(failure, rightOrThrow)
+  // In Bun this would leave no frame at all.
+  if (!('Bun' in globalThis)) Error.captureStackTrace(failure, rightOrThrow)
   throw failure
 }

@@ -19,7 +19,7 @@ import { resumeAll as resumeAllRuns } from '../hosts/resumeAll.js'
 import type { ResumedRun } from '../hosts/ResumedRun.js'
 import { start as startRun } from '../hosts/start.js'
 import type { Holder, ListOptions, StorageError } from '../ports/CheckpointStorage.js'
-import { asOutcome, orThrow } from './call.js'
+import { asOutcome, attempt, orThrow, rightOrThrow } from './call.js'
 import type { HostOptions, Options, StartOptions } from './options.js'
 import { forRun, inputOf } from './options.js'
 import type { Refused } from './RunFailure.js'
@@ -55,8 +55,10 @@ export const start = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: StartOptions<Input>
 ): Promise<RunHandle<Outputs>> =>
-  orThrow('run', options, (given) => startRun(program, given.id, inputOf(given), forRun(given)), program).then(
-    ({ runId, outcome }) => ({ runId, outcome: outcome().then((ended) => asOutcome(runId, ended)) })
+  rightOrThrow(
+    attempt('run', options, (given) => startRun(program, given.id, inputOf(given), forRun(given)), program).then(
+      E.map(({ runId, outcome }) => ({ runId, outcome: outcome().then((ended) => asOutcome(runId, ended)) }))
+    )
   )
 
 /**
@@ -143,9 +145,11 @@ export interface RunView extends RunSummary, Pick<FpRunView, 'checkpoint'> {
  * @category looking
  */
 export const listRuns = (options: HostOptions & ListOptions): Promise<ReadonlyArray<ListedRun>> =>
-  orThrow('list', options, ({ after, limit }) =>
-    listed({ ...(after === undefined ? {} : { after }), ...(limit === undefined ? {} : { limit }) })
-  ).then((runs) => runs.map(listedOf))
+  rightOrThrow(
+    attempt('list', options, ({ after, limit }) =>
+      listed({ ...(after === undefined ? {} : { after }), ...(limit === undefined ? {} : { limit }) })
+    ).then(E.map((runs) => runs.map(listedOf)))
+  )
 
 const listedOf = ({ runId, summary }: FpListedRun): ListedRun =>
   E.isLeft(summary) ? { runId, error: summary.left } : { runId, summary: withHolder(summary.right) }
@@ -178,8 +182,12 @@ const withHolder = <A extends FpRunSummary>({
  * @category looking
  */
 export const viewRun = (options: Options): Promise<RunView | undefined> =>
-  orThrow('oneRun', options, ({ id }) => viewed(id)).then((view) =>
-    O.isNone(view) ? undefined : { ...withHolder(view.value), units: unitsOf(view.value.checkpoint) }
+  rightOrThrow(
+    attempt('oneRun', options, ({ id }) => viewed(id)).then(
+      E.map((view) =>
+        O.isNone(view) ? undefined : { ...withHolder(view.value), units: unitsOf(view.value.checkpoint) }
+      )
+    )
   )
 
 /**

@@ -15,7 +15,7 @@ import { planRun as planOf } from '../executor/planRun.js'
 import type { Program } from '../executor/program/Program.js'
 import * as X from '../executor/run.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
-import { orThrow, perform, rightOrThrow } from './call.js'
+import { attempt, orThrow, perform, rightOrThrow } from './call.js'
 import type { Options, ResumeOptions, RunOrResumeOptions, StartOptions } from './options.js'
 import { forResume, forRun, inputOf, withoutHost } from './options.js'
 import type { Refused, RunFailure } from './RunFailure.js'
@@ -30,9 +30,9 @@ export const run = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: StartOptions<Input>
 ): Promise<Outputs> =>
-  perform('run', options, (given) => X.run(program, given.id, inputOf(given), forRun(given)), program)
-    .then(outputsOf)
-    .then(rightOrThrow)
+  rightOrThrow(
+    perform('run', options, (given) => X.run(program, given.id, inputOf(given), forRun(given)), program).then(outputsOf)
+  )
 
 /**
  * Resumes a run at the right step, and resolves with the outputs of all its steps.
@@ -43,9 +43,9 @@ export const resume = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: ResumeOptions<Input>
 ): Promise<Outputs> =>
-  perform('resume', options, (given) => X.resume(program, given.id, forResume(given)), program)
-    .then(outputsOf)
-    .then(rightOrThrow)
+  rightOrThrow(
+    perform('resume', options, (given) => X.resume(program, given.id, forResume(given)), program).then(outputsOf)
+  )
 
 /**
  * Starts a run, or resumes it if it exists: for a process that may be killed, to call each time it starts.
@@ -55,7 +55,7 @@ export const resume = <Outputs, Input>(
 export const runOrResume = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: RunOrResumeOptions<Input>
-): Promise<Outputs> => runOutcome(program, options).then(outputsOf).then(rightOrThrow)
+): Promise<Outputs> => rightOrThrow(runOutcome(program, options).then(outputsOf))
 
 /**
  * Like {@link runOrResume}, but resolves with how the run ended, as data. Never rejects.
@@ -112,9 +112,11 @@ export const poll = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: Options
 ): Promise<Exclude<PollOutcome, { readonly _tag: 'Fenced' }>> =>
-  orThrow('oneRun', options, ({ id }) => pollJobs(program, id), program)
-    .then((outcome) => (outcome._tag === 'Fenced' ? E.left(outcome) : E.right(outcome)))
-    .then(rightOrThrow)
+  rightOrThrow(
+    attempt('oneRun', options, ({ id }) => pollJobs(program, id), program).then(
+      E.chainW((outcome) => (outcome._tag === 'Fenced' ? E.left(outcome) : E.right(outcome)))
+    )
+  )
 
 /**
  * Answers a unit that waits; see `answer` of `dogear`. Rejects with a {@link RunFailure} if the run does not exist, or the unit cannot take

@@ -108,6 +108,13 @@ test.skipIf(process.platform === 'win32')('a page is written where a link leads,
   expect([code, stderr]).toEqual([5, expect.stringContaining('nowhere.html: the folder does not exist; create it')])
 })
 
+test.skipIf(process.platform === 'win32')('a page may have the longest name that the file system takes', async () => {
+  await place.dogear(['run', 'w.yml', '--id', 'first'])
+  const longest = `${'x'.repeat(250)}.html`
+  expect((await place.dogear(['show', 'first', '--html', longest])).code).toBe(0)
+  expect(place.read(longest)).toContain('<!doctype html>')
+})
+
 test.skipIf(process.platform === 'win32')('--html refuses a device, a pipe and a folder at once', async () => {
   await place.dogear(['run', 'w.yml', '--id', 'first'])
   execFileSync('mkfifo', [`${place.folder}/pipe`])

@@ -44,6 +44,15 @@ describe('other runtimes', () => {
   })
 
   test.each(tools.runtimes)(
+    'in %s the stack of a RunFailure has the line that awaits the call',
+    async (name, words) => {
+      const script = consumer.write(`stack-${name}.mjs`, readFileSync(join(import.meta.dirname, 'stack.mjs'), 'utf8'))
+      const ended = await start(consumer.folder, ...words, script)
+      expect(ended).toEqual({ code: 0, stdout: `${'true\n'.repeat(8)}`, stderr: '' })
+    }
+  )
+
+  test.each(tools.runtimes)(
     'in %s a store in a child process holds its run until it is killed',
     async (name, words) => {
       const text = readFileSync(join(import.meta.dirname, 'otherProcess.mjs'), 'utf8')

@@ -121,7 +121,7 @@ const isPage = (path: string): boolean => {
 const written = (path: string, page: string): E.Either<CliError, string> => {
   const target = behindLinks(path)
   const mode = statSync(target, { throwIfNoEntry: false })?.mode
-  const unfinished = `${target}.${process.pid}.tmp`
+  const unfinished = `${dirname(target)}/.dogear-${process.pid}.tmp`
   try {
     writeFileSync(unfinished, page, { mode })
     // The process's mask may have removed some.
