@@ -21,7 +21,8 @@ export interface FailedCheck {
 /**
  * What to do with a unit or wave whose check failed.
  *
- * - `retry`: run it again, a wave with all its groups. Before anything has run, this repeats the check.
+ * - `retry`: run it again, a wave with all its groups. Before anything has run, or for a wave, map or sequence beside other groups or items, this
+ *   repeats only the check.
  * - `lookAgain`: repeat only the check.
  * - `previousWave`: run the previous wave again, with all its groups and all later steps.
  * - `continue`: count it as passed. `abort`: fail.

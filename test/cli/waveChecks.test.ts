@@ -170,6 +170,21 @@ describe.skipIf(!hasTerminal)('a wave whose check failed, on a terminal', () => 
     expect(ran()).toEqual(steps)
   })
 
+  test('a failed check after a wave in a group prompts without an answer that would run its groups again', async () => {
+    const nested = `name: w
+steps:
+  - wave: outer
+    groups:
+      one:
+        steps:
+          - { wave: inner, after: test -e ok, groups: { unit: { shell: echo unit >> log } } }
+`
+    const question = 'Look again, continue anyway, or abort? [look again/continue/abort] '
+    const ended = await asked(nested, [question, 'retry\n'], [/or abort\?[^]+or abort\?/, 'continue\n'])
+    expect(ended.code).toBe(0)
+    expect(ran()).toEqual(['unit'])
+  })
+
   test('groups that are not idempotent run again only after the answer "yes"', async () => {
     const agree = 'This completed step is not idempotent, and would run again: checks/lint. Continue?'
     const ended = await asked(harmful, [AFTER, 'retry\n'], [agree, 'n\n'], [/or abort\?[^]+or abort\?/, 'abort\n'])

@@ -91,6 +91,17 @@ describe('a failed check after a wave', () => {
     }
   )
 
+  test('the failed check of a wave in a group offers no retry, and a retry repeats only the check, because other groups may run', async () => {
+    const world = newWorld()
+    const unit = { ...Program.task('unit', { run: () => doing(world, 'unit') }), needs: [] }
+    const inner = Program.waveOf('inner', [unit], { after: failing(1).check })
+    const process = answering(world, 'retry')
+    const program = Program.fromSteps('nested', [Program.waveOf('outer', [{ ...inner, needs: [] }])])
+    ended(await process.perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual(world.log, ['unit'])
+    assert.deepEqual(process.asked[0]?.answers, ['lookAgain', 'continue', 'abort'])
+  })
+
   test('retry can be answered as often as the check fails', async () => {
     const world = newWorld()
     const process = answering(world, 'retry', 'lookAgain', 'retry')

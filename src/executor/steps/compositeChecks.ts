@@ -71,8 +71,7 @@ const previousWave = (scope: RunScope, place: Place): { readonly choice: Choice;
   const own = steps.findIndex(({ name }) => join(above, name) === place.unit)
   const index = steps.findLastIndex(({ _tag }, at) => at < own && (_tag === 'Wave' || _tag === 'Map'))
   const previous = steps[index]?.name
-  if (previous === undefined || pending.size > 0 || !isAlone(scope, place))
-    return { choice: { answers: ['lookAgain', 'continue', 'abort'] }, place }
+  if (previous === undefined || pending.size > 0 || !isAlone(scope, place)) return { choice: WITHOUT_RETRY, place }
   const unit = join(above, previous)
   return {
     choice: { answers: ['lookAgain', 'previousWave', 'continue', 'abort'], previousWave: unit },
@@ -113,7 +112,11 @@ const waitedToRetry = async (
 const contextOf = (scope: RunScope, place: Place): StepContext<unknown, unknown> =>
   contextFor(scope, place, noAttempt(scope.stopping))
 
-const AFTERWARDS: Choice = { answers: ['retry', 'lookAgain', 'continue', 'abort'] }
+/** Running a composite again would abandon what runs beside it. */
+const choiceAfter = (scope: RunScope, place: Place): Choice =>
+  isAlone(scope, place) ? { answers: ['retry', 'lookAgain', 'continue', 'abort'] } : WITHOUT_RETRY
+
+const WITHOUT_RETRY: Choice = { answers: ['lookAgain', 'continue', 'abort'] }
 
 /** Completes a composite whose parts are all done, if its artifacts exist and its check passes. */
 export const closeComposite = async (
@@ -133,7 +136,8 @@ export const closeComposite = async (
     const found = await checkAfter(tree, guard, contextOf(scope, place), undefined, commitsOf(scope, place, guard))
     if (E.isLeft(found)) return await failComposite(scope, place, unreadable(found.left), startedAt)
     const { wrong } = found.right
-    const refused = await refusalOf(scope, place, guard, 'after', wrong, scope.stopping, undefined, AFTERWARDS)
+    const choice = choiceAfter(scope, place)
+    const refused = await refusalOf(scope, place, guard, 'after', wrong, scope.stopping, undefined, choice)
     if (refused !== undefined) {
       const { asked, answer, error } = refused
       // Parts of a rejected composite run again if a user agreed, or if all are idempotent.

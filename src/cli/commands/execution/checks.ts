@@ -47,10 +47,10 @@ const WORDS: Readonly<Record<CheckAnswer, string>> = {
 const isOfComposite = ({ answers }: FailedCheck): boolean => answers.includes('lookAgain')
 
 const questionOf = (program: Steps, failed: FailedCheck): string => {
-  const { unit, when, previousWave } = failed
+  const { unit, answers, previousWave } = failed
   if (!isOfComposite(failed)) return 'Retry, continue anyway, or abort?'
   const parts = definitionAt<Step>(program, unit)?._tag === 'Sequence' ? 'steps' : 'groups'
-  if (when === 'after') return `Run its ${parts} again, look again, continue anyway, or abort?`
+  if (answers.includes('retry')) return `Run its ${parts} again, look again, continue anyway, or abort?`
   const back = previousWave === undefined ? '' : ` run "${previousWave}" again,`
   return `Look again,${back} continue anyway, or abort?`
 }
