@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type BetterSqlite3 from 'better-sqlite3'
-import { afterAll } from 'vitest'
+import { afterAll, test } from 'vitest'
 import type { SqliteDatabase, SqliteDriver, SqliteStorageOptions } from '../../../src/adapters/sqlite/index.js'
 import { sqliteStorage } from '../../../src/adapters/sqlite/index.js'
 import type { Threads } from '../../../src/adapters/sqlite/Owners.js'
@@ -39,6 +39,9 @@ export const drivers: ReadonlyArray<Driver> = [
   ...(await load('better-sqlite3', 'default')),
   ...(await load('node:sqlite', 'DatabaseSync'))
 ]
+
+// Node 22.12 has `node:sqlite` behind a flag, and a file without a test fails.
+if (drivers.length === 0 && process.version.startsWith('v22.12.')) test.skip('no driver loads', () => undefined)
 
 const folders: Array<string> = []
 afterAll(() => {
