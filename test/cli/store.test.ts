@@ -204,7 +204,17 @@ describe('--store', () => {
     }
   })
 
-  test('a store in a SQLite file uses node:sqlite if better-sqlite3 is missing', async () => {
+  test.each([
+    ['is missing', undefined],
+    [
+      'is built for another version of Node.js',
+      class {
+        constructor() {
+          throw Object.assign(new Error('built for another version'), { code: 'ERR_DLOPEN_FAILED' })
+        }
+      }
+    ]
+  ])('a store in a SQLite file uses node:sqlite if better-sqlite3 %s', async (_, better) => {
     const asked: Array<string> = []
     class DatabaseSync {
       exec = (): void => undefined
@@ -215,7 +225,8 @@ describe('--store', () => {
     }
     const load = (name: string): Promise<unknown> => {
       asked.push(name)
-      return name === 'node:sqlite' ? Promise.resolve({ DatabaseSync }) : Promise.reject(new Error('none'))
+      if (name === 'node:sqlite') return Promise.resolve({ DatabaseSync })
+      return better === undefined ? Promise.reject(new Error('none')) : Promise.resolve({ default: better })
     }
     const opened = await open({ _tag: 'Sqlite', path: '/tmp/s.db' }, { folder: '/', mayCreate: true, load })
     expect(E.isRight(opened)).toBe(true)

@@ -117,9 +117,17 @@ const isPage = (path: string): boolean => {
   }
 }
 
-/** Renames a complete page, so that a full disk leaves the earlier one, whose permissions the new one takes. */
 const written = (path: string, page: string): E.Either<CliError, string> => {
-  const target = behindLinks(path)
+  try {
+    replace(behindLinks(path), page)
+    return E.right(path)
+  } catch (cause) {
+    return E.left(notWritten(path, cause))
+  }
+}
+
+/** Renames a complete page, so that a full disk leaves the earlier one, whose permissions the new one takes. */
+const replace = (target: string, page: string): void => {
   const mode = statSync(target, { throwIfNoEntry: false })?.mode
   const unfinished = `${dirname(target)}/.dogear-${process.pid}.tmp`
   try {
@@ -127,10 +135,8 @@ const written = (path: string, page: string): E.Either<CliError, string> => {
     // The process's mask may have removed some.
     if (mode !== undefined) chmodSync(unfinished, mode)
     renameSync(unfinished, target)
-    return E.right(path)
-  } catch (cause) {
+  } finally {
     rmSync(unfinished, { force: true })
-    return E.left(notWritten(path, cause))
   }
 }
 

@@ -1,5 +1,5 @@
 /** Finds the spec of a store in a module. */
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
@@ -26,7 +26,7 @@ export interface Wanted {
 export const loadSpec = async (wanted: Wanted): Promise<E.Either<CliError, StorageSpec<unknown>>> => {
   const { folder, module, exportName } = wanted
   const path = resolve(folder, module)
-  const kind = statSync(path, { throwIfNoEntry: false })
+  const kind = existsSync(path) ? statSync(path) : undefined
   if (kind === undefined) return wrongUse(`${path} does not exist; name the module that exports the spec`)
   if (kind.isDirectory()) return wrongUse(`${path} is a folder; name the module in it that exports the spec`)
   const loading = { ...wanted, limitMillis: Math.max(LOADING_MILLIS, wanted.limitMillis) }

@@ -75,9 +75,7 @@ const sqlite = async (
   load: Load,
   mayCreate: boolean
 ): Promise<E.Either<CliError, Database>> => {
-  const driver =
-    (await driverIn<SqliteDriver>(load, 'better-sqlite3')) ??
-    (await driverIn<SqliteDriver>(load, 'node:sqlite', 'DatabaseSync'))
+  const driver = await sqliteDriver(load)
   if (driver === undefined) return E.left(noDriver(location, 'better-sqlite3'))
   const { connect } = await import('../../adapters/sqlite/index.js')
   if (mayCreate && !existsSync(dirname(location.path)))
@@ -89,6 +87,22 @@ const sqlite = async (
     return E.right({ ...ports, close: () => Promise.resolve(close()) })
   } catch (cause) {
     return E.left(notOpened(location.path, cause))
+  }
+}
+
+const sqliteDriver = async (load: Load): Promise<SqliteDriver | undefined> => {
+  const better = await driverIn<SqliteDriver>(load, 'better-sqlite3')
+  if (better !== undefined && isBuilt(better)) return better
+  return (await driverIn<SqliteDriver>(load, 'node:sqlite', 'DatabaseSync')) ?? better
+}
+
+/** `better-sqlite3` is built for one version of Node.js, and loads what was built when it opens a database. */
+const isBuilt = (driver: SqliteDriver): boolean => {
+  try {
+    new driver(':memory:').close()
+    return true
+  } catch (cause) {
+    return (cause as NodeJS.ErrnoException).code !== 'ERR_DLOPEN_FAILED'
   }
 }
 
