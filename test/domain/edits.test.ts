@@ -350,7 +350,7 @@ test.each([
   }
 )
 
-describe('a unit that an edit made another kind starts anew', () => {
+describe('a unit of which an edit changed the kind starts from its beginning', () => {
   const submitted: ReadonlyArray<Change> = [
     { _tag: 'AttemptStarted', at, attempts: [{ unit: 'a', attempt: 1 }], submissions: [{ unit: 'a', key: 'k' }] },
     { _tag: 'JobSubmitted', at, unit: 'a', attempt: 1 }

@@ -24,8 +24,8 @@ import type { Step, Workflow } from '../workflow/Workflow.js'
  * The facts for decisions, each found in constant time.
  *
  * - `begun`: composites with a recorded part.
- * - `replaced`: units with a state that an edit made another kind of unit, which starts anew; `inDoubt`: without replaced composites, whose
- *   parts acted.
+ * - `replaced`: units with a state of which an edit changed the kind: they start from their beginning; `inDoubt`: without replaced composites,
+ *   whose parts acted.
  * - `evidence`: the decisions about missing and changed evidence.
  * - `demands`: what runs again, or counts as done, whatever is recorded.
  * - `answerable`: collects the units that can be answered, if there are answers.

@@ -89,9 +89,9 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
     async ({ storage }) => {
       const ids = ['axb', 'a.b', 'a_b', 'a-b', 'ab']
       for (const runId of ids) await storage.seed(runId, [runId])
-      for (const gone of ['a.b', 'a_b']) {
-        await storage.remove(gone)
-        await storage.assertLoads(gone, [])
+      for (const runId of ['a.b', 'a_b']) {
+        await storage.remove(runId)
+        await storage.assertLoads(runId, [])
       }
       for (const runId of ['axb', 'a-b', 'ab']) await storage.assertLoads(runId, [runId])
       await storage.begin('a.b', ['new'])
