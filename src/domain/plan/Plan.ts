@@ -149,8 +149,8 @@ export type Decision = Skip | Run | Retry | Confirm | Poll
  *   false`. A label: its decision says what happens;
  * - `skipSteps`: the indices of the skipped steps;
  * - `variables`: the variables that the first step to run sees;
- * - `abandons`: the pending jobs that the plan gives up: their units run again, are assumed done, or were removed or made something that polls
- *   no job by an edit. Nothing waits for these jobs any more, and nothing cancels them; absent if there is none;
+ * - `abandons`: the pending jobs that the plan gives up: their units run again, are assumed done, or an edit removed them or made them units
+ *   that poll no job. Nothing waits for these jobs any more, and nothing cancels them; absent without such jobs;
  * - `input`: the input that replaces the recorded one, if any.
  *
  * @category model

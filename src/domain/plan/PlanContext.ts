@@ -86,7 +86,7 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
   }
 }
 
-/** Finds the units with a state that an edit made another kind of unit. A removed one has no decision. */
+/** Finds the units with a state of which an edit changed the kind. A removed one has no decision. */
 const replacedIn = ({ workflow: before, items, state }: Checkpoint, workflow: Workflow): ReadonlySet<Unit> => {
   const replaced = new Set<Unit>()
   const compare = (unit: Unit): void => {

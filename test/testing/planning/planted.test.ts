@@ -199,7 +199,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     { module: 'Overrides.ts', text: 'units.length === 0 ? {} :', instead: 'units.length >= 0 ? {} :' }
   ],
   [
-    'retries a unit that an edit made another kind',
+    'retries a unit of which an edit changed the kind',
     'PL-EDIT-09',
     { module: 'PlanContext.ts', text: '!isSameKind(was, now)', instead: 'was.name !== now.name' }
   ],
