@@ -1,5 +1,4 @@
 /** Workflows as chains: the combinators of `Program` as methods. */
-import { extended, fieldsOf } from '../domain/data/Options.js'
 import type { Schema, StartOf } from '../executor/program/Program.js'
 import * as P from '../executor/program/Program.js'
 
@@ -116,33 +115,14 @@ export interface WorkflowBuilder<Outputs, Input, Given = unknown, Seen = Input> 
 export const workflow = <C extends Schema | undefined = undefined>(
   name: string,
   options: P.ProgramOptions & { readonly input?: C } = {}
-): WorkflowBuilder<object, StartOf<C>, unknown, P.SeenInput<C>> => chain(P.start(name, options))
+): WorkflowBuilder<object, StartOf<C>, unknown, P.SeenInput<C>> =>
+  P.withMethods(P.start(name, options), Chain.prototype) as never
 
-// The interface has the types of these methods. A class, because closures for each step would take most of the time of a long chain.
-class Chain implements Record<Exclude<keyof WorkflowBuilder<unknown, unknown>, PhantomField>, unknown> {
-  readonly name: string
-  readonly secrets: unknown
-  readonly onSuccess: unknown
-  readonly decodeInput: unknown
-  readonly encodeInput: unknown
-  readonly problems: unknown
-  declare readonly steps: unknown
-  declare readonly identity: unknown
-  private readonly program: Fields
+type Methods = Record<Exclude<keyof WorkflowBuilder<unknown, unknown>, keyof P.Program<unknown>>, unknown>
 
-  constructor(program: Fields) {
-    this.name = program.name
-    this.secrets = program.secrets
-    this.onSuccess = program.onSuccess
-    this.decodeInput = program.decodeInput
-    this.encodeInput = program.encodeInput
-    this.problems = program.problems
-    this.program = program
-    Object.defineProperty(this, 'steps', STEPS)
-    Object.defineProperty(this, 'identity', IDENTITY)
-  }
-
-  // Accessors, so that a destructured method keeps its workflow. A third argument is refused as a misplaced option.
+/** The interface has the types of these methods. Accessors, so that a destructured method keeps its workflow. */
+class Chain implements Methods {
+  // A third argument is refused as a misplaced option.
   get step() {
     return (name: never, spec: never, options?: unknown) =>
       this.with(P.step(name, options === undefined ? spec : ({ run: spec, options } as never)))
@@ -154,47 +134,16 @@ class Chain implements Record<Exclude<keyof WorkflowBuilder<unknown, unknown>, P
     return (name: never, options?: never) => this.with(P.waitFor(name, options))
   }
   get sequence() {
-    return (name: never, parts: unknown, options?: never) =>
-      this.with(P.sequence(name, chainedSteps(parts) as never, options))
+    return (name: never, parts: never, options?: never) => this.with(P.sequence(name, parts, options))
   }
   get wave() {
-    return (name: never, groups: unknown, options?: never) => {
-      const specs = Object.entries(fieldsOf(groups)).map(([group, spec]) => [group, chained(spec)])
-      return this.with(P.wave(name, Object.fromEntries(specs) as never, options))
-    }
+    return (name: never, groups: never, options?: never) => this.with(P.wave(name, groups, options))
   }
   get map() {
-    return (name: never, options: never, each: unknown) => this.with(P.map(name, options, chained(each) as never))
+    return (name: never, options: never, each: never) => this.with(P.map(name, options, each))
   }
 
-  private with(add: unknown): Chain {
-    return new Chain((add as (self: Fields) => Fields)(this.program))
+  private with(add: unknown): unknown {
+    return (add as (self: unknown) => unknown)(this)
   }
 }
-
-/** Made when they are first read, and own properties, so that the spread of a workflow has them. */
-const derived = (field: 'steps' | 'identity'): PropertyDescriptor => ({
-  enumerable: true,
-  get(this: { readonly program: Fields }) {
-    return this.program[field]
-  }
-})
-
-const STEPS = derived('steps')
-
-const IDENTITY = derived('identity')
-
-const chain = <Builder>(program: Fields): Builder => new Chain(program) as Builder
-
-type PhantomField = 'Outputs' | 'Given'
-
-type Fields = Omit<P.Program<unknown, never, unknown, unknown>, PhantomField>
-
-/** The steps of a group or of a map's body are added to a chain as well. */
-const chained = (spec: unknown): unknown => {
-  const { steps } = fieldsOf(spec)
-  return steps === undefined ? spec : extended(spec, { steps: chainedSteps(steps) })
-}
-
-const chainedSteps = (steps: unknown): unknown =>
-  typeof steps === 'function' ? (start: Fields): unknown => (steps as (start: unknown) => unknown)(chain(start)) : steps

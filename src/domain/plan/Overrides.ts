@@ -2,7 +2,7 @@
  * Computes the facts of a plan that override the record. They are saved before the first effect, so that a plain resume after a crash keeps
  * to them.
  */
-import { adopted as adoptedFields } from '../change/adopted.js'
+import { adopted } from '../change/adopted.js'
 import type * as Change from '../change/Change.js'
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
@@ -20,6 +20,7 @@ import type { Unit } from '../workflow/Unit.js'
 import { ancestors, isTop } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
 import type { WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
+import { isUnedited } from '../workflow/WorkflowIdentity.js'
 
 /**
  * Computes the changes to save before a plan is executed: adopt the edited workflow, rewind completed work, record answers, add
@@ -34,13 +35,13 @@ export const overrides = (
   at: string
 ): ReadonlyArray<Change.Change> => {
   const known: PlanFacts = { checkpoint, workflow, plan }
-  const adopted = adoptedEdit(known, at)
+  const edit = adoptedEdit(known, at)
   const isPlain = plan.input === undefined && options.confirm === undefined
-  if (isPlain && plan.decisions.every((decision) => isAsRecorded(known, decision))) return adopted
+  if (isPlain && plan.decisions.every((decision) => isAsRecorded(known, decision))) return edit
   const back = rewound(known, at)
   const taken = takenBack(back)
   return [
-    ...adopted,
+    ...edit,
     ...(back === undefined ? [] : [back]),
     ...answered(known, options, taken, at),
     ...assumed(known, taken, at),
@@ -83,12 +84,10 @@ const recordOf = (known: PlanFacts, decision: Decision): CompletedStep | undefin
 }
 
 const adoptedEdit = (known: PlanFacts, at: string): ReadonlyArray<Change.WorkflowEdited> => {
-  const {
-    checkpoint,
-    workflow: { identity }
-  } = known
-  if (!isEdited(checkpoint, identity)) return []
-  return [{ _tag: 'WorkflowEdited', at, workflow: identity, ...abandoning(known, (unit) => !polls(known, unit)) }]
+  const { checkpoint, workflow } = known
+  if (isUnedited(checkpoint.workflow, workflow)) return []
+  const abandons = abandoning(known, (unit) => !polls(known, unit))
+  return [{ _tag: 'WorkflowEdited', at, workflow: workflow.identity, ...abandons }]
 }
 
 /** The abandoned jobs that a change names. */
@@ -104,8 +103,9 @@ const abandoning = (
 const polls = ({ checkpoint, workflow }: PlanFacts, unit: Unit): boolean =>
   hasCode(find<Step>(workflow, checkpoint.items, unit)?.definition)
 
-const isEdited = ({ workflow }: Checkpoint, { fingerprint, path }: WorkflowIdentity): boolean =>
-  workflow.fingerprint !== fingerprint || workflow.path !== path
+/** The fields of the checkpoint after the edit is recorded. */
+const afterEdit = ({ checkpoint, workflow }: PlanFacts): ReturnType<typeof adopted> =>
+  isUnedited(checkpoint.workflow, workflow) ? checkpoint : adopted(checkpoint, workflow.identity)
 
 /** The subtrees whose records are dropped. `keeps`: a part of them keeps its record. */
 interface Dropped {
@@ -244,9 +244,8 @@ const answered = (
   at: string
 ): ReadonlyArray<Change.Confirmed> => {
   if (confirm === undefined) return []
-  const { checkpoint, workflow } = known
   // The edit is recorded first, and drops the attempts of units that are now of another kind.
-  const { state } = isEdited(checkpoint, workflow.identity) ? adoptedFields(checkpoint, workflow.identity) : checkpoint
+  const { state } = afterEdit(known)
   const inDoubt = State.inDoubt(state)
   const isHarmful = (decision: Decision): boolean => {
     const step = definitionOf(known, decision)
@@ -281,11 +280,8 @@ const assumed = (
   isTakenBack: (decision: Decision) => boolean,
   at: string
 ): ReadonlyArray<Change.Assumed> => {
-  const { checkpoint, workflow } = known
   // The edit is recorded first, and drops the records of composites that gained a part, at any depth.
-  const { completedSteps } = isEdited(checkpoint, workflow.identity)
-    ? adoptedFields(checkpoint, workflow.identity)
-    : checkpoint
+  const { completedSteps } = afterEdit(known)
   const abandoned = new Set(known.plan.abandons?.map(({ unit }) => unit))
   const found: Array<Change.Assumed> = []
   let subSteps: ReadonlyMap<Unit, SubStep> | undefined

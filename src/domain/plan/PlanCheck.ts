@@ -21,7 +21,7 @@ import { fromTop, isWithin, join, nameOf, parent, top } from '../workflow/Unit.j
 import type { Group, Step, Workflow } from '../workflow/Workflow.js'
 import { tasks } from '../workflow/Workflow.js'
 import type { StepIdentity, WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
-import { recordedFingerprint } from '../workflow/WorkflowIdentity.js'
+import { areSame, recordedFingerprint } from '../workflow/WorkflowIdentity.js'
 
 /** Yields inconsistencies of a checkpoint. Transitions never cause one; a hand-edited file may. */
 export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> {
@@ -203,11 +203,6 @@ function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
     }
   }
 }
-
-/** A damaged definition may have another name than its fingerprint covers. */
-const areSame = (was: ReadonlyArray<StepIdentity>, now: ReadonlyArray<Step>): boolean =>
-  was.length === now.length &&
-  was.every(({ name, fingerprint }, at) => now[at]?.name === name && now[at].fingerprint === fingerprint)
 
 /** Adds the new place of a removed task. */
 const moved = (

@@ -95,11 +95,12 @@ export interface MapStep extends Composite {
 export type Step = Task | Sequence | Wave | MapStep
 
 /**
- * A named list of steps that run in order. `secrets`: the names of the secrets that the steps receive; a checkpoint records the names,
- * never the values.
+ * A named list of steps that run in order. `path`: the file that it was read from, if any. `secrets`: the names of the secrets that the
+ * steps receive; a checkpoint records the names, never the values.
  */
 export interface Workflow {
   readonly name: string
+  readonly path?: string | undefined
   readonly steps: ReadonlyArray<Step>
   readonly secrets?: ReadonlyArray<string>
 }
@@ -122,6 +123,8 @@ export interface TaskOptions {
 
 const ACCEPTED = E.right(undefined)
 
+const NOTHING: ReadonlyArray<never> = []
+
 const acceptsAnything: Task['accepts'] = () => ACCEPTED
 
 /**
@@ -139,7 +142,7 @@ const acceptsAnything: Task['accepts'] = () => ACCEPTED
  */
 export const task = (name: string, options: TaskOptions = {}): Task => {
   const idempotent = options.idempotent ?? true
-  const captures = options.captures ?? []
+  const captures = options.captures ?? NOTHING
   return {
     _tag: 'Task',
     name,

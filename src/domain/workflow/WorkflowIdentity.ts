@@ -5,6 +5,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { fingerprint } from '../data/Digest.js'
+import { equals } from '../data/Json.js'
 import type { Group, Step, WaitKind, Workflow } from './Workflow.js'
 
 // --- model
@@ -74,9 +75,9 @@ export interface WorkflowIdentity {
  *
  * @category constructors
  */
-export const of = (workflow: Workflow, path?: string): WorkflowIdentity => ({
+export const of = (workflow: Workflow): WorkflowIdentity => ({
   name: workflow.name,
-  ...(path === undefined ? {} : { path }),
+  ...(workflow.path === undefined ? {} : { path: workflow.path }),
   fingerprint: fingerprintOf(workflow),
   ...secretsOf(workflow),
   steps: workflow.steps.map(ofStep)
@@ -116,9 +117,19 @@ const ofStep = (step: Step): StepIdentity => {
 export const recordedFingerprint = (step: Step | StepIdentity): string =>
   'ownFingerprint' in step ? step.ownFingerprint : step.fingerprint
 
+/** Returns whether a workflow is still the recorded one. Compares the steps one by one, because its fingerprint takes longer. */
+export const isUnedited = (self: WorkflowIdentity, { name, path, secrets = [], steps }: Workflow): boolean =>
+  self.name === name && self.path === path && equals(self.secrets ?? [], secrets) && areSame(self.steps, steps)
+
+/** A damaged definition may have another name than its fingerprint covers. */
+export const areSame = (was: ReadonlyArray<StepIdentity>, now: ReadonlyArray<Step>): boolean =>
+  was.length === now.length &&
+  was.every(({ name, fingerprint }, at) => now[at]?.name === name && now[at].fingerprint === fingerprint)
+
 /** Rebuilds a workflow from the recorded definition. It accepts any output and has no artifact paths, which only code knows. */
 export const toWorkflow = (identity: WorkflowIdentity): Workflow & { readonly identity: WorkflowIdentity } => ({
   name: identity.name,
+  path: identity.path,
   steps: identity.steps.map(toStep),
   identity
 })

@@ -6,7 +6,7 @@ import type { Check } from '../../domain/data/Options.js'
 import { anything, arrayOf, extended, fieldsOf, isText, optionProblems } from '../../domain/data/Options.js'
 import type { Vector } from '../../domain/data/Vector.js'
 import * as Vec from '../../domain/data/Vector.js'
-import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
+import type { OutputMismatch, Workflow } from '../../domain/workflow/Workflow.js'
 import type { WorkflowIdentity } from '../../domain/workflow/WorkflowIdentity.js'
 import * as Identity from '../../domain/workflow/WorkflowIdentity.js'
 import { conversions, toJson } from './conversions.js'
@@ -63,45 +63,74 @@ type Base<Input, Seen> = Pick<
   'name' | 'secrets' | 'onSuccess' | 'decodeInput' | 'encodeInput' | 'problems'
 >
 
-/** The steps of programs that have a successor. A program of another copy of this module has only its array. */
-const vectors = new WeakMap<object, Vector<ProgramStep>>()
+/** Where the steps of a program come from. A program made by a spread, or by another copy of this module, has only its array. */
+interface Source {
+  readonly from: Iterable<ProgramStep>
+  steps?: ReadonlyArray<ProgramStep>
+  identity?: WorkflowIdentity
+}
 
-/** Steps and identity are made on first access: a chain's intermediate programs never need theirs. */
-const build = <Outputs, Input, Given, Seen>(
-  base: Base<Input, Seen>,
-  from: Iterable<ProgramStep>,
-  path?: string
-): Program<Outputs, Input, Given, Seen> => {
-  let made: ReadonlyArray<ProgramStep> | undefined
-  const stepsOf = (): ReadonlyArray<ProgramStep> => (made ??= Array.isArray(from) ? from : [...from])
-  let identity: WorkflowIdentity | undefined
-  const { name, secrets = [], onSuccess = 'keep', decodeInput, encodeInput, problems } = base
-  return {
-    name,
-    get steps() {
-      return stepsOf()
-    },
-    secrets,
-    onSuccess,
-    decodeInput,
-    encodeInput,
-    problems,
-    get identity() {
-      return (identity ??= Identity.of({ name, steps: stepsOf(), secrets }, path))
-    }
+const SOURCE = Symbol('source')
+
+/** Made when they are first read: the programs inside a chain never need theirs. Own properties, so that the spread of a program has them. */
+const STEPS = {
+  enumerable: true,
+  get(this: Made): ReadonlyArray<ProgramStep> {
+    const { [SOURCE]: source } = this
+    const { from } = source
+    return (source.steps ??= Array.isArray(from) ? (from as ReadonlyArray<ProgramStep>) : [...from])
   }
 }
 
-/** A program with one more step: O(log n). */
+const IDENTITY = {
+  enumerable: true,
+  get(this: Made): WorkflowIdentity {
+    return (this[SOURCE].identity ??= Identity.of(this))
+  }
+}
+
+type Made = Workflow & { readonly [SOURCE]: Source }
+
+/** `methods`: the prototype. Properties shared by all programs keep them in one hidden class, which makes a long chain fast. */
+const build = <Outputs, Input, Given, Seen>(
+  base: Base<Input, Seen>,
+  from: Iterable<ProgramStep>,
+  path?: string,
+  methods: object | null = Object.prototype
+): Program<Outputs, Input, Given, Seen> => {
+  const self = Object.create(methods) as Writable<Program<Outputs, Input, Given, Seen>>
+  const source: Source = { from }
+  self.name = base.name
+  self.path = path
+  self.secrets = base.secrets ?? []
+  self.onSuccess = base.onSuccess ?? 'keep'
+  self.decodeInput = base.decodeInput
+  self.encodeInput = base.encodeInput
+  self.problems = base.problems
+  Object.defineProperty(self, SOURCE, { value: source })
+  Object.defineProperty(self, 'steps', STEPS)
+  return Object.defineProperty(self, 'identity', IDENTITY)
+}
+
+type Writable<A> = { -readonly [K in keyof A]: A[K] }
+
+/** A program with one more step, and the same methods: O(log n). */
 const add = <Outputs, Input, Given, Seen>(
   self: Base<Input, Seen> & Pick<Program<unknown>, 'steps'>,
   last: ProgramStep
 ): Program<Outputs, Input, Given, Seen> => {
-  const steps = Vec.append(vectors.get(self) ?? Vec.from(self.steps), last)
-  const added = build<Outputs, Input, Given, Seen>(self, steps)
-  vectors.set(added, steps)
-  return added
+  const from = (self as Partial<Made>)[SOURCE]?.from
+  const steps = from === undefined || Array.isArray(from) ? Vec.from(self.steps) : (from as Vector<ProgramStep>)
+  return build(self, Vec.append(steps, last), undefined, methodsOf(self))
 }
+
+const methodsOf = (self: object): object | null => Object.getPrototypeOf(self) as object | null
+
+/** The same program with methods, which the programs made of it have too. */
+export const withMethods = <Outputs, Input, Given, Seen>(
+  self: Program<Outputs, Input, Given, Seen>,
+  methods: object
+): Program<Outputs, Input, Given, Seen> => build(self, self.steps, self.path, methods)
 
 /**
  * A program without steps, to which {@link step} and {@link wave} add. `input`: the codec or schema of the run's input; default plain
@@ -423,7 +452,7 @@ const withoutProblem = (option: string, step: ProgramStep): ProgramStep => ({
 type AddSteps = (start: Program<never, never, never, never>) => unknown
 
 const stepsAddedBy = (self: Base<never, unknown>, steps: AddSteps): unknown =>
-  fieldsOf(steps(build(self as Base<never, never>, [])))['steps']
+  fieldsOf(steps(build(self as Base<never, never>, [], undefined, methodsOf(self))))['steps']
 
 const groupFrom = (self: Base<never, unknown>, name: string, spec: LoosePart): ProgramGroup => {
   const { needs } = fieldsOf(spec)

@@ -149,9 +149,12 @@ const NO_BODY: OptionProblem = {
   expected: 'a function, or an object with run, job or steps'
 }
 
+/** Shared by the tasks of a long workflow. */
+const NO_PROBLEMS: ReadonlyArray<never> = []
+
 /** Untyped authors may pass anything. */
 export const taskProblems = (step: unknown): ReadonlyArray<OptionProblem> => {
-  if (typeof step === 'function') return []
+  if (typeof step === 'function') return NO_PROBLEMS
   const given = typeof step === 'object' && step !== null ? step : {}
   const checked = (table: OptionTable, required: ReadonlyArray<string> = [], misplaced: OptionTable = {}) =>
     Opt.optionProblems(given, table, { required, unlisted: { ...MISPLACED, ...misplaced } })

@@ -52,7 +52,7 @@ const ofWrongWorkflow = (
   { expected }: PlanProblem & { readonly _tag: 'WrongWorkflow' }
 ): ReadonlyArray<Hint> => {
   const { path } = checkpoint.workflow
-  return path !== undefined && path !== workflow.identity.path
+  return path !== undefined && path !== workflow.path
     ? [resumeHint(place, `Resume it with its own file, ${path}:`, checkpoint.runId)]
     : [{ text: `Set the name of the workflow to "${expected}" again, then resume` }]
 }
