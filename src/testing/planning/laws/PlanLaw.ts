@@ -102,6 +102,12 @@ export const planOf = ({ checkpoint, workflow }: Moment, options?: PlanOptions):
   return E.isRight(plan) ? plan.right : assert.fail(JSON.stringify(plan.left))
 }
 
+/** Fails unless the decision is of this kind, or of another kind if `is` is false. */
+export const checkDecision = ({ unit, _tag, reason }: Decision, tag: Decision['_tag'], is = true): void => {
+  const found = `${_tag} (${reason._tag})`
+  assert.equal(_tag === tag, is, is ? `${unit} gets ${found} instead of ${tag}` : `${unit} must not get ${found}`)
+}
+
 /** The units that a plan runs. A composite is no unit of work: its parts are. */
 export const scheduled = (plan: ResumePlan): ReadonlyArray<string> =>
   works(plan)
@@ -166,9 +172,10 @@ export const namesAbandoned = (moment: Moment, options: PlanOptions): void => {
   let { checkpoint } = moment
   for (const change of recordedBy(moment, plan.right, options)) {
     const next = apply(checkpoint, change)
-    assert.ok(E.isRight(next), change._tag)
+    if (E.isLeft(next)) return assert.fail(`the plan records what cannot be applied: ${JSON.stringify(next.left)}`)
     const ended = jobsOf(checkpoint).filter((unit) => !Units.has(next.right.pending, unit))
-    assert.deepEqual('abandons' in change ? change.abandons : [], ended, change._tag)
+    const abandons = 'abandons' in change ? change.abandons : []
+    assert.deepEqual(abandons, ended, `${change._tag} names the jobs ${abandons.join()} and abandons ${ended.join()}`)
     named.push(...ended)
     checkpoint = next.right
   }
