@@ -34,6 +34,7 @@ const CALLS: ReadonlyArray<Call> = [
   CHARGE,
   PACK,
   PACK,
+  PACK,
   { name: 'nap long', subStep: { wait: 'Timer' } },
   { name: ASK, subStep: { wait: 'Answer' } }
 ]
@@ -51,7 +52,7 @@ export const mayCall = (task: Task): boolean => task.idempotent && task.wait ===
 /** Up to four calls in a row. The code catches what fails. */
 export function* callSubSteps(run: CallingRun, task: Unit): Generator<undefined, CallsEnd> {
   const { choices } = run
-  const count = choices.below(3) === 2 ? 1 + choices.below(4) : 0
+  const count = choices.below(2) === 1 ? 1 + choices.below(4) : 0
   const numbers = new Map<string, number>()
   for (let made = 0; made < count; made++) {
     const call = pick(choices, CALLS)

@@ -147,7 +147,7 @@ export const checkpoint = (of: RunsOf = {}): fc.Arbitrary<Checkpoint> =>
 
 /**
  * Plan options for a moment: mostly none, sometimes `fromStep`, `restartWave`, another `changes` policy, answers,
- * outputs or missing evidence.
+ * outputs, missing or changed evidence, another input or a damaged state (`recovered`).
  *
  * @example
  * import * as fc from 'fast-check'

@@ -99,7 +99,7 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 /** Fails if there is no plan. */
 export const planOf = ({ checkpoint, workflow }: Moment, options?: PlanOptions): ResumePlan => {
   const plan = planResume(checkpoint, workflow, options)
-  return E.isRight(plan) ? plan.right : assert.fail(JSON.stringify(plan.left))
+  return E.isRight(plan) ? plan.right : assert.fail(`there is no plan: ${JSON.stringify(plan.left.problems)}`)
 }
 
 /** Fails unless the decision is of this kind, or of another kind if `is` is false. */

@@ -24,7 +24,7 @@ import { isSubStep, placeOf } from '../arbitrary/tree.js'
 export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
   law(
     'PL-FORCE-01',
-    'fromStep runs its unit and what follows and skips what precedes; restartWave runs the wave and schedules what follows; siblings continue; a question is asked only for a pending job that must not run twice',
+    'fromStep runs its unit and what follows and skips what precedes; restartWave runs its unit and schedules what follows; siblings continue; a question is asked only for a pending job that must not run twice',
     (of) => momentAndChance(of),
     ([moment, chance], samples) => {
       const options = chooseStart(choicesOf(chance), moment, samples)

@@ -188,7 +188,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     'PL-DOUBT-02',
     'a non-idempotent unit that never started gets no question, unless the newest state is damaged',
     momentWithOptions,
-    ({ moment, options }) => {
+    ({ moment, options: { recovered: _, ...options } }) => {
       const { state } = moment.checkpoint
       const known = new Set([
         ...recorded(moment.checkpoint),
