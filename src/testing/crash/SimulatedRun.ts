@@ -8,9 +8,8 @@ import { runOrResume } from '../../executor/run.js'
 import type { RunError } from '../../executor/RunError.js'
 import { describe } from '../../executor/RunError.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
-import type { CheckpointStorage, Claimed, StorageError } from '../../ports/CheckpointStorage.js'
+import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import type { Requests } from '../../ports/Requests.js'
-import type { StorageCall } from '../faults.js'
 import type { TreeData } from '../memoryTree.js'
 import { treeData } from '../memoryTree.js'
 import type { CrashCase } from './CrashReport.js'
@@ -31,7 +30,8 @@ import {
   waitAnswersIn
 } from './intervene.js'
 import type { Override } from './Intervention.js'
-import type { Delayed } from './process/Life.js'
+import type { DelayedCalls } from './process/DelayedCalls.js'
+import { makeDelayedCalls } from './process/DelayedCalls.js'
 import type { Process, ProcessContext } from './process/Process.js'
 import { startProcess } from './process/Process.js'
 import { look, withTimeout } from './process/look.js'
@@ -86,24 +86,14 @@ interface Simulation<World, Data> {
   readonly trace: Array<TraceEntry>
   readonly findings: Array<Finding>
   readonly requests: () => Requests
-  /** Requests that arrive after the process with this number has been succeeded. */
-  readonly late: Array<{ readonly life: number; readonly arrive: () => Promise<unknown> }>
   readonly oracle: Oracle
   readonly points: Array<ReadonlyArray<CrashPoint>>
-  readonly delayed: Array<DelayedCall>
-  /** Calls of dead processes that were made during a claim and are unanswered. */
-  readonly meanwhile: Array<Promise<E.Either<StorageError, unknown>>>
+  readonly delayed: DelayedCalls
   readonly dead: Array<{ readonly process: Process<World>; readonly storage: CheckpointStorage }>
   asked: boolean
   /** How many processes in a row ended with a storage error. */
   trouble: number
   failures: number
-}
-
-interface DelayedCall {
-  readonly call: StorageCall
-  readonly how: Delayed
-  readonly make: () => Promise<E.Either<StorageError, unknown>>
 }
 
 export const RUN_ID = 'simulated'
@@ -117,6 +107,10 @@ export const simulateRun = async <World, Data>(
   const tree = treeData()
   const findings: Array<Finding> = []
   const trace: Array<TraceEntry> = []
+  const oracle = makeOracle(tree, findings, (entry) => trace.push(entry), {
+    mayFail: setting.storage.start !== undefined,
+    misfits: waitAnswersIn(one).flatMap(({ value }) => (value === undefined ? [] : [value]))
+  })
   const simulation: Simulation<World, Data> = {
     setting,
     one,
@@ -126,14 +120,9 @@ export const simulateRun = async <World, Data>(
     trace,
     findings,
     requests: requestsOn(setting.storage, data),
-    late: [],
-    oracle: makeOracle(tree, findings, (entry) => trace.push(entry), {
-      mayFail: setting.storage.start !== undefined,
-      misfits: waitAnswersIn(one).flatMap(({ value }) => (value === undefined ? [] : [value]))
-    }),
+    oracle,
     points: [],
-    delayed: [],
-    meanwhile: [],
+    delayed: makeDelayedCalls(oracle, findings, setting.limits),
     dead: [],
     asked: false,
     trouble: 0,
@@ -203,44 +192,8 @@ const processOf = <World, Data>(
     requests: simulation.requests,
     pausing: concurrentRequestsIn(simulation.one).length > 0,
     asked: concurrentRequestsIn(simulation.one).filter((by) => by.life === life),
-    late: (arrive) => simulation.late.push({ life, arrive }),
-    delayed: (call, how, make) => simulation.delayed.push({ call, how, make }),
-    claiming: () => claiming(simulation),
-    claimed: (granted) => claimed(simulation, life, granted)
+    delayed: simulation.delayed
   })
-
-const due = <World, Data>({ delayed }: Simulation<World, Data>, now: Delayed): ReadonlyArray<DelayedCall> => {
-  const calls = delayed.filter(({ how }) => how === now)
-  for (const one of calls) delayed.splice(delayed.indexOf(one), 1)
-  return calls
-}
-
-const claiming = async <World, Data>(simulation: Simulation<World, Data>): Promise<void> => {
-  for (const { make } of due(simulation, 'slow')) await make()
-  simulation.meanwhile.push(...due(simulation, 'meanwhile').map(({ make }) => make()))
-}
-
-const claimed = async <World, Data>(
-  simulation: Simulation<World, Data>,
-  life: number,
-  granted: Claimed
-): Promise<void> => {
-  const { oracle, findings, meanwhile, setting, late } = simulation
-  for (const answer of meanwhile.splice(0)) await withTimeout(() => answer, setting.limits)
-  oracle.claimed(granted)
-  for (const { call, make } of due(simulation, 'late')) {
-    const result = await make()
-    if (call === 'save' && E.isRight(result)) {
-      const what = 'a save of a dead process took effect after another process had claimed the run'
-      findings.push({ law: 'Fenced', what })
-    }
-  }
-  for (const one of late.filter((request) => request.life < life)) {
-    late.splice(late.indexOf(one), 1)
-    await one.arrive()
-    oracle.pauses.replaced()
-  }
-}
 
 /** Waits for calls of dead processes, then releases their claims. */
 const cleanUpDead = async <World, Data>({ dead, setting }: Simulation<World, Data>): Promise<void> => {
