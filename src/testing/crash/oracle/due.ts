@@ -1,19 +1,17 @@
 /** Computes what an override or missing evidence makes run again, independently of the planner. */
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
-import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../../../domain/checkpoint/CompletedStep.js'
 import { sha256 } from '../../../domain/data/Digest.js'
 import { none } from '../../../domain/checkpoint/Items.js'
 import type { Answer } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
-import { ancestors, top } from '../../../domain/workflow/Unit.js'
+import { ancestors } from '../../../domain/workflow/Unit.js'
 import type { Workflow } from '../../../domain/workflow/Workflow.js'
 import type { TreeData } from '../../memoryTree.js'
 import type { Place } from '../../planning/arbitrary/tree.js'
-import { placeIn } from '../../planning/arbitrary/tree.js'
+import { isOwnChange, placeIn } from '../../planning/arbitrary/tree.js'
 import type { Override } from '../Intervention.js'
 import type { IsDue } from './ChangeLog.js'
-import { tasksOf } from '../tasksOf.js'
 
 /** What a process must redo first. `isGiven`: assumed done. `refused`: an assumed unit lacks evidence. `open`, `kept`: edited units without an answer, or with `keep`. */
 export interface Due {
@@ -49,7 +47,9 @@ export const dueIn = (
   const isGiven = (unit: Unit): boolean => override?._tag === 'FromStep' && isIn(unit, 'before')
   // Units that are forced to run again need no evidence. Those after or around a restarted wave do.
   const looked = (unit: Unit): boolean => (override?._tag === 'FromStep' ? isIn(unit, 'beside') : !isIn(unit, 'within'))
-  const edited = editedOf(records, tree).filter(([record, path]) => !isOwn(program, checkpoint, record, path))
+  const edited = editedOf(records, tree).filter(
+    ([record, path]) => checkpoint === undefined || !isOwnChange(program, checkpoint, record, path)
+  )
   const units = (is: (unit: Unit) => boolean): ReadonlyArray<CompletedStep> => [
     ...new Set(edited.map(([record]) => record).filter(({ unit }) => is(unit)))
   ]
@@ -109,19 +109,4 @@ const editedOf = (
     const text = files.get(path)
     return text === undefined || (Buffer.byteLength(text) === size && sha256(text) === digest) ? [] : [[record, path]]
   })
-}
-
-/** Whether a unit that leaves an artifact at this path started after the record and has not completed; it explains the change. */
-const isOwn = (program: Workflow, checkpoint: Checkpoint | undefined, record: CompletedStep, path: string): boolean => {
-  if (checkpoint === undefined) return false
-  const { state, pending, variables } = checkpoint
-  const tasks = tasksOf(program, checkpoint.items)
-  const isLeft = ({ unit }: { readonly unit: Unit }): boolean =>
-    tasks.get(unit)?.artifactPaths?.({ variables }).includes(path) === true
-  const isLater = ({ attempts }: State.Failure): boolean =>
-    state.step !== top(record.unit) || (attempts.at(-1)?.failedAt ?? '') >= record.completedAt
-  return (
-    [...pending, ...State.inFlight(state)].some(isLeft) ||
-    [...State.failures(state)].some((failure) => isLater(failure) && isLeft(failure))
-  )
 }

@@ -10,9 +10,8 @@ import type { End, Session } from './perform.js'
 import { inOrder } from './perform.js'
 import { endWaitOf, timedOut, wake } from './calls.js'
 import { completion, failedAttempt } from './records.js'
-import { taskUnits } from './Samples.js'
 import type { Moment, RunRecorder } from './RunRecorder.js'
-import { isSubStep } from './tree.js'
+import { isSubStep, taskUnits } from './tree.js'
 
 export const recordOverrides = (
   recorder: RunRecorder,

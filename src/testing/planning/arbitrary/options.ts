@@ -23,9 +23,9 @@ import { task } from '../../../domain/workflow/Workflow.js'
 import type { Choices } from './Choices.js'
 import { pick } from './Choices.js'
 import type { Samples } from './Samples.js'
-import { defaultSamples, doneAnswer, taskUnits } from './Samples.js'
+import { defaultSamples, doneAnswer } from './Samples.js'
 import type { Moment } from './RunRecorder.js'
-import { isSubStep, unitsIn, wholeOf } from './tree.js'
+import { isSubStep, taskUnits, unitsIn, wholeOf } from './tree.js'
 
 /** Plan options that the choices select; mostly none. */
 export const chooseOptions = (choices: Choices, moment: Moment, samples: Samples = defaultSamples): PlanOptions => {

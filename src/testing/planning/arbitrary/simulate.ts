@@ -11,11 +11,12 @@ import type { Choices } from './Choices.js'
 import { noFaults } from './Choices.js'
 import { chooseAnswer } from './options.js'
 import type { Samples } from './Samples.js'
-import { defaultSamples, taskUnits } from './Samples.js'
+import { defaultSamples } from './Samples.js'
 import { executeSession, pollJobs, recordOverrides } from './Session.js'
 import type { Moment, SimulatedRun, RunRecorder } from './RunRecorder.js'
 import { answerEarly } from './calls.js'
 import { begin, record } from './RunRecorder.js'
+import { taskUnits } from './tree.js'
 
 /** Edits a workflow before a session, chooses plan options, and supplies outputs. */
 export interface Scenario {

@@ -17,9 +17,8 @@ import { of as identityOf } from '../../../domain/workflow/WorkflowIdentity.js'
 import type { RunsOf } from '../arbitrary/runs.js'
 import { samplesFor } from '../arbitrary/runs.js'
 import type { Samples } from '../arbitrary/Samples.js'
-import { taskUnits } from '../arbitrary/Samples.js'
 import type { Moment } from '../arbitrary/RunRecorder.js'
-import { isSubStep } from '../arbitrary/tree.js'
+import { isSubStep, taskUnits } from '../arbitrary/tree.js'
 
 /**
  * How to check a law: `numRuns` cases (default 100) from `seed`; `path` repeats the counterexample of a result.
