@@ -185,7 +185,7 @@ export const interventions = (
       fc.array(editing, { maxLength: 2 }),
       requestsOf(units, maxCalls, life)
     )
-    .map(([told, vanished, paused]) => [...told, ...vanished, ...paused])
+    .map(([overrides, edits, requests]) => [...overrides, ...edits, ...requests])
 }
 
 const overridesOf = (workflow: Workflow, life: fc.Arbitrary<number>): ReadonlyArray<fc.Arbitrary<Override>> => {

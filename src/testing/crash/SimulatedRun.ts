@@ -138,7 +138,7 @@ export const simulateRun = async <World, Data>(
 const runProcesses = async <World, Data>(simulation: Simulation<World, Data>): Promise<Checkpoint | undefined> => {
   const { setting, trace, findings, oracle } = simulation
   const { schedule, interventions = [] } = simulation.one
-  const lastTold = Math.max(0, ...interventions.map((by) => (isConcurrentRequest(by) ? 0 : by.life)))
+  const lastIntervened = Math.max(0, ...interventions.map((by) => (isConcurrentRequest(by) ? 0 : by.life)))
   let before: Checkpoint | undefined
   let startsAt: number | undefined
   const { reopen, start } = setting.storage
@@ -164,7 +164,8 @@ const runProcesses = async <World, Data>(simulation: Simulation<World, Data>): P
     findings.push(...setting.judge({ program, world, trace, checkpoint, completed }))
     if (checkpoint !== undefined && over !== 'cut short' && over !== 'wrong')
       await oracle.pauses.left(simulation.requests(), checkpoint, over)
-    const goesOn = over === 'cut short' || over === 'paused' || over === 'cancelled' || (completed && life < lastTold)
+    const goesOn =
+      over === 'cut short' || over === 'paused' || over === 'cancelled' || (completed && life < lastIntervened)
     if (!goesOn || findings.length > 0) return checkpoint
     before = checkpoint
     startsAt = checkpoint === undefined ? undefined : process.clock.now()
@@ -248,7 +249,7 @@ const runProcess = async <World, Data>(
   if (over === undefined && process.failed()) return 'cut short'
   trace.push({ _tag: 'Ended', life, how: said })
   if (over !== undefined) return over
-  if (mayEndSo(simulation, ended, override)) return 'cut short'
+  if (tolerates(simulation, ended, override)) return 'cut short'
   if (E.isLeft(ended) && setting.storage.start !== undefined && STORE_ERRORS.has(ended.left._tag)) {
     simulation.trouble += 1
     if (simulation.trouble <= MAX_STORE_ERRORS) return 'cut short'
@@ -270,8 +271,8 @@ const remedyOf = (ended: Ended): string =>
     ? 'answer it with the option `reply`'
     : 'fix that first'
 
-/** A step may fail `mayFail` times, and an override may be refused if the oracle says so. */
-const mayEndSo = <World, Data>(
+/** A step may fail `mayFail` times, which this counts, and an override may be refused if the oracle says so. */
+const tolerates = <World, Data>(
   simulation: Simulation<World, Data>,
   ended: Ended,
   override: Override | undefined
@@ -286,7 +287,7 @@ const mayEndSo = <World, Data>(
 const runWithAnswers = async <World, Data>(
   simulation: Simulation<World, Data>,
   process: Process<World>,
-  told: Override | undefined,
+  override: Override | undefined,
   before: Checkpoint | undefined
 ): Promise<Ended> => {
   const { setting, trace, oracle } = simulation
@@ -294,13 +295,13 @@ const runWithAnswers = async <World, Data>(
   const { life } = process.context
   const units = tasksOf(program)
   const confirm = new Map<string, Answer>()
-  let override = told
+  let due = override
   let reopen = false
   const rest = {
     runId: RUN_ID,
     process,
     oracle,
-    answerTo: setting.reply,
+    replyTo: setting.reply,
     replies: waitAnswersIn(simulation.one).filter((by) => by.life === life),
     note: (entry: TraceEntry) => void trace.push(entry)
   }
@@ -308,11 +309,11 @@ const runWithAnswers = async <World, Data>(
   for (let n = 1; ; n++) {
     const given = await answerBefore(rest, n)
     if (E.isLeft(given)) return given
-    oracle.begins({ life, how: 'run', program, override, answers: confirm })
+    oracle.begins({ life, how: 'run', program, override: due, answers: confirm })
     const options = {
       confirm,
       reopen,
-      ...optionsOf(program, override, (unit) => units.has(unit), setting.outputs, before)
+      ...optionsOf(program, due, (unit) => units.has(unit), setting.outputs, before)
     }
     const ended = await runOrResume(program, RUN_ID, setting.input, options)(process.environment)()
     const isReopened = reopen
@@ -325,8 +326,8 @@ const runWithAnswers = async <World, Data>(
       const rested = await onceRested(ended.right)
       if (E.isLeft(rested)) return rested
       if (!rested.right) return ended
-      override = undefined
-      // The answers are recorded.
+      // The override and the answers are recorded.
+      due = undefined
       confirm.clear()
       continue
     }
