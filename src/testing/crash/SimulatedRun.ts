@@ -192,7 +192,7 @@ const processOf = <World, Data>(
     oracle: simulation.oracle,
     requests: simulation.requests,
     pausing: concurrentRequestsIn(simulation.one).length > 0,
-    asked: concurrentRequestsIn(simulation.one).filter((by) => by.life === life),
+    requested: concurrentRequestsIn(simulation.one).filter((by) => by.life === life),
     delayed: simulation.delayed
   })
 

@@ -46,7 +46,8 @@ export const dueIn = (
     named !== undefined && places.includes(placeOfUnit(unit, named))
   const isGiven = (unit: Unit): boolean => override?._tag === 'FromStep' && isIn(unit, 'before')
   // Units that are forced to run again need no evidence. Those after or around a restarted wave do.
-  const looked = (unit: Unit): boolean => (override?._tag === 'FromStep' ? isIn(unit, 'beside') : !isIn(unit, 'within'))
+  const isLooked = (unit: Unit): boolean =>
+    override?._tag === 'FromStep' ? isIn(unit, 'beside') : !isIn(unit, 'within')
   const edited = editedOf(records, tree).filter(
     ([record, path]) => checkpoint === undefined || !isOwnChange(program, checkpoint, record, path)
   )
@@ -57,18 +58,17 @@ export const dueIn = (
   // A map that runs again as a whole raises one question for all its items.
   const said = ({ unit }: CompletedStep): Answer['_tag'] | undefined =>
     [unit, ...ancestors(unit)].flatMap((one) => answers.get(one)?._tag ?? [])[0]
-  const asked = override === undefined || named === undefined ? units(() => true) : units(looked)
+  const asked = units(isLooked)
   const kept = asked.filter((record) => said(record) === 'Keep')
-  const gone = [
-    ...missing.filter((record) => !kept.includes(record) && (named === undefined || looked(record.unit))),
+  const again = [
+    ...missing.filter((record) => !kept.includes(record) && isLooked(record.unit)),
     ...asked.filter((record) => said(record) === 'Again' || said(record) === 'Done')
   ]
-  const seeds = [...(named === undefined ? [] : [named]), ...gone.map(({ unit }) => unit)]
+  const forced = named === undefined ? [] : [named]
+  const seeds = [...forced, ...again.map(({ unit }) => unit)]
   const why = [
-    ...(named === undefined
-      ? []
-      : [override?._tag === 'FromStep' ? `it must run from ${named} on` : `${named} must run again`]),
-    ...gone.map(({ unit }) => `the evidence of ${unit} is missing`)
+    ...forced.map((unit) => (override?._tag === 'FromStep' ? `it must run from ${unit} on` : `${unit} must run again`)),
+    ...again.map(({ unit }) => `the evidence of ${unit} is missing`)
   ]
   return {
     isDue: (unit) => seeds.some((seed) => AGAIN.has(placeOfUnit(unit, seed))),

@@ -85,7 +85,7 @@ export interface ProcessParts<World> {
   /** Whether the case has requests; then calls of the requests port are crash points too. */
   readonly pausing: boolean
   /** The requests of other processes to this one. */
-  readonly asked: ReadonlyArray<ConcurrentRequest>
+  readonly requested: ReadonlyArray<ConcurrentRequest>
   readonly delayed: DelayedCalls
 }
 
@@ -222,7 +222,7 @@ const requestsIn = <World>(inside: ProcessState<World>): Requests => {
       if (call === 'point') oracle.pauses.points()
       if (inside.pausing) points.push({ _tag: 'AtRequest', n, how: 'before', call })
       const how = point?._tag === 'AtRequest' && point.n === n ? point.how : undefined
-      if (how === 'fails') oracle.pauses.failed()
+      if (how === 'fails') oracle.pauses.requestFailed()
       return how
     },
     ...isRunning(state)
@@ -231,10 +231,10 @@ const requestsIn = <World>(inside: ProcessState<World>): Requests => {
 
 /** A requester has its own environment on the same store and outlives the process. */
 const requesterOf = <World>(inside: ProcessState<World>): Requester => {
-  const { runId, storage, asked, life, lifetime, oracle, note } = inside
+  const { runId, storage, requested, life, lifetime, oracle, note } = inside
   return {
     runId,
-    due: asked,
+    due: requested,
     environment: {
       ...portsOf(inside),
       storage: {

@@ -27,8 +27,8 @@ export const defaultSamples: Samples = (task) => {
   return fit.length > 0 ? fit : built(task)
 }
 
-/** Thirty samples of each arbitrary, always the same, that the task accepts. A renamed task gets any of them. */
-export const samplesOf = (outputs: Outputs): Samples => {
+/** Thirty samples of each arbitrary, always the same, that the task accepts; usual outputs of others. A renamed task gets any of them. */
+export const samplesOf = (outputs: Outputs = {}): Samples => {
   const given = new Map(Object.entries(outputs).map(([unit, of]) => [unit, fc.sample(of, { numRuns: 30, seed: 1 })]))
   const all = [...given.values()].flat()
   return (task, unit) => {

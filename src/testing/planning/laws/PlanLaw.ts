@@ -15,8 +15,8 @@ import type { Task } from '../../../domain/workflow/Workflow.js'
 import { isWithin } from '../../../domain/workflow/Unit.js'
 import { of as identityOf } from '../../../domain/workflow/WorkflowIdentity.js'
 import type { RunsOf } from '../arbitrary/runs.js'
-import { samplesFor } from '../arbitrary/runs.js'
 import type { Samples } from '../arbitrary/Samples.js'
+import { samplesOf } from '../arbitrary/Samples.js'
 import type { Moment } from '../arbitrary/RunRecorder.js'
 import { isSubStep, taskUnits } from '../arbitrary/tree.js'
 
@@ -71,7 +71,7 @@ export const law = <A>(
   title,
   check: (of, options = {}) => {
     try {
-      const samples = samplesFor(of)
+      const samples = samplesOf(of.outputs)
       const property = fc.property(cases(of), (one) => holds(one, samples))
       return resultOf({ id, title }, fc.check(property, options))
     } catch (error) {

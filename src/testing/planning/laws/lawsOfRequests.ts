@@ -178,8 +178,7 @@ const demanded = (
 ): 'Run' | 'Skip' | 'again' | 'none' => {
   const toFrom = from === undefined ? undefined : placeOf(moment, unit, from)
   const toRestart = restart === undefined ? undefined : placeOf(moment, unit, restart)
-  if (toFrom === 'within' || toRestart === 'within') return 'Run'
-  if (toFrom === 'after') return 'Run'
+  if (toFrom === 'within' || toRestart === 'within' || toFrom === 'after') return 'Run'
   if (toRestart === 'after') {
     const isBefore = from !== undefined && restart !== undefined && placeOf(moment, restart, from) === 'before'
     return isBefore ? 'Run' : 'again'

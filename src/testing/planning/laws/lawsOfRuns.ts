@@ -142,14 +142,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       for (const [index, moment] of trail.entries()) {
         const { checkpoint: before } = trail[index - 1] ?? moment
         const change = index === 0 ? undefined : changes[index]
-        const renewed =
-          change?._tag === 'Rewound'
-            ? change.units
-            : change?._tag === 'JobEnded'
-              ? [change.unit]
-              : change?._tag === 'WorkflowEdited'
-                ? droppedBetween(before, moment.checkpoint)
-                : []
+        const renewed = renewedBy(change, before, moment.checkpoint)
         assert.equal(moment.checkpoint.generation - before.generation, change?._tag === 'Rewound' ? 1 : 0)
         if (moment.checkpoint.renewals === before.renewals) assert.deepEqual(renewed, [])
         else
@@ -299,6 +292,12 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     ({ moment, options }) => namesAbandoned(moment, options)
   )
 ]
+
+const renewedBy = (change: Change | undefined, before: Checkpoint, after: Checkpoint): ReadonlyArray<Unit> => {
+  if (change?._tag === 'Rewound') return change.units
+  if (change?._tag === 'JobEnded') return [change.unit]
+  return change?._tag === 'WorkflowEdited' ? droppedBetween(before, after) : []
+}
 
 /** The units with a record, a wait or a submission that an edit dropped. Reopened composites lose their own. */
 const droppedBetween = (before: Checkpoint, after: Checkpoint): ReadonlyArray<Unit> =>

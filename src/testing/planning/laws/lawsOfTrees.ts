@@ -12,7 +12,7 @@ import { isWithin } from '../../../domain/workflow/Unit.js'
 import type { OfUnit } from '../../../domain/checkpoint/Units.js'
 import { problems } from '../../../domain/workflow/WorkflowProblem.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { law, planOf, recorded, unitsOf } from './PlanLaw.js'
+import { law, planOf, unitsOf } from './PlanLaw.js'
 import { momentWithOptions, run } from '../arbitrary/runs.js'
 import type { Moment, SimulatedRun } from '../arbitrary/RunRecorder.js'
 import { placeOf } from '../arbitrary/tree.js'
@@ -109,16 +109,11 @@ const rewindsOf = ({
   })
 
 const knownOf = (checkpoint: Checkpoint): ReadonlyArray<readonly [what: string, unit: Unit]> => {
-  const { state, items, pending, answers, submissions } = checkpoint
-  const of = (what: string, units: Iterable<Unit>) => [...units].map((unit) => [what, unit] as const)
-  const about = (what: string, all: Iterable<OfUnit>) =>
-    of(
-      what,
-      Array.from(all, ({ unit }) => unit)
-    )
+  const { completedSteps, state, items, pending, answers, submissions } = checkpoint
+  const about = (what: string, all: Iterable<OfUnit>) => Array.from(all, ({ unit }) => [what, unit] as const)
   return [
-    ...of('record', recorded(checkpoint)),
-    ...of('items', items.keys()),
+    ...about('record', completedSteps),
+    ...Array.from(items.keys(), (unit) => ['items', unit] as const),
     ...about('job or wait', pending),
     ...about('answer', answers),
     ...about('key', submissions),
