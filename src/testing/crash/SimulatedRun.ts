@@ -215,8 +215,9 @@ const runProcess = async <World, Data>(
   override: Override | undefined,
   before: Checkpoint | undefined
 ): Promise<ProcessEnd> => {
-  const { setting, trace, findings } = simulation
+  const { setting, trace, findings, trouble } = simulation
   const { life } = process.context
+  simulation.trouble = 0
   let thrown: unknown
   const running = runWithAnswers(simulation, process, override, before).catch((error: unknown) => {
     thrown = error
@@ -251,7 +252,7 @@ const runProcess = async <World, Data>(
   if (over !== undefined) return over
   if (tolerates(simulation, ended, override)) return 'cut short'
   if (E.isLeft(ended) && setting.storage.start !== undefined && STORE_ERRORS.has(ended.left._tag)) {
-    simulation.trouble += 1
+    simulation.trouble = trouble + 1
     if (simulation.trouble <= MAX_STORE_ERRORS) return 'cut short'
     findings.push({
       law: 'Ends',
