@@ -12,7 +12,7 @@ import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import type { Requests } from '../../ports/Requests.js'
 import type { TreeData } from '../memoryTree.js'
 import { treeData } from '../memoryTree.js'
-import type { CrashCase } from './CrashReport.js'
+import type { CrashCase, CrashLaw } from './CrashReport.js'
 import { isUndisturbed } from './CrashReport.js'
 import type { CrashStorage } from './process/CrashStorage.js'
 import { requestsOn } from './process/CrashStorage.js'
@@ -218,33 +218,29 @@ const runProcess = async <World, Data>(
   const { setting, trace, findings, trouble } = simulation
   const { life } = process.context
   simulation.trouble = 0
+  const wrong = (law: CrashLaw, what: string): 'wrong' => {
+    findings.push({ law, what })
+    return 'wrong'
+  }
   let thrown: unknown
   const running = runWithAnswers(simulation, process, override, before).catch((error: unknown) => {
     thrown = error
     return undefined
   })
   const how = await drive(process, running, setting.limits)
-  switch (how) {
-    case 'killed':
-      await quiet()
-      return 'cut short'
-    case 'stuck':
-    case 'endless':
-      findings.push({ law: 'Ends', what: STUCK[how](process, setting.limits) })
-      process.kill()
-      return 'wrong'
-    case 'settled':
-      break
+  if (how === 'stuck' || how === 'endless') {
+    const what = STUCK[how](process, setting.limits)
+    process.kill()
+    return wrong('Ends', what)
+  }
+  if (how === 'killed') {
+    await quiet()
+    return 'cut short'
   }
   const ended = await running
   if (!process.alive()) return 'cut short'
-  if (ended === undefined) {
-    findings.push({
-      law: 'Ends',
-      what: `the process threw: ${thrown instanceof Error ? thrown.message : String(thrown)}`
-    })
-    return 'wrong'
-  }
+  if (ended === undefined)
+    return wrong('Ends', `the process threw: ${thrown instanceof Error ? thrown.message : String(thrown)}`)
   const said = E.isLeft(ended) ? describe(ended.left) : describeOutcome(ended.right)
   const over = E.isRight(ended) ? endOf(ended.right) : ended.left._tag === 'RunCancelled' ? 'cancelled' : undefined
   if (over === undefined && process.failed()) return 'cut short'
@@ -254,17 +250,13 @@ const runProcess = async <World, Data>(
   if (E.isLeft(ended) && setting.storage.start !== undefined && STORE_ERRORS.has(ended.left._tag)) {
     simulation.trouble = trouble + 1
     if (simulation.trouble <= MAX_STORE_ERRORS) return 'cut short'
-    findings.push({
-      law: 'Ends',
-      what: `${simulation.trouble} processes ended with an error of the store, the last one with: ${said}`
-    })
-    return 'wrong'
+    const what = `${simulation.trouble} processes ended with an error of the store, the last one with: ${said}`
+    return wrong('Ends', what)
   }
   const what = isUndisturbed(simulation.one)
     ? `without any crash the run does not complete: ${said}; ${remedyOf(ended)}`
     : `the outcome differs from that of the undisturbed run: ${said}`
-  findings.push({ law: 'SameEnd', what })
-  return 'wrong'
+  return wrong('SameEnd', what)
 }
 
 const remedyOf = (ended: Ended): string =>
