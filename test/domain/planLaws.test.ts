@@ -18,10 +18,18 @@ import { planLaws } from '../../src/testing/planning/checkPlanLaws.js'
 import { noFaults } from '../../src/testing/planning/arbitrary/Choices.js'
 import { momentWithOptions, undisturbedRun } from '../../src/testing/planning/arbitrary/runs.js'
 import { comparable } from '../../src/testing/planning/laws/lawsOfTrees.js'
-import { dataOf, planOf, recorded, scheduled, unitsOf, works } from '../../src/testing/planning/laws/PlanLaw.js'
+import {
+  dataOf,
+  planOf,
+  recorded,
+  scheduled,
+  unitsOf,
+  withoutSubSteps,
+  works
+} from '../../src/testing/planning/laws/PlanLaw.js'
 import { answered, finish, overrideOnly } from '../../src/testing/planning/arbitrary/simulate.js'
 import { begin } from '../../src/testing/planning/arbitrary/RunRecorder.js'
-import { placeOf } from '../../src/testing/planning/arbitrary/tree.js'
+import { isSubStep, placeOf } from '../../src/testing/planning/arbitrary/tree.js'
 import { law, publishedLaw } from './law.js'
 
 const moments = arb.moment()
@@ -143,7 +151,8 @@ describe('the options of a plan', () => {
       for (const decision of work) {
         if (first === undefined || decision.stepIndex <= first.stepIndex) continue
         const answer = options.confirm?.get(decision.unit)
-        const isKept = options.onChanged === 'keep' && decision.reason._tag === 'EvidenceChanged'
+        const keeps = options.onChanged === 'keep' || answer?._tag === 'Keep'
+        const isKept = keeps && decision.reason._tag === 'EvidenceChanged'
         assert.equal(decision._tag === 'Skip', answer?._tag === 'Done' || isKept, decision.unit)
       }
     }
@@ -218,7 +227,9 @@ describe('editing a step', () => {
   )
 
   law('an edit that swaps completed steps is refused', moments, ({ checkpoint, workflow }) => {
-    const begun = [...new Set([...checkpoint.completedSteps].map(({ stepIndex }) => stepIndex))].sort((a, b) => a - b)
+    // A task with recorded sub-steps is in progress, and steps may change their places before it.
+    const places = [...checkpoint.completedSteps].flatMap((one) => (one.subStep === undefined ? [one.stepIndex] : []))
+    const begun = [...new Set(places)].sort((a, b) => a - b)
     const [a, b] = begun.slice(-2)
     if (a === undefined || b === undefined) return
     const steps = workflow.steps.map((step, index) => workflow.steps[index === a ? b : index === b ? a : index] ?? step)
@@ -259,14 +270,11 @@ describe('following a plan', () => {
       const { workflow } = arb.edit(moment.workflow, change)
       const chosen = answered(moment.checkpoint, workflow, noFaults, { changes })
       if (E.isLeft(chosen)) return
-      const skipped = chosen.right.plan.decisions.filter(({ _tag }) => _tag === 'Skip').map(({ unit }) => unit)
       const adopted = overrideOnly({ ...moment, workflow }, chosen.right.plan, chosen.right.options)
-      const again = planOf(adopted)
-      assert.deepEqual(
-        again.decisions.filter(({ _tag }) => _tag === 'Skip').map(({ unit }) => unit),
-        skipped,
-        'adopting an edit changes what is skipped'
-      )
+      // An answer about a task drops its sub-steps.
+      const skippedBy = (plan: ResumePlan) =>
+        withoutSubSteps(plan).flatMap(({ _tag, unit }) => (_tag === 'Skip' ? [unit] : []))
+      assert.deepEqual(skippedBy(planOf(adopted)), skippedBy(chosen.right.plan))
       const done = finish(adopted)
       assert.deepEqual(scheduled(planOf(done)), [])
       assert.equal(done.checkpoint.workflow.fingerprint, fingerprintOf(workflow))
@@ -302,14 +310,14 @@ describe('a unit that is not idempotent', () => {
       const tasks = unitsOf({ ...moment, workflow })
       const plan = planResume(moment.checkpoint, workflow)
       for (const name of asked) {
-        if (!tasks.has(name)) {
+        if (!tasks.has(name) && !isSubStep(name)) {
           assert.ok(E.isLeft(plan))
           assert.ok(
             plan.left.problems.some(
               (problem) => problem._tag === 'WorkflowChanged' && problem.inDoubt && problem.unit === name
             )
           )
-        } else if (E.isRight(plan) && tasks.get(name)?.idempotent === false) {
+        } else if (E.isRight(plan) && tasks.get(name)?.idempotent !== true) {
           assert.ok(openQuestions(plan.right).some((question) => question.unit === name))
         }
       }

@@ -21,7 +21,7 @@ export interface FromStep {
 }
 
 /**
- * Process number `life` (from 1) restarts this wave: all its groups and everything after it run.
+ * Process number `life` (from 1) restarts this sequence, wave or map: all its parts and everything after it run.
  *
  * @category model
  */
@@ -144,7 +144,7 @@ export const describeIntervention = (one: Intervention): string => {
     case 'FromStep':
       return `process ${one.life} starts from ${one.step}`
     case 'RestartWave':
-      return `process ${one.life} restarts wave ${one.wave}`
+      return `process ${one.life} restarts ${one.wave}`
     case 'DeleteEvidence':
       return `before process ${one.life} a user deletes the evidence of ${one.unit}`
     case 'EditEvidence':
@@ -185,12 +185,12 @@ export const interventions = (
       fc.array(editing, { maxLength: 2 }),
       requestsOf(units, maxCalls, life)
     )
-    .map(([told, vanished, paused]) => [...told, ...vanished, ...paused])
+    .map(([overrides, edits, requests]) => [...overrides, ...edits, ...requests])
 }
 
 const overridesOf = (workflow: Workflow, life: fc.Arbitrary<number>): ReadonlyArray<fc.Arbitrary<Override>> => {
   const units = unitsIn(workflow)
-  const waves = units.flatMap(({ unit, step }) => (step._tag === 'Wave' || step._tag === 'Map' ? [unit] : []))
+  const composites = units.flatMap(({ unit, step }) => (step._tag === 'Task' ? [] : [unit]))
   // The outputs of items that are not recorded are unknown, so no override starts behind their map.
   const maps = units.filter(({ step }) => step._tag === 'Map')
   const names = units
@@ -198,7 +198,7 @@ const overridesOf = (workflow: Workflow, life: fc.Arbitrary<number>): ReadonlyAr
     .filter((unit) => !maps.some((map) => placeIn(workflow, none, map.unit, unit) === 'before'))
   return [
     tagged('FromStep', { life, step: fc.constantFrom(...names) }),
-    ...(waves.length === 0 ? [] : [tagged('RestartWave', { life, wave: fc.constantFrom(...waves) })])
+    ...(composites.length === 0 ? [] : [tagged('RestartWave', { life, wave: fc.constantFrom(...composites) })])
   ]
 }
 

@@ -8,12 +8,11 @@ import { runOrResume } from '../../executor/run.js'
 import type { RunError } from '../../executor/RunError.js'
 import { describe } from '../../executor/RunError.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
-import type { CheckpointStorage, Claimed, StorageError } from '../../ports/CheckpointStorage.js'
+import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import type { Requests } from '../../ports/Requests.js'
-import type { StorageCall } from '../faults.js'
 import type { TreeData } from '../memoryTree.js'
 import { treeData } from '../memoryTree.js'
-import type { CrashCase } from './CrashReport.js'
+import type { CrashCase, CrashLaw } from './CrashReport.js'
 import { isUndisturbed } from './CrashReport.js'
 import type { CrashStorage } from './process/CrashStorage.js'
 import { requestsOn } from './process/CrashStorage.js'
@@ -31,7 +30,8 @@ import {
   waitAnswersIn
 } from './intervene.js'
 import type { Override } from './Intervention.js'
-import type { Delayed } from './process/Life.js'
+import type { DelayedCalls } from './process/DelayedCalls.js'
+import { makeDelayedCalls } from './process/DelayedCalls.js'
 import type { Process, ProcessContext } from './process/Process.js'
 import { startProcess } from './process/Process.js'
 import { look, withTimeout } from './process/look.js'
@@ -86,24 +86,14 @@ interface Simulation<World, Data> {
   readonly trace: Array<TraceEntry>
   readonly findings: Array<Finding>
   readonly requests: () => Requests
-  /** Requests that arrive after the process with this number has been succeeded. */
-  readonly late: Array<{ readonly life: number; readonly arrive: () => Promise<unknown> }>
   readonly oracle: Oracle
   readonly points: Array<ReadonlyArray<CrashPoint>>
-  readonly delayed: Array<DelayedCall>
-  /** Calls of dead processes that were made during a claim and are unanswered. */
-  readonly meanwhile: Array<Promise<E.Either<StorageError, unknown>>>
+  readonly delayed: DelayedCalls
   readonly dead: Array<{ readonly process: Process<World>; readonly storage: CheckpointStorage }>
   asked: boolean
   /** How many processes in a row ended with a storage error. */
   trouble: number
   failures: number
-}
-
-interface DelayedCall {
-  readonly call: StorageCall
-  readonly how: Delayed
-  readonly make: () => Promise<E.Either<StorageError, unknown>>
 }
 
 export const RUN_ID = 'simulated'
@@ -117,6 +107,10 @@ export const simulateRun = async <World, Data>(
   const tree = treeData()
   const findings: Array<Finding> = []
   const trace: Array<TraceEntry> = []
+  const oracle = makeOracle(tree, findings, (entry) => trace.push(entry), {
+    mayFail: setting.storage.start !== undefined,
+    misfits: waitAnswersIn(one).flatMap(({ value }) => (value === undefined ? [] : [value]))
+  })
   const simulation: Simulation<World, Data> = {
     setting,
     one,
@@ -126,14 +120,9 @@ export const simulateRun = async <World, Data>(
     trace,
     findings,
     requests: requestsOn(setting.storage, data),
-    late: [],
-    oracle: makeOracle(tree, findings, (entry) => trace.push(entry), {
-      mayFail: setting.storage.start !== undefined,
-      misfits: waitAnswersIn(one).flatMap(({ value }) => (value === undefined ? [] : [value]))
-    }),
+    oracle,
     points: [],
-    delayed: [],
-    meanwhile: [],
+    delayed: makeDelayedCalls(oracle, findings, setting.limits),
     dead: [],
     asked: false,
     trouble: 0,
@@ -149,7 +138,7 @@ export const simulateRun = async <World, Data>(
 const runProcesses = async <World, Data>(simulation: Simulation<World, Data>): Promise<Checkpoint | undefined> => {
   const { setting, trace, findings, oracle } = simulation
   const { schedule, interventions = [] } = simulation.one
-  const lastTold = Math.max(0, ...interventions.map((by) => (isConcurrentRequest(by) ? 0 : by.life)))
+  const lastIntervened = Math.max(0, ...interventions.map((by) => (isConcurrentRequest(by) ? 0 : by.life)))
   let before: Checkpoint | undefined
   let startsAt: number | undefined
   const { reopen, start } = setting.storage
@@ -175,7 +164,8 @@ const runProcesses = async <World, Data>(simulation: Simulation<World, Data>): P
     findings.push(...setting.judge({ program, world, trace, checkpoint, completed }))
     if (checkpoint !== undefined && over !== 'cut short' && over !== 'wrong')
       await oracle.pauses.left(simulation.requests(), checkpoint, over)
-    const goesOn = over === 'cut short' || over === 'paused' || over === 'cancelled' || (completed && life < lastTold)
+    const goesOn =
+      over === 'cut short' || over === 'paused' || over === 'cancelled' || (completed && life < lastIntervened)
     if (!goesOn || findings.length > 0) return checkpoint
     before = checkpoint
     startsAt = checkpoint === undefined ? undefined : process.clock.now()
@@ -202,45 +192,9 @@ const processOf = <World, Data>(
     oracle: simulation.oracle,
     requests: simulation.requests,
     pausing: concurrentRequestsIn(simulation.one).length > 0,
-    asked: concurrentRequestsIn(simulation.one).filter((by) => by.life === life),
-    late: (arrive) => simulation.late.push({ life, arrive }),
-    delayed: (call, how, make) => simulation.delayed.push({ call, how, make }),
-    claiming: () => claiming(simulation),
-    claimed: (granted) => claimed(simulation, life, granted)
+    requested: concurrentRequestsIn(simulation.one).filter((by) => by.life === life),
+    delayed: simulation.delayed
   })
-
-const due = <World, Data>({ delayed }: Simulation<World, Data>, now: Delayed): ReadonlyArray<DelayedCall> => {
-  const calls = delayed.filter(({ how }) => how === now)
-  for (const one of calls) delayed.splice(delayed.indexOf(one), 1)
-  return calls
-}
-
-const claiming = async <World, Data>(simulation: Simulation<World, Data>): Promise<void> => {
-  for (const { make } of due(simulation, 'slow')) await make()
-  simulation.meanwhile.push(...due(simulation, 'meanwhile').map(({ make }) => make()))
-}
-
-const claimed = async <World, Data>(
-  simulation: Simulation<World, Data>,
-  life: number,
-  granted: Claimed
-): Promise<void> => {
-  const { oracle, findings, meanwhile, setting, late } = simulation
-  for (const answer of meanwhile.splice(0)) await withTimeout(() => answer, setting.limits)
-  oracle.claimed(granted)
-  for (const { call, make } of due(simulation, 'late')) {
-    const result = await make()
-    if (call === 'save' && E.isRight(result)) {
-      const what = 'a save of a dead process took effect after another process had claimed the run'
-      findings.push({ law: 'Fenced', what })
-    }
-  }
-  for (const one of late.filter((request) => request.life < life)) {
-    late.splice(late.indexOf(one), 1)
-    await one.arrive()
-    oracle.pauses.replaced()
-  }
-}
 
 /** Waits for calls of dead processes, then releases their claims. */
 const cleanUpDead = async <World, Data>({ dead, setting }: Simulation<World, Data>): Promise<void> => {
@@ -261,55 +215,48 @@ const runProcess = async <World, Data>(
   override: Override | undefined,
   before: Checkpoint | undefined
 ): Promise<ProcessEnd> => {
-  const { setting, trace, findings } = simulation
+  const { setting, trace, findings, trouble } = simulation
   const { life } = process.context
+  simulation.trouble = 0
+  const wrong = (law: CrashLaw, what: string): 'wrong' => {
+    findings.push({ law, what })
+    return 'wrong'
+  }
   let thrown: unknown
   const running = runWithAnswers(simulation, process, override, before).catch((error: unknown) => {
     thrown = error
     return undefined
   })
   const how = await drive(process, running, setting.limits)
-  switch (how) {
-    case 'killed':
-      await quiet()
-      return 'cut short'
-    case 'stuck':
-    case 'endless':
-      findings.push({ law: 'Ends', what: STUCK[how](process, setting.limits) })
-      process.kill()
-      return 'wrong'
-    case 'settled':
-      break
+  if (how === 'stuck' || how === 'endless') {
+    const what = STUCK[how](process, setting.limits)
+    process.kill()
+    return wrong('Ends', what)
+  }
+  if (how === 'killed') {
+    await quiet()
+    return 'cut short'
   }
   const ended = await running
   if (!process.alive()) return 'cut short'
-  if (ended === undefined) {
-    findings.push({
-      law: 'Ends',
-      what: `the process threw: ${thrown instanceof Error ? thrown.message : String(thrown)}`
-    })
-    return 'wrong'
-  }
+  if (ended === undefined)
+    return wrong('Ends', `the process threw: ${thrown instanceof Error ? thrown.message : String(thrown)}`)
   const said = E.isLeft(ended) ? describe(ended.left) : describeOutcome(ended.right)
   const over = E.isRight(ended) ? endOf(ended.right) : ended.left._tag === 'RunCancelled' ? 'cancelled' : undefined
   if (over === undefined && process.failed()) return 'cut short'
   trace.push({ _tag: 'Ended', life, how: said })
   if (over !== undefined) return over
-  if (mayEndSo(simulation, ended, override)) return 'cut short'
+  if (tolerates(simulation, ended, override)) return 'cut short'
   if (E.isLeft(ended) && setting.storage.start !== undefined && STORE_ERRORS.has(ended.left._tag)) {
-    simulation.trouble += 1
+    simulation.trouble = trouble + 1
     if (simulation.trouble <= MAX_STORE_ERRORS) return 'cut short'
-    findings.push({
-      law: 'Ends',
-      what: `${simulation.trouble} processes ended with an error of the store, the last one with: ${said}`
-    })
-    return 'wrong'
+    const what = `${simulation.trouble} processes ended with an error of the store, the last one with: ${said}`
+    return wrong('Ends', what)
   }
   const what = isUndisturbed(simulation.one)
     ? `without any crash the run does not complete: ${said}; ${remedyOf(ended)}`
     : `the outcome differs from that of the undisturbed run: ${said}`
-  findings.push({ law: 'SameEnd', what })
-  return 'wrong'
+  return wrong('SameEnd', what)
 }
 
 const remedyOf = (ended: Ended): string =>
@@ -317,8 +264,8 @@ const remedyOf = (ended: Ended): string =>
     ? 'answer it with the option `reply`'
     : 'fix that first'
 
-/** A step may fail `mayFail` times, and an override may be refused if the oracle says so. */
-const mayEndSo = <World, Data>(
+/** A step may fail `mayFail` times, which this counts, and an override may be refused if the oracle says so. */
+const tolerates = <World, Data>(
   simulation: Simulation<World, Data>,
   ended: Ended,
   override: Override | undefined
@@ -333,7 +280,7 @@ const mayEndSo = <World, Data>(
 const runWithAnswers = async <World, Data>(
   simulation: Simulation<World, Data>,
   process: Process<World>,
-  told: Override | undefined,
+  override: Override | undefined,
   before: Checkpoint | undefined
 ): Promise<Ended> => {
   const { setting, trace, oracle } = simulation
@@ -341,13 +288,13 @@ const runWithAnswers = async <World, Data>(
   const { life } = process.context
   const units = tasksOf(program)
   const confirm = new Map<string, Answer>()
-  let override = told
+  let due = override
   let reopen = false
   const rest = {
     runId: RUN_ID,
     process,
     oracle,
-    answerTo: setting.reply,
+    replyTo: setting.reply,
     replies: waitAnswersIn(simulation.one).filter((by) => by.life === life),
     note: (entry: TraceEntry) => void trace.push(entry)
   }
@@ -355,11 +302,11 @@ const runWithAnswers = async <World, Data>(
   for (let n = 1; ; n++) {
     const given = await answerBefore(rest, n)
     if (E.isLeft(given)) return given
-    oracle.begins({ life, how: 'run', program, override, answers: confirm })
+    oracle.begins({ life, how: 'run', program, override: due, answers: confirm })
     const options = {
       confirm,
       reopen,
-      ...optionsOf(program, override, (unit) => units.has(unit), setting.outputs, before)
+      ...optionsOf(program, due, (unit) => units.has(unit), setting.outputs, before)
     }
     const ended = await runOrResume(program, RUN_ID, setting.input, options)(process.environment)()
     const isReopened = reopen
@@ -372,8 +319,8 @@ const runWithAnswers = async <World, Data>(
       const rested = await onceRested(ended.right)
       if (E.isLeft(rested)) return rested
       if (!rested.right) return ended
-      override = undefined
-      // The answers are recorded.
+      // The override and the answers are recorded.
+      due = undefined
       confirm.clear()
       continue
     }

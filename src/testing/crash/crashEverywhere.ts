@@ -141,10 +141,10 @@ const tryBoth = async (
   report: Report,
   schedule: CrashSchedule,
   answers: 'again' | 'done' | 'both' = 'both',
-  told: Pick<CrashCase, 'interventions'> = {}
+  given: Pick<CrashCase, 'interventions'> = {}
 ): Promise<SimulatedRun> => {
-  const found = await tryCase(test, report, { schedule, answer: answers === 'done' ? 'done' : 'again', ...told })
-  if (found.asked && answers === 'both') await tryCase(test, report, { schedule, answer: 'done', ...told })
+  const found = await tryCase(test, report, { schedule, answer: answers === 'done' ? 'done' : 'again', ...given })
+  if (found.asked && answers === 'both') await tryCase(test, report, { schedule, answer: 'done', ...given })
   return found
 }
 
@@ -204,7 +204,7 @@ const isSamePlace = (one: CrashPoint, other: CrashPoint): boolean =>
   ('unit' in one ? one.unit : '') === ('unit' in other ? other.unit : '')
 
 /** A call without effect cannot be torn, and a call that returns something cannot arrive late. */
-const AT_CALL: Partial<Readonly<Record<StorageCall, ReadonlyArray<AtCall['how']>>>> = {
+const WAYS_AT_CALL: Partial<Readonly<Record<StorageCall, ReadonlyArray<AtCall['how']>>>> = {
   claim: ['before', 'after', 'torn', 'fails', 'failsAfter'],
   save: ['before', 'after', 'torn', 'slow', 'meanwhile', 'late', 'fails', 'failsAfter'],
   release: ['before', 'after', 'torn', 'fails', 'failsAfter']
@@ -216,7 +216,7 @@ const waysToDie = (point: CrashPoint): ReadonlyArray<CrashPoint> =>
 const howsAt = (point: CrashPoint): ReadonlyArray<CrashPoint['how']> => {
   switch (point._tag) {
     case 'AtCall':
-      return AT_CALL[point.call ?? 'save'] ?? ['before', 'fails']
+      return WAYS_AT_CALL[point.call ?? 'save'] ?? ['before', 'fails']
     case 'AtUnit':
       return point.unit.includes('/') ? ['before', 'during', 'after', 'waits'] : ['before', 'during', 'after']
     case 'AtEffect':

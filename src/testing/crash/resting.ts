@@ -18,7 +18,7 @@ export interface Resting<World> {
   readonly runId: string
   readonly process: Process<World>
   readonly oracle: Oracle
-  readonly answerTo: AnswerSource<World>
+  readonly replyTo: AnswerSource<World>
   readonly replies: ReadonlyArray<AnswerWait>
   readonly note: (entry: TraceEntry) => void
 }
@@ -27,12 +27,12 @@ export interface Resting<World> {
 export type RestResult = E.Either<RunError, boolean>
 
 export const answerBefore = async <World>(resting: Resting<World>, n: number): Promise<RestResult> => {
-  const { process, replies, note, answerTo } = resting
+  const { process, replies, note, replyTo } = resting
   const { world, life, now } = process.context
   for (const by of replies.filter((one) => one.n === n)) {
     note({ _tag: 'Intervened', life, by })
     const startedAt = new Date(now()).toISOString()
-    const value = 'value' in by ? by.value : answerTo({ _tag: 'Answer', unit: by.unit, startedAt }, world)
+    const value = 'value' in by ? by.value : replyTo({ _tag: 'Answer', unit: by.unit, startedAt }, world)
     const given = value === undefined ? E.right(true) : await give(resting, by.unit, value)
     if (E.isLeft(given)) return given
   }
@@ -44,7 +44,7 @@ const POLL_MILLIS = 1000
 
 /** Does not resume a run that is pending again at the same revision after its waits are over. */
 export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Promise<RestResult>) => {
-  const { process, oracle, answerTo, runId } = all
+  const { process, oracle, replyTo, runId } = all
   const { context } = process
   const early = new Set<string>()
   let rested = -1
@@ -66,7 +66,7 @@ export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Prom
     let replied = 0
     for (const wait of units) {
       const isOpen = wait._tag === 'Answer' && !has(checkpoint.answers, wait.unit)
-      const value = isOpen ? answerTo(wait, context.world) : undefined
+      const value = isOpen ? replyTo(wait, context.world) : undefined
       if (value === undefined) continue
       replied += 1
       const given = await give(all, wait.unit, value)

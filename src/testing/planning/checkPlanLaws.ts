@@ -1,6 +1,7 @@
 /** Checks the laws of the planner on a user's workflow. */
 import type { Workflow } from '../../domain/workflow/Workflow.js'
 import { describeProblem, problems } from '../../domain/workflow/WorkflowProblem.js'
+import { defined } from '../../domain/data/defined.js'
 import { fieldsOf, kindOf, text, whole, wholeFrom } from '../../domain/data/Options.js'
 import type { TableOf } from '../arguments.js'
 import { isWorkflow, problemsOf, recordOf, selection } from '../arguments.js'
@@ -14,8 +15,7 @@ import { lawsOfTrees } from './laws/lawsOfTrees.js'
 import type { LawOptions, PlanLaw } from './laws/PlanLaw.js'
 import type { PlanLawReport } from './laws/PlanLawReport.js'
 import type { RunsOf } from './arbitrary/runs.js'
-import { samplesFor } from './arbitrary/runs.js'
-import { thrownBy, withoutSample } from './arbitrary/Samples.js'
+import { samplesOf, thrownBy, withoutSample } from './arbitrary/Samples.js'
 
 /**
  * The laws of the planner. Plans are total and deterministic · exactly the completed units are skipped, and exactly the
@@ -88,11 +88,7 @@ export const checkPlanLaws = (workflow: Workflow, options: PlanLawOptions = {}):
   if (!isWorkflow(workflow)) return refused('', [`the first argument must be a workflow, not ${kindOf(workflow)}`])
   if (invalid.length > 0) return refused(workflow.name, invalid)
   const { laws, outputs, input, seed = 1, ...rest } = options
-  const of: RunsOf = {
-    workflow,
-    ...(outputs === undefined ? {} : { outputs }),
-    ...(input === undefined ? {} : { input })
-  }
+  const of: RunsOf = { workflow, ...defined({ outputs, input }) }
   const stopped = stopping(of, workflow)
   if (stopped.length > 0) return refused(workflow.name, stopped, seed)
   const wanted = planLaws.filter(({ id }) => laws?.includes(id) ?? true)
@@ -118,7 +114,7 @@ const stopping = (of: RunsOf, workflow: Workflow): ReadonlyArray<string> => {
   const thrown = thrownBy(workflow, of.outputs)
   return [
     ...thrown.map(({ unit, why }) => `\`accepts\` of "${unit}" threw: ${why}; make it total`),
-    ...withoutSample(workflow, samplesFor(of))
+    ...withoutSample(workflow, samplesOf(of.outputs))
       .filter((unit) => !thrown.some((one) => one.unit === unit))
       .map((unit) => `no output is known that "${unit}" accepts; pass an arbitrary of its outputs in \`outputs\``)
   ]

@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
+import { memoryData, memoryStorage } from '../../../src/adapters/memory.js'
 import { jsonFileStorage } from '../../../src/adapters/json-file/index.js'
 import type { CheckpointStorage } from '../../../src/ports/CheckpointStorage.js'
 import type { FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
@@ -13,6 +14,7 @@ import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import { toText } from '../../../src/testing/crash/CrashReport.js'
 import type { CrashReport } from '../../../src/testing/crash/CrashReport.js'
 import type { ProcessContext } from '../../../src/testing/crash/process/Process.js'
+import { withFaults } from '../../../src/testing/faults.js'
 import type { CrashFiles } from '../files/CrashFiles.js'
 import { crashFiles } from '../files/CrashFiles.js'
 import { interceptedFiles, systemError } from '../files/Intercept.js'
@@ -222,6 +224,39 @@ describe('a workflow on JSON files', { timeout: sweep ? 3_600_000 : 120_000 }, (
       [...laws].join()
     )
   })
+})
+
+test('the crash simulator lets many processes end with an error of the store, but at most ten in a row', async () => {
+  const failing = (isFailing: (life: number) => boolean): Promise<CrashReport> =>
+    crashEverywhere(
+      workflow('one').step('one', () => 1),
+      {
+        storage: {
+          create: () => Promise.resolve(memoryData()),
+          reopen: (data) => Promise.resolve(memoryStorage(data)),
+          start: (data, life) =>
+            Promise.resolve(
+              withFaults(
+                memoryStorage(data),
+                isFailing(life) ? [{ call: 'save', fault: { _tag: 'Fail', when: 'before' } }] : []
+              )
+            )
+        },
+        only: {
+          // Only the odd processes die: at their first call. None makes a 99th.
+          schedule: Array.from({ length: 24 }, (_, index) => ({
+            _tag: 'AtCall',
+            n: index % 2 === 0 ? 1 : 99,
+            how: 'before'
+          })),
+          answer: 'again'
+        }
+      }
+    )
+  const apart = await failing((life) => life % 2 === 0 && life <= 24)
+  assert.equal(apart.violations.length, 0, toText(apart))
+  const together = await failing((life) => life > 1)
+  assert.match(together.violations[0]?.what ?? '', /^11 processes ended with an error of the store/)
 })
 
 const LOSSES = ['NothingLost', 'NothingTwice', 'NothingForgotten', 'SameEnd']

@@ -374,7 +374,7 @@ describe('interventions between processes', () => {
       'publish starts, attempt 1'
     ])
     assert.deepEqual(await traceOf({ _tag: 'RestartWave', life: 2, wave: 'checks' }), [
-      'process 2 restarts wave checks',
+      'process 2 restarts checks',
       'answer: run publish again',
       'recorded: checks/unit, checks/lint, publish rewound',
       'checks/unit starts, attempt 1',

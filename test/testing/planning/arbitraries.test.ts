@@ -6,12 +6,16 @@ import { describe, test } from 'vitest'
 import type * as Change from '../../../src/domain/change/Change.js'
 import type { Checkpoint } from '../../../src/domain/checkpoint/Checkpoint.js'
 import * as State from '../../../src/domain/checkpoint/CheckpointState.js'
+import type { Answer } from '../../../src/domain/plan/Plan.js'
 import type { PlanProblem } from '../../../src/domain/plan/PlanProblem.js'
+import type { Step } from '../../../src/domain/workflow/Workflow.js'
 import { parent } from '../../../src/domain/workflow/Unit.js'
 import { CheckpointCodec, planResume, Transition, Workflow } from '../../../src/index.js'
 import { workflow } from '../../../src/promise/index.js'
 import * as Arbitrary from '../../../src/testing/planning/arbitrary/Arbitrary.js'
-import { isSubStep } from '../../../src/testing/planning/arbitrary/tree.js'
+import { momentWithOptions } from '../../../src/testing/planning/arbitrary/runs.js'
+import type { Moment } from '../../../src/testing/planning/arbitrary/RunRecorder.js'
+import { isSubStep, unitsIn } from '../../../src/testing/planning/arbitrary/tree.js'
 import { law } from '../../domain/law.js'
 
 const release = workflow('release')
@@ -197,8 +201,39 @@ describe('arbitrary plan options and edits', () => {
       'input',
       'onChanged',
       'outputs',
+      'recovered',
       'restartWave'
     ])
+  })
+})
+
+describe('plan options of arbitrary runs', () => {
+  const drawn = fc.sample(momentWithOptions(), { numRuns: 3000, seed: 1 })
+  type Drawn = (typeof drawn)[number]
+
+  const stepAt = ({ checkpoint, workflow: { steps } }: Moment, path: string): Step | undefined =>
+    unitsIn({ steps }, checkpoint.items).find(({ unit }) => unit === path)?.step
+
+  const answers =
+    (is: (unit: string, answer: Answer, moment: Moment) => boolean) =>
+    ({ moment, options: { confirm = new Map<string, Answer>() } }: Drawn): boolean =>
+      [...confirm].some(([unit, answer]) => is(unit, answer, moment))
+
+  const CASES: ReadonlyArray<readonly [what: string, isThere: (one: Drawn) => boolean]> = [
+    ['an answer that keeps changed evidence', answers((_, { _tag }) => _tag === 'Keep')],
+    ['an answer about a sub-step', answers((unit) => isSubStep(unit))],
+    ['an answer about a map', answers((unit, _, moment) => stepAt(moment, unit)?._tag === 'Map')],
+    ['a damaged state', ({ options }) => options.recovered === true],
+    [
+      'a restarted sequence',
+      ({ moment, options }) =>
+        options.restartWave !== undefined && stepAt(moment, options.restartWave)?._tag === 'Sequence'
+    ]
+  ]
+
+  test.each(CASES)('%s occurs in at least three of 3,000 plan options', (_, isThere) => {
+    const count = drawn.filter(isThere).length
+    assert.ok(count >= 3, String(count))
   })
 })
 

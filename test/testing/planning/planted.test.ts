@@ -112,7 +112,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     {
       module: 'decideTask.ts',
       text: 'if (lost === undefined) return\n',
-      instead: 'if (lost !== undefined) return\n'
+      instead: 'if (lost === undefined || lost.length > 0) return\n'
     }
   ],
   [
@@ -243,7 +243,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     {
       module: 'overrideChanges.ts',
       text: 'renewals: renewed(self.renewals, named)',
-      instead: 'renewals: renewed(self.renewals, new Set(change.units.map(top)))'
+      instead: "renewals: renewed(self.renewals, new Set(change.units.flatMap((unit) => unit.split('/', 1))))"
     }
   ],
   [
@@ -343,7 +343,10 @@ describe('planted faults of the planner', () => {
     test(`a law fails for a planner that ${what}`, async () => {
       const { planLaws } = await lawsOver(fault)
       const law = planLaws.find((one) => one.id === id) ?? assert.fail(id)
-      assert.equal(law.check({}, { numRuns: 1500, seed: 1 }).holds, false)
+      const { holds, why = '' } = law.check({}, { numRuns: 1500, seed: 1 })
+      assert.equal(holds, false)
+      assert.match(why, /^.*\S \S/, `the reason is no sentence: ${why}`)
+      assert.doesNotMatch(why, /is not defined|Cannot read/, 'the fault throws')
     })
   }
 

@@ -32,7 +32,6 @@ export interface ChangeLog {
   readonly known: () => number
   /** The records at the durable revision. */
   readonly recorded: () => Recorded
-  readonly recordedAt: (revision: number) => Recorded
   /** Adds revisions that are not yet known to be durable. */
   readonly attempt: (life: number, epoch: number, revisions: ReadonlyArray<Revision>, isDue?: IsDue) => void
   /** Marks revisions as durable and returns the new ones. */
@@ -41,39 +40,27 @@ export interface ChangeLog {
 
 export const makeChangeLog = (): ChangeLog => {
   const entries = new Map<number, Entry>()
-  const recorded = nothing()
+  const recorded: Recorded = { records: new Set(), assumed: new Set(), jobs: new Set(), rewound: new Set() }
   let known = -1
-  const upTo = (revision: number, from: number): ReadonlyArray<Entry> => {
-    const found: Array<Entry> = []
-    for (let at = from; at <= revision; at++) {
-      const entry = entries.get(at)
-      if (entry !== undefined) found.push(entry)
-    }
-    return found
-  }
   return {
     known: () => known,
     recorded: () => recorded,
-    recordedAt: (revision) => {
-      const then = nothing()
-      for (const { change } of upTo(revision, 0)) follow(then, change)
-      return then
-    },
     attempt: (life, epoch, revisions, isDue = () => false) => {
       // Revisions of a superseded process do not become durable, whenever its save arrives.
       for (const { revision, change } of revisions)
         if ((entries.get(revision)?.epoch ?? 0) <= epoch) entries.set(revision, { life, epoch, change, isDue })
     },
     advance: (revision) => {
-      const added = upTo(revision, known + 1)
-      known = Math.max(known, revision)
+      const added: Array<Entry> = []
+      for (; known < revision; known++) {
+        const entry = entries.get(known + 1)
+        if (entry !== undefined) added.push(entry)
+      }
       for (const { change } of added) follow(recorded, change)
       return added
     }
   }
 }
-
-const nothing = (): Recorded => ({ records: new Set(), assumed: new Set(), jobs: new Set(), rewound: new Set() })
 
 export const copyOf = ({ records, assumed, jobs, rewound }: Recorded): Recorded => ({
   records: new Set(records),

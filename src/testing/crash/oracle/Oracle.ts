@@ -210,30 +210,31 @@ const compare = (found: Note, checkpoint: Checkpoint | undefined, { records, rew
   }
 }
 
+type RecordedTrace = Extract<TraceEntry, { readonly _tag: 'Recorded' }>
+
 /** The trace entries of a durable change. A rewind lists only the units that had to be rewound. */
 const tracesOf = (
   { life, change, isDue }: Entry,
   program: Program<unknown, unknown> | undefined
 ): ReadonlyArray<TraceEntry> => {
+  const recorded = (what: RecordedTrace['what'], unit: string): ReadonlyArray<TraceEntry> => [
+    { _tag: 'Recorded', life, what, units: [unit] }
+  ]
   switch (change._tag) {
     case 'Rewound': {
       const units = program === undefined ? [] : [...tasksOf(program).keys()]
       const taken = units.filter((unit) => isRewound(change, unit) && isDue(unit))
       return [{ _tag: 'Recorded', life, what: 'rewound', units: taken, named: change.units }]
     }
-    case 'Confirmed': {
-      const what = change.evidence === undefined ? 'to run again' : 'kept'
-      return [{ _tag: 'Recorded', life, what, units: [change.unit] }]
-    }
+    case 'Confirmed':
+      return recorded(change.evidence === undefined ? 'to run again' : 'kept', change.unit)
     case 'Assumed':
-      return [{ _tag: 'Recorded', life, what: 'assumed done', units: [change.unit] }]
-    case 'JobEnded': {
-      const what = change.outcome === 'notApplied' ? 'job refused' : 'job failed'
-      return [{ _tag: 'Recorded', life, what, units: [change.unit] }]
-    }
+      return recorded('assumed done', change.unit)
+    case 'JobEnded':
+      return recorded(change.outcome === 'notApplied' ? 'job refused' : 'job failed', change.unit)
     case 'UnitFailed': {
       const isUndone = change.subStep === undefined && change.last?.error.name === HALTED
-      return isUndone ? [{ _tag: 'Recorded', life, what: 'not attempted', units: [change.unit] }] : []
+      return isUndone ? recorded('not attempted', change.unit) : []
     }
     case 'Started':
     case 'Forked':

@@ -45,7 +45,7 @@ export interface PauseOracle {
   readonly points: () => void
   /** A store call failed, so the process may not know whom a request addresses. */
   readonly storeFailed: (call: StorageCall) => void
-  readonly failed: () => void
+  readonly requestFailed: () => void
   readonly ended: (result: E.Either<RunError, RunOutcome>, recorded: Recorded) => void
   /** What a process left behind that ended by itself. */
   readonly left: (
@@ -155,7 +155,7 @@ export const makePauseOracle = (found: Note, mayFail: boolean): PauseOracle => {
       // A run that was not released keeps its requests for the next owner.
       if (call === 'release' || call === 'load') tooLate = true
     },
-    failed: () => (troubled = true),
+    requestFailed: () => (troubled = true),
     ended: (result, recorded) => {
       current.over = true
       if (E.isLeft(result)) return

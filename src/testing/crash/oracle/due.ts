@@ -1,19 +1,17 @@
 /** Computes what an override or missing evidence makes run again, independently of the planner. */
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
-import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../../../domain/checkpoint/CompletedStep.js'
 import { sha256 } from '../../../domain/data/Digest.js'
 import { none } from '../../../domain/checkpoint/Items.js'
 import type { Answer } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
-import { ancestors, top } from '../../../domain/workflow/Unit.js'
+import { ancestors } from '../../../domain/workflow/Unit.js'
 import type { Workflow } from '../../../domain/workflow/Workflow.js'
 import type { TreeData } from '../../memoryTree.js'
 import type { Place } from '../../planning/arbitrary/tree.js'
-import { placeIn } from '../../planning/arbitrary/tree.js'
+import { isOwnChange, placeIn } from '../../planning/arbitrary/tree.js'
 import type { Override } from '../Intervention.js'
 import type { IsDue } from './ChangeLog.js'
-import { tasksOf } from '../tasksOf.js'
 
 /** What a process must redo first. `isGiven`: assumed done. `refused`: an assumed unit lacks evidence. `open`, `kept`: edited units without an answer, or with `keep`. */
 export interface Due {
@@ -48,8 +46,11 @@ export const dueIn = (
     named !== undefined && places.includes(placeOfUnit(unit, named))
   const isGiven = (unit: Unit): boolean => override?._tag === 'FromStep' && isIn(unit, 'before')
   // Units that are forced to run again need no evidence. Those after or around a restarted wave do.
-  const looked = (unit: Unit): boolean => (override?._tag === 'FromStep' ? isIn(unit, 'beside') : !isIn(unit, 'within'))
-  const edited = editedOf(records, tree).filter(([record, path]) => !isOwn(program, checkpoint, record, path))
+  const isLooked = (unit: Unit): boolean =>
+    override?._tag === 'FromStep' ? isIn(unit, 'beside') : !isIn(unit, 'within')
+  const edited = editedOf(records, tree).filter(
+    ([record, path]) => checkpoint === undefined || !isOwnChange(program, checkpoint, record, path)
+  )
   const units = (is: (unit: Unit) => boolean): ReadonlyArray<CompletedStep> => [
     ...new Set(edited.map(([record]) => record).filter(({ unit }) => is(unit)))
   ]
@@ -57,18 +58,17 @@ export const dueIn = (
   // A map that runs again as a whole raises one question for all its items.
   const said = ({ unit }: CompletedStep): Answer['_tag'] | undefined =>
     [unit, ...ancestors(unit)].flatMap((one) => answers.get(one)?._tag ?? [])[0]
-  const asked = override === undefined || named === undefined ? units(() => true) : units(looked)
+  const asked = units(isLooked)
   const kept = asked.filter((record) => said(record) === 'Keep')
-  const gone = [
-    ...missing.filter((record) => !kept.includes(record) && (named === undefined || looked(record.unit))),
+  const again = [
+    ...missing.filter((record) => !kept.includes(record) && isLooked(record.unit)),
     ...asked.filter((record) => said(record) === 'Again' || said(record) === 'Done')
   ]
-  const seeds = [...(named === undefined ? [] : [named]), ...gone.map(({ unit }) => unit)]
+  const forced = named === undefined ? [] : [named]
+  const seeds = [...forced, ...again.map(({ unit }) => unit)]
   const why = [
-    ...(named === undefined
-      ? []
-      : [override?._tag === 'FromStep' ? `it must run from ${named} on` : `${named} must run again`]),
-    ...gone.map(({ unit }) => `the evidence of ${unit} is missing`)
+    ...forced.map((unit) => (override?._tag === 'FromStep' ? `it must run from ${unit} on` : `${unit} must run again`)),
+    ...again.map(({ unit }) => `the evidence of ${unit} is missing`)
   ]
   return {
     isDue: (unit) => seeds.some((seed) => AGAIN.has(placeOfUnit(unit, seed))),
@@ -109,19 +109,4 @@ const editedOf = (
     const text = files.get(path)
     return text === undefined || (Buffer.byteLength(text) === size && sha256(text) === digest) ? [] : [[record, path]]
   })
-}
-
-/** Whether a unit that leaves an artifact at this path started after the record and has not completed; it explains the change. */
-const isOwn = (program: Workflow, checkpoint: Checkpoint | undefined, record: CompletedStep, path: string): boolean => {
-  if (checkpoint === undefined) return false
-  const { state, pending, variables } = checkpoint
-  const tasks = tasksOf(program, checkpoint.items)
-  const isLeft = ({ unit }: { readonly unit: Unit }): boolean =>
-    tasks.get(unit)?.artifactPaths?.({ variables }).includes(path) === true
-  const isLater = ({ attempts }: State.Failure): boolean =>
-    state.step !== top(record.unit) || (attempts.at(-1)?.failedAt ?? '') >= record.completedAt
-  return (
-    [...pending, ...State.inFlight(state)].some(isLeft) ||
-    [...State.failures(state)].some((failure) => isLater(failure) && isLeft(failure))
-  )
 }

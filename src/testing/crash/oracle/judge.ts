@@ -73,7 +73,7 @@ const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
   const units = unitsOf(between)
   const inDoubt = new Set<string>()
   const answered = new Map<string, number>()
-  const told = new Map<number, Override>()
+  const overrides = new Map<number, Override>()
   // An answer for a map that is expanded again covers all its items.
   const isAnswered = (unit: string, life: number): boolean =>
     [unit, ...ancestors(unit)].some((name) => answered.get(name) === life)
@@ -98,11 +98,11 @@ const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
         answered.set(entry.unit, entry.life)
         break
       case 'Intervened':
-        if (entry.by._tag === 'FromStep' || entry.by._tag === 'RestartWave') told.set(entry.life, entry.by)
+        if (entry.by._tag === 'FromStep' || entry.by._tag === 'RestartWave') overrides.set(entry.life, entry.by)
         break
       case 'Recorded':
         for (const unit of entry.units) {
-          const isMeant = isAnswered(unit, entry.life) || isForced(unit, told.get(entry.life))
+          const isMeant = isAnswered(unit, entry.life) || isForced(unit, overrides.get(entry.life))
           if (!UNSETTLED.has(entry.what) && (entry.what !== 'rewound' || isMeant)) inDoubt.delete(unit)
         }
         break

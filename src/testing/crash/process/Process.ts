@@ -1,7 +1,7 @@
 /** One simulated process: its program, its ports and its work in flight. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Program } from '../../../executor/program/Program.js'
-import type { CheckpointStorage, Claim, Claimed } from '../../../ports/CheckpointStorage.js'
+import type { CheckpointStorage, Claim } from '../../../ports/CheckpointStorage.js'
 import type { Environment } from '../../../ports/Environment.js'
 import type { Requests } from '../../../ports/Requests.js'
 import { withFaults } from '../../faults.js'
@@ -9,6 +9,7 @@ import type { TreeData } from '../../memoryTree.js'
 import { memoryTree } from '../../memoryTree.js'
 import type { CrashPoint } from '../CrashPoint.js'
 import { describePoint } from '../CrashPoint.js'
+import type { DelayedCalls } from './DelayedCalls.js'
 import type { Requester } from './requesting.js'
 import { whileCalled, whileRunning } from './requesting.js'
 import type { ConcurrentRequest } from '../Intervention.js'
@@ -53,7 +54,6 @@ export interface ProcessContext<World> {
 export interface Process<World> {
   readonly context: ProcessContext<World>
   readonly clock: VirtualClock
-  readonly killed: Promise<'killed'>
   readonly kill: () => void
   readonly alive: () => boolean
   readonly environment: Environment
@@ -85,11 +85,8 @@ export interface ProcessParts<World> {
   /** Whether the case has requests; then calls of the requests port are crash points too. */
   readonly pausing: boolean
   /** The requests of other processes to this one. */
-  readonly asked: ReadonlyArray<ConcurrentRequest>
-  readonly late: Requester['late']
-  readonly delayed: NonNullable<CallWatch['delayed']>
-  readonly claiming: () => Promise<void>
-  readonly claimed: (granted: Claimed) => Promise<void>
+  readonly requested: ReadonlyArray<ConcurrentRequest>
+  readonly delayed: DelayedCalls
 }
 
 interface ProcessState<World> extends ProcessParts<World>, HostProcess {
@@ -125,7 +122,6 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
   return {
     context,
     clock,
-    killed: life.killed,
     kill: life.kill,
     alive: life.alive,
     environment: {
@@ -177,17 +173,17 @@ const storageIn = <World>(inside: ProcessState<World>, opened: CheckpointStorage
       inside.note({ _tag: 'Died', life, where: describePoint({ ...point, call }) })
       return undefined
     },
-    delayed: inside.delayed,
+    delayed: inside.delayed.add,
     ...isRunning(state)
   })
   return {
     ...watched,
     claim: (runId, owner, options) => async () => {
-      await inside.claiming()
+      await inside.delayed.claiming()
       const claimed = await watched.claim(runId, owner, options)()
       if (E.isRight(claimed)) {
         inside.claims.push(claimed.right.claim)
-        await inside.claimed(claimed.right)
+        await inside.delayed.claimed(life, claimed.right)
       }
       return claimed
     }
@@ -226,7 +222,7 @@ const requestsIn = <World>(inside: ProcessState<World>): Requests => {
       if (call === 'point') oracle.pauses.points()
       if (inside.pausing) points.push({ _tag: 'AtRequest', n, how: 'before', call })
       const how = point?._tag === 'AtRequest' && point.n === n ? point.how : undefined
-      if (how === 'fails') oracle.pauses.failed()
+      if (how === 'fails') oracle.pauses.requestFailed()
       return how
     },
     ...isRunning(state)
@@ -235,10 +231,10 @@ const requestsIn = <World>(inside: ProcessState<World>): Requests => {
 
 /** A requester has its own environment on the same store and outlives the process. */
 const requesterOf = <World>(inside: ProcessState<World>): Requester => {
-  const { runId, storage, asked, life, lifetime, oracle, note, late } = inside
+  const { runId, storage, requested, life, lifetime, oracle, note } = inside
   return {
     runId,
-    due: asked,
+    due: requested,
     environment: {
       ...portsOf(inside),
       storage: {
@@ -255,7 +251,7 @@ const requesterOf = <World>(inside: ProcessState<World>): Requester => {
     alive: lifetime.alive,
     oracle: oracle.pauses,
     note: (by) => note({ _tag: 'Intervened', life, by }),
-    late
+    late: (arrive) => inside.delayed.addRequest(life, arrive)
   }
 }
 

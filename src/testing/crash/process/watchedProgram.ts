@@ -70,7 +70,7 @@ const watchedUnits = (inside: HostProcess, task: ProgramTask): ProgramTask['run'
   }
 }
 
-/** Runs a unit's own code; the process may die before, during or after it. */
+/** Runs a unit's own code; the process may die before, during or after it. A further promise around the code would hide faults of timing. */
 const watchedRun = (inside: HostProcess, unit: string, task: ProgramTask): ProgramTask['run'] => {
   const { state, point, note, life, lifetime, oracle } = inside
   let n = 0
@@ -82,10 +82,7 @@ const watchedRun = (inside: HostProcess, unit: string, task: ProgramTask): Progr
   return (context) => async () => {
     if (!lifetime.alive()) return await never()
     const how = deathHere()
-    if (how === 'before') {
-      inside.die()
-      return await never()
-    }
+    if (how === 'before') inside.die()
     if (how === 'waits') await inside.yieldToOthers()
     if (!lifetime.alive()) return await never()
     state.running += 1

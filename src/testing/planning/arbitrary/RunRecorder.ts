@@ -102,7 +102,10 @@ export const record = (from: SimulatedRun, samples: Samples): RunRecorder => {
     },
     put: (change, within) => {
       const next = apply(checkpoint, change)
-      if (E.isLeft(next)) return assert.fail(`${JSON.stringify(next.left)} after ${JSON.stringify(changes, null, 1)}`)
+      if (E.isLeft(next))
+        return assert.fail(
+          `the run cannot record ${change._tag}: ${JSON.stringify(next.left)} after ${JSON.stringify(changes, null, 1)}`
+        )
       checkpoint = next.right
       changes.push(change)
       trail.push(legible({ checkpoint, workflow, ...(within === undefined ? {} : { within }) }, changes))

@@ -1,15 +1,12 @@
 /** Outputs that tasks accept. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
-import type { Items } from '../../../domain/checkpoint/Items.js'
-import { none } from '../../../domain/checkpoint/Items.js'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
 import { isObject } from '../../../domain/data/Json.js'
 import type { Answer } from '../../../domain/plan/Plan.js'
 import type { OutputMismatch, Task, Workflow } from '../../../domain/workflow/Workflow.js'
 import { tasks } from '../../../domain/workflow/Workflow.js'
 import type { Choices } from './Choices.js'
-import { unitsIn, wholeOf } from './tree.js'
 
 /** Outputs that a task accepts; `undefined` is none. */
 export type Samples = (task: Task, unit: string) => ReadonlyArray<Json | undefined>
@@ -30,8 +27,8 @@ export const defaultSamples: Samples = (task) => {
   return fit.length > 0 ? fit : built(task)
 }
 
-/** Thirty samples of each arbitrary, always the same, that the task accepts. A renamed task gets any of them. */
-export const samplesOf = (outputs: Outputs): Samples => {
+/** Thirty samples of each arbitrary, always the same, that the task accepts; usual outputs of others. A renamed task gets any of them. */
+export const samplesOf = (outputs: Outputs = {}): Samples => {
   const given = new Map(Object.entries(outputs).map(([unit, of]) => [unit, fc.sample(of, { numRuns: 30, seed: 1 })]))
   const all = [...given.values()].flat()
   return (task, unit) => {
@@ -74,15 +71,6 @@ export const doneAnswer = (samples: Samples, task: Task, unit: string, choices: 
   if (output !== undefined) return { _tag: 'Done', output }
   return must || !accepts(task, undefined) ? { _tag: 'Again' } : { _tag: 'Done' }
 }
-
-/** A map counts as one task until its items are recorded. */
-export const taskUnits = (workflow: Workflow, items: Items = none): ReadonlyMap<string, Task> =>
-  new Map(
-    unitsIn(workflow, items).flatMap(({ unit, step }) => {
-      if (step._tag === 'Task') return [[unit, step] as const]
-      return step._tag === 'Map' && !items.has(unit) ? [[unit, wholeOf(step)] as const] : []
-    })
-  )
 
 /** The units without a known output that they accept. */
 export const withoutSample = ({ steps }: Workflow, samples: Samples): ReadonlyArray<string> =>

@@ -1,9 +1,11 @@
 /** Simulates the calls in the code of a task: sub-steps and waits, as the executor records them. Knows nothing of planning. */
+import * as E from 'fp-ts/lib/Either.js'
 import type { Wait } from '../../../domain/checkpoint/Pending.js'
 import { WAIT_TIMEOUT } from '../../../domain/checkpoint/Due.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import type { SubStep } from '../../../domain/checkpoint/SubStep.js'
 import * as Units from '../../../domain/checkpoint/Units.js'
+import type { Json } from '../../../domain/data/Json.js'
 import * as Err from '../../../domain/data/StepError.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin, join, nth } from '../../../domain/workflow/Unit.js'
@@ -34,6 +36,7 @@ const CALLS: ReadonlyArray<Call> = [
   CHARGE,
   PACK,
   PACK,
+  PACK,
   { name: 'nap long', subStep: { wait: 'Timer' } },
   { name: ASK, subStep: { wait: 'Answer' } }
 ]
@@ -51,7 +54,7 @@ export const mayCall = (task: Task): boolean => task.idempotent && task.wait ===
 /** Up to four calls in a row. The code catches what fails. */
 export function* callSubSteps(run: CallingRun, task: Unit): Generator<undefined, CallsEnd> {
   const { choices } = run
-  const count = choices.below(3) === 2 ? 1 + choices.below(4) : 0
+  const count = choices.below(2) === 1 ? 1 + choices.below(4) : 0
   const numbers = new Map<string, number>()
   for (let made = 0; made < count; made++) {
     const call = pick(choices, CALLS)
@@ -107,14 +110,8 @@ const wait = ({ recorder, choices }: CallingRun, task: Unit, kind: WaitKind, uni
     return 'done'
   }
   if (fate === 1 && kind === 'Answer') {
-    recorder.put({
-      _tag: 'UnitFailed',
-      at: recorder.at(),
-      unit,
-      retryable: false,
-      last: { ...timedOut(recorder), attempt: 1, startedAt: recorder.at() },
-      subStep: { wait: kind }
-    })
+    const last = timedOut(recorder)
+    recorder.put({ _tag: 'UnitFailed', at: recorder.at(), unit, retryable: false, last, subStep: { wait: kind } })
     return 'done'
   }
   const others = Units.within(recorder.now().checkpoint.pending, task).flatMap((one) =>
@@ -140,17 +137,21 @@ export const startWait = (recorder: RunRecorder, choices: Choices, unit: Unit, k
 }
 
 export const timedOut = (recorder: RunRecorder) => ({
+  attempt: 1,
+  startedAt: recorder.at(),
   error: Err.make('WaitTimeout', `no answer came until ${recorder.at()}`, { code: WAIT_TIMEOUT }),
   outcome: 'notApplied' as const
 })
+
+const putAnswer = (recorder: RunRecorder, unit: Unit, value: Json): void =>
+  recorder.put({ _tag: 'Answered', at: recorder.at(), unit, value, by: 'Ada' })
 
 /** Ends an open wait in the code of a task, with its answer. */
 export const endWait = (recorder: RunRecorder, unit: Unit): void => {
   const { pending, answers } = recorder.now().checkpoint
   const kind = Units.get(pending, unit)?._tag === 'Timer' ? 'Timer' : 'Answer'
   const value = kind === 'Timer' ? undefined : (Units.get(answers, unit)?.value ?? 'yes')
-  if (value !== undefined && !Units.has(answers, unit))
-    recorder.put({ _tag: 'Answered', at: recorder.at(), unit, value, by: 'Ada' })
+  if (value !== undefined && !Units.has(answers, unit)) putAnswer(recorder, unit, value)
   recorder.put({
     ...completion(recorder, noFaults, undefined, unit, 1),
     ...(value === undefined ? {} : { output: value }),
@@ -160,26 +161,14 @@ export const endWait = (recorder: RunRecorder, unit: Unit): void => {
 
 /** Ends an open wait that is a task, with its answer; an answer that the task rejects starts the wait again. */
 export const endWaitOf = (recorder: RunRecorder, choices: Choices, task: Task, unit: Unit): void => {
-  const { answers } = recorder.now().checkpoint
-  const given = Units.get(answers, unit)
   const completed = completion(recorder, choices, task, unit, 1)
-  const { output = null } = completed
-  const put = (value: typeof output): void =>
-    recorder.put({ _tag: 'Answered', at: recorder.at(), unit, value, by: 'Ada' })
-  if (task.wait === 'Answer' && given === undefined) put(output)
-  if (task.wait !== 'Answer') recorder.put(completed)
-  else if (given === undefined || task.accepts(given.value)._tag === 'Right')
-    recorder.put({
-      ...completed,
-      at: recorder.at(),
-      output: given?.value ?? output,
-      captured: task.captures
-    })
-  else {
-    recorder.put({ _tag: 'WaitStarted', at: recorder.at(), unit, wait: WAITS.Answer })
-    put(output)
-    recorder.put({ ...completed, at: recorder.at(), output, captured: task.captures })
-  }
+  if (task.wait !== 'Answer') return recorder.put(completed)
+  const given = Units.get(recorder.now().checkpoint.answers, unit)
+  const isFit = given !== undefined && E.isRight(task.accepts(given.value))
+  const output = isFit ? given.value : (completed.output ?? null)
+  if (given !== undefined && !isFit) recorder.put({ _tag: 'WaitStarted', at: recorder.at(), unit, wait: WAITS.Answer })
+  if (!isFit) putAnswer(recorder, unit, output)
+  recorder.put({ ...completed, at: recorder.at(), output, captured: task.captures })
 }
 
 /** Repeats the attempt of a suspended task, and ends its wait. */
@@ -209,7 +198,7 @@ export const answerEarly = (recorder: RunRecorder, choices: Choices, tasks: Read
   const unit = pick(choices, open)
   const task = tasks.get(unit)
   const output = task === undefined ? 'yes' : outputOf(recorder.samples, task, unit, choices, false)
-  recorder.put({ _tag: 'Answered', at: recorder.at(), unit, value: output ?? null, by: 'Ada' })
+  putAnswer(recorder, unit, output ?? null)
 }
 
 /** Sorts the sub-steps of a task before it. */

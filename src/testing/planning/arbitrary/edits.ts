@@ -2,6 +2,7 @@
 import * as fc from 'fast-check'
 import type { Group, Step, Task, TaskOptions, Workflow } from '../../../domain/workflow/Workflow.js'
 import { listedParts } from '../../../domain/workflow/Node.js'
+import { defined } from '../../../domain/data/defined.js'
 import { plain } from '../../plain.js'
 import * as W from '../../../domain/workflow/Workflow.js'
 
@@ -139,6 +140,10 @@ const editedAmong = (steps: ReadonlyArray<Step>, { kind, at, salt }: EditAmong):
   const step = steps[first] as Step
   const fresh = `new-${salt}`
   const taken = steps.some(({ name }) => name === fresh)
+  const everyTask = (options: (task: Task) => TaskOptions): ReadonlyArray<Step> => {
+    const edited = eachTask(step, (task) => again(task, options(task)))
+    return replaced(steps, first, edited)
+  }
   switch (kind) {
     case 'remove':
       return steps.length === 1 ? steps : replaced(steps, first)
@@ -158,17 +163,9 @@ const editedAmong = (steps: ReadonlyArray<Step>, { kind, at, salt }: EditAmong):
     case 'move':
       return replaced(steps, first).toSpliced(salt % steps.length, 0, step)
     case 'change':
-      return replaced(
-        steps,
-        first,
-        eachTask(step, (task) => again(task, { definition: [task.fingerprint, salt] }))
-      )
+      return everyTask((task) => ({ definition: [task.fingerprint, salt] }))
     case 'flip':
-      return replaced(
-        steps,
-        first,
-        eachTask(step, (task) => again(task, { idempotent: !task.idempotent }))
-      )
+      return everyTask((task) => ({ idempotent: !task.idempotent }))
     case 'kind':
       return replaced(steps, first, instead(step, otherKind(step, salt)))
     case 'summary':
@@ -183,8 +180,7 @@ const again = (task: Task, options: TaskOptions): Task =>
     idempotent: task.idempotent,
     captures: task.captures,
     accepts: task.accepts,
-    ...(task.wait === undefined ? {} : { wait: task.wait }),
-    ...(task.artifactPaths === undefined ? {} : { artifactPaths: task.artifactPaths }),
+    ...defined({ wait: task.wait, artifactPaths: task.artifactPaths }),
     ...options
   })
 

@@ -1,4 +1,6 @@
 /** Arbitrary plan options. */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { Evidence } from '../../../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../../../domain/data/Json.js'
@@ -6,18 +8,24 @@ import type {
   Answer,
   Changed,
   ChangedEvidence,
+  Confirm,
   FoundEvidence,
   MissingEvidence,
   PlanOptions
 } from '../../../domain/plan/Plan.js'
+import { answersTo, openQuestions } from '../../../domain/plan/Plan.js'
+import { planResume } from '../../../domain/plan/planResume.js'
+import { find } from '../../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
-import { top } from '../../../domain/workflow/Unit.js'
+import { nameOf, top } from '../../../domain/workflow/Unit.js'
+import type { Step, Task } from '../../../domain/workflow/Workflow.js'
+import { task } from '../../../domain/workflow/Workflow.js'
 import type { Choices } from './Choices.js'
 import { pick } from './Choices.js'
 import type { Samples } from './Samples.js'
-import { defaultSamples, doneAnswer, taskUnits } from './Samples.js'
+import { defaultSamples, doneAnswer } from './Samples.js'
 import type { Moment } from './RunRecorder.js'
-import { unitsIn } from './tree.js'
+import { isSubStep, taskUnits, unitsIn, wholeOf } from './tree.js'
 
 /** Plan options that the choices select; mostly none. */
 export const chooseOptions = (choices: Choices, moment: Moment, samples: Samples = defaultSamples): PlanOptions => {
@@ -26,14 +34,14 @@ export const chooseOptions = (choices: Choices, moment: Moment, samples: Samples
     ...(isFrom ? { fromStep: chooseUnit(choices, moment) } : {}),
     ...(choices.below(isFrom ? 3 : 5) === 2 ? chooseRestart(choices, moment) : {}),
     ...(choices.below(4) === 3 ? { changes: pick(choices, ['ignore', 'ignore', 'strict', 'completed'] as const) } : {}),
-    ...(choices.below(4) === 3 ? { confirm: chooseAnswers(choices, moment, samples) } : {}),
     ...(choices.below(3) === 2 ? { outputs: chooseOutputs(choices, moment, samples) } : {}),
     ...(choices.below(4) === 3 ? { evidence: chooseFound(choices, moment.checkpoint) } : {}),
-    ...(choices.below(8) === 7 ? { onChanged: 'keep' as const } : {})
+    ...(choices.below(8) === 7 ? { onChanged: 'keep' as const } : {}),
+    ...(choices.below(8) === 7 ? { recovered: true } : {}),
+    ...(isFrom && choices.below(2) === 1 ? { input: pick(choices, INPUTS) } : {})
   }
-  return options.fromStep !== undefined && choices.below(2) === 1
-    ? { ...options, input: pick(choices, INPUTS) }
-    : options
+  const isAnswered = choices.below(options.evidence === undefined ? 4 : 2) === 1
+  return isAnswered ? { ...options, confirm: chooseAnswers(choices, moment, options, samples) } : options
 }
 
 const INPUTS: ReadonlyArray<Json> = [{ channel: 'stable' }, { replaced: 1 }, {}, 'text', null]
@@ -47,22 +55,48 @@ export const chooseUnit = (choices: Choices, { checkpoint, workflow }: Moment): 
   pick(choices, unitsIn(workflow, checkpoint.items)).unit
 
 export const chooseRestart = (choices: Choices, { checkpoint, workflow }: Moment): Pick<PlanOptions, 'restartWave'> => {
-  const waves = unitsIn(workflow, checkpoint.items).filter(({ step: { _tag } }) => _tag === 'Wave' || _tag === 'Map')
-  return waves.length === 0 ? {} : { restartWave: pick(choices, waves).unit }
+  const composites = unitsIn(workflow, checkpoint.items).filter(({ step }) => step._tag !== 'Task')
+  return composites.length === 0 ? {} : { restartWave: pick(choices, composites).unit }
 }
 
+/** Answers to the questions that a plan with these options asks, or to any tasks. */
 const chooseAnswers = (
   choices: Choices,
-  { checkpoint, workflow }: Moment,
+  moment: Moment,
+  options: PlanOptions,
   samples: Samples
 ): ReadonlyMap<string, Answer> => {
-  const answers = new Map<string, Answer>()
+  const { checkpoint, workflow } = moment
+  const plan = planResume(checkpoint, workflow, options)
+  const asked = E.isRight(plan) && choices.below(4) > 0 ? openQuestions(plan.right) : []
+  const answers = new Map(asked.map((one) => [one.unit, chooseAnswer(choices, moment, one, samples)]))
+  if (answers.size > 0) return answers
   for (const [name, task] of taskUnits(workflow, checkpoint.items)) {
     const below = choices.below(6)
     if (below === 4) answers.set(name, { _tag: 'Again' })
     if (below === 5) answers.set(name, doneAnswer(samples, task, name, choices))
   }
   return answers
+}
+
+/** An answer that the question takes. */
+export const chooseAnswer = (
+  choices: Choices,
+  { checkpoint, workflow }: Moment,
+  question: Confirm,
+  samples: Samples
+): Answer => {
+  const { unit } = question
+  const step = find<Step>(workflow, checkpoint.items, unit)?.definition
+  if (answersTo(question).includes('Keep') && choices.below(3) === 2) return { _tag: 'Keep' }
+  if (choices.below(2) === 0) return { _tag: 'Again' }
+  return doneAnswer(samples, taskOf(step, unit), unit, choices)
+}
+
+const taskOf = (step: Step | undefined, unit: Unit): Task => {
+  if (step === undefined && isSubStep(unit)) return task(nameOf(unit))
+  if (step === undefined) return assert.fail(`nothing at ${unit}`)
+  return step._tag === 'Task' ? step : wholeOf(step)
 }
 
 /** An output for each unit that has samples. */

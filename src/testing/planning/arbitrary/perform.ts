@@ -42,8 +42,7 @@ function* perform(session: Session, step: Step, unit: Unit): Work {
   switch (step._tag) {
     case 'Task':
       if (step.wait !== undefined) return yield* waitAsTask(session, step, unit)
-      for (const started of start(session, [unit])) return yield* attempts(session, step, started)
-      return 'completed'
+      return yield* attempts(session, step, start(session, [unit])[0] as Started)
     case 'Sequence': {
       const end = yield* inOrder(session, unit, step.steps)
       return end === 'completed' ? close(session, unit) : end === 'failed' ? leaveUndone(session, unit) : end

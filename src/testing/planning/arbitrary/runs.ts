@@ -10,7 +10,7 @@ import { choicesOf, numbers, pick } from './Choices.js'
 import { edit, EDITS } from './edits.js'
 import { chooseOptions } from './options.js'
 import type { Outputs, Samples } from './Samples.js'
-import { defaultSamples, samplesOf, withoutSample } from './Samples.js'
+import { samplesOf, withoutSample } from './Samples.js'
 import type { Scenario } from './simulate.js'
 import { simulate, undisturbed } from './simulate.js'
 import type { Moment, SimulatedRun } from './RunRecorder.js'
@@ -78,7 +78,7 @@ export const run = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => drawn(of, an
 export const undisturbedRun = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => drawn(of, undisturbed)
 
 const drawn = (of: RunsOf, scenario: (samples: Samples) => Scenario): fc.Arbitrary<SimulatedRun> => {
-  const samples = samplesFor(of)
+  const samples = samplesOf(of.outputs)
   return fc
     .tuple(workflowsOf(of), of.input ?? input, numbers)
     .map(([workflow, given, chance]) => simulate(workflow, given, choicesOf(chance), scenario(samples)))
@@ -115,7 +115,7 @@ const atSave = (trail: ReadonlyArray<Moment>, nth: number): Moment => {
 export const momentWithOptions = (
   of: RunsOf = {}
 ): fc.Arbitrary<{ readonly moment: Moment; readonly options: PlanOptions }> => {
-  const samples = samplesFor(of)
+  const samples = samplesOf(of.outputs)
   return fc
     .tuple(moment(of), numbers)
     .map(([one, chance]) => ({ moment: one, options: chooseOptions(choicesOf(chance), one, samples) }))
@@ -147,7 +147,7 @@ export const checkpoint = (of: RunsOf = {}): fc.Arbitrary<Checkpoint> =>
 
 /**
  * Plan options for a moment: mostly none, sometimes `fromStep`, `restartWave`, another `changes` policy, answers,
- * outputs or missing evidence.
+ * outputs, missing or changed evidence, another input or a damaged state (`recovered`).
  *
  * @example
  * import * as fc from 'fast-check'
@@ -160,18 +160,15 @@ export const checkpoint = (of: RunsOf = {}): fc.Arbitrary<Checkpoint> =>
  * @category arbitraries
  */
 export const planOptions = (at: Moment, outputs?: Outputs): fc.Arbitrary<PlanOptions> => {
-  const samples = outputs === undefined ? defaultSamples : samplesOf(outputs)
+  const samples = samplesOf(outputs)
   return numbers.map((chance) => chooseOptions(choicesOf(chance), at, samples))
 }
-
-export const samplesFor = ({ outputs }: RunsOf): Samples =>
-  outputs === undefined ? defaultSamples : samplesOf(outputs)
 
 /** Throws for a workflow without known outputs. */
 const workflowsOf = (of: RunsOf): fc.Arbitrary<Workflow> => {
   const { workflow = anyWorkflow() } = of
   if (!('steps' in workflow)) return workflow
-  const missing = withoutSample(workflow, samplesFor(of))
+  const missing = withoutSample(workflow, samplesOf(of.outputs))
   return missing.length === 0
     ? fc.constant(workflow)
     : assert.fail(

@@ -3,23 +3,20 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../../../domain/data/Json.js'
-import type { Answer, Confirm, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
-import { answersTo, openQuestions } from '../../../domain/plan/Plan.js'
+import type { Answer, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
+import { openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
-import { find } from '../../../domain/checkpoint/Tree.js'
-import type { Unit } from '../../../domain/workflow/Unit.js'
-import { nameOf } from '../../../domain/workflow/Unit.js'
-import type { Step, Task, Workflow } from '../../../domain/workflow/Workflow.js'
-import { task } from '../../../domain/workflow/Workflow.js'
+import type { Workflow } from '../../../domain/workflow/Workflow.js'
 import type { Choices } from './Choices.js'
 import { noFaults } from './Choices.js'
+import { chooseAnswer } from './options.js'
 import type { Samples } from './Samples.js'
-import { defaultSamples, doneAnswer, taskUnits } from './Samples.js'
-import { executeSession, pollJobs, recordOverrides } from './Session.js'
+import { defaultSamples } from './Samples.js'
+import { executeSession, pollJobs, recordOverrides } from './executeSession.js'
 import type { Moment, SimulatedRun, RunRecorder } from './RunRecorder.js'
 import { answerEarly } from './calls.js'
 import { begin, record } from './RunRecorder.js'
-import { isSubStep, wholeOf } from './tree.js'
+import { taskUnits } from './tree.js'
 
 /** Edits a workflow before a session, chooses plan options, and supplies outputs. */
 export interface Scenario {
@@ -140,21 +137,7 @@ export const answered = (
       const name = question.unit
       if (said.has(name)) return assert.fail('an answered question is asked again')
       said.add(name)
-      confirm.set(name, answer({ checkpoint, workflow }, question, choices, samples))
+      confirm.set(name, chooseAnswer(choices, { checkpoint, workflow }, question, samples))
     }
   }
-}
-
-const answer = ({ checkpoint, workflow }: Moment, question: Confirm, choices: Choices, samples: Samples): Answer => {
-  const { unit } = question
-  const step = find<Step>(workflow, checkpoint.items, unit)?.definition
-  if (answersTo(question).includes('Keep') && choices.below(3) === 2) return { _tag: 'Keep' }
-  if (choices.below(2) === 0) return { _tag: 'Again' }
-  return doneAnswer(samples, taskOf(step, unit), unit, choices)
-}
-
-const taskOf = (step: Step | undefined, unit: Unit): Task => {
-  if (step === undefined && isSubStep(unit)) return task(nameOf(unit))
-  if (step === undefined) return assert.fail(`nothing at ${unit}`)
-  return step._tag === 'Task' ? step : wholeOf(step)
 }

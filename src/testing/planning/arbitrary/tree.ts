@@ -1,11 +1,13 @@
-/** The units of a workflow and their relative positions. Knows nothing of plans. */
+/** The units of a workflow, their relative positions and their artifacts. Knows nothing of plans. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import * as State from '../../../domain/checkpoint/CheckpointState.js'
+import type { CompletedStep } from '../../../domain/checkpoint/CompletedStep.js'
 import type { Items } from '../../../domain/checkpoint/Items.js'
-import { none } from '../../../domain/checkpoint/Items.js'
+import { around, none } from '../../../domain/checkpoint/Items.js'
 import { find } from '../../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
-import { isWithin, join, names } from '../../../domain/workflow/Unit.js'
+import { isWithin, join, names, top } from '../../../domain/workflow/Unit.js'
 import type { Group, MapStep, Step, Task, Wave, Workflow } from '../../../domain/workflow/Workflow.js'
 import { task } from '../../../domain/workflow/Workflow.js'
 import { isIdempotent, listedParts } from '../../../domain/workflow/Node.js'
@@ -51,8 +53,39 @@ export const wholeOf = (composite: Exclude<Step, Task>): Task => {
   return isLeaf ? { ...whole, artifactPaths: composite.each.artifactPaths } : whole
 }
 
+/** A map counts as one task until its items are recorded. */
+export const taskUnits = (workflow: Workflow, items: Items = none): ReadonlyMap<string, Task> =>
+  new Map(
+    unitsIn(workflow, items).flatMap(({ unit, step }) => {
+      if (step._tag === 'Task') return [[unit, step] as const]
+      return step._tag === 'Map' && !items.has(unit) ? [[unit, wholeOf(step)] as const] : []
+    })
+  )
+
 const nothing: Task['accepts'] = (output) =>
   output === undefined ? E.right(undefined) : E.left({ path: '$', expected: 'nothing' })
+
+/** Whether a unit that leaves an artifact at this path started after the record and has not completed; it explains a change there. */
+export const isOwnChange = (
+  workflow: Workflow,
+  { state, pending, variables, items }: Checkpoint,
+  record: CompletedStep,
+  path: string
+): boolean => {
+  const tasks = taskUnits(workflow, items)
+  const leaves = (unit: Unit): boolean => {
+    const item = around(items, unit)?.item
+    const known = item === undefined ? { variables } : { variables, item: item.value }
+    return tasks.get(unit)?.artifactPaths?.(known).includes(path) === true
+  }
+  const hasFailedSince = ({ attempts }: State.Failure): boolean =>
+    top(record.unit) !== state.step || (attempts.at(-1)?.failedAt ?? '') >= record.completedAt
+  return (
+    [...pending, ...State.inFlight(state)].some(({ unit }) => leaves(unit)) ||
+    [...State.failures(state)].some((failure) => hasFailedSince(failure) && leaves(failure.unit)) ||
+    (state._tag === 'Interrupted' && state.inProgress && leaves(state.step))
+  )
+}
 
 /** `around`: an ancestor. `beside`: neither waits for the other. */
 export type Place = 'within' | 'around' | 'before' | 'after' | 'beside'

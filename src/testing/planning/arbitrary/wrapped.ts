@@ -4,6 +4,7 @@ import { make } from '../../../domain/checkpoint/Checkpoint.js'
 import type { CheckpointState } from '../../../domain/checkpoint/CheckpointState.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import * as Units from '../../../domain/checkpoint/Units.js'
+import { defined } from '../../../domain/data/defined.js'
 import type { Decision, PlanOptions } from '../../../domain/plan/Plan.js'
 import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
@@ -68,11 +69,13 @@ const runInside = (run: Checkpoint): Checkpoint =>
 
 const optionsInside = ({ fromStep, restartWave, confirm, outputs, evidence, ...rest }: PlanOptions): PlanOptions => ({
   ...rest,
-  ...(fromStep === undefined ? {} : { fromStep: inside(fromStep) }),
-  ...(restartWave === undefined ? {} : { restartWave: inside(restartWave) }),
-  ...(confirm === undefined ? {} : { confirm: keys(confirm) }),
-  ...(outputs === undefined ? {} : { outputs: keys(outputs) }),
-  ...(evidence === undefined ? {} : { evidence: moved(evidence) })
+  ...defined({
+    fromStep: fromStep && inside(fromStep),
+    restartWave: restartWave && inside(restartWave),
+    confirm: confirm && keys(confirm),
+    outputs: outputs && keys(outputs),
+    evidence: evidence && moved(evidence)
+  })
 })
 
 export const decisionInside = ({ reason, ...decision }: Decision): unknown => ({

@@ -15,11 +15,10 @@ import type { Task } from '../../../domain/workflow/Workflow.js'
 import { isWithin } from '../../../domain/workflow/Unit.js'
 import { of as identityOf } from '../../../domain/workflow/WorkflowIdentity.js'
 import type { RunsOf } from '../arbitrary/runs.js'
-import { samplesFor } from '../arbitrary/runs.js'
 import type { Samples } from '../arbitrary/Samples.js'
-import { taskUnits } from '../arbitrary/Samples.js'
+import { samplesOf } from '../arbitrary/Samples.js'
 import type { Moment } from '../arbitrary/RunRecorder.js'
-import { isSubStep } from '../arbitrary/tree.js'
+import { isSubStep, taskUnits } from '../arbitrary/tree.js'
 
 /**
  * How to check a law: `numRuns` cases (default 100) from `seed`; `path` repeats the counterexample of a result.
@@ -72,7 +71,7 @@ export const law = <A>(
   title,
   check: (of, options = {}) => {
     try {
-      const samples = samplesFor(of)
+      const samples = samplesOf(of.outputs)
       const property = fc.property(cases(of), (one) => holds(one, samples))
       return resultOf({ id, title }, fc.check(property, options))
     } catch (error) {
@@ -99,7 +98,13 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 /** Fails if there is no plan. */
 export const planOf = ({ checkpoint, workflow }: Moment, options?: PlanOptions): ResumePlan => {
   const plan = planResume(checkpoint, workflow, options)
-  return E.isRight(plan) ? plan.right : assert.fail(JSON.stringify(plan.left))
+  return E.isRight(plan) ? plan.right : assert.fail(`there is no plan: ${JSON.stringify(plan.left.problems)}`)
+}
+
+/** Fails unless the decision is of this kind, or of another kind if `is` is false. */
+export const checkDecision = ({ unit, _tag, reason }: Decision, tag: Decision['_tag'], is = true): void => {
+  const found = `${_tag} (${reason._tag})`
+  assert.equal(_tag === tag, is, is ? `${unit} gets ${found} instead of ${tag}` : `${unit} must not get ${found}`)
 }
 
 /** The units that a plan runs. A composite is no unit of work: its parts are. */
@@ -166,9 +171,10 @@ export const namesAbandoned = (moment: Moment, options: PlanOptions): void => {
   let { checkpoint } = moment
   for (const change of recordedBy(moment, plan.right, options)) {
     const next = apply(checkpoint, change)
-    assert.ok(E.isRight(next), change._tag)
+    if (E.isLeft(next)) return assert.fail(`the plan records what cannot be applied: ${JSON.stringify(next.left)}`)
     const ended = jobsOf(checkpoint).filter((unit) => !Units.has(next.right.pending, unit))
-    assert.deepEqual('abandons' in change ? change.abandons : [], ended, change._tag)
+    const abandons = 'abandons' in change ? change.abandons : []
+    assert.deepEqual(abandons, ended, `${change._tag} names the jobs ${abandons.join()} and abandons ${ended.join()}`)
     named.push(...ended)
     checkpoint = next.right
   }

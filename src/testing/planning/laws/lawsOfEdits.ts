@@ -18,7 +18,7 @@ import { recordedFingerprint } from '../../../domain/workflow/WorkflowIdentity.j
 import { damagedMoment } from '../arbitrary/damage.js'
 import { edit, workflowEdit } from '../arbitrary/edits.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { law, namesAbandoned, recorded, recordedBy, scheduled, unitsOf, waiting } from './PlanLaw.js'
+import { law, namesAbandoned, planOf, recorded, recordedBy, scheduled, unitsOf, waiting } from './PlanLaw.js'
 import type { RunsOf } from '../arbitrary/runs.js'
 import { moment } from '../arbitrary/runs.js'
 import type { Moment } from '../arbitrary/RunRecorder.js'
@@ -35,7 +35,11 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       const fingerprints = fingerprintsIn({ checkpoint, workflow: edited })
       const accepted = fingerprintsIn({ checkpoint, workflow })
       for (const { unit, fingerprint, subStep } of checkpoint.completedSteps)
-        if (subStep === undefined) assert.ok([fingerprint, accepted.get(unit)].includes(fingerprints.get(unit)), unit)
+        if (subStep === undefined)
+          assert.ok(
+            [fingerprint, accepted.get(unit)].includes(fingerprints.get(unit)),
+            `${unit} is completed, and its edit is accepted`
+          )
       // A task with recorded sub-steps is in progress, and a step may be added before it.
       const done = [...recorded(checkpoint)].filter((unit) => !isSubStep(unit))
       const begun = (unit: Unit): boolean => done.some((one) => isWithin(one, unit))
@@ -93,7 +97,8 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
         if (E.isLeft(plan) || (changes === 'ignore' && isGone(checkpoint, workflow, change))) continue
         const asked = openQuestions(plan.right).map(({ unit }) => unit)
         const waits = waiting({ checkpoint, workflow: edit(workflow, change).workflow })
-        for (const name of inDoubt(checkpoint)) if (!waits.has(name)) assert.ok(asked.includes(name), name)
+        for (const name of inDoubt(checkpoint))
+          assert.ok(waits.has(name) || asked.includes(name), `${name} is in doubt, and gets no question`)
       }
     }
   ),
@@ -107,8 +112,10 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
         if (E.isLeft(plan)) continue
         const { decisions, abandons = [] } = plan.right
         const listed = [...decisions.filter(({ reason }) => reason._tag === 'JobPending'), ...abandons]
-        for (const { unit, _tag } of checkpoint.pending)
-          if (_tag === 'Job') assert.equal(listed.filter((one) => one.unit === unit).length, 1, unit)
+        for (const { unit, _tag } of checkpoint.pending) {
+          const count = listed.filter((one) => one.unit === unit).length
+          if (_tag === 'Job') assert.equal(count, 1, `the plan lists the job of ${unit} ${count} times`)
+        }
       }
     }
   ),
@@ -130,10 +137,9 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       const [first] = recordedBy({ checkpoint, workflow: edited }, plan.right, {})
       if (first?._tag !== 'WorkflowEdited') return
       const next = apply(checkpoint, first)
-      assert.ok(E.isRight(next))
-      const again = planResume(next.right, edited)
-      assert.ok(E.isRight(again), 'no plan follows')
-      assert.deepEqual(again.right.decisions, plan.right.decisions)
+      if (E.isLeft(next)) return assert.fail(`the edit cannot be recorded: ${JSON.stringify(next.left)}`)
+      const again = planOf({ checkpoint: next.right, workflow: edited })
+      assert.deepEqual(again.decisions, plan.right.decisions)
     }
   ),
   law(
@@ -148,11 +154,11 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       for (const decision of plan.right.decisions) {
         const record = records.get(decision.unit)
         if (decision._tag !== 'Skip' || record === undefined) continue
-        const { fingerprint } = record
+        const { unit, fingerprint } = record
         const same = { _tag: record.assumed === true ? 'Assumed' : 'Completed' }
         const other = { _tag: 'AcceptedDespiteChange', recorded: fingerprint }
-        const isSame = (fingerprints.get(decision.unit) ?? decision.fingerprint) === fingerprint
-        assert.deepEqual(decision.reason, isSame ? same : other, decision.unit)
+        const isSame = (fingerprints.get(unit) ?? decision.fingerprint) === fingerprint
+        assert.deepEqual({ unit, reason: decision.reason }, { unit, reason: isSame ? same : other })
       }
     }
   ),
@@ -167,7 +173,8 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
         ...task,
         accepts: () => E.left({ path: '$', expected: 'something else' })
       }))
-      assert.ok(refused(moment.checkpoint, refusing, 'OutputNotDecodable').includes(name), name)
+      const problems = refused(moment.checkpoint, refusing, 'OutputNotDecodable')
+      assert.ok(problems.includes(name), `the task of ${name} rejects its output, and no problem of the plan says so`)
     }
   ),
   law(
@@ -184,7 +191,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
         captures: [...task.captures, 'never-set']
       }))
       const problems = refused(moment.checkpoint, capturing, 'AssumedOutputMissing', { changes: 'ignore' })
-      assert.ok(problems.includes(name), name)
+      assert.ok(problems.includes(name), `${name} never set a variable, and no problem of the plan says so`)
     }
   ),
   law(
@@ -201,7 +208,12 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       const done = recorded(checkpoint)
       assert.equal(done.size, [...completedSteps].length, 'a unit is recorded twice')
       assert.equal(steps[state.stepIndex]?.name, state.step, 'the run stands at another step')
-      if (state._tag !== 'Interrupted') assert.equal(done.has(state.step), state._tag === 'Completed', state.step)
+      if (state._tag !== 'Interrupted')
+        assert.equal(
+          done.has(state.step),
+          state._tag === 'Completed',
+          `the record of ${state.step} contradicts the state`
+        )
       for (const { stepIndex, unit, subStep } of completedSteps) {
         assert.equal(steps[stepIndex]?.name, top(unit), `${unit} is recorded for another step`)
         const found = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
@@ -210,8 +222,9 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
           assert.ok(found === undefined && task !== undefined, `${unit} is recorded as a sub-step`)
           continue
         }
-        if (found === undefined) return assert.fail(`${unit} is recorded`)
-        for (const part of partNames(found, unit, checkpoint.items) ?? []) assert.ok(done.has(join(unit, part)), part)
+        if (found === undefined) return assert.fail(`${unit} is recorded, and does not exist`)
+        for (const part of partNames(found, unit, checkpoint.items) ?? [])
+          assert.ok(done.has(join(unit, part)), `${unit} is recorded, and its part ${part} is not`)
       }
     }
   )

@@ -3,24 +3,21 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
-import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../../../domain/checkpoint/CompletedStep.js'
 import { afterIntact } from '../../../domain/plan/evidenceToCheck.js'
-import { around } from '../../../domain/checkpoint/Items.js'
 import type { Answer, Changed, ChangedEvidence, Decision, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
-import type { Unit } from '../../../domain/workflow/Unit.js'
-import { top } from '../../../domain/workflow/Unit.js'
 import { choicesOf, numbers } from '../arbitrary/Choices.js'
 import { runAgain } from './lawsOfRequests.js'
 import { chooseChanged } from '../arbitrary/options.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { law, planOf, recorded, scheduled, unitsOf, works } from './PlanLaw.js'
+import { checkDecision, law, planOf, recorded, scheduled, works } from './PlanLaw.js'
 import type { RunsOf } from '../arbitrary/runs.js'
 import { moment } from '../arbitrary/runs.js'
 import type { Samples } from '../arbitrary/Samples.js'
 import { answered, overrideOnly } from '../arbitrary/simulate.js'
 import type { Moment } from '../arbitrary/RunRecorder.js'
+import { isOwnChange } from '../arbitrary/tree.js'
 
 export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
   law(
@@ -60,7 +57,7 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
         const now = lastAt(saved.checkpoint)
         for (const changes of asked.values())
           for (const { was, is } of changes)
-            if (is?._tag === 'Artifact') assert.deepEqual(now.get(placeOf(was))?.was, is, placeOf(was))
+            if (is?._tag === 'Artifact') assert.deepEqual(now.get(placeOf(was))?.was, is)
             else assert.ok(!now.has(placeOf(was)), `${placeOf(was)} is recorded although it changed`)
       }
     }
@@ -84,8 +81,7 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
       const again = runAgain(found, lost)
       const done = recorded(found.checkpoint)
       for (const decision of works(planOf(found, { evidence: only, confirm }))) {
-        const due = again(decision) || !done.has(decision.unit)
-        assert.equal(decision._tag !== 'Skip', due, decision.unit)
+        checkDecision(decision, 'Skip', done.has(decision.unit) && !again(decision))
       }
     }
   ),
@@ -202,26 +198,13 @@ const askedAbout = (
   const last = lastAt(found.checkpoint)
   for (const [place, { is }] of changes) {
     const left = last.get(place)
-    if (left === undefined || (left.was._tag === 'Artifact' && isBegunAt(found, place, left.record))) continue
+    if (
+      left === undefined ||
+      (left.was._tag === 'Artifact' && isOwnChange(found.workflow, found.checkpoint, left.record, place))
+    )
+      continue
     const { unit } = left.record
     asked.set(unit, [...(asked.get(unit) ?? []), { was: left.was, ...(is === undefined ? {} : { is }) }])
   }
   return asked
-}
-
-const isBegunAt = ({ checkpoint, workflow }: Moment, path: string, record: CompletedStep): boolean => {
-  const { state, pending, variables } = checkpoint
-  const tasks = unitsOf({ checkpoint, workflow })
-  const leaves = (unit: Unit): boolean => {
-    const item = around(checkpoint.items, unit)?.item
-    const known = item === undefined ? { variables } : { variables, item: item.value }
-    return tasks.get(unit)?.artifactPaths?.(known).includes(path) === true
-  }
-  const failedSince = ({ attempts }: State.Failure): boolean =>
-    top(record.unit) !== state.step || (attempts.at(-1)?.failedAt ?? '') >= record.completedAt
-  return (
-    [...pending, ...State.inFlight(state)].some(({ unit }) => leaves(unit)) ||
-    [...State.failures(state)].some((failure) => failedSince(failure) && leaves(failure.unit)) ||
-    (state._tag === 'Interrupted' && state.inProgress && leaves(state.step))
-  )
 }

@@ -11,7 +11,7 @@ import { choicesOf, numbers } from '../arbitrary/Choices.js'
 import { edit, workflowEdit } from '../arbitrary/edits.js'
 import { chooseOptions } from '../arbitrary/options.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { dataOf, law, planOf, recorded, scheduled, waiting, withoutSubSteps, works } from './PlanLaw.js'
+import { checkDecision, dataOf, law, planOf, recorded, scheduled, waiting, withoutSubSteps, works } from './PlanLaw.js'
 import { moment, momentWithOptions, undisturbedRun } from '../arbitrary/runs.js'
 import { isSubStep, unitsIn } from '../arbitrary/tree.js'
 
@@ -46,8 +46,8 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
       const done = recorded(moment.checkpoint)
       const waits = waiting(moment)
       for (const decision of works(planOf(moment))) {
-        assert.equal(decision._tag === 'Skip', done.has(decision.unit), decision.unit)
-        assert.equal(decision._tag === 'Poll', waits.has(decision.unit), decision.unit)
+        checkDecision(decision, 'Skip', done.has(decision.unit))
+        checkDecision(decision, 'Poll', waits.has(decision.unit))
       }
     }
   ),
@@ -62,9 +62,9 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
       const work = new Set(works(plan))
       for (const decision of decisions) {
         if (work.has(decision) || isSubStep(decision.unit)) continue
-        assert.equal(decision._tag === 'Skip', done.has(decision.unit), decision.unit)
-        const parts = decisions.filter(({ unit }) => isWithin(unit, decision.unit))
-        if (decision._tag === 'Skip') assert.ok(parts.every((one) => one._tag === 'Skip'))
+        checkDecision(decision, 'Skip', done.has(decision.unit))
+        if (decision._tag !== 'Skip') continue
+        for (const part of decisions) if (isWithin(part.unit, decision.unit)) checkDecision(part, 'Skip')
       }
     }
   ),
@@ -76,7 +76,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
       const plan = planResume(checkpoint, edit(workflow, change).workflow)
       if (E.isLeft(plan)) return
       const done = recorded(checkpoint)
-      for (const name of scheduled(plan.right)) assert.ok(!done.has(name), name)
+      for (const name of scheduled(plan.right)) assert.ok(!done.has(name), `${name} is completed, and the plan runs it`)
     }
   ),
   law(
@@ -110,13 +110,14 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
       for (const [index, earlier] of run.trail.entries()) {
         const later = run.trail[index + 1]
         if (later === undefined) break
-        const change = run.changes[index + 1]?._tag
-        if (change !== 'UnitCompleted') continue
+        const change = run.changes[index + 1]
+        if (change?._tag !== 'UnitCompleted') continue
         const before = planResume(earlier.checkpoint, run.workflow, options)
         const after = planResume(later.checkpoint, run.workflow, options)
         if (E.isLeft(before) || E.isLeft(after)) continue
         const allowed = new Set(scheduled(before.right))
-        for (const name of scheduled(after.right)) assert.ok(allowed.has(name), name)
+        for (const name of scheduled(after.right))
+          assert.ok(allowed.has(name), `the completion of ${change.unit} makes ${name} run`)
       }
     }
   ),
@@ -140,12 +141,11 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
     'PL-EDIT-02',
     'an edit after all completed steps is accepted if no unit is in flight, failed or pending',
     (of) => fc.tuple(moment(of), workflowEdit),
-    ([{ checkpoint, workflow }, change]) => {
-      const { workflow: edited, first } = edit(workflow, change)
+    ([{ checkpoint, workflow: before }, change]) => {
+      const { workflow, first } = edit(before, change)
       const last = Math.max(-1, ...[...checkpoint.completedSteps].map(({ stepIndex }) => stepIndex))
       const inDoubt = State.inFlight(checkpoint.state).size + State.failures(checkpoint.state).size > 0
-      if (first <= last || inDoubt || checkpoint.pending.size > 0) return
-      assert.ok(E.isRight(planResume(checkpoint, edited)))
+      if (first > last && !inDoubt && checkpoint.pending.size === 0) planOf({ checkpoint, workflow })
     }
   )
 ]

@@ -14,7 +14,7 @@ import type { Choices } from '../arbitrary/Choices.js'
 import { choicesOf, numbers, pick } from '../arbitrary/Choices.js'
 import { chooseChanged, chooseMissing, chooseOutputs, chooseRestart, chooseUnit } from '../arbitrary/options.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { law, planOf, recorded, unitsOf, waiting, works } from './PlanLaw.js'
+import { checkDecision, law, planOf, recorded, unitsOf, waiting, works } from './PlanLaw.js'
 import type { RunsOf } from '../arbitrary/runs.js'
 import { moment, momentWithOptions } from '../arbitrary/runs.js'
 import type { Samples } from '../arbitrary/Samples.js'
@@ -24,7 +24,7 @@ import { isSubStep, placeOf } from '../arbitrary/tree.js'
 export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
   law(
     'PL-FORCE-01',
-    'fromStep runs its unit and what follows and skips what precedes; restartWave runs the wave and schedules what follows; siblings continue; a question is asked only for a pending job that must not run twice',
+    'fromStep runs its unit and what follows and skips what precedes; restartWave runs its unit and schedules what follows; siblings continue; a question is asked only for a pending job that must not run twice',
     (of) => momentAndChance(of),
     ([moment, chance], samples) => {
       const options = chooseStart(choicesOf(chance), moment, samples)
@@ -36,14 +36,12 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
         const { unit } = decision
         // A map that is expanded again raises one question for the jobs of all its items.
         const mayAsk = [...waits].some((one) => isWithin(one, unit))
-        const tag = decision._tag === 'Confirm' && mayAsk ? 'Run' : decision._tag
         const expected = demanded(moment, options, unit)
-        if (expected === 'again') assert.notEqual(tag, 'Skip', unit)
-        else if (expected !== 'none') assert.equal(tag, expected, unit)
-        else {
-          assert.equal(tag === 'Skip', done.has(unit), unit)
-          assert.equal(decision._tag === 'Poll', waits.has(unit), unit)
-        }
+        if (expected === 'none') {
+          checkDecision(decision, 'Skip', done.has(unit))
+          checkDecision(decision, 'Poll', waits.has(unit))
+        } else if (expected === 'again') checkDecision(decision, 'Skip', false)
+        else if (expected === 'Skip' || decision._tag !== 'Confirm' || !mayAsk) checkDecision(decision, expected)
       }
     }
   ),
@@ -56,14 +54,14 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       const again = runAgain(moment, evidence)
       const done = recorded(moment.checkpoint)
       for (const decision of works(planOf(moment, { evidence }))) {
-        const due = again(decision) || !done.has(decision.unit)
-        assert.equal(decision._tag !== 'Skip', due, decision.unit)
+        checkDecision(decision, 'Skip', done.has(decision.unit) && !again(decision))
         const isGone = evidence.some(({ unit }) => unit === decision.unit)
         const isFirst = evidence.every(
           ({ unit }) => !['within', 'after'].includes(placeOf(moment, decision.unit, unit)) || unit === decision.unit
         )
+        const { _tag: reason } = decision.reason
         if (isGone && decision._tag === 'Run' && isFirst)
-          assert.equal(decision.reason._tag, 'EvidenceMissing', decision.unit)
+          assert.equal(reason, 'EvidenceMissing', `${decision.unit} lacks evidence, and runs because of ${reason}`)
       }
     }
   ),
@@ -89,7 +87,8 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
         if (record !== undefined) assert.ok(!gone.has(decision.unit), `${decision.unit} has lost its evidence`)
         const output = outputIn(decision, record)
         assert.ok(E.isRight(task.accepts(output)), `${decision.unit} rejects the output ${JSON.stringify(output)}`)
-        if (record === undefined) assert.ok(task.captures.length === 0 || output !== undefined, decision.unit)
+        const isSet = task.captures.length === 0 || output !== undefined || record !== undefined
+        assert.ok(isSet, `${decision.unit} is assumed done without an output for the variables that it captures`)
       }
     }
   ),
@@ -103,9 +102,9 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       const done = recorded(moment.checkpoint)
       const tasks = unitsOf(moment)
       for (const decision of plan.right.decisions) {
-        const name = decision.unit
-        if (!done.has(name) || tasks.get(name)?.idempotent !== false || decision._tag === 'Skip') continue
-        assert.ok(decision._tag === 'Confirm' || decision.reason._tag === 'Forced', name)
+        const { unit, _tag, reason } = decision
+        if (!done.has(unit) || tasks.get(unit)?.idempotent !== false) continue
+        if (_tag !== 'Skip' && reason._tag !== 'Forced') checkDecision(decision, 'Confirm')
       }
     }
   ),
@@ -138,12 +137,11 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       if (E.isLeft(plan)) return
       for (const question of openQuestions(plan.right)) {
         const takes = answersTo(question)
-        for (const _tag of ['Again', 'Keep', 'Done'] as const)
-          assert.equal(
-            isTaken(moment, options, question, { _tag }),
-            takes.includes(_tag),
-            `${_tag} for ${question.unit}`
-          )
+        for (const _tag of ['Again', 'Keep', 'Done'] as const) {
+          const isLegal = takes.includes(_tag)
+          const what = `the question about ${question.unit} ${isLegal ? 'does not take' : 'takes'} the answer ${_tag}`
+          assert.equal(isTaken(moment, options, question, { _tag }), isLegal, what)
+        }
       }
     }
   )
@@ -180,8 +178,7 @@ const demanded = (
 ): 'Run' | 'Skip' | 'again' | 'none' => {
   const toFrom = from === undefined ? undefined : placeOf(moment, unit, from)
   const toRestart = restart === undefined ? undefined : placeOf(moment, unit, restart)
-  if (toFrom === 'within' || toRestart === 'within') return 'Run'
-  if (toFrom === 'after') return 'Run'
+  if (toFrom === 'within' || toRestart === 'within' || toFrom === 'after') return 'Run'
   if (toRestart === 'after') {
     const isBefore = from !== undefined && restart !== undefined && placeOf(moment, restart, from) === 'before'
     return isBefore ? 'Run' : 'again'

@@ -6,7 +6,7 @@ import type { Change } from '../../../domain/change/Change.js'
 import type { Outcome } from '../../../domain/data/StepFailure.js'
 import * as IdempotencyKey from '../../../domain/checkpoint/IdempotencyKey.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
-import type { Decision, ResumePlan } from '../../../domain/plan/Plan.js'
+import type { ResumePlan } from '../../../domain/plan/Plan.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
@@ -18,6 +18,7 @@ import { isWithin, top } from '../../../domain/workflow/Unit.js'
 import { choicesOf, noFaults, numbers } from '../arbitrary/Choices.js'
 import type { PlanLaw } from './PlanLaw.js'
 import {
+  checkDecision,
   law,
   namesAbandoned,
   planOf,
@@ -123,12 +124,12 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
           const task = tasks.get(decision.unit)
           if (decision._tag === 'Skip' || task === undefined) continue
           const begun = left.get(decision.unit)
-          assert.equal(decision._tag === 'Poll', begun?.waits === true, decision.unit)
+          checkDecision(decision, 'Poll', begun?.waits === true)
           if (decision._tag === 'Poll') continue
           const isAsked = begun?.mayHaveActed === true && !task.idempotent
-          assert.equal(decision._tag === 'Confirm', isAsked, decision.unit)
-          const attempt = decision._tag === 'Retry' ? decision.attempt : 1
-          if (!isAsked) assert.equal(attempt, begun?.next ?? 1, decision.unit)
+          checkDecision(decision, 'Confirm', isAsked)
+          const [is, due] = [decision._tag === 'Retry' ? decision.attempt : 1, begun?.next ?? 1]
+          if (!isAsked) assert.equal(is, due, `${decision.unit} continues with attempt ${is} instead of ${due}`)
         }
       }
     }
@@ -141,14 +142,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       for (const [index, moment] of trail.entries()) {
         const { checkpoint: before } = trail[index - 1] ?? moment
         const change = index === 0 ? undefined : changes[index]
-        const renewed =
-          change?._tag === 'Rewound'
-            ? change.units
-            : change?._tag === 'JobEnded'
-              ? [change.unit]
-              : change?._tag === 'WorkflowEdited'
-                ? droppedBetween(before, moment.checkpoint)
-                : []
+        const renewed = renewedBy(change, before, moment.checkpoint)
         assert.equal(moment.checkpoint.generation - before.generation, change?._tag === 'Rewound' ? 1 : 0)
         if (moment.checkpoint.renewals === before.renewals) assert.deepEqual(renewed, [])
         else
@@ -156,7 +150,8 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
             // An edit may change the kind of the unit.
             if (!unitsOf(moment).has(unit)) continue
             const isSame = IdempotencyKey.of(moment.checkpoint, unit) === IdempotencyKey.of(before, unit)
-            assert.equal(isSame, !renewed.some((one) => isWithin(unit, one)), unit)
+            const isKept = !renewed.some((one) => isWithin(unit, one))
+            assert.equal(isSame, isKept, `${unit} ${isSame ? 'keeps its' : 'gets another'} key at ${change?._tag}`)
           }
       }
     }
@@ -186,7 +181,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     'PL-DOUBT-02',
     'a non-idempotent unit that never started gets no question, unless the newest state is damaged',
     momentWithOptions,
-    ({ moment, options }) => {
+    ({ moment, options: { recovered: _, ...options } }) => {
       const { state } = moment.checkpoint
       const known = new Set([
         ...recorded(moment.checkpoint),
@@ -196,8 +191,10 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       ])
       const plan = planResume(moment.checkpoint, moment.workflow, options)
       if (E.isLeft(plan)) return
-      const begun = (question: Decision): boolean => [...known].some((name) => isWithin(name, question.unit))
-      for (const question of openQuestions(plan.right)) assert.ok(begun(question), question.unit)
+      for (const { unit } of openQuestions(plan.right)) {
+        const isBegun = [...known].some((name) => isWithin(name, unit))
+        assert.ok(isBegun, `${unit} never started, and gets a question`)
+      }
     }
   ),
   law(
@@ -211,7 +208,8 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
         switch (change._tag) {
           case 'AttemptStarted':
             for (const { unit } of change.attempts) {
-              if (tasks.get(unit)?.idempotent === false || isSubStep(unit)) assert.ok(!inDoubt.has(unit), unit)
+              if (tasks.get(unit)?.idempotent === false || isSubStep(unit))
+                assert.ok(!inDoubt.has(unit), `${unit} is in doubt, and starts without an answer`)
               inDoubt.add(unit)
             }
             break
@@ -253,7 +251,8 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       for (const [index, { checkpoint }] of trail.entries()) {
         const next = changes[index + 1]
         if (next?._tag !== 'AttemptStarted') continue
-        for (const { unit } of next.attempts) assert.ok(!Units.has(checkpoint.pending, unit), unit)
+        for (const { unit } of next.attempts)
+          assert.ok(!Units.has(checkpoint.pending, unit), `the job of ${unit} is pending, and it starts again`)
       }
     }
   ),
@@ -266,7 +265,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       for (const change of changes) {
         if (change._tag === 'AttemptStarted') {
           for (const { unit, key } of change.submissions ?? []) {
-            assert.equal(key, open.get(unit) ?? key, unit)
+            assert.equal(key, open.get(unit) ?? key, `${unit} submits under another key`)
             open.set(unit, key)
           }
         } else if (change._tag === 'JobEnded' || change._tag === 'UnitCompleted' || change._tag === 'Assumed') {
@@ -282,7 +281,8 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       if (change._tag === 'JobEnded')
         for (const one of before) if (one._tag === 'Job' && one.unit === change.unit) ended.add(one.key)
       if (change._tag === 'AttemptStarted')
-        for (const { key } of change.submissions ?? []) assert.ok(!ended.has(key), key)
+        for (const { unit, key } of change.submissions ?? [])
+          assert.ok(!ended.has(key), `${unit} submits under the key of its failed job`)
     }
   }),
   law(
@@ -292,6 +292,12 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     ({ moment, options }) => namesAbandoned(moment, options)
   )
 ]
+
+const renewedBy = (change: Change | undefined, before: Checkpoint, after: Checkpoint): ReadonlyArray<Unit> => {
+  if (change?._tag === 'Rewound') return change.units
+  if (change?._tag === 'JobEnded') return [change.unit]
+  return change?._tag === 'WorkflowEdited' ? droppedBetween(before, after) : []
+}
 
 /** The units with a record, a wait or a submission that an edit dropped. Reopened composites lose their own. */
 const droppedBetween = (before: Checkpoint, after: Checkpoint): ReadonlyArray<Unit> =>

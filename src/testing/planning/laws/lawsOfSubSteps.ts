@@ -14,7 +14,7 @@ import { chooseOutputs } from '../arbitrary/options.js'
 import { moment, run } from '../arbitrary/runs.js'
 import { isSubStep } from '../arbitrary/tree.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { law, planOf } from './PlanLaw.js'
+import { checkDecision, law, planOf } from './PlanLaw.js'
 
 export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
   law(
@@ -30,7 +30,8 @@ export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
           task = decision
           found.set(decision.unit, [])
         } else {
-          assert.ok(task !== undefined && task._tag !== 'Skip' && task.unit === taskOf(decision.unit), decision.unit)
+          if (task === undefined || task._tag === 'Skip' || task.unit !== taskOf(decision.unit))
+            return assert.fail(`${decision.unit} follows another decision than the one to run its task`)
           found.get(task.unit)?.push(decision.unit)
         }
       }
@@ -42,7 +43,7 @@ export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
       for (const { unit, _tag } of decisions) {
         if (isSubStep(unit)) continue
         const expected = _tag === 'Skip' ? [] : known.filter((one) => taskOf(one) === unit)
-        assert.deepEqual(found.get(unit)?.sort(), expected.sort(), unit)
+        assert.deepEqual({ unit, subSteps: found.get(unit)?.sort() }, { unit, subSteps: expected.sort() })
       }
     }
   ),
@@ -60,8 +61,8 @@ export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
         if (Units.has(State.inFlight(state), taskOf(unit))) return 'Skip'
         return failure.subStep?.idempotent === false && failure.outcome === 'unknown' ? 'Confirm' : 'Retry'
       }
-      for (const { unit, _tag } of planOf(moment).decisions)
-        if (isSubStep(unit)) assert.equal(_tag, expected(unit), unit)
+      for (const decision of planOf(moment).decisions)
+        if (isSubStep(decision.unit)) checkDecision(decision, expected(decision.unit))
     }
   ),
   law(
@@ -79,16 +80,19 @@ export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
       const plan = planResume(moment.checkpoint, moment.workflow, { fromStep: from, outputs })
       if (E.isLeft(plan)) return
       const decided = new Map(plan.right.decisions.map((one) => [one.unit, one._tag]))
-      assert.notEqual(decided.get(taskOf(from)), 'Skip', from)
+      assert.notEqual(decided.get(taskOf(from)), 'Skip', `fromStep at ${from} skips its task`)
       const ofTask = records.filter((unit) => taskOf(unit) === taskOf(from))
       const later = [...ofTask.slice(ofTask.indexOf(from) + 1), ...failed].filter((unit) => !isWithin(from, unit))
       for (const [index, unit] of ofTask.entries()) {
         const isAgain = isWithin(unit, from) || later.some((one) => isWithin(unit, one))
         const isKept = index < ofTask.indexOf(from) && !isAgain
-        assert.equal(decided.get(unit) === 'Skip', isKept, unit)
+        const isSkipped = decided.get(unit) === 'Skip'
+        assert.equal(isSkipped, isKept, `fromStep at ${from} ${isSkipped ? 'skips' : 'does not skip'} ${unit}`)
         const expected = isKept ? undefined : isWithin(unit, from) ? 'Run' : 'Confirm'
-        for (const nested of Units.get(completedSteps, unit)?.inDoubt ?? [])
-          assert.equal(decided.get(nested), expected, nested)
+        for (const nested of Units.get(completedSteps, unit)?.inDoubt ?? []) {
+          const is = decided.get(nested)
+          assert.equal(is, expected, `${nested} gets ${is ?? 'no decision'} instead of ${expected ?? 'none'}`)
+        }
       }
     }
   ),
@@ -105,7 +109,9 @@ export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
         if (reason._tag === 'TimerPending') assert.equal(wait._tag === 'Timer' && wait.wakeAt, reason.wakeAt)
         else if (reason._tag === 'AnswerPending') {
           assert.equal(wait._tag === 'Answer' && wait.question, reason.question)
-          assert.equal(reason.answered === true, Units.has(answers, wait.unit), wait.unit)
+          const isAnswered = Units.has(answers, wait.unit)
+          const what = `${wait.unit} has ${isAnswered ? 'an answer' : 'no answer'}, and the plan says otherwise`
+          assert.equal(reason.answered === true, isAnswered, what)
         } else assert.fail(`${wait.unit} waits, and its reason is ${reason._tag}`)
       }
     }
@@ -113,7 +119,8 @@ export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
   law('PL-WAIT-02', 'a completed unit has neither an open wait nor an answer left', run, ({ trail }) => {
     for (const { checkpoint } of trail)
       for (const { unit } of [...checkpoint.pending, ...checkpoint.answers])
-        for (const one of [unit, ...ancestors(unit)]) assert.ok(!Units.has(checkpoint.completedSteps, one), unit)
+        for (const one of [unit, ...ancestors(unit)])
+          assert.ok(!Units.has(checkpoint.completedSteps, one), `${one} is completed, and the wait of ${unit} is left`)
   })
 ]
 

@@ -10,9 +10,8 @@ import type { End, Session } from './perform.js'
 import { inOrder } from './perform.js'
 import { endWaitOf, timedOut, wake } from './calls.js'
 import { completion, failedAttempt } from './records.js'
-import { taskUnits } from './Samples.js'
 import type { Moment, RunRecorder } from './RunRecorder.js'
-import { isSubStep } from './tree.js'
+import { isSubStep, taskUnits } from './tree.js'
 
 export const recordOverrides = (
   recorder: RunRecorder,
@@ -43,9 +42,7 @@ export const pollJobs = (recorder: RunRecorder, choices: Choices): void => {
       if (task?.wait !== undefined && pending._tag !== 'Job') endWaitOf(recorder, choices, task, unit)
       else recorder.put(completion(recorder, choices, task, unit, attemptOf(pending)))
     } else if (pending._tag === 'Answer' && fate === 1 && canMoveTo(checkpoint, unit)) {
-      const at = recorder.at()
-      const last = { ...timedOut(recorder), attempt: 1, startedAt: at }
-      recorder.put({ _tag: 'UnitFailed', at, unit, last, retryable: false })
+      recorder.put({ _tag: 'UnitFailed', at: recorder.at(), unit, last: timedOut(recorder), retryable: false })
     } else if (pending._tag === 'Job' && fate === 1 && canMoveTo(checkpoint, unit)) {
       const { error, outcome } = failedAttempt(recorder, choices, 1)
       recorder.put({ _tag: 'JobEnded', at: recorder.at(), unit, error, outcome, retryable: choices.below(2) === 1 })

@@ -1,0 +1,61 @@
+/** Calls and requests of dead processes that arrive while a later process claims the run. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Claimed, StorageError } from '../../../ports/CheckpointStorage.js'
+import type { StorageCall } from '../../faults.js'
+import type { Finding, Oracle } from '../oracle/Oracle.js'
+import type { Limits } from './drive.js'
+import type { CallWatch, Delayed } from './Life.js'
+import { withTimeout } from './look.js'
+
+export interface DelayedCalls {
+  readonly add: NonNullable<CallWatch['delayed']>
+  /** Adds a request that arrives once a process after this one has claimed the run. */
+  readonly addRequest: (life: number, arrive: () => Promise<unknown>) => void
+  /** A process claims the run. */
+  readonly claiming: () => Promise<void>
+  readonly claimed: (life: number, granted: Claimed) => Promise<void>
+}
+
+type Made = Promise<E.Either<StorageError, unknown>>
+
+interface DelayedCall {
+  readonly call: StorageCall
+  readonly how: Delayed
+  readonly make: () => Made
+}
+
+export const makeDelayedCalls = (oracle: Oracle, findings: Array<Finding>, limits: Limits): DelayedCalls => {
+  let calls: ReadonlyArray<DelayedCall> = []
+  let requests: ReadonlyArray<{ readonly life: number; readonly arrive: () => Promise<unknown> }> = []
+  /** Calls that were made during a claim and are unanswered. */
+  const meanwhile: Array<Made> = []
+  const due = (now: Delayed): ReadonlyArray<DelayedCall> => {
+    const found = calls.filter(({ how }) => how === now)
+    calls = calls.filter(({ how }) => how !== now)
+    return found
+  }
+  return {
+    add: (call, how, make) => void (calls = [...calls, { call, how, make }]),
+    addRequest: (life, arrive) => void (requests = [...requests, { life, arrive }]),
+    claiming: async () => {
+      for (const { make } of due('slow')) await make()
+      meanwhile.push(...due('meanwhile').map(({ make }) => make()))
+    },
+    claimed: async (life, granted) => {
+      for (const answer of meanwhile.splice(0)) await withTimeout(() => answer, limits)
+      oracle.claimed(granted)
+      for (const { call, make } of due('late')) {
+        const result = await make()
+        if (call !== 'save' || E.isLeft(result)) continue
+        const what = 'a save of a dead process took effect after another process had claimed the run'
+        findings.push({ law: 'Fenced', what })
+      }
+      const arriving = requests.filter((one) => one.life < life)
+      requests = requests.filter((one) => one.life >= life)
+      for (const { arrive } of arriving) {
+        await arrive()
+        oracle.pauses.replaced()
+      }
+    }
+  }
+}
