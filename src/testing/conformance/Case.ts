@@ -1,13 +1,13 @@
 /** A case for checkpoint stores. */
 import { strict as assert } from 'node:assert'
-import { STORE_METHODS } from '../../domain/data/storeMethods.js'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import type { InFlight } from './calls.js'
-import { lacking, withNames } from './calls.js'
+import { checkedStore, lacking } from './calls.js'
 import type { Client } from './Client.js'
 import { clientOf } from './Client.js'
 import type { Trial } from './Limit.js'
 import { tryLaw } from './Limit.js'
+import { STORAGE } from './shapes.js'
 import type {
   Capability,
   Cutting,
@@ -166,7 +166,7 @@ export const killedOnce = ({ storage, kill }: OtherProcess): OtherProcess => {
 }
 
 export const storageFrom = (tool: string, given: CheckpointStorage, inFlight: InFlight): CheckpointStorage =>
-  withNames(tool, given, STORE_METHODS, inFlight)
+  checkedStore(tool, given, STORAGE, inFlight)
 
 export const missingTools = <Data>(
   { needs }: Pick<ConformanceCase, 'needs'>,

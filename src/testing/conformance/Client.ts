@@ -1,7 +1,7 @@
 /** The store under test as the cases call it: each call must succeed, and what several cases check has a name here. */
-import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../../domain/data/Json.js'
 import type {
   CheckpointStorage,
@@ -15,12 +15,10 @@ import type {
 } from '../../ports/CheckpointStorage.js'
 import { assertSame } from './difference.js'
 import {
-  answerOf,
   assertLoads,
   assertStored,
   idsIn,
   left,
-  listed,
   OTHER,
   OWNER,
   revisions,
@@ -42,10 +40,8 @@ export const clientOf = (raw: CheckpointStorage) => {
     raw,
     claim,
     /** The task of a claim that may be refused. */
-    claiming:
-      (runId: string, owner: Owner = OWNER, options?: ClaimOptions) =>
-      async () =>
-        E.map((claimed: Claimed) => claimOf(raw, claimed))(await answerOf(raw.claim(runId, owner, options))),
+    claiming: (runId: string, owner: Owner = OWNER, options?: ClaimOptions) =>
+      TE.map((claimed: Claimed) => claimOf(raw, claimed))(raw.claim(runId, owner, options)),
     /** Claims a run and saves the last of these payloads. */
     begin: async (runId: string, payloads: Payloads, owner?: Owner): Promise<ClientClaim> => {
       const begun = await claim(runId, owner)
@@ -57,7 +53,7 @@ export const clientOf = (raw: CheckpointStorage) => {
     load: (runId: string) => right(raw.load(runId)),
     loadRevision: (runId: string, revision: number) => right(raw.loadRevision(runId, revision)),
     history: (runId: string) => right(raw.history(runId)),
-    list: (options?: ListOptions) => listed(raw, options),
+    list: (options?: ListOptions) => right(raw.list(options)),
     listIds: (options?: ListOptions) => idsIn(raw, options),
     /** The owner that a load reports. */
     holder: async (runId: string): Promise<Holder> =>
@@ -75,7 +71,7 @@ export const clientOf = (raw: CheckpointStorage) => {
       assertSame(await idsIn(raw), runIds, 'the listing'),
     /** Asserts that the summary of a run is that of these payloads, if the store keeps one. */
     assertSummary: async (runId: string, payloads: Payloads, what: string): Promise<void> => {
-      const found = (await listed(raw)).find((one) => one.runId === runId)?.summary
+      const found = (await right(raw.list())).find((one) => one.runId === runId)?.summary
       if (found === undefined) return
       const { heldBy, ...facts } = found
       assertSame(facts, summary(payloads), what)

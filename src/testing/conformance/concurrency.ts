@@ -8,11 +8,11 @@ import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { CaseContext } from './Case.js'
 import type { Client, ClientClaim } from './Client.js'
 import { assertSame } from './difference.js'
-import { answerOf, assertCarries, assertHolds, pause, some, upTo } from './fixtures.js'
+import { assertCarries, assertHolds, pause, some, upTo } from './fixtures.js'
 
 export const atOnce = <Failure extends { readonly _tag: string }, A>(
   tasks: ReadonlyArray<TaskEither<Failure, A>>
-): Promise<ReadonlyArray<E.Either<Failure, A>>> => Promise.all(tasks.map(answerOf))
+): Promise<ReadonlyArray<E.Either<Failure, A>>> => Promise.all(tasks.map((task) => task()))
 
 export const tally = <A>(results: ReadonlyArray<E.Either<StorageError, A>>): Record<string, number> => {
   const counts: Record<string, number> = {}

@@ -7,7 +7,7 @@ import type { Stalling } from './Spec.js'
 import type { CaseContext, With } from './Case.js'
 import type { Client } from './Client.js'
 import { inWords } from './difference.js'
-import { answerOf, pause } from './fixtures.js'
+import { pause } from './fixtures.js'
 
 /** The maximum number of places to hold a call at. */
 const PLACES = 40
@@ -69,7 +69,7 @@ const stallAt = (stalling: With<Stalling>, runId: string, place: number, noticed
     runId,
     hold: async (task) => {
       await stalling.hold()
-      const outcome = answerOf(task)
+      const outcome = task()
       isHeld = await comesTo(stalling, outcome, place)
       if (isHeld) noticed()
       else await stalling.letGo()
@@ -79,7 +79,7 @@ const stallAt = (stalling: With<Stalling>, runId: string, place: number, noticed
       const first: First = async (task) => {
         for (;;) {
           const wasHeld = isHeld
-          const result = await answerOf(task)
+          const result = await task()
           if (E.isRight(result)) return result.right
           if (!wasHeld || !isBusy(result.left))
             assert.fail(`a call to the stalled store: expected success, found ${inWords(result.left)}`)

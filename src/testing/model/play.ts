@@ -5,7 +5,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { CheckpointStorage, Claim, Holder, Owner, StorageError } from '../../ports/CheckpointStorage.js'
 import { assertSame, inWords } from '../conformance/difference.js'
-import { answerOf, assertHolds, AT, left, listed, revisions, right, some, summary } from '../conformance/fixtures.js'
+import { assertHolds, AT, left, revisions, right, some, summary } from '../conformance/fixtures.js'
 import { killedOnce, openedBy, storageFrom } from '../conformance/Case.js'
 import type { InFlight } from '../conformance/calls.js'
 import { within } from '../conformance/Limit.js'
@@ -188,7 +188,7 @@ const release = async <Data>(table: Comparison<Data>, granted: Granted): Promise
       false,
       `the lost signal of claim ${granted.epoch} of ${granted.runId} fired at its release`
     )
-  } else await answerOf(task)
+  } else await task()
   M.giveBack(table.model, granted)
 }
 
@@ -198,9 +198,10 @@ const save = async <Data>(table: Comparison<Data>, granted: Granted, count: numb
   const first = Math.max(0, payloads.length + skew)
   const before = Array.from({ length: first }, (_, n) => payloads[n] ?? 'never saved')
   const all: ReadonlyArray<Json> = [...before, ...Array.from({ length: count }, () => `value ${table.serial++}`)]
-  const result = await answerOf(
-    storageOf(table, granted.instance).save(table.claims[granted.number] as Claim, revisions(all, count))
-  )
+  const result = await storageOf(table, granted.instance).save(
+    table.claims[granted.number] as Claim,
+    revisions(all, count)
+  )()
   judge(table, granted, result, all, first)
 }
 
@@ -257,7 +258,7 @@ const race = async <Data>(table: Comparison<Data>): Promise<void> => {
       task: storageOf(table, granted.instance).save(claim, revisions(all))
     }
   })
-  const ended = await Promise.all(saves.map(async ({ task, ...save }) => ({ ...save, result: await answerOf(task) })))
+  const ended = await Promise.all(saves.map(async ({ task, ...save }) => ({ ...save, result: await task() })))
   const inOrder = [
     ...ended.filter(({ result }) => E.isRight(result)),
     ...ended.filter(({ result }) => E.isLeft(result))
@@ -307,7 +308,7 @@ const history = async <Data>(table: Comparison<Data>, runId: string, instance: n
 
 const list = async <Data>(table: Comparison<Data>, instance: number): Promise<void> => {
   if (!answers(table, instance)) return
-  const runs = new Map((await listed(storageOf(table, instance))).map((one) => [one.runId, one.summary]))
+  const runs = new Map((await right(storageOf(table, instance).list())).map((one) => [one.runId, one.summary]))
   assert.deepEqual([...runs.keys()], [...runs.keys()].sort(), 'the listing, in order')
   for (const [runId, { payloads, known }] of table.model.runs) {
     if (payloads.length > 0) assert.ok(runs.has(runId), `${runId} is not listed`)

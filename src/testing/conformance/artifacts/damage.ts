@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ArtifactStore } from '../../../ports/ArtifactStore.js'
-import { answerOf, left, right } from '../fixtures.js'
+import { left, right } from '../fixtures.js'
 import type { ArtifactCaseContext, ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, BINARY, putAll } from './contents.js'
@@ -37,7 +37,7 @@ export const damageCases: ReadonlyArray<ArtifactCase> = [
       ]) {
         await damaged(context)
         await mend(context.store)
-        const found = await answerOf(context.store.get('a', 'x'))
+        const found = await context.store.get('a', 'x')()
         assert.ok(
           E.isRight(found),
           'an artifact that was replaced, removed or cleared: expected it undamaged, found Corrupt'

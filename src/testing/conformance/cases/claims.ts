@@ -8,7 +8,7 @@ import { conformanceCase } from '../Case.js'
 import type { Client } from '../Client.js'
 import { assertGoesOn, atOnce, tally, turns } from '../concurrency.js'
 import { assertSame } from '../difference.js'
-import { answerOf, assertHolds, ignored, left, OTHER, OWNER, pause, some, upTo } from '../fixtures.js'
+import { assertHolds, left, OTHER, OWNER, pause, some, upTo } from '../fixtures.js'
 
 export const claimCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
@@ -112,7 +112,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
       await claim.assertFenced([1, 2])
       await storage.assertLoads('a', [1])
       const next = await storage.claim('a', OTHER)
-      await answerOf(claim.releasing())
+      await claim.releasing()()
       await storage.assertHeld('a', OWNER)
       await next.save([1, 2])
     }
@@ -141,10 +141,10 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase('CS-CLAIM-11', 'a task that is not run does nothing', async ({ storage }) => {
     const claim = await storage.begin('a', [1])
-    ignored(claim.saving([1, 2]))
-    ignored(claim.releasing())
-    ignored(storage.raw.remove('a'))
-    ignored(storage.raw.claim('b', OWNER))
+    claim.saving([1, 2])
+    claim.releasing()
+    storage.raw.remove('a')
+    storage.raw.claim('b', OWNER)
     await pause(20)
     await storage.assertLoads('a', [1])
     await storage.assertHeld('a')
@@ -169,7 +169,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
       const contender = async (name: number): Promise<number> => {
         let saved = 0
         for (let tries = 0; saved < 5 && tries < 2_000 && !isOver(); tries++) {
-          const result = await answerOf(storage.claiming('a', { host: 'h', pid: name }))
+          const result = await storage.claiming('a', { host: 'h', pid: name })()
           if (E.isLeft(result)) {
             assertSame(result.left._tag, 'HeldBy', 'the error of a concurrent claim')
             await pause(1)
@@ -214,7 +214,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
       await earlier.release()
       const [later, other] = [await storage.claim('a'), await storage.claim('b')]
       await earlier.assertFenced([1, 'late'], 'a save with the earlier claim')
-      await answerOf(earlier.releasing())
+      await earlier.releasing()()
       later.assertNotLost('the later claim')
       other.assertNotLost('the claim of another run')
       await storage.assertHeld('a', OTHER, 'a third claim')
@@ -236,7 +236,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
           await claim.release()
           return storage.claim(runId, OTHER)
         }
-        const late = answerOf(claim.saving(['first', 'late']))
+        const late = claim.saving(['first', 'late'])()
         const [saved, next] = await Promise.all([late, handOver()])
         await assertGoesOn(storage, next, saved)
       }

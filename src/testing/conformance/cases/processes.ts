@@ -5,7 +5,7 @@ import { casesNeeding } from '../Case.js'
 import type { Client, ClientClaim } from '../Client.js'
 import { assertLoadsWhileSaving, atOnce, tally } from '../concurrency.js'
 import { assertSame } from '../difference.js'
-import { answerOf, assertHigherEpoch, assertHolds, left, OTHER, OWNER, pause, some, upTo } from '../fixtures.js'
+import { assertHigherEpoch, assertHolds, left, OTHER, OWNER, pause, some, upTo } from '../fixtures.js'
 
 const processCase = casesNeeding('processes')
 
@@ -79,7 +79,9 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
         const claim = await takeOver(other.storage, life)
         payloads = [...payloads, `begun ${life}`, `done ${life}`]
         await claim.save(payloads, 2)
-        late = answerOf(claim.saving([...payloads, `late ${life}`])).catch(() => undefined)
+        late = claim
+          .saving([...payloads, `late ${life}`])()
+          .catch(() => undefined)
         await other.kill()
       }
       await takeOver(storage, 5)

@@ -10,7 +10,7 @@ import { casesNeeding } from '../Case.js'
 import type { Client, ClientClaim } from '../Client.js'
 import { assertGoesOn } from '../concurrency.js'
 import { assertSame, inWords } from '../difference.js'
-import { answerOf, assertHolds, LATER, newest, OTHER, OWNER, revisionsAt, right, some } from '../fixtures.js'
+import { assertHolds, LATER, newest, OTHER, OWNER, revisionsAt, right, some } from '../fixtures.js'
 import { atEachPlace } from '../stalling.js'
 
 const stallCase = casesNeeding('stalls')
@@ -121,7 +121,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
       return atEachPlace({ ...context, stall: opened }, async ({ former: storage, runId, hold, meanwhile }) => {
         const removal = await hold(storage.raw.remove(runId, newest(0)))
         const save = (zombie as ClientClaim).savingRevisions(revisionsAt(LATER, ['first', 'late']))
-        const late = await meanwhile(() => answerOf(save))
+        const late = await meanwhile(() => save())
         await removal.outcome
         if (E.isRight(late)) {
           const found = some(await storage.load(runId), 'the run that its former owner saved during a removal')
@@ -154,7 +154,7 @@ const assertLaterRunStays = ({ reopen, ...context }: CaseContext, before: 'saved
         await claim.release()
       }
       const claim = await meanwhile(async (first) => {
-        const replaced = await answerOf(latter.raw.remove(runId))
+        const replaced = await latter.raw.remove(runId)()
         if (E.isLeft(replaced)) return undefined
         const granted = await first(latter.claiming(runId, OTHER))
         if (before === 'saved') await save(granted)
@@ -241,7 +241,7 @@ const assertIsBeforeOrAfter = async (
   assertSame(between, 'released', 'the other claim when the held claim was granted')
   claim.assertFound(['first', 'second'], 'the run that the held claim found')
   // Its process counts as dead, so the claim may be lost as soon as it is granted.
-  const saved = await answerOf(claim.saving(['first', 'second', 'third']))
+  const saved = await claim.saving(['first', 'second', 'third'])()
   if (E.isLeft(saved))
     assert.ok(claim.lost.aborted, `a save of a granted claim: expected success, found ${inWords(saved.left)}`)
 }
