@@ -56,12 +56,11 @@ export const LATER = '2026-01-02T03:04:06.789Z'
 /** The removal option that names this revision as the newest. */
 export const newest = (revision: number, at = AT): RemoveOptions => ({ newest: { revision, at } })
 
-/** The revisions with another time of their changes. */
-export const revisionsAt = (at: string, payloads: ReadonlyArray<Json>, count = 1): ReadonlyNonEmptyArray<Revision> =>
-  revisions(payloads, count).map((one) => ({
-    ...one,
-    change: { ...one.change, at }
-  })) as unknown as ReadonlyNonEmptyArray<Revision>
+/** The newest revision, with this time of its change. */
+export const revisionsAt = (at: string, payloads: ReadonlyArray<Json>): ReadonlyNonEmptyArray<Revision> => {
+  const [one] = revisions(payloads)
+  return [{ ...one, change: { ...one.change, at } }]
+}
 
 const STATUSES = ['queued', 'interrupted', 'failed', 'paused', 'completed'] as const
 
@@ -80,19 +79,18 @@ export const summary = (payloads: ReadonlyArray<Json>): Summary => ({
 export const idsIn = async (storage: CheckpointStorage, options?: ListOptions): Promise<ReadonlyArray<string>> =>
   (await right(storage.list(options))).map(({ runId }) => runId)
 
-const json = (value: unknown): Json => JSON.parse(JSON.stringify(value)) as Json
-
 /** Asserts that the stored run has these payloads and was found exactly. */
 export const assertHolds = (stored: Stored, payloads: ReadonlyArray<Json>, what = 'the stored run'): void => {
   assertSame(stored.found, { _tag: 'Exact' }, `\`found\` of ${what}`)
   assertCarries(stored, payloads, what)
 }
 
+/** Asserts that the content of the stored run is that of these payloads, however it was found. */
 export const assertCarries = (stored: Stored, payloads: ReadonlyArray<Json>, what = 'the stored run'): void => {
   assertSame(stored.revision, payloads.length - 1, `the revision of ${what}`)
   const based = payloads.length - stored.changes.length
-  assertSame(stored.checkpoint, json(checkpoint(payloads.slice(0, based))), `the checkpoint of ${what}`)
-  assertSame(stored.changes, json(payloads.slice(based).map(change)), `the changes of ${what}`)
+  assertSame(stored.checkpoint, checkpoint(payloads.slice(0, based)), `the checkpoint of ${what}`)
+  assertSame(stored.changes, payloads.slice(based).map(change), `the changes of ${what}`)
 }
 
 /** Asserts that nothing is stored if there are no payloads. */

@@ -22,6 +22,7 @@ const REACH_MILLIS = 5_000
 export interface Stall {
   readonly former: Client
   readonly runId: string
+  readonly reopen: CaseContext['reopen']
   /** Starts a call, holds it at the place if it gets there, and returns its outcome. */
   readonly hold: <A>(
     task: TaskEither<StorageError, A>
@@ -40,7 +41,7 @@ type First = <A>(task: TaskEither<StorageError, A>) => Promise<A>
  * until the call ends before the place.
  */
 export const atEachPlace = async (
-  { stall, isOver }: Pick<CaseContext, 'stall' | 'isOver'>,
+  { stall, reopen, isOver }: Pick<CaseContext, 'stall' | 'reopen' | 'isOver'>,
   attempt: (stall: Stall) => Promise<void>,
   name = 'run'
 ): Promise<void> => {
@@ -48,7 +49,10 @@ export const atEachPlace = async (
     const stalling = await stall()
     let wasHeld = false
     const noticed = (): void => void (wasHeld = true)
-    await attempt(stallAt(stalling, `${name}-${place}`, place, noticed)).finally(() => stalling.letGo())
+    const held = stallAt(stalling, place, noticed)
+    await attempt({ ...held, former: stalling.storage, runId: `${name}-${place}`, reopen }).finally(() =>
+      stalling.letGo()
+    )
     assert.ok(
       wasHeld || place > 0,
       'a call while every call below the store is held: expected it to wait, found that it ended; check `stall` of the spec'
@@ -57,7 +61,7 @@ export const atEachPlace = async (
   }
 }
 
-const stallAt = (stalling: With<Stalling>, runId: string, place: number, noticed: () => void): Stall => {
+const stallAt = (stalling: With<Stalling>, place: number, noticed: () => void): Pick<Stall, 'hold' | 'meanwhile'> => {
   const start = performance.now()
   let isHeld = false
   const letGo = async (): Promise<void> => {
@@ -65,8 +69,6 @@ const stallAt = (stalling: With<Stalling>, runId: string, place: number, noticed
     await stalling.letGo()
   }
   return {
-    former: stalling.storage,
-    runId,
     hold: async (task) => {
       await stalling.hold()
       const outcome = task()

@@ -207,25 +207,27 @@ const seedInTurn = async (storage: Client, runId: string): Promise<void> => {
 /** Every load returns saved content, possibly less, or an error with a reason; never wrong content. */
 const assertIsTrueOrNoticed = async (storage: Client, runId: string): Promise<void> => {
   const payloads = carriedBy(runId)
-  const assertIsTrue = (result: E.Either<StorageError, O.Option<Stored>>, what: string): void => {
+  const assertIsTrue = (
+    result: E.Either<StorageError, O.Option<Stored>>,
+    what: string,
+    dueOf: (stored: Stored) => number
+  ): void => {
     if (E.isLeft(result)) return assertSame(result.left._tag, 'Corrupt', `the error of ${what}`)
     if (O.isNone(result.right)) return
     const stored = result.right.value
-    const isExact = stored.found._tag === 'Exact' && what.startsWith('a load')
-    assertCarries(stored, isExact ? payloads : payloads.slice(0, stored.revision + 1), what)
+    assertSame(stored.revision, dueOf(stored), `the revision of ${what}`)
+    assertCarries(stored, payloads.slice(0, stored.revision + 1), what)
   }
   const loaded = await storage.raw.load(runId)()
   assert.ok(
     E.isLeft(loaded) || O.isSome(loaded.right),
     `the run ${runId} with exchanged content: expected Corrupt or a run, found none`
   )
-  assertIsTrue(loaded, `a load of ${runId}`)
-  for (const [revision] of payloads.entries()) {
-    const found = await storage.raw.loadRevision(runId, revision)()
-    assertIsTrue(found, `revision ${revision} of ${runId}`)
-    if (E.isRight(found) && O.isSome(found.right))
-      assertSame(found.right.value.revision, revision, `the number of revision ${revision} of ${runId}`)
-  }
+  assertIsTrue(loaded, `a load of ${runId}`, ({ found, revision }) =>
+    found._tag === 'Exact' ? payloads.length - 1 : revision
+  )
+  for (const revision of payloads.keys())
+    assertIsTrue(await storage.raw.loadRevision(runId, revision)(), `revision ${revision} of ${runId}`, () => revision)
 }
 
 const assertIsRefused = async (storage: Client): Promise<void> => {

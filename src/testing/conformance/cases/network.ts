@@ -171,7 +171,7 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
       let isHeld = false
       const watching = (async () => {
         while (!isHeld && !isOver()) {
-          const stored = some(await other.load('a'))
+          const stored = await other.stored('a')
           isHeld = O.isSome(stored.heldBy)
           await pause(20)
         }

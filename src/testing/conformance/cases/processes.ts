@@ -115,7 +115,7 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
         await former?.()
         payloads.push(`of round ${round}`)
         await claim.save(payloads)
-        const seen = some(await other.load('a'), 'the run loaded by the other process')
+        const seen = await other.stored('a', 'the run loaded by the other process')
         assertHolds(seen, payloads, 'the run loaded by the other process')
         assertSame(some(seen.heldBy, 'the holder').pid, owner.pid, 'the pid of the holder, seen by the other process')
         await other.assertHeld('a')

@@ -84,7 +84,7 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase('CS-TRIP-12', 'minus zero is loaded as a zero', async ({ storage, reopen }) => {
     const claim = await storage.claim('a')
     await right(claim.savingRevisions([{ ...revisions([0])[0], checkpoint: () => [-0] }]))
-    const stored = some(await (await reopen()).load('a'))
+    const stored = await (await reopen()).stored('a')
     assert.ok(
       Array.isArray(stored.checkpoint) && (stored.checkpoint[0] as number) + 1 === 1,
       `the checkpoint: expected [0], found ${inWords(stored.checkpoint)}`
@@ -98,7 +98,7 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
     const [first] = revisions([1])
     await right(claim.savingRevisions([{ ...first, checkpoint: () => ({ format: 99, runId: 7 }) }]))
     for (const one of [storage, await reopen()]) {
-      assertSame(some(await one.load('a')).checkpoint, { format: 99, runId: 7 }, 'the checkpoint')
+      assertSame((await one.stored('a')).checkpoint, { format: 99, runId: 7 }, 'the checkpoint')
     }
   }),
 
@@ -143,7 +143,7 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
       const payloads = [{ items: [{ name: 'kept' }] }, { items: [{ name: 'kept too' }] }]
       const claim = await storage.claim('a')
       await claim.save(payloads, 2)
-      const stored = async () => some(await storage.load('a'))
+      const stored = async () => await storage.stored('a')
       const revision = async () => some(await storage.loadRevision('a', 1))
       for (const taken of [await stored(), await revision()]) spoil(taken)
       spoil(await storage.history('a'))
@@ -228,12 +228,12 @@ async function notShared({ storage }: CaseContext): Promise<void> {
   const claim = await storage.begin('a', [payload])
   await claim.save([payload, payload])
   payload.items.push('added by the giver')
-  const loaded = some(await storage.load('a'))
+  const loaded = await storage.stored('a')
   const taken = JSON.parse(JSON.stringify(loaded)) as Stored
   for (const value of [loaded.checkpoint, ...loaded.changes])
     Object.assign(value as object, { format: 'changed by the taker' })
   assertSame(
-    JSON.parse(JSON.stringify(some(await storage.load('a')))),
+    JSON.parse(JSON.stringify(await storage.stored('a'))),
     taken,
     'the run after its returned value was changed'
   )
