@@ -36,19 +36,21 @@ export const assertNone = async (store: ArtifactStore, runId: string, id: string
   assertSame(await right(store.has(runId, id)), false, `has of artifact "${id}" of ${runId}`)
 }
 
-export const assertLists = async (
-  store: ArtifactStore,
-  runId: string,
-  contents: ReadonlyArray<readonly [id: string, content: Content]>
-): Promise<void> => {
-  const expected = contents.map(([id, content]) => infoOf(id, content))
-  assertSame(await right(store.list(runId)), expected, `the artifacts of ${runId}`)
+export type Contents = Readonly<Record<string, Content>>
+
+/** Contents that equal their ids. */
+export const named = (ids: ReadonlyArray<string>): Contents => Object.fromEntries(ids.map((id) => [id, id]))
+
+/** Asserts that a run has these artifacts and no others, in the order of their ids. */
+export const assertLists = async (store: ArtifactStore, runId: string, contents: Contents): Promise<void> => {
+  const expected = Object.keys(contents).sort()
+  assertSame(
+    await right(store.list(runId)),
+    expected.map((id) => infoOf(id, contents[id] ?? '')),
+    `the artifacts of ${runId}`
+  )
 }
 
-export const putAll = async (
-  store: ArtifactStore,
-  runId: string,
-  contents: ReadonlyArray<readonly [id: string, content: Content]>
-): Promise<void> => {
-  for (const [id, content] of contents) await right(store.put(runId, id, content))
+export const putAll = async (store: ArtifactStore, runId: string, contents: Contents): Promise<void> => {
+  for (const [id, content] of Object.entries(contents)) await right(store.put(runId, id, content))
 }

@@ -50,10 +50,7 @@ export const damageCases: ReadonlyArray<ArtifactCase> = [
 ]
 
 const damaged = async ({ store, damage }: ArtifactCaseContext): Promise<void> => {
-  await putAll(store, 'a', [
-    ['x', BINARY],
-    ['y', 'y']
-  ])
+  await putAll(store, 'a', { x: BINARY, y: 'y' })
   await right(store.put('b', 'x', BINARY))
   await damage('a', 'x')
 }

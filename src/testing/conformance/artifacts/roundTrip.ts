@@ -20,29 +20,19 @@ export const roundTripCases: ReadonlyArray<ArtifactCase> = [
   }),
 
   artifactCase('AS-TRIP-03', 'an empty artifact exists', async ({ store }) => {
-    await putAll(store, 'a', [
-      ['none', ''],
-      ['empty', new Uint8Array()]
-    ])
+    await putAll(store, 'a', { none: '', empty: new Uint8Array() })
     await assertGets(store, 'a', 'none', '')
     await assertGets(store, 'a', 'empty', '')
-    await assertLists(store, 'a', [
-      ['empty', ''],
-      ['none', '']
-    ])
+    await assertLists(store, 'a', { empty: '', none: '' })
   }),
 
   artifactCase(
     'AS-TRIP-04',
     'content that resembles a header or a terminator is stored as content',
     async ({ store }) => {
-      const contents = [
-        ['json', '{"format":1}\n'],
-        ['lines', '\n\n'],
-        ['nul', '\0'.repeat(5_000)]
-      ] as const
+      const contents = { json: '{"format":1}\n', lines: '\n\n', nul: '\0'.repeat(5_000) }
       await putAll(store, 'a', contents)
-      for (const [id, content] of contents) await assertGets(store, 'a', id, content)
+      for (const [id, content] of Object.entries(contents)) await assertGets(store, 'a', id, content)
     }
   ),
 
