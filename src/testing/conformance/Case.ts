@@ -1,13 +1,12 @@
 /** A case for checkpoint stores. */
 import { strict as assert } from 'node:assert'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
-import type { InFlight } from './calls.js'
-import { checkedStore, lacking } from './calls.js'
+import type { Opened } from './calls.js'
+import { openedBy, otherProcess, storageFrom } from './calls.js'
 import type { Client } from './Client.js'
 import { clientOf } from './Client.js'
 import type { Trial } from './Limit.js'
 import { tryLaw } from './Limit.js'
-import { STORAGE } from './shapes.js'
 import type {
   Capability,
   Cutting,
@@ -118,8 +117,7 @@ const contextOf = async <Data>(
     storage: await reopen(),
     reopen,
     beside: async () => {
-      const opened = openedBy('beside', await tool('beside', spec.beside)(data), ['kill'], inFlight)
-      const { storage, kill } = killedOnce(opened)
+      const { storage, kill } = otherProcess(await tool('beside', spec.beside)(data), inFlight)
       ends.push(kill)
       return { storage: clientOf(storage), kill }
     },
@@ -137,36 +135,6 @@ const contextOf = async <Data>(
     isOver
   }
 }
-
-interface Opened {
-  readonly storage: CheckpointStorage
-}
-
-/** What a tool returned, checked: specs are written in plain JavaScript too. */
-export const openedBy = <T extends Opened>(
-  tool: string,
-  given: T,
-  functions: ReadonlyArray<keyof T & string>,
-  inFlight: InFlight
-): T => {
-  const fields = Object(given) as Readonly<Record<string, ((...given: ReadonlyArray<unknown>) => unknown) | undefined>>
-  const missing = [
-    ...(fields['storage'] === undefined ? ['storage'] : []),
-    ...lacking(given, functions).map((name) => `function ${name}`)
-  ]
-  assert.ok(missing.length === 0, `the result of \`${tool}\` has no ${missing.join(' and no ')}`)
-  const bound = functions.map((name) => [name, (...all: ReadonlyArray<unknown>) => fields[name]?.(...all)])
-  return { ...Object.fromEntries(bound), storage: storageFrom(tool, given.storage, inFlight) } as T
-}
-
-/** The store may take long to notice a death. */
-export const killedOnce = ({ storage, kill }: OtherProcess): OtherProcess => {
-  let killed: Promise<void> | undefined
-  return { storage, kill: () => (killed ??= (async () => kill())()) }
-}
-
-export const storageFrom = (tool: string, given: CheckpointStorage, inFlight: InFlight): CheckpointStorage =>
-  checkedStore(tool, given, STORAGE, inFlight)
 
 export const missingTools = <Data>(
   { needs }: Pick<ConformanceCase, 'needs'>,

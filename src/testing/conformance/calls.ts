@@ -1,9 +1,10 @@
 /** Wraps the stores under test: checks what they return, and records the name of each call and which calls are in flight. */
 import { strict as assert } from 'node:assert'
-import type { Claim, Revision } from '../../ports/CheckpointStorage.js'
+import type { CheckpointStorage, Claim, Revision } from '../../ports/CheckpointStorage.js'
 import { inWords } from './difference.js'
 import type { Shape, ShapesOf } from './shapes.js'
-import { errorProblem } from './shapes.js'
+import { errorProblem, STORAGE } from './shapes.js'
+import type { OtherProcess } from './Spec.js'
 
 const calls = new WeakMap<object, string>()
 
@@ -30,7 +31,39 @@ export const checkedStore = <Store extends object>(
   return Object.fromEntries(methods) as Store
 }
 
-export const lacking = (given: unknown, functions: ReadonlyArray<string>): ReadonlyArray<string> => {
+/** What a tool returns: a store, and functions. */
+export interface Opened {
+  readonly storage: CheckpointStorage
+}
+
+/** What a tool returned, checked: specs are written in plain JavaScript too. */
+export const openedBy = <T extends Opened>(
+  tool: string,
+  given: T,
+  functions: ReadonlyArray<keyof T & string>,
+  inFlight: InFlight
+): T => {
+  const fields = Object(given) as Readonly<Record<string, ((...given: ReadonlyArray<unknown>) => unknown) | undefined>>
+  const missing = [
+    ...(fields['storage'] === undefined ? ['storage'] : []),
+    ...lacking(given, functions).map((name) => `function ${name}`)
+  ]
+  assert.ok(missing.length === 0, `the result of \`${tool}\` has no ${missing.join(' and no ')}`)
+  const bound = functions.map((name) => [name, (...all: ReadonlyArray<unknown>) => fields[name]?.(...all)])
+  return { ...Object.fromEntries(bound), storage: storageFrom(tool, given.storage, inFlight) } as T
+}
+
+/** A process beside that is killed once: a store may need long to notice a death. */
+export const otherProcess = (given: OtherProcess, inFlight: InFlight): OtherProcess => {
+  const { storage, kill } = openedBy('beside', given, ['kill'], inFlight)
+  let killed: Promise<void> | undefined
+  return { storage, kill: () => (killed ??= (async () => kill())()) }
+}
+
+export const storageFrom = (tool: string, given: CheckpointStorage, inFlight: InFlight): CheckpointStorage =>
+  checkedStore(tool, given, STORAGE, inFlight)
+
+const lacking = (given: unknown, functions: ReadonlyArray<string>): ReadonlyArray<string> => {
   const fields = Object(given) as Readonly<Record<string, unknown>>
   return functions.filter((name) => typeof fields[name] !== 'function')
 }

@@ -6,8 +6,8 @@ import type { Json } from '../../domain/data/Json.js'
 import type { CheckpointStorage, Claim, Holder, Owner, StorageError } from '../../ports/CheckpointStorage.js'
 import { assertSame, inWords } from '../conformance/difference.js'
 import { assertHolds, AT, left, revisions, right, some, summary } from '../conformance/fixtures.js'
-import { killedOnce, openedBy, storageFrom } from '../conformance/Case.js'
 import type { InFlight } from '../conformance/calls.js'
+import { otherProcess, storageFrom } from '../conformance/calls.js'
 import { within } from '../conformance/Limit.js'
 import type { StorageSpec } from '../conformance/Spec.js'
 import type { Command } from './Command.js'
@@ -138,7 +138,7 @@ const reopen = async <Data>({ spec, data, model, instances, inFlight }: Comparis
 const beside = async <Data>({ spec, data, model, instances, inFlight }: Comparison<Data>): Promise<void> => {
   if (model.live.size >= 3) return
   const other = await (spec.beside?.(data) ?? assert.fail('the spec has no `beside`'))
-  model.live.add(instances.push(killedOnce(openedBy('beside', other, ['kill'], inFlight))) - 1)
+  model.live.add(instances.push(otherProcess(other, inFlight)) - 1)
 }
 
 const kill = async <Data>(table: Comparison<Data>, which: number): Promise<void> => {
