@@ -59,7 +59,7 @@ export interface CaseContext {
   readonly digest: (runId: string) => Promise<string>
   readonly swap: (one: RevisionOfRun, other: RevisionOfRun) => Promise<void>
   readonly faulty: () => Promise<With<Faulty>>
-  readonly unsure: () => Promise<Client>
+  readonly undecided: () => Promise<Client>
   readonly stall: () => Promise<With<Stalling>>
   readonly lossy: () => Promise<With<Lossy>>
   readonly cutting: () => Promise<With<Cutting>>
@@ -126,7 +126,7 @@ const contextOf = async <Data>(
     newer: async (runId) => tool('newer', spec.newer)(data, runId),
     digest: async (runId) => tool('digest', spec.digest)(data, runId),
     faulty: () => opened('faulty', spec.faulty, ['fail', 'heal']),
-    unsure: async () => clientFrom('undecided', await tool('undecided', spec.undecided)(data)),
+    undecided: async () => clientFrom('undecided', await tool('undecided', spec.undecided)(data)),
     stall: () => opened('stall', spec.stall, ['hold', 'held', 'step', 'letGo'], ({ letGo }) => letGo()),
     lossy: () => opened('lossy', spec.lossy, ['lose', 'heal']),
     cutting: () => opened('cut', spec.cut, ['cut', 'cuts', 'heal'], ({ heal }) => heal()),

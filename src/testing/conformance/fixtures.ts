@@ -1,4 +1,4 @@
-/** Helpers for the cases. */
+/** The revisions that cases save, and the checks of what a store returns. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -11,6 +11,7 @@ import type {
   CheckpointStorage,
   Claim,
   ListOptions,
+  Owner,
   RemoveOptions,
   Revision,
   Stored
@@ -21,9 +22,14 @@ import { assertSame, inWords } from './difference.js'
 export const OWNER = { host: 'build-1', pid: 100 }
 export const OTHER = { host: 'build-2', pid: 200 }
 
-// The checkpoint lists the payload of each revision, so any mixture of two histories shows.
+/** The owner that a holder is. */
+export const asOwner = ({ host, pid }: Owner): Owner => ({ host, pid })
 
+/** The time of each change. */
 export const AT = '2026-01-02T03:04:05.678Z'
+
+/** A time after {@link AT}. */
+export const LATER = '2026-01-02T03:04:06.789Z'
 
 const change = (payload: Json): Change => ({
   _tag: 'UnitCompleted',
@@ -37,8 +43,10 @@ const change = (payload: Json): Change => ({
   evidence: []
 })
 
+/** Lists the payload of each revision, so that a mixture of two histories shows. */
 const checkpoint = (payloads: ReadonlyArray<Json>): Json => ({ format: 1, revision: payloads.length - 1, payloads })
 
+/** The last `count` of the revisions with these payloads. */
 export const revisions = (payloads: ReadonlyArray<Json>, count = 1): ReadonlyNonEmptyArray<Revision> => {
   const first = payloads.length - count
   const made = payloads.slice(first).map((payload, index) => ({
@@ -49,9 +57,6 @@ export const revisions = (payloads: ReadonlyArray<Json>, count = 1): ReadonlyNon
   }))
   return made as unknown as ReadonlyNonEmptyArray<Revision>
 }
-
-/** A time after {@link AT}. */
-export const LATER = '2026-01-02T03:04:06.789Z'
 
 /** The removal option that names this revision as the newest. */
 export const newest = (revision: number, at = AT): RemoveOptions => ({ newest: { revision, at } })

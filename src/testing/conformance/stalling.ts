@@ -12,18 +12,18 @@ import { pause } from './fixtures.js'
 /** The maximum number of places to hold a call at. */
 const PLACES = 40
 
-/** Other calls count as waiting for the held one after this time, or three times what came before them took: a busy machine is slow. */
+/** Other calls that take longer, and longer than three times all that came before, count as waiting for the held one. */
 const PATIENCE_MILLIS = 300
 
 /** The longest time from one place to the next. */
 const REACH_MILLIS = 5_000
 
-/** A store, with one call held at a place below it. `runId`: another one at each place. */
+/** A store, with one call held at a place below it. `runId`: a different one at each place. */
 export interface Stall {
   readonly former: Client
   readonly runId: string
   readonly reopen: CaseContext['reopen']
-  /** Starts a call, holds it at the place if it gets there, and returns its outcome. */
+  /** Starts a call, holds it at the place if it gets there, and returns its outcome, which is not awaited. */
   readonly hold: <A>(
     task: TaskEither<StorageError, A>
   ) => Promise<{ readonly outcome: Promise<E.Either<StorageError, A>> }>
@@ -96,7 +96,7 @@ const stallAt = (stalling: With<Stalling>, place: number, noticed: () => void): 
   }
 }
 
-/** A store may answer this if it times out waiting for another call. */
+/** A store may fail like this if it times out waiting for another call. */
 const isBusy = ({ _tag }: StorageError): boolean => _tag === 'ReadFailed' || _tag === 'WriteFailed'
 
 /** Advances a call to a place; returns false if it ends before. */

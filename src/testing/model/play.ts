@@ -5,7 +5,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { CheckpointStorage, Claim, Holder, Owner, StorageError } from '../../ports/CheckpointStorage.js'
 import { assertSame, inWords } from '../conformance/difference.js'
-import { assertStored, AT, left, revisions, right, summary } from '../conformance/fixtures.js'
+import { asOwner, assertStored, AT, left, revisions, right, summary } from '../conformance/fixtures.js'
 import type { InFlight } from '../conformance/calls.js'
 import { otherProcess, storageFrom } from '../conformance/calls.js'
 import { within } from '../conformance/Limit.js'
@@ -160,8 +160,8 @@ const claim = async <Data>(comparison: Comparison<Data>, runId: string, instance
   const task = storageOf(comparison, instance).claim(runId, ownerOf(instance))
   const held = M.heldBy(model, runId)
   if (held !== undefined) {
-    const { host, pid } = (await left(task, 'HeldBy')).holder
-    return assertSame({ host, pid }, ownerOf(held.instance), `the holder of ${runId}`)
+    const { holder } = await left(task, 'HeldBy')
+    return assertSame(asOwner(holder), ownerOf(held.instance), `the holder of ${runId}`)
   }
   const { claim: granted, stored } = await right(task)
   const { payloads, highestEpoch } = M.runOf(model, runId)

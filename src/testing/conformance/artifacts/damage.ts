@@ -30,13 +30,13 @@ export const damageCases: ReadonlyArray<ArtifactCase> = [
     'AS-DAMAGE-02',
     'a damaged artifact can be replaced, removed and cleared',
     async (context) => {
-      for (const mend of [
+      for (const repair of [
         (store: ArtifactStore) => right(store.put('a', 'x', 'repaired')),
         (store: ArtifactStore) => right(store.remove('a', 'x')),
         (store: ArtifactStore) => right(store.clear('a'))
       ]) {
         await damaged(context)
-        await mend(context.store)
+        await repair(context.store)
         const found = await context.store.get('a', 'x')()
         assert.ok(
           E.isRight(found),

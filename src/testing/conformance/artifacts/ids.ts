@@ -25,8 +25,8 @@ export const idCases: ReadonlyArray<ArtifactCase> = [
     'every function refuses an invalid artifact id, reports it, and leaves no trace',
     async ({ store }) => {
       for (const id of INVALID) {
-        const { id: told } = await left(store.put('a', id, 'x'), 'InvalidArtifactId')
-        assertSame(told, id, 'the id in InvalidArtifactId')
+        const refused = await left(store.put('a', id, 'x'), 'InvalidArtifactId')
+        assertSame(refused.id, id, 'the id in InvalidArtifactId')
         await left(store.get('a', id), 'InvalidArtifactId')
         await left(store.has('a', id), 'InvalidArtifactId')
         await left(store.remove('a', id), 'InvalidArtifactId')
@@ -37,8 +37,8 @@ export const idCases: ReadonlyArray<ArtifactCase> = [
 
   artifactCase('AS-ID-02', 'every function refuses an invalid run id and reports it', async ({ store }) => {
     for (const runId of ['', '.', '..', '../a', 'a/b', 'A', 'a.', 'con', '_a', 'a'.repeat(129)]) {
-      const { runId: told } = await left(store.put(runId, 'x', 'x'), 'InvalidRunId')
-      assertSame(told, runId, 'the run id in InvalidRunId')
+      const refused = await left(store.put(runId, 'x', 'x'), 'InvalidRunId')
+      assertSame(refused.runId, runId, 'the run id in InvalidRunId')
       await left(store.get(runId, 'x'), 'InvalidRunId')
       await left(store.has(runId, 'x'), 'InvalidRunId')
       await left(store.remove(runId, 'x'), 'InvalidRunId')

@@ -16,7 +16,7 @@ const errorCase = casesNeeding('faults')
 const assertHasCode = ({ code }: ReadFailed | WriteFailed, expected: string): void =>
   assertSame(code, expected, 'the code of the error')
 
-/** Whether a result is the injected failure, for calls that may read before they write. */
+/** Asserts that a result is the injected failure, for calls that may read before they write. */
 const assertFailed = (
   result: E.Either<StorageError, unknown>,
   code: string,
@@ -122,7 +122,7 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
     'CS-ERROR-05',
     'whichever write fails, every save that resolved is found afterwards',
     async ({ faulty, reopen }) => {
-      for (let good = 0; good < 8; good++) await survives(await faulty(), reopen, `run-${good}`, good)
+      for (let good = 0; good < 8; good++) await assertSurvives(await faulty(), reopen, `run-${good}`, good)
     }
   ),
 
@@ -216,12 +216,12 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
     async ({ faulty, reopen }) => {
       for (const code of ['EIO', 'ENOSPC'])
         for (const after of AFTER)
-          await assertDecided(await faulty(), reopen, `run-${code.toLowerCase()}-${after}`, code, after)
+          await assertNextClaimSettles(await faulty(), reopen, `run-${code.toLowerCase()}-${after}`, code, after)
     }
   )
 ]
 
-const assertDecided = async (
+const assertNextClaimSettles = async (
   { storage, fail, heal }: With<Faulty>,
   reopen: () => Promise<Client>,
   runId: string,
@@ -268,7 +268,7 @@ const assertForgets = async (
   heal()
   if (E.isRight(failed)) return
   const seen = (await storage.stored(runId, 'the acknowledged run')).revision
-  const told = (await storage.kept(runId))[0] ?? 0
+  const inHistory = (await storage.kept(runId))[0] ?? 0
   const isSaved = saves && E.isRight(await claim.saving([1, 2, 3])())
   const next = await reopen()
   const found = await next.stored(runId, 'the acknowledged run')
@@ -278,8 +278,8 @@ const assertForgets = async (
     `the newest revision in a new instance: expected at least ${seen}, which was loaded before, found ${found.revision}`
   )
   assert.ok(
-    found.revision >= told,
-    `the newest revision in a new instance: expected at least ${told}, which was in the history before, found ${found.revision}`
+    found.revision >= inHistory,
+    `the newest revision in a new instance: expected at least ${inHistory}, which was in the history before, found ${found.revision}`
   )
   if (isSaved) assertSame(found.revision, 2, 'the newest revision after a successful save')
   const kept = await next.kept(runId)
@@ -288,7 +288,7 @@ const assertForgets = async (
     assert.fail(`the history: expected no gap, found ${kept.join(', ')}; a save was accepted without the one before it`)
 }
 
-const survives = async (
+const assertSurvives = async (
   { storage, fail, heal }: With<Faulty>,
   reopen: () => Promise<Client>,
   runId: string,

@@ -9,10 +9,10 @@ import type { Client } from '../Client.js'
 import { assertSame, inWords } from '../difference.js'
 import { assertHolds, OTHER, pause, some, until } from '../fixtures.js'
 
-/** How a connection that ends names it; the call may have taken effect. */
+/** The codes of a connection that ended: the call may have taken effect. */
 const LOST = ['ECONNRESET', '08006', '57P01']
 
-/** A canceled statement and a read-only server: the call took no effect. */
+/** The codes of a canceled statement and a read-only server: the call took no effect. */
 const REFUSED = ['57014', '25006']
 
 /** The most messages of one save. */
@@ -36,7 +36,12 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
         const saved = await claim.saving([1, 2])()
         await heal()
         if (E.isRight(saved)) await claim.save([1, 2, 3])
-        await assertDecides(reopen, runId, saved, E.isRight(saved) ? [1, 2, 3] : [1, 2].slice(0, isTaken ? 2 : 1))
+        await assertNextClaimContinues(
+          reopen,
+          runId,
+          saved,
+          E.isRight(saved) ? [1, 2, 3] : [1, 2].slice(0, isTaken ? 2 : 1)
+        )
       }
     }
   ),
@@ -186,8 +191,8 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
   )
 ]
 
-/** The next claim finds what was acknowledged, and continues. `known`: the payloads that must be stored. */
-const assertDecides = async (
+/** Asserts that the next claim finds the acknowledged payloads, and continues. `known`: the payloads that must be stored; absent if the save may or may not be. */
+const assertNextClaimContinues = async (
   reopen: () => Promise<Client>,
   runId: string,
   saved: E.Either<StorageError, void>,
@@ -222,7 +227,7 @@ const assertSurvivesCuts = async ({ cutting, reopen, isOver }: CaseContext, how:
       const wasCut = (await cuts()) > 0
       assert.ok(wasCut || n > 1, 'a save over a connection that is cut: found no cut; check `cut` of the spec')
       await heal()
-      await assertDecides(reopen, runId, saved, E.isRight(saved) ? [1, 2] : undefined)
+      await assertNextClaimContinues(reopen, runId, saved, E.isRight(saved) ? [1, 2] : undefined)
       if (!wasCut) break
     }
 }

@@ -5,7 +5,7 @@ import { casesNeeding } from '../Case.js'
 import type { Client, ClientClaim } from '../Client.js'
 import { assertLoadsWhileSaving, atOnce, tally } from '../concurrency.js'
 import { assertSame } from '../difference.js'
-import { assertHigherEpoch, assertHolds, left, OTHER, OWNER, pause, some, upTo } from '../fixtures.js'
+import { asOwner, assertHigherEpoch, assertHolds, left, OTHER, OWNER, pause, some, upTo } from '../fixtures.js'
 
 const processCase = casesNeeding('processes')
 
@@ -16,8 +16,7 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
     async ({ storage, beside }) => {
       const other = await beside()
       const claim = await other.storage.begin('a', [1], OTHER)
-      const holder = await storage.assertHeld('a', OWNER)
-      assertSame({ host: holder.host, pid: holder.pid }, OTHER, 'the holder in HeldBy')
+      assertSame(asOwner(await storage.assertHeld('a', OWNER)), OTHER, 'the holder in HeldBy')
       await left(storage.raw.remove('a'), 'HeldBy')
       await claim.save([1, 2])
       await storage.assertLoads('a', [1, 2])

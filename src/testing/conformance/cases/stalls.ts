@@ -1,4 +1,4 @@
-/** Holds one call below the store while others proceed. */
+/** Cases that hold one call below the store while others proceed. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -202,7 +202,7 @@ const assertIsOneOf = (stored: Stored, runs: ReadonlyArray<ReadonlyArray<Json>>)
     assert.fail(`the loaded run: expected the old run or the new one, found ${inWords({ ...stored, heldBy: null })}`)
 }
 
-/** If it came first, the other claim has superseded it. */
+/** Asserts that a granted claim, which was held, was granted before the other one, which then superseded it, or after its release. */
 const assertIsBeforeOrAfter = async (claim: ClientClaim, epoch: number, other: 'released' | 'held'): Promise<void> => {
   assert.notEqual(claim.epoch, epoch, `the epochs of two claims: expected different ones, found ${epoch} twice`)
   if (claim.epoch < epoch) return void (await claim.assertFenced(['first', 'second', 'zombie']))
