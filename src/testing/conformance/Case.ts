@@ -1,9 +1,8 @@
 /** A case for checkpoint stores. */
 import { strict as assert } from 'node:assert'
-import { STORE_METHODS } from '../../domain/data/storeMethods.js'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
-import type { InFlight } from './calls.js'
-import { lacking, withNames } from './calls.js'
+import type { Opened } from './calls.js'
+import { openedBy, otherProcess, storageFrom } from './calls.js'
 import type { Client } from './Client.js'
 import { clientOf } from './Client.js'
 import type { Trial } from './Limit.js'
@@ -60,7 +59,7 @@ export interface CaseContext {
   readonly digest: (runId: string) => Promise<string>
   readonly swap: (one: RevisionOfRun, other: RevisionOfRun) => Promise<void>
   readonly faulty: () => Promise<With<Faulty>>
-  readonly unsure: () => Promise<Client>
+  readonly undecided: () => Promise<Client>
   readonly stall: () => Promise<With<Stalling>>
   readonly lossy: () => Promise<With<Lossy>>
   readonly cutting: () => Promise<With<Cutting>>
@@ -118,8 +117,7 @@ const contextOf = async <Data>(
     storage: await reopen(),
     reopen,
     beside: async () => {
-      const opened = openedBy('beside', await tool('beside', spec.beside)(data), ['kill'], inFlight)
-      const { storage, kill } = killedOnce(opened)
+      const { storage, kill } = otherProcess(await tool('beside', spec.beside)(data), inFlight)
       ends.push(kill)
       return { storage: clientOf(storage), kill }
     },
@@ -128,7 +126,7 @@ const contextOf = async <Data>(
     newer: async (runId) => tool('newer', spec.newer)(data, runId),
     digest: async (runId) => tool('digest', spec.digest)(data, runId),
     faulty: () => opened('faulty', spec.faulty, ['fail', 'heal']),
-    unsure: async () => clientFrom('undecided', await tool('undecided', spec.undecided)(data)),
+    undecided: async () => clientFrom('undecided', await tool('undecided', spec.undecided)(data)),
     stall: () => opened('stall', spec.stall, ['hold', 'held', 'step', 'letGo'], ({ letGo }) => letGo()),
     lossy: () => opened('lossy', spec.lossy, ['lose', 'heal']),
     cutting: () => opened('cut', spec.cut, ['cut', 'cuts', 'heal'], ({ heal }) => heal()),
@@ -137,36 +135,6 @@ const contextOf = async <Data>(
     isOver
   }
 }
-
-interface Opened {
-  readonly storage: CheckpointStorage
-}
-
-/** What a tool returned, checked: specs are written in plain JavaScript too. */
-export const openedBy = <T extends Opened>(
-  tool: string,
-  given: T,
-  functions: ReadonlyArray<keyof T & string>,
-  inFlight: InFlight
-): T => {
-  const fields = Object(given) as Readonly<Record<string, ((...given: ReadonlyArray<unknown>) => unknown) | undefined>>
-  const missing = [
-    ...(fields['storage'] === undefined ? ['storage'] : []),
-    ...lacking(given, functions).map((name) => `function ${name}`)
-  ]
-  assert.ok(missing.length === 0, `the result of \`${tool}\` has no ${missing.join(' and no ')}`)
-  const bound = functions.map((name) => [name, (...all: ReadonlyArray<unknown>) => fields[name]?.(...all)])
-  return { ...Object.fromEntries(bound), storage: storageFrom(tool, given.storage, inFlight) } as T
-}
-
-/** The store may take long to notice a death. */
-export const killedOnce = ({ storage, kill }: OtherProcess): OtherProcess => {
-  let killed: Promise<void> | undefined
-  return { storage, kill: () => (killed ??= (async () => kill())()) }
-}
-
-export const storageFrom = (tool: string, given: CheckpointStorage, inFlight: InFlight): CheckpointStorage =>
-  withNames(tool, given, STORE_METHODS, inFlight)
 
 export const missingTools = <Data>(
   { needs }: Pick<ConformanceCase, 'needs'>,

@@ -1,7 +1,7 @@
 /** The store under test as the cases call it: each call must succeed, and what several cases check has a name here. */
-import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../../domain/data/Json.js'
 import type {
   CheckpointStorage,
@@ -11,19 +11,19 @@ import type {
   ListOptions,
   Owner,
   RemoveOptions,
-  Revision
+  Revision,
+  Stored
 } from '../../ports/CheckpointStorage.js'
 import { assertSame } from './difference.js'
 import {
-  answerOf,
   assertLoads,
   assertStored,
   idsIn,
   left,
-  listed,
   OTHER,
   OWNER,
   revisions,
+  revisionsAt,
   right,
   seed,
   some,
@@ -38,14 +38,16 @@ export type Client = ReturnType<typeof clientOf>
 export const clientOf = (raw: CheckpointStorage) => {
   const claim = async (runId: string, owner: Owner = OWNER, options?: ClaimOptions): Promise<ClientClaim> =>
     claimOf(raw, await right(raw.claim(runId, owner, options)))
+  const stored = async (runId: string, what?: string): Promise<Stored> => some(await right(raw.load(runId)), what)
+  /** The revisions of the history. */
+  const kept = async (runId: string): Promise<ReadonlyArray<number>> =>
+    (await right(raw.history(runId))).map(({ revision }) => revision)
   return {
     raw,
     claim,
     /** The task of a claim that may be refused. */
-    claiming:
-      (runId: string, owner: Owner = OWNER, options?: ClaimOptions) =>
-      async () =>
-        E.map((claimed: Claimed) => claimOf(raw, claimed))(await answerOf(raw.claim(runId, owner, options))),
+    claiming: (runId: string, owner: Owner = OWNER, options?: ClaimOptions) =>
+      TE.map((claimed: Claimed) => claimOf(raw, claimed))(raw.claim(runId, owner, options)),
     /** Claims a run and saves the last of these payloads. */
     begin: async (runId: string, payloads: Payloads, owner?: Owner): Promise<ClientClaim> => {
       const begun = await claim(runId, owner)
@@ -55,13 +57,14 @@ export const clientOf = (raw: CheckpointStorage) => {
     seed: (runId: string, payloads: Payloads) => seed(raw, runId, payloads),
     remove: (runId: string, options?: RemoveOptions) => right(raw.remove(runId, options)),
     load: (runId: string) => right(raw.load(runId)),
+    stored,
     loadRevision: (runId: string, revision: number) => right(raw.loadRevision(runId, revision)),
     history: (runId: string) => right(raw.history(runId)),
-    list: (options?: ListOptions) => listed(raw, options),
+    kept,
+    list: (options?: ListOptions) => right(raw.list(options)),
     listIds: (options?: ListOptions) => idsIn(raw, options),
     /** The owner that a load reports. */
-    holder: async (runId: string): Promise<Holder> =>
-      some(some(await right(raw.load(runId)), 'the run').heldBy, 'the holder'),
+    holder: async (runId: string): Promise<Holder> => some((await stored(runId, 'the run')).heldBy, 'the holder'),
     assertLoads: (runId: string, payloads: Payloads, what?: string) => assertLoads(raw, runId, payloads, what),
     assertLoadsRevision: async (
       runId: string,
@@ -70,17 +73,20 @@ export const clientOf = (raw: CheckpointStorage) => {
       what = `revision ${revision}`
     ): Promise<void> => assertStored(await right(raw.loadRevision(runId, revision)), payloads, what),
     assertNewest: async (runId: string, revision: number): Promise<void> =>
-      assertSame((await right(raw.history(runId)))[0]?.revision, revision, 'the newest revision of the history'),
+      assertSame((await kept(runId))[0], revision, 'the newest revision of the history'),
     assertLists: async (runIds: ReadonlyArray<string>): Promise<void> =>
       assertSame(await idsIn(raw), runIds, 'the listing'),
     /** Asserts that the summary of a run is that of these payloads, if the store keeps one. */
     assertSummary: async (runId: string, payloads: Payloads, what: string): Promise<void> => {
-      const found = (await listed(raw)).find((one) => one.runId === runId)?.summary
+      const found = (await right(raw.list())).find((one) => one.runId === runId)?.summary
       if (found === undefined) return
       const { heldBy, ...facts } = found
       assertSame(facts, summary(payloads), what)
-      const stored = some(await right(raw.load(runId)), runId)
-      assertSame(O.isSome(heldBy), O.isSome(stored.heldBy), `${what} says that an owner holds the run`)
+      assertSame(
+        O.isSome(heldBy),
+        O.isSome((await stored(runId, runId)).heldBy),
+        `${what} says that an owner holds the run`
+      )
     },
     /** Asserts that a claim is refused, and returns the holder that it reports. */
     assertHeld: async (runId: string, owner: Owner = OTHER, what?: string): Promise<Holder> =>
@@ -95,10 +101,12 @@ const claimOf = (raw: CheckpointStorage, { claim, stored }: Claimed) => {
   const { runId, epoch, lost } = claim
   const savingRevisions = (all: ReadonlyNonEmptyArray<Revision>) => raw.save(claim, all)
   const saving = (payloads: Payloads, count?: number) => savingRevisions(revisions(payloads, count))
+  const savingAt = (at: string, payloads: Payloads) => savingRevisions(revisionsAt(at, payloads))
   const releasing = () => raw.release(claim)
   return {
-    ...{ runId, epoch, lost, stored, savingRevisions, saving, releasing },
+    ...{ runId, epoch, lost, stored, savingRevisions, saving, savingAt, releasing },
     save: (payloads: Payloads, count?: number) => right(saving(payloads, count)),
+    saveAt: (at: string, payloads: Payloads) => right(savingAt(at, payloads)),
     release: () => right(releasing()),
     assertFound: (payloads: Payloads, what = 'the stored run'): void => assertStored(stored, payloads, what),
     assertFenced: (payloads: Payloads, what?: string) => left(saving(payloads), 'Fenced', what),

@@ -108,15 +108,23 @@ export const resultOf = (
   durationMillis: number
 ): CaseResult => ({ id, title, level, needs, outcome, durationMillis })
 
-/** A failed case counts only if the store claims all capabilities that it needs. */
-export const failedOutcome = (
+/** A case counts only if the store claims all capabilities that it needs. `why`: of a claimed case that did not pass. */
+export const outcomeOf = (
   { needs }: Pick<ConformanceCase, 'needs'>,
   capabilities: ReadonlyArray<Capability>,
-  why: string
+  wouldHave: Extract<CaseOutcome, { _tag: 'NotClaimed' }>['wouldHave'],
+  why = ''
 ): CaseOutcome => {
   const lacks = needs.filter((need) => !capabilities.includes(need))
-  return lacks.length === 0 ? { _tag: 'Failed', why } : { _tag: 'NotClaimed', lacks, wouldHave: 'failed' }
+  if (lacks.length > 0) return { _tag: 'NotClaimed', lacks, wouldHave }
+  return wouldHave === 'passed' ? { _tag: 'Passed' } : { _tag: 'Failed', why }
 }
+
+export const failedOutcome = (
+  one: Pick<ConformanceCase, 'needs'>,
+  capabilities: ReadonlyArray<Capability>,
+  why: string
+): CaseOutcome => outcomeOf(one, capabilities, 'failed', why)
 
 // --- refinements
 

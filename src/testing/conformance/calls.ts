@@ -1,40 +1,69 @@
-/** Records which store call a task comes from and which calls are in flight, so that a failure can name them. */
+/** Wraps the stores under test: checks what they return, and records the name of each call and which calls are in flight. */
 import { strict as assert } from 'node:assert'
-import type { Claim, Revision } from '../../ports/CheckpointStorage.js'
+import type { CheckpointStorage, Claim, Revision } from '../../ports/CheckpointStorage.js'
 import { inWords } from './difference.js'
+import type { Shape, ShapesOf } from './shapes.js'
+import { errorProblem, STORAGE } from './shapes.js'
+import type { OtherProcess } from './Spec.js'
 
 const calls = new WeakMap<object, string>()
 
-/** What a store returned in place of a task, by the object that stands for it. */
-const returned = new WeakMap<object, unknown>()
-
-export const returnedBy = (task: object): unknown => (returned.has(task) ? returned.get(task) : task)
-
-export const callOf = (task: unknown): string => (isObject(task) && calls.get(task)) || 'it'
-
-const isObject = (value: unknown): value is object => Object(value) === value
+/** The call that a task comes from. */
+export const callOf = (task: object): string => calls.get(task) ?? 'it'
 
 /** The store calls in flight. */
 export type InFlight = Set<{ readonly call: string }>
 
-/** Names the tasks of a store that a tool returned. Stores and specs may be written in plain JavaScript. */
-export const withNames = <Store extends object>(
+/** A store that a tool returned, with tasks that are checked. */
+export const checkedStore = <Store extends object>(
   tool: string,
   given: Store,
-  methods: ReadonlyArray<keyof Store & string>,
+  shapes: ShapesOf<Store>,
   inFlight: InFlight
 ): Store => {
-  const missing = lacking(given, methods)
+  const missing = lacking(given, Object.keys(shapes))
   assert.ok(missing.length === 0, `\`${tool}\` must return a store; what it returned has no ${missing.join(', no ')}`)
   const store = given as Readonly<Record<string, (...args: ReadonlyArray<unknown>) => unknown>>
-  const named = methods.map((method) => [
+  const methods = Object.entries<Shape>(shapes).map(([method, shape]) => [
     method,
-    (...args: ReadonlyArray<unknown>) => watched(nameOf(method, args), store[method]?.(...args), inFlight)
+    (...args: ReadonlyArray<unknown>) => checkedTask(nameOf(method, args), store[method]?.(...args), shape, inFlight)
   ])
-  return Object.fromEntries(named) as Store
+  return Object.fromEntries(methods) as Store
 }
 
-export const lacking = (given: unknown, functions: ReadonlyArray<string>): ReadonlyArray<string> => {
+/** What a tool returns: a store, and functions. */
+export interface Opened {
+  readonly storage: CheckpointStorage
+}
+
+/** What a tool returned, checked: specs are written in plain JavaScript too. */
+export const openedBy = <T extends Opened>(
+  tool: string,
+  given: T,
+  functions: ReadonlyArray<keyof T & string>,
+  inFlight: InFlight
+): T => {
+  const fields = Object(given) as Readonly<Record<string, ((...given: ReadonlyArray<unknown>) => unknown) | undefined>>
+  const missing = [
+    ...(fields['storage'] === undefined ? ['storage'] : []),
+    ...lacking(given, functions).map((name) => `function ${name}`)
+  ]
+  assert.ok(missing.length === 0, `the result of \`${tool}\` has no ${missing.join(' and no ')}`)
+  const bound = functions.map((name) => [name, (...all: ReadonlyArray<unknown>) => fields[name]?.(...all)])
+  return { ...Object.fromEntries(bound), storage: storageFrom(tool, given.storage, inFlight) } as T
+}
+
+/** A process beside that is killed once: a store may need long to notice a death. */
+export const otherProcess = (given: OtherProcess, inFlight: InFlight): OtherProcess => {
+  const { storage, kill } = openedBy('beside', given, ['kill'], inFlight)
+  let killed: Promise<void> | undefined
+  return { storage, kill: () => (killed ??= (async () => kill())()) }
+}
+
+export const storageFrom = (tool: string, given: CheckpointStorage, inFlight: InFlight): CheckpointStorage =>
+  checkedStore(tool, given, STORAGE, inFlight)
+
+const lacking = (given: unknown, functions: ReadonlyArray<string>): ReadonlyArray<string> => {
   const fields = Object(given) as Readonly<Record<string, unknown>>
   return functions.filter((name) => typeof fields[name] !== 'function')
 }
@@ -54,31 +83,37 @@ const shown = (argument: unknown): string => {
   }
   if (typeof argument === 'string') return JSON.stringify(argument)
   if (typeof argument === 'number') return String(argument)
-  if (!isObject(argument) || !('epoch' in argument)) return inWords(argument)
-  const { epoch, runId } = argument as Claim
-  return `claim ${epoch} of ${JSON.stringify(runId)}`
+  const { epoch, runId } = Object(argument) as Partial<Claim>
+  return epoch === undefined ? inWords(argument) : `claim ${epoch} of ${JSON.stringify(runId)}`
 }
 
-const isTask = (given: unknown): given is () => unknown => typeof given === 'function'
+const TASK = 'a TaskEither (a function that returns a promise of an Either)'
 
-const watched = (call: string, task: unknown, inFlight: InFlight): unknown => {
-  if (!isTask(task)) {
-    const named = isObject(task) ? task : {}
-    if (named !== task) returned.set(named, task)
-    calls.set(named, call)
-    return named
-  }
-  const run = (): unknown => {
-    const result: unknown = task()
-    // Any other thenable could do its work again.
-    if (result instanceof Promise) {
-      const entry = { call }
-      const end = (): void => void inFlight.delete(entry)
-      inFlight.add(entry)
-      result.then(end, end)
+/** A task that rejects if the store returned something else than a task, or its task something else than the port declares. */
+const checkedTask = (call: string, given: unknown, shape: Shape, inFlight: InFlight): (() => Promise<unknown>) => {
+  // A promise in place of a task may reject.
+  if (given instanceof Promise) given.catch(() => undefined)
+  const run = async (): Promise<unknown> => {
+    if (typeof given !== 'function')
+      return assert.fail(`${call}: expected ${TASK}, found ${given instanceof Promise ? 'a promise' : inWords(given)}`)
+    const entry = { call }
+    inFlight.add(entry)
+    try {
+      const result: unknown = await (given as () => unknown)()
+      const problem = problemOf(result, shape)
+      return problem === undefined ? result : assert.fail(`${call}: ${problem}`)
+    } finally {
+      inFlight.delete(entry)
     }
-    return result
   }
   calls.set(run, call)
   return run
+}
+
+const problemOf = (result: unknown, shape: Shape): string | undefined => {
+  const { _tag, left, right } = Object(result) as Readonly<Record<string, unknown>>
+  if (_tag === 'Right') return shape(right)
+  return _tag === 'Left' && 'left' in Object(result)
+    ? errorProblem(left)
+    : `expected ${TASK}, found a function that returns ${inWords(result)}`
 }

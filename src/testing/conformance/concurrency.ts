@@ -1,18 +1,18 @@
 /** Helpers for cases about concurrent calls. */
-import * as O from 'fp-ts/lib/Option.js'
-import * as E from 'fp-ts/lib/Either.js'
 import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { CaseContext } from './Case.js'
 import type { Client, ClientClaim } from './Client.js'
 import { assertSame } from './difference.js'
-import { answerOf, assertCarries, assertHolds, pause, some, upTo } from './fixtures.js'
+import { assertCarries, assertHolds, pause, some, upTo } from './fixtures.js'
 
 export const atOnce = <Failure extends { readonly _tag: string }, A>(
   tasks: ReadonlyArray<TaskEither<Failure, A>>
-): Promise<ReadonlyArray<E.Either<Failure, A>>> => Promise.all(tasks.map(answerOf))
+): Promise<ReadonlyArray<E.Either<Failure, A>>> => Promise.all(tasks.map((task) => task()))
 
 export const tally = <A>(results: ReadonlyArray<E.Either<StorageError, A>>): Record<string, number> => {
   const counts: Record<string, number> = {}
@@ -23,12 +23,12 @@ export const tally = <A>(results: ReadonlyArray<E.Either<StorageError, A>>): Rec
   return counts
 }
 
-/** Yields to other work `turns` times. */
+/** Yields to other work `count` times. */
 export const turns = async (count: number): Promise<void> => {
   for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Does both at once; in round 0 the first starts three turns after the second, in round 3 at once, and later the second after the first. */
+/** Runs both. In round 0 the second starts three turns before the first, in round 3 both start at once, and later the first starts before the second. */
 export const overlapping = async <A, B>(
   round: number,
   first: () => Promise<A>,
@@ -46,16 +46,17 @@ export const assertGoesOn = async (
   storage: Client,
   claim: ClientClaim,
   saved: E.Either<StorageError, void>
-): Promise<readonly Json[]> => {
+): Promise<ReadonlyArray<Json>> => {
   const found = some(claim.stored, 'the first revision')
   const payloads = found.revision === 1 ? ['first', 'late'] : ['first']
   assertHolds(found, payloads, 'the run that the new owner found')
   if (E.isRight(saved))
     assertSame(found.revision, 1, 'the revision that the new owner found, after a save of revision 1 resolved')
   else assertSame(saved.left._tag, 'Fenced', 'the error of the save in flight')
-  await claim.save([...payloads, 'next'])
-  await storage.assertLoads(claim.runId, [...payloads, 'next'])
-  return [...payloads, 'next']
+  const all = [...payloads, 'next']
+  await claim.save(all)
+  await storage.assertLoads(claim.runId, all)
+  return all
 }
 
 /** Saves in batches while others load. A load must return complete saves and nothing older than was acknowledged before it. */

@@ -7,8 +7,8 @@ import { checkpointStorageCases } from './cases/index.js'
 import type { ConformanceCase } from './Case.js'
 import { missingTools } from './Case.js'
 import { reasonOf } from './difference.js'
-import type { CaseOutcome, CaseResult, Report } from './Report.js'
-import { failedOutcome, make, resultOf } from './Report.js'
+import type { CaseResult, Report } from './Report.js'
+import { make, outcomeOf, resultOf } from './Report.js'
 import type { ConformanceOptions, TestOptions } from './selection.js'
 import { checkCall, checkRunner, chosenOf } from './selection.js'
 import type { Capability, StorageSpec } from './Spec.js'
@@ -124,35 +124,18 @@ const tryCase = async <S extends Spec>(
   kit: Kit<S>,
   one: CaseFor<S>,
   spec: S,
-  options: ConformanceOptions
+  { limitMillis }: ConformanceOptions
 ): Promise<CaseResult> => {
   const began = performance.now()
-  const outcome = await outcomeOf(kit, one, spec, options)
-  return resultOf(one, outcome, Math.round(performance.now() - began))
+  const result = (wouldHave: 'passed' | 'failed' | 'not been tried', why?: string): CaseResult =>
+    resultOf(one, outcomeOf(one, spec.capabilities, wouldHave, why), Math.round(performance.now() - began))
+  const missing = kit.missing(one, spec).map((tool) => `\`${tool}\``)
+  if (missing.length > 0) return result('not been tried', `claimed, but the spec has no ${missing.join(' and no ')}`)
+  return one.run(spec, limitMillis).then(
+    () => result('passed'),
+    (error: unknown) => result('failed', reasonOf(error))
+  )
 }
-
-const outcomeOf = async <S extends Spec>(
-  kit: Kit<S>,
-  one: CaseFor<S>,
-  spec: S,
-  { limitMillis }: ConformanceOptions
-): Promise<CaseOutcome> => {
-  const missing = kit.missing(one, spec)
-  const lacks = one.needs.filter((need) => !spec.capabilities.includes(need))
-  const isClaimed = lacks.length === 0
-  if (missing.length > 0)
-    return isClaimed
-      ? { _tag: 'Failed', why: `claimed, but the spec has no ${listed(missing)}` }
-      : { _tag: 'NotClaimed', lacks, wouldHave: 'not been tried' }
-  try {
-    await one.run(spec, limitMillis)
-    return isClaimed ? { _tag: 'Passed' } : { _tag: 'NotClaimed', lacks, wouldHave: 'passed' }
-  } catch (error) {
-    return failedOutcome(one, spec.capabilities, reasonOf(error))
-  }
-}
-
-const listed = (names: ReadonlyArray<string>): string => names.map((name) => `\`${name}\``).join(' and no ')
 
 /**
  * The functions of a test runner. vitest, `node:test` and Jest fit. The third argument of `test` is a limit in

@@ -21,7 +21,6 @@ export interface ConformanceOptions {
   readonly levels?: ReadonlyArray<Level>
   readonly only?: ReadonlyArray<string>
   readonly limitMillis?: number
-  /** Called with each result. */
   readonly onResult?: (result: CaseResult) => void
 }
 
@@ -31,7 +30,6 @@ export interface ConformanceOptions {
  * @category model
  */
 export interface TestOptions extends ConformanceOptions {
-  /** Called with the report after all tests. */
   readonly onReport?: (report: Report) => void
 }
 

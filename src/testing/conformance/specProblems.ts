@@ -1,12 +1,11 @@
 /** Checks a value that should be the spec of a store. */
 import type { ArtifactSpec } from './artifacts/ArtifactCase.js'
-import type { StorageSpec } from './Spec.js'
-import { capabilities } from './Spec.js'
+import { capabilities, TOOLS } from './Spec.js'
 import { didYouMean } from '../../domain/data/Suggestion.js'
 
+/** What a field of a spec must be. `needed`: what is missing without the field; absent for one that a spec may omit. */
 interface Expected {
-  readonly kind: string
-  readonly needed: boolean
+  readonly needed?: string
   readonly wrong: (value: unknown) => ReadonlyArray<string>
 }
 
@@ -16,48 +15,39 @@ const isFunction = (value: unknown): ReadonlyArray<string> =>
 const isName = (value: unknown): ReadonlyArray<string> =>
   typeof value === 'string' && value.trim() !== '' ? [] : [`must be a non-empty string, not ${shown(value)}`]
 
-const areCapabilities =
-  (known: ReadonlyArray<string>): Expected['wrong'] =>
-  (value) =>
-    Array.isArray(value)
-      ? value.flatMap((one: unknown) => {
-          if (known.some((each) => each === one)) return []
-          const hint = typeof one === 'string' ? didYouMean(one, known) : ''
-          return [`names the unknown capability ${shown(one)}; use ${known.join(', ')}${hint}`]
-        })
-      : [`must be an array, possibly empty, of ${known.join(', ')}; it is ${shown(value)}`]
+const OPTIONAL: Expected = { wrong: isFunction }
 
-const TOOL: Expected = { kind: 'a function', needed: false, wrong: isFunction }
-
-const EXPECTED: Readonly<Record<keyof StorageSpec<unknown>, Expected>> = {
-  name: { kind: 'a string: the name of the store', needed: true, wrong: isName },
-  create: { kind: 'a function that creates an empty place for runs', needed: true, wrong: isFunction },
-  reopen: { kind: 'a function that returns a new store on that place', needed: true, wrong: isFunction },
-  capabilities: {
-    kind: 'an array, possibly empty, of the capabilities that the store claims',
-    needed: true,
-    wrong: areCapabilities(capabilities)
-  },
-  destroy: TOOL,
-  beside: TOOL,
-  damage: TOOL,
-  swap: TOOL,
-  newer: TOOL,
-  digest: TOOL,
-  faulty: TOOL,
-  undecided: TOOL,
-  stall: TOOL,
-  lossy: TOOL,
-  cut: TOOL,
-  rollback: TOOL,
-  sleeper: TOOL
+const NEEDED = {
+  name: { needed: 'a string: the name of the store', wrong: isName },
+  create: { needed: 'a function that creates an empty place for runs', wrong: isFunction },
+  reopen: { needed: 'a function that returns a new store on that place', wrong: isFunction }
 }
 
-const { name, create, reopen, destroy, damage } = EXPECTED
+const capabilitiesOf = (known: ReadonlyArray<string>): Expected => ({
+  needed: 'an array, possibly empty, of the capabilities that the store claims',
+  wrong: (value) =>
+    Array.isArray(value)
+      ? value
+          .filter((one: unknown) => !known.some((each) => each === one))
+          .map((one: unknown) => {
+            const hint = typeof one === 'string' ? didYouMean(one, known) : ''
+            return `names the unknown capability ${shown(one)}; use ${known.join(', ')}${hint}`
+          })
+      : [`must be an array, possibly empty, of ${known.join(', ')}; it is ${shown(value)}`]
+})
+
+const EXPECTED: Readonly<Record<string, Expected>> = {
+  ...NEEDED,
+  capabilities: capabilitiesOf(capabilities),
+  destroy: OPTIONAL,
+  ...Object.fromEntries(Object.values(TOOLS).flatMap((tools) => tools.map((tool) => [tool, OPTIONAL])))
+}
 
 const EXPECTED_OF_ARTIFACTS: Readonly<Record<keyof ArtifactSpec<unknown>, Expected>> = {
-  ...{ name, create, reopen, destroy, damage },
-  capabilities: { ...EXPECTED.capabilities, wrong: areCapabilities(['large', 'damage']) }
+  ...NEEDED,
+  capabilities: capabilitiesOf(['large', 'damage']),
+  destroy: OPTIONAL,
+  damage: OPTIONAL
 }
 
 /** Detects a spec, even a wrong one. */
@@ -71,9 +61,9 @@ export const artifactSpecProblems = (value: unknown): ReadonlyArray<string> => p
 const problemsOf = (value: unknown, table: Readonly<Record<string, Expected>>): ReadonlyArray<string> => {
   if (typeof value !== 'object' || value === null) return [`it must be an object, not ${shown(value)}`]
   const given = value as Readonly<Record<string, unknown>>
-  return Object.entries(table).flatMap(([field, { kind, needed, wrong }]) => {
+  return Object.entries(table).flatMap(([field, { needed, wrong }]) => {
     const found = given[field]
-    if (found === undefined) return needed ? [`\`${field}\` is missing: ${kind}`] : []
+    if (found === undefined) return needed === undefined ? [] : [`\`${field}\` is missing: ${needed}`]
     return wrong(found).map((problem) => `\`${field}\` ${problem}`)
   })
 }

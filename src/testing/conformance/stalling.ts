@@ -7,22 +7,23 @@ import type { Stalling } from './Spec.js'
 import type { CaseContext, With } from './Case.js'
 import type { Client } from './Client.js'
 import { inWords } from './difference.js'
-import { answerOf, pause } from './fixtures.js'
+import { pause } from './fixtures.js'
 
 /** The maximum number of places to hold a call at. */
 const PLACES = 40
 
-/** Other calls count as waiting for the held one after this time, or three times what came before them took: a busy machine is slow. */
+/** Other calls that take longer, and longer than three times all that came before, count as waiting for the held one. */
 const PATIENCE_MILLIS = 300
 
 /** The longest time from one place to the next. */
 const REACH_MILLIS = 5_000
 
-/** A store, with one call held at a place below it. `runId`: another one at each place. */
+/** A store, with one call held at a place below it. `runId`: a different one at each place. */
 export interface Stall {
   readonly former: Client
   readonly runId: string
-  /** Starts a call, holds it at the place if it gets there, and returns its outcome. */
+  readonly reopen: CaseContext['reopen']
+  /** Starts a call, holds it at the place if it gets there, and returns its outcome, which is not awaited. */
   readonly hold: <A>(
     task: TaskEither<StorageError, A>
   ) => Promise<{ readonly outcome: Promise<E.Either<StorageError, A>> }>
@@ -40,7 +41,7 @@ type First = <A>(task: TaskEither<StorageError, A>) => Promise<A>
  * until the call ends before the place.
  */
 export const atEachPlace = async (
-  { stall, isOver }: Pick<CaseContext, 'stall' | 'isOver'>,
+  { stall, reopen, isOver }: Pick<CaseContext, 'stall' | 'reopen' | 'isOver'>,
   attempt: (stall: Stall) => Promise<void>,
   name = 'run'
 ): Promise<void> => {
@@ -48,7 +49,10 @@ export const atEachPlace = async (
     const stalling = await stall()
     let wasHeld = false
     const noticed = (): void => void (wasHeld = true)
-    await attempt(stallAt(stalling, `${name}-${place}`, place, noticed)).finally(() => stalling.letGo())
+    const held = stallAt(stalling, place, noticed)
+    await attempt({ ...held, former: stalling.storage, runId: `${name}-${place}`, reopen }).finally(() =>
+      stalling.letGo()
+    )
     assert.ok(
       wasHeld || place > 0,
       'a call while every call below the store is held: expected it to wait, found that it ended; check `stall` of the spec'
@@ -57,7 +61,7 @@ export const atEachPlace = async (
   }
 }
 
-const stallAt = (stalling: With<Stalling>, runId: string, place: number, noticed: () => void): Stall => {
+const stallAt = (stalling: With<Stalling>, place: number, noticed: () => void): Pick<Stall, 'hold' | 'meanwhile'> => {
   const start = performance.now()
   let isHeld = false
   const letGo = async (): Promise<void> => {
@@ -65,11 +69,9 @@ const stallAt = (stalling: With<Stalling>, runId: string, place: number, noticed
     await stalling.letGo()
   }
   return {
-    former: stalling.storage,
-    runId,
     hold: async (task) => {
       await stalling.hold()
-      const outcome = answerOf(task)
+      const outcome = task()
       isHeld = await comesTo(stalling, outcome, place)
       if (isHeld) noticed()
       else await stalling.letGo()
@@ -79,7 +81,7 @@ const stallAt = (stalling: With<Stalling>, runId: string, place: number, noticed
       const first: First = async (task) => {
         for (;;) {
           const wasHeld = isHeld
-          const result = await answerOf(task)
+          const result = await task()
           if (E.isRight(result)) return result.right
           if (!wasHeld || !isBusy(result.left))
             assert.fail(`a call to the stalled store: expected success, found ${inWords(result.left)}`)
@@ -94,7 +96,7 @@ const stallAt = (stalling: With<Stalling>, runId: string, place: number, noticed
   }
 }
 
-/** A store may answer this if it times out waiting for another call. */
+/** A store may fail like this if it times out waiting for another call. */
 const isBusy = ({ _tag }: StorageError): boolean => _tag === 'ReadFailed' || _tag === 'WriteFailed'
 
 /** Advances a call to a place; returns false if it ends before. */

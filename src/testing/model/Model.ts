@@ -1,25 +1,24 @@
 /** The model of a store: the payloads and the current claim of each run. It decides which results are allowed. */
 import type { Json } from '../../domain/data/Json.js'
+import type { Claim } from '../../ports/CheckpointStorage.js'
 
+/** A claim that an instance was granted. */
 export interface Granted {
-  readonly number: number
-  readonly runId: string
+  readonly claim: Claim
   readonly instance: number
-  readonly epoch: number
-  /** Released, refused or superseded: later saves are refused. */
-  over: boolean
-  givenBack: boolean
+  isReleased: boolean
 }
 
 export interface ModelRun {
   payloads: ReadonlyArray<Json>
-  /** The newest claim, unless it ended. */
+  /** The newest claim, unless it was released, refused or removed: saves of all others are refused. */
   inForce: Granted | undefined
   highestEpoch: number
   /** Whether it was ever claimed: it may then be listed. */
   known: boolean
 }
 
+/** `live`: the instances whose processes live. */
 export interface Model {
   readonly runs: Map<string, ModelRun>
   readonly claims: Array<Granted>
@@ -29,10 +28,12 @@ export interface Model {
 export const make = (): Model => ({ runs: new Map(), claims: [], live: new Set() })
 
 export const runOf = ({ runs }: Model, runId: string): ModelRun => {
-  const found = runs.get(runId) ?? { payloads: [], inForce: undefined, highestEpoch: -1, known: false }
+  const found = runs.get(runId) ?? unknown()
   runs.set(runId, found)
   return found
 }
+
+const unknown = (): ModelRun => ({ payloads: [], inForce: undefined, highestEpoch: -1, known: false })
 
 export const heldBy = (model: Model, runId: string): Granted | undefined => {
   const { inForce } = runOf(model, runId)
@@ -40,35 +41,30 @@ export const heldBy = (model: Model, runId: string): Granted | undefined => {
 }
 
 /** Whether a save with this claim must be accepted, refused, or may be either (dead owner without successor). */
-export const standing = (model: Model, claim: Granted): 'owner' | 'over' | 'taken for dead' => {
-  if (claim.over || runOf(model, claim.runId).inForce !== claim) return 'over'
-  return model.live.has(claim.instance) ? 'owner' : 'taken for dead'
+export const standing = (model: Model, granted: Granted): 'owner' | 'over' | 'taken for dead' => {
+  if (runOf(model, granted.claim.runId).inForce !== granted) return 'over'
+  return model.live.has(granted.instance) ? 'owner' : 'taken for dead'
 }
 
-export const grant = (model: Model, runId: string, instance: number, epoch: number): Granted => {
-  const run = runOf(model, runId)
-  if (run.inForce !== undefined) run.inForce.over = true
-  const granted: Granted = { number: model.claims.length, runId, instance, epoch, over: false, givenBack: false }
+export const grant = (model: Model, claim: Claim, instance: number): void => {
+  const granted: Granted = { claim, instance, isReleased: false }
   model.claims.push(granted)
-  run.inForce = granted
-  run.highestEpoch = epoch
-  run.known = true
-  return granted
-}
-
-export const giveBack = (model: Model, claim: Granted): void => {
-  claim.givenBack = true
-  end(model, claim)
-}
-
-export const end = (model: Model, claim: Granted): void => {
-  claim.over = true
   const run = runOf(model, claim.runId)
-  if (run.inForce === claim) run.inForce = undefined
+  run.inForce = granted
+  run.highestEpoch = claim.epoch
+  run.known = true
 }
 
-/** Removal ends all claims of a run. */
+export const release = (model: Model, granted: Granted): void => {
+  granted.isReleased = true
+  end(model, granted)
+}
+
+export const end = (model: Model, granted: Granted): void => {
+  const run = runOf(model, granted.claim.runId)
+  if (run.inForce === granted) run.inForce = undefined
+}
+
 export const remove = (model: Model, runId: string): void => {
-  for (const claim of model.claims) if (claim.runId === runId) claim.over = true
-  model.runs.set(runId, { payloads: [], inForce: undefined, highestEpoch: -1, known: false })
+  model.runs.set(runId, unknown())
 }

@@ -5,9 +5,9 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { CheckpointStorage, Claim, Holder, Owner, StorageError } from '../../ports/CheckpointStorage.js'
 import { assertSame, inWords } from '../conformance/difference.js'
-import { answerOf, assertHolds, AT, left, listed, revisions, right, some, summary } from '../conformance/fixtures.js'
-import { killedOnce, openedBy, storageFrom } from '../conformance/Case.js'
+import { asOwner, assertStored, AT, left, revisions, right, summary } from '../conformance/fixtures.js'
 import type { InFlight } from '../conformance/calls.js'
+import { otherProcess, storageFrom } from '../conformance/calls.js'
 import { within } from '../conformance/Limit.js'
 import type { StorageSpec } from '../conformance/Spec.js'
 import type { Command } from './Command.js'
@@ -15,13 +15,12 @@ import { describe } from './Command.js'
 import type { Granted, Model } from './Model.js'
 import * as M from './Model.js'
 
-/** Instances and claims have the same indices in the store and in the model. */
+/** A store under test, and the model that it is compared with. The model knows `instances` by their indices. */
 interface Comparison<Data> {
   readonly spec: StorageSpec<Data>
   readonly data: Data
   readonly model: Model
   readonly instances: Array<{ readonly storage: CheckpointStorage; readonly kill?: () => Promise<void> }>
-  readonly claims: Array<Claim>
   readonly inFlight: InFlight
   /** Makes each revision carry a distinct payload. */
   serial: number
@@ -38,24 +37,24 @@ export const play = async <Data>(
   const inTime = <A>(what: string, work: () => Promise<A>): Promise<A> =>
     within(work, limitMillis, () => `${what}${described(inFlight)} ${lateness(limitMillis)}`)
   const data = await inTime('`create`', async () => spec.create())
-  const table: Comparison<Data> = { spec, data, model: M.make(), instances: [], claims: [], inFlight, serial: 0 }
+  const comparison: Comparison<Data> = { spec, data, model: M.make(), instances: [], inFlight, serial: 0 }
   const cleanUp = async (): Promise<void> => {
     try {
-      for (const { kill } of table.instances) await kill?.()
+      for (const { kill } of comparison.instances) await kill?.()
     } finally {
       await spec.destroy?.(data)
     }
   }
   const playAll = async (): Promise<void> => {
-    await inTime('`reopen`', () => reopen(table))
+    await inTime('`reopen`', () => reopen(comparison))
     for (const [index, command] of commands.entries()) {
       onCommand(index)
-      await inTime(describe(command), () => perform(table, command))
-      assertOwnersAreLeftAlone(table)
+      await inTime(describe(command), () => perform(comparison, command))
+      assertOwnersAreLeftAlone(comparison.model)
     }
-    await inTime('`reopen`', () => reopen(table))
-    for (const runId of table.model.runs.keys())
-      await inTime(`the load of ${runId} at the end`, () => load(table, runId, table.instances.length - 1))
+    await inTime('`reopen`', () => reopen(comparison))
+    for (const runId of comparison.model.runs.keys())
+      await inTime(`the load of ${runId} at the end`, () => load(comparison, runId, comparison.instances.length - 1))
   }
   const played = playAll()
   const isAlike = await played.then(
@@ -77,15 +76,13 @@ const lateness = (limitMillis: number): string => `did not end within ${limitMil
 export const isLate = (why: string, limitMillis: number): boolean => why.endsWith(lateness(limitMillis))
 
 /** The lost signal of a current claim must not fire. */
-const assertOwnersAreLeftAlone = <Data>({ model, claims }: Comparison<Data>): void => {
+const assertOwnersAreLeftAlone = (model: Model): void => {
   for (const granted of model.claims)
-    if (M.standing(model, granted) === 'owner')
-      assert.equal(
-        claims[granted.number]?.lost.aborted,
-        false,
-        `the lost signal of claim ${granted.epoch} of ${granted.runId} fired, although the claim is in force`
-      )
+    if (M.standing(model, granted) === 'owner') assertNotLost(granted.claim, 'fired, although the claim is in force')
 }
+
+const assertNotLost = ({ runId, epoch, lost }: Claim, problem: string): void =>
+  assert.equal(lost.aborted, false, `the lost signal of claim ${epoch} of ${runId} ${problem}`)
 
 /** The n-th from the newest, modulo the number; undefined if there is none. */
 const pick = (count: number, which: number): number => count - 1 - (which % count)
@@ -95,33 +92,36 @@ const liveOne = <Data>({ model }: Comparison<Data>, which: number): number => {
   return live[pick(live.length, which)] as number
 }
 
-const perform = async <Data>(table: Comparison<Data>, command: Command): Promise<void> => {
-  const any = (which: number): number => pick(table.instances.length, which)
+const perform = async <Data>(comparison: Comparison<Data>, command: Command): Promise<void> => {
+  const any = (which: number): number => pick(comparison.instances.length, which)
   switch (command._tag) {
     case 'Claim':
-      return claim(table, command.runId, liveOne(table, command.instance))
+      return claim(comparison, command.runId, liveOne(comparison, command.instance))
     case 'Save':
     case 'Release': {
-      if (table.claims.length === 0) return
-      const granted = table.model.claims[pick(table.claims.length, command.claim)] as Granted
-      return command._tag === 'Save' ? save(table, granted, command.count, command.skew) : release(table, granted)
+      const { claims } = comparison.model
+      if (claims.length === 0) return
+      const granted = claims[pick(claims.length, command.claim)] as Granted
+      return command._tag === 'Save'
+        ? save(comparison, granted, command.count, command.skew)
+        : release(comparison, granted)
     }
     case 'Race':
-      return race(table)
+      return race(comparison)
     case 'Load':
-      return load(table, command.runId, any(command.instance))
+      return load(comparison, command.runId, any(command.instance))
     case 'History':
-      return history(table, command.runId, any(command.instance))
+      return history(comparison, command.runId, any(command.instance))
     case 'List':
-      return list(table, any(command.instance))
+      return list(comparison, any(command.instance))
     case 'Remove':
-      return remove(table, command.runId, liveOne(table, command.instance), command.behind)
+      return remove(comparison, command.runId, liveOne(comparison, command.instance), command.behind)
     case 'Reopen':
-      return reopen(table)
+      return reopen(comparison)
     case 'Beside':
-      return beside(table)
+      return beside(comparison)
     case 'Kill':
-      return kill(table, command.instance)
+      return kill(comparison, command.instance)
   }
 }
 
@@ -138,15 +138,15 @@ const reopen = async <Data>({ spec, data, model, instances, inFlight }: Comparis
 const beside = async <Data>({ spec, data, model, instances, inFlight }: Comparison<Data>): Promise<void> => {
   if (model.live.size >= 3) return
   const other = await (spec.beside?.(data) ?? assert.fail('the spec has no `beside`'))
-  model.live.add(instances.push(killedOnce(openedBy('beside', other, ['kill'], inFlight))) - 1)
+  model.live.add(instances.push(otherProcess(other, inFlight)) - 1)
 }
 
-const kill = async <Data>(table: Comparison<Data>, which: number): Promise<void> => {
-  const instance = liveOne(table, which)
-  const process = table.instances[instance]
+const kill = async <Data>(comparison: Comparison<Data>, which: number): Promise<void> => {
+  const instance = liveOne(comparison, which)
+  const process = comparison.instances[instance]
   if (process?.kill === undefined) return
   await process.kill()
-  table.model.live.delete(instance)
+  comparison.model.live.delete(instance)
 }
 
 /** Returns whether calls of this instance return: those of a killed process do not. */
@@ -155,79 +155,72 @@ const answers = <Data>({ instances, model }: Comparison<Data>, instance: number)
 
 const ownerOf = (instance: number): Owner => ({ host: 'build-1', pid: instance + 1 })
 
-const claim = async <Data>(table: Comparison<Data>, runId: string, instance: number): Promise<void> => {
-  const { model, claims } = table
-  const task = storageOf(table, instance).claim(runId, ownerOf(instance))
+const claim = async <Data>(comparison: Comparison<Data>, runId: string, instance: number): Promise<void> => {
+  const { model } = comparison
+  const task = storageOf(comparison, instance).claim(runId, ownerOf(instance))
   const held = M.heldBy(model, runId)
   if (held !== undefined) {
-    const { host, pid } = (await left(task, 'HeldBy')).holder
-    return assertSame({ host, pid }, ownerOf(held.instance), `the holder of ${runId}`)
+    const { holder } = await left(task, 'HeldBy')
+    return assertSame(asOwner(holder), ownerOf(held.instance), `the holder of ${runId}`)
   }
   const { claim: granted, stored } = await right(task)
   const { payloads, highestEpoch } = M.runOf(model, runId)
   assert.ok(granted.epoch > highestEpoch, `a claim of ${runId} has epoch ${granted.epoch} after ${highestEpoch}`)
-  if (payloads.length === 0) assertSame(stored, O.none, `the stored state of ${runId}`)
-  else {
-    const found = some(stored, runId)
-    assertHolds(found, payloads)
-    assertSame(found.heldBy, O.none, `the holder of ${runId} that its new owner gets`)
-  }
-  M.grant(model, runId, instance, granted.epoch)
-  claims.push(granted)
+  assertStored(stored, payloads, `the stored state of ${runId}`)
+  if (O.isSome(stored)) assertSame(stored.value.heldBy, O.none, `the holder of ${runId} that its new owner gets`)
+  M.grant(model, granted, instance)
 }
 
-const release = async <Data>(table: Comparison<Data>, granted: Granted): Promise<void> => {
-  if (!answers(table, granted.instance)) return
-  const task = storageOf(table, granted.instance).release(table.claims[granted.number] as Claim)
+const release = async <Data>(comparison: Comparison<Data>, granted: Granted): Promise<void> => {
+  if (!answers(comparison, granted.instance)) return
+  const task = storageOf(comparison, granted.instance).release(granted.claim)
   // A superseded owner may get its lost signal here.
-  if (M.standing(table.model, granted) === 'owner') {
+  if (M.standing(comparison.model, granted) === 'owner') {
     await right(task)
-    const { lost } = table.claims[granted.number] as Claim
-    assert.equal(
-      lost.aborted,
-      false,
-      `the lost signal of claim ${granted.epoch} of ${granted.runId} fired at its release`
-    )
-  } else await answerOf(task)
-  M.giveBack(table.model, granted)
+    assertNotLost(granted.claim, 'fired at its release')
+  } else await task()
+  M.release(comparison.model, granted)
 }
 
-const save = async <Data>(table: Comparison<Data>, granted: Granted, count: number, skew: number): Promise<void> => {
-  if (!answers(table, granted.instance)) return
-  const { payloads } = M.runOf(table.model, granted.runId)
+const save = async <Data>(
+  comparison: Comparison<Data>,
+  granted: Granted,
+  count: number,
+  skew: number
+): Promise<void> => {
+  if (!answers(comparison, granted.instance)) return
+  const { payloads } = M.runOf(comparison.model, granted.claim.runId)
   const first = Math.max(0, payloads.length + skew)
   const before = Array.from({ length: first }, (_, n) => payloads[n] ?? 'never saved')
-  const all: ReadonlyArray<Json> = [...before, ...Array.from({ length: count }, () => `value ${table.serial++}`)]
-  const result = await answerOf(
-    storageOf(table, granted.instance).save(table.claims[granted.number] as Claim, revisions(all, count))
-  )
-  judge(table, granted, result, all, first)
+  const all: ReadonlyArray<Json> = [...before, ...Array.from({ length: count }, () => `value ${comparison.serial++}`)]
+  const result = await storageOf(comparison, granted.instance).save(granted.claim, revisions(all, count))()
+  judge(comparison, granted, result, all, first)
 }
 
 /** Checks that a result is allowed, and updates the model. */
 const judge = <Data>(
-  { model, claims }: Comparison<Data>,
+  { model }: Comparison<Data>,
   granted: Granted,
   result: E.Either<StorageError, void>,
   all: ReadonlyArray<Json>,
   first: number
 ): void => {
+  const { runId, epoch, lost } = granted.claim
   const standing = M.standing(model, granted)
-  const run = M.runOf(model, granted.runId)
+  const run = M.runOf(model, runId)
   const expected = run.payloads.length
   if (E.isRight(result)) {
-    assert.notEqual(standing, 'over', `a save of claim ${granted.epoch} was accepted, although that claim is over`)
+    assert.notEqual(standing, 'over', `a save of claim ${epoch} was accepted, although that claim is over`)
     assert.equal(first, expected, `a save was accepted that begins at revision ${first}`)
     run.payloads = all
     return
   }
   if (result.left._tag === 'Fenced') {
-    assert.notEqual(standing, 'owner', `a save was refused as Fenced, although its claim ${granted.epoch} is in force`)
-    const isTold = claims[granted.number]?.lost.aborted === true
+    assert.notEqual(standing, 'owner', `a save was refused as Fenced, although its claim ${epoch} is in force`)
     // The lost signal of a released claim need not fire.
     assert.ok(
-      isTold || granted.givenBack,
-      `the owner of claim ${granted.epoch} was refused, and its lost signal did not fire`
+      lost.aborted || granted.isReleased,
+      `the owner of claim ${epoch} was refused, and its lost signal did not fire`
     )
     return M.end(model, granted)
   }
@@ -235,59 +228,57 @@ const judge = <Data>(
   assert.notEqual(
     standing,
     'over',
-    `a save was refused with RevisionConflict instead of Fenced, although its claim ${granted.epoch} is over`
+    `a save was refused with RevisionConflict instead of Fenced, although its claim ${epoch} is over`
   )
   assert.notEqual(first, expected, `a save was refused with RevisionConflict, although revision ${first} is due`)
   assert.deepEqual({ expected: result.left.expected, found: result.left.found }, { expected, found: first })
 }
 
 /** The newest claims of each run save its next revision concurrently, each twice; at most one may succeed. */
-const race = async <Data>(table: Comparison<Data>): Promise<void> => {
-  const rivals = [...table.model.runs.keys()].flatMap((runId) =>
-    table.model.claims.filter((one) => one.runId === runId && answers(table, one.instance)).slice(-2)
+const race = async <Data>(comparison: Comparison<Data>): Promise<void> => {
+  const rivals = [...comparison.model.runs.keys()].flatMap((runId) =>
+    comparison.model.claims.filter((one) => one.claim.runId === runId && answers(comparison, one.instance)).slice(-2)
   )
   const saves = [...rivals, ...rivals].map((granted) => {
-    const { payloads } = M.runOf(table.model, granted.runId)
-    const all: ReadonlyArray<Json> = [...payloads, `value ${table.serial++}`]
-    const claim = table.claims[granted.number] as Claim
-    return {
-      granted,
-      all,
-      first: payloads.length,
-      task: storageOf(table, granted.instance).save(claim, revisions(all))
-    }
+    const { payloads } = M.runOf(comparison.model, granted.claim.runId)
+    const all: ReadonlyArray<Json> = [...payloads, `value ${comparison.serial++}`]
+    const task = storageOf(comparison, granted.instance).save(granted.claim, revisions(all))
+    return { granted, all, first: payloads.length, task }
   })
-  const ended = await Promise.all(saves.map(async ({ task, ...save }) => ({ ...save, result: await answerOf(task) })))
+  const ended = await Promise.all(saves.map(async ({ task, ...save }) => ({ ...save, result: await task() })))
   const inOrder = [
     ...ended.filter(({ result }) => E.isRight(result)),
     ...ended.filter(({ result }) => E.isLeft(result))
   ]
-  for (const { granted, result, all, first } of inOrder) judge(table, granted, result, all, first)
+  for (const { granted, result, all, first } of inOrder) judge(comparison, granted, result, all, first)
 }
 
-const load = async <Data>(table: Comparison<Data>, runId: string, instance: number): Promise<void> => {
-  if (!answers(table, instance)) return
-  const stored = await right(storageOf(table, instance).load(runId))
-  const { payloads } = M.runOf(table.model, runId)
-  if (payloads.length === 0) return assertSame(stored, O.none, `the stored state of ${runId}`)
-  const found = some(stored, runId)
-  assertHolds(found, payloads)
-  assertHeld(table, runId, instance, found.heldBy)
+const load = async <Data>(comparison: Comparison<Data>, runId: string, instance: number): Promise<void> => {
+  if (!answers(comparison, instance)) return
+  const stored = await right(storageOf(comparison, instance).load(runId))
+  const { payloads } = M.runOf(comparison.model, runId)
+  assertStored(stored, payloads, `the stored state of ${runId}`)
+  if (O.isSome(stored)) assertHeld(comparison, runId, instance, stored.value.heldBy)
 }
 
 /** Only a live process can detect dead owners. */
-const assertHeld = <Data>(table: Comparison<Data>, runId: string, instance: number, heldBy: O.Option<Holder>): void => {
-  if (!table.model.live.has(instance)) return
-  const held = M.heldBy(table.model, runId)
+const assertHeld = <Data>(
+  comparison: Comparison<Data>,
+  runId: string,
+  instance: number,
+  heldBy: O.Option<Holder>
+): void => {
+  if (!comparison.model.live.has(instance)) return
+  const held = M.heldBy(comparison.model, runId)
   assertSame(O.isSome(heldBy), held !== undefined, `whether ${runId} has a holder`)
   if (O.isSome(heldBy) && held !== undefined)
     assertSame(heldBy.value.pid, ownerOf(held.instance).pid, `the pid of the holder of ${runId}`)
 }
 
-const history = async <Data>(table: Comparison<Data>, runId: string, instance: number): Promise<void> => {
-  if (!answers(table, instance)) return
-  const storage = storageOf(table, instance)
-  const { payloads } = M.runOf(table.model, runId)
+const history = async <Data>(comparison: Comparison<Data>, runId: string, instance: number): Promise<void> => {
+  if (!answers(comparison, instance)) return
+  const storage = storageOf(comparison, instance)
+  const { payloads } = M.runOf(comparison.model, runId)
   const entries = await right(storage.history(runId))
   const newest = payloads.length - 1
   assertSame(entries.length > 0, payloads.length > 0, `whether ${runId} has a history`)
@@ -296,41 +287,39 @@ const history = async <Data>(table: Comparison<Data>, runId: string, instance: n
   const kept = [...new Set(entries.map(({ revision }) => revision))].sort((a, b) => b - a)
   const expected = kept.map((revision) => ({ revision, change: 'UnitCompleted', at: AT }))
   assertSame(entries, expected, `the history of ${runId}`)
+  const assertRevision = async (revision: number, held: ReadonlyArray<Json>): Promise<void> =>
+    assertStored(await right(storage.loadRevision(runId, revision)), held, `revision ${revision} of ${runId}`)
   const oldest = entries.at(-1)?.revision
-  if (oldest === undefined) return assert.deepEqual(await right(storage.loadRevision(runId, 0)), O.none)
-  assertHolds(
-    some(await right(storage.loadRevision(runId, oldest)), `revision ${oldest}`),
-    payloads.slice(0, oldest + 1)
-  )
-  assert.deepEqual(await right(storage.loadRevision(runId, newest + 1)), O.none, `revision ${newest + 1} of ${runId}`)
+  if (oldest !== undefined) await assertRevision(oldest, payloads.slice(0, oldest + 1))
+  await assertRevision(newest + 1, [])
 }
 
-const list = async <Data>(table: Comparison<Data>, instance: number): Promise<void> => {
-  if (!answers(table, instance)) return
-  const runs = new Map((await listed(storageOf(table, instance))).map((one) => [one.runId, one.summary]))
+const list = async <Data>(comparison: Comparison<Data>, instance: number): Promise<void> => {
+  if (!answers(comparison, instance)) return
+  const runs = new Map((await right(storageOf(comparison, instance).list())).map((one) => [one.runId, one.summary]))
   assert.deepEqual([...runs.keys()], [...runs.keys()].sort(), 'the listing, in order')
-  for (const [runId, { payloads, known }] of table.model.runs) {
+  for (const [runId, { payloads, known }] of comparison.model.runs) {
     if (payloads.length > 0) assert.ok(runs.has(runId), `${runId} is not listed`)
     else if (!known) assert.ok(!runs.has(runId), `${runId} is listed, but the store has nothing of it`)
     const found = runs.get(runId)
     if (found === undefined) continue
     const { heldBy, ...facts } = found
     assertSame(facts, summary(payloads), `the summary of ${runId}`)
-    assertHeld(table, runId, instance, heldBy)
+    assertHeld(comparison, runId, instance, heldBy)
   }
 }
 
 const remove = async <Data>(
-  table: Comparison<Data>,
+  comparison: Comparison<Data>,
   runId: string,
   instance: number,
   behind: number | undefined
 ): Promise<void> => {
-  const { length } = M.runOf(table.model, runId).payloads
+  const { length } = M.runOf(comparison.model, runId).payloads
   const newest = behind === undefined ? {} : { newest: { revision: length - 1 - behind, at: AT } }
-  const task = storageOf(table, instance).remove(runId, newest)
-  if (M.heldBy(table.model, runId) !== undefined) return void (await left(task, 'HeldBy'))
+  const task = storageOf(comparison, instance).remove(runId, newest)
+  if (M.heldBy(comparison.model, runId) !== undefined) return void (await left(task, 'HeldBy'))
   if (behind !== undefined && behind > 0 && length > 0) return void (await left(task, 'RunChanged'))
   await right(task)
-  M.remove(table.model, runId)
+  M.remove(comparison.model, runId)
 }

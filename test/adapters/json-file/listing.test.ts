@@ -5,11 +5,10 @@ import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import { describe, test } from 'vitest'
 import * as Line from '../../../src/adapters/json-file/journal/Line.js'
-import type { Listed } from '../../../src/ports/CheckpointStorage.js'
+import type { CheckpointStorage, Listed } from '../../../src/ports/CheckpointStorage.js'
 import {
   claimed,
   left,
-  listed,
   OTHER,
   revisions,
   right,
@@ -18,6 +17,8 @@ import {
   upTo
 } from '../../../src/testing/conformance/fixtures.js'
 import { folder, journalOf, next, placesOf, recorded, systemError, work } from './kit.js'
+
+const listed = (storage: CheckpointStorage) => right(storage.list())
 
 const revisionsOf = (runs: ReadonlyArray<Listed>): ReadonlyArray<readonly [string, number | undefined]> =>
   runs.map(({ runId, summary: found }) => [runId, found?.revision])

@@ -9,6 +9,8 @@ import { memoryData, memoryStorage } from '../../../src/adapters/memory.js'
 import type { CheckpointStorage } from '../../../src/ports/CheckpointStorage.js'
 import type { StorageSpec } from '../../../src/testing/index.js'
 import { checkpointStorageCases, ConformanceReport, runConformance } from '../../../src/testing/index.js'
+import type { Disk } from '../mutants/index.js'
+import { sampleSpec } from '../mutants/index.js'
 
 const unhandled: Array<unknown> = []
 const keep = (error: unknown): void => void unhandled.push(error)
@@ -94,6 +96,78 @@ describe('broken specs and stores', () => {
     const thrown = storing(() => () => Promise.reject(odd))
     for (const one of await whysOf(thrown)) expect(one).toBe('it rejected with {"code":7}')
   })
+})
+
+describe('results that the port does not declare', () => {
+  /** A sound store, except that one function returns something else after so many calls. */
+  const odd = (method: keyof CheckpointStorage, result: unknown, after: number): StorageSpec<Disk> => {
+    let calls = 0
+    const oddly = (storage: CheckpointStorage): CheckpointStorage => ({
+      ...storage,
+      [method]: (...args: ReadonlyArray<never>) =>
+        calls++ < after ? (Reflect.apply(storage[method], storage, args) as unknown) : () => Promise.resolve(result)
+    })
+    const { create, reopen, faulty } = sampleSpec
+    return {
+      ...sampleSpec,
+      create: () => {
+        calls = 0
+        return create()
+      },
+      reopen: async (disk) => oddly(await reopen(disk)),
+      faulty: async (disk) => {
+        const opened = (await faulty?.(disk)) ?? assert.fail()
+        return { ...opened, storage: oddly(opened.storage) }
+      }
+    }
+  }
+  const right = (value: unknown) => ({ _tag: 'Right', right: value })
+  const left = (tag: string) => ({ _tag: 'Left', left: { _tag: tag } })
+  const only = [
+    ...['CS-TRIP-12', 'CS-TRIP-13', 'CS-TRIP-18', 'CS-CLAIM-02', 'CS-CLAIM-04', 'CS-CLAIM-09', 'CS-FENCE-01'],
+    ...['CS-HIST-01', 'CS-LIST-05', 'CS-REMOVE-10', 'CS-DAMAGE', 'CS-ERROR-01', 'CS-ERROR-06', 'CS-ERROR-09']
+  ]
+
+  test.each([
+    [
+      'CS-DAMAGE-08',
+      right({ _tag: 'Some', value: {} }),
+      'load("one-0"): at .value.revision: expected a number, found undefined'
+    ],
+    [
+      'CS-DAMAGE-09',
+      right({ _tag: 'Some', value: { revision: 2, changes: [], checkpoint: 1, heldBy: O.none } }),
+      'load("run-0-1"): at .value.found: expected an object with the _tag "Exact" or "Recovered", found undefined'
+    ],
+    ['CS-DAMAGE-01', right(undefined), 'load("a"): expected an Option, found undefined'],
+    ['CS-DAMAGE-01', left('Corrupt'), 'load("a"): Corrupt at .runId: expected a string, found undefined']
+  ])('%s names the call and what it returned', async (id, result, why) => {
+    const { results } = await runConformance(odd('load', result, 0), { only: [id] })
+    expect(results.map(({ outcome }) => outcome)).toEqual([{ _tag: 'Failed', why }])
+  })
+
+  test.each(['claim', 'load', 'loadRevision', 'history', 'list', 'save', 'release', 'remove'] as const)(
+    'no case ends with a TypeError, whatever `%s` returns',
+    async (method) => {
+      for (const after of [0, 2])
+        for (const result of [
+          right(undefined),
+          right({ _tag: 'Some' }),
+          right([{}]),
+          left('HeldBy'),
+          left('WriteFailed')
+        ]) {
+          const { results } = await runConformance(odd(method, result, after), {
+            only,
+            levels: ['core', 'capability'],
+            limitMillis: 500
+          })
+          const whys = results.flatMap(({ outcome }) => (outcome._tag === 'Failed' ? [outcome.why] : []))
+          expect(whys.filter((why) => /TypeError|ReferenceError/.test(why))).toEqual([])
+        }
+    },
+    60_000
+  )
 })
 
 describe('calls that never end', () => {

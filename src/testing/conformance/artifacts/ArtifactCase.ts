@@ -2,9 +2,10 @@
 import { strict as assert } from 'node:assert'
 import type { ArtifactStore } from '../../../ports/ArtifactStore.js'
 import type { ConformanceCase, Level } from '../Case.js'
-import { withNames } from '../calls.js'
+import { checkedStore } from '../calls.js'
 import type { Trial } from '../Limit.js'
 import { tryLaw } from '../Limit.js'
+import { ARTIFACTS } from '../shapes.js'
 import type { Capability } from '../Spec.js'
 
 /**
@@ -77,7 +78,8 @@ const contextOf = async <Data>(
   data: Data,
   { inFlight, isOver }: Trial
 ): Promise<ArtifactCaseContext> => {
-  const reopen = async (): Promise<ArtifactStore> => withNames('reopen', await spec.reopen(data), METHODS, inFlight)
+  const reopen = async (): Promise<ArtifactStore> =>
+    checkedStore('reopen', await spec.reopen(data), ARTIFACTS, inFlight)
   return {
     store: await reopen(),
     reopen,
@@ -88,8 +90,6 @@ const contextOf = async <Data>(
     isOver
   }
 }
-
-const METHODS = ['put', 'get', 'has', 'remove', 'list', 'clear'] as const
 
 export const missingArtifactTools = <Data>(
   { needs }: Pick<ConformanceCase, 'needs'>,

@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert'
 import * as O from 'fp-ts/lib/Option.js'
 import { sha256 } from '../../../domain/data/Digest.js'
 import type { ArtifactInfo, ArtifactStore } from '../../../ports/ArtifactStore.js'
-import { assertSame, inWords } from '../difference.js'
+import { assertSame } from '../difference.js'
 import { right } from '../fixtures.js'
 
 export type Content = Uint8Array | string
@@ -26,12 +26,9 @@ const shown = (bytes: Uint8Array): string =>
 export const assertGets = async (store: ArtifactStore, runId: string, id: string, content: Content): Promise<void> => {
   const found = await right(store.get(runId, id))
   if (found._tag === 'None') assert.fail(`artifact "${id}" of ${runId}: expected content, found none`)
-  const bytes: unknown = found.value
-  if (!(bytes instanceof Uint8Array))
-    return assert.fail(`the result of get: expected a Uint8Array, found ${inWords(bytes)}`)
   const wanted = bytesOf(content)
-  if (Buffer.compare(bytes, wanted) !== 0)
-    assert.fail(`artifact "${id}" of ${runId}: expected ${shown(wanted)}, found ${shown(bytes)}`)
+  if (Buffer.compare(found.value, wanted) !== 0)
+    assert.fail(`artifact "${id}" of ${runId}: expected ${shown(wanted)}, found ${shown(found.value)}`)
 }
 
 export const assertNone = async (store: ArtifactStore, runId: string, id: string): Promise<void> => {
@@ -39,19 +36,21 @@ export const assertNone = async (store: ArtifactStore, runId: string, id: string
   assertSame(await right(store.has(runId, id)), false, `has of artifact "${id}" of ${runId}`)
 }
 
-export const assertLists = async (
-  store: ArtifactStore,
-  runId: string,
-  contents: ReadonlyArray<readonly [id: string, content: Content]>
-): Promise<void> => {
-  const expected = contents.map(([id, content]) => infoOf(id, content))
-  assertSame(await right(store.list(runId)), expected, `the artifacts of ${runId}`)
+export type Contents = Readonly<Record<string, Content>>
+
+/** Contents that equal their ids. */
+export const named = (ids: ReadonlyArray<string>): Contents => Object.fromEntries(ids.map((id) => [id, id]))
+
+/** Asserts that a run has these artifacts and no others, in the order of their ids. */
+export const assertLists = async (store: ArtifactStore, runId: string, contents: Contents): Promise<void> => {
+  const expected = Object.keys(contents).sort()
+  assertSame(
+    await right(store.list(runId)),
+    expected.map((id) => infoOf(id, contents[id] ?? '')),
+    `the artifacts of ${runId}`
+  )
 }
 
-export const putAll = async (
-  store: ArtifactStore,
-  runId: string,
-  contents: ReadonlyArray<readonly [id: string, content: Content]>
-): Promise<void> => {
-  for (const [id, content] of contents) await right(store.put(runId, id, content))
+export const putAll = async (store: ArtifactStore, runId: string, contents: Contents): Promise<void> => {
+  for (const [id, content] of Object.entries(contents)) await right(store.put(runId, id, content))
 }

@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ArtifactStore } from '../../../ports/ArtifactStore.js'
-import { answerOf, left, right } from '../fixtures.js'
+import { left, right } from '../fixtures.js'
 import type { ArtifactCaseContext, ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, BINARY, putAll } from './contents.js'
@@ -30,14 +30,14 @@ export const damageCases: ReadonlyArray<ArtifactCase> = [
     'AS-DAMAGE-02',
     'a damaged artifact can be replaced, removed and cleared',
     async (context) => {
-      for (const mend of [
+      for (const repair of [
         (store: ArtifactStore) => right(store.put('a', 'x', 'repaired')),
         (store: ArtifactStore) => right(store.remove('a', 'x')),
         (store: ArtifactStore) => right(store.clear('a'))
       ]) {
         await damaged(context)
-        await mend(context.store)
-        const found = await answerOf(context.store.get('a', 'x'))
+        await repair(context.store)
+        const found = await context.store.get('a', 'x')()
         assert.ok(
           E.isRight(found),
           'an artifact that was replaced, removed or cleared: expected it undamaged, found Corrupt'
@@ -50,10 +50,7 @@ export const damageCases: ReadonlyArray<ArtifactCase> = [
 ]
 
 const damaged = async ({ store, damage }: ArtifactCaseContext): Promise<void> => {
-  await putAll(store, 'a', [
-    ['x', BINARY],
-    ['y', 'y']
-  ])
+  await putAll(store, 'a', { x: BINARY, y: 'y' })
   await right(store.put('b', 'x', BINARY))
   await damage('a', 'x')
 }

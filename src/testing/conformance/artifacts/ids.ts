@@ -2,7 +2,7 @@
 import { left, right } from '../fixtures.js'
 import type { ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
-import { assertGets, assertLists, assertNone, putAll } from './contents.js'
+import { assertGets, assertLists, assertNone, named, putAll } from './contents.js'
 import { assertSame } from '../difference.js'
 
 // prettier-ignore
@@ -25,20 +25,20 @@ export const idCases: ReadonlyArray<ArtifactCase> = [
     'every function refuses an invalid artifact id, reports it, and leaves no trace',
     async ({ store }) => {
       for (const id of INVALID) {
-        const { id: told } = await left(store.put('a', id, 'x'), 'InvalidArtifactId')
-        assertSame(told, id, 'the id in InvalidArtifactId')
+        const refused = await left(store.put('a', id, 'x'), 'InvalidArtifactId')
+        assertSame(refused.id, id, 'the id in InvalidArtifactId')
         await left(store.get('a', id), 'InvalidArtifactId')
         await left(store.has('a', id), 'InvalidArtifactId')
         await left(store.remove('a', id), 'InvalidArtifactId')
       }
-      await assertLists(store, 'a', [])
+      await assertLists(store, 'a', {})
     }
   ),
 
   artifactCase('AS-ID-02', 'every function refuses an invalid run id and reports it', async ({ store }) => {
     for (const runId of ['', '.', '..', '../a', 'a/b', 'A', 'a.', 'con', '_a', 'a'.repeat(129)]) {
-      const { runId: told } = await left(store.put(runId, 'x', 'x'), 'InvalidRunId')
-      assertSame(told, runId, 'the run id in InvalidRunId')
+      const refused = await left(store.put(runId, 'x', 'x'), 'InvalidRunId')
+      assertSame(refused.runId, runId, 'the run id in InvalidRunId')
       await left(store.get(runId, 'x'), 'InvalidRunId')
       await left(store.has(runId, 'x'), 'InvalidRunId')
       await left(store.remove(runId, 'x'), 'InvalidRunId')
@@ -51,21 +51,13 @@ export const idCases: ReadonlyArray<ArtifactCase> = [
     'AS-ID-03',
     'ids that differ in any character are separate, even look-alikes',
     async ({ store, reopen }) => {
-      await putAll(
-        store,
-        'a',
-        ALIKE.map((id) => [id, id])
-      )
+      await putAll(store, 'a', named(ALIKE))
       const next = await reopen()
       for (const id of ALIKE) await assertGets(next, 'a', id, id)
       for (const [n, id] of ALIKE.entries()) {
         await right(next.remove('a', id))
         await assertNone(next, 'a', id)
-        await assertLists(
-          next,
-          'a',
-          [...ALIKE.slice(n + 1)].sort().map((one) => [one, one])
-        )
+        await assertLists(next, 'a', named(ALIKE.slice(n + 1)))
       }
     }
   ),
@@ -75,19 +67,15 @@ export const idCases: ReadonlyArray<ArtifactCase> = [
     'the longest ids work and are separate if their last characters differ',
     async ({ store }) => {
       const ids = ['x', 'y', 'é', '語'].map((end) => '語/'.repeat(255) + 'a' + end)
-      for (const id of ids) await right(store.put('a', id, id))
+      await putAll(store, 'a', named(ids))
       for (const id of ids) await assertGets(store, 'a', id, id)
-      await assertLists(
-        store,
-        'a',
-        [...ids].sort().map((id) => [id, id])
-      )
+      await assertLists(store, 'a', named(ids))
     }
   ),
 
   artifactCase('AS-ID-05', 'one id may be a prefix of another', async ({ store }) => {
     const ids = ['reports', 'reports/unit', 'reports/unit/1.txt', 'reports.txt']
-    for (const id of [...ids].reverse()) await right(store.put('a', id, id))
+    await putAll(store, 'a', named([...ids].reverse()))
     await right(store.remove('a', 'reports'))
     await assertNone(store, 'a', 'reports')
     for (const id of ids.slice(1)) await assertGets(store, 'a', id, id)

@@ -7,7 +7,7 @@ import { atOnce } from '../concurrency.js'
 import { right, upTo } from '../fixtures.js'
 import type { ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
-import { assertGets, assertLists, assertNone, BINARY, putAll } from './contents.js'
+import { assertGets, assertLists, assertNone, BINARY, named, putAll } from './contents.js'
 
 export const replacementCases: ReadonlyArray<ArtifactCase> = [
   artifactCase(
@@ -18,7 +18,7 @@ export const replacementCases: ReadonlyArray<ArtifactCase> = [
         await right(store.put('a', 'x', content))
         await assertGets(store, 'a', 'x', content)
         await assertGets(await reopen(), 'a', 'x', content)
-        await assertLists(store, 'a', [['x', content]])
+        await assertLists(store, 'a', { x: content })
       }
     }
   ),
@@ -72,18 +72,14 @@ export const replacementCases: ReadonlyArray<ArtifactCase> = [
   artifactCase('AS-PUT-04', 'concurrent puts of different ids are all stored', async ({ store, reopen }) => {
     const ids = upTo(40).map((n) => `many/${n}`)
     await atOnce(ids.map((id) => store.put('a', id, id)))
-    await assertLists(
-      await reopen(),
-      'a',
-      [...ids].sort().map((id) => [id, id])
-    )
+    await assertLists(await reopen(), 'a', named(ids))
   })
 ]
 
 export const absenceCases: ReadonlyArray<ArtifactCase> = [
   artifactCase('AS-NONE-01', 'reading a missing artifact returns None, and no error', async ({ store }) => {
     await assertNone(store, 'a', 'x')
-    await assertLists(store, 'a', [])
+    await assertLists(store, 'a', {})
     await right(store.put('a', 'x', 'x'))
     await assertNone(store, 'a', 'y')
     await assertNone(store, 'b', 'x')
@@ -101,15 +97,12 @@ export const absenceCases: ReadonlyArray<ArtifactCase> = [
     'AS-REMOVE-01',
     'a removed artifact is missing in every instance and can be put again',
     async ({ store, reopen }) => {
-      await putAll(store, 'a', [
-        ['x', 'old'],
-        ['y', 'y']
-      ])
+      await putAll(store, 'a', { x: 'old', y: 'y' })
       await right(store.remove('a', 'x'))
       await right(store.remove('a', 'x'))
       const next = await reopen()
       await assertNone(next, 'a', 'x')
-      await assertLists(next, 'a', [['y', 'y']])
+      await assertLists(next, 'a', { y: 'y' })
       await right(next.put('a', 'x', 'new'))
       await assertGets(next, 'a', 'x', 'new')
     }

@@ -3,54 +3,32 @@ import type { ArtifactInfo } from '../../../ports/ArtifactStore.js'
 import { right } from '../fixtures.js'
 import type { ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
-import { assertGets, assertLists, assertNone, BINARY, putAll } from './contents.js'
+import { assertGets, assertLists, assertNone, BINARY, named, putAll } from './contents.js'
 
 export const runCases: ReadonlyArray<ArtifactCase> = [
   artifactCase('AS-RUN-01', 'artifacts of different runs are separate', async ({ store, reopen }) => {
     const runs = ['a', 'ab', 'a-b', 'a.b', 'b']
-    for (const runId of runs)
-      await putAll(store, runId, [
-        ['x', runId],
-        [`only/${runId}`, runId]
-      ])
+    for (const runId of runs) await putAll(store, runId, { x: runId, [`only/${runId}`]: runId })
     await right(store.remove('ab', 'x'))
     await right(store.clear('b'))
     const next = await reopen()
-    for (const runId of ['a', 'a-b', 'a.b'])
-      await assertLists(next, runId, [
-        [`only/${runId}`, runId],
-        ['x', runId]
-      ])
-    await assertLists(next, 'ab', [['only/ab', 'ab']])
-    await assertLists(next, 'b', [])
+    for (const runId of ['a', 'a-b', 'a.b']) await assertLists(next, runId, { [`only/${runId}`]: runId, x: runId })
+    await assertLists(next, 'ab', { 'only/ab': 'ab' })
+    await assertLists(next, 'b', {})
   }),
 
   artifactCase('AS-LIST-01', 'the list is sorted by id and has sizes and digests', async ({ store }) => {
-    const ids = ['b', 'a/2', 'a/10', 'a', 'é', 'B', '😀', '～', 'z']
-    await putAll(
-      store,
-      'a',
-      ids.map((id) => [id, `of ${id}`])
-    )
-    await assertLists(
-      store,
-      'a',
-      [...ids].sort().map((id) => [id, `of ${id}`])
-    )
+    const contents = named(['b', 'a/2', 'a/10', 'a', 'é', 'B', '😀', '～', 'z'])
+    await putAll(store, 'a', contents)
+    await assertLists(store, 'a', contents)
   }),
 
   artifactCase('AS-LIST-02', 'changing a list does not affect the store', async ({ store }) => {
-    await putAll(store, 'a', [
-      ['x', 'x'],
-      ['y', 'y']
-    ])
+    await putAll(store, 'a', { x: 'x', y: 'y' })
     const taken = (await right(store.list('a'))) as Array<ArtifactInfo>
     for (const one of taken) Reflect.set(one, 'size', -1)
     if (!Object.isFrozen(taken)) taken.pop()
-    await assertLists(store, 'a', [
-      ['x', 'x'],
-      ['y', 'y']
-    ])
+    await assertLists(store, 'a', { x: 'x', y: 'y' })
   }),
 
   artifactCase(
@@ -59,39 +37,24 @@ export const runCases: ReadonlyArray<ArtifactCase> = [
     async ({ store, reopen }) => {
       const own = `_own/${'0'.repeat(64)}`
       const long = `_${'語'.repeat(300)}`
-      await putAll(store, 'a', [
-        ['x', 'x'],
-        ['own/x', 'x'],
-        [own, 'kept'],
-        [long, 'kept'],
-        ['y/_own/z', 'y'],
-        ['語'.repeat(300), 'x']
-      ])
+      const reserved = { [own]: 'kept', [long]: 'kept' }
+      await putAll(store, 'a', { x: 'x', 'own/x': 'x', ...reserved, 'y/_own/z': 'y', ['語'.repeat(300)]: 'x' })
       await right(store.clear('a'))
       const next = await reopen()
-      await assertLists(next, 'a', [
-        [own, 'kept'],
-        [long, 'kept']
-      ])
+      await assertLists(next, 'a', reserved)
       await assertNone(next, 'a', 'x')
       await assertGets(next, 'a', own, 'kept')
     }
   ),
 
   artifactCase('AS-OPEN-01', 'a new instance finds every artifact', async ({ store, reopen }) => {
-    await putAll(store, 'a', [
-      ['x', BINARY],
-      ['y/z', 'text']
-    ])
+    await putAll(store, 'a', { x: BINARY, 'y/z': 'text' })
     await assertGets(store, 'a', 'x', BINARY)
     const next = await reopen()
     await assertGets(next, 'a', 'x', BINARY)
     await assertGets(next, 'a', 'y/z', 'text')
     await right(next.put('a', 'x', 'newer'))
     await assertGets(store, 'a', 'x', 'newer')
-    await assertLists(await reopen(), 'a', [
-      ['x', 'newer'],
-      ['y/z', 'text']
-    ])
+    await assertLists(await reopen(), 'a', { x: 'newer', 'y/z': 'text' })
   })
 ]

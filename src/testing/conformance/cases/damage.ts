@@ -2,27 +2,20 @@
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { StorageError, Stored } from '../../../ports/CheckpointStorage.js'
+import type { Corrupt, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { casesNeeding } from '../Case.js'
 import type { Client } from '../Client.js'
 import { assertSame } from '../difference.js'
-import { answerOf, assertCarries, left, OTHER, OWNER, summary } from '../fixtures.js'
+import { assertCarries, left, OTHER, OWNER, summary } from '../fixtures.js'
 
 const PAYLOADS = ['first', 'second', 'third']
 
 /** Damage gives an older revision marked as recovered, or an error; never the newest revision and never nothing. */
 const assertIsNoticed = (result: E.Either<StorageError, O.Option<Stored>>): void => {
   if (E.isLeft(result)) {
-    assertSame(result.left._tag, 'Corrupt', 'the error of reading a damaged run')
-    if (result.left._tag === 'Corrupt') {
-      assertSame(result.left.runId, 'a', 'the run id of Corrupt')
-      assert.ok(
-        result.left.where.length > 0 && result.left.why.length > 0,
-        'Corrupt: expected `where` and `why`, found an empty string; name the place and the reason of the damage'
-      )
-    }
-    return
+    const { _tag, runId } = result.left as Corrupt
+    return assertSame({ _tag, runId }, { _tag: 'Corrupt', runId: 'a' }, 'the error of reading a damaged run')
   }
   assert.ok(
     O.isSome(result.right),
@@ -30,11 +23,6 @@ const assertIsNoticed = (result: E.Either<StorageError, O.Option<Stored>>): void
   )
   const stored = result.right.value
   assertSame(stored.found._tag, 'Recovered', '`found` of a damaged run')
-  if (stored.found._tag === 'Recovered')
-    assert.ok(
-      stored.found.from.length > 0 && stored.found.lost.length > 0,
-      'Recovered: expected `from` and `lost`, found an empty string; name the source of the state and what is missing'
-    )
   assertCarries(stored, PAYLOADS.slice(0, stored.revision + 1))
 }
 
@@ -48,7 +36,7 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
     async ({ storage, reopen, damage }) => {
       await storage.seed('a', PAYLOADS)
       await damage('a')
-      assertIsNoticed(await answerOf((await reopen()).raw.load('a')))
+      assertIsNoticed(await (await reopen()).raw.load('a')())
     }
   ),
 
@@ -59,8 +47,8 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       await storage.seed('a', PAYLOADS)
       await damage('a')
       const next = await reopen()
-      const loaded = await answerOf(next.raw.load('a'))
-      const granted = await answerOf(next.claiming('a'))
+      const loaded = await next.raw.load('a')()
+      const granted = await next.claiming('a')()
       assertIsNoticed(E.map(({ stored }: { readonly stored: O.Option<Stored> }) => stored)(granted))
       assertSame(granted._tag, loaded._tag, 'the result of a claim of a damaged run, compared with a load')
       if (E.isRight(granted) && E.isRight(loaded)) {
@@ -94,10 +82,10 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       'the digest after `damage`: expected another one, found the same; check `damage` and `digest` of the spec'
     )
     const next = await reopen()
-    await answerOf(next.raw.load('a'))
-    await answerOf(next.raw.history('a'))
-    await answerOf(next.raw.loadRevision('a', 0))
-    await answerOf(next.raw.list())
+    await next.raw.load('a')()
+    await next.raw.history('a')()
+    await next.raw.loadRevision('a', 0)()
+    await next.raw.list()()
     assertSame(await digest('a'), before, 'the digest after reading')
   }),
 
@@ -108,7 +96,7 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       await storage.seed('a', PAYLOADS)
       await damage('a')
       const next = await reopen()
-      const granted = await answerOf(next.claiming('a'))
+      const granted = await next.claiming('a')()
       assertIsNoticed(E.map(({ stored }: { readonly stored: O.Option<Stored> }) => stored)(granted))
       if (E.isLeft(granted) || O.isNone(granted.right.stored)) return
       const claim = granted.right
@@ -145,7 +133,7 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       await storage.claim('a')
       await damage('a')
       const before = await digest('a')
-      const removed = await answerOf(storage.raw.remove('a'))
+      const removed = await storage.raw.remove('a')()
       assert.ok(E.isLeft(removed), 'the removal of a damaged run with a live owner: expected an error, found success')
       assertSame(await digest('a'), before, 'the digest after a refused removal')
     }
@@ -219,25 +207,27 @@ const seedInTurn = async (storage: Client, runId: string): Promise<void> => {
 /** Every load returns saved content, possibly less, or an error with a reason; never wrong content. */
 const assertIsTrueOrNoticed = async (storage: Client, runId: string): Promise<void> => {
   const payloads = carriedBy(runId)
-  const assertIsTrue = (result: E.Either<StorageError, O.Option<Stored>>, what: string): void => {
+  const assertIsTrue = (
+    result: E.Either<StorageError, O.Option<Stored>>,
+    what: string,
+    dueOf: (stored: Stored) => number
+  ): void => {
     if (E.isLeft(result)) return assertSame(result.left._tag, 'Corrupt', `the error of ${what}`)
     if (O.isNone(result.right)) return
     const stored = result.right.value
-    const isExact = stored.found._tag === 'Exact' && what.startsWith('a load')
-    assertCarries(stored, isExact ? payloads : payloads.slice(0, stored.revision + 1), what)
+    assertSame(stored.revision, dueOf(stored), `the revision of ${what}`)
+    assertCarries(stored, payloads.slice(0, stored.revision + 1), what)
   }
-  const loaded = await answerOf(storage.raw.load(runId))
+  const loaded = await storage.raw.load(runId)()
   assert.ok(
     E.isLeft(loaded) || O.isSome(loaded.right),
     `the run ${runId} with exchanged content: expected Corrupt or a run, found none`
   )
-  assertIsTrue(loaded, `a load of ${runId}`)
-  for (const [revision] of payloads.entries()) {
-    const found = await answerOf(storage.raw.loadRevision(runId, revision))
-    assertIsTrue(found, `revision ${revision} of ${runId}`)
-    if (E.isRight(found) && O.isSome(found.right))
-      assertSame(found.right.value.revision, revision, `the number of revision ${revision} of ${runId}`)
-  }
+  assertIsTrue(loaded, `a load of ${runId}`, ({ found, revision }) =>
+    found._tag === 'Exact' ? payloads.length - 1 : revision
+  )
+  for (const revision of payloads.keys())
+    assertIsTrue(await storage.raw.loadRevision(runId, revision)(), `revision ${revision} of ${runId}`, () => revision)
 }
 
 const assertIsRefused = async (storage: Client): Promise<void> => {
@@ -270,9 +260,9 @@ export const formatCases: ReadonlyArray<ConformanceCase> = [
       const before = await digest('a')
       const next = await reopen()
       await assertIsRefused(next)
-      await answerOf(next.raw.history('a'))
-      await answerOf(next.raw.loadRevision('a', 0))
-      await answerOf(next.raw.list())
+      await next.raw.history('a')()
+      await next.raw.loadRevision('a', 0)()
+      await next.raw.list()()
       assertSame(await digest('a'), before, 'the digest after reading')
     }
   ),

@@ -8,7 +8,7 @@ import { conformanceCase } from '../Case.js'
 import type { Client } from '../Client.js'
 import { assertGoesOn, overlapping } from '../concurrency.js'
 import { assertSame } from '../difference.js'
-import { answerOf, left, OTHER, OWNER, revisions, until } from '../fixtures.js'
+import { left, OTHER, OWNER, revisions, until } from '../fixtures.js'
 
 export const fenceCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
@@ -63,7 +63,7 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase('CS-FENCE-04', "a superseded owner's release frees nothing", async ({ storage, reopen }) => {
     const { zombie, latter, owner } = await takeover(storage, reopen)
-    await answerOf(zombie.releasing())
+    await zombie.releasing()()
     await latter.assertHeld('a', OWNER)
     await owner.save(['first', 'second'])
     owner.assertNotLost()
@@ -77,8 +77,8 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
       const payloads: Array<Json> = ['first']
       for (let n = 1; n <= 20; n++) {
         const [stale, good] = await Promise.all([
-          answerOf(zombie.saving([...payloads, 'zombie'])),
-          answerOf(owner.saving([...payloads, n]))
+          zombie.saving([...payloads, 'zombie'])(),
+          owner.saving([...payloads, n])()
         ])
         const became = E.isLeft(stale) ? stale.left._tag : 'success'
         assertSame(became, 'Fenced', `save ${n} of the superseded owner`)
@@ -168,7 +168,7 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
         const late = zombie.saving(['first', 'late'])
         const [saved, next] = await overlapping(
           round,
-          () => answerOf(late),
+          () => late(),
           () => latter.claim(runId, OTHER)
         )
         const payloads = await assertGoesOn(latter, next, saved)

@@ -1,4 +1,6 @@
 /** Cases about run ids. */
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { StorageError } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import { assertSame } from '../difference.js'
@@ -13,17 +15,19 @@ const INVALID = [
 /** Look-alikes of `release`, and characters that collide after normalization. */
 const LOOK_ALIKES = ['e\u0301', '\uff41', 'releas\uff45', '\u24d0', '\u017f', '\ufb01', 'a\u200b', '\u0430']
 
+const assertInvalid = async (task: TaskEither<StorageError, unknown>, runId: string): Promise<void> =>
+  assertSame((await left(task, 'InvalidRunId')).runId, runId, 'the run id in InvalidRunId')
+
 export const idCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase('CS-ID-01', 'every function refuses an invalid run id and reports it', async ({ storage }) => {
     const lost = new AbortController().signal
     for (const runId of INVALID) {
-      const { runId: told } = await left(storage.raw.claim(runId, OWNER), 'InvalidRunId')
-      assertSame(told, runId, 'the run id in InvalidRunId')
-      await left(storage.raw.save({ runId, epoch: 1, lost }, revisions([1])), 'InvalidRunId')
-      await left(storage.raw.load(runId), 'InvalidRunId')
-      await left(storage.raw.history(runId), 'InvalidRunId')
-      await left(storage.raw.loadRevision(runId, 0), 'InvalidRunId')
-      await left(storage.raw.remove(runId), 'InvalidRunId')
+      await assertInvalid(storage.raw.claim(runId, OWNER), runId)
+      await assertInvalid(storage.raw.save({ runId, epoch: 1, lost }, revisions([1])), runId)
+      await assertInvalid(storage.raw.load(runId), runId)
+      await assertInvalid(storage.raw.history(runId), runId)
+      await assertInvalid(storage.raw.loadRevision(runId, 0), runId)
+      await assertInvalid(storage.raw.remove(runId), runId)
     }
     await storage.assertLists([])
   }),
@@ -34,9 +38,9 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
     async ({ storage }) => {
       await storage.seed('release', [1])
       for (const runId of ['Release', 'RELEASE', 'releasE']) {
-        await left(storage.raw.load(runId), 'InvalidRunId')
-        await left(storage.raw.claim(runId, OWNER), 'InvalidRunId')
-        await left(storage.raw.remove(runId), 'InvalidRunId')
+        await assertInvalid(storage.raw.load(runId), runId)
+        await assertInvalid(storage.raw.claim(runId, OWNER), runId)
+        await assertInvalid(storage.raw.remove(runId), runId)
       }
       await storage.assertLoads('release', [1])
     }
@@ -104,21 +108,7 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
     'CS-ID-08',
     'the store never confuses a run with the internal data of another run',
     async ({ storage, reopen }) => {
-      const ends = [
-        'lock',
-        'json',
-        'jsonl',
-        'tmp',
-        'bak',
-        'claim',
-        'epoch',
-        'history',
-        'journal',
-        'meta',
-        'owner',
-        'log',
-        '0'
-      ]
+      const ends = 'lock json jsonl tmp bak claim epoch history journal meta owner log 0'.split(' ')
       const ids = ['a', ...ends.map((end) => `a.${end}`), 'a-lock', 'a_lock', 'a-history', 'a_history', 'a-1', 'a_2']
       for (const runId of ids) await storage.seed(runId, [runId])
       const claim = await storage.begin('a', ['a', 'more'])
@@ -139,13 +129,9 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
       const ids = ['a', 'fi', 'release', 's']
       for (const runId of ids) await storage.seed(runId, [runId])
       for (const runId of LOOK_ALIKES) {
-        assertSame((await left(storage.raw.load(runId), 'InvalidRunId')).runId, runId, 'the run id in InvalidRunId')
-        assertSame(
-          (await left(storage.raw.claim(runId, OWNER), 'InvalidRunId')).runId,
-          runId,
-          'the run id in InvalidRunId'
-        )
-        assertSame((await left(storage.raw.remove(runId), 'InvalidRunId')).runId, runId, 'the run id in InvalidRunId')
+        await assertInvalid(storage.raw.load(runId), runId)
+        await assertInvalid(storage.raw.claim(runId, OWNER), runId)
+        await assertInvalid(storage.raw.remove(runId), runId)
       }
       await storage.assertLists(ids)
     }

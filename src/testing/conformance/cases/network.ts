@@ -7,12 +7,12 @@ import type { CaseContext, ConformanceCase } from '../Case.js'
 import { casesNeeding } from '../Case.js'
 import type { Client } from '../Client.js'
 import { assertSame, inWords } from '../difference.js'
-import { answerOf, assertHolds, OTHER, pause, some, until } from '../fixtures.js'
+import { assertHolds, OTHER, pause, some, until } from '../fixtures.js'
 
-/** How a connection that ends names it; the call may have taken effect. */
+/** The codes of a connection that ended: the call may have taken effect. */
 const LOST = ['ECONNRESET', '08006', '57P01']
 
-/** A canceled statement and a read-only server: the call took no effect. */
+/** The codes of a canceled statement and a read-only server: the call took no effect. */
 const REFUSED = ['57014', '25006']
 
 /** The most messages of one save. */
@@ -33,10 +33,15 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
         const claim = await storage.begin(runId, [1])
         const isTaken = LOST.includes(code)
         await lose('write', code, isTaken ? 'taken' : 'none')
-        const saved = await answerOf(claim.saving([1, 2]))
+        const saved = await claim.saving([1, 2])()
         await heal()
         if (E.isRight(saved)) await claim.save([1, 2, 3])
-        await assertDecides(reopen, runId, saved, E.isRight(saved) ? [1, 2, 3] : [1, 2].slice(0, isTaken ? 2 : 1))
+        await assertNextClaimContinues(
+          reopen,
+          runId,
+          saved,
+          E.isRight(saved) ? [1, 2, 3] : [1, 2].slice(0, isTaken ? 2 : 1)
+        )
       }
     }
   ),
@@ -48,7 +53,7 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
       await storage.seed('a', [1])
       const { storage: next, lose, heal } = await lossy()
       await lose('write', 'ECONNRESET', 'taken')
-      const first = await answerOf(next.claiming('a'))
+      const first = await next.claiming('a')()
       await heal()
       if (E.isLeft(first)) assertSame(first.left._tag, 'WriteFailed', 'the error of a claim whose reply was lost')
       const claim = E.isRight(first) ? first.right : await next.claim('a')
@@ -65,7 +70,7 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
       const { storage: next, lose, heal } = await lossy()
       for (const code of LOST) {
         await lose('read', code, 'taken')
-        const loaded = await answerOf(next.raw.load('a'))
+        const loaded = await next.raw.load('a')()
         await heal()
         if (E.isRight(loaded)) assertHolds(some(loaded.right, 'a run whose load had no reply'), [1, 2])
         else assertSame(loaded.left._tag, 'ReadFailed', 'the error of a load whose reply was lost')
@@ -80,11 +85,11 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
       const { storage, lose, heal } = await lossy()
       const claim = await storage.begin('a', [1])
       await lose('write', 'ECONNRESET', 'taken')
-      await answerOf(claim.releasing())
+      await claim.releasing()()
       await heal()
       await (await storage.claim('a', OTHER)).release()
       await lose('write', 'ECONNRESET', 'taken')
-      await answerOf(storage.raw.remove('a'))
+      await storage.raw.remove('a')()
       await heal()
       await storage.remove('a')
       const next = await reopen()
@@ -117,7 +122,7 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
       await mark()
       await claim.save([1, 2])
       await rollBack()
-      const saved = await answerOf(claim.saving([1, 2, 3]))
+      const saved = await claim.saving([1, 2, 3])()
       if (E.isRight(saved))
         assert.fail('a save after a failover lost the one before it: expected an error, found success')
       assert.ok(
@@ -171,7 +176,7 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
       let isHeld = false
       const watching = (async () => {
         while (!isHeld && !isOver()) {
-          const stored = some(await other.load('a'))
+          const stored = await other.stored('a')
           isHeld = O.isSome(stored.heldBy)
           await pause(20)
         }
@@ -186,8 +191,8 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
   )
 ]
 
-/** The next claim finds what was acknowledged, and continues. `known`: the payloads that must be stored. */
-const assertDecides = async (
+/** Asserts that the next claim finds the acknowledged payloads, and continues. `known`: the payloads that must be stored; absent if the save may or may not be. */
+const assertNextClaimContinues = async (
   reopen: () => Promise<Client>,
   runId: string,
   saved: E.Either<StorageError, void>,
@@ -218,11 +223,11 @@ const assertSurvivesCuts = async ({ cutting, reopen, isOver }: CaseContext, how:
       const { storage, cut, cuts, heal } = await cutting()
       const claim = await storage.begin(runId, [1])
       await cut(direction, n, how)
-      const saved = await answerOf(claim.saving([1, 2]))
+      const saved = await claim.saving([1, 2])()
       const wasCut = (await cuts()) > 0
       assert.ok(wasCut || n > 1, 'a save over a connection that is cut: found no cut; check `cut` of the spec')
       await heal()
-      await assertDecides(reopen, runId, saved, E.isRight(saved) ? [1, 2] : undefined)
+      await assertNextClaimContinues(reopen, runId, saved, E.isRight(saved) ? [1, 2] : undefined)
       if (!wasCut) break
     }
 }

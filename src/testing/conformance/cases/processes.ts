@@ -5,7 +5,7 @@ import { casesNeeding } from '../Case.js'
 import type { Client, ClientClaim } from '../Client.js'
 import { assertLoadsWhileSaving, atOnce, tally } from '../concurrency.js'
 import { assertSame } from '../difference.js'
-import { answerOf, assertHigherEpoch, assertHolds, left, OTHER, OWNER, pause, some, upTo } from '../fixtures.js'
+import { asOwner, assertHigherEpoch, assertHolds, left, OTHER, OWNER, pause, some, upTo } from '../fixtures.js'
 
 const processCase = casesNeeding('processes')
 
@@ -16,8 +16,7 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
     async ({ storage, beside }) => {
       const other = await beside()
       const claim = await other.storage.begin('a', [1], OTHER)
-      const holder = await storage.assertHeld('a', OWNER)
-      assertSame({ host: holder.host, pid: holder.pid }, OTHER, 'the holder in HeldBy')
+      assertSame(asOwner(await storage.assertHeld('a', OWNER)), OTHER, 'the holder in HeldBy')
       await left(storage.raw.remove('a'), 'HeldBy')
       await claim.save([1, 2])
       await storage.assertLoads('a', [1, 2])
@@ -79,7 +78,9 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
         const claim = await takeOver(other.storage, life)
         payloads = [...payloads, `begun ${life}`, `done ${life}`]
         await claim.save(payloads, 2)
-        late = answerOf(claim.saving([...payloads, `late ${life}`])).catch(() => undefined)
+        late = claim
+          .saving([...payloads, `late ${life}`])()
+          .catch(() => undefined)
         await other.kill()
       }
       await takeOver(storage, 5)
@@ -113,7 +114,7 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
         await former?.()
         payloads.push(`of round ${round}`)
         await claim.save(payloads)
-        const seen = some(await other.load('a'), 'the run loaded by the other process')
+        const seen = await other.stored('a', 'the run loaded by the other process')
         assertHolds(seen, payloads, 'the run loaded by the other process')
         assertSame(some(seen.heldBy, 'the holder').pid, owner.pid, 'the pid of the holder, seen by the other process')
         await other.assertHeld('a')

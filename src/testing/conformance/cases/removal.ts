@@ -7,7 +7,7 @@ import { conformanceCase } from '../Case.js'
 import type { Client } from '../Client.js'
 import { atOnce, overlapping } from '../concurrency.js'
 import { assertSame } from '../difference.js'
-import { answerOf, LATER, left, newest, OTHER, OWNER, revisionsAt, right, some } from '../fixtures.js'
+import { LATER, left, newest, OTHER, OWNER } from '../fixtures.js'
 
 const assertIsRemoved = async (storage: Client, runId: string): Promise<void> => {
   await storage.assertLoads(runId, [], 'a removed run, as loaded')
@@ -83,9 +83,9 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
         const zombie = await former.begin('a', ['old'])
         const latter = await reopen()
         const [late] = await Promise.all([
-          answerOf(zombie.saving(['old', 'late'])),
+          zombie.saving(['old', 'late'])(),
           latter.remove('a'),
-          answerOf(zombie.saving(['old', 'late', 'later']))
+          zombie.saving(['old', 'late', 'later'])()
         ])
         if (E.isLeft(late)) assertSame(late.left._tag, 'Fenced', 'the error of a save during a removal')
         await zombie.assertFenced(['old', 'late'])
@@ -134,8 +134,8 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
         await storage.seed(runId, ['old'])
         const [granted, removed] = await overlapping(
           round,
-          () => answerOf(storage.claiming(runId)),
-          () => answerOf(storage.raw.remove(runId))
+          () => storage.claiming(runId)(),
+          () => storage.raw.remove(runId)()
         )
         if (E.isLeft(removed)) assertSame(removed.left._tag, 'HeldBy', 'the error of the removal')
         if (E.isLeft(granted)) {
@@ -199,11 +199,11 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
       await storage.seed('a', ['old'])
       await storage.remove('a')
       const claim = await storage.claim('a')
-      await right(claim.savingRevisions(revisionsAt(LATER, ['new'])))
+      await claim.saveAt(LATER, ['new'])
       await claim.release()
       const { expected, found } = await left(storage.raw.remove('a', newest(0)), 'RunChanged')
       assertSame({ expected, found }, { expected: 0, found: 0 }, 'the facts of RunChanged')
-      assertSame(some(await storage.load('a')).revision, 0, 'the revision of the run that stays')
+      assertSame((await storage.stored('a')).revision, 0, 'the revision of the run that stays')
       await storage.remove('a', newest(0, LATER))
       await assertIsRemoved(storage, 'a')
     }
@@ -217,23 +217,23 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
         const runId = `run-${round}`
         await storage.seed(runId, ['old'])
         const resume = async (): Promise<ReadonlyArray<string> | undefined> => {
-          const granted = await answerOf(storage.claiming(runId))
+          const granted = await storage.claiming(runId)()
           if (E.isLeft(granted)) {
             assertSame(granted.left._tag, 'HeldBy', 'the error of the claim')
             return undefined
           }
           const claim = granted.right
           const payloads = O.isSome(claim.stored) ? ['old', 'new'] : ['new']
-          await right(claim.savingRevisions(revisionsAt(LATER, payloads)))
+          await claim.saveAt(LATER, payloads)
           await claim.release()
           return payloads
         }
         const remove = storage.raw.remove(runId, newest(0))
-        const [payloads, removed] = await overlapping(round, resume, () => answerOf(remove))
+        const [payloads, removed] = await overlapping(round, resume, () => remove())
         if (E.isLeft(removed) && removed.left._tag !== 'HeldBy')
           assertSame(removed.left._tag, 'RunChanged', 'the error of the removal')
         if (payloads === undefined) continue
-        const stored = some(await storage.load(runId), `the run ${runId}, which was saved during its removal`)
+        const stored = await storage.stored(runId, `the run ${runId}, which was saved during its removal`)
         assertSame(stored.revision, payloads.length - 1, `the revision of ${runId}, which was saved during its removal`)
       }
     }

@@ -1,9 +1,9 @@
-/** Takeover of owners whose liveness is undecided. */
+/** Cases about the takeover of owners whose liveness is undecided. */
 import type { CaseContext, ConformanceCase } from '../Case.js'
 import { casesNeeding, conformanceCase } from '../Case.js'
 import { atOnce, tally } from '../concurrency.js'
 import { assertSame } from '../difference.js'
-import { assertHigherEpoch, left, OTHER, OWNER, some, until } from '../fixtures.js'
+import { asOwner, assertHigherEpoch, left, OTHER, OWNER, some, until } from '../fixtures.js'
 
 const undecidedCase = casesNeeding('takeOver')
 
@@ -47,9 +47,9 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
     'CS-TAKE-03',
     'an owner whose liveness is undecided holds its run, and claims, loads and removals report it as undecided',
     async (context) => {
-      const { other, zombie } = await undecided(context)
+      const { other, zombie } = await withUndecidedOwner(context)
       const holder = await other.assertHeld('a')
-      assertSame({ host: holder.host, pid: holder.pid }, OWNER, 'the holder that a refused claim reports')
+      assertSame(asOwner(holder), OWNER, 'the holder that a refused claim reports')
       assertSame(holder.liveness, 'undecided', 'the liveness that a refused claim reports')
       const seen = await other.holder('a')
       assertSame(seen.liveness, 'undecided', 'the liveness that a load reports')
@@ -63,7 +63,7 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
     'CS-TAKE-04',
     'a claim with takeOver supersedes an undecided owner, and returns every save that resolved',
     async (context) => {
-      const { other, zombie } = await undecided(context)
+      const { other, zombie } = await withUndecidedOwner(context)
       await zombie.save(['first', 'second', 'third'], 2)
       const claim = await other.claim('a', OTHER, TAKE_OVER)
       claim.assertFound(['first', 'second', 'third'])
@@ -78,7 +78,7 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
     'CS-TAKE-05',
     'an owner superseded by takeOver stays fenced: its saves store nothing, and its lost signal fires',
     async (context) => {
-      const { other, zombie } = await undecided(context)
+      const { other, zombie } = await withUndecidedOwner(context)
       const claim = await other.claim('a', OTHER, TAKE_OVER)
       await zombie.assertFenced(['first', 'late'])
       await until(() => zombie.lost.aborted, 2_000, 'the lost signal of the superseded owner')
@@ -94,7 +94,7 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
     'CS-TAKE-06',
     'of concurrent claims with takeOver one is granted, and the others are refused because its owner lives',
     async (context) => {
-      const { other } = await undecided(context)
+      const { other } = await withUndecidedOwner(context)
       const results = await atOnce(Array.from({ length: 10 }, () => other.claiming('a', OTHER, TAKE_OVER)))
       assertSame(tally(results), { success: 1, HeldBy: 9 }, 'the results of ten concurrent claims')
       const { holder } = await left(other.raw.claim('a', OWNER, TAKE_OVER), 'HeldBy')
@@ -104,7 +104,7 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
 ]
 
 /** An owner with one revision, and a store that cannot tell whether it lives. */
-const undecided = async ({ storage, unsure }: CaseContext) => ({
+const withUndecidedOwner = async ({ storage, undecided }: CaseContext) => ({
   zombie: await storage.begin('a', ['first']),
-  other: await unsure()
+  other: await undecided()
 })
