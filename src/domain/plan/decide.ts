@@ -158,7 +158,9 @@ const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned)
   }
   const isInside = (one: Unit): boolean => isWithin(one, unit)
   // A map that does not run again has no items here: what waits in it was a part of a unit that an edit replaced.
-  const [pending] = rerunReason(context, map) === undefined ? [] : Units.within(context.checkpoint.pending, unit)
+  const waiting = rerunReason(context, map) === undefined ? [] : Units.within(context.checkpoint.pending, unit)
+  // Only a job would be submitted twice.
+  const pending = waiting.find(({ _tag }) => _tag === 'Job') ?? waiting[0]
   const items = context.checkpoint.items.get(unit)
   const changed = changedIn(context, unit)
   const placed: Placed<Task> = {

@@ -332,7 +332,7 @@ const schedule = (
     started?.mayHaveActed === true ||
     placed.hasBegun === true ||
     context.recovered
-  const isForced = again || (rerun?._tag === 'Forced' && pending === undefined)
+  const isForced = again || (rerun?._tag === 'Forced' && pending?._tag !== 'Job')
   if (mayHaveActed && !isForced && !mayRunTwice(context, placed)) {
     const known =
       pending === undefined

@@ -32,10 +32,11 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       if (E.isLeft(plan)) return
       const done = recorded(moment.checkpoint)
       const waits = waiting(moment)
+      const jobs = [...moment.checkpoint.pending].filter(({ _tag }) => _tag === 'Job')
       for (const decision of works(plan.right)) {
         const { unit } = decision
         // A map that is expanded again raises one question for the jobs of all its items.
-        const mayAsk = [...waits].some((one) => isWithin(one, unit))
+        const mayAsk = jobs.some((job) => isWithin(job.unit, unit))
         const expected = demanded(moment, options, unit)
         if (expected === 'none') {
           checkDecision(decision, 'Skip', done.has(unit))
