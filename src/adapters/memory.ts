@@ -195,10 +195,11 @@ const storageOn = (data: MemoryData, { formerOwners = 'dead' }: MemoryOptions): 
     data.runs.forEach((run, runId) => evict(run, runId))
   }
   const { lastStart } = data
-  const holderOf = ({ held }: Run): Holder | undefined =>
-    held === undefined || held.by === self || formerOwners === 'dead'
-      ? held?.holder
-      : { ...held.holder, liveness: 'undecided' }
+  /** A copy: callers may change what they get. */
+  const holderOf = ({ held }: Run): Holder | undefined => {
+    if (held === undefined) return undefined
+    return held.by === self || formerOwners === 'dead' ? { ...held.holder } : { ...held.holder, liveness: 'undecided' }
+  }
 
   const on = <A>(runId: string, act: (run: Run) => E.Either<StorageError, A>): TE.TaskEither<StorageError, A> =>
     TE.fromIOEither(() => pipe(RunId.parse(runId), E.map(find(data)), E.chain(act)))

@@ -77,6 +77,8 @@ const maybe =
   (value, path) =>
     value === undefined ? undefined : shape(value, path)
 
+const HOLDER = fields<Holder>({ host: string, pid: number, since: string, liveness: oneOf('alive', 'undecided') })
+
 const STORED = fields<Stored>({
   revision: number,
   changes: list,
@@ -84,7 +86,7 @@ const STORED = fields<Stored>({
     Exact: anything,
     Recovered: fields({ from: text('the source of the state'), lost: text('what is missing') })
   }),
-  heldBy: optionOf(object)
+  heldBy: optionOf(HOLDER)
 })
 
 export const STORAGE: ShapesOf<CheckpointStorage> = {
@@ -97,7 +99,7 @@ export const STORAGE: ShapesOf<CheckpointStorage> = {
   load: optionOf(STORED),
   history: arrayOf(fields<HistoryEntry>({ revision: number, change: string, at: string })),
   loadRevision: optionOf(STORED),
-  list: arrayOf(fields<Listed>({ runId: string, summary: maybe(fields<KeptSummary>({ heldBy: optionOf(object) })) })),
+  list: arrayOf(fields<Listed>({ runId: string, summary: maybe(fields<KeptSummary>({ heldBy: optionOf(HOLDER) })) })),
   remove: anything
 }
 
@@ -111,8 +113,6 @@ export const ARTIFACTS: ShapesOf<ArtifactStore> = {
   list: arrayOf(INFO),
   clear: anything
 }
-
-const HOLDER = fields<Holder>({ host: string, pid: number, since: string, liveness: oneOf('alive', 'undecided') })
 
 const where = text('the file, table or address')
 const why = text('the reason')

@@ -143,11 +143,13 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
       const payloads = [{ items: [{ name: 'kept' }] }, { items: [{ name: 'kept too' }] }]
       const claim = await storage.claim('a')
       await claim.save(payloads, 2)
+      const holder = { ...(await storage.holder('a')) }
       const stored = async () => await storage.stored('a')
       const revision = async () => some(await storage.loadRevision('a', 1))
       for (const taken of [await stored(), await revision()]) spoil(taken)
       spoil(await storage.history('a'))
       spoil(await storage.list())
+      assertSame(await storage.holder('a'), holder, 'the holder after a returned one was changed')
       assertHolds(await stored(), payloads)
       assertHolds(await revision(), payloads, 'revision 1')
       assertSame((await storage.history('a'))[0]?.change, 'UnitCompleted', 'the newest change of the history')
