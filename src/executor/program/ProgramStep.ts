@@ -364,12 +364,14 @@ const stepsIn = <S>(steps: ReadonlyArray<S>): ReadonlyArray<S> => (isList(steps)
 export const stepProblems = (
   steps: unknown,
   kind = 'step'
-): ReadonlyArray<Extract<OptionProblem, { readonly expected: string }>> =>
-  Array.isArray(steps)
-    ? steps.flatMap((step: unknown, index) =>
-        isStep(step) ? [] : [{ option: `${kind} ${index + 1}`, expected: stepExpected(step) }]
-      )
-    : [{ option: `${kind}s`, expected: `an array of ${kind}s, not ${kindOf(steps)}` }]
+): ReadonlyArray<Extract<OptionProblem, { readonly expected: string }>> => {
+  if (!Array.isArray(steps)) return [{ option: `${kind}s`, expected: `an array of ${kind}s, not ${kindOf(steps)}` }]
+  // A long workflow has no list for each step.
+  if (steps.every(isStep)) return []
+  return steps.flatMap((step: unknown, index) =>
+    isStep(step) ? [] : [{ option: `${kind} ${index + 1}`, expected: stepExpected(step) }]
+  )
+}
 
 const stepExpected = (step: unknown): string => `made by Program.task, sequenceOf, waveOf or mapOf, not ${kindOf(step)}`
 

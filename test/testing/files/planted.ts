@@ -49,8 +49,8 @@ export const FAULTS = {
   sumsNotChecked: [
     {
       module: 'Line.ts',
-      text: 'if (head !== headOf(isText ? line.slice(BODY) : line.subarray(BODY))) {',
-      instead: 'if (!head.startsWith(HEAD)) {'
+      text: 'if (!head.startsWith(sumOf(isText ? line.slice(BODY) : line.subarray(BODY)), SUM_BEGIN))',
+      instead: 'if (!head.startsWith(HEAD))'
     }
   ],
   checkedBeforeSync: [

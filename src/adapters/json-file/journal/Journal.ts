@@ -102,7 +102,7 @@ export const parse = (bytes: Buffer, runId: string, number: number): E.Either<nu
     newerFormat: undefined
   }
   let line = 0
-  for (let from = 0; from < written.length && !draft.damage.some(isFinal);) {
+  for (let from = 0; from < written.length && (draft.damage.length === 0 || !draft.damage.some(isFinal));) {
     line++
     const newline = (text ?? written).indexOf('\n', from)
     const until = newline === -1 ? written.length : newline

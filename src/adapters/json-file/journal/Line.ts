@@ -21,8 +21,7 @@ const BODY = SUM_END + TAIL.length
 /** The most levels in a line: those of the deepest value, plus the levels of the line and the checkpoint around it. */
 export const MAX_LINE_DEPTH = MAX_DEPTH + 16
 
-const headOf = (body: Uint8Array | string): string =>
-  `${HEAD}${hash('sha256', body, 'hex').slice(0, SUM_END - SUM_BEGIN)}${TAIL}`
+const sumOf = (body: Uint8Array | string): string => hash('sha256', body, 'hex').slice(0, SUM_END - SUM_BEGIN)
 
 /** Encodes the JSON string of a non-empty object as a line, newline included. */
 export const encode = (object: string): Buffer => encodeParts([measured(object)])
@@ -36,7 +35,7 @@ export const encodeParts = (parts: ReadonlyArray<Encoded>): Buffer => {
   let end = BODY - brace
   for (const { text } of parts) end += line.write(text, end)
   line[end] = NEWLINE
-  line.write(headOf(line.subarray(BODY, end)), 0, 'latin1')
+  line.write(`${HEAD}${sumOf(line.subarray(BODY, end))}${TAIL}`, 0, 'latin1')
   return line
 }
 
@@ -46,10 +45,10 @@ const NO_SUM = 'it does not begin with a checksum'
 export const decode = (line: Buffer | string): E.Either<string, JsonObject> => {
   if (line.length <= BODY) return E.left(NO_SUM)
   const isText = typeof line === 'string'
-  const head = isText ? line.slice(0, BODY) : line.toString('latin1', 0, BODY)
-  if (head !== headOf(isText ? line.slice(BODY) : line.subarray(BODY))) {
-    return E.left(head.startsWith(HEAD) && head.endsWith(TAIL) ? 'its checksum is wrong' : NO_SUM)
-  }
+  const head = isText ? line : line.toString('latin1', 0, BODY)
+  if (!head.startsWith(HEAD) || !head.startsWith(TAIL, SUM_END)) return E.left(NO_SUM)
+  if (!head.startsWith(sumOf(isText ? line.slice(BODY) : line.subarray(BODY)), SUM_BEGIN))
+    return E.left('its checksum is wrong')
   if (!isText && !isUtf8(line)) return E.left('it is not UTF-8')
   try {
     const text = isText ? line : line.toString('utf8')
