@@ -13,7 +13,6 @@ import type { CaseResult, Report } from './Report.js'
  * - `only`: ids of cases (`CS-FENCE-03`) or families (`CS-FENCE`, `AS-ID`). Default all.
  * - `limitMillis`: the time limit of a case, default 30,000; four times as long for a stress case. A store that blocks
  *   its thread can only be stopped from another process, as `dogear conformance` does.
- * - `onResult`: called with each result.
  *
  * @category model
  */
@@ -21,15 +20,17 @@ export interface ConformanceOptions {
   readonly levels?: ReadonlyArray<Level>
   readonly only?: ReadonlyArray<string>
   readonly limitMillis?: number
+  /** Called with each result. */
   readonly onResult?: (result: CaseResult) => void
 }
 
 /**
- * The options of a conformance run. `onReport`: called with the report after all tests.
+ * The options of a conformance run.
  *
  * @category model
  */
 export interface TestOptions extends ConformanceOptions {
+  /** Called with the report after all tests. */
   readonly onReport?: (report: Report) => void
 }
 
