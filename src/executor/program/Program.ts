@@ -63,8 +63,9 @@ type Base<Input, Seen> = Pick<
   'name' | 'secrets' | 'onSuccess' | 'decodeInput' | 'encodeInput' | 'problems'
 >
 
-/** Where the steps of a program come from. A program made by a spread, or by another copy of this module, has only its array. */
+/** How a program was made. A program made by a spread, or by another copy of this module, has only its array of steps. */
 interface Source {
+  readonly self: Workflow
   readonly from: Iterable<ProgramStep>
   steps?: ReadonlyArray<ProgramStep>
   identity?: WorkflowIdentity
@@ -76,20 +77,25 @@ const SOURCE = Symbol('source')
 const STEPS = {
   enumerable: true,
   get(this: Made): ReadonlyArray<ProgramStep> {
-    const { [SOURCE]: source } = this
+    const source = this[SOURCE]()
     const { from } = source
     return (source.steps ??= Array.isArray(from) ? (from as ReadonlyArray<ProgramStep>) : [...from])
   }
 }
 
+/** Not of `this`, which may be a proxy or an heir with another name. */
 const IDENTITY = {
   enumerable: true,
   get(this: Made): WorkflowIdentity {
-    return (this[SOURCE].identity ??= Identity.of(this))
+    const source = this[SOURCE]()
+    return (source.identity ??= Identity.of(source.self))
   }
 }
 
-type Made = Workflow & { readonly [SOURCE]: Source }
+/** The source is behind a function, which a deep freeze or proxy does not look into. */
+interface Made {
+  readonly [SOURCE]: () => Source
+}
 
 /** `methods`: the prototype. Properties shared by all programs keep them in one hidden class, which makes a long chain fast. */
 const build = <Outputs, Input, Given, Seen>(
@@ -99,7 +105,6 @@ const build = <Outputs, Input, Given, Seen>(
   methods: object | null = Object.prototype
 ): Program<Outputs, Input, Given, Seen> => {
   const self = Object.create(methods) as Writable<Program<Outputs, Input, Given, Seen>>
-  const source: Source = { from }
   self.name = base.name
   self.path = path
   self.secrets = base.secrets ?? []
@@ -107,7 +112,8 @@ const build = <Outputs, Input, Given, Seen>(
   self.decodeInput = base.decodeInput
   self.encodeInput = base.encodeInput
   self.problems = base.problems
-  Object.defineProperty(self, SOURCE, { value: source })
+  const source: Source = { self, from }
+  Object.defineProperty(self, SOURCE, { value: () => source, configurable: true })
   Object.defineProperty(self, 'steps', STEPS)
   return Object.defineProperty(self, 'identity', IDENTITY)
 }
@@ -119,12 +125,18 @@ const add = <Outputs, Input, Given, Seen>(
   self: Base<Input, Seen> & Pick<Program<unknown>, 'steps'>,
   last: ProgramStep
 ): Program<Outputs, Input, Given, Seen> => {
-  const from = (self as Partial<Made>)[SOURCE]?.from
-  const steps = from === undefined || Array.isArray(from) ? Vec.from(self.steps) : (from as Vector<ProgramStep>)
+  const source = (self as Partial<Made>)[SOURCE]?.()
+  // A proxy or an heir may have other steps.
+  const steps =
+    source?.self !== self || Array.isArray(source.from) ? Vec.from(self.steps) : (source.from as Vector<ProgramStep>)
   return build(self, Vec.append(steps, last), undefined, methodsOf(self))
 }
 
-const methodsOf = (self: object): object | null => Object.getPrototypeOf(self) as object | null
+/** Without the fields that an heir or an instance of a class inherits: the new program could not set them if they are frozen. */
+const methodsOf = (self: object): object | null => {
+  const methods = Object.getPrototypeOf(self) as object | null
+  return methods !== null && 'name' in methods ? methodsOf(methods) : methods
+}
 
 /** The same program with methods, which the programs made of it have too. */
 export const withMethods = <Outputs, Input, Given, Seen>(
