@@ -15,7 +15,7 @@ import * as Program from '../../src/executor/program/Program.js'
 import { describe as describeError } from '../../src/executor/RunError.js'
 import { confirm, pause, resume, run } from '../../src/index.js'
 import type { World } from './fixtures.js'
-import { ended, newProcess, newWorld, refused, right, stored } from './fixtures.js'
+import { ended, historyOf, newProcess, newWorld, refused, right, stored } from './fixtures.js'
 
 const AGAIN: Answer = { _tag: 'Again' }
 const KEEP: Answer = { _tag: 'Keep' }
@@ -329,6 +329,21 @@ describe('a sub-step that is not idempotent and may have taken effect', () => {
     right(await answering(world, 'agent/pay', answer))
     assert.deepEqual(await rest(world, program), ran)
   })
+})
+
+test('an answer to a run with secrets records no edit of its workflow', async () => {
+  const world = newWorld()
+  const program = pipe(
+    Program.start('order', { secrets: ['TOKEN'] }),
+    Program.step('charge', { ...logging(world, 'charge', () => true), idempotent: false })
+  )
+  const { environment, perform, storage } = newProcess(world, {
+    secrets: { where: 'here', read: () => TE.right(O.some('s3cr3t-value')) }
+  })
+  ended(await perform(run(program, 'r', {})), 'Failed')
+  const before = (await historyOf(storage)).length
+  right(await confirm('r', new Map([['charge', AGAIN]]))(environment)())
+  assert.deepEqual((await historyOf(storage)).slice(before), ['Confirmed'])
 })
 
 test('the output of an answer is recorded without the secrets of the run, and is refused where they cannot be read', async () => {

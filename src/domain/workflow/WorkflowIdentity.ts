@@ -130,6 +130,7 @@ export const areSame = (was: ReadonlyArray<StepIdentity>, now: ReadonlyArray<Ste
 export const toWorkflow = (identity: WorkflowIdentity): Workflow & { readonly identity: WorkflowIdentity } => ({
   name: identity.name,
   path: identity.path,
+  secrets: identity.secrets ?? [],
   steps: identity.steps.map(toStep),
   identity
 })
