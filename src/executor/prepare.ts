@@ -6,6 +6,7 @@ import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import { start } from '../domain/checkpoint/Checkpoint.js'
 import { overrides as overridesOf } from '../domain/plan/Overrides.js'
 import type { ResumePlan } from '../domain/plan/Plan.js'
+import { current } from '../domain/workflow/WorkflowIdentity.js'
 import type { Workspace } from '../domain/workflow/Workspace.js'
 import type { Claim, Revision, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
@@ -66,7 +67,7 @@ export const prepareNew = async <Outputs, Input>({
   const input = initial.right
   const at = timestamp(environment.clock.now())
   const place = workspace === undefined ? {} : { workspace }
-  const started: Started = { _tag: 'Started', at, runId, workflow: program.identity, input, ...place }
+  const started: Started = { _tag: 'Started', at, runId, workflow: current(program), input, ...place }
   const checkpoint = start(started)
   const options = how._tag === 'RunOrResume' ? how.options : {}
   const surveyed = await survey(program, { checkpoint, found: EXACT }, { ...options, evidence: [] })(environment)()

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { pipe } from 'fp-ts/lib/function.js'
 import { describe, test } from 'vitest'
 import * as Program from '../../src/executor/program/Program.js'
-import { workflow } from '../../src/promise/index.js'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import { runOrResume, workflow } from '../../src/promise/index.js'
 
 const chain = () => workflow('w').step('a', () => 1)
 
@@ -43,7 +44,15 @@ describe('an object made of a workflow', () => {
 
   test('keeps its own steps when one is added', () => {
     const derived = Object.create(chain(), { steps: { value: [] } }) as ReturnType<typeof chain>
-    assert.deepEqual(namesOf(pipe(derived, Program.step('b', () => 2))), ['b'])
+    assert.deepEqual(
+      namesOf(
+        pipe(
+          derived,
+          Program.step('b', () => 2)
+        )
+      ),
+      ['b']
+    )
   })
 
   test('takes more steps if the workflow is frozen', () => {
@@ -72,6 +81,30 @@ describe('an object made of a workflow', () => {
       }
     }
     const derived = new Release() as typeof original
-    assert.deepEqual(namesOf(pipe(derived, Program.step('b', () => 2))), ['a', 'b'])
+    assert.deepEqual(
+      namesOf(
+        pipe(
+          derived,
+          Program.step('b', () => 2)
+        )
+      ),
+      ['a', 'b']
+    )
+  })
+
+  test('by a spread with other steps or another name is recorded as it is, without an edit', async () => {
+    const original = chain().step('b', () => 2)
+    for (const [derived, outputs] of [
+      [{ ...original, steps: original.steps.slice(0, 1) }, { a: 1 }],
+      [
+        { ...original, name: 'other' },
+        { a: 1, b: 2 }
+      ]
+    ] as const) {
+      const storage = memoryStorage()
+      assert.deepEqual(await runOrResume(derived, { id: 'r', storage }), outputs)
+      const history = await storage.history('r')()
+      assert.ok('right' in history && history.right.every(({ change }) => change !== 'WorkflowEdited'))
+    }
   })
 })

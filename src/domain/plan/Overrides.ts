@@ -20,7 +20,7 @@ import type { Unit } from '../workflow/Unit.js'
 import { ancestors, isTop } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
 import type { WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
-import { isUnedited } from '../workflow/WorkflowIdentity.js'
+import { current, isUnedited } from '../workflow/WorkflowIdentity.js'
 
 /**
  * Computes the changes to save before a plan is executed: adopt the edited workflow, rewind completed work, record answers, add
@@ -87,7 +87,7 @@ const adoptedEdit = (known: PlanFacts, at: string): ReadonlyArray<Change.Workflo
   const { checkpoint, workflow } = known
   if (isUnedited(checkpoint.workflow, workflow)) return []
   const abandons = abandoning(known, (unit) => !polls(known, unit))
-  return [{ _tag: 'WorkflowEdited', at, workflow: workflow.identity, ...abandons }]
+  return [{ _tag: 'WorkflowEdited', at, workflow: current(workflow), ...abandons }]
 }
 
 /** The abandoned jobs that a change names. */
@@ -105,7 +105,7 @@ const polls = ({ checkpoint, workflow }: PlanFacts, unit: Unit): boolean =>
 
 /** The fields of the checkpoint after the edit is recorded. */
 const afterEdit = ({ checkpoint, workflow }: PlanFacts): ReturnType<typeof adopted> =>
-  isUnedited(checkpoint.workflow, workflow) ? checkpoint : adopted(checkpoint, workflow.identity)
+  isUnedited(checkpoint.workflow, workflow) ? checkpoint : adopted(checkpoint, current(workflow))
 
 /** The subtrees whose records are dropped. `keeps`: a part of them keeps its record. */
 interface Dropped {

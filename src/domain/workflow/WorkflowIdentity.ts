@@ -121,6 +121,10 @@ export const recordedFingerprint = (step: Step | StepIdentity): string =>
 export const isUnedited = (self: WorkflowIdentity, { name, path, secrets = [], steps }: Workflow): boolean =>
   self.name === name && self.path === path && equals(self.secrets ?? [], secrets) && areSame(self.steps, steps)
 
+/** Returns the identity of a program as it is now: a spread with another name or other steps still has the identity of the original. */
+export const current = (self: Workflow & { readonly identity: WorkflowIdentity }): WorkflowIdentity =>
+  isUnedited(self.identity, self) ? self.identity : of(self)
+
 /** A damaged definition may have another name than its fingerprint covers. */
 export const areSame = (was: ReadonlyArray<StepIdentity>, now: ReadonlyArray<Step>): boolean =>
   was.length === now.length &&
