@@ -557,7 +557,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task({ ...ONCE, job: 'done' })],
     only: told([from('s0')], atCall(7)),
     module: 'domain/plan/decideTask.ts',
-    text: "const isForced = again || (rerun?._tag === 'Forced' && pending === undefined)",
+    text: "const isForced = again || (rerun?._tag === 'Forced' && pending?._tag !== 'Job')",
     instead: "const isForced = again || rerun?._tag === 'Forced'",
     breaks: 'AtMostOnce'
   },
