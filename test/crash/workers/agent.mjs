@@ -11,7 +11,7 @@ import { jsonFileStorage } from 'dogear/json-file'
 import { runOutcome, workflow } from 'dogear/promise'
 import { killingFileSystem } from './killing.mjs'
 
-const { world, life, kill, tellAt, confirm, subSteps } = JSON.parse(process.argv[2])
+const { world, life, kill, tellAt, hold, confirm, subSteps } = JSON.parse(process.argv[2])
 const [notes, saves] = ['notes.log', 'saves.log'].map((name) => openSync(join(world, name), 'a'))
 
 const print = (value) => writeSync(1, `${JSON.stringify(value)}\n`)
@@ -34,7 +34,11 @@ const callOf = (step) => async (name, seen, options, inside) => {
     await sleep(Number.parseInt(made.slice(0, 2), 16) % 3)
     note('effect', unit)
     effects += 1
-    if (effects === tellAt) print({ at: unit })
+    if (hold ? effects >= tellAt && options.idempotent === false : effects === tellAt) {
+      print({ at: unit })
+      // Held until the kill: a busy machine may record the end before it.
+      if (hold) await sleep(60_000)
+    }
     if (name.startsWith('broken')) throw new RangeError(`broken at ${made.slice(0, 8)}`)
     return made.slice(0, 16)
   }
