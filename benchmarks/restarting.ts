@@ -47,7 +47,7 @@ export const restarting = async (root: string, steps: number, rounds: number): P
     const copy = `${killed}-${round}`
     // Sockets cannot be copied; without its socket an owner is looked for by its process id.
     await cp(killed, copy, { recursive: true, filter: (path) => !basename(path).startsWith('alive-') })
-    // As the saves of the killed run were.
+    // The saves of the killed run were synced, so its copy is, too.
     spawnSync('sync')
     all.push(JSON.parse(spawned(copy, steps, 'resumed')) as Restart)
     await rm(copy, { recursive: true })
