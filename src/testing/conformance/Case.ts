@@ -6,20 +6,8 @@ import { openedBy, otherProcess, storageFrom } from './calls.js'
 import type { Client } from './Client.js'
 import { clientOf } from './Client.js'
 import type { Trial } from './Limit.js'
-import { tryLaw } from './Limit.js'
-import type {
-  Capability,
-  Cutting,
-  Failover,
-  Faulty,
-  Lossy,
-  OtherProcess,
-  RevisionOfRun,
-  Sleeper,
-  Stalling,
-  StorageSpec
-} from './Spec.js'
-import { TOOLS } from './Spec.js'
+import { LIMIT_MILLIS, tryLaw } from './Limit.js'
+import type { Capability, OtherProcess, RevisionOfRun, StorageSpec } from './Spec.js'
 
 /**
  * The level of a case: `core` applies to every store, `capability` to stores that claim one, `stress` repeats laws
@@ -50,24 +38,15 @@ export interface ConformanceCase {
 export type With<Tool> = Omit<Tool, 'storage'> & { readonly storage: Client }
 
 /** The store under test and the tools of its spec. */
-export interface CaseContext {
-  readonly storage: Client
-  readonly reopen: () => Promise<Client>
-  readonly beside: () => Promise<With<OtherProcess>>
-  readonly damage: (runId: string) => Promise<void>
-  readonly newer: (runId: string) => Promise<void>
-  readonly digest: (runId: string) => Promise<string>
-  readonly swap: (one: RevisionOfRun, other: RevisionOfRun) => Promise<void>
-  readonly faulty: () => Promise<With<Faulty>>
-  readonly undecided: () => Promise<Client>
-  readonly stall: () => Promise<With<Stalling>>
-  readonly lossy: () => Promise<With<Lossy>>
-  readonly cutting: () => Promise<With<Cutting>>
-  readonly failover: () => Promise<With<Failover>>
-  readonly sleeper: () => Promise<With<Sleeper>>
-  /** Whether the case has ended, so that background loops stop. */
-  readonly isOver: () => boolean
-}
+export type CaseContext = Awaited<ReturnType<typeof contextOf>>
+
+/** The facts of a case for any kind of store. */
+export const factsOf = <Need>(
+  id: string,
+  title: string,
+  needs: ReadonlyArray<Need>,
+  level: Level = needs.length === 0 ? 'core' : 'capability'
+) => ({ id, title, level, needs })
 
 export const conformanceCase = (
   id: string,
@@ -75,11 +54,8 @@ export const conformanceCase = (
   law: (context: CaseContext) => Promise<void>,
   { needs = [], level }: { readonly needs?: ReadonlyArray<Capability>; readonly level?: Level } = {}
 ): ConformanceCase => ({
-  id,
-  title,
-  level: level ?? (needs.length === 0 ? 'core' : 'capability'),
-  needs,
-  run: (spec, limitMillis = 30_000) =>
+  ...factsOf(id, title, needs, level),
+  run: (spec, limitMillis = LIMIT_MILLIS) =>
     tryLaw(
       spec,
       async (data, trial) => law(await contextOf(spec, data, trial)),
@@ -93,50 +69,49 @@ export const casesNeeding =
   (id: string, title: string, law: (context: CaseContext) => Promise<void>, level?: Level): ConformanceCase =>
     conformanceCase(id, title, law, { needs, ...(level === undefined ? {} : { level }) })
 
-const contextOf = async <Data>(
-  spec: StorageSpec<Data>,
-  data: Data,
-  { ends, inFlight, isOver }: Trial
-): Promise<CaseContext> => {
-  const tool = <T>(name: keyof StorageSpec<Data>, found: T | undefined): T =>
-    found ?? assert.fail(`the spec of ${spec.name} has no \`${name}\`; this case needs it`)
+/** A tool of a spec, whose case needs it. */
+export const toolOf = <Spec extends { readonly name: string }, Tool extends keyof Spec & string>(
+  spec: Spec,
+  tool: Tool
+): NonNullable<Spec[Tool]> =>
+  spec[tool] ?? assert.fail(`the spec of ${spec.name} has no \`${tool}\`; this case needs it`)
+
+const contextOf = async <Data>(spec: StorageSpec<Data>, data: Data, { ends, inFlight, isOver }: Trial) => {
   /** `atEnd`: the function to call when the case ends. */
-  const opened = async <T extends Opened>(
-    name: keyof StorageSpec<Data>,
-    open: ((data: Data) => Promise<T>) | undefined,
+  const opened = <T extends Opened>(
+    tool: string,
+    given: T,
     functions: ReadonlyArray<Exclude<keyof T, 'storage'> & string>,
     atEnd?: (given: T) => void | Promise<void>
-  ): Promise<With<T>> => {
-    const given = openedBy(name, await tool(name, open)(data), functions, inFlight)
-    if (atEnd !== undefined) ends.push(async () => atEnd(given))
-    return { ...given, storage: clientOf(given.storage) }
+  ): With<T> => {
+    const checked = openedBy(tool, given, functions, inFlight)
+    if (atEnd !== undefined) ends.push(async () => atEnd(checked))
+    return { ...checked, storage: clientOf(checked.storage) }
   }
-  const clientFrom = (name: string, store: CheckpointStorage): Client => clientOf(storageFrom(name, store, inFlight))
+  const clientFrom = (tool: string, store: CheckpointStorage): Client => clientOf(storageFrom(tool, store, inFlight))
   const reopen = async (): Promise<Client> => clientFrom('reopen', await spec.reopen(data))
   return {
     storage: await reopen(),
     reopen,
-    beside: async () => {
-      const { storage, kill } = otherProcess(await tool('beside', spec.beside)(data), inFlight)
+    beside: async (): Promise<With<OtherProcess>> => {
+      const { storage, kill } = otherProcess(await toolOf(spec, 'beside')(data), inFlight)
       ends.push(kill)
       return { storage: clientOf(storage), kill }
     },
-    damage: async (runId) => tool('damage', spec.damage)(data, runId),
-    swap: async (one, other) => tool('swap', spec.swap)(data, one, other),
-    newer: async (runId) => tool('newer', spec.newer)(data, runId),
-    digest: async (runId) => tool('digest', spec.digest)(data, runId),
-    faulty: () => opened('faulty', spec.faulty, ['fail', 'heal']),
-    undecided: async () => clientFrom('undecided', await tool('undecided', spec.undecided)(data)),
-    stall: () => opened('stall', spec.stall, ['hold', 'held', 'step', 'letGo'], ({ letGo }) => letGo()),
-    lossy: () => opened('lossy', spec.lossy, ['lose', 'heal']),
-    cutting: () => opened('cut', spec.cut, ['cut', 'cuts', 'heal'], ({ heal }) => heal()),
-    failover: () => opened('rollback', spec.rollback, ['mark', 'rollBack']),
-    sleeper: () => opened('sleeper', spec.sleeper, ['sleep', 'wake'], ({ wake }) => wake()),
+    damage: async (runId: string) => toolOf(spec, 'damage')(data, runId),
+    swap: async (one: RevisionOfRun, other: RevisionOfRun) => toolOf(spec, 'swap')(data, one, other),
+    newer: async (runId: string) => toolOf(spec, 'newer')(data, runId),
+    digest: async (runId: string) => toolOf(spec, 'digest')(data, runId),
+    faulty: async () => opened('faulty', await toolOf(spec, 'faulty')(data), ['fail', 'heal']),
+    undecided: async () => clientFrom('undecided', await toolOf(spec, 'undecided')(data)),
+    stall: async () =>
+      opened('stall', await toolOf(spec, 'stall')(data), ['hold', 'held', 'step', 'letGo'], ({ letGo }) => letGo()),
+    lossy: async () => opened('lossy', await toolOf(spec, 'lossy')(data), ['lose', 'heal']),
+    cutting: async () => opened('cut', await toolOf(spec, 'cut')(data), ['cut', 'cuts', 'heal'], ({ heal }) => heal()),
+    failover: async () => opened('rollback', await toolOf(spec, 'rollback')(data), ['mark', 'rollBack']),
+    sleeper: async () =>
+      opened('sleeper', await toolOf(spec, 'sleeper')(data), ['sleep', 'wake'], ({ wake }) => wake()),
+    /** Whether the case has ended, so that background loops stop. */
     isOver
   }
 }
-
-export const missingTools = <Data>(
-  { needs }: Pick<ConformanceCase, 'needs'>,
-  spec: StorageSpec<Data>
-): ReadonlyArray<string> => needs.flatMap((one) => TOOLS[one]).filter((tool) => spec[tool] === undefined)

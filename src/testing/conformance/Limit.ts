@@ -3,6 +3,9 @@ import { strict as assert } from 'node:assert'
 import type { InFlight } from './calls.js'
 import { reasonOf } from './difference.js'
 
+/** The default limit of a case. */
+export const LIMIT_MILLIS = 30_000
+
 /** Rejects with the message `late` after the limit. The work itself cannot be stopped. */
 export const within = async <A>(work: () => Promise<A>, limitMillis: number, late: () => string): Promise<A> => {
   let timer: ReturnType<typeof setTimeout> | undefined

@@ -39,8 +39,10 @@ export type Capability =
 
 type Tool = Exclude<keyof StorageSpec<unknown>, 'name' | 'create' | 'reopen' | 'destroy' | 'capabilities'>
 
-/** The tools that each capability needs. */
-export const TOOLS: Readonly<Record<Capability, ReadonlyArray<Tool>>> = {
+/** The tools of a spec that each capability needs. */
+export type ToolTable = Readonly<Record<string, ReadonlyArray<string>>>
+
+export const TOOLS = {
   history: [],
   large: [],
   watch: [],
@@ -53,7 +55,7 @@ export const TOOLS: Readonly<Record<Capability, ReadonlyArray<Tool>>> = {
   network: ['lossy', 'cut'],
   failover: ['rollback'],
   leases: ['sleeper']
-}
+} satisfies Readonly<Record<Capability, ReadonlyArray<Tool>>>
 
 export const capabilities = Object.keys(TOOLS) as ReadonlyArray<Capability>
 

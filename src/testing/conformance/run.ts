@@ -1,18 +1,20 @@
 /** Runs the cases against a store, alone or in a test runner. */
 import { strict as assert } from 'node:assert'
+import { fieldsOf } from '../../domain/data/Options.js'
 import type { ArtifactSpec } from './artifacts/ArtifactCase.js'
-import { missingArtifactTools } from './artifacts/ArtifactCase.js'
+import { ARTIFACT_TOOLS } from './artifacts/ArtifactCase.js'
 import { artifactStoreCases } from './artifacts/index.js'
 import { checkpointStorageCases } from './cases/index.js'
 import type { ConformanceCase } from './Case.js'
-import { missingTools } from './Case.js'
 import { reasonOf } from './difference.js'
+import { LIMIT_MILLIS } from './Limit.js'
 import type { CaseResult, Report } from './Report.js'
 import { make, outcomeOf, resultOf } from './Report.js'
 import type { ConformanceOptions, TestOptions } from './selection.js'
 import { checkCall, checkRunner, chosenOf } from './selection.js'
-import type { Capability, StorageSpec } from './Spec.js'
-import { artifactSpecProblems, specProblems } from './specProblems.js'
+import type { Capability, StorageSpec, ToolTable } from './Spec.js'
+import { TOOLS } from './Spec.js'
+import { specProblems } from './specProblems.js'
 
 /**
  * Runs the cases one after the other, each in its own place. Failures are in the report. Rejects only if the spec
@@ -81,28 +83,16 @@ interface Spec {
 interface Kit<S extends Spec> {
   readonly kind: string
   readonly cases: ReadonlyArray<CaseFor<S>>
-  readonly problems: (spec: unknown) => ReadonlyArray<string>
-  /** The tools that a spec lacks for a case. */
-  readonly missing: (one: CaseFor<S>, spec: S) => ReadonlyArray<string>
+  readonly tools: ToolTable
 }
 
 interface CaseFor<S extends Spec> extends Omit<ConformanceCase, 'run'> {
   readonly run: (spec: S, limitMillis?: number) => Promise<void>
 }
 
-const STORES = {
-  kind: 'a checkpoint store',
-  cases: checkpointStorageCases,
-  problems: specProblems,
-  missing: missingTools
-}
+const STORES = { kind: 'a checkpoint store', cases: checkpointStorageCases, tools: TOOLS }
 
-const ARTIFACT_STORES = {
-  kind: 'an artifact store',
-  cases: artifactStoreCases,
-  problems: artifactSpecProblems,
-  missing: missingArtifactTools
-}
+const ARTIFACT_STORES = { kind: 'an artifact store', cases: artifactStoreCases, tools: ARTIFACT_TOOLS }
 
 const runAll = async <S extends Spec>(
   call: string,
@@ -110,7 +100,7 @@ const runAll = async <S extends Spec>(
   spec: S,
   options: ConformanceOptions
 ): Promise<Report> => {
-  checkCall(call, kit.cases, kit.problems(spec), options)
+  checkCall(call, kit.cases, specProblems(spec, kit.tools), options)
   const results: Array<CaseResult> = []
   for (const one of chosenOf(kit.cases, options)) {
     const result = await tryCase(kit, one, spec, options)
@@ -129,7 +119,10 @@ const tryCase = async <S extends Spec>(
   const began = performance.now()
   const result = (wouldHave: 'passed' | 'failed' | 'not been tried', why?: string): CaseResult =>
     resultOf(one, outcomeOf(one, spec.capabilities, wouldHave, why), Math.round(performance.now() - began))
-  const missing = kit.missing(one, spec).map((tool) => `\`${tool}\``)
+  const missing = one.needs
+    .flatMap((need) => kit.tools[need] ?? [])
+    .filter((tool) => fieldsOf(spec)[tool] === undefined)
+    .map((tool) => `\`${tool}\``)
   if (missing.length > 0) return result('not been tried', `claimed, but the spec has no ${missing.join(' and no ')}`)
   return one.run(spec, limitMillis).then(
     () => result('passed'),
@@ -217,9 +210,9 @@ const testAll = <S extends Spec>(
   options: TestOptions
 ): void => {
   checkRunner(call, runner)
-  checkCall(call, kit.cases, kit.problems(spec), options)
+  checkCall(call, kit.cases, specProblems(spec, kit.tools), options)
   const { describe, test } = runner
-  const { limitMillis = 30_000 } = options
+  const { limitMillis = LIMIT_MILLIS } = options
   const results: Array<CaseResult> = []
   // The limit of the kit must come first, because its message says more.
   const runnersLimit = 5 * limitMillis

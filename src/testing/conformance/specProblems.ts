@@ -1,6 +1,6 @@
 /** Checks a value that should be the spec of a store. */
-import type { ArtifactSpec } from './artifacts/ArtifactCase.js'
-import { capabilities, TOOLS } from './Spec.js'
+import type { ToolTable } from './Spec.js'
+import { TOOLS } from './Spec.js'
 import { didYouMean } from '../../domain/data/Suggestion.js'
 
 /** What a field of a spec must be. `needed`: what is missing without the field; absent for one that a spec may omit. */
@@ -36,32 +36,26 @@ const capabilitiesOf = (known: ReadonlyArray<string>): Expected => ({
       : [`must be an array, possibly empty, of ${known.join(', ')}; it is ${shown(value)}`]
 })
 
-const EXPECTED: Readonly<Record<string, Expected>> = {
+const expectedOf = (tools: ToolTable): Readonly<Record<string, Expected>> => ({
   ...NEEDED,
-  capabilities: capabilitiesOf(capabilities),
+  capabilities: capabilitiesOf(Object.keys(tools)),
   destroy: OPTIONAL,
-  ...Object.fromEntries(Object.values(TOOLS).flatMap((tools) => tools.map((tool) => [tool, OPTIONAL])))
-}
-
-const EXPECTED_OF_ARTIFACTS: Readonly<Record<keyof ArtifactSpec<unknown>, Expected>> = {
-  ...NEEDED,
-  capabilities: capabilitiesOf(['large', 'damage']),
-  destroy: OPTIONAL,
-  damage: OPTIONAL
-}
+  ...Object.fromEntries(
+    Object.values(tools)
+      .flat()
+      .map((tool) => [tool, OPTIONAL])
+  )
+})
 
 /** Detects a spec, even a wrong one. */
 export const isLikeSpec = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'create' in value && 'reopen' in value
 
-export const specProblems = (value: unknown): ReadonlyArray<string> => problemsOf(value, EXPECTED)
-
-export const artifactSpecProblems = (value: unknown): ReadonlyArray<string> => problemsOf(value, EXPECTED_OF_ARTIFACTS)
-
-const problemsOf = (value: unknown, table: Readonly<Record<string, Expected>>): ReadonlyArray<string> => {
+/** `tools`: those of the kind of store. */
+export const specProblems = (value: unknown, tools: ToolTable = TOOLS): ReadonlyArray<string> => {
   if (typeof value !== 'object' || value === null) return [`it must be an object, not ${shown(value)}`]
   const given = value as Readonly<Record<string, unknown>>
-  return Object.entries(table).flatMap(([field, { needed, wrong }]) => {
+  return Object.entries(expectedOf(tools)).flatMap(([field, { needed, wrong }]) => {
     const found = given[field]
     if (found === undefined) return needed === undefined ? [] : [`\`${field}\` is missing: ${needed}`]
     return wrong(found).map((problem) => `\`${field}\` ${problem}`)
@@ -69,7 +63,7 @@ const problemsOf = (value: unknown, table: Readonly<Record<string, Expected>>): 
 }
 
 export const unknownFields = (spec: object): ReadonlyArray<string> => {
-  const known = Object.keys(EXPECTED)
+  const known = Object.keys(expectedOf(TOOLS))
   return Object.keys(spec).flatMap((field) => {
     const hint = known.includes(field) ? '' : didYouMean(field, known)
     return hint === '' ? [] : [`a spec has no \`${field}\`${hint}`]

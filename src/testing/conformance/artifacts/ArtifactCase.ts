@@ -1,10 +1,10 @@
 /** A case for artifact stores, and what the kit needs to know of such a store. */
-import { strict as assert } from 'node:assert'
 import type { ArtifactStore } from '../../../ports/ArtifactStore.js'
-import type { ConformanceCase, Level } from '../Case.js'
+import type { ConformanceCase } from '../Case.js'
+import { factsOf, toolOf } from '../Case.js'
 import { checkedStore } from '../calls.js'
 import type { Trial } from '../Limit.js'
-import { tryLaw } from '../Limit.js'
+import { LIMIT_MILLIS, tryLaw } from '../Limit.js'
 import { ARTIFACTS } from '../shapes.js'
 import type { Capability } from '../Spec.js'
 
@@ -48,50 +48,33 @@ export interface ArtifactCase extends Omit<ConformanceCase, 'run'> {
   readonly run: <Data>(spec: ArtifactSpec<Data>, limitMillis?: number) => Promise<void>
 }
 
-export interface ArtifactCaseContext {
-  readonly store: ArtifactStore
-  readonly reopen: () => Promise<ArtifactStore>
-  readonly damage: (runId: string, id: string) => Promise<void>
-  /** Whether the case has ended, so that background loops stop. */
-  readonly isOver: () => boolean
+/** The tools that each capability needs. */
+export const ARTIFACT_TOOLS: Readonly<Record<ArtifactCapability, ReadonlyArray<'damage'>>> = {
+  large: [],
+  damage: ['damage']
 }
+
+/** The store under test and the tools of its spec. */
+export type ArtifactCaseContext = Awaited<ReturnType<typeof contextOf>>
 
 export const artifactCase = (
   id: string,
   title: string,
   law: (context: ArtifactCaseContext) => Promise<void>,
   needs: ReadonlyArray<ArtifactCapability> = []
-): ArtifactCase => {
-  const level: Level = needs.length === 0 ? 'core' : 'capability'
-  return {
-    id,
-    title,
-    level,
-    needs,
-    run: (spec, limitMillis = 30_000) =>
-      tryLaw(spec, async (data, trial) => law(await contextOf(spec, data, trial)), limitMillis)
-  }
-}
+): ArtifactCase => ({
+  ...factsOf(id, title, needs),
+  run: (spec, limitMillis = LIMIT_MILLIS) =>
+    tryLaw(spec, async (data, trial) => law(await contextOf(spec, data, trial)), limitMillis)
+})
 
-const contextOf = async <Data>(
-  spec: ArtifactSpec<Data>,
-  data: Data,
-  { inFlight, isOver }: Trial
-): Promise<ArtifactCaseContext> => {
+const contextOf = async <Data>(spec: ArtifactSpec<Data>, data: Data, { inFlight, isOver }: Trial) => {
   const reopen = async (): Promise<ArtifactStore> =>
     checkedStore('reopen', await spec.reopen(data), ARTIFACTS, inFlight)
   return {
     store: await reopen(),
     reopen,
-    damage: async (runId, id) =>
-      spec.damage === undefined
-        ? assert.fail(`the spec of ${spec.name} has no \`damage\`; this case needs it`)
-        : spec.damage(data, runId, id),
+    damage: async (runId: string, id: string) => toolOf(spec, 'damage')(data, runId, id),
     isOver
   }
 }
-
-export const missingArtifactTools = <Data>(
-  { needs }: Pick<ConformanceCase, 'needs'>,
-  spec: ArtifactSpec<Data>
-): ReadonlyArray<string> => (needs.includes('damage') && spec.damage === undefined ? ['damage'] : [])
