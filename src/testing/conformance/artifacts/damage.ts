@@ -4,12 +4,12 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ArtifactStore } from '../../../ports/ArtifactStore.js'
 import { left, right } from '../fixtures.js'
-import type { ArtifactCaseContext, ArtifactCase } from './ArtifactCase.js'
+import type { ArtifactCaseContext } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, BINARY, putAll } from './contents.js'
 import { assertSame } from '../difference.js'
 
-export const damageCases: ReadonlyArray<ArtifactCase> = [
+export const damageCases = [
   artifactCase(
     'AS-DAMAGE-01',
     'damaged content is Corrupt, is never returned, and affects no other artifact',

@@ -1,6 +1,5 @@
 /** Cases about artifact ids. */
 import { left, right } from '../fixtures.js'
-import type { ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, assertLists, assertNone, named, putAll } from './contents.js'
 import { assertSame } from '../difference.js'
@@ -19,7 +18,7 @@ const ALIKE = [
   'a.tmp', 'a.lock', 'h-a', 'checkpoint.json'
 ]
 
-export const idCases: ReadonlyArray<ArtifactCase> = [
+export const idCases = [
   artifactCase(
     'AS-ID-01',
     'every function refuses an invalid artifact id, reports it, and leaves no trace',

@@ -5,11 +5,10 @@ import * as O from 'fp-ts/lib/Option.js'
 import { assertSame, inWords } from '../difference.js'
 import { atOnce } from '../concurrency.js'
 import { right, upTo } from '../fixtures.js'
-import type { ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, assertLists, assertNone, BINARY, named, putAll } from './contents.js'
 
-export const replacementCases: ReadonlyArray<ArtifactCase> = [
+export const replacementCases = [
   artifactCase(
     'AS-PUT-01',
     'a second put replaces the first, also a longer one by a shorter one',
@@ -76,7 +75,7 @@ export const replacementCases: ReadonlyArray<ArtifactCase> = [
   })
 ]
 
-export const absenceCases: ReadonlyArray<ArtifactCase> = [
+export const absenceCases = [
   artifactCase('AS-NONE-01', 'reading a missing artifact returns None, and no error', async ({ store }) => {
     await assertNone(store, 'a', 'x')
     await assertLists(store, 'a', {})

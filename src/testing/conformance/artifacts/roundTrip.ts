@@ -2,11 +2,10 @@
 import * as O from 'fp-ts/lib/Option.js'
 import { assertSame } from '../difference.js'
 import { pause, right } from '../fixtures.js'
-import type { ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, assertLists, BINARY, infoOf, putAll } from './contents.js'
 
-export const roundTripCases: ReadonlyArray<ArtifactCase> = [
+export const roundTripCases = [
   artifactCase('AS-TRIP-01', 'bytes come back unchanged, and put returns their size and digest', async ({ store }) => {
     assertSame(await right(store.put('a', 'raw', BINARY)), infoOf('raw', BINARY), 'the info that put returned')
     await assertGets(store, 'a', 'raw', BINARY)

@@ -1,11 +1,10 @@
 /** Cases about artifacts and their runs. */
 import type { ArtifactInfo } from '../../../ports/ArtifactStore.js'
 import { right } from '../fixtures.js'
-import type { ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, assertLists, assertNone, BINARY, named, putAll } from './contents.js'
 
-export const runCases: ReadonlyArray<ArtifactCase> = [
+export const runCases = [
   artifactCase('AS-RUN-01', 'artifacts of different runs are separate', async ({ store, reopen }) => {
     const runs = ['a', 'ab', 'a-b', 'a.b', 'b']
     for (const runId of runs) await putAll(store, runId, { x: runId, [`only/${runId}`]: runId })

@@ -3,14 +3,13 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Owner } from '../../../ports/CheckpointStorage.js'
-import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import type { Client } from '../Client.js'
 import { assertGoesOn, atOnce, tally, turns } from '../concurrency.js'
 import { assertSame } from '../difference.js'
 import { asOwner, assertHolds, left, OTHER, OWNER, pause, some, upTo } from '../fixtures.js'
 
-export const claimCases: ReadonlyArray<ConformanceCase> = [
+export const claimCases = [
   conformanceCase(
     'CS-CLAIM-01',
     'a claim writes no checkpoint and reports that nothing is stored',

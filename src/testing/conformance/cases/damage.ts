@@ -3,7 +3,6 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Corrupt, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
-import type { ConformanceCase } from '../Case.js'
 import { casesNeeding } from '../Case.js'
 import type { Client } from '../Client.js'
 import { assertSame } from '../difference.js'
@@ -29,7 +28,7 @@ const assertIsNoticed = (result: E.Either<StorageError, O.Option<Stored>>): void
 const damageCase = casesNeeding('damage')
 const formatCase = casesNeeding('formats')
 
-export const damageCases: ReadonlyArray<ConformanceCase> = [
+export const damageCases = [
   damageCase(
     'CS-DAMAGE-01',
     'a load of damaged content returns an error, or an older revision marked as recovered',
@@ -240,7 +239,7 @@ const assertIsRefused = async (storage: Client): Promise<void> => {
   isNewer(await left(storage.raw.claim('a', OWNER), 'UnsupportedFormat'))
 }
 
-export const formatCases: ReadonlyArray<ConformanceCase> = [
+export const formatCases = [
   formatCase(
     'CS-FORMAT-01',
     'content of a newer format is refused, and nothing older is used instead',

@@ -4,8 +4,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { ReadFailed, StorageError, WriteFailed } from '../../../ports/CheckpointStorage.js'
-import type { Faulty } from '../Spec.js'
-import type { ConformanceCase, With } from '../Case.js'
+import type { CaseContext } from '../Case.js'
 import { casesNeeding } from '../Case.js'
 import type { Client } from '../Client.js'
 import { assertSame, inWords } from '../difference.js'
@@ -44,7 +43,7 @@ const FAILURES: ReadonlyArray<{ readonly after?: number; readonly release: 'read
   { release: 'write' }
 ]
 
-export const errorCases: ReadonlyArray<ConformanceCase> = [
+export const errorCases = [
   errorCase(
     'CS-ERROR-01',
     'a failed read is ReadFailed with its code, and never an empty or older result',
@@ -118,13 +117,9 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
     }
   ),
 
-  errorCase(
-    'CS-ERROR-05',
-    'whichever write fails, every save that resolved is found afterwards',
-    async ({ faulty, reopen }) => {
-      for (let good = 0; good < 8; good++) await assertSurvives(await faulty(), reopen, `run-${good}`, good)
-    }
-  ),
+  errorCase('CS-ERROR-05', 'whichever write fails, every save that resolved is found afterwards', async (context) => {
+    for (let good = 0; good < 8; good++) await assertSurvives(context, `run-${good}`, good)
+  }),
 
   errorCase(
     'CS-ERROR-06',
@@ -178,16 +173,12 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
     }
   ),
 
-  errorCase(
-    'CS-ERROR-08',
-    'a failed save counts neither in its instance nor in the store',
-    async ({ faulty, reopen }) => {
-      for (const after of AFTER) {
-        await assertForgets(await faulty(), reopen, `looked-at-${after}`, after, false)
-        await assertForgets(await faulty(), reopen, `saved-to-${after}`, after, true)
-      }
+  errorCase('CS-ERROR-08', 'a failed save counts neither in its instance nor in the store', async (context) => {
+    for (const after of AFTER) {
+      await assertForgets(context, `looked-at-${after}`, after, false)
+      await assertForgets(context, `saved-to-${after}`, after, true)
     }
-  ),
+  }),
 
   errorCase(
     'CS-ERROR-09',
@@ -213,21 +204,21 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
   errorCase(
     'CS-ERROR-10',
     'a failed save that is not committed is never found; the next claim settles whether any other failed save is stored',
-    async ({ faulty, reopen }) => {
+    async (context) => {
       for (const code of ['EIO', 'ENOSPC'])
         for (const after of AFTER)
-          await assertNextClaimSettles(await faulty(), reopen, `run-${code.toLowerCase()}-${after}`, code, after)
+          await assertNextClaimSettles(context, `run-${code.toLowerCase()}-${after}`, code, after)
     }
   )
 ]
 
 const assertNextClaimSettles = async (
-  { storage, fail, heal }: With<Faulty>,
-  reopen: () => Promise<Client>,
+  { faulty, reopen }: CaseContext,
   runId: string,
   code: string,
   after: number
 ): Promise<void> => {
+  const { storage, fail, heal } = await faulty()
   const claim = await storage.begin(runId, [1])
   fail('write', code, after)
   const saved = await claim.saving([1, 2])()
@@ -256,12 +247,12 @@ const assertNextClaimSettles = async (
 
 /** An instance whose save failed sees what a new one sees, and saves the next revision only if this one exists. */
 const assertForgets = async (
-  { storage, fail, heal }: With<Faulty>,
-  reopen: () => Promise<Client>,
+  { faulty, reopen }: CaseContext,
   runId: string,
   after: number,
   saves: boolean
 ): Promise<void> => {
+  const { storage, fail, heal } = await faulty()
   const claim = await storage.begin(runId, [1])
   fail('write', 'EIO', after)
   const failed = await claim.saving([1, 2])()
@@ -288,12 +279,8 @@ const assertForgets = async (
     assert.fail(`the history: expected no gap, found ${kept.join(', ')}; a save was accepted without the one before it`)
 }
 
-const assertSurvives = async (
-  { storage, fail, heal }: With<Faulty>,
-  reopen: () => Promise<Client>,
-  runId: string,
-  good: number
-): Promise<void> => {
+const assertSurvives = async ({ faulty, reopen }: CaseContext, runId: string, good: number): Promise<void> => {
+  const { storage, fail, heal } = await faulty()
   const claim = await storage.claim(runId)
   let acknowledged = 0
   for (let n = 1; n <= good + 2; n++) {

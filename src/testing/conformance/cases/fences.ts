@@ -3,14 +3,13 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { StorageError } from '../../../ports/CheckpointStorage.js'
-import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import type { Client } from '../Client.js'
 import { assertGoesOn, overlapping } from '../concurrency.js'
 import { assertSame } from '../difference.js'
 import { left, OTHER, OWNER, revisions, until } from '../fixtures.js'
 
-export const fenceCases: ReadonlyArray<ConformanceCase> = [
+export const fenceCases = [
   conformanceCase(
     'CS-FENCE-01',
     "a superseded owner's saves are refused and stored nowhere",

@@ -1,14 +1,13 @@
 /** Cases about history. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
-import type { Faulty } from '../Spec.js'
-import type { ConformanceCase, With } from '../Case.js'
+import type { CaseContext } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import type { Client } from '../Client.js'
 import { assertSame } from '../difference.js'
 import { AT, OTHER, upTo } from '../fixtures.js'
 
-export const historyCases: ReadonlyArray<ConformanceCase> = [
+export const historyCases = [
   conformanceCase(
     'CS-HIST-01',
     'the history is newest first and without gaps, and reports each change and its time',
@@ -102,8 +101,8 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-HIST-07',
     'whichever write fails, also during pruning, every revision of the history can be loaded',
-    async ({ faulty, reopen }) => {
-      for (let good = 0; good < 6; good++) await assertHistorySurvives(await faulty(), reopen, `run-${good}`, good)
+    async (context) => {
+      for (let good = 0; good < 6; good++) await assertHistorySurvives(context, `run-${good}`, good)
     },
     { needs: ['faults', 'history'] }
   ),
@@ -136,12 +135,8 @@ const assertIsNotKept = (storage: Client, revision: number): Promise<void> =>
   storage.assertLoadsRevision('a', revision, [], `revision ${revision}, which is not in the history`)
 
 /** Owners save in turn until pruning is due; then writes of one of them fail. */
-const assertHistorySurvives = async (
-  { storage, fail, heal }: With<Faulty>,
-  reopen: () => Promise<Client>,
-  runId: string,
-  good: number
-): Promise<void> => {
+const assertHistorySurvives = async ({ faulty, reopen }: CaseContext, runId: string, good: number): Promise<void> => {
+  const { storage, fail, heal } = await faulty()
   const saved = 12 + good
   for (let n = 1; n <= saved; n++) {
     const claim = await storage.claim(runId)

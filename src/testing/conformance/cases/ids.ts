@@ -1,7 +1,6 @@
 /** Cases about run ids. */
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { StorageError } from '../../../ports/CheckpointStorage.js'
-import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import { assertSame } from '../difference.js'
 import { left, OWNER, revisions } from '../fixtures.js'
@@ -18,7 +17,7 @@ const LOOK_ALIKES = ['e\u0301', '\uff41', 'releas\uff45', '\u24d0', '\u017f', '\
 const assertInvalid = async (task: TaskEither<StorageError, unknown>, runId: string): Promise<void> =>
   assertSame((await left(task, 'InvalidRunId')).runId, runId, 'the run id in InvalidRunId')
 
-export const idCases: ReadonlyArray<ConformanceCase> = [
+export const idCases = [
   conformanceCase('CS-ID-01', 'every function refuses an invalid run id and reports it', async ({ storage }) => {
     const lost = new AbortController().signal
     for (const runId of INVALID) {

@@ -1,11 +1,10 @@
 /** Cases about listing. */
 import { strict as assert } from 'node:assert'
-import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import { assertSame } from '../difference.js'
 import { OTHER } from '../fixtures.js'
 
-export const listingCases: ReadonlyArray<ConformanceCase> = [
+export const listingCases = [
   conformanceCase(
     'CS-LIST-01',
     'the listing has the ids of all runs with a checkpoint, in order, whoever holds them',

@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { StorageError } from '../../../ports/CheckpointStorage.js'
-import type { CaseContext, ConformanceCase } from '../Case.js'
+import type { CaseContext } from '../Case.js'
 import { casesNeeding } from '../Case.js'
 import type { Client } from '../Client.js'
 import { assertSame, inWords } from '../difference.js'
@@ -22,7 +22,7 @@ const networkCase = casesNeeding('network')
 const failoverCase = casesNeeding('failover')
 const leaseCase = casesNeeding('leases')
 
-export const networkCases: ReadonlyArray<ConformanceCase> = [
+export const networkCases = [
   networkCase(
     'CS-NET-01',
     'a save whose reply is lost is stored once, and never reported as not committed',

@@ -1,6 +1,5 @@
 /** Cases about several live processes. */
 import type { Json } from '../../../domain/data/Json.js'
-import type { ConformanceCase } from '../Case.js'
 import { casesNeeding } from '../Case.js'
 import type { Client, ClientClaim } from '../Client.js'
 import { assertLoadsWhileSaving, atOnce, tally } from '../concurrency.js'
@@ -9,7 +8,7 @@ import { asOwner, assertHigherEpoch, assertHolds, left, OTHER, OWNER, pause, som
 
 const processCase = casesNeeding('processes')
 
-export const processCases: ReadonlyArray<ConformanceCase> = [
+export const processCases = [
   processCase(
     'CS-PROC-01',
     'a run held by another live process is refused, with its holder, and not removed',

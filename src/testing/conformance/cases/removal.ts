@@ -2,7 +2,6 @@
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import type { Client } from '../Client.js'
 import { atOnce, overlapping } from '../concurrency.js'
@@ -15,7 +14,7 @@ const assertIsRemoved = async (storage: Client, runId: string): Promise<void> =>
   await storage.assertLoadsRevision(runId, 0, [], 'revision 0 of a removed run')
 }
 
-export const removalCases: ReadonlyArray<ConformanceCase> = [
+export const removalCases = [
   conformanceCase(
     'CS-REMOVE-01',
     'a removed run is deleted, and removing an unknown run does nothing',

@@ -1,11 +1,10 @@
 /** Cases about several instances on the same data. */
 import type { Json } from '../../../domain/data/Json.js'
-import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import { assertSame } from '../difference.js'
 import { assertHigherEpoch, assertHolds, OTHER } from '../fixtures.js'
 
-export const reopeningCases: ReadonlyArray<ConformanceCase> = [
+export const reopeningCases = [
   conformanceCase(
     'CS-OPEN-01',
     'a new instance finds every save that resolved, of every run',

@@ -3,13 +3,12 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Revision } from '../../../ports/CheckpointStorage.js'
-import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import { assertLoadsWhileSaving, atOnce, tally } from '../concurrency.js'
 import { assertSame } from '../difference.js'
 import { left, OTHER, revisions, upTo } from '../fixtures.js'
 
-export const revisionCases: ReadonlyArray<ConformanceCase> = [
+export const revisionCases = [
   conformanceCase('CS-REV-01', 'a first save that does not start at revision 0 is refused', async ({ storage }) => {
     const claim = await storage.claim('a')
     const { runId, expected, found } = await left(claim.saving([1, 2]), 'RevisionConflict')
@@ -76,7 +75,7 @@ export const revisionCases: ReadonlyArray<ConformanceCase> = [
   )
 ]
 
-export const atomicityCases: ReadonlyArray<ConformanceCase> = [
+export const atomicityCases = [
   conformanceCase('CS-ATOM-01', 'every revision of one save is stored', async ({ storage, reopen }) => {
     const claim = await storage.claim('a')
     await claim.save([1, 2, 3], 3)

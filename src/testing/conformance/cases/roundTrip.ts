@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert'
 import type { Json } from '../../../domain/data/Json.js'
 import type { Stored } from '../../../ports/CheckpointStorage.js'
 import type { Capability } from '../Spec.js'
-import type { CaseContext, ConformanceCase } from '../Case.js'
+import type { CaseContext } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import { assertSame, inWords } from '../difference.js'
 import { assertHolds, left, OTHER, revisions, right, some } from '../fixtures.js'
@@ -56,7 +56,7 @@ const PAYLOADS: ReadonlyArray<readonly [id: string, title: string, payload: Json
 
 const MEGABYTE = 1_000_000
 
-export const roundTripCases: ReadonlyArray<ConformanceCase> = [
+export const roundTripCases = [
   conformanceCase(
     'CS-TRIP-01',
     'an unknown run has no checkpoint, no history and no revisions',

@@ -29,7 +29,7 @@ const heldCase = <Variant extends string>(
 const OLD = ['old', 'old, second', 'old, third']
 const NEW = ['new', 'new, second', 'new, third', 'new, fourth', 'new, fifth']
 
-export const stallCases: ReadonlyArray<ConformanceCase> = [
+export const stallCases = [
   heldCase(
     'CS-STALL-01',
     'a save stalled below the store during a takeover is found by the new owner, or refused',

@@ -1,5 +1,5 @@
 /** Cases about the takeover of owners whose liveness is undecided. */
-import type { CaseContext, ConformanceCase } from '../Case.js'
+import type { CaseContext } from '../Case.js'
 import { casesNeeding, conformanceCase } from '../Case.js'
 import { atOnce, tally } from '../concurrency.js'
 import { assertSame } from '../difference.js'
@@ -9,7 +9,7 @@ const undecidedCase = casesNeeding('takeOver')
 
 const TAKE_OVER = { takeOver: true }
 
-export const takeOverCases: ReadonlyArray<ConformanceCase> = [
+export const takeOverCases = [
   conformanceCase(
     'CS-TAKE-01',
     'a claim with takeOver is refused while the owner is proven alive, and does not affect it',
