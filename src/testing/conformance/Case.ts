@@ -1,8 +1,8 @@
 /** A case for checkpoint stores. */
 import { strict as assert } from 'node:assert'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
-import type { Opened } from './calls.js'
-import { openedBy, otherProcess, storageFrom } from './calls.js'
+import type { Opened } from './checkedStore.js'
+import { openedBy, otherProcess, storageFrom } from './checkedStore.js'
 import type { Client } from './Client.js'
 import { clientOf } from './Client.js'
 import type { Trial } from './Limit.js'

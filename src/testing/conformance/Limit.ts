@@ -1,16 +1,27 @@
 /** Time limits for cases. */
 import { strict as assert } from 'node:assert'
-import type { InFlight } from './calls.js'
+import type { InFlight } from './checkedStore.js'
 import { reasonOf } from './difference.js'
 
 /** The default limit of a case. */
 export const LIMIT_MILLIS = 30_000
 
-/** Rejects with the message `late` after the limit. The work itself cannot be stopped. */
-export const within = async <A>(work: () => Promise<A>, limitMillis: number, late: () => string): Promise<A> => {
+const LIMIT = 'limit'
+
+/** Detects the error of work that took longer than its limit. */
+export const isLate = (error: unknown): boolean => error instanceof assert.AssertionError && error.operator === LIMIT
+
+/** Rejects after the limit. The work itself cannot be stopped. */
+export const within = async <A>(
+  work: () => Promise<A>,
+  limitMillis: number,
+  messageOf: (late: string) => string
+): Promise<A> => {
   let timer: ReturnType<typeof setTimeout> | undefined
   const expired = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new assert.AssertionError({ message: late() })), limitMillis)
+    const lateError = () =>
+      new assert.AssertionError({ message: messageOf(`did not end within ${limitMillis} ms`), operator: LIMIT })
+    timer = setTimeout(() => reject(lateError()), limitMillis)
   })
   try {
     return await Promise.race([work(), expired])
@@ -24,54 +35,69 @@ interface Place<Data> {
   readonly destroy?: (data: Data) => Promise<void>
 }
 
-/** The minimum time a spec has to clean up. */
-const CLEANUP_MILLIS = 10_000
-
-/** What a law is tried with. `ends`: what must end before the place is deleted. `isOver`: whether the law has ended. */
+/** What is tried in a place. `ends`: what must end before the place is deleted. `isOver`: whether the work has ended. */
 export interface Trial {
   readonly ends: Array<() => Promise<void>>
   readonly inFlight: InFlight
   readonly isOver: () => boolean
 }
 
-/** Runs a law in its own place. */
-export const tryLaw = async <Data>(
+/** Words with the calls in flight; empty if there are none. */
+export const callsIn = (inFlight: InFlight, inWords: (calls: string) => string): string =>
+  inFlight.size === 0 ? '' : inWords(Array.from(inFlight, ({ call }) => call).join(', '))
+
+/** Does work in its own place, and then cleans up. A failure of the work takes precedence over one of the cleanup. */
+export const inPlace = async <Data>(
   place: Place<Data>,
-  law: (data: Data, trial: Trial) => Promise<void>,
-  limitMillis: number
+  limitMillis: number,
+  work: (data: Data, trial: Trial) => Promise<void>,
+  cleaning: (cleanUp: () => Promise<void>, trial: Trial) => Promise<void>
 ): Promise<void> => {
-  const late = `did not end within ${limitMillis} ms`
   const data = await within(
     async () => place.create(),
     limitMillis,
-    () => `\`create\` ${late}`
+    (late) => `\`create\` ${late}`
   )
-  const ends: Trial['ends'] = []
-  const inFlight: InFlight = new Set()
   let over = false
+  const trial: Trial = { ends: [], inFlight: new Set(), isOver: () => over }
   const cleanUp = async (): Promise<void> => {
     try {
-      await Promise.all(ends.map((end) => end()))
+      await Promise.all(trial.ends.map((end) => end()))
     } finally {
       await place.destroy?.(data)
     }
   }
-  const tried = within(
-    async () => law(data, { ends, inFlight, isOver: () => over }),
-    limitMillis,
-    () =>
-      `it ${late}${inFlight.size === 0 ? '' : `; in flight: ${Array.from(inFlight, ({ call }) => call).join(', ')}`}`
-  )
-  const holds = await tried.then(
+  const worked = work(data, trial)
+  const isDone = await worked.then(
     () => true,
     () => false
   )
   over = true
-  const cleanUpMillis = Math.max(CLEANUP_MILLIS, limitMillis)
-  const cleaned = within(cleanUp, cleanUpMillis, () => `it did not end within ${cleanUpMillis} ms`)
-  await cleaned.catch((error: unknown) => {
-    // A failed law takes precedence over a failed cleanup.
-    if (holds) assert.fail(`the law holds, but \`kill\` or \`destroy\` of the spec failed: ${reasonOf(error)}`)
-  })
-  return tried
+  const cleaned = cleaning(cleanUp, trial)
+  await (isDone ? cleaned : cleaned.catch(() => undefined))
+  return worked
 }
+
+/** The minimum time a spec has to clean up. */
+const CLEANUP_MILLIS = 10_000
+
+/** Runs a law in its own place. */
+export const tryLaw = <Data>(
+  place: Place<Data>,
+  law: (data: Data, trial: Trial) => Promise<void>,
+  limitMillis: number
+): Promise<void> =>
+  inPlace(
+    place,
+    limitMillis,
+    (data, trial) =>
+      within(
+        async () => law(data, trial),
+        limitMillis,
+        (late) => `it ${late}${callsIn(trial.inFlight, (calls) => `; in flight: ${calls}`)}`
+      ),
+    (cleanUp) =>
+      within(cleanUp, Math.max(CLEANUP_MILLIS, limitMillis), (late) => `it ${late}`).catch((error: unknown) =>
+        assert.fail(`the law holds, but \`kill\` or \`destroy\` of the spec failed: ${reasonOf(error)}`)
+      )
+  )

@@ -16,7 +16,7 @@ import type {
   Revision,
   Stored
 } from '../../ports/CheckpointStorage.js'
-import { callOf } from './calls.js'
+import { callOf } from './checkedStore.js'
 import { assertSame, inWords } from './difference.js'
 
 export const OWNER = { host: 'build-1', pid: 100 }

@@ -1,11 +1,18 @@
 /** The model of a store: the payloads and the current claim of each run. It decides which results are allowed. */
 import type { Json } from '../../domain/data/Json.js'
-import type { Claim } from '../../ports/CheckpointStorage.js'
+import type { CheckpointStorage, Claim, Owner } from '../../ports/CheckpointStorage.js'
+
+/** A store as one process has it. `kill`: of a process that other processes outlive. */
+export interface Instance {
+  readonly owner: Owner
+  readonly storage: CheckpointStorage
+  readonly kill?: () => Promise<void>
+}
 
 /** A claim that an instance was granted. */
 export interface Granted {
   readonly claim: Claim
-  readonly instance: number
+  readonly instance: Instance
   isReleased: boolean
 }
 
@@ -22,10 +29,13 @@ export interface ModelRun {
 export interface Model {
   readonly runs: Map<string, ModelRun>
   readonly claims: Array<Granted>
-  readonly live: Set<number>
+  readonly instances: Array<Instance>
+  readonly live: Set<Instance>
+  /** Makes each revision carry a distinct payload. */
+  serial: number
 }
 
-export const make = (): Model => ({ runs: new Map(), claims: [], live: new Set() })
+export const make = (): Model => ({ runs: new Map(), claims: [], instances: [], live: new Set(), serial: 0 })
 
 export const runOf = ({ runs }: Model, runId: string): ModelRun => {
   const found = runs.get(runId) ?? unknown()
@@ -35,9 +45,21 @@ export const runOf = ({ runs }: Model, runId: string): ModelRun => {
 
 const unknown = (): ModelRun => ({ payloads: [], inForce: undefined, highestEpoch: -1, known: false })
 
-export const heldBy = (model: Model, runId: string): Granted | undefined => {
+export const payload = (model: Model): Json => `value ${model.serial++}`
+
+export const open = (model: Model, opened: Omit<Instance, 'owner'>): void => {
+  const instance = { ...opened, owner: { host: 'build-1', pid: model.instances.length + 1 } }
+  model.instances.push(instance)
+  model.live.add(instance)
+}
+
+/** Returns whether calls of this instance return: those of a killed process do not. */
+export const answers = ({ live }: Model, instance: Instance): boolean =>
+  instance.kill === undefined || live.has(instance)
+
+export const heldBy = (model: Model, runId: string): Owner | undefined => {
   const { inForce } = runOf(model, runId)
-  return inForce !== undefined && model.live.has(inForce.instance) ? inForce : undefined
+  return inForce !== undefined && model.live.has(inForce.instance) ? inForce.instance.owner : undefined
 }
 
 /** Whether a save with this claim must be accepted, refused, or may be either (dead owner without successor). */
@@ -46,7 +68,7 @@ export const standing = (model: Model, granted: Granted): 'owner' | 'over' | 'ta
   return model.live.has(granted.instance) ? 'owner' : 'taken for dead'
 }
 
-export const grant = (model: Model, claim: Claim, instance: number): void => {
+export const grant = (model: Model, claim: Claim, instance: Instance): void => {
   const granted: Granted = { claim, instance, isReleased: false }
   model.claims.push(granted)
   const run = runOf(model, claim.runId)

@@ -6,10 +6,11 @@ import { text, whole, wholeFrom } from '../../domain/data/Options.js'
 import type { TableOf } from '../arguments.js'
 import { problemsOf, refuse } from '../arguments.js'
 import { reasonOf } from '../conformance/difference.js'
+import { isLate } from '../conformance/Limit.js'
 import type { Command } from './Command.js'
 import { command } from './Command.js'
 import type { ModelReport } from './ModelReport.js'
-import { isLate, play } from './play.js'
+import { play } from './play.js'
 
 /**
  * The options of a model-based test.
@@ -71,8 +72,10 @@ export const checkModel = async <Data>(spec: StorageSpec<Data>, options: ModelOp
     if (late !== undefined) return
     let played = 0
     const tried = play(spec, commands, limitMillis, (index) => (played = index + 1))
-    const why = await tried.then(() => undefined, reasonOf)
-    if (why !== undefined && isLate(why, limitMillis)) late = { why, commands: commands.slice(0, played) }
+    await tried.catch((error: unknown) => {
+      // Shrinking such commands would take too long.
+      if (isLate(error)) late = { why: reasonOf(error), commands: commands.slice(0, played) }
+    })
     return tried
   }
   const details = await fc.check(fc.asyncProperty(sequences, tryOut), {

@@ -3,77 +3,63 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../domain/data/Json.js'
-import type { CheckpointStorage, Claim, Holder, Owner, StorageError } from '../../ports/CheckpointStorage.js'
+import type { Claim, Holder, StorageError } from '../../ports/CheckpointStorage.js'
+import { toolOf } from '../conformance/Case.js'
+import { otherProcess, storageFrom } from '../conformance/checkedStore.js'
 import { assertSame, inWords } from '../conformance/difference.js'
 import { asOwner, assertStored, AT, left, revisions, right, summary } from '../conformance/fixtures.js'
-import type { InFlight } from '../conformance/calls.js'
-import { otherProcess, storageFrom } from '../conformance/calls.js'
-import { within } from '../conformance/Limit.js'
+import type { Trial } from '../conformance/Limit.js'
+import { callsIn, inPlace, within } from '../conformance/Limit.js'
 import type { StorageSpec } from '../conformance/Spec.js'
 import type { Command } from './Command.js'
 import { describe } from './Command.js'
-import type { Granted, Model } from './Model.js'
+import type { Granted, Instance, Model } from './Model.js'
 import * as M from './Model.js'
 
-/** A store under test, and the model that it is compared with. The model knows `instances` by their indices. */
-interface Comparison<Data> {
-  readonly spec: StorageSpec<Data>
-  readonly data: Data
+/** A store under test, and the model that it is compared with. Each function opens an instance in a new process. */
+interface Comparison {
   readonly model: Model
-  readonly instances: Array<{ readonly storage: CheckpointStorage; readonly kill?: () => Promise<void> }>
-  readonly inFlight: InFlight
-  /** Makes each revision carry a distinct payload. */
-  serial: number
+  readonly open: () => Promise<void>
+  readonly openBeside: () => Promise<void>
 }
 
 /** Rejects at the first difference between store and model, or at a timeout. `onCommand` gets the index of each command. */
-export const play = async <Data>(
+export const play = <Data>(
   spec: StorageSpec<Data>,
   commands: ReadonlyArray<Command>,
   limitMillis: number,
   onCommand: (index: number) => void
 ): Promise<void> => {
-  const inFlight: InFlight = new Set()
-  const inTime = <A>(what: string, work: () => Promise<A>): Promise<A> =>
-    within(work, limitMillis, () => `${what}${described(inFlight)} ${lateness(limitMillis)}`)
-  const data = await inTime('`create`', async () => spec.create())
-  const comparison: Comparison<Data> = { spec, data, model: M.make(), instances: [], inFlight, serial: 0 }
-  const cleanUp = async (): Promise<void> => {
-    try {
-      for (const { kill } of comparison.instances) await kill?.()
-    } finally {
-      await spec.destroy?.(data)
-    }
-  }
-  const playAll = async (): Promise<void> => {
-    await inTime('`reopen`', () => reopen(comparison))
+  const inTime = <A>(what: string, { inFlight }: Trial, work: () => Promise<A>): Promise<A> =>
+    within(work, limitMillis, (late) => `${what}${callsIn(inFlight, (calls) => ` (in flight: ${calls})`)} ${late}`)
+  const playAll = async (data: Data, trial: Trial): Promise<void> => {
+    const comparison = comparisonOf(spec, data, trial)
+    const { model } = comparison
+    await inTime('`reopen`', trial, () => reopen(comparison))
     for (const [index, command] of commands.entries()) {
       onCommand(index)
-      await inTime(describe(command), () => perform(comparison, command))
-      assertOwnersAreLeftAlone(comparison.model)
+      await inTime(describe(command), trial, () => perform(comparison, command))
+      assertOwnersAreLeftAlone(model)
     }
-    await inTime('`reopen`', () => reopen(comparison))
-    for (const runId of comparison.model.runs.keys())
-      await inTime(`the load of ${runId} at the end`, () => load(comparison, runId, comparison.instances.length - 1))
+    await inTime('`reopen`', trial, () => reopen(comparison))
+    for (const runId of model.runs.keys())
+      await inTime(`the load of ${runId} at the end`, trial, () => load(model, runId, pick(model.instances, 0)))
   }
-  const played = playAll()
-  const isAlike = await played.then(
-    () => true,
-    () => false
-  )
-  const cleaned = inTime('`kill` or `destroy`', cleanUp)
-  // Report the first failure.
-  await (isAlike ? cleaned : cleaned.catch(() => undefined))
-  return played
+  return inPlace(spec, limitMillis, playAll, (cleanUp, trial) => inTime('`kill` or `destroy`', trial, cleanUp))
 }
 
-const described = (inFlight: InFlight): string =>
-  inFlight.size === 0 ? '' : ` (in flight: ${Array.from(inFlight, ({ call }) => call).join(', ')})`
-
-const lateness = (limitMillis: number): string => `did not end within ${limitMillis} ms`
-
-/** Whether a timeout failed: shrinking such commands would take too long. */
-export const isLate = (why: string, limitMillis: number): boolean => why.endsWith(lateness(limitMillis))
+const comparisonOf = <Data>(spec: StorageSpec<Data>, data: Data, { ends, inFlight }: Trial): Comparison => {
+  const model = M.make()
+  return {
+    model,
+    open: async () => M.open(model, { storage: storageFrom('reopen', await spec.reopen(data), inFlight) }),
+    openBeside: async () => {
+      const other = otherProcess(await toolOf(spec, 'beside')(data), inFlight)
+      ends.push(other.kill)
+      M.open(model, other)
+    }
+  }
+}
 
 /** The lost signal of a current claim must not fire. */
 const assertOwnersAreLeftAlone = (model: Model): void => {
@@ -84,84 +70,62 @@ const assertOwnersAreLeftAlone = (model: Model): void => {
 const assertNotLost = ({ runId, epoch, lost }: Claim, problem: string): void =>
   assert.equal(lost.aborted, false, `the lost signal of claim ${epoch} of ${runId} ${problem}`)
 
-/** The n-th from the newest, modulo the number; undefined if there is none. */
-const pick = (count: number, which: number): number => count - 1 - (which % count)
+/** The n-th from the newest, modulo the number. */
+const pick = <A>(all: ReadonlyArray<A>, which: number): A => all[all.length - 1 - (which % all.length)] as A
 
-const liveOne = <Data>({ model }: Comparison<Data>, which: number): number => {
-  const live = [...model.live]
-  return live[pick(live.length, which)] as number
-}
-
-const perform = async <Data>(comparison: Comparison<Data>, command: Command): Promise<void> => {
-  const any = (which: number): number => pick(comparison.instances.length, which)
+const perform = async (comparison: Comparison, command: Command): Promise<void> => {
+  const { model } = comparison
+  const { claims, instances, live } = model
   switch (command._tag) {
     case 'Claim':
-      return claim(comparison, command.runId, liveOne(comparison, command.instance))
+      return claim(model, command.runId, pick([...live], command.instance))
     case 'Save':
     case 'Release': {
-      const { claims } = comparison.model
       if (claims.length === 0) return
-      const granted = claims[pick(claims.length, command.claim)] as Granted
-      return command._tag === 'Save'
-        ? save(comparison, granted, command.count, command.skew)
-        : release(comparison, granted)
+      const granted = pick(claims, command.claim)
+      if (!M.answers(model, granted.instance)) return
+      return command._tag === 'Save' ? save(model, granted, command.count, command.skew) : release(model, granted)
     }
     case 'Race':
-      return race(comparison)
+      return race(model)
     case 'Load':
-      return load(comparison, command.runId, any(command.instance))
     case 'History':
-      return history(comparison, command.runId, any(command.instance))
-    case 'List':
-      return list(comparison, any(command.instance))
+    case 'List': {
+      const instance = pick(instances, command.instance)
+      if (!M.answers(model, instance)) return
+      if (command._tag === 'List') return list(model, instance)
+      return command._tag === 'Load' ? load(model, command.runId, instance) : history(model, command.runId, instance)
+    }
     case 'Remove':
-      return remove(comparison, command.runId, liveOne(comparison, command.instance), command.behind)
+      return remove(model, command.runId, pick([...live], command.instance), command.behind)
     case 'Reopen':
       return reopen(comparison)
     case 'Beside':
-      return beside(comparison)
+      // At most three live processes at a time.
+      return live.size < 3 ? comparison.openBeside() : undefined
     case 'Kill':
-      return kill(comparison, command.instance)
+      return kill(model, pick([...live], command.instance))
   }
 }
 
-const storageOf = <Data>({ instances }: Comparison<Data>, instance: number): CheckpointStorage =>
-  (instances[instance] ?? assert.fail(`no instance ${instance}`)).storage
-
-const reopen = async <Data>({ spec, data, model, instances, inFlight }: Comparison<Data>): Promise<void> => {
-  for (const instance of model.live) await instances[instance]?.kill?.()
+const reopen = async ({ model, open }: Comparison): Promise<void> => {
+  for (const instance of model.live) await kill(model, instance)
   model.live.clear()
-  model.live.add(instances.push({ storage: storageFrom('reopen', await spec.reopen(data), inFlight) }) - 1)
+  await open()
 }
 
-/** At most three live processes at a time. */
-const beside = async <Data>({ spec, data, model, instances, inFlight }: Comparison<Data>): Promise<void> => {
-  if (model.live.size >= 3) return
-  const other = await (spec.beside?.(data) ?? assert.fail('the spec has no `beside`'))
-  model.live.add(instances.push(otherProcess(other, inFlight)) - 1)
+const kill = async ({ live }: Model, instance: Instance): Promise<void> => {
+  if (instance.kill === undefined) return
+  await instance.kill()
+  live.delete(instance)
 }
 
-const kill = async <Data>(comparison: Comparison<Data>, which: number): Promise<void> => {
-  const instance = liveOne(comparison, which)
-  const process = comparison.instances[instance]
-  if (process?.kill === undefined) return
-  await process.kill()
-  comparison.model.live.delete(instance)
-}
-
-/** Returns whether calls of this instance return: those of a killed process do not. */
-const answers = <Data>({ instances, model }: Comparison<Data>, instance: number): boolean =>
-  instances[instance]?.kill === undefined || model.live.has(instance)
-
-const ownerOf = (instance: number): Owner => ({ host: 'build-1', pid: instance + 1 })
-
-const claim = async <Data>(comparison: Comparison<Data>, runId: string, instance: number): Promise<void> => {
-  const { model } = comparison
-  const task = storageOf(comparison, instance).claim(runId, ownerOf(instance))
+const claim = async (model: Model, runId: string, instance: Instance): Promise<void> => {
+  const task = instance.storage.claim(runId, instance.owner)
   const held = M.heldBy(model, runId)
   if (held !== undefined) {
     const { holder } = await left(task, 'HeldBy')
-    return assertSame(asOwner(holder), ownerOf(held.instance), `the holder of ${runId}`)
+    return assertSame(asOwner(holder), held, `the holder of ${runId}`)
   }
   const { claim: granted, stored } = await right(task)
   const { payloads, highestEpoch } = M.runOf(model, runId)
@@ -171,35 +135,28 @@ const claim = async <Data>(comparison: Comparison<Data>, runId: string, instance
   M.grant(model, granted, instance)
 }
 
-const release = async <Data>(comparison: Comparison<Data>, granted: Granted): Promise<void> => {
-  if (!answers(comparison, granted.instance)) return
-  const task = storageOf(comparison, granted.instance).release(granted.claim)
+const release = async (model: Model, granted: Granted): Promise<void> => {
+  const task = granted.instance.storage.release(granted.claim)
   // A superseded owner may get its lost signal here.
-  if (M.standing(comparison.model, granted) === 'owner') {
+  if (M.standing(model, granted) === 'owner') {
     await right(task)
     assertNotLost(granted.claim, 'fired at its release')
   } else await task()
-  M.release(comparison.model, granted)
+  M.release(model, granted)
 }
 
-const save = async <Data>(
-  comparison: Comparison<Data>,
-  granted: Granted,
-  count: number,
-  skew: number
-): Promise<void> => {
-  if (!answers(comparison, granted.instance)) return
-  const { payloads } = M.runOf(comparison.model, granted.claim.runId)
+const save = async (model: Model, granted: Granted, count: number, skew: number): Promise<void> => {
+  const { payloads } = M.runOf(model, granted.claim.runId)
   const first = Math.max(0, payloads.length + skew)
   const before = Array.from({ length: first }, (_, n) => payloads[n] ?? 'never saved')
-  const all: ReadonlyArray<Json> = [...before, ...Array.from({ length: count }, () => `value ${comparison.serial++}`)]
-  const result = await storageOf(comparison, granted.instance).save(granted.claim, revisions(all, count))()
-  judge(comparison, granted, result, all, first)
+  const all: ReadonlyArray<Json> = [...before, ...Array.from({ length: count }, () => M.payload(model))]
+  const result = await granted.instance.storage.save(granted.claim, revisions(all, count))()
+  judge(model, granted, result, all, first)
 }
 
 /** Checks that a result is allowed, and updates the model. */
-const judge = <Data>(
-  { model }: Comparison<Data>,
+const judge = (
+  model: Model,
   granted: Granted,
   result: E.Either<StorageError, void>,
   all: ReadonlyArray<Json>,
@@ -235,14 +192,14 @@ const judge = <Data>(
 }
 
 /** The newest claims of each run save its next revision concurrently, each twice; at most one may succeed. */
-const race = async <Data>(comparison: Comparison<Data>): Promise<void> => {
-  const rivals = [...comparison.model.runs.keys()].flatMap((runId) =>
-    comparison.model.claims.filter((one) => one.claim.runId === runId && answers(comparison, one.instance)).slice(-2)
+const race = async (model: Model): Promise<void> => {
+  const rivals = [...model.runs.keys()].flatMap((runId) =>
+    model.claims.filter((one) => one.claim.runId === runId && M.answers(model, one.instance)).slice(-2)
   )
   const saves = [...rivals, ...rivals].map((granted) => {
-    const { payloads } = M.runOf(comparison.model, granted.claim.runId)
-    const all: ReadonlyArray<Json> = [...payloads, `value ${comparison.serial++}`]
-    const task = storageOf(comparison, granted.instance).save(granted.claim, revisions(all))
+    const { payloads } = M.runOf(model, granted.claim.runId)
+    const all: ReadonlyArray<Json> = [...payloads, M.payload(model)]
+    const task = granted.instance.storage.save(granted.claim, revisions(all))
     return { granted, all, first: payloads.length, task }
   })
   const ended = await Promise.all(saves.map(async ({ task, ...save }) => ({ ...save, result: await task() })))
@@ -250,35 +207,28 @@ const race = async <Data>(comparison: Comparison<Data>): Promise<void> => {
     ...ended.filter(({ result }) => E.isRight(result)),
     ...ended.filter(({ result }) => E.isLeft(result))
   ]
-  for (const { granted, result, all, first } of inOrder) judge(comparison, granted, result, all, first)
+  for (const { granted, result, all, first } of inOrder) judge(model, granted, result, all, first)
 }
 
-const load = async <Data>(comparison: Comparison<Data>, runId: string, instance: number): Promise<void> => {
-  if (!answers(comparison, instance)) return
-  const stored = await right(storageOf(comparison, instance).load(runId))
-  const { payloads } = M.runOf(comparison.model, runId)
+const load = async (model: Model, runId: string, instance: Instance): Promise<void> => {
+  const stored = await right(instance.storage.load(runId))
+  const { payloads } = M.runOf(model, runId)
   assertStored(stored, payloads, `the stored state of ${runId}`)
-  if (O.isSome(stored)) assertHeld(comparison, runId, instance, stored.value.heldBy)
+  if (O.isSome(stored)) assertHeld(model, runId, instance, stored.value.heldBy)
 }
 
 /** Only a live process can detect dead owners. */
-const assertHeld = <Data>(
-  comparison: Comparison<Data>,
-  runId: string,
-  instance: number,
-  heldBy: O.Option<Holder>
-): void => {
-  if (!comparison.model.live.has(instance)) return
-  const held = M.heldBy(comparison.model, runId)
+const assertHeld = (model: Model, runId: string, instance: Instance, heldBy: O.Option<Holder>): void => {
+  if (!model.live.has(instance)) return
+  const held = M.heldBy(model, runId)
   assertSame(O.isSome(heldBy), held !== undefined, `whether ${runId} has a holder`)
   if (O.isSome(heldBy) && held !== undefined)
-    assertSame(heldBy.value.pid, ownerOf(held.instance).pid, `the pid of the holder of ${runId}`)
+    assertSame(heldBy.value.pid, held.pid, `the pid of the holder of ${runId}`)
 }
 
-const history = async <Data>(comparison: Comparison<Data>, runId: string, instance: number): Promise<void> => {
-  if (!answers(comparison, instance)) return
-  const storage = storageOf(comparison, instance)
-  const { payloads } = M.runOf(comparison.model, runId)
+const history = async (model: Model, runId: string, instance: Instance): Promise<void> => {
+  const { storage } = instance
+  const { payloads } = M.runOf(model, runId)
   const entries = await right(storage.history(runId))
   const newest = payloads.length - 1
   assertSame(entries.length > 0, payloads.length > 0, `whether ${runId} has a history`)
@@ -294,32 +244,26 @@ const history = async <Data>(comparison: Comparison<Data>, runId: string, instan
   await assertRevision(newest + 1, [])
 }
 
-const list = async <Data>(comparison: Comparison<Data>, instance: number): Promise<void> => {
-  if (!answers(comparison, instance)) return
-  const runs = new Map((await right(storageOf(comparison, instance).list())).map((one) => [one.runId, one.summary]))
+const list = async (model: Model, instance: Instance): Promise<void> => {
+  const runs = new Map((await right(instance.storage.list())).map((one) => [one.runId, one.summary]))
   assert.deepEqual([...runs.keys()], [...runs.keys()].sort(), 'the listing, in order')
-  for (const [runId, { payloads, known }] of comparison.model.runs) {
+  for (const [runId, { payloads, known }] of model.runs) {
     if (payloads.length > 0) assert.ok(runs.has(runId), `${runId} is not listed`)
     else if (!known) assert.ok(!runs.has(runId), `${runId} is listed, but the store has nothing of it`)
     const found = runs.get(runId)
     if (found === undefined) continue
     const { heldBy, ...facts } = found
     assertSame(facts, summary(payloads), `the summary of ${runId}`)
-    assertHeld(comparison, runId, instance, heldBy)
+    assertHeld(model, runId, instance, heldBy)
   }
 }
 
-const remove = async <Data>(
-  comparison: Comparison<Data>,
-  runId: string,
-  instance: number,
-  behind: number | undefined
-): Promise<void> => {
-  const { length } = M.runOf(comparison.model, runId).payloads
+const remove = async (model: Model, runId: string, instance: Instance, behind: number | undefined): Promise<void> => {
+  const { length } = M.runOf(model, runId).payloads
   const newest = behind === undefined ? {} : { newest: { revision: length - 1 - behind, at: AT } }
-  const task = storageOf(comparison, instance).remove(runId, newest)
-  if (M.heldBy(comparison.model, runId) !== undefined) return void (await left(task, 'HeldBy'))
+  const task = instance.storage.remove(runId, newest)
+  if (M.heldBy(model, runId) !== undefined) return void (await left(task, 'HeldBy'))
   if (behind !== undefined && behind > 0 && length > 0) return void (await left(task, 'RunChanged'))
   await right(task)
-  M.remove(comparison.model, runId)
+  M.remove(model, runId)
 }

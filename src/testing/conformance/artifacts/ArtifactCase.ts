@@ -2,7 +2,7 @@
 import type { ArtifactStore } from '../../../ports/ArtifactStore.js'
 import type { ConformanceCase } from '../Case.js'
 import { factsOf, toolOf } from '../Case.js'
-import { checkedStore } from '../calls.js'
+import { checkedStore } from '../checkedStore.js'
 import type { Trial } from '../Limit.js'
 import { LIMIT_MILLIS, tryLaw } from '../Limit.js'
 import { ARTIFACTS } from '../shapes.js'
