@@ -40,34 +40,28 @@ export type With<Tool> = Omit<Tool, 'storage'> & { readonly storage: Client }
 /** The store under test and the tools of its spec. */
 export type CaseContext = Awaited<ReturnType<typeof contextOf>>
 
-/** The facts of a case for any kind of store. */
-export const factsOf = <Need>(
-  id: string,
-  title: string,
-  needs: ReadonlyArray<Need>,
-  level: Level = needs.length === 0 ? 'core' : 'capability'
-) => ({ id, title, level, needs })
+/** Returns the function that states laws of this kind, each as a case. */
+export const lawsOf =
+  ({
+    needs = [],
+    level = needs.length === 0 ? 'core' : 'capability'
+  }: {
+    readonly needs?: ReadonlyArray<Capability>
+    readonly level?: Level
+  }) =>
+  (id: string, title: string, holds: (context: CaseContext) => Promise<void>): ConformanceCase => ({
+    ...{ id, title, level, needs },
+    run: (spec, limitMillis = LIMIT_MILLIS) =>
+      tryLaw(
+        spec,
+        async (data, trial) => holds(await contextOf(spec, data, trial)),
+        level === 'stress' ? 4 * limitMillis : limitMillis
+      )
+  })
 
-export const conformanceCase = (
-  id: string,
-  title: string,
-  law: (context: CaseContext) => Promise<void>,
-  { needs = [], level }: { readonly needs?: ReadonlyArray<Capability>; readonly level?: Level } = {}
-): ConformanceCase => ({
-  ...factsOf(id, title, needs, level),
-  run: (spec, limitMillis = LIMIT_MILLIS) =>
-    tryLaw(
-      spec,
-      async (data, trial) => law(await contextOf(spec, data, trial)),
-      level === 'stress' ? 4 * limitMillis : limitMillis
-    )
-})
+export const law = lawsOf({})
 
-/** Makes cases that all need these capabilities. */
-export const casesNeeding =
-  (...needs: ReadonlyArray<Capability>) =>
-  (id: string, title: string, law: (context: CaseContext) => Promise<void>, level?: Level): ConformanceCase =>
-    conformanceCase(id, title, law, { needs, ...(level === undefined ? {} : { level }) })
+export const stressLaw = lawsOf({ level: 'stress' })
 
 /** A tool of a spec, whose case needs it. */
 export const toolOf = <Spec extends { readonly name: string }, Tool extends keyof Spec & string>(

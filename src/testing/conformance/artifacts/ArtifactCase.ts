@@ -1,7 +1,7 @@
 /** A case for artifact stores, and what the kit needs to know of such a store. */
 import type { ArtifactStore } from '../../../ports/ArtifactStore.js'
 import type { ConformanceCase } from '../Case.js'
-import { factsOf, toolOf } from '../Case.js'
+import { toolOf } from '../Case.js'
 import { checkedStore } from '../checkedStore.js'
 import type { Trial } from '../Limit.js'
 import { LIMIT_MILLIS, tryLaw } from '../Limit.js'
@@ -57,16 +57,17 @@ export const ARTIFACT_TOOLS: Readonly<Record<ArtifactCapability, ReadonlyArray<'
 /** The store under test and the tools of its spec. */
 export type ArtifactCaseContext = Awaited<ReturnType<typeof contextOf>>
 
-export const artifactCase = (
-  id: string,
-  title: string,
-  law: (context: ArtifactCaseContext) => Promise<void>,
-  needs: ReadonlyArray<ArtifactCapability> = []
-): ArtifactCase => ({
-  ...factsOf(id, title, needs),
-  run: (spec, limitMillis = LIMIT_MILLIS) =>
-    tryLaw(spec, async (data, trial) => law(await contextOf(spec, data, trial)), limitMillis)
-})
+/** Returns the function that states laws of stores with these capabilities, each as a case. */
+export const lawsNeeding =
+  (...needs: ReadonlyArray<ArtifactCapability>) =>
+  (id: string, title: string, holds: (context: ArtifactCaseContext) => Promise<void>): ArtifactCase => ({
+    ...{ id, title, needs },
+    level: needs.length === 0 ? 'core' : 'capability',
+    run: (spec, limitMillis = LIMIT_MILLIS) =>
+      tryLaw(spec, async (data, trial) => holds(await contextOf(spec, data, trial)), limitMillis)
+  })
+
+export const law = lawsNeeding()
 
 const contextOf = async <Data>(spec: ArtifactSpec<Data>, data: Data, { inFlight, isOver }: Trial) => {
   const reopen = async (): Promise<ArtifactStore> =>

@@ -5,12 +5,14 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { ArtifactStore } from '../../../ports/ArtifactStore.js'
 import { left, right } from '../fixtures.js'
 import type { ArtifactCaseContext } from './ArtifactCase.js'
-import { artifactCase } from './ArtifactCase.js'
+import { lawsNeeding } from './ArtifactCase.js'
 import { assertGets, BINARY, putAll } from './contents.js'
 import { assertSame } from '../difference.js'
 
+const law = lawsNeeding('damage')
+
 export const damageCases = [
-  artifactCase(
+  law(
     'AS-DAMAGE-01',
     'damaged content is Corrupt, is never returned, and affects no other artifact',
     async (context) => {
@@ -22,31 +24,25 @@ export const damageCases = [
         await assertGets(one, 'a', 'y', 'y')
         await assertGets(one, 'b', 'x', BINARY)
       }
-    },
-    ['damage']
+    }
   ),
 
-  artifactCase(
-    'AS-DAMAGE-02',
-    'a damaged artifact can be replaced, removed and cleared',
-    async (context) => {
-      for (const repair of [
-        (store: ArtifactStore) => right(store.put('a', 'x', 'repaired')),
-        (store: ArtifactStore) => right(store.remove('a', 'x')),
-        (store: ArtifactStore) => right(store.clear('a'))
-      ]) {
-        await damaged(context)
-        await repair(context.store)
-        const found = await context.store.get('a', 'x')()
-        assert.ok(
-          E.isRight(found),
-          'an artifact that was replaced, removed or cleared: expected it undamaged, found Corrupt'
-        )
-        if (O.isSome(found.right)) await assertGets(context.store, 'a', 'x', 'repaired')
-      }
-    },
-    ['damage']
-  )
+  law('AS-DAMAGE-02', 'a damaged artifact can be replaced, removed and cleared', async (context) => {
+    for (const repair of [
+      (store: ArtifactStore) => right(store.put('a', 'x', 'repaired')),
+      (store: ArtifactStore) => right(store.remove('a', 'x')),
+      (store: ArtifactStore) => right(store.clear('a'))
+    ]) {
+      await damaged(context)
+      await repair(context.store)
+      const found = await context.store.get('a', 'x')()
+      assert.ok(
+        E.isRight(found),
+        'an artifact that was replaced, removed or cleared: expected it undamaged, found Corrupt'
+      )
+      if (O.isSome(found.right)) await assertGets(context.store, 'a', 'x', 'repaired')
+    }
+  })
 ]
 
 const damaged = async ({ store, damage }: ArtifactCaseContext): Promise<void> => {

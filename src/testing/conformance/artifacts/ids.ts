@@ -1,6 +1,6 @@
 /** Cases about artifact ids. */
 import { left, right } from '../fixtures.js'
-import { artifactCase } from './ArtifactCase.js'
+import { law } from './ArtifactCase.js'
 import { assertGets, assertLists, assertNone, named, putAll } from './contents.js'
 import { assertSame } from '../difference.js'
 
@@ -19,7 +19,7 @@ const ALIKE = [
 ]
 
 export const idCases = [
-  artifactCase(
+  law(
     'AS-ID-01',
     'every function refuses an invalid artifact id, reports it, and leaves no trace',
     async ({ store }) => {
@@ -34,7 +34,7 @@ export const idCases = [
     }
   ),
 
-  artifactCase('AS-ID-02', 'every function refuses an invalid run id and reports it', async ({ store }) => {
+  law('AS-ID-02', 'every function refuses an invalid run id and reports it', async ({ store }) => {
     for (const runId of ['', '.', '..', '../a', 'a/b', 'A', 'a.', 'con', '_a', 'a'.repeat(129)]) {
       const refused = await left(store.put(runId, 'x', 'x'), 'InvalidRunId')
       assertSame(refused.runId, runId, 'the run id in InvalidRunId')
@@ -46,33 +46,25 @@ export const idCases = [
     }
   }),
 
-  artifactCase(
-    'AS-ID-03',
-    'ids that differ in any character are separate, even look-alikes',
-    async ({ store, reopen }) => {
-      await putAll(store, 'a', named(ALIKE))
-      const next = await reopen()
-      for (const id of ALIKE) await assertGets(next, 'a', id, id)
-      for (const [n, id] of ALIKE.entries()) {
-        await right(next.remove('a', id))
-        await assertNone(next, 'a', id)
-        await assertLists(next, 'a', named(ALIKE.slice(n + 1)))
-      }
+  law('AS-ID-03', 'ids that differ in any character are separate, even look-alikes', async ({ store, reopen }) => {
+    await putAll(store, 'a', named(ALIKE))
+    const next = await reopen()
+    for (const id of ALIKE) await assertGets(next, 'a', id, id)
+    for (const [n, id] of ALIKE.entries()) {
+      await right(next.remove('a', id))
+      await assertNone(next, 'a', id)
+      await assertLists(next, 'a', named(ALIKE.slice(n + 1)))
     }
-  ),
+  }),
 
-  artifactCase(
-    'AS-ID-04',
-    'the longest ids work and are separate if their last characters differ',
-    async ({ store }) => {
-      const ids = ['x', 'y', 'é', '語'].map((end) => '語/'.repeat(255) + 'a' + end)
-      await putAll(store, 'a', named(ids))
-      for (const id of ids) await assertGets(store, 'a', id, id)
-      await assertLists(store, 'a', named(ids))
-    }
-  ),
+  law('AS-ID-04', 'the longest ids work and are separate if their last characters differ', async ({ store }) => {
+    const ids = ['x', 'y', 'é', '語'].map((end) => '語/'.repeat(255) + 'a' + end)
+    await putAll(store, 'a', named(ids))
+    for (const id of ids) await assertGets(store, 'a', id, id)
+    await assertLists(store, 'a', named(ids))
+  }),
 
-  artifactCase('AS-ID-05', 'one id may be a prefix of another', async ({ store }) => {
+  law('AS-ID-05', 'one id may be a prefix of another', async ({ store }) => {
     const ids = ['reports', 'reports/unit', 'reports/unit/1.txt', 'reports.txt']
     await putAll(store, 'a', named([...ids].reverse()))
     await right(store.remove('a', 'reports'))

@@ -5,24 +5,20 @@ import * as O from 'fp-ts/lib/Option.js'
 import { assertSame, inWords } from '../difference.js'
 import { atOnce } from '../concurrency.js'
 import { right, upTo } from '../fixtures.js'
-import { artifactCase } from './ArtifactCase.js'
+import { law } from './ArtifactCase.js'
 import { assertGets, assertLists, assertNone, BINARY, named, putAll } from './contents.js'
 
 export const replacementCases = [
-  artifactCase(
-    'AS-PUT-01',
-    'a second put replaces the first, also a longer one by a shorter one',
-    async ({ store, reopen }) => {
-      for (const content of ['a long first content', 'short', '', BINARY]) {
-        await right(store.put('a', 'x', content))
-        await assertGets(store, 'a', 'x', content)
-        await assertGets(await reopen(), 'a', 'x', content)
-        await assertLists(store, 'a', { x: content })
-      }
+  law('AS-PUT-01', 'a second put replaces the first, also a longer one by a shorter one', async ({ store, reopen }) => {
+    for (const content of ['a long first content', 'short', '', BINARY]) {
+      await right(store.put('a', 'x', content))
+      await assertGets(store, 'a', 'x', content)
+      await assertGets(await reopen(), 'a', 'x', content)
+      await assertLists(store, 'a', { x: content })
     }
-  ),
+  }),
 
-  artifactCase('AS-PUT-02', 'of concurrent puts of one id one is stored completely', async ({ store, reopen }) => {
+  law('AS-PUT-02', 'of concurrent puts of one id one is stored completely', async ({ store, reopen }) => {
     const other = await reopen()
     for (const round of upTo(5)) {
       const contents = upTo(8).map((n) => Buffer.alloc(20_000 + 1_000 * n, `${round}${n}`))
@@ -39,7 +35,7 @@ export const replacementCases = [
     }
   }),
 
-  artifactCase(
+  law(
     'AS-PUT-03',
     'a read during a replacement returns the old or the new content',
     async ({ store, reopen, isOver }) => {
@@ -68,7 +64,7 @@ export const replacementCases = [
     }
   ),
 
-  artifactCase('AS-PUT-04', 'concurrent puts of different ids are all stored', async ({ store, reopen }) => {
+  law('AS-PUT-04', 'concurrent puts of different ids are all stored', async ({ store, reopen }) => {
     const ids = upTo(40).map((n) => `many/${n}`)
     await atOnce(ids.map((id) => store.put('a', id, id)))
     await assertLists(await reopen(), 'a', named(ids))
@@ -76,7 +72,7 @@ export const replacementCases = [
 ]
 
 export const absenceCases = [
-  artifactCase('AS-NONE-01', 'reading a missing artifact returns None, and no error', async ({ store }) => {
+  law('AS-NONE-01', 'reading a missing artifact returns None, and no error', async ({ store }) => {
     await assertNone(store, 'a', 'x')
     await assertLists(store, 'a', {})
     await right(store.put('a', 'x', 'x'))
@@ -84,7 +80,7 @@ export const absenceCases = [
     await assertNone(store, 'b', 'x')
   }),
 
-  artifactCase('AS-NONE-02', 'removing a missing artifact does nothing', async ({ store }) => {
+  law('AS-NONE-02', 'removing a missing artifact does nothing', async ({ store }) => {
     await right(store.remove('a', 'x'))
     await right(store.clear('a'))
     await right(store.put('a', 'x', 'x'))
@@ -92,7 +88,7 @@ export const absenceCases = [
     await assertGets(store, 'a', 'x', 'x')
   }),
 
-  artifactCase(
+  law(
     'AS-REMOVE-01',
     'a removed artifact is missing in every instance and can be put again',
     async ({ store, reopen }) => {

@@ -2,57 +2,48 @@
 import * as O from 'fp-ts/lib/Option.js'
 import { assertSame } from '../difference.js'
 import { pause, right } from '../fixtures.js'
-import { artifactCase } from './ArtifactCase.js'
+import { law, lawsNeeding } from './ArtifactCase.js'
 import { assertGets, assertLists, BINARY, infoOf, putAll } from './contents.js'
 
 export const roundTripCases = [
-  artifactCase('AS-TRIP-01', 'bytes come back unchanged, and put returns their size and digest', async ({ store }) => {
+  law('AS-TRIP-01', 'bytes come back unchanged, and put returns their size and digest', async ({ store }) => {
     assertSame(await right(store.put('a', 'raw', BINARY)), infoOf('raw', BINARY), 'the info that put returned')
     await assertGets(store, 'a', 'raw', BINARY)
     assertSame(await right(store.has('a', 'raw')), true, 'has of the artifact')
   }),
 
-  artifactCase('AS-TRIP-02', 'a string comes back as its UTF-8 bytes', async ({ store }) => {
+  law('AS-TRIP-02', 'a string comes back as its UTF-8 bytes', async ({ store }) => {
     const text = 'plain, é, 日本語, 😀, \0, \r\n, \ufeff'
     assertSame(await right(store.put('a', 'text', text)), infoOf('text', text), 'the info that put returned')
     await assertGets(store, 'a', 'text', text)
   }),
 
-  artifactCase('AS-TRIP-03', 'an empty artifact exists', async ({ store }) => {
+  law('AS-TRIP-03', 'an empty artifact exists', async ({ store }) => {
     await putAll(store, 'a', { none: '', empty: new Uint8Array() })
     await assertGets(store, 'a', 'none', '')
     await assertGets(store, 'a', 'empty', '')
     await assertLists(store, 'a', { empty: '', none: '' })
   }),
 
-  artifactCase(
-    'AS-TRIP-04',
-    'content that resembles a header or a terminator is stored as content',
-    async ({ store }) => {
-      const contents = { json: '{"format":1}\n', lines: '\n\n', nul: '\0'.repeat(5_000) }
-      await putAll(store, 'a', contents)
-      for (const [id, content] of Object.entries(contents)) await assertGets(store, 'a', id, content)
-    }
-  ),
+  law('AS-TRIP-04', 'content that resembles a header or a terminator is stored as content', async ({ store }) => {
+    const contents = { json: '{"format":1}\n', lines: '\n\n', nul: '\0'.repeat(5_000) }
+    await putAll(store, 'a', contents)
+    for (const [id, content] of Object.entries(contents)) await assertGets(store, 'a', id, content)
+  }),
 
-  artifactCase('AS-TRIP-05', 'every store accepts a hundred thousand bytes', async ({ store, reopen }) => {
+  law('AS-TRIP-05', 'every store accepts a hundred thousand bytes', async ({ store, reopen }) => {
     const content = Buffer.alloc(100_000, BINARY)
     await right(store.put('a', 'wide', content))
     await assertGets(await reopen(), 'a', 'wide', content)
   }),
 
-  artifactCase(
-    'AS-TRIP-06',
-    'a store accepts 10 MB',
-    async ({ store, reopen }) => {
-      const content = Buffer.alloc(10_000_000, BINARY)
-      await right(store.put('a', 'huge', content))
-      await assertGets(await reopen(), 'a', 'huge', content)
-    },
-    ['large']
-  ),
+  lawsNeeding('large')('AS-TRIP-06', 'a store accepts 10 MB', async ({ store, reopen }) => {
+    const content = Buffer.alloc(10_000_000, BINARY)
+    await right(store.put('a', 'huge', content))
+    await assertGets(await reopen(), 'a', 'huge', content)
+  }),
 
-  artifactCase('AS-TRIP-07', 'changing bytes after a put or a get does not affect the store', async ({ store }) => {
+  law('AS-TRIP-07', 'changing bytes after a put or a get does not affect the store', async ({ store }) => {
     const given = Uint8Array.from(BINARY)
     await right(store.put('a', 'raw', given))
     given.fill(0)
@@ -61,12 +52,12 @@ export const roundTripCases = [
     await assertGets(store, 'a', 'raw', BINARY)
   }),
 
-  artifactCase('AS-TRIP-08', 'a view of a larger buffer is put as that view', async ({ store }) => {
+  law('AS-TRIP-08', 'a view of a larger buffer is put as that view', async ({ store }) => {
     await right(store.put('a', 'part', BINARY.subarray(3, 7)))
     await assertGets(store, 'a', 'part', BINARY.slice(3, 7))
   }),
 
-  artifactCase('AS-TRIP-09', 'a task that is not run does nothing', async ({ store }) => {
+  law('AS-TRIP-09', 'a task that is not run does nothing', async ({ store }) => {
     await right(store.put('a', 'kept', 'kept'))
     store.put('a', 'kept', 'lost')
     store.remove('a', 'kept')

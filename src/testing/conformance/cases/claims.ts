@@ -3,30 +3,26 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Owner } from '../../../ports/CheckpointStorage.js'
-import { conformanceCase } from '../Case.js'
+import { law, stressLaw } from '../Case.js'
 import type { Client } from '../Client.js'
 import { assertGoesOn, atOnce, tally, turns } from '../concurrency.js'
 import { assertSame } from '../difference.js'
 import { asOwner, assertHolds, left, OTHER, OWNER, pause, some, upTo } from '../fixtures.js'
 
 export const claimCases = [
-  conformanceCase(
-    'CS-CLAIM-01',
-    'a claim writes no checkpoint and reports that nothing is stored',
-    async ({ storage }) => {
-      const claim = await storage.claim('a')
-      claim.assertFound([], 'what a claim of a new run found stored')
-      assertSame(claim.runId, 'a', 'the run id of the claim')
-      assert.ok(
-        Number.isSafeInteger(claim.epoch),
-        `the epoch of the claim: expected a safe integer, found ${claim.epoch}`
-      )
-      claim.assertNotLost()
-      await storage.assertLoads('a', [])
-    }
-  ),
+  law('CS-CLAIM-01', 'a claim writes no checkpoint and reports that nothing is stored', async ({ storage }) => {
+    const claim = await storage.claim('a')
+    claim.assertFound([], 'what a claim of a new run found stored')
+    assertSame(claim.runId, 'a', 'the run id of the claim')
+    assert.ok(
+      Number.isSafeInteger(claim.epoch),
+      `the epoch of the claim: expected a safe integer, found ${claim.epoch}`
+    )
+    claim.assertNotLost()
+    await storage.assertLoads('a', [])
+  }),
 
-  conformanceCase(
+  law(
     'CS-CLAIM-02',
     'a claim of a run that a live owner holds is refused, with the holder and the time of its claim',
     async ({ storage }) => {
@@ -39,7 +35,7 @@ export const claimCases = [
     }
   ),
 
-  conformanceCase('CS-CLAIM-03', 'a refused claim does not affect the owner', async ({ storage }) => {
+  law('CS-CLAIM-03', 'a refused claim does not affect the owner', async ({ storage }) => {
     const claim = await storage.claim('a')
     await storage.assertHeld('a')
     await claim.save([1])
@@ -48,14 +44,14 @@ export const claimCases = [
     await claim.save([1, 2])
   }),
 
-  conformanceCase('CS-CLAIM-04', 'a load reports the live owner until the claim is released', async ({ storage }) => {
+  law('CS-CLAIM-04', 'a load reports the live owner until the claim is released', async ({ storage }) => {
     const claim = await storage.begin('a', [1])
     assertSame(asOwner(await storage.holder('a')), OWNER, 'the holder in a load')
     await claim.release()
     assertSame((await storage.stored('a')).heldBy, O.none, 'the holder after a release')
   }),
 
-  conformanceCase(
+  law(
     'CS-CLAIM-05',
     'a released run can be claimed at once, and the claim returns what is stored',
     async ({ storage }) => {
@@ -69,7 +65,7 @@ export const claimCases = [
     }
   ),
 
-  conformanceCase(
+  law(
     'CS-CLAIM-06',
     'the run of a dead owner can be claimed at once, and the claim returns every save that resolved',
     async ({ storage, reopen }) => {
@@ -83,7 +79,7 @@ export const claimCases = [
     }
   ),
 
-  conformanceCase(
+  law(
     'CS-CLAIM-07',
     'each claim of a run has a higher epoch than all earlier ones, after a release and after a death',
     async ({ storage, reopen }) => {
@@ -100,23 +96,19 @@ export const claimCases = [
     }
   ),
 
-  conformanceCase(
-    'CS-CLAIM-08',
-    'a released claim writes nothing, and a second release is harmless',
-    async ({ storage }) => {
-      const claim = await storage.begin('a', [1])
-      await claim.release()
-      await claim.release()
-      await claim.assertFenced([1, 2])
-      await storage.assertLoads('a', [1])
-      const next = await storage.claim('a', OTHER)
-      await claim.releasing()()
-      await storage.assertHeld('a', OWNER)
-      await next.save([1, 2])
-    }
-  ),
+  law('CS-CLAIM-08', 'a released claim writes nothing, and a second release is harmless', async ({ storage }) => {
+    const claim = await storage.begin('a', [1])
+    await claim.release()
+    await claim.release()
+    await claim.assertFenced([1, 2])
+    await storage.assertLoads('a', [1])
+    const next = await storage.claim('a', OTHER)
+    await claim.releasing()()
+    await storage.assertHeld('a', OWNER)
+    await next.save([1, 2])
+  }),
 
-  conformanceCase('CS-CLAIM-09', 'of ten concurrent claims one is granted', async ({ storage }) => {
+  law('CS-CLAIM-09', 'of ten concurrent claims one is granted', async ({ storage }) => {
     const results = await atOnce(Array.from({ length: 10 }, () => storage.claiming('a')))
     assertSame(tally(results), { success: 1, HeldBy: 9 }, 'the results of ten concurrent claims')
     const winner =
@@ -125,19 +117,15 @@ export const claimCases = [
     await storage.assertLoads('a', [1])
   }),
 
-  conformanceCase(
-    'CS-CLAIM-10',
-    "of ten concurrent claims of a dead owner's run one is granted",
-    async ({ storage, reopen }) => {
-      await storage.begin('a', [1])
-      const restarted = await reopen()
-      const results = await atOnce(Array.from({ length: 10 }, () => restarted.claiming('a', OTHER)))
-      assertSame(tally(results), { success: 1, HeldBy: 9 }, 'the results of ten concurrent claims')
-      await restarted.assertLoads('a', [1])
-    }
-  ),
+  law('CS-CLAIM-10', "of ten concurrent claims of a dead owner's run one is granted", async ({ storage, reopen }) => {
+    await storage.begin('a', [1])
+    const restarted = await reopen()
+    const results = await atOnce(Array.from({ length: 10 }, () => restarted.claiming('a', OTHER)))
+    assertSame(tally(results), { success: 1, HeldBy: 9 }, 'the results of ten concurrent claims')
+    await restarted.assertLoads('a', [1])
+  }),
 
-  conformanceCase('CS-CLAIM-11', 'a task that is not run does nothing', async ({ storage }) => {
+  law('CS-CLAIM-11', 'a task that is not run does nothing', async ({ storage }) => {
     const claim = await storage.begin('a', [1])
     claim.saving([1, 2])
     claim.releasing()
@@ -149,7 +137,7 @@ export const claimCases = [
     await storage.claim('b', OTHER)
   }),
 
-  conformanceCase('CS-CLAIM-12', 'claims of different runs are independent', async ({ storage }) => {
+  law('CS-CLAIM-12', 'claims of different runs are independent', async ({ storage }) => {
     const [first, second] = [await storage.claim('a'), await storage.claim('b')]
     await first.save(['of a'])
     await second.save(['of b'])
@@ -160,7 +148,7 @@ export const claimCases = [
     await storage.assertLoads('b', ['of b', 'more'])
   }),
 
-  conformanceCase(
+  stressLaw(
     'CS-CLAIM-13',
     'among concurrent claims and releases, each owner finds what its predecessor saved',
     async ({ storage, isOver }) => {
@@ -184,11 +172,10 @@ export const claimCases = [
       const saved = await Promise.all([1, 2, 3, 4, 5, 6].map(contender))
       assertSame(saved, [5, 5, 5, 5, 5, 5], 'the saves of six concurrent owners')
       await storage.assertLoads('a', upTo(30))
-    },
-    { level: 'stress' }
+    }
   ),
 
-  conformanceCase(
+  law(
     'CS-CLAIM-14',
     'the holder is reported as it claimed, a dead owner holds nothing, and its successor is reported instead',
     async ({ storage, reopen }) => {
@@ -204,7 +191,7 @@ export const claimCases = [
     }
   ),
 
-  conformanceCase(
+  law(
     'CS-CLAIM-15',
     'operations on an earlier claim affect neither a later claim of the same process nor another run',
     async ({ storage }) => {
@@ -222,7 +209,7 @@ export const claimCases = [
     }
   ),
 
-  conformanceCase(
+  law(
     'CS-CLAIM-16',
     'a save in flight during a release is found by the next claim, or refused',
     async ({ storage }) => {
@@ -241,70 +228,52 @@ export const claimCases = [
     }
   ),
 
-  conformanceCase(
-    'CS-CLAIM-17',
-    'an owner that is silent for three seconds still holds its run',
-    async ({ storage }) => {
-      const claim = await storage.begin('a', [1])
-      await pause(3_000)
-      claim.assertNotLost('a silent owner')
-      await storage.assertHeld('a', OTHER, 'a claim of another process')
-      await claim.save([1, 2])
-    },
-    { level: 'stress' }
-  ),
+  stressLaw('CS-CLAIM-17', 'an owner that is silent for three seconds still holds its run', async ({ storage }) => {
+    const claim = await storage.begin('a', [1])
+    await pause(3_000)
+    claim.assertNotLost('a silent owner')
+    await storage.assertHeld('a', OTHER, 'a claim of another process')
+    await claim.save([1, 2])
+  }),
 
-  conformanceCase(
-    'CS-CLAIM-18',
-    'a refused claim leaves the host, pid and since of the holder unchanged',
-    async ({ storage }) => {
-      await storage.begin('a', [1])
-      const before = await storage.holder('a')
-      for (let n = 0; n < 3; n++) {
-        await pause(5)
-        const holder = await storage.assertHeld('a')
-        assertSame(holder, before, 'the holder that a refused claim reports')
-        assertSame(await storage.holder('a'), before, 'the holder after a refused claim')
-      }
+  law('CS-CLAIM-18', 'a refused claim leaves the host, pid and since of the holder unchanged', async ({ storage }) => {
+    await storage.begin('a', [1])
+    const before = await storage.holder('a')
+    for (let n = 0; n < 3; n++) {
+      await pause(5)
+      const holder = await storage.assertHeld('a')
+      assertSame(holder, before, 'the holder that a refused claim reports')
+      assertSame(await storage.holder('a'), before, 'the holder after a refused claim')
     }
-  ),
+  }),
 
-  conformanceCase(
-    'CS-CLAIM-19',
-    'the since of a holder is the same at each load and after each save',
-    async ({ storage }) => {
-      const claim = await storage.begin('a', upTo(1))
-      const before = await storage.holder('a')
-      for (let n = 2; n <= 4; n++) {
-        await pause(500)
-        assertSame(await storage.holder('a'), before, 'the holder at a later load')
-        await claim.save(upTo(n))
-        assertSame(await storage.holder('a'), before, 'the holder after a save')
-      }
+  law('CS-CLAIM-19', 'the since of a holder is the same at each load and after each save', async ({ storage }) => {
+    const claim = await storage.begin('a', upTo(1))
+    const before = await storage.holder('a')
+    for (let n = 2; n <= 4; n++) {
+      await pause(500)
+      assertSame(await storage.holder('a'), before, 'the holder at a later load')
+      await claim.save(upTo(n))
+      assertSame(await storage.holder('a'), before, 'the holder after a save')
     }
-  ),
+  }),
 
-  conformanceCase('CS-CLAIM-20', 'a release does not fire the lost signal of its claim', async ({ storage }) => {
+  law('CS-CLAIM-20', 'a release does not fire the lost signal of its claim', async ({ storage }) => {
     const claim = await storage.begin('a', [1])
     await claim.release()
     await pause(20)
     claim.assertNotLost('a released claim')
   }),
 
-  conformanceCase(
-    'CS-CLAIM-21',
-    'an owner that is silent for seven seconds still holds its run',
-    async ({ storage }) => {
-      const claim = await storage.begin('a', [1])
-      const before = await storage.holder('a')
-      await pause(7_000)
-      claim.assertNotLost('a silent owner')
-      assertSame(await storage.holder('a'), before, 'the holder after seven seconds')
-      await storage.assertHeld('a', OTHER, 'a claim of another process')
-      await claim.save([1, 2])
-    },
-    { level: 'stress' }
-  )
+  stressLaw('CS-CLAIM-21', 'an owner that is silent for seven seconds still holds its run', async ({ storage }) => {
+    const claim = await storage.begin('a', [1])
+    const before = await storage.holder('a')
+    await pause(7_000)
+    claim.assertNotLost('a silent owner')
+    assertSame(await storage.holder('a'), before, 'the holder after seven seconds')
+    await storage.assertHeld('a', OTHER, 'a claim of another process')
+    await claim.save([1, 2])
+  })
 ]
 
 /** Checks that loads and refused claims report the holder. */

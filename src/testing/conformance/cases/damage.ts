@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Corrupt, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
-import { casesNeeding } from '../Case.js'
+import { lawsOf } from '../Case.js'
 import type { Client } from '../Client.js'
 import { assertSame } from '../difference.js'
 import { assertCarries, left, OTHER, OWNER, summary } from '../fixtures.js'
@@ -25,11 +25,11 @@ const assertIsNoticed = (result: E.Either<StorageError, O.Option<Stored>>): void
   assertCarries(stored, PAYLOADS.slice(0, stored.revision + 1))
 }
 
-const damageCase = casesNeeding('damage')
-const formatCase = casesNeeding('formats')
+const law = lawsOf({ needs: ['damage'] })
+const formatLaw = lawsOf({ needs: ['formats'] })
 
 export const damageCases = [
-  damageCase(
+  law(
     'CS-DAMAGE-01',
     'a load of damaged content returns an error, or an older revision marked as recovered',
     async ({ storage, reopen, damage }) => {
@@ -39,25 +39,21 @@ export const damageCases = [
     }
   ),
 
-  damageCase(
-    'CS-DAMAGE-02',
-    'a claim of a damaged run finds the same as a load',
-    async ({ storage, reopen, damage }) => {
-      await storage.seed('a', PAYLOADS)
-      await damage('a')
-      const next = await reopen()
-      const loaded = await next.raw.load('a')()
-      const granted = await next.claiming('a')()
-      assertIsNoticed(E.map(({ stored }: { readonly stored: O.Option<Stored> }) => stored)(granted))
-      assertSame(granted._tag, loaded._tag, 'the result of a claim of a damaged run, compared with a load')
-      if (E.isRight(granted) && E.isRight(loaded)) {
-        const bare = O.map(({ heldBy: _, ...rest }: Stored) => rest)
-        assertSame(bare(granted.right.stored), bare(loaded.right), 'the run that a claim found, compared with a load')
-      }
+  law('CS-DAMAGE-02', 'a claim of a damaged run finds the same as a load', async ({ storage, reopen, damage }) => {
+    await storage.seed('a', PAYLOADS)
+    await damage('a')
+    const next = await reopen()
+    const loaded = await next.raw.load('a')()
+    const granted = await next.claiming('a')()
+    assertIsNoticed(E.map(({ stored }: { readonly stored: O.Option<Stored> }) => stored)(granted))
+    assertSame(granted._tag, loaded._tag, 'the result of a claim of a damaged run, compared with a load')
+    if (E.isRight(granted) && E.isRight(loaded)) {
+      const bare = O.map(({ heldBy: _, ...rest }: Stored) => rest)
+      assertSame(bare(granted.right.stored), bare(loaded.right), 'the run that a claim found, compared with a load')
     }
-  ),
+  }),
 
-  damageCase(
+  law(
     'CS-DAMAGE-03',
     'a damaged run breaks neither the listing nor any other run',
     async ({ storage, reopen, damage }) => {
@@ -70,7 +66,7 @@ export const damageCases = [
     }
   ),
 
-  damageCase('CS-DAMAGE-04', 'reading a damaged run changes nothing', async ({ storage, reopen, damage, digest }) => {
+  law('CS-DAMAGE-04', 'reading a damaged run changes nothing', async ({ storage, reopen, damage, digest }) => {
     await storage.seed('a', PAYLOADS)
     const whole = await digest('a')
     await damage('a')
@@ -88,7 +84,7 @@ export const damageCases = [
     assertSame(await digest('a'), before, 'the digest after reading')
   }),
 
-  damageCase(
+  law(
     'CS-DAMAGE-05',
     'after a recovery saves are loaded as saved, and nothing damaged reappears',
     async ({ storage, reopen, damage }) => {
@@ -109,7 +105,7 @@ export const damageCases = [
     }
   ),
 
-  damageCase(
+  law(
     'CS-DAMAGE-06',
     'a damaged run can be removed, and its id can start a new run',
     async ({ storage, reopen, damage }) => {
@@ -124,21 +120,17 @@ export const damageCases = [
     }
   ),
 
-  damageCase(
-    'CS-DAMAGE-07',
-    'a damaged run held by a live owner is not removed',
-    async ({ storage, damage, digest }) => {
-      await storage.seed('a', PAYLOADS)
-      await storage.claim('a')
-      await damage('a')
-      const before = await digest('a')
-      const removed = await storage.raw.remove('a')()
-      assert.ok(E.isLeft(removed), 'the removal of a damaged run with a live owner: expected an error, found success')
-      assertSame(await digest('a'), before, 'the digest after a refused removal')
-    }
-  ),
+  law('CS-DAMAGE-07', 'a damaged run held by a live owner is not removed', async ({ storage, damage, digest }) => {
+    await storage.seed('a', PAYLOADS)
+    await storage.claim('a')
+    await damage('a')
+    const before = await digest('a')
+    const removed = await storage.raw.remove('a')()
+    assert.ok(E.isLeft(removed), 'the removal of a damaged run with a live owner: expected an error, found success')
+    assertSame(await digest('a'), before, 'the digest after a refused removal')
+  }),
 
-  damageCase(
+  law(
     'CS-DAMAGE-10',
     'a page counts damaged runs, and a damaged run has the summary of its newest saved revision or none',
     async ({ storage, reopen, damage }) => {
@@ -155,7 +147,7 @@ export const damageCases = [
     }
   ),
 
-  damageCase(
+  law(
     'CS-DAMAGE-08',
     'the store detects content that belongs to another run',
     async ({ storage, reopen, swap, digest }) => {
@@ -175,7 +167,7 @@ export const damageCases = [
     }
   ),
 
-  damageCase(
+  law(
     'CS-DAMAGE-09',
     'the store detects content that belongs to another revision',
     async ({ storage, reopen, swap }) => {
@@ -240,7 +232,7 @@ const assertIsRefused = async (storage: Client): Promise<void> => {
 }
 
 export const formatCases = [
-  formatCase(
+  formatLaw(
     'CS-FORMAT-01',
     'content of a newer format is refused, and nothing older is used instead',
     async ({ storage, reopen, newer }) => {
@@ -250,23 +242,19 @@ export const formatCases = [
     }
   ),
 
-  formatCase(
-    'CS-FORMAT-02',
-    'content of a newer format stays unchanged',
-    async ({ storage, reopen, newer, digest }) => {
-      await storage.seed('a', PAYLOADS)
-      await newer('a')
-      const before = await digest('a')
-      const next = await reopen()
-      await assertIsRefused(next)
-      await next.raw.history('a')()
-      await next.raw.loadRevision('a', 0)()
-      await next.raw.list()()
-      assertSame(await digest('a'), before, 'the digest after reading')
-    }
-  ),
+  formatLaw('CS-FORMAT-02', 'content of a newer format stays unchanged', async ({ storage, reopen, newer, digest }) => {
+    await storage.seed('a', PAYLOADS)
+    await newer('a')
+    const before = await digest('a')
+    const next = await reopen()
+    await assertIsRefused(next)
+    await next.raw.history('a')()
+    await next.raw.loadRevision('a', 0)()
+    await next.raw.list()()
+    assertSame(await digest('a'), before, 'the digest after reading')
+  }),
 
-  formatCase(
+  formatLaw(
     'CS-FORMAT-03',
     'a run of a newer format breaks neither the listing nor any other run',
     async ({ storage, reopen, newer }) => {

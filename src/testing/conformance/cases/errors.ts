@@ -5,12 +5,12 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { ReadFailed, StorageError, WriteFailed } from '../../../ports/CheckpointStorage.js'
 import type { CaseContext } from '../Case.js'
-import { casesNeeding } from '../Case.js'
+import { lawsOf } from '../Case.js'
 import type { Client } from '../Client.js'
 import { assertSame, inWords } from '../difference.js'
 import { assertCarries, assertHolds, left, OTHER, OWNER, some, upTo } from '../fixtures.js'
 
-const errorCase = casesNeeding('faults')
+const law = lawsOf({ needs: ['faults'] })
 
 const assertHasCode = ({ code }: ReadFailed | WriteFailed, expected: string): void =>
   assertSame(code, expected, 'the code of the error')
@@ -44,7 +44,7 @@ const FAILURES: ReadonlyArray<{ readonly after?: number; readonly release: 'read
 ]
 
 export const errorCases = [
-  errorCase(
+  law(
     'CS-ERROR-01',
     'a failed read is ReadFailed with its code, and never an empty or older result',
     async ({ storage, faulty }) => {
@@ -64,7 +64,7 @@ export const errorCases = [
     }
   ),
 
-  errorCase(
+  law(
     'CS-ERROR-02',
     'a failed save is WriteFailed with its code, and earlier acknowledged saves survive',
     async ({ faulty, reopen }) => {
@@ -80,7 +80,7 @@ export const errorCases = [
     }
   ),
 
-  errorCase(
+  law(
     'CS-ERROR-03',
     'after a failed write the run can be claimed again and continues from what is stored',
     async ({ faulty, reopen }) => {
@@ -103,7 +103,7 @@ export const errorCases = [
     }
   ),
 
-  errorCase(
+  law(
     'CS-ERROR-04',
     'a claim or removal that cannot be written fails and changes nothing',
     async ({ storage, faulty }) => {
@@ -117,11 +117,11 @@ export const errorCases = [
     }
   ),
 
-  errorCase('CS-ERROR-05', 'whichever write fails, every save that resolved is found afterwards', async (context) => {
+  law('CS-ERROR-05', 'whichever write fails, every save that resolved is found afterwards', async (context) => {
     for (let good = 0; good < 8; good++) await assertSurvives(context, `run-${good}`, good)
   }),
 
-  errorCase(
+  law(
     'CS-ERROR-06',
     'a run that cannot be read is not free: it is neither removed, claimed nor overwritten',
     async ({ faulty }) => {
@@ -141,7 +141,7 @@ export const errorCases = [
     }
   ),
 
-  errorCase(
+  law(
     'CS-ERROR-07',
     'after a failed save and a failed release the same instance can claim the run again',
     async ({ faulty }) => {
@@ -173,14 +173,14 @@ export const errorCases = [
     }
   ),
 
-  errorCase('CS-ERROR-08', 'a failed save counts neither in its instance nor in the store', async (context) => {
+  law('CS-ERROR-08', 'a failed save counts neither in its instance nor in the store', async (context) => {
     for (const after of AFTER) {
       await assertForgets(context, `looked-at-${after}`, after, false)
       await assertForgets(context, `saved-to-${after}`, after, true)
     }
   }),
 
-  errorCase(
+  law(
     'CS-ERROR-09',
     'a save of several revisions that fails midway is stored completely or not at all',
     async ({ faulty, reopen }) => {
@@ -201,7 +201,7 @@ export const errorCases = [
     }
   ),
 
-  errorCase(
+  law(
     'CS-ERROR-10',
     'a failed save that is not committed is never found; the next claim settles whether any other failed save is stored',
     async (context) => {

@@ -3,28 +3,24 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { StorageError } from '../../../ports/CheckpointStorage.js'
-import { conformanceCase } from '../Case.js'
+import { law, lawsOf } from '../Case.js'
 import type { Client } from '../Client.js'
 import { assertGoesOn, overlapping } from '../concurrency.js'
 import { assertSame } from '../difference.js'
 import { left, OTHER, OWNER, revisions, until } from '../fixtures.js'
 
 export const fenceCases = [
-  conformanceCase(
-    'CS-FENCE-01',
-    "a superseded owner's saves are refused and stored nowhere",
-    async ({ storage, reopen }) => {
-      const { zombie, latter, owner } = await takeover(storage, reopen)
-      for (let n = 0; n < 3; n++) {
-        const { runId, epoch, by } = await zombie.assertFenced(['first', 'zombie'])
-        assertSame({ runId, epoch }, { runId: 'a', epoch: zombie.epoch }, 'the claim in Fenced')
-        if (O.isSome(by)) assertSame(by.value, owner.epoch, '`by` of Fenced')
-      }
-      await latter.assertLoads('a', ['first'])
+  law('CS-FENCE-01', "a superseded owner's saves are refused and stored nowhere", async ({ storage, reopen }) => {
+    const { zombie, latter, owner } = await takeover(storage, reopen)
+    for (let n = 0; n < 3; n++) {
+      const { runId, epoch, by } = await zombie.assertFenced(['first', 'zombie'])
+      assertSame({ runId, epoch }, { runId: 'a', epoch: zombie.epoch }, 'the claim in Fenced')
+      if (O.isSome(by)) assertSame(by.value, owner.epoch, '`by` of Fenced')
     }
-  ),
+    await latter.assertLoads('a', ['first'])
+  }),
 
-  conformanceCase(
+  law(
     'CS-FENCE-02',
     'a superseded owner stays refused after its successor saved, released and died',
     async ({ storage, reopen }) => {
@@ -43,7 +39,7 @@ export const fenceCases = [
     }
   ),
 
-  conformanceCase(
+  law(
     'CS-FENCE-03',
     "a superseded owner's lost signal fires with the reason, at the latest when a save is refused",
     async ({ storage, reopen }) => {
@@ -60,7 +56,7 @@ export const fenceCases = [
     }
   ),
 
-  conformanceCase('CS-FENCE-04', "a superseded owner's release frees nothing", async ({ storage, reopen }) => {
+  law('CS-FENCE-04', "a superseded owner's release frees nothing", async ({ storage, reopen }) => {
     const { zombie, latter, owner } = await takeover(storage, reopen)
     await zombie.releasing()()
     await latter.assertHeld('a', OWNER)
@@ -68,7 +64,7 @@ export const fenceCases = [
     owner.assertNotLost()
   }),
 
-  conformanceCase(
+  law(
     'CS-FENCE-05',
     'a superseded owner that saves concurrently with its successor never has a revision accepted',
     async ({ storage, reopen }) => {
@@ -88,7 +84,7 @@ export const fenceCases = [
     }
   ),
 
-  conformanceCase(
+  law(
     'CS-FENCE-06',
     "a superseded owner can't write into a run that reuses the id of a removed one",
     async ({ storage, reopen }) => {
@@ -109,7 +105,7 @@ export const fenceCases = [
     }
   ),
 
-  conformanceCase('CS-FENCE-07', 'a takeover of one run affects no other', async ({ storage, reopen }) => {
+  law('CS-FENCE-07', 'a takeover of one run affects no other', async ({ storage, reopen }) => {
     const { zombie, latter } = await takeover(storage, reopen)
     const other = await latter.claim('b')
     await zombie.assertFenced(['first', 'zombie'])
@@ -118,7 +114,7 @@ export const fenceCases = [
     await latter.assertLoads('b', ['of b'])
   }),
 
-  conformanceCase('CS-FENCE-08', 'a claim that was never granted writes nothing', async ({ storage }) => {
+  law('CS-FENCE-08', 'a claim that was never granted writes nothing', async ({ storage }) => {
     const lost = new AbortController().signal
     await left(storage.raw.save({ runId: 'a', epoch: 1, lost }, revisions(['forged'])), 'Fenced')
     const claim = await storage.claim('a')
@@ -127,7 +123,7 @@ export const fenceCases = [
     await storage.assertLoads('a', [1])
   }),
 
-  conformanceCase(
+  law(
     'CS-FENCE-09',
     'of three owners, each declared dead in turn, only the last one writes',
     async ({ storage, reopen }) => {
@@ -144,18 +140,17 @@ export const fenceCases = [
     }
   ),
 
-  conformanceCase(
+  lawsOf({ needs: ['watch'] })(
     'CS-FENCE-10',
     "an idle superseded owner's lost signal fires within two seconds",
     async ({ storage, reopen }) => {
       const { zombie, owner } = await takeover(storage, reopen)
       await until(() => zombie.lost.aborted, 2_000, 'the lost signal of an idle superseded claim')
       owner.assertNotLost()
-    },
-    { needs: ['watch'] }
+    }
   ),
 
-  conformanceCase(
+  law(
     'CS-FENCE-11',
     'a save in flight during a takeover is found by the new owner, or refused',
     async ({ storage, reopen }) => {

@@ -2,13 +2,15 @@
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import type { CaseContext } from '../Case.js'
-import { conformanceCase } from '../Case.js'
+import { law, lawsOf } from '../Case.js'
 import type { Client } from '../Client.js'
 import { assertSame } from '../difference.js'
 import { AT, OTHER, upTo } from '../fixtures.js'
 
+const historyLaw = lawsOf({ needs: ['history'] })
+
 export const historyCases = [
-  conformanceCase(
+  law(
     'CS-HIST-01',
     'the history is newest first and without gaps, and reports each change and its time',
     async ({ storage, reopen }) => {
@@ -25,51 +27,40 @@ export const historyCases = [
     }
   ),
 
-  conformanceCase('CS-HIST-02', 'exactly the revisions of the history can be loaded, each unchanged', ({ storage }) =>
+  law('CS-HIST-02', 'exactly the revisions of the history can be loaded, each unchanged', ({ storage }) =>
     assertHistoryLoads(storage, 500)
   ),
 
-  conformanceCase(
-    'CS-HIST-03',
-    'at least ten revisions before the newest can be loaded',
-    async ({ storage, reopen }) => {
-      const payloads = upTo(30)
-      await storage.seed('a', payloads)
-      const next = await reopen()
-      const kept = await next.kept('a')
-      assert.ok(
-        kept.length > 10,
-        `the history of a run with 30 revisions: expected more than 10 entries, found ${kept.length}`
-      )
-      for (const revision of kept.slice(0, 11)) {
-        await next.assertLoadsRevision('a', revision, payloads.slice(0, revision + 1))
-      }
-    },
-    { needs: ['history'] }
-  ),
+  historyLaw('CS-HIST-03', 'at least ten revisions before the newest can be loaded', async ({ storage, reopen }) => {
+    const payloads = upTo(30)
+    await storage.seed('a', payloads)
+    const next = await reopen()
+    const kept = await next.kept('a')
+    assert.ok(
+      kept.length > 10,
+      `the history of a run with 30 revisions: expected more than 10 entries, found ${kept.length}`
+    )
+    for (const revision of kept.slice(0, 11)) {
+      await next.assertLoadsRevision('a', revision, payloads.slice(0, revision + 1))
+    }
+  }),
 
-  conformanceCase(
-    'CS-HIST-04',
-    'the history spans a change of owners',
-    async ({ storage, reopen }) => {
-      await storage.seed('a', [0, 1, 2])
-      const next = await reopen()
-      await next.begin('a', [0, 1, 2, 3], OTHER)
-      const kept = await next.kept('a')
-      assertSame(kept, [3, 2, 1, 0], 'the revisions of the history')
-      await next.assertLoadsRevision('a', 1, [0, 1])
-    },
-    { needs: ['history'] }
-  ),
+  historyLaw('CS-HIST-04', 'the history spans a change of owners', async ({ storage, reopen }) => {
+    await storage.seed('a', [0, 1, 2])
+    const next = await reopen()
+    await next.begin('a', [0, 1, 2, 3], OTHER)
+    const kept = await next.kept('a')
+    assertSame(kept, [3, 2, 1, 0], 'the revisions of the history')
+    await next.assertLoadsRevision('a', 1, [0, 1])
+  }),
 
-  conformanceCase(
+  lawsOf({ needs: ['large'], level: 'stress' })(
     'CS-HIST-05',
     'each large revision of the history can be loaded unchanged',
-    ({ storage }) => assertHistoryLoads(storage, 200_000),
-    { needs: ['large'], level: 'stress' }
+    ({ storage }) => assertHistoryLoads(storage, 200_000)
   ),
 
-  conformanceCase(
+  law(
     'CS-HIST-06',
     'after saves of several revisions, each revision of the history can be loaded unchanged, newest first',
     async ({ storage, reopen }) => {
@@ -98,16 +89,15 @@ export const historyCases = [
     }
   ),
 
-  conformanceCase(
+  lawsOf({ needs: ['faults', 'history'] })(
     'CS-HIST-07',
     'whichever write fails, also during pruning, every revision of the history can be loaded',
     async (context) => {
       for (let good = 0; good < 6; good++) await assertHistorySurvives(context, `run-${good}`, good)
-    },
-    { needs: ['faults', 'history'] }
+    }
   ),
 
-  conformanceCase('CS-HIST-08', 'the history reports the exact time of each change', async ({ storage, reopen }) => {
+  law('CS-HIST-08', 'the history reports the exact time of each change', async ({ storage, reopen }) => {
     const seconds = '2026-01-02T03:04:05'
     const times = ['Z', '.6Z', '.000Z', '.670Z', '.600Z', '.678901Z'].map((rest) => `${seconds}${rest}`)
     const claim = await storage.claim('a')

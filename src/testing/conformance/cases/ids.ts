@@ -1,7 +1,7 @@
 /** Cases about run ids. */
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { StorageError } from '../../../ports/CheckpointStorage.js'
-import { conformanceCase } from '../Case.js'
+import { law } from '../Case.js'
 import { assertSame } from '../difference.js'
 import { left, OWNER, revisions } from '../fixtures.js'
 
@@ -18,7 +18,7 @@ const assertInvalid = async (task: TaskEither<StorageError, unknown>, runId: str
   assertSame((await left(task, 'InvalidRunId')).runId, runId, 'the run id in InvalidRunId')
 
 export const idCases = [
-  conformanceCase('CS-ID-01', 'every function refuses an invalid run id and reports it', async ({ storage }) => {
+  law('CS-ID-01', 'every function refuses an invalid run id and reports it', async ({ storage }) => {
     const lost = new AbortController().signal
     for (const runId of INVALID) {
       await assertInvalid(storage.raw.claim(runId, OWNER), runId)
@@ -31,21 +31,17 @@ export const idCases = [
     await storage.assertLists([])
   }),
 
-  conformanceCase(
-    'CS-ID-02',
-    'an id in capitals is refused and does not match the one in lower case',
-    async ({ storage }) => {
-      await storage.seed('release', [1])
-      for (const runId of ['Release', 'RELEASE', 'releasE']) {
-        await assertInvalid(storage.raw.load(runId), runId)
-        await assertInvalid(storage.raw.claim(runId, OWNER), runId)
-        await assertInvalid(storage.raw.remove(runId), runId)
-      }
-      await storage.assertLoads('release', [1])
+  law('CS-ID-02', 'an id in capitals is refused and does not match the one in lower case', async ({ storage }) => {
+    await storage.seed('release', [1])
+    for (const runId of ['Release', 'RELEASE', 'releasE']) {
+      await assertInvalid(storage.raw.load(runId), runId)
+      await assertInvalid(storage.raw.claim(runId, OWNER), runId)
+      await assertInvalid(storage.raw.remove(runId), runId)
     }
-  ),
+    await storage.assertLoads('release', [1])
+  }),
 
-  conformanceCase(
+  law(
     'CS-ID-03',
     'the longest run id, and ids that resemble internal names of the store, work like any other',
     async ({ storage, reopen }) => {
@@ -57,7 +53,7 @@ export const idCases = [
     }
   ),
 
-  conformanceCase('CS-ID-04', 'runs whose ids share a prefix are separate', async ({ storage }) => {
+  law('CS-ID-04', 'runs whose ids share a prefix are separate', async ({ storage }) => {
     const ids = ['run1', 'run10', 'run1-b', 'run1.b', 'run1_b', 'run', 'r']
     for (const runId of ids) await storage.seed(runId, [runId, 1])
     await storage.remove('run1')
@@ -68,42 +64,34 @@ export const idCases = [
     await storage.assertLists(ids.slice(1).sort())
   }),
 
-  conformanceCase(
-    'CS-ID-05',
-    'long ids that differ in their last character are separate',
-    async ({ storage, reopen }) => {
-      const ids = ['x', 'y'].map((end) => 'a'.repeat(127) + end)
-      for (const runId of ids) await storage.seed(runId, [runId.at(-1) ?? ''])
-      const next = await reopen()
-      for (const runId of ids) await next.assertLoads(runId, [runId.at(-1) ?? ''])
-    }
-  ),
+  law('CS-ID-05', 'long ids that differ in their last character are separate', async ({ storage, reopen }) => {
+    const ids = ['x', 'y'].map((end) => 'a'.repeat(127) + end)
+    for (const runId of ids) await storage.seed(runId, [runId.at(-1) ?? ''])
+    const next = await reopen()
+    for (const runId of ids) await next.assertLoads(runId, [runId.at(-1) ?? ''])
+  }),
 
-  conformanceCase('CS-ID-06', 'ten runs written concurrently are all complete', async ({ storage, reopen }) => {
+  law('CS-ID-06', 'ten runs written concurrently are all complete', async ({ storage, reopen }) => {
     const ids = Array.from({ length: 10 }, (_, n) => `run-${n}`)
     await Promise.all(ids.map((runId) => storage.seed(runId, [runId, 1, 2, 3])))
     const next = await reopen()
     for (const runId of ids) await next.assertLoads(runId, [runId, 1, 2, 3])
   }),
 
-  conformanceCase(
-    'CS-ID-07',
-    'an id is not a pattern: wildcard characters match only themselves',
-    async ({ storage }) => {
-      const ids = ['axb', 'a.b', 'a_b', 'a-b', 'ab']
-      for (const runId of ids) await storage.seed(runId, [runId])
-      for (const runId of ['a.b', 'a_b']) {
-        await storage.remove(runId)
-        await storage.assertLoads(runId, [])
-      }
-      for (const runId of ['axb', 'a-b', 'ab']) await storage.assertLoads(runId, [runId])
-      await storage.begin('a.b', ['new'])
-      await storage.claim('axb')
-      await storage.assertLists(['a-b', 'a.b', 'ab', 'axb'])
+  law('CS-ID-07', 'an id is not a pattern: wildcard characters match only themselves', async ({ storage }) => {
+    const ids = ['axb', 'a.b', 'a_b', 'a-b', 'ab']
+    for (const runId of ids) await storage.seed(runId, [runId])
+    for (const runId of ['a.b', 'a_b']) {
+      await storage.remove(runId)
+      await storage.assertLoads(runId, [])
     }
-  ),
+    for (const runId of ['axb', 'a-b', 'ab']) await storage.assertLoads(runId, [runId])
+    await storage.begin('a.b', ['new'])
+    await storage.claim('axb')
+    await storage.assertLists(['a-b', 'a.b', 'ab', 'axb'])
+  }),
 
-  conformanceCase(
+  law(
     'CS-ID-08',
     'the store never confuses a run with the internal data of another run',
     async ({ storage, reopen }) => {
@@ -121,7 +109,7 @@ export const idCases = [
     }
   ),
 
-  conformanceCase(
+  law(
     'CS-ID-09',
     'an id is never normalized: a look-alike of another id is refused and reported verbatim',
     async ({ storage }) => {

@@ -1,11 +1,11 @@
 /** Cases about listing. */
 import { strict as assert } from 'node:assert'
-import { conformanceCase } from '../Case.js'
+import { law, stressLaw } from '../Case.js'
 import { assertSame } from '../difference.js'
 import { OTHER } from '../fixtures.js'
 
 export const listingCases = [
-  conformanceCase(
+  law(
     'CS-LIST-01',
     'the listing has the ids of all runs with a checkpoint, in order, whoever holds them',
     async ({ storage, reopen }) => {
@@ -16,7 +16,7 @@ export const listingCases = [
     }
   ),
 
-  conformanceCase(
+  law(
     'CS-LIST-02',
     'a run that was claimed and never saved may be listed and does not disturb the listing',
     async ({ storage }) => {
@@ -31,7 +31,7 @@ export const listingCases = [
     }
   ),
 
-  conformanceCase(
+  stressLaw(
     'CS-LIST-03',
     'more than a thousand runs are all listed, and each is complete',
     async ({ storage, reopen }) => {
@@ -42,11 +42,10 @@ export const listingCases = [
       const next = await reopen()
       await next.assertLists(ids)
       for (const runId of ids.filter((_, n) => n % 50 === 0)) await next.assertLoads(runId, [runId])
-    },
-    { level: 'stress' }
+    }
   ),
 
-  conformanceCase(
+  law(
     'CS-LIST-04',
     'a page has the ids that follow `after` bytewise, whether or not that run exists, and at most `limit` of them',
     async ({ storage, reopen }) => {
@@ -78,7 +77,7 @@ export const listingCases = [
     }
   ),
 
-  conformanceCase(
+  law(
     'CS-LIST-05',
     'a listed summary is that of the newest saved revision, unchanged, and names the owner as a load does',
     async ({ storage, reopen }) => {

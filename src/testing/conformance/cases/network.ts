@@ -4,7 +4,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { StorageError } from '../../../ports/CheckpointStorage.js'
 import type { CaseContext } from '../Case.js'
-import { casesNeeding } from '../Case.js'
+import { lawsOf } from '../Case.js'
 import type { Client } from '../Client.js'
 import { assertSame, inWords } from '../difference.js'
 import { assertHolds, OTHER, pause, some, until } from '../fixtures.js'
@@ -18,12 +18,13 @@ const REFUSED = ['57014', '25006']
 /** The most messages of one save. */
 const MESSAGES = 60
 
-const networkCase = casesNeeding('network')
-const failoverCase = casesNeeding('failover')
-const leaseCase = casesNeeding('leases')
+const law = lawsOf({ needs: ['network'] })
+const stressLaw = lawsOf({ needs: ['network'], level: 'stress' })
+const failoverLaw = lawsOf({ needs: ['failover'] })
+const leaseLaw = lawsOf({ needs: ['leases'] })
 
 export const networkCases = [
-  networkCase(
+  law(
     'CS-NET-01',
     'a save whose reply is lost is stored once, and never reported as not committed',
     async ({ lossy, reopen }) => {
@@ -46,7 +47,7 @@ export const networkCases = [
     }
   ),
 
-  networkCase(
+  law(
     'CS-NET-02',
     'after a claim whose reply is lost, the same instance can claim the run',
     async ({ storage, lossy, reopen }) => {
@@ -62,7 +63,7 @@ export const networkCases = [
     }
   ),
 
-  networkCase(
+  law(
     'CS-NET-03',
     'a load whose reply is lost fails or finds the run, and never says that there is none',
     async ({ storage, lossy }) => {
@@ -78,7 +79,7 @@ export const networkCases = [
     }
   ),
 
-  networkCase(
+  law(
     'CS-NET-04',
     'a release or removal whose reply is lost has happened once, and the run can be claimed',
     async ({ lossy, reopen }) => {
@@ -99,21 +100,19 @@ export const networkCases = [
     }
   ),
 
-  networkCase(
+  stressLaw(
     'CS-NET-05',
     'a connection that breaks at any message of a save costs no acknowledged save and doubles none',
-    (context) => assertSurvivesCuts(context, 'break'),
-    'stress'
+    (context) => assertSurvivesCuts(context, 'break')
   ),
 
-  networkCase(
+  stressLaw(
     'CS-NET-06',
     'a connection that freezes at any message of a save does not hang it, costs no acknowledged save and doubles none',
-    (context) => assertSurvivesCuts(context, 'freeze'),
-    'stress'
+    (context) => assertSurvivesCuts(context, 'freeze')
   ),
 
-  failoverCase(
+  failoverLaw(
     'CS-OVER-01',
     'an owner that lost acknowledged saves in a failover is refused, and leaves no gap',
     async ({ failover }) => {
@@ -133,7 +132,7 @@ export const networkCases = [
     }
   ),
 
-  failoverCase(
+  failoverLaw(
     'CS-OVER-02',
     'an owner whose claim a failover lost is fenced, even if its epoch is granted again',
     async ({ failover, reopen }) => {
@@ -150,7 +149,7 @@ export const networkCases = [
     }
   ),
 
-  leaseCase(
+  leaseLaw(
     'CS-LEASE-01',
     'an owner that sleeps past its lease is superseded, and fenced when it wakes',
     async ({ sleeper, storage: other }) => {
@@ -165,7 +164,7 @@ export const networkCases = [
     }
   ),
 
-  leaseCase(
+  leaseLaw(
     'CS-LEASE-02',
     'an owner that slept past its lease, and was not superseded, soon holds its run again or learns that it lost it',
     async ({ sleeper, storage: other, isOver }) => {

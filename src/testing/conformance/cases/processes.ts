@@ -1,15 +1,16 @@
 /** Cases about several live processes. */
 import type { Json } from '../../../domain/data/Json.js'
-import { casesNeeding } from '../Case.js'
+import { lawsOf } from '../Case.js'
 import type { Client, ClientClaim } from '../Client.js'
 import { assertLoadsWhileSaving, atOnce, tally } from '../concurrency.js'
 import { assertSame } from '../difference.js'
 import { asOwner, assertHigherEpoch, assertHolds, left, OTHER, OWNER, pause, some, upTo } from '../fixtures.js'
 
-const processCase = casesNeeding('processes')
+const law = lawsOf({ needs: ['processes'] })
+const stressLaw = lawsOf({ needs: ['processes'], level: 'stress' })
 
 export const processCases = [
-  processCase(
+  law(
     'CS-PROC-01',
     'a run held by another live process is refused, with its holder, and not removed',
     async ({ storage, beside }) => {
@@ -22,7 +23,7 @@ export const processCases = [
     }
   ),
 
-  processCase(
+  law(
     'CS-PROC-02',
     'the run of a killed process can be claimed once the store can detect the death, with every save that resolved',
     async ({ storage, beside }) => {
@@ -37,7 +38,7 @@ export const processCases = [
     }
   ),
 
-  processCase('CS-PROC-03', 'of concurrent claims in three processes one is granted', async ({ storage, beside }) => {
+  law('CS-PROC-03', 'of concurrent claims in three processes one is granted', async ({ storage, beside }) => {
     const stores = [storage, (await beside()).storage, (await beside()).storage]
     for (let round = 0; round < 5; round++) {
       const runId = `run-${round}`
@@ -46,7 +47,7 @@ export const processCases = [
     }
   }),
 
-  processCase(
+  law(
     'CS-PROC-04',
     'another process loads every acknowledged save at once, and never part of a save',
     async (context) => {
@@ -55,7 +56,7 @@ export const processCases = [
     }
   ),
 
-  processCase(
+  law(
     'CS-PROC-05',
     'processes killed one after the other lose nothing and leave the run free',
     async ({ storage, beside }) => {
@@ -86,19 +87,15 @@ export const processCases = [
     }
   ),
 
-  processCase(
-    'CS-PROC-06',
-    'processes that write different runs do not affect one another',
-    async ({ storage, beside }) => {
-      const stores = [storage, (await beside()).storage, (await beside()).storage]
-      await Promise.all(stores.map((one, n) => one.seed(`run-${n}`, upTo(20))))
-      for (const n of [0, 1, 2]) await (stores[(n + 1) % 3] ?? storage).assertLoads(`run-${n}`, upTo(20))
-      const claims = await atOnce(stores.map((one, n) => one.claiming(`run-${n}`)))
-      assertSame(tally(claims), { success: claims.length }, 'the results of claims of different runs')
-    }
-  ),
+  law('CS-PROC-06', 'processes that write different runs do not affect one another', async ({ storage, beside }) => {
+    const stores = [storage, (await beside()).storage, (await beside()).storage]
+    await Promise.all(stores.map((one, n) => one.seed(`run-${n}`, upTo(20))))
+    for (const n of [0, 1, 2]) await (stores[(n + 1) % 3] ?? storage).assertLoads(`run-${n}`, upTo(20))
+    const claims = await atOnce(stores.map((one, n) => one.claiming(`run-${n}`)))
+    assertSame(tally(claims), { success: claims.length }, 'the results of claims of different runs')
+  }),
 
-  processCase(
+  law(
     'CS-PROC-07',
     'a run passes from process to process: each process finds at once what its predecessor saved and who holds the run',
     async ({ storage, beside }) => {
@@ -126,7 +123,7 @@ export const processCases = [
     }
   ),
 
-  processCase(
+  stressLaw(
     'CS-PROC-08',
     'an owner in another process that is silent for seven seconds still holds its run',
     async ({ storage, beside }) => {
@@ -136,7 +133,6 @@ export const processCases = [
       await storage.assertHeld('a', OWNER, 'a claim of another process')
       await claim.save([1, 2])
       claim.assertNotLost('a silent owner')
-    },
-    'stress'
+    }
   )
 ]

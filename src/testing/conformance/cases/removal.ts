@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import { conformanceCase } from '../Case.js'
+import { law } from '../Case.js'
 import type { Client } from '../Client.js'
 import { atOnce, overlapping } from '../concurrency.js'
 import { assertSame } from '../difference.js'
@@ -15,21 +15,17 @@ const assertIsRemoved = async (storage: Client, runId: string): Promise<void> =>
 }
 
 export const removalCases = [
-  conformanceCase(
-    'CS-REMOVE-01',
-    'a removed run is deleted, and removing an unknown run does nothing',
-    async ({ storage }) => {
-      await storage.seed('a', [1, 2])
-      await storage.seed('b', [1])
-      await storage.remove('a')
-      await storage.remove('a')
-      await assertIsRemoved(storage, 'a')
-      await storage.assertLists(['b'])
-      await storage.assertLoads('b', [1])
-    }
-  ),
+  law('CS-REMOVE-01', 'a removed run is deleted, and removing an unknown run does nothing', async ({ storage }) => {
+    await storage.seed('a', [1, 2])
+    await storage.seed('b', [1])
+    await storage.remove('a')
+    await storage.remove('a')
+    await assertIsRemoved(storage, 'a')
+    await storage.assertLists(['b'])
+    await storage.assertLoads('b', [1])
+  }),
 
-  conformanceCase('CS-REMOVE-02', 'a run held by a live owner is not removed', async ({ storage }) => {
+  law('CS-REMOVE-02', 'a run held by a live owner is not removed', async ({ storage }) => {
     const claim = await storage.begin('a', [1])
     const { holder } = await left(storage.raw.remove('a'), 'HeldBy')
     assertSame(holder.pid, OWNER.pid, 'the pid of the holder in HeldBy')
@@ -37,14 +33,14 @@ export const removalCases = [
     await storage.assertLoads('a', [1, 2])
   }),
 
-  conformanceCase('CS-REMOVE-03', 'the run of a dead owner can be removed', async ({ storage, reopen }) => {
+  law('CS-REMOVE-03', 'the run of a dead owner can be removed', async ({ storage, reopen }) => {
     await storage.begin('a', [1])
     const restarted = await reopen()
     await restarted.remove('a')
     await assertIsRemoved(restarted, 'a')
   }),
 
-  conformanceCase('CS-REMOVE-04', 'a reused id starts at revision 0', async ({ storage }) => {
+  law('CS-REMOVE-04', 'a reused id starts at revision 0', async ({ storage }) => {
     await storage.seed('a', ['old', 'old'])
     await storage.remove('a')
     const claim = await storage.claim('a')
@@ -56,24 +52,20 @@ export const removalCases = [
     await storage.assertLoadsRevision('a', 1, [], 'revision 1 of the removed run')
   }),
 
-  conformanceCase(
-    'CS-REMOVE-05',
-    'no part of a removed run reappears when the store is reopened',
-    async ({ storage, reopen }) => {
-      await storage.seed('a', ['old', 'old', 'old'])
-      await storage.load('a')
-      await storage.remove('a')
-      const next = await reopen()
-      await assertIsRemoved(next, 'a')
-      await next.assertLists([])
-      await next.seed('a', ['new'])
-      const last = await reopen()
-      await last.assertLoads('a', ['new'])
-      assertSame((await last.history('a')).length, 1, 'the length of the history of a reused id')
-    }
-  ),
+  law('CS-REMOVE-05', 'no part of a removed run reappears when the store is reopened', async ({ storage, reopen }) => {
+    await storage.seed('a', ['old', 'old', 'old'])
+    await storage.load('a')
+    await storage.remove('a')
+    const next = await reopen()
+    await assertIsRemoved(next, 'a')
+    await next.assertLists([])
+    await next.seed('a', ['new'])
+    const last = await reopen()
+    await last.assertLoads('a', ['new'])
+    assertSame((await last.history('a')).length, 1, 'the length of the history of a reused id')
+  }),
 
-  conformanceCase(
+  law(
     'CS-REMOVE-06',
     'no save that a superseded owner makes during a removal survives it',
     async ({ storage, reopen }) => {
@@ -98,7 +90,7 @@ export const removalCases = [
     }
   ),
 
-  conformanceCase(
+  law(
     'CS-REMOVE-07',
     'of ten concurrent removals at least one succeeds, and the run is deleted',
     async ({ storage }) => {
@@ -112,7 +104,7 @@ export const removalCases = [
     }
   ),
 
-  conformanceCase(
+  law(
     'CS-REMOVE-08',
     'a run that was claimed and never saved is not removed while its owner lives',
     async ({ storage }) => {
@@ -124,7 +116,7 @@ export const removalCases = [
     }
   ),
 
-  conformanceCase(
+  law(
     'CS-REMOVE-09',
     'a claim that is granted during a concurrent removal finds what it returned stored',
     async ({ storage }) => {
@@ -150,7 +142,7 @@ export const removalCases = [
     }
   ),
 
-  conformanceCase(
+  law(
     'CS-REMOVE-10',
     'a removal that names the newest revision deletes the run, and does nothing if no revision is stored',
     async ({ storage }) => {
@@ -168,7 +160,7 @@ export const removalCases = [
     }
   ),
 
-  conformanceCase(
+  law(
     'CS-REMOVE-11',
     'a removal that names another revision than the newest fails with RunChanged, and the run stays',
     async ({ storage, reopen }) => {
@@ -191,7 +183,7 @@ export const removalCases = [
     }
   ),
 
-  conformanceCase(
+  law(
     'CS-REMOVE-12',
     'a removal that names a revision of an earlier run with the id fails with RunChanged',
     async ({ storage }) => {
@@ -208,7 +200,7 @@ export const removalCases = [
     }
   ),
 
-  conformanceCase(
+  law(
     'CS-REMOVE-13',
     'a removal that names the newest revision deletes nothing that a concurrent resume saves',
     async ({ storage }) => {

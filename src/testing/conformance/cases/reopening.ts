@@ -1,28 +1,24 @@
 /** Cases about several instances on the same data. */
 import type { Json } from '../../../domain/data/Json.js'
-import { conformanceCase } from '../Case.js'
+import { law } from '../Case.js'
 import { assertSame } from '../difference.js'
 import { assertHigherEpoch, assertHolds, OTHER } from '../fixtures.js'
 
 export const reopeningCases = [
-  conformanceCase(
-    'CS-OPEN-01',
-    'a new instance finds every save that resolved, of every run',
-    async ({ storage, reopen }) => {
-      const ids = ['a', 'b', 'c']
-      for (const runId of ids) {
-        const claim = await storage.claim(runId)
-        await claim.save([runId, 1], 2)
-        await claim.save([runId, 1, 2])
-      }
-      const next = await reopen()
-      await next.assertLists(ids)
-      for (const runId of ids) await next.assertLoads(runId, [runId, 1, 2])
-      assertSame((await next.kept('a'))[0], 2, 'the newest revision of the history in a new instance')
+  law('CS-OPEN-01', 'a new instance finds every save that resolved, of every run', async ({ storage, reopen }) => {
+    const ids = ['a', 'b', 'c']
+    for (const runId of ids) {
+      const claim = await storage.claim(runId)
+      await claim.save([runId, 1], 2)
+      await claim.save([runId, 1, 2])
     }
-  ),
+    const next = await reopen()
+    await next.assertLists(ids)
+    for (const runId of ids) await next.assertLoads(runId, [runId, 1, 2])
+    assertSame((await next.kept('a'))[0], 2, 'the newest revision of the history in a new instance')
+  }),
 
-  conformanceCase(
+  law(
     'CS-OPEN-02',
     'an instance that loaded a run before sees later saves of another instance',
     async ({ storage, reopen }) => {
@@ -41,7 +37,7 @@ export const reopeningCases = [
     }
   ),
 
-  conformanceCase(
+  law(
     'CS-OPEN-03',
     'over twenty deaths in a row, each owner finds everything that earlier ones saved',
     async ({ storage, reopen }) => {
@@ -60,7 +56,7 @@ export const reopeningCases = [
     }
   ),
 
-  conformanceCase(
+  law(
     'CS-OPEN-04',
     'over twenty owners that die without a save, the run and the order of claims stay unchanged',
     async ({ storage, reopen }) => {

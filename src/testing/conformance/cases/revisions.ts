@@ -3,20 +3,20 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Revision } from '../../../ports/CheckpointStorage.js'
-import { conformanceCase } from '../Case.js'
+import { law } from '../Case.js'
 import { assertLoadsWhileSaving, atOnce, tally } from '../concurrency.js'
 import { assertSame } from '../difference.js'
 import { left, OTHER, revisions, upTo } from '../fixtures.js'
 
 export const revisionCases = [
-  conformanceCase('CS-REV-01', 'a first save that does not start at revision 0 is refused', async ({ storage }) => {
+  law('CS-REV-01', 'a first save that does not start at revision 0 is refused', async ({ storage }) => {
     const claim = await storage.claim('a')
     const { runId, expected, found } = await left(claim.saving([1, 2]), 'RevisionConflict')
     assertSame({ runId, expected, found }, { runId: 'a', expected: 0, found: 1 }, 'the facts of RevisionConflict')
     await storage.assertLoads('a', [])
   }),
 
-  conformanceCase(
+  law(
     'CS-REV-02',
     'a save that skips a revision is refused, and the right one is accepted after it',
     async ({ storage }) => {
@@ -29,7 +29,7 @@ export const revisionCases = [
     }
   ),
 
-  conformanceCase('CS-REV-03', 'a save of an existing revision is refused', async ({ storage }) => {
+  law('CS-REV-03', 'a save of an existing revision is refused', async ({ storage }) => {
     const claim = await storage.claim('a')
     await claim.save([1, 2], 2)
     const { expected, found } = await left(claim.saving([1, 9]), 'RevisionConflict')
@@ -37,7 +37,7 @@ export const revisionCases = [
     await storage.assertLoads('a', [1, 2])
   }),
 
-  conformanceCase('CS-REV-04', 'a save with a gap stores nothing', async ({ storage }) => {
+  law('CS-REV-04', 'a save with a gap stores nothing', async ({ storage }) => {
     const claim = await storage.begin('a', [1])
     const [second, , fourth] = revisions([1, 2, 3, 4], 3)
     const gap = [second, fourth] as unknown as ReadonlyNonEmptyArray<Revision>
@@ -46,7 +46,7 @@ export const revisionCases = [
     await storage.assertNewest('a', 0)
   }),
 
-  conformanceCase('CS-REV-05', 'of ten concurrent saves of one revision one is stored', async ({ storage }) => {
+  law('CS-REV-05', 'of ten concurrent saves of one revision one is stored', async ({ storage }) => {
     const claim = await storage.begin('a', [0])
     const rivals = Array.from({ length: 10 }, (_, rival) => claim.saving([0, `rival ${rival}`]))
     const results = await atOnce(rivals)
@@ -58,25 +58,21 @@ export const revisionCases = [
     await storage.assertLoads('a', [0, `rival ${results.findIndex(E.isRight)}`])
   }),
 
-  conformanceCase(
-    'CS-REV-06',
-    'the next owner continues at the next revision and at no other',
-    async ({ storage, reopen }) => {
-      await storage.seed('a', [1, 2, 3])
-      const next = await reopen()
-      const claim = await next.claim('a', OTHER)
-      for (const wrong of [[9], [1, 2, 9], [1, 2, 3, 4, 9]]) {
-        const { expected } = await left(claim.saving(wrong), 'RevisionConflict')
-        assertSame(expected, 3, '`expected` of RevisionConflict')
-      }
-      await claim.save([1, 2, 3, 4])
-      await next.assertLoads('a', [1, 2, 3, 4])
+  law('CS-REV-06', 'the next owner continues at the next revision and at no other', async ({ storage, reopen }) => {
+    await storage.seed('a', [1, 2, 3])
+    const next = await reopen()
+    const claim = await next.claim('a', OTHER)
+    for (const wrong of [[9], [1, 2, 9], [1, 2, 3, 4, 9]]) {
+      const { expected } = await left(claim.saving(wrong), 'RevisionConflict')
+      assertSame(expected, 3, '`expected` of RevisionConflict')
     }
-  )
+    await claim.save([1, 2, 3, 4])
+    await next.assertLoads('a', [1, 2, 3, 4])
+  })
 ]
 
 export const atomicityCases = [
-  conformanceCase('CS-ATOM-01', 'every revision of one save is stored', async ({ storage, reopen }) => {
+  law('CS-ATOM-01', 'every revision of one save is stored', async ({ storage, reopen }) => {
     const claim = await storage.claim('a')
     await claim.save([1, 2, 3], 3)
     await claim.save([1, 2, 3, 4, 5], 2)
@@ -84,14 +80,14 @@ export const atomicityCases = [
     await (await reopen()).assertLoads('a', [1, 2, 3, 4, 5])
   }),
 
-  conformanceCase(
+  law(
     'CS-ATOM-02',
     'while revisions are saved three at a time, each load returns complete saves and nothing older than was acknowledged before it',
     (context) =>
       assertLoadsWhileSaving(context, [context.storage, context.storage, context.storage], { count: 120, atATime: 3 })
   ),
 
-  conformanceCase(
+  law(
     'CS-ATOM-03',
     'concurrent saves are refused or stored completely, in the order of their revisions',
     async ({ storage }) => {
@@ -106,14 +102,10 @@ export const atomicityCases = [
     }
   ),
 
-  conformanceCase(
-    'CS-ATOM-04',
-    'a save of five hundred revisions is stored completely',
-    async ({ storage, reopen }) => {
-      const claim = await storage.claim('a')
-      await claim.save(upTo(500), 500)
-      await claim.save(upTo(501))
-      await (await reopen()).assertLoads('a', upTo(501))
-    }
-  )
+  law('CS-ATOM-04', 'a save of five hundred revisions is stored completely', async ({ storage, reopen }) => {
+    const claim = await storage.claim('a')
+    await claim.save(upTo(500), 500)
+    await claim.save(upTo(501))
+    await (await reopen()).assertLoads('a', upTo(501))
+  })
 ]

@@ -4,7 +4,7 @@ import type { Json } from '../../../domain/data/Json.js'
 import type { Stored } from '../../../ports/CheckpointStorage.js'
 import type { Capability } from '../Spec.js'
 import type { CaseContext } from '../Case.js'
-import { conformanceCase } from '../Case.js'
+import { law, lawsOf, stressLaw } from '../Case.js'
 import { assertSame, inWords } from '../difference.js'
 import { assertHolds, left, OTHER, revisions, right, some } from '../fixtures.js'
 
@@ -57,31 +57,22 @@ const PAYLOADS: ReadonlyArray<readonly [id: string, title: string, payload: Json
 const MEGABYTE = 1_000_000
 
 export const roundTripCases = [
-  conformanceCase(
-    'CS-TRIP-01',
-    'an unknown run has no checkpoint, no history and no revisions',
-    async ({ storage }) => {
-      await storage.assertLoads('unknown', [])
-      assertSame(await storage.history('unknown'), [], 'the history of an unknown run')
-      await storage.assertLoadsRevision('unknown', 0, [], 'revision 0 of an unknown run')
-      await storage.assertLists([])
-    }
-  ),
+  law('CS-TRIP-01', 'an unknown run has no checkpoint, no history and no revisions', async ({ storage }) => {
+    await storage.assertLoads('unknown', [])
+    assertSame(await storage.history('unknown'), [], 'the history of an unknown run')
+    await storage.assertLoadsRevision('unknown', 0, [], 'revision 0 of an unknown run')
+    await storage.assertLists([])
+  }),
 
   ...PAYLOADS.map(([id, title, payload, needs = []]) =>
-    conformanceCase(
-      id,
-      `the store loads ${title} as saved`,
-      async ({ storage, reopen }) => {
-        await storage.seed('a', [payload, payload])
-        await storage.assertLoads('a', [payload, payload], 'the run loaded by the instance that saved it')
-        await (await reopen()).assertLoads('a', [payload, payload], 'the run loaded by a new instance')
-      },
-      { needs }
-    )
+    lawsOf({ needs })(id, `the store loads ${title} as saved`, async ({ storage, reopen }) => {
+      await storage.seed('a', [payload, payload])
+      await storage.assertLoads('a', [payload, payload], 'the run loaded by the instance that saved it')
+      await (await reopen()).assertLoads('a', [payload, payload], 'the run loaded by a new instance')
+    })
   ),
 
-  conformanceCase('CS-TRIP-12', 'minus zero is loaded as a zero', async ({ storage, reopen }) => {
+  law('CS-TRIP-12', 'minus zero is loaded as a zero', async ({ storage, reopen }) => {
     const claim = await storage.claim('a')
     await right(claim.savingRevisions([{ ...revisions([0])[0], checkpoint: () => [-0] }]))
     const stored = await (await reopen()).stored('a')
@@ -91,9 +82,9 @@ export const roundTripCases = [
     )
   }),
 
-  conformanceCase('CS-TRIP-13', 'the store shares no object with what was saved or loaded', notShared),
+  law('CS-TRIP-13', 'the store shares no object with what was saved or loaded', notShared),
 
-  conformanceCase('CS-TRIP-14', "the store ignores a checkpoint's own format number", async ({ storage, reopen }) => {
+  law('CS-TRIP-14', "the store ignores a checkpoint's own format number", async ({ storage, reopen }) => {
     const claim = await storage.claim('a')
     const [first] = revisions([1])
     await right(claim.savingRevisions([{ ...first, checkpoint: () => ({ format: 99, runId: 7 }) }]))
@@ -102,18 +93,13 @@ export const roundTripCases = [
     }
   }),
 
-  conformanceCase(
-    'CS-TRIP-15',
-    'a value of 10 MB is loaded as saved',
-    async ({ storage, reopen }) => {
-      const payload = 'é'.repeat(5 * MEGABYTE)
-      await storage.seed('a', [payload, 1])
-      await (await reopen()).assertLoads('a', [payload, 1])
-    },
-    { needs: ['large'] }
-  ),
+  lawsOf({ needs: ['large'] })('CS-TRIP-15', 'a value of 10 MB is loaded as saved', async ({ storage, reopen }) => {
+    const payload = 'é'.repeat(5 * MEGABYTE)
+    await storage.seed('a', [payload, 1])
+    await (await reopen()).assertLoads('a', [payload, 1])
+  }),
 
-  conformanceCase(
+  lawsOf({ needs: ['large'], level: 'stress' })(
     'CS-TRIP-16',
     'the run is loaded as saved after each of many large and small saves',
     async ({ storage, reopen }) => {
@@ -125,18 +111,14 @@ export const roundTripCases = [
         await storage.assertLoads('a', payloads)
       }
       await (await reopen()).assertLoads('a', payloads)
-    },
-    { needs: ['large'], level: 'stress' }
+    }
   ),
 
-  conformanceCase(
-    'CS-TRIP-17',
-    'a value of 80 MB is stored, or refused as TooLarge with nothing stored',
-    (context) => assertStoredOrTooLarge(context, 80),
-    { level: 'stress' }
+  stressLaw('CS-TRIP-17', 'a value of 80 MB is stored, or refused as TooLarge with nothing stored', (context) =>
+    assertStoredOrTooLarge(context, 80)
   ),
 
-  conformanceCase(
+  law(
     'CS-TRIP-18',
     'changing a loaded value, a history or a listing does not affect the store',
     async ({ storage }) => {
@@ -157,28 +139,27 @@ export const roundTripCases = [
     }
   ),
 
-  conformanceCase('CS-TRIP-19', 'a value of 10 MB is stored, or refused as TooLarge with nothing stored', (context) =>
+  law('CS-TRIP-19', 'a value of 10 MB is stored, or refused as TooLarge with nothing stored', (context) =>
     assertStoredOrTooLarge(context, 10)
   ),
 
-  conformanceCase('CS-TRIP-20', 'a string of 100,000 characters is loaded as saved', async ({ storage, reopen }) => {
+  law('CS-TRIP-20', 'a string of 100,000 characters is loaded as saved', async ({ storage, reopen }) => {
     const payload = 'x'.repeat(100_000)
     await storage.seed('a', [payload, 1])
     await storage.assertLoads('a', [payload, 1], 'the run loaded by the instance that saved it')
     await (await reopen()).assertLoads('a', [payload, 1], 'the run loaded by a new instance')
   }),
 
-  conformanceCase(
+  law(
     'CS-TRIP-24',
     'a run that grew to 10 MB, or to the limit of the store, can be claimed and saved again',
     (context) => assertCanContinue(context, 10)
   ),
 
-  conformanceCase(
+  stressLaw(
     'CS-TRIP-25',
     'a run that grew to 80 MB, or to the limit of the store, can be claimed and saved again',
-    (context) => assertCanContinue(context, 80),
-    { level: 'stress' }
+    (context) => assertCanContinue(context, 80)
   )
 ]
 

@@ -4,8 +4,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { Stored } from '../../../ports/CheckpointStorage.js'
-import type { ConformanceCase } from '../Case.js'
-import { casesNeeding } from '../Case.js'
+import { lawsOf } from '../Case.js'
 import type { ClientClaim } from '../Client.js'
 import { assertGoesOn } from '../concurrency.js'
 import { assertSame, inWords } from '../difference.js'
@@ -13,24 +12,23 @@ import { assertHolds, LATER, newest, OTHER, OWNER } from '../fixtures.js'
 import type { Stall } from '../stalling.js'
 import { atEachPlace } from '../stalling.js'
 
-const stallCase = casesNeeding('stalls')
+const law = lawsOf({ needs: ['stalls'] })
 
-/** A case whose law holds one call. The law runs at each place below the store, for each variant. */
-const heldCase = <Variant extends string>(
-  id: string,
-  title: string,
-  law: (stall: Stall, variant: Variant) => Promise<void>,
-  variants: ReadonlyArray<Variant> = ['run' as Variant]
-): ConformanceCase =>
-  stallCase(id, title, async (context) => {
-    for (const variant of variants) await atEachPlace(context, (stall) => law(stall, variant), variant)
-  })
+/** States laws that hold one call, at each place below the store, for each variant. */
+const heldLawsOf =
+  <Variant extends string>(...variants: ReadonlyArray<Variant>) =>
+  (id: string, title: string, holds: (stall: Stall, variant: Variant) => Promise<void>) =>
+    law(id, title, async (context) => {
+      for (const variant of variants) await atEachPlace(context, (stall) => holds(stall, variant), variant)
+    })
+
+const heldLaw = heldLawsOf('run')
 
 const OLD = ['old', 'old, second', 'old, third']
 const NEW = ['new', 'new, second', 'new, third', 'new, fourth', 'new, fifth']
 
 export const stallCases = [
-  heldCase(
+  heldLaw(
     'CS-STALL-01',
     'a save stalled below the store during a takeover is found by the new owner, or refused',
     async ({ former, runId, reopen, hold, meanwhile }) => {
@@ -43,7 +41,7 @@ export const stallCases = [
     }
   ),
 
-  heldCase(
+  heldLawsOf('load', 'revision')(
     'CS-STALL-02',
     'a load stalled below the store while its run is removed and recreated never mixes the two',
     async ({ former, runId, reopen, hold, meanwhile }, call) => {
@@ -59,11 +57,10 @@ export const stallCases = [
         assert.fail(`a load during a removal: expected a run or none, found ${inWords(result.left)}`)
       if (O.isSome(result.right)) assertIsOneOf(result.right.value, [OLD, NEW])
       await other.assertLoads(runId, NEW)
-    },
-    ['load', 'revision']
+    }
   ),
 
-  heldCase(
+  heldLawsOf('released', 'held')(
     'CS-STALL-03',
     'a claim stalled below the store while another one is granted is refused, or granted after it',
     async ({ former, runId, reopen, hold, meanwhile }, other) => {
@@ -81,11 +78,10 @@ export const stallCases = [
       else await assertIsBeforeOrAfter(result.right, claim.epoch, other)
       if (other === 'held') await claim.save(['first', 'second', 'third'])
       else await claim.assertFenced(['first', 'second', 'late'])
-    },
-    ['released', 'held']
+    }
   ),
 
-  heldCase(
+  heldLaw(
     'CS-STALL-04',
     'a removal stalled below the store while its run is claimed leaves the new owner its claim and all that it saves',
     async ({ former, runId, reopen, hold, meanwhile }) => {
@@ -104,7 +100,7 @@ export const stallCases = [
     }
   ),
 
-  heldCase(
+  heldLaw(
     'CS-STALL-05',
     'a release stalled below the store during a takeover frees nothing',
     async ({ former, runId, reopen, hold, meanwhile }) => {
@@ -119,7 +115,7 @@ export const stallCases = [
     }
   ),
 
-  heldCase(
+  heldLaw(
     'CS-STALL-06',
     'a removal that names the newest revision and stalls below the store deletes nothing that another process saves and releases meanwhile',
     async ({ former, runId, reopen, hold, meanwhile }) => {
@@ -139,7 +135,7 @@ export const stallCases = [
     }
   ),
 
-  stallCase(
+  law(
     'CS-STALL-07',
     'a removal that names the newest revision and stalls below the store deletes nothing that an owner saves after it counted as dead',
     ({ stall, ...context }) => {
@@ -161,7 +157,7 @@ export const stallCases = [
     }
   ),
 
-  heldCase(
+  heldLawsOf('saved', 'claimed')(
     'CS-STALL-08',
     'a removal that names the newest revision and stalls below the store ends no claim and deletes no save of a later run with the same id',
     async ({ former, runId, reopen, hold, meanwhile }, laterRun) => {
@@ -183,8 +179,7 @@ export const stallCases = [
       if (claim === undefined) return
       if (laterRun === 'claimed') await save(claim)
       await latter.assertLoads(runId, ['new'])
-    },
-    ['saved', 'claimed']
+    }
   )
 ]
 

@@ -1,16 +1,16 @@
 /** Cases about the takeover of owners whose liveness is undecided. */
 import type { CaseContext } from '../Case.js'
-import { casesNeeding, conformanceCase } from '../Case.js'
+import { law, lawsOf } from '../Case.js'
 import { atOnce, tally } from '../concurrency.js'
 import { assertSame } from '../difference.js'
 import { asOwner, assertHigherEpoch, left, OTHER, OWNER, some, until } from '../fixtures.js'
 
-const undecidedCase = casesNeeding('takeOver')
+const undecidedLaw = lawsOf({ needs: ['takeOver'] })
 
 const TAKE_OVER = { takeOver: true }
 
 export const takeOverCases = [
-  conformanceCase(
+  law(
     'CS-TAKE-01',
     'a claim with takeOver is refused while the owner is proven alive, and does not affect it',
     async ({ storage }) => {
@@ -25,25 +25,21 @@ export const takeOverCases = [
     }
   ),
 
-  conformanceCase(
-    'CS-TAKE-02',
-    'a claim with takeOver on a free run is granted like any other',
-    async ({ storage, reopen }) => {
-      const first = await storage.claim('a', OWNER, TAKE_OVER)
-      await first.save([1])
-      await first.release()
-      const second = await storage.claim('a', OWNER, TAKE_OVER)
-      second.assertFound([1])
-      await second.save([1, 2])
-      const next = await reopen()
-      const third = await next.claim('a', OTHER, TAKE_OVER)
-      third.assertFound([1, 2])
-      assertHigherEpoch(third, second.epoch)
-      await third.save([1, 2, 3])
-    }
-  ),
+  law('CS-TAKE-02', 'a claim with takeOver on a free run is granted like any other', async ({ storage, reopen }) => {
+    const first = await storage.claim('a', OWNER, TAKE_OVER)
+    await first.save([1])
+    await first.release()
+    const second = await storage.claim('a', OWNER, TAKE_OVER)
+    second.assertFound([1])
+    await second.save([1, 2])
+    const next = await reopen()
+    const third = await next.claim('a', OTHER, TAKE_OVER)
+    third.assertFound([1, 2])
+    assertHigherEpoch(third, second.epoch)
+    await third.save([1, 2, 3])
+  }),
 
-  undecidedCase(
+  undecidedLaw(
     'CS-TAKE-03',
     'an owner whose liveness is undecided holds its run, and claims, loads and removals report it as undecided',
     async (context) => {
@@ -59,7 +55,7 @@ export const takeOverCases = [
     }
   ),
 
-  undecidedCase(
+  undecidedLaw(
     'CS-TAKE-04',
     'a claim with takeOver supersedes an undecided owner, and returns every save that resolved',
     async (context) => {
@@ -74,7 +70,7 @@ export const takeOverCases = [
     }
   ),
 
-  undecidedCase(
+  undecidedLaw(
     'CS-TAKE-05',
     'an owner superseded by takeOver stays fenced: its saves store nothing, and its lost signal fires',
     async (context) => {
@@ -90,7 +86,7 @@ export const takeOverCases = [
     }
   ),
 
-  undecidedCase(
+  undecidedLaw(
     'CS-TAKE-06',
     'of concurrent claims with takeOver one is granted, and the others are refused because its owner lives',
     async (context) => {
