@@ -7,8 +7,7 @@ import { LEVELS } from '../../testing/conformance/Case.js'
 import { checkpointStorageCases } from '../../testing/conformance/cases/index.js'
 import type { CaseResult, Report } from '../../testing/conformance/Report.js'
 import { closingOf, headingOf, isConformant, linesOf, make, toJson, toTap } from '../../testing/conformance/Report.js'
-import { chosen } from '../../testing/conformance/run.js'
-import { familiesOf } from '../../testing/conformance/selection.js'
+import { chosenOf, familiesOf } from '../../testing/conformance/selection.js'
 import type { CliError } from '../CliError.js'
 import { usage, wrongUse } from '../CliError.js'
 import type { Wanted } from '../conformance/loadSpec.js'
@@ -71,12 +70,13 @@ const choiceOf = (flags: ConformanceFlags): E.Either<CliError, Choice> => {
     }
   }
   const only = flags.only?.map((id) => id.toUpperCase())
-  for (const id of only ?? []) if (chosen({ only: [id] }).length === 0) return E.left(unknownCase(id))
+  for (const id of only ?? [])
+    if (chosenOf(checkpointStorageCases, { only: [id] }).length === 0) return E.left(unknownCase(id))
   const limit = flags.limit === undefined ? O.some(LIMIT_MILLIS) : Duration.parse(flags.limit)
   if (O.isNone(limit) || limit.value <= 0) {
     return wrongUse(`--limit: "${flags.limit ?? ''}" is not a duration above 0; use one like 500ms, 30s or 2m`)
   }
-  const cases = chosen({ levels, ...(only === undefined ? {} : { only }) })
+  const cases = chosenOf(checkpointStorageCases, { levels, ...(only === undefined ? {} : { only }) })
   return cases.length === 0
     ? wrongUse(`--only: ${only?.join(', ') ?? 'the kit'} has no ${levels.join(' or ')} case; use another --level`)
     : E.right({ levels, only, cases, limitMillis: limit.value })

@@ -6,7 +6,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { ConformanceCase } from '../../testing/conformance/Case.js'
 import type { Capability } from '../../testing/conformance/Spec.js'
 import type { CaseResult } from '../../testing/conformance/Report.js'
-import { failedOutcome, resultOf } from '../../testing/conformance/Report.js'
+import { resultOf } from '../../testing/conformance/Report.js'
 import type { CliError } from '../CliError.js'
 import { usage } from '../CliError.js'
 import type { Wanted } from './loadSpec.js'
@@ -105,7 +105,7 @@ const lostResult = (
       ? `it blocked its process for longer than ${ending.limitMillis} ms; make the call asynchronous, or give it a timeout. The data of \`create\` was not cleaned up`
       : `its process ended: ${ending.how}; a store must report an error, never end the process`
   const millis = ending._tag === 'Blocked' ? ending.limitMillis : 0
-  return resultOf(one, failedOutcome(one, capabilities, why), millis)
+  return resultOf(one, capabilities, millis, 'failed', why)
 }
 
 const runRest = async (progress: Progress): Promise<Ending> => {

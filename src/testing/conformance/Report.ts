@@ -102,29 +102,19 @@ const hintsOf = (results: ReadonlyArray<CaseResult>): ReadonlyArray<string> => {
   )
 }
 
+/** A case counts only if the store claims all capabilities that it needs. `why`: of a case that did not pass. */
 export const resultOf = (
   { id, title, level, needs }: Omit<ConformanceCase, 'run'>,
-  outcome: CaseOutcome,
-  durationMillis: number
-): CaseResult => ({ id, title, level, needs, outcome, durationMillis })
-
-/** A case counts only if the store claims all capabilities that it needs. `why`: of a claimed case that did not pass. */
-export const outcomeOf = (
-  { needs }: Pick<ConformanceCase, 'needs'>,
   capabilities: ReadonlyArray<Capability>,
+  durationMillis: number,
   wouldHave: Extract<CaseOutcome, { _tag: 'NotClaimed' }>['wouldHave'],
   why = ''
-): CaseOutcome => {
+): CaseResult => {
   const lacks = needs.filter((need) => !capabilities.includes(need))
-  if (lacks.length > 0) return { _tag: 'NotClaimed', lacks, wouldHave }
-  return wouldHave === 'passed' ? { _tag: 'Passed' } : { _tag: 'Failed', why }
+  const claimed: CaseOutcome = wouldHave === 'passed' ? { _tag: 'Passed' } : { _tag: 'Failed', why }
+  const outcome: CaseOutcome = lacks.length === 0 ? claimed : { _tag: 'NotClaimed', lacks, wouldHave }
+  return { id, title, level, needs, outcome, durationMillis }
 }
-
-export const failedOutcome = (
-  one: Pick<ConformanceCase, 'needs'>,
-  capabilities: ReadonlyArray<Capability>,
-  why: string
-): CaseOutcome => outcomeOf(one, capabilities, 'failed', why)
 
 // --- refinements
 
@@ -176,13 +166,8 @@ const MARKS = { Passed: '✓', Failed: '✗', NotClaimed: '○' } as const
 export const toText = (report: Report): string =>
   [headingOf(report), '', ...report.results.flatMap(linesOf), '', ...closingOf(report)].join('\n')
 
-export const headingOf = ({
-  store,
-  capabilities
-}: {
-  readonly store: string
-  readonly capabilities: ReadonlyArray<Capability>
-}): string => `${store} (capabilities: ${capabilities.join(', ') || 'none beyond the core'})`
+export const headingOf = ({ store, capabilities }: Pick<Report, 'store' | 'capabilities'>): string =>
+  `${store} (capabilities: ${capabilities.join(', ') || 'none beyond the core'})`
 
 export const linesOf = ({ id, title, outcome }: CaseResult): ReadonlyArray<string> => [
   `${MARKS[outcome._tag]} ${id} ${title}${noteOf(outcome)}`,

@@ -1,5 +1,4 @@
 /** Helpers for cases about concurrent calls. */
-import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -7,7 +6,7 @@ import type { Json } from '../../domain/data/Json.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { CaseContext } from './Case.js'
 import type { Client, ClientClaim } from './Client.js'
-import { assertSame } from './difference.js'
+import { assertAtLeast, assertSame } from './difference.js'
 import { assertCarries, assertHolds, pause, some, upTo } from './fixtures.js'
 
 export const atOnce = <Failure extends { readonly _tag: string }, A>(
@@ -73,10 +72,7 @@ export const assertLoadsWhileSaving = async (
       const before = acknowledged
       const stored = await reader.load('a')
       const seen = O.isSome(stored) ? stored.value.revision + 1 : 0
-      assert.ok(
-        seen >= before,
-        `a load during saves: expected at least ${before} acknowledged revisions, found ${seen}`
-      )
+      assertAtLeast(seen, before, 'a load during saves', ' acknowledged revisions')
       assertSame(seen % atATime, 0, `the revisions of an incomplete save (of ${atATime}) in a load that found ${seen}`)
       if (O.isSome(stored)) assertCarries(stored.value, upTo(seen))
       await pause(0)

@@ -7,6 +7,9 @@ export const assertSame = (found: unknown, expected: unknown, what: string): voi
   if (difference !== undefined) assert.fail(`${what}: ${difference}`)
 }
 
+export const assertAtLeast = (found: number, least: number, what: string, words: string): void =>
+  assert.ok(found >= least, `${what}: expected at least ${least}${words}, found ${found}`)
+
 const differenceOf = (found: unknown, expected: unknown, path: string): string | undefined => {
   if (found === expected) return undefined
   const at = path === '' ? '' : `at ${path}: `

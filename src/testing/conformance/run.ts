@@ -9,7 +9,7 @@ import type { ConformanceCase } from './Case.js'
 import { reasonOf } from './difference.js'
 import { LIMIT_MILLIS } from './Limit.js'
 import type { CaseResult, Report } from './Report.js'
-import { make, outcomeOf, resultOf } from './Report.js'
+import { make, resultOf } from './Report.js'
 import type { ConformanceOptions, TestOptions } from './selection.js'
 import { checkCall, checkRunner, chosenOf } from './selection.js'
 import type { Capability, StorageSpec, ToolTable } from './Spec.js'
@@ -42,12 +42,7 @@ import { specProblems } from './specProblems.js'
 export const runConformance = async <Data>(
   spec: StorageSpec<Data>,
   options: ConformanceOptions = {}
-): Promise<Report> => {
-  return await runAll<StorageSpec<Data>>('runConformance', STORES, spec, options)
-}
-
-export const chosen = (options: Pick<ConformanceOptions, 'levels' | 'only'>): ReadonlyArray<ConformanceCase> =>
-  chosenOf(checkpointStorageCases, options)
+): Promise<Report> => await runAll<StorageSpec<Data>>('runConformance', STORES, spec, options)
 
 /**
  * Runs the cases for an artifact store, `AS-…`. Rejects as {@link runConformance} does.
@@ -70,9 +65,7 @@ export const chosen = (options: Pick<ConformanceOptions, 'levels' | 'only'>): Re
 export const runArtifactConformance = async <Data>(
   spec: ArtifactSpec<Data>,
   options: ConformanceOptions = {}
-): Promise<Report> => {
-  return await runAll<ArtifactSpec<Data>>('runArtifactConformance', ARTIFACT_STORES, spec, options)
-}
+): Promise<Report> => await runAll<ArtifactSpec<Data>>('runArtifactConformance', ARTIFACT_STORES, spec, options)
 
 interface Spec {
   readonly name: string
@@ -118,7 +111,7 @@ const tryCase = async <S extends Spec>(
 ): Promise<CaseResult> => {
   const began = performance.now()
   const result = (wouldHave: 'passed' | 'failed' | 'not been tried', why?: string): CaseResult =>
-    resultOf(one, outcomeOf(one, spec.capabilities, wouldHave, why), Math.round(performance.now() - began))
+    resultOf(one, spec.capabilities, Math.round(performance.now() - began), wouldHave, why)
   const missing = one.needs
     .flatMap((need) => kit.tools[need] ?? [])
     .filter((tool) => fieldsOf(spec)[tool] === undefined)

@@ -39,10 +39,8 @@ const oneOf = (...words: ReadonlyArray<string>): Shape =>
 const text = (what: string): Shape =>
   is(`a non-empty string that names ${what}`, (value) => typeof value === 'string' && value !== '')
 
-const firstOf = (problems: Iterable<string | undefined>): string | undefined => {
-  for (const problem of problems) if (problem !== undefined) return problem
-  return undefined
-}
+const firstOf = (problems: ReadonlyArray<string | undefined>): string | undefined =>
+  problems.find((problem) => problem !== undefined)
 
 type FieldsOf<A> = { readonly [K in keyof A]?: Shape }
 

@@ -47,34 +47,35 @@ export const atEachPlace = async (
 ): Promise<void> => {
   for (let place = 0; place < PLACES && !isOver(); place++) {
     const stalling = await stall()
-    let wasHeld = false
-    const noticed = (): void => void (wasHeld = true)
-    const held = stallAt(stalling, place, noticed)
-    await attempt({ ...held, former: stalling.storage, runId: `${name}-${place}`, reopen }).finally(() =>
-      stalling.letGo()
-    )
+    const { hold, meanwhile, wasHeld } = stallAt(stalling, place)
+    const { storage: former, letGo } = stalling
+    await attempt({ former, runId: `${name}-${place}`, reopen, hold, meanwhile }).finally(letGo)
     assert.ok(
-      wasHeld || place > 0,
+      wasHeld() || place > 0,
       'a call while every call below the store is held: expected it to wait, found that it ended; check `stall` of the spec'
     )
-    if (!wasHeld) return
+    if (!wasHeld()) return
   }
 }
 
-const stallAt = (stalling: With<Stalling>, place: number, noticed: () => void): Pick<Stall, 'hold' | 'meanwhile'> => {
+const stallAt = (
+  stalling: With<Stalling>,
+  place: number
+): Pick<Stall, 'hold' | 'meanwhile'> & { readonly wasHeld: () => boolean } => {
   const start = performance.now()
   let isHeld = false
+  let wasHeld = false
   const letGo = async (): Promise<void> => {
     isHeld = false
     await stalling.letGo()
   }
   return {
+    wasHeld: () => wasHeld,
     hold: async (task) => {
       await stalling.hold()
       const outcome = task()
-      isHeld = await comesTo(stalling, outcome, place)
-      if (isHeld) noticed()
-      else await stalling.letGo()
+      isHeld = wasHeld = await comesTo(stalling, outcome, place)
+      if (!isHeld) await stalling.letGo()
       return { outcome }
     },
     meanwhile: async (act) => {

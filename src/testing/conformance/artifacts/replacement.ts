@@ -8,6 +8,14 @@ import { right, upTo } from '../fixtures.js'
 import { law } from './ArtifactCase.js'
 import { assertGets, assertLists, assertNone, BINARY, named, putAll } from './contents.js'
 
+const assertIsOneOf = (found: O.Option<Uint8Array>, contents: ReadonlyArray<Buffer>, expected: string): void => {
+  assert.ok(O.isSome(found), `${expected}, found none`)
+  assert.ok(
+    contents.some((one) => one.equals(found.value)),
+    `${expected}, found another one`
+  )
+}
+
 export const replacementCases = [
   law('AS-PUT-01', 'a second put replaces the first, also a longer one by a shorter one', async ({ store, reopen }) => {
     for (const content of ['a long first content', 'short', '', BINARY]) {
@@ -26,11 +34,7 @@ export const replacementCases = [
       for (const result of results)
         if (E.isLeft(result)) assert.fail(`a concurrent put: expected success, found ${inWords(result.left)}`)
       const found = await right(other.get('a', 'x'))
-      assert.ok(O.isSome(found), 'the artifact after concurrent puts: expected one of the contents, found none')
-      assert.ok(
-        contents.some((one) => one.equals(found.value)),
-        'the artifact after concurrent puts: expected one of the contents, found another one'
-      )
+      assertIsOneOf(found, contents, 'the artifact after concurrent puts: expected one of the contents')
       assertSame((await right(store.list('a'))).length, 1, 'the number of artifacts')
     }
   }),
@@ -49,14 +53,7 @@ export const replacementCases = [
       const read = async (): Promise<void> => {
         while (!over && !isOver()) {
           const found = await right(reader.get('a', 'x'))
-          assert.ok(
-            O.isSome(found),
-            'an artifact during its replacement: expected the old or the new content, found none'
-          )
-          assert.ok(
-            contents.some((one) => one.equals(found.value)),
-            'an artifact during its replacement: expected the old or the new content, found another one'
-          )
+          assertIsOneOf(found, contents, 'an artifact during its replacement: expected the old or the new content')
           await new Promise((resolve) => setImmediate(resolve))
         }
       }

@@ -7,7 +7,7 @@ import type { ReadFailed, StorageError, WriteFailed } from '../../../ports/Check
 import type { CaseContext } from '../Case.js'
 import { lawsOf } from '../Case.js'
 import type { Client } from '../Client.js'
-import { assertSame, inWords } from '../difference.js'
+import { assertAtLeast, assertSame, inWords } from '../difference.js'
 import { assertCarries, assertHolds, left, OTHER, OWNER, some, upTo } from '../fixtures.js'
 
 const law = lawsOf({ needs: ['faults'] })
@@ -264,14 +264,9 @@ const assertForgets = async (
   const next = await reopen()
   const found = await next.stored(runId, 'the acknowledged run')
   assertCarries(found, [1, 2, 3].slice(0, found.revision + 1))
-  assert.ok(
-    found.revision >= seen,
-    `the newest revision in a new instance: expected at least ${seen}, which was loaded before, found ${found.revision}`
-  )
-  assert.ok(
-    found.revision >= inHistory,
-    `the newest revision in a new instance: expected at least ${inHistory}, which was in the history before, found ${found.revision}`
-  )
+  const what = 'the newest revision in a new instance'
+  assertAtLeast(found.revision, seen, what, ', which was loaded before')
+  assertAtLeast(found.revision, inHistory, what, ', which was in the history before')
   if (isSaved) assertSame(found.revision, 2, 'the newest revision after a successful save')
   const kept = await next.kept(runId)
   const gap = kept.find((revision, n) => n > 0 && revision + 1 !== kept[n - 1])
@@ -292,9 +287,6 @@ const assertSurvives = async ({ faulty, reopen }: CaseContext, runId: string, go
   heal()
   const found = await (await reopen()).load(runId)
   const stored = O.isSome(found) ? found.value.revision + 1 : 0
-  assert.ok(
-    stored >= acknowledged,
-    `the run in a new instance: expected at least ${acknowledged} acknowledged revisions, found ${stored}`
-  )
+  assertAtLeast(stored, acknowledged, 'the run in a new instance', ' acknowledged revisions')
   if (O.isSome(found)) assertCarries(found.value, upTo(stored))
 }

@@ -4,7 +4,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { CaseContext } from '../Case.js'
 import { law, lawsOf } from '../Case.js'
 import type { Client } from '../Client.js'
-import { assertSame } from '../difference.js'
+import { assertAtLeast, assertSame } from '../difference.js'
 import { AT, OTHER, upTo } from '../fixtures.js'
 
 const historyLaw = lawsOf({ needs: ['history'] })
@@ -139,9 +139,6 @@ const assertHistorySurvives = async ({ faulty, reopen }: CaseContext, runId: str
   const next = await reopen()
   const history = await next.history(runId)
   const newest = history[0]?.revision ?? -1
-  assert.ok(
-    newest >= saved - 2,
-    `the newest revision of the history: expected at least ${saved - 2}, which was acknowledged, found ${newest}`
-  )
+  assertAtLeast(newest, saved - 2, 'the newest revision of the history', ', which was acknowledged')
   for (const { revision } of history) await next.assertLoadsRevision(runId, revision, upTo(revision + 1))
 }
