@@ -29,18 +29,11 @@ export type ModelReport =
  * Renders a report: the failing commands, the reason, and the options that repeat it.
  *
  * @example
- * import { memoryData, memoryStorage } from 'dogear/memory'
- * import { checkModel, ModelReport } from 'dogear/testing'
+ * import { ModelReport } from 'dogear/testing'
  * import assert from 'node:assert/strict'
  *
- * const spec = {
- *   name: 'the memory store',
- *   create: async () => memoryData(),
- *   reopen: async (data: ReturnType<typeof memoryData>) => memoryStorage(data),
- *   capabilities: []
- * }
- * const report = await checkModel(spec, { seed: 1, numRuns: 5 })
- * assert.match(ModelReport.toText(report), /^the memory store: 5 command sequences, all as the model predicts/)
+ * const report = { _tag: 'Passed', store: 'mine', seed: 1, numRuns: 5 } as const
+ * assert.match(ModelReport.toText(report), /^mine: 5 command sequences, all as the model predicts/)
  *
  * @category destructors
  */
