@@ -155,10 +155,16 @@ export const seed = async (storage: CheckpointStorage, runId: string, payloads: 
 
 export const upTo = (n: number): ReadonlyArray<number> => Array.from({ length: n }, (_, index) => index)
 
-export const until = async (isSo: () => boolean, limitMillis: number, what: string): Promise<void> => {
+export const until = async (
+  isSo: () => boolean | Promise<boolean>,
+  limitMillis: number,
+  what: string
+): Promise<void> => {
   const end = Date.now() + limitMillis
-  while (!isSo() && Date.now() < end) await pause(5)
-  assert.ok(isSo(), `${what}: expected within ${limitMillis} ms, found not yet`)
+  while (!(await isSo())) {
+    assert.ok(Date.now() < end, `${what}: expected within ${limitMillis} ms, found not yet`)
+    await pause(5)
+  }
 }
 
 export const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))

@@ -7,7 +7,7 @@ import type { CaseContext } from '../Case.js'
 import { lawsOf } from '../Case.js'
 import type { Client } from '../Client.js'
 import { assertSame, inWords } from '../difference.js'
-import { assertHolds, OTHER, pause, some, until } from '../fixtures.js'
+import { assertHolds, OTHER, some, until } from '../fixtures.js'
 
 /** The codes of a connection that ended: the call may have taken effect. */
 const LOST = ['ECONNRESET', '08006', '57P01']
@@ -167,22 +167,13 @@ export const networkCases = [
   leaseLaw(
     'CS-LEASE-02',
     'an owner that slept past its lease, and was not superseded, soon holds its run again or learns that it lost it',
-    async ({ sleeper, storage: other, isOver }) => {
+    async ({ sleeper, storage: other }) => {
       const { storage, sleep, wake } = await sleeper()
       const claim = await storage.begin('a', [1])
       await sleep()
       await wake()
-      let isHeld = false
-      const watching = (async () => {
-        while (!isHeld && !isOver()) {
-          const stored = await other.stored('a')
-          isHeld = O.isSome(stored.heldBy)
-          await pause(20)
-        }
-      })()
-      await until(() => isHeld || claim.lost.aborted, 10_000, 'the owner that woke holds its run, or has lost it')
-      isHeld = true
-      await watching
+      const isDecided = async () => claim.lost.aborted || O.isSome((await other.stored('a')).heldBy)
+      await until(isDecided, 10_000, 'the owner that woke holds its run, or has lost it')
       if (claim.lost.aborted) return
       await other.assertHeld('a')
       await claim.save([1, 2])
