@@ -5,8 +5,8 @@ import type { Opened } from './checkedStore.js'
 import { openedBy, otherProcess, storageFrom } from './checkedStore.js'
 import type { Client } from './Client.js'
 import { clientOf } from './Client.js'
-import type { Trial } from './Limit.js'
-import { LIMIT_MILLIS, tryLaw } from './Limit.js'
+import type { Trial } from './Trial.js'
+import { LIMIT_MILLIS, tryLaw } from './Trial.js'
 import type { Capability, OtherProcess, RevisionOfRun, StorageSpec } from './Spec.js'
 
 /**

@@ -90,16 +90,14 @@ const untriedOf = (results: ReadonlyArray<CaseResult>, levels: ReadonlyArray<Lev
 
 /** Hints at a capability if every case that lacks only this one passed. */
 const hintsOf = (results: ReadonlyArray<CaseResult>): ReadonlyArray<string> => {
-  const passed = new Map<Capability, boolean>()
-  for (const { outcome } of results) {
-    if (outcome._tag !== 'NotClaimed') continue
-    const [one, ...more] = outcome.lacks
-    if (one === undefined || more.length > 0) continue
-    passed.set(one, (passed.get(one) ?? true) && outcome.wouldHave === 'passed')
-  }
-  return [...passed].flatMap(([one, all]) =>
-    all ? [`every case for \`${one}\` passes: the store could claim it`] : []
+  const lackOne = results.flatMap(({ outcome }) =>
+    outcome._tag === 'NotClaimed' && outcome.lacks.length === 1 ? [outcome] : []
   )
+  const failing = lackOne.flatMap(({ lacks, wouldHave }) => (wouldHave === 'passed' ? [] : lacks))
+  const lacked = new Set(lackOne.flatMap(({ lacks }) => lacks))
+  return [...lacked]
+    .filter((one) => !failing.includes(one))
+    .map((one) => `every case for \`${one}\` passes: the store could claim it`)
 }
 
 /** A case counts only if the store claims all capabilities that it needs. `why`: of a case that did not pass. */

@@ -56,11 +56,9 @@ export const checkRunner = (call: string, runner: unknown): void => {
   const fields = fieldsOf(runner)
   const missing = ['describe', 'test'].filter((name) => typeof fields[name] !== 'function')
   const expected = 'the first argument must be an object with the functions `describe` and `test`'
-  const found = typeof runner === 'object' && runner !== null ? `it has no ${missing.join(' and no ')}` : undefined
-  refuse(
-    call,
-    missing.length === 0 ? [] : [found === undefined ? `${expected}, not ${kindOf(runner)}` : `${expected}; ${found}`]
-  )
+  const isObject = typeof runner === 'object' && runner !== null
+  const found = isObject ? `; it has no ${missing.join(' and no ')}` : `, not ${kindOf(runner)}`
+  refuse(call, missing.length === 0 ? [] : [expected + found])
 }
 
 /** Throws for an invalid spec, for invalid options, and if they select no case. */

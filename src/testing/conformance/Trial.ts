@@ -1,4 +1,4 @@
-/** Time limits for cases. */
+/** Tries laws and commands, each in a place of its own and within a time limit. */
 import { strict as assert } from 'node:assert'
 import type { InFlight } from './checkedStore.js'
 import { reasonOf } from './difference.js'
