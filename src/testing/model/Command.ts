@@ -4,6 +4,7 @@
  * @module
  */
 import * as fc from 'fast-check'
+import { tagged } from '../plain.js'
 
 // --- model
 
@@ -39,36 +40,31 @@ const runId = fc.constantFrom('a', 'ab')
 
 const which = fc.constantFrom(0, 0, 0, 1, 2, 5)
 
-const record = <Tag extends Command['_tag'], F extends object>(
-  tag: Tag,
-  fields: { readonly [K in keyof F]: fc.Arbitrary<F[K]> }
-): fc.Arbitrary<{ readonly _tag: Tag } & F> => fc.record(fields).map((given) => ({ _tag: tag, ...given }))
-
 export const command = (several: boolean): fc.Arbitrary<Command> =>
   fc.oneof(
-    { weight: 6, arbitrary: record('Claim', { runId, instance: which }) },
+    { weight: 6, arbitrary: tagged('Claim', { runId, instance: which }) },
     {
       weight: 10,
-      arbitrary: record('Save', {
+      arbitrary: tagged('Save', {
         claim: which,
         count: fc.integer({ min: 1, max: 3 }),
         skew: fc.constantFrom(0, 0, 0, 0, 0, 0, -1, 1, 2)
       })
     },
-    { weight: 2, arbitrary: fc.constant<Command>({ _tag: 'Race' }) },
-    { weight: 4, arbitrary: record('Release', { claim: which }) },
-    { weight: 4, arbitrary: record('Load', { runId, instance: which }) },
-    { weight: 2, arbitrary: record('History', { runId, instance: which }) },
-    { weight: 1, arbitrary: record('List', { instance: which }) },
+    { weight: 2, arbitrary: tagged('Race', {}) },
+    { weight: 4, arbitrary: tagged('Release', { claim: which }) },
+    { weight: 4, arbitrary: tagged('Load', { runId, instance: which }) },
+    { weight: 2, arbitrary: tagged('History', { runId, instance: which }) },
+    { weight: 1, arbitrary: tagged('List', { instance: which }) },
     {
       weight: 2,
-      arbitrary: record('Remove', { runId, instance: which, behind: fc.constantFrom(undefined, undefined, 0, 1) })
+      arbitrary: tagged('Remove', { runId, instance: which, behind: fc.constantFrom(undefined, undefined, 0, 1) })
     },
-    { weight: 3, arbitrary: fc.constant<Command>({ _tag: 'Reopen' }) },
+    { weight: 3, arbitrary: tagged('Reopen', {}) },
     ...(several
       ? [
-          { weight: 3, arbitrary: fc.constant<Command>({ _tag: 'Beside' }) },
-          { weight: 2, arbitrary: record('Kill', { instance: which }) }
+          { weight: 3, arbitrary: tagged('Beside', {}) },
+          { weight: 2, arbitrary: tagged('Kill', { instance: which }) }
         ]
       : [])
   )

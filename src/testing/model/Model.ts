@@ -16,7 +16,7 @@ export interface Granted {
   isReleased: boolean
 }
 
-export interface ModelRun {
+interface ModelRun {
   payloads: ReadonlyArray<Json>
   /** The newest claim, unless it was released, refused or removed: saves of all others are refused. */
   inForce: Granted | undefined
