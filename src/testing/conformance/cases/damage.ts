@@ -4,7 +4,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Corrupt, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
 import { lawsOf } from '../Case.js'
-import type { Client } from '../Client.js'
+import type { Client, ClientClaim } from '../Client.js'
 import { assertSame } from '../difference.js'
 import { assertCarries, left, OTHER, OWNER, summary } from '../fixtures.js'
 
@@ -24,6 +24,9 @@ const assertIsNoticed = (result: E.Either<StorageError, O.Option<Stored>>): void
   assertSame(stored.found._tag, 'Recovered', '`found` of a damaged run')
   assertCarries(stored, PAYLOADS.slice(0, stored.revision + 1))
 }
+
+/** What a claim found stored. */
+const foundBy = E.map(({ stored }: ClientClaim) => stored)
 
 const law = lawsOf({ needs: ['damage'] })
 const formatLaw = lawsOf({ needs: ['formats'] })
@@ -45,7 +48,7 @@ export const damageCases = [
     const next = await reopen()
     const loaded = await next.raw.load('a')()
     const granted = await next.claiming('a')()
-    assertIsNoticed(E.map(({ stored }: { readonly stored: O.Option<Stored> }) => stored)(granted))
+    assertIsNoticed(foundBy(granted))
     assertSame(granted._tag, loaded._tag, 'the result of a claim of a damaged run, compared with a load')
     if (E.isRight(granted) && E.isRight(loaded)) {
       const bare = O.map(({ heldBy: _, ...rest }: Stored) => rest)
@@ -92,7 +95,7 @@ export const damageCases = [
       await damage('a')
       const next = await reopen()
       const granted = await next.claiming('a')()
-      assertIsNoticed(E.map(({ stored }: { readonly stored: O.Option<Stored> }) => stored)(granted))
+      assertIsNoticed(foundBy(granted))
       if (E.isLeft(granted) || O.isNone(granted.right.stored)) return
       const claim = granted.right
       const payloads = [...PAYLOADS.slice(0, granted.right.stored.value.revision + 1), 'after', 'the recovery']
