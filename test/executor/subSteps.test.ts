@@ -102,7 +102,7 @@ describe('a sub-step', () => {
     assert.deepEqual(units(outcome), ['agent/turn', 'agent/turn#2', 'agent/a%20b', 'agent'])
   })
 
-  test('the first run sees the same copy of an output as later attempts', async () => {
+  test('the code sees the output of a sub-step as JSON returns it, in the first attempt as in later ones', async () => {
     const { go } = runs()
     const seen: Array<unknown> = []
     let fails = true
@@ -118,7 +118,7 @@ describe('a sub-step', () => {
     assert.deepEqual(seen, [[{ b: 2 }], null, [{ b: 2 }], null])
   })
 
-  test('the output has the type of its codec, or of what its function returns', async () => {
+  test('the output of a sub-step has the type of its codec, or of what its function returns', async () => {
     const { go } = runs()
     const outcome = await go(async ({ step }) => {
       const when: Date = await step('when', { output: DateFromString }, () => new Date(0))
@@ -1049,7 +1049,7 @@ describe('a sub-step in a sub-step that is not idempotent', () => {
   })
 })
 
-test('a call that is not idempotent is not in doubt if this attempt ran the idempotent first call of its name', async () => {
+test('a repeated call that is not idempotent runs without a question after a stop in the first call of its name, which is idempotent', async () => {
   const stop = new AbortController()
   const interrupt: Interrupt = { signal: stop.signal, reason: () => 'aborted' }
   const { go, ran, environment } = runs({ interrupt })
