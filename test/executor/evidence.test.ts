@@ -203,7 +203,7 @@ describe('evidence of completed units', () => {
     assert.deepEqual(world.log, ['bring', 'call, attempt 1', 'bring', 'call, attempt 2'])
   })
 
-  test('planResume takes the result of checking evidence as an option', async () => {
+  test('collectEvidence returns the units whose evidence is missing, with what is missing', async () => {
     const world = newWorld()
     const { checkpoint } = await completed(world)
     world.tree.files.delete('lint.txt')
@@ -314,7 +314,7 @@ describe('an artifact that a later step changes and declares too', () => {
     }
   })
 
-  test('a run continues from the later step that changed the artifact', async () => {
+  test('fromStep at the later step that changed an artifact does not run the earlier step that recorded the artifact', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(inTurn(world), 'r', {})), 'Completed')
     world.log.length = 0

@@ -693,13 +693,13 @@ describe('a sub-step that was declared done without the output that its call nee
     }
   )
 
-  test('the output may be supplied before the call fails, as one of `outputs`', async () => {
+  test('the output that a sub-step declared done lacks may be supplied before the call fails, as one of `outputs`', async () => {
     const { go, ran, agent } = await declared(DONE)
     assert.deepEqual(outputOf(await go(agent, {}, { outputs: new Map([['agent/pay', 'p-8']]) })), [1, 'p-8', 3])
     assert.deepEqual(ran, ['first', 'pay', 'last'])
   })
 
-  test('an answer about a sub-step inside a recorded one changes nothing, because that one has used the output', async () => {
+  test('an answer about a nested sub-step changes nothing once the outer one is recorded, because the outer one has used the output', async () => {
     const { go, ran } = runs()
     const agent =
       (end: () => unknown) =>
@@ -991,7 +991,7 @@ describe('a sub-step in a sub-step that is not idempotent', () => {
     )
   })
 
-  test('a nested sub-step needs confirmation, and does not run again, after the outer one fails', async () => {
+  test('a nested sub-step that is not idempotent does not run again after the outer one fails, despite retries', async () => {
     const { go, ran } = runs({ graceMillis: 10 })
     const outcome = await go(
       async ({ step }) =>
