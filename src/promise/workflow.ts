@@ -1,4 +1,5 @@
 /** Workflows as chains: the combinators of `Program` as methods. */
+import { withMethods } from '../executor/program/chain.js'
 import type { Schema, StartOf } from '../executor/program/Program.js'
 import * as P from '../executor/program/Program.js'
 
@@ -116,7 +117,7 @@ export const workflow = <C extends Schema | undefined = undefined>(
   name: string,
   options: P.ProgramOptions & { readonly input?: C } = {}
 ): WorkflowBuilder<object, StartOf<C>, unknown, P.SeenInput<C>> =>
-  P.withMethods(P.start(name, options), Chain.prototype) as never
+  withMethods(P.start(name, options), Chain.prototype) as never
 
 type Methods = Record<Exclude<keyof WorkflowBuilder<unknown, unknown>, keyof P.Program<unknown>>, unknown>
 

@@ -114,7 +114,7 @@ test('artifacts and requests in memory refuse data that memoryData() did not mak
   )
 })
 
-test('an error about a pool or its options is about the database and names no table', async () => {
+test('the error for an invalid pool or option says that the database cannot be used, and names no table', async () => {
   expect(await reasonOf(postgresStorage('postgres://x' as never))).toMatch(
     /^Cannot use the database: a PostgreSQL store needs a pool/
   )
@@ -133,7 +133,7 @@ test.each(['', 'x'.repeat(64), 'ж'.repeat(32)])(
   }
 )
 
-test('the stores of connect refuse a driver that is no class with an example', async () => {
+test('the stores of `connect` fail with an example of a driver if the driver is not a class', async () => {
   const { storage, artifacts, close } = connect(join(root, 'x.db'), undefined as never)
   const why = 'connect needs the class of a driver, not undefined; pass one, such as DatabaseSync of node:sqlite'
   expect(await reasonOf(storage)).toBe(`Cannot use the database: ${why}`)

@@ -16,7 +16,7 @@ const failing = 'steps: [{ name: only, shell: test -e fixed }]'
 const jsonOf = async (words: readonly string[]): Promise<unknown> =>
   JSON.parse((await place.dogear([...words, '--json'])).stdout) as unknown
 
-test('a cancelled live run ends its current steps; resume ignores it, and runs and prune list it as cancelled', async () => {
+test('a cancelled live run ends its current steps; resume without an id ignores it, and runs and prune list it as cancelled', async () => {
   place = sandbox({ 'w.yml': workflow })
   const running = place.start(['run', 'w.yml', '--id', 'r'])
   await running.said('ready')

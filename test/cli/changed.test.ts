@@ -276,7 +276,7 @@ steps:
     expect(ran()).toEqual(['check', 'publish'])
   })
 
-  test('an artifact recorded by two steps raises one question, at the later step, and the answer "again" runs both steps', async () => {
+  test('an edited artifact that two steps recorded raises one question, at the later step, and the answer "again" runs both steps', async () => {
     const two = workflow.replace(
       '  - { name: check',
       `  - { name: sign, shell: 'echo sign >> log; echo signed >> gen.js', artifacts: [gen.js] }\n  - { name: check`

@@ -111,7 +111,7 @@ describe('hostile text on a terminal', () => {
     ['a shown job', ['show', 'job', '--history']],
     ['a check of all runs', ['verify']],
     ['a status', ['runs', '--status', HOSTILE]],
-    ['a form', ['runs', '--output', HOSTILE]],
+    ['an output format', ['runs', '--output', HOSTILE]],
     ['a status to prune', ['prune', '--keep', '0', '--status', HOSTILE]],
     ['a number to keep', ['prune', '--keep', HOSTILE]],
     ['an age', ['prune', '--older-than', HOSTILE]],

@@ -57,7 +57,7 @@ steps:
     ['--restart-wave', half],
     ['--from-step', half.replace(/ {2}- \{ wave.*/, '  - { name: convert, shell: "true" }')]
   ])(
-    '%s of a map of which one item completed reports that item as completed before, not the map',
+    '%s of a map with one completed item reports that the item, not the map, had completed before',
     async (flag, now) => {
       const at = sandbox({ 'half.yml': half })
       expect((await at.dogear(['run', 'half.yml', '--id', 'h-1'])).code).toBe(1)

@@ -190,7 +190,7 @@ test('a move to another name of the same database is refused', async () => {
   expect(stderr).toBe(`dogear: --to: the run is in sqlite:${place.folder}/hard.db already; pass another store\n`)
 })
 
-test('a move to a link to a folder that does not exist, or to a file, is refused and leaves nothing', async () => {
+test('a move to a file, or to a link whose folder does not exist, is refused and changes nothing', async () => {
   await started()
   symlinkSync('nowhere', join(place.folder, 'link'))
   for (const [to, why] of [

@@ -164,7 +164,7 @@ test('the suggested path of a workflow file is valid in the folder where the com
 })
 
 describe('an ambiguous run', () => {
-  test('an ambiguous run is refused with a command that names one', async () => {
+  test('a resume that fits several runs is refused with a command that names one of them', async () => {
     within({ 'two.yml': two })
     for (const id of ['aaaa-1', 'aaaa-2']) await place.dogear(['run', 'two.yml', '--id', id])
     place.write('fixed', '')
@@ -401,7 +401,7 @@ describe('next actions', () => {
     expect(nextActions(where, fake(tag)).some(({ command }) => command?.startsWith('dogear ') === true)).toBe(true)
   })
 
-  test('an error whose message has a next command gets no other one', () => {
+  test('an error whose message has a next command gets no second command', () => {
     const given: CliError = { ...fake('NoSuchRun'), hints: [{ text: 'Do:', command: 'dogear this' }] } as CliError
     expect(nextActions(where, given)).toEqual([])
     expect(nextActions(where, usage('wrong'))).toEqual([])
@@ -435,15 +435,18 @@ try {
   test.each([
     ['to run it again', '{"charge":"receipt"}\n'],
     ['if it is done', '{"charge":null}\n']
-  ])('the command answers questions of a program’s run as printed: %s', async (which, output) => {
-    const asked = await crashed()
-    expect(asked.code).toBe(1)
-    expect(asked.stderr).toContain('"charge" may already have taken effect, and is not idempotent')
-    expect(asked.stderr).not.toMatch(/charge=again|--confirm|dogear /)
-    const [, answer = ''] = new RegExp(`^ {4}${which}: (confirm: .*)$`, 'm').exec(asked.stderr) ?? []
-    place.write('answered.mjs', program(answer))
-    expect(await place.shell(`'${process.execPath}' answered.mjs`)).toMatchObject({ code: 0, stdout: output })
-  })
+  ])(
+    'the `confirm` option that a failed program prints for its question works as printed: %s',
+    async (which, output) => {
+      const asked = await crashed()
+      expect(asked.code).toBe(1)
+      expect(asked.stderr).toContain('"charge" may already have taken effect, and is not idempotent')
+      expect(asked.stderr).not.toMatch(/charge=again|--confirm|dogear /)
+      const [, answer = ''] = new RegExp(`^ {4}${which}: (confirm: .*)$`, 'm').exec(asked.stderr) ?? []
+      place.write('answered.mjs', program(answer))
+      expect(await place.shell(`'${process.execPath}' answered.mjs`)).toMatchObject({ code: 0, stdout: output })
+    }
+  )
 
   test.each(['resume', 'plan', 'poll'])(
     '%s refuses a program’s run with what the program and the command can do',
@@ -458,7 +461,7 @@ try {
     }
   )
 
-  test('for a program’s run the command that shows it is printed, and none that resumes it, after a pause and if its id is in use', async () => {
+  test('after a pause of a program’s run, and if its id is in use, dogear prints the command that shows the run, and none that resumes it', async () => {
     await crashed()
     place.write('two.yml', two)
     const paused = await place.dogear(['pause', 'r'])

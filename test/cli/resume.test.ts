@@ -604,7 +604,7 @@ steps:
     expect((await place.dogear(['resume', 'r', ...words])).code).toBe(75)
   })
 
-  test('a step that is assumed done, with its output, does not run', async () => {
+  test('a step that is confirmed as done needs its captured output, and does not run', async () => {
     await crashed()
     const without = await place.dogear(['resume', 'r', '--confirm', 'publish=done'])
     expect(without.code).toBe(4)
@@ -653,7 +653,7 @@ steps:
   - { name: last, shell: test -e fixed }
 `
 
-  test('a step after one that was assumed done runs because the result may differ', async () => {
+  test('the step after an assumed one runs again, because the result of the assumed step may differ', async () => {
     await failedRun('r', made)
     place.write('gen.js', 'edited\n')
     const { stderr } = await place.dogear(['resume', 'r', '--confirm', 'generate=done'])

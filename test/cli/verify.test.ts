@@ -143,7 +143,7 @@ describe('verify of a killed run', () => {
     await running.ended
   }
 
-  test('verify names the step in flight of a killed run, whose effect may not be recorded', async () => {
+  test('verify names the step in flight of a killed run, and says that its effect may not be recorded', async () => {
     await killed('')
     const { code, stdout } = await place.dogear(['verify', 'r'])
     expect(code).toBe(0)
@@ -166,7 +166,7 @@ describe('verify of a killed run', () => {
   })
 })
 
-test('verify exits like the resume of a completed run whose workflow file is missing, and of a run that waits', async () => {
+test('verify of a completed run whose workflow file is missing, and of a run that waits, exits like a resume', async () => {
   place = sandbox({
     'done.yml': 'name: done\nsteps: [{ shell: "true" }]\n',
     'waits.yml': `name: waits

@@ -303,7 +303,7 @@ test.each([
   expect(problemsOf(text).join('\n')).toContain(message)
 })
 
-test.each(['[', '- '])('a file of 100,000 times %j is refused', (text) => {
+test.each(['[', '- '])('a file that repeats %j 100,000 times is refused', (text) => {
   expect(problemsOf(text.repeat(100_000)).join('\n')).toContain('nested more than 100 levels deep')
 })
 

@@ -192,7 +192,7 @@ test.each([
   ['a key without items', task('wave: a, groups: { a: { shell: x } }, key: id')],
   ['items in a number', task('wave: a, forEach: 5, each: { shell: x }')],
   ['needs of a body', task('wave: a, forEach: v, each: { shell: x, needs: [a] }')]
-])('editors and dogear refuse this: %s', (_, text) => {
+])('editors and dogear refuse in a workflow file: %s', (_, text) => {
   expect(byEditor(text)).not.toEqual([])
   expect(byDogear(text)).not.toEqual([])
 })

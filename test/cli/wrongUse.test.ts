@@ -118,7 +118,7 @@ describe('an unknown command', () => {
     expect(await place.shell('dogear run w.yml --id r')).toMatchObject({ code: 0 })
   })
 
-  test('help of help is valid', async () => {
+  test('`dogear help` prints the help of dogear, of a command, and of a command named by its alias', async () => {
     within()
     expect((await place.dogear(['help'])).stdout).toMatch(/^Usage: dogear/)
     expect((await place.dogear(['help', 'run'])).stdout).toMatch(/^Usage: dogear run/)
@@ -126,7 +126,7 @@ describe('an unknown command', () => {
   })
 
   test.each([[['list']], [['list', 'runs']], [['list', '--status', 'failed', 'runs', '--status', 'pending']]])(
-    'runs has the alias %j, which help shows',
+    'the words %j list runs as `runs` does, and the help shows the alias',
     async (words) => {
       within({ 'w.yml': one })
       await place.dogear(['run', 'w.yml', '--id', 'r'])

@@ -98,14 +98,14 @@ function* helpCodes(source: string): Iterable<readonly [string, string]> {
 
 describe('the exit codes', () => {
   test.each([...exits('StorageError'), ...exits('RunError')])(
-    'the exit codes of %s equal those of the command',
+    'the exit code of %s, an error of the library, equals that of the command',
     (_tag, said) => {
       expect(said).toEqual([ofError({ _tag: 'NotDone', error: { _tag }, hints: [] } as unknown as CliError)])
     }
   )
 
   test.each(exits('CliError').filter(([tag]) => tag !== 'NotDone'))(
-    'the exit codes of %s equal those of the command',
+    'the exit codes of %s, an error of the command, equal those of the command',
     (_tag, said) => {
       const each = signals.map((signal) => ofError({ _tag, signal } as unknown as CliError))
       expect(said).toEqual([...new Set(each)])

@@ -139,11 +139,14 @@ describe('docs/features.md', () => {
     expect(features.filter((one) => !fits(one))).toEqual([])
   })
 
-  test.each(features.filter(({ shown }) => shown.length > 0))('the tests of $id exist and run', ({ shown }) => {
-    const missing = shown.filter((one) => {
-      const [path = '', ...title] = one.split(' › ')
-      return !titlesOf(path).has(title.join(' › '))
-    })
-    expect(missing).toEqual([])
-  })
+  test.each(features.filter(({ shown }) => shown.length > 0))(
+    'the tests of the behaviour $id exist and run',
+    ({ shown }) => {
+      const missing = shown.filter((one) => {
+        const [path = '', ...title] = one.split(' › ')
+        return !titlesOf(path).has(title.join(' › '))
+      })
+      expect(missing).toEqual([])
+    }
+  )
 })

@@ -157,7 +157,7 @@ describe('the states of a run in docs/file-format.md', () => {
   }
 
   test.each(rows.filter(({ keeps }) => keeps))(
-    'a run in the state $from stays in it after $change of kept evidence',
+    'a run in the state $from keeps that state when $change keeps evidence',
     ({ from, change, to }) => {
       const after = replayed(laterIn(from), [changeOf(change, from, { keeps: true })])
       expect([after.state, to]).toEqual([laterIn(from).state, from])

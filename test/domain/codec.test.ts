@@ -165,7 +165,7 @@ describe('a checkpoint with one place changed', () => {
     }
   )
 
-  law('a value of another type is refused', mutations, ([run, where, by]) => {
+  law('a checkpoint in which one value has another type is refused', mutations, ([run, where, by]) => {
     const whole = parse(textOf(run.checkpoint))
     const paths = pathsIn(whole)
     const path = paths[where % paths.length] as ReadonlyArray<string>
@@ -174,19 +174,23 @@ describe('a checkpoint with one place changed', () => {
     assert.ok(E.isLeft(decode(mutated(whole, path, by))), path.join('.'))
   })
 
-  law('a number that is not a whole number ≥ 0 is refused', fc.tuple(arb.run(), fc.nat()), ([run, where]) => {
-    const whole = parse(textOf(run.checkpoint))
-    const paths = pathsIn(whole).filter((path) =>
-      /(stepIndex|revision|generation|attempt|attempts|format)$/.test(path.join(','))
-    )
-    const numbers = paths.filter(
-      (path) => typeof path.reduce<Json>((value, key) => (value as JsonObject)[key] as Json, whole) === 'number'
-    )
-    const path = numbers[where % numbers.length] as ReadonlyArray<string>
-    for (const wrong of [-1, 0.5, 1e308, -0.5, 2 ** 53, '1', null]) {
-      assert.ok(E.isLeft(decode(mutated(whole, path, wrong))), `${path.join('.')} ${wrong}`)
+  law(
+    'a checkpoint with a count that is not a whole number ≥ 0 is refused',
+    fc.tuple(arb.run(), fc.nat()),
+    ([run, where]) => {
+      const whole = parse(textOf(run.checkpoint))
+      const paths = pathsIn(whole).filter((path) =>
+        /(stepIndex|revision|generation|attempt|attempts|format)$/.test(path.join(','))
+      )
+      const numbers = paths.filter(
+        (path) => typeof path.reduce<Json>((value, key) => (value as JsonObject)[key] as Json, whole) === 'number'
+      )
+      const path = numbers[where % numbers.length] as ReadonlyArray<string>
+      for (const wrong of [-1, 0.5, 1e308, -0.5, 2 ** 53, '1', null]) {
+        assert.ok(E.isLeft(decode(mutated(whole, path, wrong))), `${path.join('.')} ${wrong}`)
+      }
     }
-  })
+  )
 
   law('a checkpoint with a duplicated record has no plan', fc.tuple(arb.run(), fc.nat()), ([run, where]) => {
     const whole = parse(textOf(run.checkpoint))
@@ -287,7 +291,7 @@ describe('invalid content', () => {
     assert.equal(refused({ ...base(), input: { a: deep() }, variables: { a: deep() } })._tag, 'Malformed')
   })
 
-  test('a list of changes is refused, and the error names the first that cannot follow its revision', () => {
+  test('changes are refused if one cannot follow its revision, and the error names that change and revision', () => {
     const found = restore({
       checkpoint: base(),
       changes: [{ _tag: 'Interrupted', at: '2026-01-02T03:04:05.000Z', unit: 'x', reason: 'signal' }]
@@ -473,7 +477,7 @@ describe('the validation of stored content', () => {
     }
   })
 
-  test('an optional field may not be null', () => {
+  test('stored content with null in an optional field is refused', () => {
     const optional: ReadonlyArray<readonly [RegExp, string]> = [
       [/^completedSteps,\d+$/, 'assumed'],
       [/^pending,0$/, 'attempt'],
@@ -502,7 +506,7 @@ describe('the validation of stored content', () => {
     }
   })
 
-  test('times must be valid times, and enumerations have only known values', () => {
+  test('stored content with an invalid time or an unknown value of an enumeration is refused', () => {
     for (const { value, read } of all) {
       for (const path of pathsIn(value)) {
         const key = path.at(-1) ?? ''
@@ -519,7 +523,7 @@ describe('the validation of stored content', () => {
     }
   })
 
-  test('no required field may be missing', () => {
+  test('stored content that lacks a required field is refused', () => {
     const optional =
       /^(output|code|stack|data|path|workspace|assumed|delayBeforeNextMillis|last|answers|question|until|suspended)$/
     for (const { value, read } of all) {

@@ -299,7 +299,7 @@ test('a task that became a sequence and counts as done keeps no output', () => {
   ])
 })
 
-test('fromStep after a composite that gained a part deep inside records the composite as done again', () => {
+test('fromStep after a completed composite that gained a unit records that unit and the composite as done', () => {
   const nested = (...steps: ReadonlyArray<Step>): Workflow =>
     flow(wave('a', W.sequence('s', [W.sequence('t', steps)])), task('b'))
   const checkpoint = having(nested(task('x')), ['a/s/t/x', 'a/s/t', 'a/s', 'a'])
@@ -315,7 +315,7 @@ test('fromStep after a composite that gained a part deep inside records the comp
 })
 
 test.each([W.task('a', { wait: 'Answer' }), W.mapOf('a', task('t'))])(
-  'a pending job is abandoned if its task becomes another kind and changes are ignored: %j',
+  'a pending job is abandoned if its step becomes a wait or a map and changes are ignored (_tag: $_tag)',
   (now) => {
     const key = 'k'
     const run = replay(having(flow(task('a')), []), [
@@ -350,7 +350,7 @@ test.each([
   }
 )
 
-describe('a unit of which an edit changed the kind starts from its beginning', () => {
+describe('a unit whose kind an edit changed', () => {
   const submitted: ReadonlyArray<Change> = [
     { _tag: 'AttemptStarted', at, attempts: [{ unit: 'a', attempt: 1 }], submissions: [{ unit: 'a', key: 'k' }] },
     { _tag: 'JobSubmitted', at, unit: 'a', attempt: 1 }
@@ -404,21 +404,24 @@ describe('a unit of which an edit changed the kind starts from its beginning', (
     ['a wave whose check failed becomes a payment', checks, ['a/g'], [failed('a')], payment, 'NotStarted'],
     ['a stopped wave becomes a payment', checks, ['a/g'], [interrupted('paused')], payment, 'NotStarted'],
     ['a failed task stays a task', task('a'), [], [started, failed('a')], task('a', 2), 'Failed']
-  ])('%s', (__, before, done, changes, now, reason) => {
-    const run = replay(having(flow(before), done), changes)
-    assert.ok(E.isRight(run), JSON.stringify(run))
-    const edited = flow(now)
-    const plan = planResume(run.right, edited, { changes: 'ignore' })
-    assert.ok(E.isRight(plan), JSON.stringify(plan))
-    assert.equal(plan.right.decisions[0]?.reason._tag, reason)
-    const [first] = overrides(run.right, { ...edited, identity: Identity.of(edited) }, plan.right, {}, at)
-    assert.ok(first?._tag === 'WorkflowEdited')
-    const adopted = apply(run.right, first)
-    assert.ok(E.isRight(adopted))
-    expect(E.map(({ decisions }: ResumePlan) => decisions)(planResume(adopted.right, edited))).toEqual(
-      E.right(plan.right.decisions)
-    )
-  })
+  ])(
+    'a unit whose kind an edit changed starts from its beginning, and no other unit does: %s',
+    (__, before, done, changes, now, reason) => {
+      const run = replay(having(flow(before), done), changes)
+      assert.ok(E.isRight(run), JSON.stringify(run))
+      const edited = flow(now)
+      const plan = planResume(run.right, edited, { changes: 'ignore' })
+      assert.ok(E.isRight(plan), JSON.stringify(plan))
+      assert.equal(plan.right.decisions[0]?.reason._tag, reason)
+      const [first] = overrides(run.right, { ...edited, identity: Identity.of(edited) }, plan.right, {}, at)
+      assert.ok(first?._tag === 'WorkflowEdited')
+      const adopted = apply(run.right, first)
+      assert.ok(E.isRight(adopted))
+      expect(E.map(({ decisions }: ResumePlan) => decisions)(planResume(adopted.right, edited))).toEqual(
+        E.right(plan.right.decisions)
+      )
+    }
+  )
 
   test('a task in flight that is not idempotent and becomes a wait keeps its question', () => {
     const run = replay(having(flow(payment), []), [started])
@@ -459,7 +462,7 @@ describe('a unit of which an edit changed the kind starts from its beginning', (
   })
 })
 
-describe('a plan names each pending job that it abandons, and the history keeps the name', () => {
+describe('pending jobs that a plan abandons', () => {
   const submitting = (...units: ReadonlyArray<Unit>): ReadonlyArray<Change> => [
     {
       _tag: 'AttemptStarted',
@@ -476,28 +479,31 @@ describe('a plan names each pending job that it abandons, and the history keeps 
     ['is a map', task('a'), W.mapOf('a', task('t')), 'a', { changes: 'ignore' }],
     ['is a map, and to run again', task('a'), W.mapOf('a', task('t')), 'a', { fromStep: 'a' }],
     ['left its wave', wave('g', task('a'), task('b')), wave('g', task('b')), 'g/a', { changes: 'ignore' }]
-  ])('its step %s', (__, before, now, unit, options) => {
-    const run = replay(having(flow(before, task('z')), []), submitting(unit))
-    assert.ok(E.isRight(run), JSON.stringify(run))
-    const edited = flow(now, task('z'))
-    const plan = planResume(run.right, edited, { outputs: new Map(), ...options })
-    assert.ok(E.isRight(plan), JSON.stringify(plan))
-    expect(plan.right.abandons).toEqual([
-      { _tag: 'Job', unit, key: `key of ${unit}`, job: `job of ${unit}`, submittedAt: at }
-    ])
-    expect(explain(plan.right).split('\n').at(-1)).toBe(
-      `"${unit}" no longer waits for its job, submitted at ${at}: job of ${unit}; cancel that job yourself`
-    )
-    const identity = Identity.of(edited)
-    const [first] = overrides(run.right, { ...edited, identity }, plan.right, options, at)
-    expect(first).toEqual({ _tag: 'WorkflowEdited', at, workflow: identity, abandons: [unit] })
-    const changes = overrides(run.right, { ...edited, identity }, plan.right, options, at)
-    expect(changes.filter((change) => 'abandons' in change)).toEqual([first])
-    const { abandons: _, ...others } = plan.right
-    assert.notEqual(hashPlan(others), hashPlan(plan.right))
-  })
+  ])(
+    'a plan names the job that it abandons, and the history keeps the name: its step %s',
+    (__, before, now, unit, options) => {
+      const run = replay(having(flow(before, task('z')), []), submitting(unit))
+      assert.ok(E.isRight(run), JSON.stringify(run))
+      const edited = flow(now, task('z'))
+      const plan = planResume(run.right, edited, { outputs: new Map(), ...options })
+      assert.ok(E.isRight(plan), JSON.stringify(plan))
+      expect(plan.right.abandons).toEqual([
+        { _tag: 'Job', unit, key: `key of ${unit}`, job: `job of ${unit}`, submittedAt: at }
+      ])
+      expect(explain(plan.right).split('\n').at(-1)).toBe(
+        `"${unit}" no longer waits for its job, submitted at ${at}: job of ${unit}; cancel that job yourself`
+      )
+      const identity = Identity.of(edited)
+      const [first] = overrides(run.right, { ...edited, identity }, plan.right, options, at)
+      expect(first).toEqual({ _tag: 'WorkflowEdited', at, workflow: identity, abandons: [unit] })
+      const changes = overrides(run.right, { ...edited, identity }, plan.right, options, at)
+      expect(changes.filter((change) => 'abandons' in change)).toEqual([first])
+      const { abandons: _, ...others } = plan.right
+      assert.notEqual(hashPlan(others), hashPlan(plan.right))
+    }
+  )
 
-  test('a job that is still polled, or was never submitted, is not named', () => {
+  test('a plan names no job as abandoned that is still polled or was never submitted', () => {
     const run = replay(having(flow(task('a'), task('z')), []), submitting('a'))
     assert.ok(E.isRight(run))
     for (const edited of [flow(task('a'), task('y')), flow(task('a', 2), task('z'))]) {
@@ -515,7 +521,7 @@ describe('a plan names each pending job that it abandons, and the history keeps 
     ['one item runs again', { fromStep: 'm/x' }, ['m/x'], ['Rewound m/x']],
     ['the map is assumed done', { fromStep: 'z' }, ['m/x', 'm/y'], ['Assumed m/x', 'Assumed m/y']],
     ['nothing is asked for', {}, [], []]
-  ])('a map with two pending jobs: %s', (__, options, abandoned, named) => {
+  ])('a plan for a map with two pending jobs names those that it abandons: %s', (__, options, abandoned, named) => {
     const workflow = flow(task('a'), W.mapOf('m', task('t')), task('z'))
     const run = replay(having(workflow, ['a'], { m: ['x', 'y', 'w'] }), submitting('m/x', 'm/y'))
     assert.ok(E.isRight(run), JSON.stringify(run))
@@ -529,7 +535,7 @@ describe('a plan names each pending job that it abandons, and the history keeps 
     expect(changes.flatMap((one) => ('abandons' in one ? [`${one._tag} ${String(one.abandons)}`] : []))).toEqual(named)
   })
 
-  test('of more than 20 abandoned jobs five are described', () => {
+  test('the text of a plan that abandons more than 20 jobs describes five of them and counts the rest', () => {
     const names = Array.from({ length: 30 }, (_, n) => `t${n}`)
     const run = replay(
       having(flow(wave('g', ...names.map((name) => task(name)))), []),

@@ -31,7 +31,7 @@ describe('a persistent sequence', () => {
   })
 
   law(
-    'a vector never changes when values are appended to it, however often',
+    'a sequence never changes when values are appended to it, however often',
     fc.tuple(lengths, fc.nat({ max: 40 })),
     ([length, more]) => {
       const base = Vec.from(upTo(length))
@@ -49,7 +49,7 @@ describe('a persistent sequence', () => {
     500
   )
 
-  test('a vector keeps each of 40,000 versions readable, through all levels of the trie', () => {
+  test('a sequence of 40,000 values keeps each earlier version readable', () => {
     const versions: Array<Vector<number>> = [Vec.empty]
     for (let index = 0; index < 40_000; index++) versions.push(Vec.append(versions[index] as Vector<number>, index))
     for (const length of [0, 1, 32, 33, 1024, 1056, 1057, 32_767, 32_768, 32_800, 32_801, 40_000]) {
@@ -61,7 +61,7 @@ describe('a persistent sequence', () => {
     }
   })
 
-  test('a vector takes 100,000 appends in linear time', () => {
+  test('a sequence takes 100,000 appends in linear time', () => {
     const time = (count: number): number => {
       const began = performance.now()
       let sequence: Vector<number> = Vec.empty

@@ -88,7 +88,7 @@ const tags = ({ decisions }: ResumePlan): ReadonlyArray<string> =>
 // where a run resumes
 // ---------------------------------------------------------------------------------------------------------------------
 
-describe('an answer', () => {
+describe('the answer "done"', () => {
   test('declaring a unit with missing evidence done keeps a later unit in flight', () => {
     const workflow: Workflow = {
       name: 'release',
@@ -194,7 +194,7 @@ describe('a run of five steps', () => {
     )
   })
 
-  test('a path below a task, or of a wave, is refused with a message for the option that named it', () => {
+  test('a path that an option cannot take, below a task or of a wave, is refused with the path to use', () => {
     const wave = W.wave('checks', [W.group(W.task('unit')), W.group(W.task('lint'))])
     const workflow: Workflow = { name: 'w', steps: [W.task('build'), wave] }
     const told = (options: PlanOptions): ReadonlyArray<string> =>
@@ -571,7 +571,7 @@ describe('an answer', () => {
     )
   })
 
-  test('a wait that was answered before it started is run, and a pending wait of a later step is polled', () => {
+  test('a plan runs a wait that was answered before it started, and polls a pending wait of a later step', () => {
     const waits: Workflow = { name: 'waits', steps: [W.task('first'), W.task('later', { wait: 'Answer' })] }
     const begun = standing(waits, State.beforeStep(0, 'first'))
     const answers = Units.from([{ unit: 'later', value: 1, by: 'user', at: AT }])
@@ -1085,7 +1085,7 @@ describe('the text of a plan', () => {
     assert.deepEqual(describeProblems(against.slice(0, 20)), against.slice(0, 20).map(describeProblem))
   })
 
-  test('the text of a plan describes every problem', () => {
+  test('the text of a refused plan says for each problem what is wrong', () => {
     const unit = { unit: 'pack/eu' } as const
     const edit = { _tag: 'WorkflowChanged', ...unit, recorded: 'v1:a', present: 'v1:b' } as const
     const sentences: ReadonlyArray<readonly [PlanProblem, string]> = [

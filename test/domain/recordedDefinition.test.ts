@@ -13,7 +13,7 @@ import { moment, planOptions } from '../../src/testing/planning/arbitrary/runs.j
 import { right } from '../executor/fixtures.js'
 import { sweep } from '../sweep.js'
 
-test('planning with the recorded definition of a workflow gives the plan of the workflow itself, with any answers and evidence', () => {
+test('planning with the recorded definition of a workflow returns the plan of the workflow itself, with any answers and evidence', () => {
   const arbitrary = moment().chain((at) => fc.tuple(fc.constant(at), planOptions(at)))
   let plans = 0
   fc.assert(

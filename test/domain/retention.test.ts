@@ -103,7 +103,7 @@ describe('the removed runs', () => {
   )
 
   law(
-    'applying a policy again removes nothing more, and applying it after the first removal removes exactly the rest',
+    'applying a policy again removes nothing more, and after only one removal it removes exactly the others',
     cases,
     ([all, policy, now]) => {
       const expiring = expired(all, policy, now)

@@ -76,12 +76,16 @@ describe('the biggest values', () => {
 
 const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
 
-law('a change adds at most its growth to the size of a checkpoint', arb.run(), ({ changes, trail }) => {
-  const sizes = trail.map(({ checkpoint }) => sizeOf(encode(checkpoint)))
-  for (const [revision, change] of changes.entries()) {
-    if (revision === 0) continue
-    const grown = (sizes[revision] as number) - (sizes[revision - 1] as number)
-    const most = growth([change], sizeOf(change))
-    assert.ok(grown <= most, `revision ${revision}: ${grown} > ${most}: ${JSON.stringify(change)}`)
+law(
+  'a change makes a stored checkpoint grow by at most the growth that was computed for it',
+  arb.run(),
+  ({ changes, trail }) => {
+    const sizes = trail.map(({ checkpoint }) => sizeOf(encode(checkpoint)))
+    for (const [revision, change] of changes.entries()) {
+      if (revision === 0) continue
+      const grown = (sizes[revision] as number) - (sizes[revision - 1] as number)
+      const most = growth([change], sizeOf(change))
+      assert.ok(grown <= most, `revision ${revision}: ${grown} > ${most}: ${JSON.stringify(change)}`)
+    }
   }
-})
+)

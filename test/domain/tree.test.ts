@@ -118,7 +118,7 @@ describe('the units that a unit sees', () => {
     assert.deepEqual(seenBy('sites/wiki'), ['list'])
   })
 
-  test('a unit sees the names of the earlier units on each level of the tree above it', () => {
+  test('each level of the tree above a unit lists the names that the unit sees there', () => {
     assert.deepEqual(
       levelsOf(workflow, items, 'sites/docs/pages/a/index').map(({ parent, seen }) => [parent, seen()]),
       [

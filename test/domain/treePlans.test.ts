@@ -216,7 +216,7 @@ describe('fromStep in a wave', () => {
     ])
   })
 
-  test('with fromStep in a wave the reason of a later unit names the group whose result may differ, or the wave if several may', () => {
+  test('a group that runs again because results may differ names the one group that runs again, or the wave if several do', () => {
     const reasonOf = (...units: readonly string[]) => {
       const plan = planned(whole, steps, lacking(...units))
       return plan.decisions.find(({ unit }) => unit === 'w/c')?.reason

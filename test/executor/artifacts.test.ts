@@ -333,7 +333,7 @@ describe('a step that reuses an artifact of another run', () => {
     ['artifact', { fromRun: 'crawl-7', artifact: 'other' }, 'ArtifactMissing'],
     ['id', { fromRun: '../crawl-7', artifact: 'x' }, 'InvalidRunId']
   ])(
-    'a missing artifact fails the step that reuses it permanently, with nothing applied: no such %s',
+    'a missing artifact is a permanent failure of the step that reuses it, with nothing applied: no such %s',
     async (_, from, code) => {
       const data = memoryData()
       await memoryArtifacts(data).put('crawl-7', 'data/corpus', 'all of it')()

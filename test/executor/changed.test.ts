@@ -446,7 +446,7 @@ describe('a commit', () => {
     )
   })
 
-  test('a missing commit that two groups recorded raises one question, and Keep counts for both', async () => {
+  test('a commit outside the history of HEAD that two groups recorded raises one question, and Keep counts for both', async () => {
     const world = newWorld()
     const named = { evidence: [{ _tag: 'Commit', hash: 'c1' }] } as const
     const program = pipe(

@@ -185,7 +185,7 @@ describe('a check with the retry policy', () => {
     ['before', [1, 0]],
     ['after', [3, 3]]
   ] as const)(
-    'the check is retried three times %s a wave, and its groups run each time only if they had run',
+    'under the retry policy a check %s a wave runs at most three times, and the groups run again only after a check that follows them',
     async (when, ran) => {
       for (const [wrong, outcome, times] of [
         [2, 'Completed', ran[0]],

@@ -203,7 +203,7 @@ describe('evidence of completed units', () => {
     assert.deepEqual(world.log, ['bring', 'call, attempt 1', 'bring', 'call, attempt 2'])
   })
 
-  test('planResume takes the result of checking evidence as an option', async () => {
+  test('collectEvidence returns the units whose evidence is missing, with what is missing', async () => {
     const world = newWorld()
     const { checkpoint } = await completed(world)
     world.tree.files.delete('lint.txt')
@@ -267,7 +267,7 @@ describe('an artifact that a later step changes and declares too', () => {
     ['is as the first step left it', set('1'), ['sign', 'check']],
     ['is missing', ({ files }) => files.clear(), ['make', 'sign', 'check']]
   ])(
-    'exactly the units whose record of the artifact no longer holds, and later ones, run again if it %s',
+    'if an artifact that two steps recorded %s, exactly the steps whose record no longer holds run again, and all later steps',
     async (_, harm, due) => {
       const world = newWorld()
       ended(await newProcess(world).perform(run(inTurn(world), 'r', {})), 'Completed')
@@ -314,7 +314,7 @@ describe('an artifact that a later step changes and declares too', () => {
     }
   })
 
-  test('a run continues from the later step that changed the artifact', async () => {
+  test('fromStep at the later step that changed an artifact does not run the earlier step that recorded the artifact', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(inTurn(world), 'r', {})), 'Completed')
     world.log.length = 0
@@ -443,7 +443,7 @@ describe('a check that fails', () => {
     )
   }
 
-  test('a failed check retries the unit three times under the retry policy', async () => {
+  test('under the retry policy a unit whose check fails runs at most three times', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(flaky(world, 2, 'retry'), 'r', {})), 'Completed')
     assert.deepEqual(world.log, ['build', 'build', 'build'])

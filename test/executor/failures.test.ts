@@ -388,7 +388,7 @@ describe('the end of a step', () => {
     ended(await patiently(stuck.clock, running), 'Interrupted')
   })
 
-  test('a step that fails after its grace has no effect', async () => {
+  test('the failure of a step after its grace has no effect', async () => {
     const process = newProcess(newWorld(), { graceMillis: 100 })
     let fail: (error: Error) => void = () => undefined
     const late = Program.fromSteps('x', [task('x', { run: () => () => new Promise((_, reject) => (fail = reject)) })])

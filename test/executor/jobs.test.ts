@@ -237,7 +237,7 @@ describe('polling jobs', () => {
     ['put', ({ artifacts }) => artifacts.put('seen', 'it'), 'ReadOnly'],
     ['reuse', ({ artifacts }) => artifacts.reuse({ fromRun: 'other', artifact: 'a' }), 'ReadOnly'],
     ['step', ({ step }) => step('look', () => 1), 'SUB_STEP_NOT_ALLOWED']
-  ])('poll rejects a call of %s in the code of a job, and writes nothing', async (_, write, code) => {
+  ])('a call of %s in the poll of a job is rejected, and writes nothing', async (_, write, code) => {
     const artifacts = memoryArtifacts()
     right(await artifacts.put('other', 'a', 'b')())
     const [provider, process] = [newProvider(), newProcess(newWorld(), { artifacts })]

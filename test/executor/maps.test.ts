@@ -290,7 +290,7 @@ describe('a map', () => {
     assert.deepEqual(world.log.slice(2), ['b', '[1,1]'])
   })
 
-  test('a map that is not idempotent is confirmed by group, and as a whole if its items may change', async () => {
+  test('a map that is not idempotent is confirmed by item, and as a whole if its items may change', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b')]
     const first = newProcess(world)
     site.broken = new Set(['b'])
@@ -308,7 +308,7 @@ describe('a map', () => {
     assert.deepEqual(asked({ restartWave: 'fetch' }), [])
   })
 
-  test('a question about a map is answered as it was asked: by group, or for the whole map if its items may change', async () => {
+  test('an answer about a map is accepted only as it was asked: by item, or for the whole map if its items may change', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b')]
     const first = newProcess(world)
     site.broken = new Set(['b'])

@@ -205,7 +205,7 @@ describe('the checks of a part', () => {
     assert.deepEqual(await restarted(world, program), ['deploy/asia/push', 'deploy/asia/smoke', ...AFTER])
   })
 
-  test('checks of a sequence beside a running group are repeated by the retry policy', async () => {
+  test('the retry policy repeats the checks of a sequence in a wave, but not its steps', async () => {
     const world = newWorld()
     const check = { after: failingOnce(), onCheckFailure: 'retry' }
     const program = release(world, does(world, 'smoke'), { sequence: check })

@@ -203,7 +203,7 @@ describe('a pause during a running unit', () => {
     Object.keys(outputsOf(await stored(process.storage))).sort()
 
   test.each(['list', 'a'])(
-    'a pause while "%s" runs, the step before a map or an item of it, repeats nothing, and the items are computed once',
+    'a pause during the step before a map, or during an item of the map, repeats nothing, and the items are computed once: %s',
     async (when) => {
       const requests = memoryRequests()
       const process: Process = newProcess(newWorld(), { requests })
@@ -583,11 +583,11 @@ describe('uncommitted work', () => {
     assert.deepEqual((await pausedIn({ commit: true, loads: 0 })).committed, [])
   })
 
-  test('uncommitted work is committed if the store fails later: the request is the same', async () => {
+  test('uncommitted work is committed if the store fails after it has attributed the request', async () => {
     assert.deepEqual((await pausedIn({ commit: true, loads: 1 })).committed, ['Interrupted'])
   })
 
-  test('uncommitted work and the pointer are left to a new owner', async () => {
+  test('uncommitted work stays, and no pointer is written, if another owner claimed the run meanwhile', async () => {
     const { committed, pointer } = await pausedIn({ commit: true, onInterrupted: ({ data }) => memoryStorage(data) })
     assert.deepEqual(committed, [])
     assert.equal(pointer, undefined)

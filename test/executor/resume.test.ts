@@ -280,7 +280,7 @@ describe('durability', () => {
 // ---------------------------------------------------------------------------------------------------------------------
 
 describe('a refused run', () => {
-  test('an id that exists is never reused, whatever happened to its run', async () => {
+  test('`run` refuses the id of an existing run, also of a failed one, and changes nothing', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five([], 1), 'r', {})), 'Failed')
     const before = await stored(memoryStorage(world.data))

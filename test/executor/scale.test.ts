@@ -144,7 +144,7 @@ describe('a long run', () => {
     }
   )
 
-  test('a step that reads the variables clones no string', async () => {
+  test('a step that reads the variables makes at most two clones, however many variables there are', async () => {
     const clone = globalThis.structuredClone
     let clones = 0
     globalThis.structuredClone = ((...given: Parameters<typeof clone>): unknown => {

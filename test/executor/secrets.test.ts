@@ -219,7 +219,7 @@ describe('a secret', () => {
     assertNone(bytesBelow(folder) + everything([told, unknown, failed]), 'what was told')
   })
 
-  test('a secret appears in no item of a map, nor in its key', async () => {
+  test('the items of a map are redacted for its task, and a key that contains a secret fails the map', async () => {
     for (const isKey of [false, true]) {
       const { folder, told, environment } = onDisk()
       const seen: Array<unknown> = []
@@ -260,7 +260,7 @@ describe('a secret', () => {
     ])
   })
 
-  test('a secret is redacted from the output of an answer', async () => {
+  test('a secret is redacted from an output that a resume supplies', async () => {
     const { folder, told, environment } = onDisk()
     const got: Array<unknown> = []
     const program = pipe(

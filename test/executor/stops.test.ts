@@ -144,7 +144,7 @@ test('with wait: true a process does not resume a run that another process pause
   assert.ok(ended._tag === 'Interrupted' && ended.reason === 'paused', ended._tag)
 })
 
-test('with wait: true a process ends as cancelled when another owner was cancelled', async () => {
+test('with wait: true a process ends as cancelled when the run is cancelled while another process owns it', async () => {
   const { options, w, port } = twoProcesses(async () => {
     await setTimeout(1_500)
     await cancel('r')(port)()
@@ -188,7 +188,7 @@ test('a sub-step that catches the refusal of a nested call is not recorded as co
   assert.deepEqual(ran, ['pay 1', 'pay 2'])
 })
 
-test('a plan asks for confirmation of a sub-step in doubt whose refusal the code caught before it was stopped', async () => {
+test('a plan asks for confirmation of a sub-step in doubt even if the code caught the refusal of its call and then was stopped', async () => {
   const w = (version: string, stop?: AbortController) =>
     workflow('w').step('do', async ({ step }) => {
       await step('first', { version }, () => 1).catch(() => undefined)
@@ -208,7 +208,7 @@ test('a plan asks for confirmation of a sub-step in doubt whose refusal the code
   assert.ok(ended._tag === 'Refused' && ended.error._tag === 'Unconfirmed', ended._tag)
 })
 
-test('a plan asks for confirmation of a sub-step in doubt whose refusal the code caught before it waits', async () => {
+test('a plan asks for confirmation of a sub-step in doubt even if the code, after a wait, caught the refusal of its call', async () => {
   const { options, move } = world()
   const w = (version: string) =>
     workflow('w').step('do', async ({ sleep, step }) => {

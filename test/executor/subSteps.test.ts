@@ -102,7 +102,7 @@ describe('a sub-step', () => {
     assert.deepEqual(units(outcome), ['agent/turn', 'agent/turn#2', 'agent/a%20b', 'agent'])
   })
 
-  test('the first run sees the same copy of an output as later attempts', async () => {
+  test('the code sees the output of a sub-step as JSON returns it, in the first attempt as in later ones', async () => {
     const { go } = runs()
     const seen: Array<unknown> = []
     let fails = true
@@ -118,7 +118,7 @@ describe('a sub-step', () => {
     assert.deepEqual(seen, [[{ b: 2 }], null, [{ b: 2 }], null])
   })
 
-  test('the output has the type of its codec, or of what its function returns', async () => {
+  test('the output of a sub-step has the type of its codec, or of what its function returns', async () => {
     const { go } = runs()
     const outcome = await go(async ({ step }) => {
       const when: Date = await step('when', { output: DateFromString }, () => new Date(0))
@@ -693,13 +693,13 @@ describe('a sub-step that was declared done without the output that its call nee
     }
   )
 
-  test('the output may be supplied before the call fails, as one of `outputs`', async () => {
+  test('the output that a sub-step declared done lacks may be supplied before the call fails, as one of `outputs`', async () => {
     const { go, ran, agent } = await declared(DONE)
     assert.deepEqual(outputOf(await go(agent, {}, { outputs: new Map([['agent/pay', 'p-8']]) })), [1, 'p-8', 3])
     assert.deepEqual(ran, ['first', 'pay', 'last'])
   })
 
-  test('an answer about a sub-step inside a recorded one changes nothing, because that one has used the output', async () => {
+  test('an answer about a nested sub-step changes nothing once the outer one is recorded, because the outer one has used the output', async () => {
     const { go, ran } = runs()
     const agent =
       (end: () => unknown) =>
@@ -991,7 +991,7 @@ describe('a sub-step in a sub-step that is not idempotent', () => {
     )
   })
 
-  test('a nested sub-step needs confirmation, and does not run again, after the outer one fails', async () => {
+  test('a nested sub-step that is not idempotent does not run again after the outer one fails, despite retries', async () => {
     const { go, ran } = runs({ graceMillis: 10 })
     const outcome = await go(
       async ({ step }) =>
@@ -1049,7 +1049,7 @@ describe('a sub-step in a sub-step that is not idempotent', () => {
   })
 })
 
-test('a call that is not idempotent is not in doubt if this attempt ran the idempotent first call of its name', async () => {
+test('a repeated call that is not idempotent runs without a question after a stop in the first call of its name, which is idempotent', async () => {
   const stop = new AbortController()
   const interrupt: Interrupt = { signal: stop.signal, reason: () => 'aborted' }
   const { go, ran, environment } = runs({ interrupt })

@@ -222,7 +222,7 @@ describe('a wait for an answer', () => {
     assert.equal((await resume(release, options)).publish, 'approved: false')
   })
 
-  test('a wait fails with WAIT_TIMEOUT without an answer in time, and a resume waits again', async () => {
+  test('a wait without an answer in time fails with WAIT_TIMEOUT, and a resume waits again', async () => {
     const { options, move } = world()
     const limited = workflow('limited').waitFor('approve', { timeoutMillis: 1_000 })
     pending(await runOutcome(limited, options))
@@ -278,7 +278,7 @@ describe('a wait for an answer', () => {
   test.each([
     ['nothing', 'UnknownUnit'],
     ['publish', 'NotAWait']
-  ])('an answer to %s is refused with %s', async (unit, why) => {
+  ])('an answer to the unit "%s" is refused with %s', async (unit, why) => {
     const { options, give } = world()
     pending(await runOutcome(release, options))
     const given = await give(unit, true)

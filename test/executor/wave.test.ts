@@ -156,7 +156,7 @@ describe('a group that fails', () => {
     assert.deepEqual(await recordedGroups(process), ['fine', 'good', 'slow', 'waiting'])
   })
 
-  test('with onFailure halt the running groups are stopped, and need confirmation', async () => {
+  test('with onFailure halt the running groups are stopped, and fail with an unknown outcome', async () => {
     const process = newProcess()
     const outcome = ended(
       await process.perform(run(waveOf(process, groups, { onFailure: 'halt', concurrency: 3 }), 'r', {})),
@@ -527,7 +527,7 @@ describe('a wave as a whole', () => {
     }
   })
 
-  test('the log of a wave is deterministic', async () => {
+  test('two runs of the same wave start and end its groups in the same order', async () => {
     const once = async (world: World): Promise<ReadonlyArray<string>> => {
       const process = newProcess(world)
       const groups = { a: { millis: 10 }, b: { millis: 10 }, c: { needs: ['a'] }, d: { needs: ['b'], millis: 3 } }

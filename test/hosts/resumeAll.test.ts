@@ -228,7 +228,7 @@ describe('resumeAll', () => {
     assert.deepEqual(await listRuns({ storage }), [])
   })
 
-  test('while the liveness of an owner is undecided its run is retried, until the stale time is over', async () => {
+  test('while the liveness of an owner is undecided its run is retried, for at most undecidedMillis', async () => {
     const { data, flow } = await crashed(['a'])
     const clock = virtualClock()
     const stored = memoryStorage(data, { formerOwners: 'undecided' })

@@ -29,7 +29,7 @@ const deepFrozen = <A extends object>(one: A): A => {
 }
 
 describe('an object made of a workflow', () => {
-  test('with another name leaves the identity of the workflow as it is', () => {
+  test('an object made of a workflow with another name leaves the identity of the workflow unchanged', () => {
     const copied = (one: object): object =>
       Object.create(Object.prototype, { ...Object.getOwnPropertyDescriptors(one), name: { value: 'other' } }) as object
     const proxied = (one: object): object =>
@@ -42,7 +42,7 @@ describe('an object made of a workflow', () => {
     }
   })
 
-  test('keeps its own steps when one is added', () => {
+  test('an object made of a workflow with other steps keeps those steps when one is added', () => {
     const derived = Object.create(chain(), { steps: { value: [] } }) as ReturnType<typeof chain>
     assert.deepEqual(
       namesOf(
@@ -55,19 +55,19 @@ describe('an object made of a workflow', () => {
     )
   })
 
-  test('takes more steps if the workflow is frozen', () => {
+  test('a frozen workflow, and an object made of one, take more steps', () => {
     const derived = Object.create(Object.freeze(chain())) as ReturnType<typeof chain>
     assert.deepEqual(namesOf(derived.step('b', () => 2).step('c', () => 3)), ['a', 'b', 'c'])
     assert.deepEqual(namesOf(deepFrozen(chain()).step('b', () => 2)), ['a', 'b'])
   })
 
-  test('takes more steps if it is a proxy that wraps every object it returns', () => {
+  test('a proxy of a workflow that wraps every object takes more steps', () => {
     const derived = wrapped(chain())
     assert.equal(derived.identity.name, 'w')
     assert.deepEqual(namesOf(derived.step('b', () => 2).step('c', () => 3)), ['a', 'b', 'c'])
   })
 
-  test('takes more steps if it is an instance of a class with accessors', () => {
+  test('an instance of a class whose accessors return the name and steps of a workflow takes more steps', () => {
     const original = pipe(
       Program.start('w'),
       Program.step('a', () => 1)
@@ -92,7 +92,7 @@ describe('an object made of a workflow', () => {
     )
   })
 
-  test('by a spread with other steps or another name is recorded as it is, without an edit', async () => {
+  test('a spread of a workflow with other steps or another name is recorded as it is, without an edit', async () => {
     const original = chain().step('b', () => 2)
     for (const [derived, outputs] of [
       [{ ...original, steps: original.steps.slice(0, 1) }, { a: 1 }],

@@ -61,7 +61,7 @@ describe('the message of a RunFailure', () => {
       (error: Error) => error.message
     )
 
-  test('a task that fails with its sub-step states the error once', async () => {
+  test('the message for a task that fails with the error of its sub-step states the error once', async () => {
     const agent = dogear
       .workflow('w')
       .step('agent', ({ step }) => step('turn', () => Promise.reject(new Error('no answer'))))
@@ -93,7 +93,7 @@ describe('the message of a RunFailure', () => {
     assert.doesNotMatch(await messageOf(checked), /permanent/)
   })
 
-  test('a task that rewords the error of its sub-step states both', async () => {
+  test('the message for a task that fails with another error than its sub-step states both errors', async () => {
     const agent = dogear.workflow('w').step('agent', ({ step }) =>
       step('turn', () => Promise.reject(new Error('no answer'))).catch(() => {
         throw new Error('gave up')

@@ -141,7 +141,7 @@ describe('a store that does not answer', () => {
     }
   }
 
-  test('a store that does not answer is reported with the command that hung, and the case repeats', async () => {
+  test('a store that does not answer is reported with the command that hung, and the seed and path repeat the report', async () => {
     const report = await checkModel(hanging, { seed: 186, limitMillis: 100 })
     assert.ok(report._tag === 'Failed', 'it passed')
     assert.equal(report.commands.at(-1)?._tag, 'Release')
@@ -151,7 +151,7 @@ describe('a store that does not answer', () => {
   })
 })
 
-test('a report repeats maxCommands in the options of a case if it differs from the default', async () => {
+test('the options with which a report says to repeat a case include a maxCommands that is not the default', async () => {
   const [mutant] = mutants.filter(({ flaw }) => flaw === 'treats every owner as dead')
   const report = await checkModel(mutant?.spec ?? assert.fail(), { seed: 186, maxCommands: 5 })
   assert.match(ModelReport.toText(report), /Repeat with: \{ seed: 186, path: '[\d:]+', maxCommands: 5 \}$/)

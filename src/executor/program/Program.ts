@@ -4,11 +4,9 @@ import { identity } from 'fp-ts/lib/function.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { Check } from '../../domain/data/Options.js'
 import { anything, arrayOf, extended, fieldsOf, isText, optionProblems } from '../../domain/data/Options.js'
-import type { Vector } from '../../domain/data/Vector.js'
-import * as Vec from '../../domain/data/Vector.js'
-import type { OutputMismatch, Workflow } from '../../domain/workflow/Workflow.js'
-import type { WorkflowIdentity } from '../../domain/workflow/WorkflowIdentity.js'
-import * as Identity from '../../domain/workflow/WorkflowIdentity.js'
+import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
+import type { Base } from './chain.js'
+import { add, build, withoutSteps } from './chain.js'
 import { conversions, toJson } from './conversions.js'
 import type { OutputOf, Schema, SeenInput, StartOf } from './Output.js'
 import type { Added, EachSpec, Groups, NewName, PartOf, Program, ProgramOptions, StepsSpec } from './ProgramSpec.js'
@@ -57,92 +55,6 @@ export const fromSteps = (
 /** A missing input becomes an empty object; `null` stays `null`. */
 const anyInput = (input: unknown): E.Either<OutputMismatch, Json> =>
   E.map((json: Json | undefined) => (json === undefined ? {} : json))(toJson(input))
-
-type Base<Input, Seen> = Pick<
-  Program<unknown, Input, unknown, Seen>,
-  'name' | 'secrets' | 'onSuccess' | 'decodeInput' | 'encodeInput' | 'problems'
->
-
-/** How a program was made. A program made by a spread, or by another copy of this module, has only its array of steps. */
-interface Source {
-  readonly self: Workflow
-  readonly from: Iterable<ProgramStep>
-  steps?: ReadonlyArray<ProgramStep>
-  identity?: WorkflowIdentity
-}
-
-const SOURCE = Symbol('source')
-
-/** Made when they are first read: the programs inside a chain never need theirs. Own properties, so that the spread of a program has them. */
-const STEPS = {
-  enumerable: true,
-  get(this: Made): ReadonlyArray<ProgramStep> {
-    const source = this[SOURCE]()
-    const { from } = source
-    return (source.steps ??= Array.isArray(from) ? (from as ReadonlyArray<ProgramStep>) : [...from])
-  }
-}
-
-/** Not of `this`, which may be a proxy or an heir with another name. */
-const IDENTITY = {
-  enumerable: true,
-  get(this: Made): WorkflowIdentity {
-    const source = this[SOURCE]()
-    return (source.identity ??= Identity.of(source.self))
-  }
-}
-
-/** The source is behind a function, which a deep freeze or proxy does not look into. */
-interface Made {
-  readonly [SOURCE]: () => Source
-}
-
-/** `methods`: the prototype. Properties shared by all programs keep them in one hidden class, which makes a long chain fast. */
-const build = <Outputs, Input, Given, Seen>(
-  base: Base<Input, Seen>,
-  from: Iterable<ProgramStep>,
-  path?: string,
-  methods: object | null = Object.prototype
-): Program<Outputs, Input, Given, Seen> => {
-  const self = Object.create(methods) as Writable<Program<Outputs, Input, Given, Seen>>
-  self.name = base.name
-  self.path = path
-  self.secrets = base.secrets ?? []
-  self.onSuccess = base.onSuccess ?? 'keep'
-  self.decodeInput = base.decodeInput
-  self.encodeInput = base.encodeInput
-  self.problems = base.problems
-  const source: Source = { self, from }
-  Object.defineProperty(self, SOURCE, { value: () => source, configurable: true })
-  Object.defineProperty(self, 'steps', STEPS)
-  return Object.defineProperty(self, 'identity', IDENTITY)
-}
-
-type Writable<A> = { -readonly [K in keyof A]: A[K] }
-
-/** A program with one more step, and the same methods: O(log n). */
-const add = <Outputs, Input, Given, Seen>(
-  self: Base<Input, Seen> & Pick<Program<unknown>, 'steps'>,
-  last: ProgramStep
-): Program<Outputs, Input, Given, Seen> => {
-  const source = (self as Partial<Made>)[SOURCE]?.()
-  // A proxy or an heir may have other steps.
-  const steps =
-    source?.self !== self || Array.isArray(source.from) ? Vec.from(self.steps) : (source.from as Vector<ProgramStep>)
-  return build(self, Vec.append(steps, last), undefined, methodsOf(self))
-}
-
-/** Without the fields that an heir or an instance of a class inherits: the new program could not set them if they are frozen. */
-const methodsOf = (self: object): object | null => {
-  const methods = Object.getPrototypeOf(self) as object | null
-  return methods !== null && 'name' in methods ? methodsOf(methods) : methods
-}
-
-/** The same program with methods, which the programs made of it have too. */
-export const withMethods = <Outputs, Input, Given, Seen>(
-  self: Program<Outputs, Input, Given, Seen>,
-  methods: object
-): Program<Outputs, Input, Given, Seen> => build(self, self.steps, self.path, methods)
 
 /**
  * A program without steps, to which {@link step} and {@link wave} add. `input`: the codec or schema of the run's input; default plain
@@ -464,7 +376,7 @@ const withoutProblem = (option: string, step: ProgramStep): ProgramStep => ({
 type AddSteps = (start: Program<never, never, never, never>) => unknown
 
 const stepsAddedBy = (self: Base<never, unknown>, steps: AddSteps): unknown =>
-  fieldsOf(steps(build(self as Base<never, never>, [], undefined, methodsOf(self))))['steps']
+  fieldsOf(steps(withoutSteps(self as Base<never, never>) as never))['steps']
 
 const groupFrom = (self: Base<never, unknown>, name: string, spec: LoosePart): ProgramGroup => {
   const { needs } = fieldsOf(spec)

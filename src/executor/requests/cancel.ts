@@ -19,7 +19,7 @@ import { withClaim, withIntactClaim } from '../storage/stored.js'
 
 /**
  * How a cancel was delivered. `Requested`: the owner (`holder`) cancels the run after its current steps; if it dies before that, the next
- * process that claims the run does. `Cancelled`: the cancel is recorded. `AtRest`: the run was already completed, cancelled or moved,
+ * process that claims the run does. `Cancelled`: the cancel is recorded. `AtRest`: the run was already completed or cancelled,
  * and nothing was written.
  *
  * @category model

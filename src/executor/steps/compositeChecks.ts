@@ -18,7 +18,7 @@ import type { RecordError } from '../storage/Recorder.js'
 import { endFailed } from './ends.js'
 import { sleepUnless } from '../sleep.js'
 import type { Ending, StepToRun, RunScope, StepEnd } from '../RunScope.js'
-import { contextFor } from '../RunScope.js'
+import { contextFor } from './context.js'
 import type { Place } from '../Values.js'
 import { timesOf } from './compositeTimes.js'
 

@@ -65,7 +65,7 @@ describe('a claim that ended before its first save', () => {
     'after the grant'
   ]) {
     test(
-      `what a process leaves that is killed ${at} of its claim is pruned once it is an hour old`,
+      `the files that a process killed ${at} of its claim leaves are pruned once they are an hour old`,
       LINUX,
       async () => {
         const root = folder()
@@ -91,7 +91,7 @@ describe('a claim that ended before its first save', () => {
     )
   }
 
-  test('the list calls no run abandoned that a living process holds, so that a dry run names what a prune removes', async () => {
+  test('a run that a living process holds is not listed as abandoned, so that a dry run names only what a prune removes', async () => {
     const root = folder()
     const owner = jsonFileStorage(root)
     const claim = await claimed(owner, 'a')
@@ -113,7 +113,7 @@ describe('a claim that ended before its first save', () => {
     assert.deepEqual(readdirSync(join(root, 'runs')), [])
   })
 
-  test('a folder with any file that no claim makes, or a link, stays', async () => {
+  test('a folder that holds a link, or a file that no claim makes, stays', async () => {
     const files = ['notes.txt', 'checkpoint.json', 'artifacts/h-log', 'requests/cancel.json', 'history/e000001.txt']
     for (const file of files) {
       const root = await abandoned()

@@ -54,7 +54,7 @@ describe('a run on a file system that starts to refuse writes', () => {
     assert.ok(E.isRight(outcome) && outcome.right._tag === 'Completed', JSON.stringify(outcome))
   }
 
-  test('a run whose writes failed resumes in the same process: in the same store, another store, or another copy of this module', async () => {
+  test('a run whose writes failed resumes in the same process: in the same store, another store, or another copy of the store module', async () => {
     const copy = await planted()
     let refused = 0
     for (let nth = 0; ; nth++) {

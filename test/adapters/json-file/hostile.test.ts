@@ -361,7 +361,7 @@ describe('names in the folders', () => {
     await left(next(root).claim('a', OTHER), 'Corrupt')
   })
 
-  test('a run with a file that is too large to be read is TooLarge, without reading it', async () => {
+  test('a run with a file that is too large is refused as TooLarge, and the file is not read', async () => {
     const root = folder()
     await seed(next(root), 'a', [1, 2])
     truncateSync(journalOf(root, 1), 200 * 1024 * 1024)
@@ -383,7 +383,7 @@ describe('names in the folders', () => {
     assert.deepEqual(await right(next(root).load('a')), O.none)
   })
 
-  test('a run with a file that is too large and has no claim can be removed', async () => {
+  test('a run whose journal is too large and contains no claim can be removed', async () => {
     for (const text of ['', 'no claim\nno base', `${'no end'.repeat(12_000)}\n`]) {
       const root = folder()
       mkdirSync(placesOf(root).history, { recursive: true })

@@ -178,7 +178,7 @@ describe('removals at the same time', () => {
     await Promise.all(['a', 'b'].map((runId) => left(storage.remove(runId), 'WriteFailed')))
   })
 
-  test('a repeated removal succeeds only once the parent folders are synced, and in a store without a run', async () => {
+  test('a repeated removal succeeds only once the parent folders are synced, and a removal in an empty or missing store succeeds', async () => {
     const root = folder()
     await seed(next(root), 'a', [1])
     const { fs } = recorded()

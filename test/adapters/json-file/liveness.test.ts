@@ -258,7 +258,7 @@ describe('claims of this thread', () => {
     await left(jsonFileStorage(root).claim('a', OTHER), 'HeldBy')
   })
 
-  test('claims that an open claim refuses leave no journals', async () => {
+  test('a claim that is refused because the run is held leaves no journal', async () => {
     const root = folder()
     await claimed(jsonFileStorage(root), 'a')
     for (let n = 0; n < 10; n++) await left(jsonFileStorage(root).claim('a', OTHER), 'HeldBy')

@@ -121,7 +121,7 @@ describe('races of a claim', () => {
   })
 
   for (const when of ['fsyncFolder', 'read'] as const) {
-    test(`a claim that is superseded after its ${when} call, before it is granted, is not granted`, async () => {
+    test(`a claim that another claim overtakes after its ${when} call gets a later number, and finds what the other one saved`, async () => {
       const root = folder()
       await work(next(root), [0, 1])
       let armed = false

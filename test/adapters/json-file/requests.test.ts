@@ -203,7 +203,7 @@ describe('requests in files', () => {
     assert.deepEqual([readdirSync(inbox()), readdirSync(join(root, 'runs/r'))], [['pause.json'], ['requests']])
   })
 
-  test('a withdrawal restores a request that it compared and that is newer, even if the inbox was removed in the meantime', async () => {
+  test('a withdrawal restores a request that it took for comparison and found newer, even if the inbox was removed in the meantime', async () => {
     const newer = { ...request, requestedAt: '2026-01-02T03:04:07.000Z' }
     right(await requests.leave(newer)())
     const fs = {

@@ -86,7 +86,7 @@ interface Tree {
 }
 
 describe('worktrees', () => {
-  test('the worktree of a repository with submodules has them empty, they can be filled, and the worktree can be removed', async () => {
+  test('the worktree of a repository with submodules starts with empty ones, which can be filled, and the worktree can be removed', async () => {
     const inner = newRepository()
     const outer = newRepository()
     outer.git('submodule', 'add', inner.folder, 'inner')
@@ -231,25 +231,28 @@ describe('worktrees', () => {
   test.each([
     ['is refused by a hook', 'exit 1', 'it ended with 1'],
     ['is ended in the middle', 'kill -TERM $PPID; sleep 1', 'it was ended by SIGTERM']
-  ])('a worktree whose commit %s keeps its staged changes staged, and no others', async (_, script, why) => {
-    const repository = newRepository()
-    const worktree = await made(repository)
-    const git = gitIn(worktree.root)
-    const hook = join(repository.folder, '.git', 'hooks', 'pre-commit')
-    writeFileSync(hook, `#!/bin/sh\n${script}\n`)
-    chmodSync(hook, 0o755)
-    writeFileSync(join(worktree.root, 'a.txt'), 'changed')
-    writeFileSync(join(worktree.root, 'b.txt'), 'b')
-    git('add', 'a.txt')
-    writeFileSync(join(worktree.root, 'a.txt'), 'changed again')
-    const refused = await left(repository.all.commit('r', worktree))
-    assert.equal(refused._tag === 'WorkspaceFailed' && refused.why, why)
-    assert.equal(git('status', '--porcelain'), 'MM a.txt\n?? b.txt')
-    rmSync(hook)
-    assert.ok(O.isSome(await right(repository.all.commit('r', worktree))))
-    assert.equal(git('status', '--porcelain'), '')
-    assert.equal(existsSync(join(repository.folder, '.git', 'worktrees', 'r', 'index.dogear')), false)
-  })
+  ])(
+    'if the commit of a worktree %s, exactly the changes that were staged before stay staged',
+    async (_, script, why) => {
+      const repository = newRepository()
+      const worktree = await made(repository)
+      const git = gitIn(worktree.root)
+      const hook = join(repository.folder, '.git', 'hooks', 'pre-commit')
+      writeFileSync(hook, `#!/bin/sh\n${script}\n`)
+      chmodSync(hook, 0o755)
+      writeFileSync(join(worktree.root, 'a.txt'), 'changed')
+      writeFileSync(join(worktree.root, 'b.txt'), 'b')
+      git('add', 'a.txt')
+      writeFileSync(join(worktree.root, 'a.txt'), 'changed again')
+      const refused = await left(repository.all.commit('r', worktree))
+      assert.equal(refused._tag === 'WorkspaceFailed' && refused.why, why)
+      assert.equal(git('status', '--porcelain'), 'MM a.txt\n?? b.txt')
+      rmSync(hook)
+      assert.ok(O.isSome(await right(repository.all.commit('r', worktree))))
+      assert.equal(git('status', '--porcelain'), '')
+      assert.equal(existsSync(join(repository.folder, '.git', 'worktrees', 'r', 'index.dogear')), false)
+    }
+  )
 
   test('new files are committed even if git is configured to hide them', async () => {
     const repository = newRepository()

@@ -155,7 +155,7 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     close()
   })
 
-  test('the write-ahead log that a connection has open outlives other connections, and a checkpoint that truncates it', async () => {
+  test('the write-ahead log of an open connection outlives other connections, and a SQLite checkpoint that truncates the log', async () => {
     const file = at()
     const { storage, close } = connect(file, driver.open)
     const claim = await claimed(storage, 'a')
@@ -169,7 +169,7 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     close()
   })
 
-  test('a log that SQLite deleted because the host left WAL ends no run, and the log after that is watched by a new store', async () => {
+  test('a run continues if its host leaves WAL mode and SQLite deletes the log, and a new store watches the next log', async () => {
     const file = at()
     const database = opened(file, 'FULL')
     const storage = sqliteStorage(database)
@@ -210,7 +210,7 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     }
   )
 
-  test('a database file that is deleted before its first use is refused, and one that is put back is used', async () => {
+  test('a database file that is deleted before its first use is refused, and is used once it is put back', async () => {
     const file = at()
     const { storage, close } = connect(file, driver.open)
     renameSync(file, `${file}.old`)

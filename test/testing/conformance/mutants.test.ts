@@ -54,7 +54,7 @@ describe('the kit', () => {
     )
   })
 
-  test('a case explains that a claim also reads if `fail` lets it pass', async () => {
+  test('CS-ERROR-01 fails if a claim is granted while reads fail, and says so', async () => {
     const { results } = await runConformance({ ...statementsSpec, faulty: claimingFaulty }, { only: ['CS-ERROR'] })
     assert.deepEqual(
       results.flatMap(({ id, outcome }) => (outcome._tag === 'Failed' ? [id, outcome.why.split(': ')[0]] : [])),

@@ -141,7 +141,7 @@ describe('results that the port does not declare', () => {
     ],
     ['CS-DAMAGE-01', right(undefined), 'load("a"): expected an Option, found undefined'],
     ['CS-DAMAGE-01', left('Corrupt'), 'load("a"): Corrupt at .runId: expected a string, found undefined']
-  ])('%s names the call and what it returned', async (id, result, why) => {
+  ])('the case %s fails with the call and what is wrong with its result', async (id, result, why) => {
     const { results } = await runConformance(odd('load', result, 0), { only: [id] })
     expect(results.map(({ outcome }) => outcome)).toEqual([{ _tag: 'Failed', why }])
   })

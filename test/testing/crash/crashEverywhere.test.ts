@@ -157,7 +157,7 @@ describe('faulty stores', () => {
     }
   })
 
-  test('a lost acknowledged save is found within a second, and its case repeats it', async () => {
+  test('a lost acknowledged save is found within a second, and the options of the violation repeat it', async () => {
     const begun = process.cpuUsage()
     const report = await crash(release, { world: outside, storage: lagging })
     const { user, system } = process.cpuUsage(begun)

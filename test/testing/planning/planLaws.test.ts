@@ -70,7 +70,7 @@ describe('the laws of the planner', () => {
     )
   })
 
-  test('the laws fail for a task whose `accepts` changes, and print what to repeat', () => {
+  test('the laws fail for a task whose `accepts` changes its answer, and print the options that repeat the failure', () => {
     const fickle = () => {
       let count = 0
       return taskThat(() => (++count % 7 === 0 ? no : E.right(undefined)))
@@ -90,7 +90,7 @@ describe('the laws of the planner', () => {
     assert.match(found.violations[0]?.why ?? '', /too late!/)
   })
 
-  test('a counterexample repeats by its seed and path', () => {
+  test('the seed and path of a counterexample repeat it', () => {
     const short = law('PL-MINE-01', 'a run is short', moment, ({ checkpoint }) => assert.ok(checkpoint.revision < 4))
     const found = short.check({ workflow: release }, { seed: 5 })
     assert.equal(found.holds, false)

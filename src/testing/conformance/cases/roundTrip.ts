@@ -18,12 +18,16 @@ const PAYLOADS: ReadonlyArray<readonly [id: string, title: string, payload: Json
     ['CS-TRIP-04', 'lone surrogates', ['\ud800', 'x\udfff', '\udc00\ud800']],
     [
       'CS-TRIP-05',
-      'keys such as __proto__, and the empty key',
+      'keys such as __proto__ and the empty key',
       JSON.parse(
         '{"__proto__":{"polluted":true},"constructor":1,"toString":null,"hasOwnProperty":[],"":"empty"}'
       ) as Json
     ],
-    ['CS-TRIP-06', 'numbers at the edge', [0, 5e-324, -1.7976931348623157e308, 9007199254740991, 0.1]],
+    [
+      'CS-TRIP-06',
+      'the smallest, largest and most precise numbers',
+      [0, 5e-324, -1.7976931348623157e308, 9007199254740991, 0.1]
+    ],
     ['CS-TRIP-07', 'null, empty and nested values', [null, {}, [], [[]], { a: { b: { c: [{}] } } }, true, false, '']],
     ['CS-TRIP-08', 'a value 400 levels deep', nested(400)],
     ['CS-TRIP-09', 'a string of a million characters', 'x'.repeat(1_000_000), ['large']],
@@ -35,12 +39,12 @@ const PAYLOADS: ReadonlyArray<readonly [id: string, title: string, payload: Json
     ['CS-TRIP-11', 'keys and strings that look like paths, quotes or lines', { 'a.b': "'", 'a/b\n': '";--', $: '\\' }],
     [
       'CS-TRIP-21',
-      'decomposed and composed characters, in strings and in keys',
+      'composed and decomposed characters in strings and keys',
       [{ 'e\u0301': 'e\u0301', '\u00e9': '\u00e9' }, 'A\u030a \u00c5 \u212b', '\u1100\u1161 \uac00', '\ufb01 fi']
     ],
     [
       'CS-TRIP-22',
-      'times without milliseconds, with trailing zeros, with more digits, and in another zone',
+      'times without milliseconds, with trailing zeros, with more digits and in another zone',
       [
         '2026-01-02T03:04:05Z',
         '2026-01-02T03:04:05.6Z',
