@@ -128,7 +128,7 @@ const attempt = async (
 
 const BUSY: Failure = {
   code: '55P03',
-  cause: new Error('the row of the run changes all the time'),
+  cause: new Error('the row of the run changes all the time; try again'),
   passes: true,
   effect: 'none'
 }

@@ -127,7 +127,7 @@ const attempt = async (
 
 const UNCLEAR: Failure = {
   code: '40001',
-  cause: new Error('the row of the run changed and changed back'),
+  cause: new Error('the row of the run changed and changed back; try again'),
   passes: true,
   effect: 'none'
 }

@@ -97,7 +97,7 @@ export const claim = async (
     if (E.isRight(outcome) && O.isSome(outcome.right)) return E.right(outcome.right.value)
     if (tries < MOST_TRIES && (E.isRight(outcome) || isRemoved(outcome.left))) continue
     await giveUp(attempt)
-    return E.isLeft(outcome) ? outcome : E.left(writeFailed(layout.history, 'link', CROWDED))
+    return E.isLeft(outcome) ? outcome : E.left(writeFailed(layout.history, 'link', CROWDED, 'no'))
   }
 }
 
@@ -113,7 +113,7 @@ const giveUp = async ({ context, layout, record, heartbeat, socket, number }: At
 /** The folder vanished: another process removed the run. */
 const isRemoved = (error: StorageError): boolean => error._tag === 'WriteFailed' && error.code === 'ENOENT'
 
-const CROWDED = { code: 'EAGAIN', message: `another claim was quicker, ${MOST_TRIES} times` }
+const CROWDED = { code: 'EAGAIN', message: `another claim was quicker, ${MOST_TRIES} times; try again` }
 
 const tryOnce = async (attempt: Attempt): Promise<Outcome> => {
   const { context, layout } = attempt

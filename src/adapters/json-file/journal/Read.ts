@@ -149,7 +149,7 @@ export const readListed = async <A>(
     const found = await readThem(listed.right.value)
     if (E.isLeft(found) || O.isSome(found.right)) return found
   }
-  const message = `its files changed during each of ${ATTEMPTS} reads`
+  const message = `its files changed during each of ${ATTEMPTS} reads; try again`
   return E.left(readFailed(layout.history, 'open', { code: 'EAGAIN', message }))
 }
 
