@@ -1,6 +1,5 @@
 /** Saves revisions: one line, one checksum, one sync, then the check (`docs/file-format.md` §4). Uses callbacks, because each await costs half a sync. */
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Change } from '../../../domain/change/Change.js'
 import { growth, RESUME_BYTES, slack } from '../../../domain/change/growth.js'
@@ -237,8 +236,8 @@ const compact = async (
   const next = await publishNext(holding)
   holding.moving = false
   if (E.isLeft(next)) return done(E.mapLeft(notCommitted)(next))
-  if (O.isNone(next.right)) return postpone(holding, revisions, done)
-  holding.journal = next.right.value
+  if (next.right === undefined) return postpone(holding, revisions, done)
+  holding.journal = next.right
   saveBase(holding, revisions, line, done)
   await quietly(() => context.fs.ftruncateSync(journal.fd, journal.position))
   await quietly(() => context.fs.close(journal.fd))
@@ -248,16 +247,16 @@ const compact = async (
 const notCommitted = (error: StorageError): StorageError =>
   error._tag === 'WriteFailed' ? { ...error, committed: 'no' } : error
 
-/** Returns `None` if the new journal cannot be created and the compaction can wait; the journal in use is unchanged then. */
-const publishNext = async (holding: Holding): Promise<E.Either<StorageError, O.Option<Published>>> => {
+/** Returns undefined if the new journal cannot be created and the compaction can wait; the journal in use is unchanged then. */
+const publishNext = async (holding: Holding): Promise<E.Either<StorageError, Published | undefined>> => {
   const { context, layout, journal, record } = holding
   const file = await prepareNext(context, layout, journal, record.token)
-  if (E.isLeft(file)) return mayExceedLimit(holding) ? file : E.right(O.none)
+  if (E.isLeft(file)) return mayExceedLimit(holding) ? file : E.right(undefined)
   if (typeof file.right === 'string') return E.left(fence(holding, file.right === 'Superseded'))
   const published = await publish(context, layout, file.right, { ...record, epoch: journal.number + 1 })
   if (E.isLeft(published)) return E.left(poison(holding, published.left))
   return published.right._tag === 'Published'
-    ? E.right(O.some(published.right.journal))
+    ? E.right(published.right.journal)
     : E.left(fence(holding, published.right._tag !== 'Moved'))
 }
 
