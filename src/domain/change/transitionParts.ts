@@ -58,34 +58,15 @@ export interface TransitionError {
   readonly unit: string
 }
 
-export type Replaced = Partial<
-  Pick<
-    Fields,
-    | 'generation'
-    | 'workflow'
-    | 'input'
-    | 'state'
-    | 'completedSteps'
-    | 'items'
-    | 'pending'
-    | 'answers'
-    | 'submissions'
-    | 'renewals'
-  >
-> & { readonly moved?: Fields['moved'] | undefined }
+export type Refusal = Pick<TransitionError, 'why' | 'unit'>
 
-export type Result = E.Either<TransitionError, Replaced>
+/** The fields that a change replaces, or why it cannot follow. */
+export type Result = E.Either<
+  Refusal,
+  Partial<Omit<Fields, 'moved'>> & { readonly moved?: Fields['moved'] | undefined }
+>
 
-export const refuse = (
-  self: Fields,
-  change: Change.Change,
-  why: TransitionError['why'],
-  unit: string
-): E.Either<TransitionError, never> =>
-  E.left({ _tag: 'TransitionError', change: change._tag, revision: self.revision, why, unit })
-
-export const notInFlight = (self: Fields, change: Change.Change, unit: Unit): Result =>
-  refuse(self, change, 'NotInFlight', unit)
+export const refuse = (why: TransitionError['why'], unit: string): E.Either<Refusal, never> => E.left({ why, unit })
 
 /** Finds the unit of a fact. It is usually in the current step or the next. */
 export const unitAt = ({ workflow, items, state }: Fields, unit: Unit): FoundUnit<StepIdentity> | undefined =>
