@@ -23,7 +23,7 @@ import type { Result, TransitionError } from './transitionParts.js'
 import {
   beforeStepOf,
   keptAttempt,
-  hasBegun,
+  isBegun,
   openAt,
   isBeingRetried,
   isDone,
@@ -337,10 +337,6 @@ const interrupted = (self: Fields, change: Change.Interrupted): Result => {
   if (self.completedSteps.steps === self.workflow.steps.length) return refuse('AlreadyCompleted', change.unit)
   const { step, stepIndex } = found
   const before = openAt(self.state, stepIndex)
-  const begun =
-    before.inFlight.size + before.failures.size > 0 ||
-    Units.within(self.pending, step.name).length > 0 ||
-    hasBegun(self, step.name, step)
-  const inProgress = begun && !Units.has(self.completedSteps, step.name)
+  const inProgress = isBegun(self, step, before) && !Units.has(self.completedSteps, step.name)
   return E.right({ state: State.interrupted(stepIndex, step.name, change.reason, { inProgress, ...before }) })
 }

@@ -6,7 +6,7 @@ import type { Failure, InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
-import type { Refusal, Result, TransitionError } from './transitionParts.js'
+import type { OpenUnits, Refusal, Result, TransitionError } from './transitionParts.js'
 import {
   beforeStepOf,
   keptAttempt,
@@ -87,7 +87,7 @@ export const subStepNotApplied = (self: Fields, change: Change.AttemptFailed): R
     : refuse('NotInFlight', unit)
 }
 
-type SubStepEnd = { readonly task: NonNullable<ReturnType<typeof taskAt>>; readonly before: ReturnType<typeof openAt> }
+type SubStepEnd = { readonly task: NonNullable<ReturnType<typeof taskAt>>; readonly before: OpenUnits }
 
 /** Returns the task of a sub-step that may end now. A sub-step that is not idempotent must be in flight; retries are not recorded. */
 const endable = (self: Fields, change: Change.UnitCompleted | Change.UnitFailed): E.Either<Refusal, SubStepEnd> => {
