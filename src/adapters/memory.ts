@@ -277,7 +277,9 @@ export const memoryArtifacts = (data: MemoryData = memoryData()): ArtifactStore 
 
 const artifactsOn = (data: MemoryData): ArtifactStore => {
   const on = <A>(runId: string, act: (run: Artifacts) => A): TE.TaskEither<ArtifactError, A> =>
-    TE.fromIOEither(() => E.map(() => act(data.artifacts.get(runId) ?? new Map()))(RunId.parse(runId)))
+    TE.fromIOEither(() =>
+      E.map(() => act(data.artifacts.get(runId) ?? new Map<string, StoredArtifact>()))(RunId.parse(runId))
+    )
   const at = <A>(runId: string, id: string, act: (run: Artifacts) => A): TE.TaskEither<ArtifactError, A> =>
     pipe(
       TE.fromEither<ArtifactError, string>(ArtifactId.parse(id)),

@@ -5,7 +5,7 @@ import type { ClaimOptions, Holder, Owner, RemoveOptions, StorageError } from '.
 import { changedSince } from '../../../domain/checkpoint/RunChanged.js'
 import type { Context } from '../Context.js'
 import * as Copy from '../journal/Copy.js'
-import { quietly, reading, writeFailed } from '../files/Fault.js'
+import { isMissing, quietly, reading, writeFailed } from '../files/Fault.js'
 import { sync, syncOther, writeFully } from '../files/Files.js'
 import * as Folders from '../files/Folders.js'
 import * as Heartbeat from './Heartbeat.js'
@@ -94,7 +94,8 @@ export const claim = async (
   for (let tries = 1; ; tries++) {
     const outcome = await tryOnce(attempt)
     if (E.isRight(outcome) && outcome.right !== undefined) return E.right(outcome.right)
-    if (tries < MOST_TRIES && (E.isRight(outcome) || isRemoved(outcome.left))) continue
+    // A missing folder: another process removed the run.
+    if (tries < MOST_TRIES && (E.isRight(outcome) || isMissing(outcome.left))) continue
     await giveUp(attempt)
     return E.isLeft(outcome) ? outcome : E.left(writeFailed(layout.history, 'link', CROWDED, 'no'))
   }
@@ -108,9 +109,6 @@ const giveUp = async ({ context, layout, record, heartbeat, socket, number }: At
   else socket?.remove()
   await heartbeat.stop()
 }
-
-/** The folder vanished: another process removed the run. */
-const isRemoved = (error: StorageError): boolean => error._tag === 'WriteFailed' && error.code === 'ENOENT'
 
 const CROWDED = { code: 'EAGAIN', message: `another claim was quicker, ${MOST_TRIES} times; try again` }
 

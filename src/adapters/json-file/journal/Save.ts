@@ -16,7 +16,7 @@ import type { Published } from './Publish.js'
 import { prepareNext, publish, ownership } from './Publish.js'
 import type { Holding } from '../claim/Holding.js'
 import { fence, later, poison } from '../claim/Holding.js'
-import type { Encoded, NotEncoded } from '../../../domain/data/Size.js'
+import type { Measured, NotEncoded } from '../../../domain/data/Size.js'
 import { biggest, bytesOf, encodeWithin, measured } from '../../../domain/data/Size.js'
 import { runExclusive } from '../claim/Mutex.js'
 
@@ -99,7 +99,7 @@ const sizeAfter = (
   const changes = changesOf(revisions)
   if (most <= mostBytes(holding, changes)) return E.right(most)
   const newest = revisions[revisions.length - 1] as Revision
-  return E.map(({ bytes }: Encoded) => bytes)(encode(holding, changes, newest.checkpoint()))
+  return E.map(({ bytes }: Measured) => bytes)(encode(holding, changes, newest.checkpoint()))
 }
 
 /** The largest checkpoint that a save may lead to. */
@@ -309,7 +309,7 @@ const lineOf = (
 }
 
 /** Encodes as JSON what is not too large. */
-const encode = (holding: Holding, changes: Changes, value: Json): E.Either<StorageError, Encoded> => {
+const encode = (holding: Holding, changes: Changes, value: Json): E.Either<StorageError, Measured> => {
   const { context, layout, journal } = holding
   return E.mapLeft((refused: NotEncoded): StorageError =>
     refused._tag === 'TooLarge'
