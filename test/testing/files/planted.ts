@@ -42,7 +42,7 @@ export const FAULTS = {
         '    if (E.isLeft(level)) continue\n    if (level.right === undefined) return E.right(undefined)\n    const { number, read, journal } = level.right\n    looked'
     },
     {
-      module: 'Read.ts',
+      module: 'ReadOne.ts',
       text: 'return E.isLeft(same) ? same : E.right(same.right',
       instead: 'return E.isLeft(same) ? E.right(true) : E.right(same.right'
     }

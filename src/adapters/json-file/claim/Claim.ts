@@ -16,8 +16,10 @@ import { holderOf } from './Liveness.js'
 import { cleanUp } from '../journal/Prune.js'
 import type { Published, Unpublished } from '../journal/Publish.js'
 import { discard, foundLine, prepare, publish, publishEnd, releasedLine, ownership } from '../journal/Publish.js'
-import type { Content, Journals, Numbered, Reading } from '../journal/Read.js'
+import type { Content, Journals, Reading } from '../journal/Read.js'
 import * as Read from '../journal/Read.js'
+import type { Numbered } from '../journal/ReadOne.js'
+import { isSame, isUnchanged } from '../journal/ReadOne.js'
 import type { Holding } from './Holding.js'
 import * as Holdings from './Holding.js'
 import * as Socket from './Socket.js'
@@ -262,7 +264,7 @@ const isAsRead = async (
 ): Promise<E.Either<StorageError, boolean>> => {
   if (number !== (before?.numbers[0] ?? 0)) return E.right(false)
   const journal = before?.highest
-  return journal === undefined ? E.right(true) : await Read.isSame(context, layout, { number, journal })
+  return journal === undefined ? E.right(true) : await isSame(context, layout, { number, journal })
 }
 
 /** Steps 6 and 7. */
@@ -299,7 +301,7 @@ const isStillUnchanged = async (
 ): Promise<E.Either<StorageError, boolean>> => {
   const highest = before?.highest
   if (removal?.newest === undefined || highest === undefined) return E.right(true)
-  return await Read.isUnchanged(context, layout, { number: number - 1, journal: highest })
+  return await isUnchanged(context, layout, { number: number - 1, journal: highest })
 }
 
 /** Releases the journal of a failed claim: with a released line in it or, if writing it failed, with the next number. */
@@ -377,7 +379,7 @@ const stillHolds = async (
 ): Promise<E.Either<StorageError, boolean>> => {
   if (newest === undefined || numbers[0] !== number - 1) return E.right(false)
   for (const one of looked) {
-    const same = await Read.isUnchanged(context, layout, one)
+    const same = await isUnchanged(context, layout, one)
     if (E.isLeft(same) || !same.right) return same
   }
   return E.right(true)

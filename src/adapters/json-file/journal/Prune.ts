@@ -8,7 +8,8 @@ import type { FoundRecord } from './Journal.js'
 import * as Layout from '../files/Layout.js'
 import type { Published } from './Publish.js'
 import { ownership } from './Publish.js'
-import { descent, readJournal } from './Read.js'
+import { descent } from './Read.js'
+import { readJournal } from './ReadOne.js'
 import type { Holding } from '../claim/Holding.js'
 
 /** Deletes journals below the newest `keep` with a verified base, oldest first, after the own base is synced and checked. Damaged ones are renamed as evidence. */
