@@ -23,6 +23,7 @@ const table: readonly Row[] = [
   { files: /^ports\//, mayImport: [], mayImportTypes: [/^(ports|domain)\//, fpTs] },
   { files: /^adapters\//, mayImport: [/^(ports|domain)\//, fpTs, node] },
   { files: /^adapters\/json-file\//, mayImport: [/^adapters\/json-file\//, /^(write-file-atomic|proper-lockfile)$/] },
+  { files: /^adapters\/memory(\.ts$|\/)/, mayImport: [/^adapters\/memory\//] },
   { files: /^adapters\/node\//, mayImport: [/^adapters\/node\//] },
   // Both databases keep the same rows.
   { files: /^adapters\/(sql|sqlite|postgres)\//, mayImport: [/^adapters\/sql\//] },

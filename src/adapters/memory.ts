@@ -9,13 +9,9 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
-import * as RA from 'fp-ts/lib/ReadonlyArray.js'
-import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as ArtifactId from '../domain/data/ArtifactId.js'
-import type { Change } from '../domain/change/Change.js'
 import { sha256 } from '../domain/data/Digest.js'
-import type { Json } from '../domain/data/Json.js'
 import type { Check } from '../domain/data/Options.js'
 import { describeInvalid, fieldsOf, kindOf, oneOf } from '../domain/data/Options.js'
 import * as RunId from '../domain/checkpoint/RunId.js'
@@ -29,7 +25,6 @@ import type {
   Claim,
   Fenced,
   HeldBy,
-  HistoryEntry,
   Holder,
   Revision,
   StorageError,
@@ -37,18 +32,10 @@ import type {
 } from '../ports/CheckpointStorage.js'
 import type { Requests } from '../ports/Requests.js'
 import { conflictOf } from '../domain/checkpoint/RevisionConflict.js'
-import type { Newest } from '../domain/checkpoint/RunChanged.js'
 import { changedSince } from '../domain/checkpoint/RunChanged.js'
+import * as Segments from './memory/Segments.js'
 
 // --- model
-
-/** A whole checkpoint, the change that led to it, and later changes: `changes[i]` led to `revision + i`. */
-interface Segment {
-  readonly revision: number
-  readonly checkpoint: string
-  readonly changes: Array<string>
-  chars: number
-}
 
 /** `by`: the store that granted the claim. */
 interface HeldClaim {
@@ -62,7 +49,7 @@ interface HeldClaim {
 interface Run {
   epoch: number
   held: HeldClaim | undefined
-  segments: ReadonlyArray<Segment>
+  segments: Segments.Segments
   /** Builds the summary of the newest revision. */
   summary: Revision['summary'] | undefined
 }
@@ -103,12 +90,6 @@ export interface MemoryData {
 export interface MemoryOptions {
   readonly formerOwners?: 'dead' | 'undecided'
 }
-
-/** A new whole checkpoint is written when the changes since the last one outgrow it and this many characters. */
-const SEGMENT_CHARS = 1_048_576
-
-/** How many whole checkpoints a run keeps. */
-const SEGMENTS_KEPT = 10
 
 // --- constructors
 
@@ -202,7 +183,7 @@ const storageOn = (data: MemoryData, { formerOwners = 'dead' }: MemoryOptions): 
   }
 
   const on = <A>(runId: string, act: (run: Run) => E.Either<StorageError, A>): TE.TaskEither<StorageError, A> =>
-    TE.fromIOEither(() => pipe(RunId.parse(runId), E.map(find(data)), E.chain(act)))
+    TE.fromIOEither(() => E.chain(() => act(data.runs.get(runId) ?? newRun()))(RunId.parse(runId)))
 
   return {
     claim: (runId, owner, { takeOver = false } = {}) =>
@@ -224,8 +205,11 @@ const storageOn = (data: MemoryData, { formerOwners = 'dead' }: MemoryOptions): 
     save: (claim, revisions) =>
       on(claim.runId, (run) => {
         if (!isCurrent(run, claim)) return E.left(superseded(run, claim))
-        const conflict = conflictOf(claim.runId, newestRevision(run), revisions)
-        return conflict === undefined ? E.right(append(run, revisions)) : E.left(conflict)
+        const conflict = conflictOf(claim.runId, Segments.newestRevision(run.segments), revisions)
+        if (conflict !== undefined) return E.left(conflict)
+        run.segments = Segments.append(run.segments, revisions)
+        run.summary = (revisions.at(-1) as Revision).summary
+        return E.right(undefined)
       }),
 
     release: (claim) =>
@@ -236,7 +220,7 @@ const storageOn = (data: MemoryData, { formerOwners = 'dead' }: MemoryOptions): 
 
     load: (runId) => on(runId, (run) => E.right(stored(run, holderOf(run)))),
 
-    history: (runId) => on(runId, (run) => E.right(run.segments.flatMap(entries).reverse())),
+    history: (runId) => on(runId, (run) => E.right(Segments.entries(run.segments))),
 
     loadRevision: (runId, revision) => on(runId, (run) => E.right(stored(run, holderOf(run), revision))),
 
@@ -257,7 +241,7 @@ const storageOn = (data: MemoryData, { formerOwners = 'dead' }: MemoryOptions): 
       on(runId, (run) => {
         const holder = holderOf(run)
         if (holder !== undefined) return E.left(heldBy(runId, holder))
-        const changed = changedSince(runId, options, newestEntry(run))
+        const changed = changedSince(runId, options, Segments.newest(run.segments))
         if (changed !== undefined) return E.left(changed)
         run.segments = []
         data.artifacts.delete(runId)
@@ -293,7 +277,9 @@ export const memoryArtifacts = (data: MemoryData = memoryData()): ArtifactStore 
 
 const artifactsOn = (data: MemoryData): ArtifactStore => {
   const on = <A>(runId: string, act: (run: Artifacts) => A): TE.TaskEither<ArtifactError, A> =>
-    TE.fromIOEither(() => pipe(RunId.parse(runId), E.map(artifactsIn(data)), E.map(act)))
+    TE.fromIOEither(() =>
+      E.map(() => act(data.artifacts.get(runId) ?? new Map<string, StoredArtifact>()))(RunId.parse(runId))
+    )
   const at = <A>(runId: string, id: string, act: (run: Artifacts) => A): TE.TaskEither<ArtifactError, A> =>
     pipe(
       TE.fromEither<ArtifactError, string>(ArtifactId.parse(id)),
@@ -381,15 +367,7 @@ const requestsOn = ({ inboxes }: MemoryData): Requests => {
   }
 }
 
-const artifactsIn =
-  (data: MemoryData) =>
-  (runId: string): Artifacts =>
-    data.artifacts.get(runId) ?? new Map<string, StoredArtifact>()
-
-const find =
-  (data: MemoryData) =>
-  (runId: string): Run =>
-    data.runs.get(runId) ?? { epoch: 0, held: undefined, segments: [], summary: undefined }
+const newRun = (): Run => ({ epoch: 0, held: undefined, segments: [], summary: undefined })
 
 // --- who writes
 
@@ -409,59 +387,8 @@ const fenced = (runId: string, epoch: number, by: O.Option<number>): Fenced => (
 const superseded = (run: Run, { runId, epoch }: Claim): Fenced =>
   fenced(runId, epoch, run.epoch > epoch ? O.some(run.epoch) : O.none)
 
-// --- what is stored
-
-/** The newest revision; -1 if there is none. */
-const newestRevision = ({ segments }: Run): number =>
-  pipe(
-    RA.last(segments),
-    O.match(
-      () => -1,
-      ({ revision, changes }) => revision + changes.length - 1
-    )
-  )
-
-/** Encodes everything before storing anything, so that a value that cannot be encoded changes nothing. */
-const append = (run: Run, revisions: ReadonlyNonEmptyArray<Revision>): void => {
-  const changes = revisions.map(({ change }) => JSON.stringify(change))
-  const chars = changes.reduce((sum, change) => sum + change.length, 0)
-  const segment = run.segments.at(-1)
-  if (segment === undefined || segment.chars > Math.max(SEGMENT_CHARS, segment.checkpoint.length)) {
-    const checkpoint = JSON.stringify(revisions[0].checkpoint())
-    run.segments = [...run.segments, { revision: revisions[0].revision, checkpoint, changes, chars }].slice(
-      -SEGMENTS_KEPT
-    )
-  } else {
-    for (const change of changes) segment.changes.push(change)
-    segment.chars += chars
-  }
-  run.summary = (revisions.at(-1) as Revision).summary
-}
-
 /** A revision of the history, or the newest. */
-const stored = (run: Run, holder?: Holder, revision = newestRevision(run)): O.Option<Stored> =>
-  pipe(
-    run.segments,
-    RA.findLast((segment) => segment.revision <= revision),
-    O.filter((segment) => Number.isInteger(revision) && revision < segment.revision + segment.changes.length),
-    O.map((segment) => ({
-      revision,
-      checkpoint: parse(segment.checkpoint),
-      changes: segment.changes.slice(1, revision - segment.revision + 1).map(parse),
-      found: { _tag: 'Exact' },
-      heldBy: O.fromNullable(holder)
-    }))
+const stored = ({ segments }: Run, holder?: Holder, revision = Segments.newestRevision(segments)): O.Option<Stored> =>
+  O.map((content: Omit<Stored, 'heldBy'>) => ({ ...content, heldBy: O.fromNullable(holder) }))(
+    Segments.contentOf(segments, revision)
   )
-
-const entries = ({ revision, changes }: Segment): ReadonlyArray<HistoryEntry> =>
-  changes.map((text, index) => {
-    const change = JSON.parse(text) as Change
-    return { revision: revision + index, change: change._tag, at: change.at }
-  })
-
-const newestEntry = (run: Run): Newest | undefined => {
-  const text = run.segments.at(-1)?.changes.at(-1)
-  return text === undefined ? undefined : { revision: newestRevision(run), at: (JSON.parse(text) as Change).at }
-}
-
-const parse = (text: string): Json => JSON.parse(text) as Json

@@ -164,9 +164,9 @@ const get = async (place: Place, id: string): Result<O.Option<Uint8Array>> => {
   const path = Layout.artifact(layout, id)
   const whole = await readWhole(fs, path, maxBytes + HEAD_BYTES, layout.runId)
   if (E.isLeft(whole)) return whole
-  if (O.isNone(whole.right)) return E.right(O.none)
-  const content = contentOf(place, path, id, whole.right.value)
-  return E.isLeft(content) ? content : E.right(O.some(content.right))
+  return whole.right === undefined
+    ? E.right(O.none)
+    : E.map(O.some<Uint8Array>)(contentOf(place, path, id, whole.right))
 }
 
 const contentOf = (place: Place, path: string, id: string, whole: Buffer): E.Either<ArtifactError, Uint8Array> => {
@@ -205,7 +205,7 @@ const list = async (place: Place): Result<ReadonlyArray<ArtifactInfo>> => {
       return E.isLeft(bytes) ? bytes : headIn(place, path, bytes.right)
     })
     if (E.isLeft(head)) return head
-    if (O.isSome(head.right)) found.push(head.right.value.info)
+    if (head.right !== undefined) found.push(head.right.info)
   }
   return E.right(found.sort((a, b) => (a.id < b.id ? -1 : 1)))
 }
@@ -216,8 +216,7 @@ const isThere = ({ fs, layout }: Place): E.Either<FileError, boolean> =>
 const namesOf = async (place: Place): Promise<E.Either<FileError, ReadonlyArray<string>>> => {
   const there = isThere(place)
   if (E.isLeft(there)) return there
-  const names = there.right ? await namesIn(place.fs, Layout.artifacts(place.layout)) : E.right(O.none)
-  return E.map(O.getOrElse((): ReadonlyArray<string> => []))(names)
+  return there.right ? namesIn(place.fs, Layout.artifacts(place.layout)) : E.right([])
 }
 
 const headOf = (info: ArtifactInfo): Buffer => Buffer.from(`${JSON.stringify({ format: FORMAT, ...info })}\n`)

@@ -170,10 +170,10 @@ const list = async (fs: FileSystem, layout: Layout.Layout): Promise<E.Either<Req
   const names = await namesIn(fs, Layout.requests(layout))
   if (E.isLeft(names)) return names
   const found: Array<Request> = []
-  for (const name of [...O.getOrElse((): ReadonlyArray<string> => [])(names.right)].filter(Layout.isRequest).sort()) {
+  for (const name of names.right.filter(Layout.isRequest).sort()) {
     const request = await requestAt(fs, layout, Layout.request(layout, name), name)
     if (E.isLeft(request)) return request
-    if (O.isSome(request.right)) found.push(request.right.value)
+    if (request.right !== undefined) found.push(request.right)
   }
   return E.right(found.sort(byTime))
 }
@@ -183,17 +183,17 @@ const requestAt = async (
   { runId }: Layout.Layout,
   where: string,
   name: string
-): Promise<E.Either<RequestError, O.Option<Request>>> => {
+): Promise<E.Either<RequestError, Request | undefined>> => {
   const bytes = await readWhole(fs, where, limitOf(name), runId)
   if (E.isLeft(bytes)) return bytes
-  if (O.isNone(bytes.right)) return E.right(O.none)
-  const found = decodeRequest(parsed(bytes.right.value))
+  if (bytes.right === undefined) return E.right(undefined)
+  const found = decodeRequest(parsed(bytes.right))
   if (E.isLeft(found))
     return found.left._tag === 'NewerFormat'
       ? E.left({ ...found.left, _tag: 'UnsupportedFormat', runId, where })
       : E.left({ _tag: 'Corrupt', runId, where, why: describe(found.left) })
   const request = found.right
-  if (request.runId === runId && Layout.requestName(request) === name) return E.right(O.some(request))
+  if (request.runId === runId && Layout.requestName(request) === name) return found
   const why = request.runId === runId ? `its name belongs to another request` : `it is for run ${request.runId}`
   return E.left({ _tag: 'Corrupt', runId, where, why })
 }
@@ -213,7 +213,7 @@ const withdraw = async (
     return ignoreMissing(moved)
   }
   const found = await requestAt(fs, layout, taken, name)
-  const isIt = E.isRight(found) && O.isSome(found.right) && isSame(found.right.value, request)
+  const isIt = E.isRight(found) && found.right !== undefined && isSame(found.right, request)
   // A request that arrived in the meantime has the name, and is newer still.
   const back = isIt ? E.right(undefined) : await giveName(fs, layout, name, 'link', taken)
   if (E.isLeft(back) && !(back.left._tag === 'WriteFailed' && back.left.code === 'EEXIST')) return back
@@ -229,8 +229,8 @@ const removeEmptyInbox = (fs: FileSystem, layout: Layout.Layout): Promise<void> 
 const pointerAt = async (fs: FileSystem, where: string): Promise<E.Either<PointerError, O.Option<ContinueHere>>> => {
   const bytes = asPointerError(where, await readWhole(fs, where, POINTER_BYTES, ''))
   if (E.isLeft(bytes)) return bytes
-  if (O.isNone(bytes.right)) return E.right(O.none)
-  const found = decodePointer(parsed(bytes.right.value))
+  if (bytes.right === undefined) return E.right(O.none)
+  const found = decodePointer(parsed(bytes.right))
   return E.isRight(found)
     ? E.right(O.some(found.right))
     : E.left({ _tag: 'InvalidPointer', where, why: describe(found.left) })

@@ -17,7 +17,7 @@ import * as RunId from '../../domain/checkpoint/RunId.js'
 import type { Check } from '../../domain/data/Options.js'
 import { amount, callback, interval, nested, wholeFrom } from '../../domain/data/Options.js'
 import { STORE_METHODS } from '../../domain/data/storeMethods.js'
-import type { CheckpointStorage, Claim, StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import type { CheckpointStorage, Claim, Holder, StorageError, Stored } from '../../ports/CheckpointStorage.js'
 import { deletions } from './claim/Deletion.js'
 import * as Claiming from './claim/Claim.js'
 import type { Context, LargeCheckpoint, Observation } from './Context.js'
@@ -204,10 +204,7 @@ const storageIn = (root: string, options: JsonFileOptions): CheckpointStorage =>
         if (E.isRight(granted)) warnOnce()
         return E.map(({ holding, content }: Claiming.Granted) => {
           holdings.set(holding.claim.lost, holding)
-          return {
-            claim: holding.claim,
-            stored: O.map((found: Read.Content) => ({ ...found, heldBy: O.none }))(content)
-          }
+          return { claim: holding.claim, stored: storedOf(content, undefined) }
         })(granted)
       }),
     save: (claim, revisions) => within(claim, (holding) => save(holding, revisions)),
@@ -254,9 +251,11 @@ const unknownClaim = ({ runId, epoch }: Claim): StorageError => ({ _tag: 'Fenced
 const load = async (context: Context, layout: Layout.Layout): Promise<E.Either<StorageError, O.Option<Stored>>> => {
   const reading = await Read.read(context, layout)
   if (E.isLeft(reading)) return reading
-  if (O.isNone(reading.right)) return E.right(O.none)
-  const { journals, content } = reading.right.value
+  if (reading.right === undefined) return E.right(O.none)
+  const { journals, content } = reading.right
   if (E.isLeft(content)) return content
-  const heldBy = await holderOf(context, layout, journals.highest)
-  return E.right(O.map((found: Read.Content) => ({ ...found, heldBy }))(content.right))
+  return E.right(storedOf(content.right, await holderOf(context, layout, journals.highest)))
 }
+
+const storedOf = (content: Read.Content | undefined, holder: Holder | undefined): O.Option<Stored> =>
+  content === undefined ? O.none : O.some({ ...content, heldBy: O.fromNullable(holder) })

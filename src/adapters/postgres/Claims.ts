@@ -5,10 +5,12 @@ import * as O from 'fp-ts/lib/Option.js'
 import type {
   Claimed,
   ClaimOptions,
+  HeldBy,
   Owner,
   RemoveOptions,
   StorageError,
-  Stored
+  Stored,
+  UnsupportedFormat
 } from '../../ports/CheckpointStorage.js'
 import type { Newest } from '../../domain/checkpoint/RunChanged.js'
 import { changedSince } from '../../domain/checkpoint/RunChanged.js'
@@ -17,6 +19,7 @@ import { FORMAT } from '../sql/Rows.js'
 import { ask, persist, prepareToWrite, refuseNewer, send, writeFailed } from './Database.js'
 import type { Fields } from './Driver.js'
 import type { Failure } from './Failure.js'
+import { refused } from './Failure.js'
 import type { Holding, Hub } from './Hub.js'
 import { holderColumns, RELEASED } from './Hub.js'
 import { VERSION } from './Migrations.js'
@@ -27,8 +30,7 @@ export interface Granted {
   readonly holding: Holding
 }
 
-/** A refusal is a result here; a failure may be repeated. */
-type Attempt = E.Either<Failure, E.Either<StorageError, { readonly epoch: number; readonly key: string }>>
+type Attempt = E.Either<Failure<UnsupportedFormat | HeldBy>, { readonly epoch: number; readonly key: string }>
 
 /** Claims a run, then reads it: one statement would see what was stored before it waited for the row. */
 export const claim = async (
@@ -38,7 +40,7 @@ export const claim = async (
   options: ClaimOptions = {}
 ): Promise<E.Either<StorageError, Granted>> => {
   const { database } = hub
-  const failed = writeFailed(database, { table: 'runs', operation: 'INSERT runs', runId })
+  const failed = writeFailed<StorageError>(database, { table: 'runs', operation: 'INSERT runs' })
   const token = randomUUID()
   hub.announce(runId, token)
   const ready = await prepareToWrite(database)
@@ -48,11 +50,7 @@ export const claim = async (
     if (result.left.effect === 'unknown') hub.abandon(runId, token)
     return E.left(failed(result.left))
   }
-  if (E.isLeft(result.right)) {
-    hub.forget(token)
-    return result.right
-  }
-  const { epoch, key } = result.right.right
+  const { epoch, key } = result.right
   const found = await Read.newest(
     database,
     runId,
@@ -111,24 +109,24 @@ const attempt = async (
     const taken = await send(database, { text: take(hub), values })
     if (E.isLeft(taken)) return taken
     const [row = {}] = taken.right
-    const newer = refuseNewer(database, Number(row['version']))
+    const newer = refuseNewer(database, Number(row['version']), runId)
     if (E.isLeft(newer)) return newer
-    if (typeof row['epoch'] === 'string') return E.right(E.right({ epoch: Number(row['epoch']), key: key.right }))
+    if (typeof row['epoch'] === 'string') return E.right({ epoch: Number(row['epoch']), key: key.right })
     const look = await lookAt(hub, runId)
     if (E.isLeft(look)) return look
     judged = look.right ?? {}
     const supported = Contents.supported(runId, Number(judged['format'] ?? 0), database.where('runs'))
-    if (E.isLeft(supported)) return E.right(supported)
+    if (E.isLeft(supported)) return E.left(refused(supported.left))
     const holder = hub.holderOf({ token: null, ...judged })
     if (holder !== undefined && !(takeOver && holder.liveness === 'undecided'))
-      return E.right(E.left({ _tag: 'HeldBy', runId, holder }))
+      return E.left(refused({ _tag: 'HeldBy', runId, holder }))
   }
   return E.left(BUSY)
 }
 
-const BUSY: Failure = {
+const BUSY: Failure<never> = {
   code: '55P03',
-  cause: new Error('the row of the run changes all the time'),
+  cause: new Error('the row of the run changes all the time; try again'),
   passes: true,
   effect: 'none'
 }
@@ -137,7 +135,7 @@ const BUSY: Failure = {
 const newestIn = ({ head, at }: Fields): Newest | undefined =>
   Number(head) < 0 ? undefined : { revision: Number(head), at: typeof at === 'string' ? at : undefined }
 
-const lookAt = async (hub: Hub, runId: string): Promise<E.Either<Failure, Fields | undefined>> => {
+const lookAt = async (hub: Hub, runId: string): Promise<E.Either<Failure<never>, Fields | undefined>> => {
   const { database } = hub
   const text = `SELECT r.format, r.head::text AS head, r.epoch::text AS epoch, ${holderColumns(database)},
     (SELECT v.at FROM ${database.table('revisions')} v WHERE v.run = r.id AND v.revision = r.head) AS at
@@ -155,7 +153,7 @@ export const release = async (hub: Hub, runId: string, token: string): Promise<E
   })
   if (E.isRight(freed)) return E.right(undefined)
   hub.abandon(runId, token)
-  return E.left(writeFailed(database, { table: 'runs', operation: 'UPDATE runs', runId })(freed.left))
+  return E.left(writeFailed(database, { table: 'runs', operation: 'UPDATE runs' })(freed.left))
 }
 
 /** Deletes a run, and what else is stored under its id, if its row is still the one that was judged. */
@@ -166,7 +164,7 @@ export const remove = async (
 ): Promise<E.Either<StorageError, void>> => {
   const { database } = hub
   const { table } = database
-  const failed = writeFailed(database, { table: 'runs', operation: 'DELETE runs', runId })
+  const failed = writeFailed<StorageError>(database, { table: 'runs', operation: 'DELETE runs' })
   const rest =
     ['revisions', 'artifacts', 'requests']
       .map((name) => `${name} AS (DELETE FROM ${table(name)} d USING removed WHERE d.run = removed.id)`)
@@ -179,17 +177,17 @@ export const remove = async (
   const loose = `WITH removed AS (SELECT $1::text AS id WHERE NOT EXISTS (SELECT FROM ${table('runs')} r WHERE r.id = $1)), ${rest}`
   const ready = await prepareToWrite(database)
   if (E.isLeft(ready)) return E.left(failed(ready.left))
-  const result = await persist(database, async (): Promise<E.Either<Failure, E.Either<StorageError, void>>> => {
+  const result = await persist(database, async (): Promise<E.Either<Failure<StorageError>, void>> => {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       const look = await lookAt(hub, runId)
       if (E.isLeft(look)) return look
       const row = look.right
       const holder = row === undefined ? undefined : hub.holderOf(row)
-      if (holder !== undefined) return E.right(E.left({ _tag: 'HeldBy', runId, holder }))
+      if (holder !== undefined) return E.left(refused({ _tag: 'HeldBy', runId, holder }))
       const supported = Contents.supported(runId, Number(row?.['format'] ?? 0), database.where('runs'))
-      if (E.isLeft(supported)) return E.right(supported)
+      if (E.isLeft(supported)) return E.left(refused(supported.left))
       const changed = changedSince(runId, options, row === undefined ? undefined : newestIn(row))
-      if (changed !== undefined) return E.right(E.left(changed))
+      if (changed !== undefined) return E.left(refused(changed))
       const { newest } = options
       const values = [
         runId,
@@ -197,9 +195,9 @@ export const remove = async (
       ]
       const deleted = await send(database, { text: row === undefined ? loose : text, values })
       if (E.isLeft(deleted)) return deleted
-      if (deleted.right[0]?.['count'] === '1') return E.right(E.right(undefined))
+      if (deleted.right[0]?.['count'] === '1') return E.right(undefined)
     }
     return E.left(BUSY)
   })
-  return E.isLeft(result) ? E.left(failed(result.left)) : result.right
+  return E.mapLeft(failed)(result)
 }

@@ -14,12 +14,12 @@ import {
   signal as isSignal,
   wholeFrom
 } from '../../domain/data/Options.js'
-import type { ReadFailed, UnsupportedFormat, WriteFailed } from '../../ports/CheckpointStorage.js'
+import type { ReadFailed, StorageError, UnsupportedFormat, WriteFailed } from '../../ports/CheckpointStorage.js'
 import { sleep } from '../sql/Calls.js'
 import type { Fields, PostgresPool, PostgresStatement } from './Driver.js'
 import { rowsOf } from './Driver.js'
 import type { Failure } from './Failure.js'
-import { failureOf, refusal } from './Failure.js'
+import { failureOf, refusal, refused } from './Failure.js'
 import * as Migrations from './Migrations.js'
 
 /**
@@ -119,7 +119,7 @@ export const databaseOf = (pool: PostgresPool, options: PostgresDatabaseOptions)
 export const send = async (
   { pool }: { readonly pool: Pick<PostgresPool, 'query'> },
   statement: PostgresStatement
-): Promise<E.Either<Failure, ReadonlyArray<Fields>>> => {
+): Promise<E.Either<Failure<never>, ReadonlyArray<Fields>>> => {
   try {
     return E.right(rowsOf(await pool.query(statement)))
   } catch (cause) {
@@ -133,11 +133,11 @@ const LONGEST_PAUSE_MILLIS = 1_000
  * Repeats `act` until it succeeds, fails for good, or the time is over. `effect` of the failure says whether any attempt may have
  * taken effect.
  */
-export const persist = async <A>(
+export const persist = async <A, Refused extends StorageError>(
   { retryMillis, signal }: Pick<Database, 'retryMillis' | 'signal'>,
-  act: (attempt: number) => Promise<E.Either<Failure, A>>,
+  act: (attempt: number) => Promise<E.Either<Failure<Refused>, A>>,
   lost?: AbortSignal
-): Promise<E.Either<Failure, A>> => {
+): Promise<E.Either<Failure<Refused>, A>> => {
   const end = performance.now() + retryMillis
   let effect: Failure['effect'] = 'none'
   for (let attempt = 0; ; attempt++) {
@@ -196,13 +196,13 @@ const preparation = async (database: Database): Promise<E.Either<Failure, Prepar
   return E.isLeft(newer) ? newer : found
 }
 
-const NEWER = 'NEWER_SCHEMA'
-
 /** Refuses tables that a newer version migrated, perhaps after this process prepared them. The next call looks again. */
-export const refuseNewer = (database: Database, version: number): E.Either<Failure, void> => {
-  if (version <= Migrations.VERSION) return E.right(undefined)
+export const refuseNewer = (database: Database, found: number, runId = ''): E.Either<Failure, void> => {
+  const supported = Migrations.VERSION
+  if (found <= supported) return E.right(undefined)
   database.prepared = undefined
-  return E.left(refusal(NEWER, String(version)))
+  const where = database.where('migrations')
+  return E.left(refused({ _tag: 'UnsupportedFormat', runId, where, found, supported }))
 }
 
 const versionOf = async (database: Database): Promise<E.Either<Failure, Preparation>> => {
@@ -238,7 +238,7 @@ export const durable = ({ allow }: Database): ReadonlyArray<string> => [
 ]
 
 /** Refuses a setting that may lose acknowledged writes. */
-export const weak = (weakness: string): Failure =>
+export const weak = (weakness: string): Failure<never> =>
   refusal(
     weakness,
     `an acknowledged save may be lost with ${weakness}; change the setting, or pass \`allow: ['${weakness}']\``
@@ -259,19 +259,10 @@ export const prepareToWrite = async (database: Database): Promise<E.Either<Failu
 export interface Place {
   readonly table: string
   readonly operation: string
-  readonly runId?: string
 }
 
-const newerTables = (database: Database, { cause }: Failure, runId = ''): UnsupportedFormat => ({
-  _tag: 'UnsupportedFormat',
-  runId,
-  where: database.where('migrations'),
-  found: Number((cause as Error).message),
-  supported: Migrations.VERSION
-})
-
 /** A missing pool and invalid options concern no single table. */
-const factsOf = (database: Database, { table, operation }: Place, { code, cause }: Failure) => ({
+const factsOf = (database: Database, { table, operation }: Place, { code, cause }: Failure<StorageError>) => ({
   where: code === 'NO_POOL' || code === 'INVALID_OPTIONS' ? 'the database' : database.where(table),
   operation,
   code,
@@ -279,30 +270,25 @@ const factsOf = (database: Database, { table, operation }: Place, { code, cause 
 })
 
 export const readFailed =
-  (database: Database, place: Place) =>
-  (failure: Failure): ReadFailed | UnsupportedFormat =>
-    failure.code === NEWER
-      ? newerTables(database, failure, place.runId)
-      : { _tag: 'ReadFailed', ...factsOf(database, place, failure) }
+  <Refused extends StorageError = UnsupportedFormat>(database: Database, place: Place) =>
+  (failure: Failure<Refused>): ReadFailed | Refused =>
+    failure.error ?? { _tag: 'ReadFailed', ...factsOf(database, place, failure) }
 
 export const writeFailed =
-  (database: Database, place: Place) =>
-  (failure: Failure): WriteFailed | UnsupportedFormat => {
-    if (failure.code === NEWER) return newerTables(database, failure, place.runId)
+  <Refused extends StorageError = UnsupportedFormat>(database: Database, place: Place) =>
+  (failure: Failure<Refused>): WriteFailed | Refused => {
     const committed = failure.effect === 'none' ? 'no' : 'unknown'
-    return { _tag: 'WriteFailed', committed, ...factsOf(database, place, failure) }
+    return failure.error ?? { _tag: 'WriteFailed', committed, ...factsOf(database, place, failure) }
   }
 
-/** Reads rows of a table, about a run or none. */
+/** Reads rows of a table. */
 export const readRows = async (
   database: Database,
-  about: Omit<Place, 'operation'>,
+  table: string,
   text: string,
   ...values: Array<unknown>
 ): Promise<E.Either<ReadFailed | UnsupportedFormat, ReadonlyArray<Fields>>> =>
-  E.mapLeft(readFailed(database, { ...about, operation: `SELECT ${about.table}` }))(
-    await ask(database, { text, values })
-  )
+  E.mapLeft(readFailed(database, { table, operation: `SELECT ${table}` }))(await ask(database, { text, values }))
 
 /** Writes, once it is certain that an acknowledged write is durable. Repeating the statement must do no harm. */
 export const writeRows = async (

@@ -1,11 +1,14 @@
 /** Tells which failures of PostgreSQL and its driver pass, and which leave open whether the statement took effect. */
 
-/** `passes`: worth another attempt. `effect`: whether the statement may have taken effect. */
-export interface Failure {
+import type { StorageError, UnsupportedFormat } from '../../ports/CheckpointStorage.js'
+
+/** `passes`: worth another attempt. `effect`: whether the statement may have taken effect. `error`: what the call refuses, if the database did not fail. */
+export interface Failure<Refused extends StorageError = UnsupportedFormat> {
   readonly code: string
   readonly cause: unknown
   readonly passes: boolean
   readonly effect: 'none' | 'unknown'
+  readonly error?: Refused
 }
 
 /** States of SQL: connection lost, server going down, read-only (a failover), too many connections, conflicts, timeouts. */
@@ -24,7 +27,7 @@ const UNCONNECTED: ReadonlySet<unknown> = new Set(['connect', 'getaddrinfo'])
 const UNSENT = /timeout exceeded when trying to connect|timeout expired|not queryable|connection timeout/i
 const CUT = /connection terminated|connection ended|query read timeout|client was closed/i
 
-export const failureOf = (cause: unknown): Failure => {
+export const failureOf = (cause: unknown): Failure<never> => {
   const { code, severity, message, syscall } = Object(cause) as Readonly<Record<string, unknown>>
   const known = typeof code === 'string' ? code : undefined
   if (known !== undefined && severity !== undefined)
@@ -38,9 +41,18 @@ export const failureOf = (cause: unknown): Failure => {
 }
 
 /** A failure that this package found itself. */
-export const refusal = (code: string, message: string): Failure => ({
+export const refusal = (code: string, message: string): Failure<never> => ({
   code,
   cause: new Error(message),
   passes: false,
   effect: 'none'
+})
+
+/** An error of the port that this package found. */
+export const refused = <Refused extends StorageError>(error: Refused): Failure<Refused> => ({
+  code: error._tag,
+  cause: error,
+  passes: false,
+  effect: 'none',
+  error
 })

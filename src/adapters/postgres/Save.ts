@@ -7,6 +7,7 @@ import { saveOf } from '../sql/Rows.js'
 import { durable, persist, send, weak, writeFailed } from './Database.js'
 import type { Fields } from './Driver.js'
 import type { Failure } from './Failure.js'
+import { refused } from './Failure.js'
 import type { Holding, Hub } from './Hub.js'
 import { fencedBy } from './Hub.js'
 import type { StatementOf } from './Statements.js'
@@ -42,8 +43,8 @@ const saveNext = async (
   const planned = saveOf({ ...claim, where: database.where('revisions') }, progress, revisions, options)
   if (E.isLeft(planned)) return E.left(await superseded(hub, holding, planned.left))
   const result = await persist(database, (n) => attempt(hub, holding, planned.right, options, n > 0), claim.lost)
-  const failed = writeFailed(database, { table: 'runs', operation: 'UPDATE runs', runId: claim.runId })
-  const saved = E.isLeft(result) ? E.left(failed(result.left)) : result.right
+  const failed = writeFailed<StorageError>(database, { table: 'runs', operation: 'UPDATE runs' })
+  const saved = E.bimap(failed, () => undefined)(result)
   if (E.isRight(saved)) holding.progress = planned.right.progress
   else fail(hub, holding, saved.left)
   return saved
@@ -77,7 +78,7 @@ const rowOf = async (
     epoch: -1,
     checksum: ''
   }
-): Promise<E.Either<Failure, Fields | undefined>> => {
+): Promise<E.Either<Failure<never>, Fields | undefined>> => {
   const rows = await send(
     { pool },
     {
@@ -91,8 +92,6 @@ const rowOf = async (
   return E.map(([row]: ReadonlyArray<Fields>) => row)(rows)
 }
 
-type Attempt = E.Either<Failure, E.Either<StorageError, void>>
-
 /** A repeated save may have been committed by an earlier attempt, even while this one waits for the row. */
 const attempt = async (
   hub: Hub,
@@ -100,10 +99,10 @@ const attempt = async (
   planned: Save,
   options: SaveOptions,
   isRepeated: boolean
-): Promise<Attempt> => {
+): Promise<E.Either<Failure<StorageError>, unknown>> => {
   if (isRepeated) {
     const verdict = await judge(hub, holding, planned)
-    if (E.isLeft(verdict) || verdict.right !== 'stands') return verdict as Attempt
+    if (E.isLeft(verdict) || verdict.right === 'committed') return verdict
   }
   const { database } = hub
   const { claim, token, progress } = holding
@@ -119,34 +118,34 @@ const attempt = async (
       holding.askedAt = now
       if (hub.held.has(token)) hub.inboxes.set(claim.runId, asked)
     }
-    return E.right(E.right(undefined))
+    return sent
   }
   const verdict = await judge(hub, holding, planned)
-  return E.isRight(verdict) && verdict.right === 'stands' ? E.left(UNCLEAR) : (verdict as Attempt)
+  return E.isRight(verdict) && verdict.right === 'stands' ? E.left(UNCLEAR) : verdict
 }
 
-const UNCLEAR: Failure = {
+const UNCLEAR: Failure<never> = {
   code: '40001',
-  cause: new Error('the row of the run changed and changed back'),
+  cause: new Error('the row of the run changed and changed back; try again'),
   passes: true,
   effect: 'none'
 }
 
-/** Returns `stands` if the save may be sent, else how it ended: it was committed by an earlier attempt, or never can be. */
+/** Returns `stands` if the save may be sent, `committed` if an earlier attempt did, and a failure if it never can be. */
 const judge = async (
   hub: Hub,
   holding: Holding,
   { rows }: Save
-): Promise<E.Either<Failure, 'stands' | E.Either<StorageError, void>>> => {
+): Promise<E.Either<Failure<StorageError>, 'stands' | 'committed'>> => {
   const { claim, progress } = holding
   const look = await rowOf(hub, claim.runId, rows[rows.length - 1])
   if (E.isLeft(look)) return look
-  if (look.right?.['saved'] === true) return E.right(E.right(undefined))
+  if (look.right?.['saved'] === true) return E.right('committed')
   const fenced = fencedIn(hub, holding, look.right)
-  if (fenced !== undefined) return E.right(E.left(fenced))
+  if (fenced !== undefined) return E.left(refused(fenced))
   const setting = String(look.right?.['setting'])
   if (!durable(hub.database).includes(setting)) return E.left(weak(`synchronous_commit=${setting}`))
   const head = Number(look.right?.['head'])
   if (head === progress.head) return E.right('stands')
-  return E.right(E.left({ _tag: 'RevisionConflict', runId: claim.runId, expected: head + 1, found: rows[0].revision }))
+  return E.left(refused({ _tag: 'RevisionConflict', runId: claim.runId, expected: head + 1, found: rows[0].revision }))
 }

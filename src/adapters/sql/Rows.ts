@@ -5,7 +5,7 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Change } from '../../domain/change/Change.js'
 import { growth, slack } from '../../domain/change/growth.js'
 import type { Json } from '../../domain/data/Json.js'
-import type { Encoded, NotEncoded } from '../../domain/data/Size.js'
+import type { Measured, NotEncoded } from '../../domain/data/Size.js'
 import { encodeWithin } from '../../domain/data/Size.js'
 import type { RevisionConflict } from '../../domain/checkpoint/RevisionConflict.js'
 import { conflictOf } from '../../domain/checkpoint/RevisionConflict.js'
@@ -128,7 +128,7 @@ const rowOf = (
   limit: Limit
 ): E.Either<TooLarge | WriteFailed, Row> => {
   const fields = { revision, epoch: target.epoch, kind: change._tag, at: change.at }
-  return E.map(({ text }: Encoded) => {
+  return E.map(({ text }: Measured) => {
     const texts = isBase
       ? { change: JSON.stringify(withoutContent(change)), checkpoint: text }
       : { change: text, checkpoint: null }
@@ -138,13 +138,13 @@ const rowOf = (
 
 /** Measures a checkpoint that may exceed the limit. */
 const measured = (target: Target, { checkpoint }: Revision, limit: Limit): E.Either<TooLarge | WriteFailed, number> =>
-  E.map(({ bytes }: Encoded) => bytes)(encoded(target, checkpoint(), limit))
+  E.map(({ bytes }: Measured) => bytes)(encoded(target, checkpoint(), limit))
 
 const encoded = (
   { runId, where }: Target,
   value: Json,
   { limitBytes, mostBytes }: Limit
-): E.Either<TooLarge | WriteFailed, Encoded> =>
+): E.Either<TooLarge | WriteFailed, Measured> =>
   E.mapLeft((refused: NotEncoded): TooLarge | WriteFailed =>
     refused._tag === 'TooLarge'
       ? { ...refused, runId, where, limitBytes }

@@ -65,7 +65,7 @@ export const claim = async (
     if (E.isLeft(granted)) return granted
     if (O.isSome(granted.right)) return E.right(granted.right.value)
   }
-  const cause = new Error(`another claim was quicker, ${ATTEMPTS} times`)
+  const cause = new Error(`another claim was quicker, ${ATTEMPTS} times; try again`)
   const { file } = store.connection
   return E.left({ _tag: 'WriteFailed', committed: 'no', where: file, operation: 'claim', code: 'EAGAIN', cause })
 }

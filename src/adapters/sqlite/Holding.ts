@@ -64,13 +64,17 @@ const watch = (self: Holding): void => {
     return
   }
   if (files !== undefined) lose(self, lostWith(claim, files))
-  else if (now?.token !== self.token) fence(self, now)
+  else if (now?.token !== self.token) lose(self, fencedBy(self, now))
 }
 
 /** The error of a claim whose database is not at its path any more. */
-export const lostWith = ({ runId, epoch }: Claim, files: LostFiles): Fenced => {
-  return { _tag: 'Fenced', runId, epoch, by: O.none, files }
-}
+export const lostWith = ({ runId, epoch }: Claim, files: LostFiles): Fenced => ({
+  _tag: 'Fenced',
+  runId,
+  epoch,
+  by: O.none,
+  files
+})
 
 /** Returns why a statement that names the claim changed no row. */
 export const supersededBy = (self: Holding): E.Either<Fenced, never> => E.left(fencedBy(self, standing(self)))
@@ -81,8 +85,6 @@ const fencedBy = ({ claim: { runId, epoch } }: Holding, now: Standing | undefine
   epoch,
   by: now !== undefined && now.epoch > epoch ? O.some(now.epoch) : O.none
 })
-
-const fence = (self: Holding, now: Standing | undefined): void => lose(self, fencedBy(self, now))
 
 /** Ends a holding that was superseded, or whose file was lost, and fires its lost signal. A file that is put back names the owner. */
 export const lose = (self: Holding, error: Fenced): void => {

@@ -23,12 +23,11 @@ import type { Result, TransitionError } from './transitionParts.js'
 import {
   beforeStepOf,
   keptAttempt,
-  hasBegun,
+  isBegun,
   openAt,
   isBeingRetried,
   isDone,
   isInFlight,
-  notInFlight,
   recordFrom,
   refuse,
   runsAny,
@@ -102,9 +101,10 @@ export const replay = (base: Checkpoint, changes: Iterable<Change.Change>): E.Ei
 type Draft = { -readonly [Field in keyof Fields]: Fields[Field] }
 
 /** Applies a change to the draft, or returns why it cannot follow. */
-const advance = (next: Draft, change: Change.Change): E.Left<TransitionError> | undefined => {
+const advance = (next: Draft, change: Change.Change): E.Either<TransitionError, never> | undefined => {
   const found = replaced(next, change)
-  if (E.isLeft(found)) return found
+  if (E.isLeft(found))
+    return E.left({ _tag: 'TransitionError', change: change._tag, revision: next.revision, ...found.left })
   Object.assign(next, found.right)
   if (next.moved === undefined && change._tag === 'Moved') delete next.moved
   next.revision += 1
@@ -144,7 +144,7 @@ const replaced = (self: Fields, change: Change.Change): Result => {
   switch (change._tag) {
     case 'Started':
     case 'Forked':
-      return refuse(self, change, 'AlreadyStarted', change.runId)
+      return refuse('AlreadyStarted', change.runId)
     case 'Recovered':
       return E.right({})
     case 'Moved': {
@@ -155,7 +155,7 @@ const replaced = (self: Fields, change: Change.Change): Result => {
       return inputReplaced(self, change)
     case 'WorkflowEdited':
       return change.workflow.steps.length === 0
-        ? refuse(self, change, 'UnknownUnit', change.workflow.name)
+        ? refuse('UnknownUnit', change.workflow.name)
         : E.right(adopted(self, change.workflow))
     case 'Expanded':
       return expanded(self, change)
@@ -192,26 +192,26 @@ const replaced = (self: Fields, change: Change.Change): Result => {
 const inputReplaced = (self: Fields, change: Change.InputReplaced): Result => {
   const { state } = self
   const [waiting] = self.pending
-  if (waiting !== undefined) return refuse(self, change, 'StillPending', waiting.unit)
+  if (waiting !== undefined) return refuse('StillPending', waiting.unit)
   const isOpen = State.inFlight(state).size + State.failures(state).size > 0
-  return isOpen ? refuse(self, change, 'AttemptOpen', state.step) : E.right({ input: change.input })
+  return isOpen ? refuse('AttemptOpen', state.step) : E.right({ input: change.input })
 }
 
 const expanded = (self: Fields, change: Change.Expanded): Result => {
   const { unit } = change
   const found = unitAt(self, unit)
-  if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
-  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
-  if (found.definition._tag !== 'Map') return refuse(self, change, 'NotAMap', unit)
-  if (self.items.has(unit)) return refuse(self, change, 'AlreadyExpanded', unit)
-  if (E.isLeft(Items.check(change.items))) return refuse(self, change, 'InvalidItems', unit)
+  if (found === undefined) return refuse('UnknownUnit', unit)
+  if (isDone(self, unit)) return refuse('AlreadyCompleted', unit)
+  if (found.definition._tag !== 'Map') return refuse('NotAMap', unit)
+  if (self.items.has(unit)) return refuse('AlreadyExpanded', unit)
+  if (E.isLeft(Items.check(change.items))) return refuse('InvalidItems', unit)
   return E.right({ items: Items.add(self.items, unit, change.items) })
 }
 
 const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => {
   const [first] = change.attempts
   const found = first === undefined ? undefined : unitAt(self, top(first.unit))
-  if (found === undefined) return refuse(self, change, 'UnknownUnit', first?.unit ?? '')
+  if (found === undefined) return refuse('UnknownUnit', first?.unit ?? '')
   const { stepIndex, step } = found
   const starting = new Set<Unit>()
   const tasks: Array<InFlight> = []
@@ -219,8 +219,8 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
     const { unit } = attempt
     const part = unit === step.name ? found : unitAt(self, unit)
     const wrong = part === undefined ? wrongSubStep(self, unit, starting) : wrongAttempt(self, unit, part, step)
-    if (wrong !== undefined) return refuse(self, change, wrong, unit)
-    if (starting.has(unit)) return refuse(self, change, 'AttemptOpen', unit)
+    if (wrong !== undefined) return refuse(wrong, unit)
+    if (starting.has(unit)) return refuse('AttemptOpen', unit)
     starting.add(unit)
     if (part !== undefined) tasks.push(attempt)
   }
@@ -266,7 +266,7 @@ const attemptFailed = (self: Fields, change: Change.AttemptFailed): Result => {
   const found = unitAt(self, unit)
   if (found === undefined) return subStepNotApplied(self, change)
   const before = openAt(self.state, found.stepIndex)
-  if (!isInFlight(before.inFlight, change)) return notInFlight(self, change, unit)
+  if (!isInFlight(before.inFlight, change)) return refuse('NotInFlight', unit)
   const failures = withAttempt(before.failures, unit, change, {
     ...keptAttempt(change),
     delayBeforeNextMillis: change.delayBeforeNextMillis
@@ -278,17 +278,17 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   const { unit } = change
   const found = unitAt(self, unit)
   if (found === undefined) return subStepCompleted(self, change)
-  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
+  if (isDone(self, unit)) return refuse('AlreadyCompleted', unit)
   const { definition, step, stepIndex } = found
   const isPending = wasPending(self, change)
   const before = openAt(self.state, stepIndex)
   if (definition._tag === 'Task') {
     if (!isPending && !isInFlight(before.inFlight, { unit, attempt: change.attempts }))
-      return notInFlight(self, change, unit)
+      return refuse('NotInFlight', unit)
   } else {
     const missing = unrecorded(self, unit, definition)
     const isUnknown = definition._tag === 'Map' && !self.items.has(unit)
-    if (missing !== undefined || isUnknown) return refuse(self, change, 'PartsUnfinished', missing ?? unit)
+    if (missing !== undefined || isUnknown) return refuse('PartsUnfinished', missing ?? unit)
   }
   const { inFlight, failures } = before
   return E.right({
@@ -306,14 +306,14 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
   const { unit, last, retryable } = change
   const found = unitAt(self, unit)
   if (found === undefined) return subStepFailed(self, change)
-  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
+  if (isDone(self, unit)) return refuse('AlreadyCompleted', unit)
   const { definition, step, stepIndex } = found
   const before = openAt(self.state, stepIndex)
   const isTask = definition._tag === 'Task'
   if (last === undefined) {
-    if (isTask || unit !== step.name || before.failures.size === 0) return notInFlight(self, change, unit)
+    if (isTask || unit !== step.name || before.failures.size === 0) return refuse('NotInFlight', unit)
     return runsAny(before.inFlight)
-      ? refuse(self, change, 'PartsUnfinished', unit)
+      ? refuse('PartsUnfinished', unit)
       : E.right({ state: State.failed(stepIndex, step.name, before.failures, retryable, before.inFlight) })
   }
   if (isTask && definition.wait !== undefined) return pendingFailed(self, change, last)
@@ -321,7 +321,7 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
   const stands = isTask
     ? isInFlight(before.inFlight, { unit, attempt: last.attempt })
     : !runsAny(Units.within(before.inFlight, unit))
-  if (!stands) return notInFlight(self, change, unit)
+  if (!stands) return refuse('NotInFlight', unit)
   const failures = withAttempt(before.failures, unit, last, keptAttempt({ ...last, at: change.at }))
   return E.right({
     state:
@@ -333,15 +333,10 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
 
 const interrupted = (self: Fields, change: Change.Interrupted): Result => {
   const found = unitAt(self, change.unit)
-  if (found?.step.name !== change.unit) return refuse(self, change, 'UnknownUnit', change.unit)
-  if (self.completedSteps.steps === self.workflow.steps.length)
-    return refuse(self, change, 'AlreadyCompleted', change.unit)
+  if (found?.step.name !== change.unit) return refuse('UnknownUnit', change.unit)
+  if (self.completedSteps.steps === self.workflow.steps.length) return refuse('AlreadyCompleted', change.unit)
   const { step, stepIndex } = found
   const before = openAt(self.state, stepIndex)
-  const begun =
-    before.inFlight.size + before.failures.size > 0 ||
-    Units.within(self.pending, step.name).length > 0 ||
-    hasBegun(self, step.name, step)
-  const inProgress = begun && !Units.has(self.completedSteps, step.name)
+  const inProgress = isBegun(self, step, before) && !Units.has(self.completedSteps, step.name)
   return E.right({ state: State.interrupted(stepIndex, step.name, change.reason, { inProgress, ...before }) })
 }

@@ -8,7 +8,7 @@ import { renewed } from '../checkpoint/IdempotencyKey.js'
 import type { Items } from '../checkpoint/Items.js'
 import { add, none } from '../checkpoint/Items.js'
 import type { PendingUnit } from '../checkpoint/Pending.js'
-import { hasBegun, isRunning, unrecorded } from './transitionParts.js'
+import { isBegun, isRunning, unrecorded } from './transitionParts.js'
 import { find, taskAround } from '../checkpoint/Tree.js'
 import { hasCode, isSameKind } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
@@ -110,38 +110,34 @@ const stateAfterEdit = (
   taskOf: TaskOf
 ): CheckpointState => {
   const found = find(workflow, items, state.step, state.stepIndex)
-  if (found !== undefined && (state._tag !== 'Completed' || Units.has(completedSteps, state.step))) {
-    const { step, stepIndex } = found
-    const stays = ({ unit }: { readonly unit: Unit }): boolean => {
-      const definition = find(workflow, items, unit, stepIndex)?.definition
-      if (definition === undefined) return taskOf(unit) !== undefined
-      return isSameKind(find(before, known, unit, state.stepIndex)?.definition, definition)
-    }
-    const isEdited = (one: InFlight): boolean => {
-      const was = find(before, known, one.unit, state.stepIndex)?.definition
-      return isRunning(one) && was?.fingerprint !== find(workflow, items, one.unit, stepIndex)?.definition.fingerprint
-    }
-    const kept = Units.filter(State.inFlight(state), stays)
-    const failures = Units.filter(State.failures(state), stays)
-    const inFlight = [...kept].filter(isEdited).reduce((all, one) => Units.replace(all, { ...one, edited: true }), kept)
-    switch (state._tag) {
-      case 'Completed':
-        return { ...state, stepIndex }
-      case 'Failed':
-      case 'BeforeStep':
-        return { ...state, stepIndex, inFlight, failures }
-      case 'Interrupted': {
-        const isBegun =
-          isSameKind(before.steps[state.stepIndex], step) ||
-          inFlight.size + failures.size > 0 ||
-          Units.within(pending, step.name).length > 0 ||
-          hasBegun({ items, completedSteps }, step.name, step)
-        return { ...state, stepIndex, inProgress: state.inProgress && isBegun, inFlight, failures }
-      }
-    }
+  if (found === undefined || (state._tag === 'Completed' && !Units.has(completedSteps, state.step)))
+    return atFirstOpen(workflow, completedSteps)
+  const { step, stepIndex } = found
+  if (state._tag === 'Completed') return { ...state, stepIndex }
+  const stays = ({ unit }: { readonly unit: Unit }): boolean => {
+    const definition = find(workflow, items, unit, stepIndex)?.definition
+    if (definition === undefined) return taskOf(unit) !== undefined
+    return isSameKind(find(before, known, unit, state.stepIndex)?.definition, definition)
   }
-  const open = workflow.steps.findIndex(({ name }) => !Units.has(completedSteps, name))
-  const at = open === -1 ? workflow.steps.length - 1 : open
-  const name = workflow.steps[at]?.name ?? ''
+  const isEdited = (one: InFlight): boolean => {
+    const was = find(before, known, one.unit, state.stepIndex)?.definition
+    return isRunning(one) && was?.fingerprint !== find(workflow, items, one.unit, stepIndex)?.definition.fingerprint
+  }
+  const kept = Units.filter(state.inFlight, stays)
+  const failures = Units.filter(state.failures, stays)
+  const inFlight = [...kept].filter(isEdited).reduce((all, one) => Units.replace(all, { ...one, edited: true }), kept)
+  const next = { ...state, stepIndex, inFlight, failures }
+  if (next._tag !== 'Interrupted') return next
+  const begun =
+    isSameKind(before.steps[state.stepIndex], step) ||
+    isBegun({ items, completedSteps, pending }, step, { inFlight, failures })
+  return { ...next, inProgress: next.inProgress && begun }
+}
+
+/** The state before the first step that is not recorded, or after the last step. */
+const atFirstOpen = ({ steps }: WorkflowIdentity, completedSteps: Units.Units<CompletedStep>): CheckpointState => {
+  const open = steps.findIndex(({ name }) => !Units.has(completedSteps, name))
+  const at = open === -1 ? steps.length - 1 : open
+  const name = steps[at]?.name ?? ''
   return open === -1 ? State.completed(at, name) : State.beforeStep(at, name)
 }

@@ -7,13 +7,12 @@ import * as State from '../checkpoint/CheckpointState.js'
 import * as Units from '../checkpoint/Units.js'
 import { renewed } from '../checkpoint/IdempotencyKey.js'
 import * as Pending from '../checkpoint/Pending.js'
-import type { Result, TransitionError } from './transitionParts.js'
+import type { Refusal, Result } from './transitionParts.js'
 import {
   beforeStepOf,
   keptAttempt,
   openAt,
   isInFlight,
-  notInFlight,
   refuse,
   runsAny,
   unitAt,
@@ -27,13 +26,13 @@ export const withKeys = (
   self: Fields,
   change: Change.AttemptStarted,
   keys: ReadonlyArray<Pending.Submission>
-): E.Either<TransitionError, Fields['submissions']> => {
+): E.Either<Refusal, Fields['submissions']> => {
   let { submissions } = self
   const starting = new Set(change.attempts.map(({ unit }) => unit))
   for (const { unit, key } of keys) {
-    if (!starting.has(unit)) return refuse(self, change, 'UnknownUnit', unit)
+    if (!starting.has(unit)) return refuse('UnknownUnit', unit)
     const known = Units.get(self.submissions, unit)
-    if (known !== undefined && known.key !== key) return refuse(self, change, 'AnotherKey', unit)
+    if (known !== undefined && known.key !== key) return refuse('AnotherKey', unit)
     if (known === undefined) submissions = Units.append(submissions, { unit, key })
   }
   return E.right(submissions)
@@ -43,11 +42,11 @@ export const withKeys = (
 export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result => {
   const { unit, attempt, job, at } = change
   const found = unitAt(self, unit)
-  if (found?.definition._tag !== 'Task') return refuse(self, change, 'UnknownUnit', unit)
+  if (found?.definition._tag !== 'Task') return refuse('UnknownUnit', unit)
   const before = openAt(self.state, found.stepIndex)
-  if (!isInFlight(before.inFlight, change)) return notInFlight(self, change, unit)
+  if (!isInFlight(before.inFlight, change)) return refuse('NotInFlight', unit)
   const submission = Units.get(self.submissions, unit)
-  if (submission === undefined) return refuse(self, change, 'NoKey', unit)
+  if (submission === undefined) return refuse('NoKey', unit)
   const submitted: Pending.PendingJob = {
     _tag: 'Job',
     ...submission,
@@ -96,7 +95,7 @@ export const stateAfterPending = (
 export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
   const { unit } = change
   const job = Units.get(self.pending, unit)
-  if (job?._tag !== 'Job') return refuse(self, change, 'NotPending', unit)
+  if (job?._tag !== 'Job') return refuse('NotPending', unit)
   const last = { ...change, attempt: Pending.attemptOf(job), startedAt: Pending.since(job) }
   const failed = pendingFailed(self, change, last)
   return E.isLeft(failed) ? failed : E.right({ ...failed.right, renewals: renewed(self.renewals, [unit]) })
@@ -110,8 +109,8 @@ export const pendingFailed = (
 ): Result => {
   const { unit, at } = change
   const found = unitAt(self, unit)
-  if (found === undefined || !Units.has(self.pending, unit)) return refuse(self, change, 'NotPending', unit)
-  if (!canMoveTo(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
+  if (found === undefined || !Units.has(self.pending, unit)) return refuse('NotPending', unit)
+  if (!canMoveTo(self, unit)) return refuse('StandsElsewhere', unit)
   const { step, stepIndex } = found
   const before = openAt(self.state, stepIndex)
   const failures = withAttempt(before.failures, unit, last, keptAttempt({ ...last, at }))

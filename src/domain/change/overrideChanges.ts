@@ -17,7 +17,6 @@ import { recordedFingerprint } from '../workflow/WorkflowIdentity.js'
 import type { Result } from './transitionParts.js'
 import {
   isDone,
-  notInFlight,
   openAt,
   recordFrom,
   refuse,
@@ -33,11 +32,11 @@ export const rewound = (self: Fields, change: Change.Rewound): Result => {
   const above = new Set<Unit>()
   for (const unit of change.units) {
     const found = unitAt(self, unit) ?? subStepAt(self, unit)
-    if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+    if (found === undefined) return refuse('UnknownUnit', unit)
     first = Math.min(first, found.stepIndex)
     for (const one of ancestors(unit)) above.add(one)
   }
-  if (first === Infinity) return refuse(self, change, 'UnknownUnit', '')
+  if (first === Infinity) return refuse('UnknownUnit', '')
   const named = new Set(change.units)
   const isNamed = (unit: Unit | undefined): boolean => unit !== undefined && (named.has(unit) || isNamed(parent(unit)))
   const stays = ({ unit }: { readonly unit: Unit }): boolean => !above.has(unit) && !isNamed(unit)
@@ -49,7 +48,7 @@ export const rewound = (self: Fields, change: Change.Rewound): Result => {
   // A rewind must not lose open attempts of a task in another step. The failed check of a composite is made again.
   const isLost = (one: { readonly unit: Unit }): boolean => stays(one) && !isCompositeAt(one.unit)
   if (state.stepIndex > first && [...State.inFlight(state), ...State.failures(state)].some(isLost))
-    return refuse(self, change, 'StandsElsewhere', state.step)
+    return refuse('StandsElsewhere', state.step)
   return E.right({
     generation: self.generation + 1,
     renewals: renewed(self.renewals, named),
@@ -80,13 +79,13 @@ export const assumed = (self: Fields, change: Change.Assumed): Result => {
   const { unit, subStep } = change
   const whole = unitAt(self, unit)
   const found = whole ?? (subStep === undefined ? undefined : taskAt(self, unit))
-  if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  if (found === undefined) return refuse('UnknownUnit', unit)
   const earlier = Units.get(self.completedSteps, unit)
   if (earlier?.assumed === true && change.output !== undefined)
     return E.right({ completedSteps: Units.replace(self.completedSteps, supplied(earlier, change, found)) })
-  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
+  if (isDone(self, unit)) return refuse('AlreadyCompleted', unit)
   const missing = whole === undefined ? undefined : unrecorded(self, unit, whole.definition)
-  if (missing !== undefined) return refuse(self, change, 'PartsUnfinished', missing)
+  if (missing !== undefined) return refuse('PartsUnfinished', missing)
   const completion = { ...change, attempts: 0, startedAt: change.at, durationMillis: 0, evidence: [] }
   const done = { ...recordFrom(completion, found), assumed: true } as const
   const record = subStep === undefined ? done : { ...done, subStep }
@@ -124,18 +123,18 @@ export const confirmed = (self: Fields, change: Change.Confirmed): Result => {
   const { unit, evidence } = change
   const found = unitAt(self, unit) ?? subStepAt(self, unit)
   if (found === undefined || (found.definition._tag !== 'Task' && evidence === undefined))
-    return refuse(self, change, 'UnknownUnit', unit)
-  if (Units.has(self.pending, unit)) return refuse(self, change, 'StillPending', unit)
+    return refuse('UnknownUnit', unit)
+  if (Units.has(self.pending, unit)) return refuse('StillPending', unit)
   if (evidence !== undefined) {
     const record = Units.get(self.completedSteps, unit)
     return record === undefined
-      ? refuse(self, change, 'NotCompleted', unit)
+      ? refuse('NotCompleted', unit)
       : E.right({ completedSteps: Units.replace(self.completedSteps, { ...record, evidence }) })
   }
   const { state } = self
   return State.inDoubt(state).has(unit)
     ? E.right({ state: withoutUnit(state, state.step, state.stepIndex, unit) })
-    : notInFlight(self, change, unit)
+    : refuse('NotInFlight', unit)
 }
 
 /** Removes a unit whose question was answered from the state. Other units stay interrupted. */

@@ -6,13 +6,12 @@ import type { Failure, InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
-import type { Result, TransitionError } from './transitionParts.js'
+import type { OpenUnits, Refusal, Result, TransitionError } from './transitionParts.js'
 import {
   beforeStepOf,
   keptAttempt,
   openAt,
   isDone,
-  notInFlight,
   recordFrom,
   refuse,
   runs,
@@ -66,7 +65,7 @@ export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Re
 /** Records a sub-step that failed. The task may still complete. */
 export const subStepFailed = (self: Fields, change: Change.UnitFailed): Result => {
   const { unit, last, subStep = {} } = change
-  if (last === undefined) return notInFlight(self, change, unit)
+  if (last === undefined) return refuse('NotInFlight', unit)
   const ready = endable(self, change)
   if (E.isLeft(ready)) return ready
   const { task, before } = ready.right
@@ -81,28 +80,25 @@ export const subStepFailed = (self: Fields, change: Change.UnitFailed): Result =
 export const subStepNotApplied = (self: Fields, change: Change.AttemptFailed): Result => {
   const { unit, outcome } = change
   const task = subStepAt(self, unit)
-  if (task === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  if (task === undefined) return refuse('UnknownUnit', unit)
   const { inFlight, failures } = openAt(self.state, task.stepIndex)
   return outcome === 'notApplied' && runs(inFlight, unit)
     ? E.right({ state: beforeStepOf(task, Units.without(inFlight, unit), failures) })
-    : notInFlight(self, change, unit)
+    : refuse('NotInFlight', unit)
 }
 
-type SubStepEnd = { readonly task: NonNullable<ReturnType<typeof taskAt>>; readonly before: ReturnType<typeof openAt> }
+type SubStepEnd = { readonly task: NonNullable<ReturnType<typeof taskAt>>; readonly before: OpenUnits }
 
 /** Returns the task of a sub-step that may end now. A sub-step that is not idempotent must be in flight; retries are not recorded. */
-const endable = (
-  self: Fields,
-  change: Change.UnitCompleted | Change.UnitFailed
-): E.Either<TransitionError, SubStepEnd> => {
+const endable = (self: Fields, change: Change.UnitCompleted | Change.UnitFailed): E.Either<Refusal, SubStepEnd> => {
   const { unit, subStep } = change
   const task = subStep === undefined ? undefined : taskAt(self, unit)
-  if (subStep === undefined || task?.definition._tag !== 'Task') return refuse(self, change, 'UnknownUnit', unit)
-  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
+  if (subStep === undefined || task?.definition._tag !== 'Task') return refuse('UnknownUnit', unit)
+  if (isDone(self, unit)) return refuse('AlreadyCompleted', unit)
   const hasStarted = subStep.idempotent !== false || runs(State.inFlight(self.state), unit)
   return hasStarted && runs(State.inFlight(self.state), task.unit)
     ? E.right({ task, before: openAt(self.state, task.stepIndex) })
-    : refuse(self, change, 'NotInFlight', unit)
+    : refuse('NotInFlight', unit)
 }
 
 /** Returns the failed sub-steps in a unit that are not idempotent and may have taken effect. */

@@ -58,34 +58,15 @@ export interface TransitionError {
   readonly unit: string
 }
 
-export type Replaced = Partial<
-  Pick<
-    Fields,
-    | 'generation'
-    | 'workflow'
-    | 'input'
-    | 'state'
-    | 'completedSteps'
-    | 'items'
-    | 'pending'
-    | 'answers'
-    | 'submissions'
-    | 'renewals'
-  >
-> & { readonly moved?: Fields['moved'] | undefined }
+export type Refusal = Pick<TransitionError, 'why' | 'unit'>
 
-export type Result = E.Either<TransitionError, Replaced>
+/** The fields that a change replaces, or why it cannot follow. */
+export type Result = E.Either<
+  Refusal,
+  Partial<Omit<Fields, 'moved'>> & { readonly moved?: Fields['moved'] | undefined }
+>
 
-export const refuse = (
-  self: Fields,
-  change: Change.Change,
-  why: TransitionError['why'],
-  unit: string
-): E.Either<TransitionError, never> =>
-  E.left({ _tag: 'TransitionError', change: change._tag, revision: self.revision, why, unit })
-
-export const notInFlight = (self: Fields, change: Change.Change, unit: Unit): Result =>
-  refuse(self, change, 'NotInFlight', unit)
+export const refuse = (why: TransitionError['why'], unit: string): E.Either<Refusal, never> => E.left({ why, unit })
 
 /** Finds the unit of a fact. It is usually in the current step or the next. */
 export const unitAt = ({ workflow, items, state }: Fields, unit: Unit): FoundUnit<StepIdentity> | undefined =>
@@ -110,11 +91,14 @@ export const isDone = ({ completedSteps }: Pick<Fields, 'completedSteps'>, unit:
   return false
 }
 
-/** Returns the attempts and failures of a step; empty if the run is at another step. */
-export const openAt = (
-  state: CheckpointState,
-  stepIndex: number
-): { readonly inFlight: Units.Units<InFlight>; readonly failures: Units.Units<Failure> } =>
+/** The attempts and failures of a step. */
+export interface OpenUnits {
+  readonly inFlight: Units.Units<InFlight>
+  readonly failures: Units.Units<Failure>
+}
+
+/** Returns the open units of a step; empty if the run is at another step. */
+export const openAt = (state: CheckpointState, stepIndex: number): OpenUnits =>
   state.stepIndex === stepIndex
     ? { inFlight: State.inFlight(state), failures: State.failures(state) }
     : { inFlight: Units.none, failures: Units.none }
@@ -213,12 +197,18 @@ export const unrecorded = (
   return open === undefined ? undefined : join(unit, open.key)
 }
 
+/** Returns whether anything of a step was attempted, waits or is recorded. */
+export const isBegun = (
+  self: Pick<Fields, 'items' | 'completedSteps' | 'pending'>,
+  step: StepIdentity,
+  { inFlight, failures }: OpenUnits
+): boolean =>
+  inFlight.size + failures.size > 0 ||
+  Units.within(self.pending, step.name).length > 0 ||
+  hasBegun(self, step.name, step)
+
 /** Returns whether a part of a unit, at any depth, is recorded. */
-export const hasBegun = (
-  self: Pick<Fields, 'items' | 'completedSteps'>,
-  unit: Unit,
-  definition: StepIdentity
-): boolean => {
+const hasBegun = (self: Pick<Fields, 'items' | 'completedSteps'>, unit: Unit, definition: StepIdentity): boolean => {
   const begun = (name: string, part: StepIdentity): boolean =>
     Units.has(self.completedSteps, join(unit, name)) || (part._tag !== 'Task' && hasBegun(self, join(unit, name), part))
   if (definition._tag !== 'Map') return listedParts<StepIdentity>(definition).some((part) => begun(part.name, part))

@@ -7,7 +7,7 @@ import { overAt, WAIT_TIMEOUT } from '../checkpoint/Due.js'
 import { canMoveTo } from './jobChanges.js'
 import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Result } from './transitionParts.js'
-import { beforeStepOf, openAt, isDone, notInFlight, refuse, runs, taskAt, unitAt } from './transitionParts.js'
+import { beforeStepOf, openAt, isDone, refuse, runs, taskAt, unitAt } from './transitionParts.js'
 import * as Units from '../checkpoint/Units.js'
 import { isChild, isSubStepPath } from '../workflow/Unit.js'
 
@@ -17,17 +17,17 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   const whole = unitAt(self, unit)
   const task = whole === undefined ? taskAt(self, unit) : undefined
   const found = whole ?? task
-  if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  if (found === undefined) return refuse('UnknownUnit', unit)
   const { definition, stepIndex } = found
   if (definition._tag !== 'Task' || (whole !== undefined && definition.wait !== wait._tag))
-    return refuse(self, change, 'NotAWait', unit)
-  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
+    return refuse('NotAWait', unit)
+  if (isDone(self, unit)) return refuse('AlreadyCompleted', unit)
   const before = openAt(self.state, stepIndex)
-  if (task !== undefined && !runs(before.inFlight, task.unit)) return notInFlight(self, change, unit)
+  if (task !== undefined && !runs(before.inFlight, task.unit)) return refuse('NotInFlight', unit)
   const earlier = Units.get(self.pending, unit)
   const isAgain = earlier?._tag === 'Answer' && Units.has(self.answers, unit)
-  if (earlier !== undefined && !isAgain) return refuse(self, change, 'StillPending', unit)
-  if (task !== undefined && !canMoveTo(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
+  if (earlier !== undefined && !isAgain) return refuse('StillPending', unit)
+  if (task !== undefined && !canMoveTo(self, unit)) return refuse('StandsElsewhere', unit)
   return E.right({
     // A task that an edit turned into a wait has no attempt.
     state: beforeStepOf(
@@ -46,19 +46,16 @@ export const answered = (self: Fields, change: Change.Answered): Result => {
   const whole = unitAt(self, unit)
   const task = whole === undefined && isSubStepPath(unit) ? taskAt(self, unit) : undefined
   const found = whole ?? task
-  if (found?.definition._tag !== 'Task')
-    return refuse(self, change, found === undefined ? 'UnknownUnit' : 'NotAWait', unit)
-  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
+  if (found?.definition._tag !== 'Task') return refuse(found === undefined ? 'UnknownUnit' : 'NotAWait', unit)
+  if (isDone(self, unit)) return refuse('AlreadyCompleted', unit)
   const { wait } = found.definition
   // Neither the code of a sub-step nor a wait can start a wait.
-  if (task !== undefined && (!isChild(unit, task.unit) || wait !== undefined))
-    return refuse(self, change, 'NotAWait', unit)
+  if (task !== undefined && (!isChild(unit, task.unit) || wait !== undefined)) return refuse('NotAWait', unit)
   const kind = task === undefined ? wait : (Units.get(self.pending, unit)?._tag ?? 'Answer')
-  if (kind !== 'Answer') return refuse(self, change, 'NotAWait', unit)
-  if (Units.has(self.answers, unit)) return refuse(self, change, 'AlreadyAnswered', unit)
+  if (kind !== 'Answer') return refuse('NotAWait', unit)
+  if (Units.has(self.answers, unit)) return refuse('AlreadyAnswered', unit)
   const isTimedOut = Units.get(State.failures(self.state), unit)?.error.code === WAIT_TIMEOUT
-  if (isTimedOut || overAt(Units.get(self.pending, unit), false, at) !== undefined)
-    return refuse(self, change, 'WaitOver', unit)
+  if (isTimedOut || overAt(Units.get(self.pending, unit), false, at) !== undefined) return refuse('WaitOver', unit)
   return E.right({ answers: Units.append(self.answers, { unit, value, by, at }) })
 }
 
@@ -68,9 +65,8 @@ export const suspended = (self: Fields, change: Change.Suspended): Result => {
   const { state } = self
   const attempt = Units.get(State.inFlight(state), unit)
   if (state._tag !== 'BeforeStep' || attempt === undefined || attempt.suspended === true)
-    return notInFlight(self, change, unit)
-  if (waits.length === 0 || waits.some((wait) => !Units.has(self.pending, wait)))
-    return refuse(self, change, 'NotPending', unit)
+    return refuse('NotInFlight', unit)
+  if (waits.length === 0 || waits.some((wait) => !Units.has(self.pending, wait))) return refuse('NotPending', unit)
   // A suspended attempt has no open sub-step, so it is not `edited` either.
   const inFlight = Units.replace(state.inFlight, { unit, attempt: attempt.attempt, suspended: true })
   return E.right({ state: { ...state, inFlight }, pending: dropped.reduce(Units.without<PendingUnit>, self.pending) })

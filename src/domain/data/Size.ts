@@ -32,12 +32,12 @@ export const biggest = (value: Json): ReadonlyArray<Sized> => {
   return found.map(({ place, bytes }) => ({ path: pathOf(place), bytes }))
 }
 
-export interface Encoded {
+export interface Measured {
   readonly text: string
   readonly bytes: number
 }
 
-export const measured = (text: string): Encoded => ({ text, bytes: Buffer.byteLength(text) })
+export const measured = (text: string): Measured => ({ text, bytes: Buffer.byteLength(text) })
 
 /** A value that is not encoded: it is too large, or `JSON.stringify` threw. */
 export type NotEncoded =
@@ -45,7 +45,7 @@ export type NotEncoded =
   | { readonly _tag: 'NotJson'; readonly cause: unknown }
 
 /** Encodes a value as JSON of at most `mostBytes`. */
-export const encodeWithin = (value: Json, mostBytes: number): E.Either<NotEncoded, Encoded> => {
+export const encodeWithin = (value: Json, mostBytes: number): E.Either<NotEncoded, Measured> => {
   const tooLarge = (bytes: number): NotEncoded => ({ _tag: 'TooLarge', bytes, biggest: biggest(value) })
   try {
     const encoded = measured(JSON.stringify(value))

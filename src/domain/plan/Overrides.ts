@@ -113,72 +113,86 @@ interface Dropped {
   readonly keeps: boolean
 }
 
+/** A walk over the decisions of a plan. `isHeld`: whether a unit has records or state; `first`: the first decision that drops records. */
+interface Walk {
+  readonly known: PlanFacts
+  readonly accepted: ReadonlySet<Unit>
+  readonly isHeld: (unit: Unit) => boolean
+  first: Decision | undefined
+}
+
 /** Drops the records of units that run again, of what follows them in their sequence unless it completed and is skipped, and of units whose output an answer replaces. */
 const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
-  const { checkpoint, plan } = known
-  const accepted = unitsAccepted(plan)
   let held: ReadonlySet<Unit> | undefined
-  const isHeld = (unit: Unit): boolean => (held ??= heldUnits(checkpoint)).has(unit)
-  const isWaiting = ({ unit, reason }: Decision): boolean =>
-    reason._tag !== 'NotStarted' && Units.within(checkpoint.pending, unit).length > 0
-  let first: Decision | undefined
-  const ofLeaf = (decision: Decision): Dropped => {
-    const { unit } = decision
-    // A pending unit keeps its job, and a retried one its attempt and its key.
-    if (decision._tag === 'Poll' || decision._tag === 'Retry') return KEPT
-    const record = recordOf(known, decision)
-    if (decision._tag === 'Skip' && record !== undefined && !isReplaced(decision, record)) return KEPT
-    // Attempts of a unit that is assumed done end with the assumption.
-    if (decision._tag === 'Skip' && record === undefined && isHeld(unit) && !checkpoint.items.has(unit)) return KEPT
-    const isDropped =
-      record !== undefined ||
-      (first !== undefined && isHeld(unit)) ||
-      (checkpoint.items.get(unit)?.length ?? 0) > 0 ||
-      (decision._tag === 'Run' && (isRequested(decision, accepted) || isWaiting(decision)))
-    if (isDropped) first ??= decision
-    return isDropped ? { units: [unit], keeps: false } : NOTHING
-  }
-  /** `isAfter`: an earlier step of a sequence loses records, so that only completed units that are skipped keep theirs. */
-  const ofNode = ({ decision, parts }: DecisionTree, isAfter: boolean): Dropped => {
-    const { _tag, unit } = decision
-    const whole: Dropped = { units: [unit], keeps: false }
-    const kind = parts.length === 0 ? undefined : definitionOf(known, decision)?._tag
-    const isLeaf = kind === undefined || kind === 'Task'
-    if (isAfter && isLeaf && !(_tag === 'Skip' && recordOf(known, decision) !== undefined))
-      return isHeld(unit) ? whole : NOTHING
-    if (kind === undefined) return ofLeaf(decision)
-    if (kind === 'Task') return ofTask(decision, parts)
-    const below = kind === 'Sequence' ? inOrder(parts, isAfter) : joined(parts.map((part) => ofNode(part, isAfter)))
-    // A map with decisions about its parts keeps its items, and so do its ancestors.
-    if (kind === 'Map') return { units: below.units, keeps: true }
-    const isWhole = !below.keeps && (below.units.length > 0 || (isAfter && isHeld(unit)))
-    return isWhole ? whole : below
-  }
-  /** Drops only the sub-steps that run again, if the task keeps others. */
-  const ofTask = (decision: Decision, parts: ReadonlyArray<DecisionTree>): Dropped => {
-    const again = parts.flatMap((part) => (part.decision._tag === 'Run' ? [part.decision.unit] : []))
-    if (again.length === 0) return ofLeaf(decision)
-    first ??= decision
-    if (parts.every((part) => part.decision._tag !== 'Skip')) return { units: [decision.unit], keeps: false }
-    // A rewind drops the records of the sub-steps around a named one as well.
-    const around = new Set(again.flatMap((unit) => [...ancestors(unit)]))
-    return { units: again.filter((unit) => !around.has(unit)), keeps: true }
-  }
-  const inOrder = (parts: ReadonlyArray<DecisionTree>, isAfter: boolean): Dropped => {
-    const dropped: Array<Dropped> = []
-    let isLater = isAfter
-    for (const part of parts) {
-      const one = ofNode(part, isLater)
-      isLater ||= one.units.length > 0
-      dropped.push(one)
-    }
-    return joined(dropped)
-  }
-  const { units } = inOrder(decisionTrees(known.plan), false)
-  if (first === undefined) return undefined
-  const back: Change.Rewound = { _tag: 'Rewound', at, units, why: first.reason._tag }
+  const isHeld = (unit: Unit): boolean => (held ??= heldUnits(known.checkpoint)).has(unit)
+  const walk: Walk = { known, accepted: unitsAccepted(known.plan), isHeld, first: undefined }
+  const { units } = inOrder(walk, decisionTrees(known.plan), false)
+  if (walk.first === undefined) return undefined
+  const back: Change.Rewound = { _tag: 'Rewound', at, units, why: walk.first.reason._tag }
   const isTakenBack = takenBack(back)
   return { ...back, ...abandoning(known, (unit) => polls(known, unit) && isTakenBack({ unit })) }
+}
+
+const inOrder = (walk: Walk, parts: ReadonlyArray<DecisionTree>, isAfter: boolean): Dropped => {
+  const dropped: Array<Dropped> = []
+  let isLater = isAfter
+  for (const part of parts) {
+    const one = ofNode(walk, part, isLater)
+    isLater ||= one.units.length > 0
+    dropped.push(one)
+  }
+  return joined(dropped)
+}
+
+/** `isAfter`: an earlier step of a sequence loses records, so that only completed units that are skipped keep theirs. */
+const ofNode = (walk: Walk, { decision, parts }: DecisionTree, isAfter: boolean): Dropped => {
+  const { known, isHeld } = walk
+  const { _tag, unit } = decision
+  const whole: Dropped = { units: [unit], keeps: false }
+  const kind = parts.length === 0 ? undefined : definitionOf(known, decision)?._tag
+  const isLeaf = kind === undefined || kind === 'Task'
+  if (isAfter && isLeaf && !(_tag === 'Skip' && recordOf(known, decision) !== undefined))
+    return isHeld(unit) ? whole : NOTHING
+  if (kind === undefined) return ofLeaf(walk, decision)
+  if (kind === 'Task') return ofTask(walk, decision, parts)
+  const below =
+    kind === 'Sequence' ? inOrder(walk, parts, isAfter) : joined(parts.map((part) => ofNode(walk, part, isAfter)))
+  // A map with decisions about its parts keeps its items, and so do its ancestors.
+  if (kind === 'Map') return { units: below.units, keeps: true }
+  const isWhole = !below.keeps && (below.units.length > 0 || (isAfter && isHeld(unit)))
+  return isWhole ? whole : below
+}
+
+const ofLeaf = (walk: Walk, decision: Decision): Dropped => {
+  const { known, accepted, isHeld } = walk
+  const { items, pending } = known.checkpoint
+  const { unit } = decision
+  // A pending unit keeps its job, and a retried one its attempt and its key.
+  if (decision._tag === 'Poll' || decision._tag === 'Retry') return KEPT
+  const record = recordOf(known, decision)
+  if (decision._tag === 'Skip' && record !== undefined && !isReplaced(decision, record)) return KEPT
+  // Attempts of a unit that is assumed done end with the assumption.
+  if (decision._tag === 'Skip' && record === undefined && isHeld(unit) && !items.has(unit)) return KEPT
+  const isWaiting = decision.reason._tag !== 'NotStarted' && Units.within(pending, unit).length > 0
+  const isDropped =
+    record !== undefined ||
+    (walk.first !== undefined && isHeld(unit)) ||
+    (items.get(unit)?.length ?? 0) > 0 ||
+    (decision._tag === 'Run' && (isRequested(decision, accepted) || isWaiting))
+  if (!isDropped) return NOTHING
+  walk.first ??= decision
+  return { units: [unit], keeps: false }
+}
+
+/** Drops only the sub-steps that run again, if the task keeps others. */
+const ofTask = (walk: Walk, decision: Decision, parts: ReadonlyArray<DecisionTree>): Dropped => {
+  const again = parts.flatMap((part) => (part.decision._tag === 'Run' ? [part.decision.unit] : []))
+  if (again.length === 0) return ofLeaf(walk, decision)
+  walk.first ??= decision
+  if (parts.every((part) => part.decision._tag !== 'Skip')) return { units: [decision.unit], keeps: false }
+  // A rewind drops the records of the sub-steps around a named one as well.
+  const around = new Set(again.flatMap((unit) => [...ancestors(unit)]))
+  return { units: again.filter((unit) => !around.has(unit)), keeps: true }
 }
 
 const KEPT: Dropped = { units: [], keeps: true }

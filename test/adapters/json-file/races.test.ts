@@ -7,6 +7,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import type { FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
 import { nodeFileSystem } from '../../../src/adapters/json-file/files/nodeFileSystem.js'
+import { describeStorage } from '../../../src/executor/storage/portErrors.js'
 import type { Fenced } from '../../../src/ports/CheckpointStorage.js'
 import {
   assertCarries,
@@ -71,6 +72,16 @@ describe('races of a claim', () => {
     const fs = meanwhile('link', () => claimed(next(root), 'a'))
     await left(next(root, { fs }).claim('a', OTHER), 'HeldBy')
     assert.deepEqual(journalsOf(root), [1, 2].map(journalName))
+  })
+
+  test('a claim that is always slower than another one asks for another try, and has written nothing', async () => {
+    const root = folder()
+    const link = (): Promise<never> => Promise.reject(Object.assign(new Error('EEXIST'), { code: 'EEXIST' }))
+    const refused = await left(next(root, { fs: { ...nodeFileSystem, link } }).claim('a', OTHER), 'WriteFailed')
+    assert.match(
+      describeStorage(refused),
+      /EAGAIN: another claim was quicker, 100 times; try again\. .*nothing of this/
+    )
   })
 
   test('a claim does not take a number that pruning has freed', async () => {
@@ -228,6 +239,17 @@ describe('races of a load', () => {
         assert.deepEqual(found, { _tag: 'Exact' })
       }
     }
+  })
+
+  test('a load whose listed files are always missing asks for another try', async () => {
+    const root = folder()
+    await work(next(root), [0])
+    const open: FileSystem['open'] = (path, how) =>
+      basename(path) === journalName(1)
+        ? Promise.reject(Object.assign(new Error('ENOENT'), { code: 'ENOENT' }))
+        : nodeFileSystem.open(path, how)
+    const failed = await left(next(root, { fs: { ...nodeFileSystem, open } }).load('a'), 'ReadFailed')
+    assert.match(describeStorage(failed), /EAGAIN: its files changed during each of 100 reads; try again$/)
   })
 
   test('a load returns None if the run is removed during the load', async () => {

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { failureOf } from '../../../src/adapters/postgres/Failure.js'
+import type { PostgresPool, PostgresStatement } from '../../../src/adapters/postgres/index.js'
+import { postgresStorage } from '../../../src/adapters/postgres/index.js'
+import { describeStorage } from '../../../src/executor/storage/portErrors.js'
+import { left, OWNER } from '../../../src/testing/conformance/fixtures.js'
 
 test.each(['connect', 'getaddrinfo'])('a statement whose connection failed at %s had no effect', (syscall) => {
   const cause = Object.assign(new Error(syscall), {
@@ -8,4 +12,24 @@ test.each(['connect', 'getaddrinfo'])('a statement whose connection failed at %s
     syscall
   })
   assert.equal(failureOf(cause).effect, 'none')
+})
+
+/** The answers of a server whose run is free whenever it is looked at, and never when it is claimed. */
+const ANSWERS: ReadonlyArray<readonly [statement: RegExp, row: object]> = [
+  [/to_regclass/, { present: true, synchronous_commit: 'on', fsync: 'on' }],
+  [/^WITH tables|^SELECT max\(version\)/, { version: '1', epoch: null }],
+  [/^SELECT r\.format/, { format: 1, head: '-1', epoch: '1', token: null, key: null, state: 'free', at: null }]
+]
+
+test('a claim that is always slower than another one asks for another try', async () => {
+  const pool: PostgresPool = {
+    query: ({ text }: PostgresStatement) =>
+      Promise.resolve({ rows: ANSWERS.flatMap(([statement, row]) => (statement.test(text) ? [row] : [])) }),
+    on: () => undefined,
+    options: {}
+  }
+  const storage = postgresStorage(pool, { liveness: 'lease', retryMillis: 0 })
+  const refused = await left(storage.claim('a', OWNER), 'WriteFailed')
+  assert.match(describeStorage(refused), /55P03: the row of the run changes all the time; try again\. /)
+  await storage.close()
 })

@@ -59,7 +59,7 @@ export const FAULTS = {
     }
   ],
   'repeats a save without looking for it': [
-    { module: 'Save.ts', text: "if (look.right?.['saved'] === true) return E.right(E.right(undefined))", instead: '' }
+    { module: 'Save.ts', text: "if (look.right?.['saved'] === true) return E.right('committed')", instead: '' }
   ],
   'does not take its lock again': [
     { module: 'Liveness.ts', text: '    session = undefined\n    onBroken()', instead: '    session = undefined' },

@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
+import { describeStorage } from '../../../src/executor/storage/portErrors.js'
 import type { SqliteStores } from '../../../src/adapters/sqlite/index.js'
 import { connect, sqliteStorage } from '../../../src/adapters/sqlite/index.js'
 import {
@@ -53,6 +54,16 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     const other = locked(file)
     await assertLoads(storage, 'a', [1])
     other.close()
+  })
+
+  test('a claim that is always slower than another one asks for another try', async () => {
+    const file = join(folder(), 'state.db')
+    const other = connect(file, driver.open)
+    await right(other.storage.release(await claimed(other.storage, 'a')))
+    const pass = async (): Promise<void> => right(other.storage.release(await claimed(other.storage, 'a')))
+    const { storage } = connect(file, driver.open, { pass })
+    const refused = await left(storage.claim('a', OWNER), 'WriteFailed')
+    assert.match(describeStorage(refused), /EAGAIN: another claim was quicker, 100 times; try again/)
   })
 
   test('a call that waits too long fails with SQLITE_BUSY, and the process can claim the run again', async () => {

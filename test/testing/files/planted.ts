@@ -37,13 +37,14 @@ export const FAULTS = {
   unreadableIsNothing: [
     {
       module: 'Read.ts',
-      text: '    if (E.isLeft(read)) return read\n    if (O.isNone(read.right)) return E.right(O.none)\n    looked',
-      instead: '    if (E.isLeft(read)) continue\n    if (O.isNone(read.right)) return E.right(O.none)\n    looked'
+      text: '    if (E.isLeft(level)) return level\n    if (level.right === undefined) return E.right(undefined)\n    const { number, read, journal } = level.right\n    looked',
+      instead:
+        '    if (E.isLeft(level)) continue\n    if (level.right === undefined) return E.right(undefined)\n    const { number, read, journal } = level.right\n    looked'
     },
     {
-      module: 'Read.ts',
-      text: 'return E.isLeft(same) ? same : E.right(O.isSome(same.right)',
-      instead: 'return E.isLeft(same) ? E.right(true) : E.right(O.isSome(same.right)'
+      module: 'ReadOne.ts',
+      text: 'return E.isLeft(same) ? same : E.right(same.right',
+      instead: 'return E.isLeft(same) ? E.right(true) : E.right(same.right'
     }
   ],
   sumsNotChecked: [

@@ -1,12 +1,11 @@
 /** Claims a run (`docs/file-format.md` §3); the comments below use its step numbers. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
 import type { ClaimOptions, Holder, Owner, RemoveOptions, StorageError } from '../../../ports/CheckpointStorage.js'
 import { changedSince } from '../../../domain/checkpoint/RunChanged.js'
 import type { Context } from '../Context.js'
 import * as Copy from '../journal/Copy.js'
-import { quietly, reading, writeFailed } from '../files/Fault.js'
+import { isMissing, quietly, reading, writeFailed } from '../files/Fault.js'
 import { sync, syncOther, writeFully } from '../files/Files.js'
 import * as Folders from '../files/Folders.js'
 import * as Heartbeat from './Heartbeat.js'
@@ -17,8 +16,10 @@ import { holderOf } from './Liveness.js'
 import { cleanUp } from '../journal/Prune.js'
 import type { Published, Unpublished } from '../journal/Publish.js'
 import { discard, foundLine, prepare, publish, publishEnd, releasedLine, ownership } from '../journal/Publish.js'
-import type { Content, Journals, Numbered } from '../journal/Read.js'
+import type { Content, Journals, Reading } from '../journal/Read.js'
 import * as Read from '../journal/Read.js'
+import type { Numbered } from '../journal/ReadOne.js'
+import { isSame, isUnchanged } from '../journal/ReadOne.js'
 import type { Holding } from './Holding.js'
 import * as Holdings from './Holding.js'
 import * as Socket from './Socket.js'
@@ -26,7 +27,7 @@ import * as Socket from './Socket.js'
 /** A granted claim and what is stored. */
 export interface Granted {
   readonly holding: Holding
-  readonly content: O.Option<Content>
+  readonly content: Content | undefined
 }
 
 /**
@@ -56,10 +57,10 @@ interface Attempt {
   waits: number
 }
 
-/** `None`: another claim was faster, so try again. */
-type Outcome = E.Either<StorageError, O.Option<Granted>>
+/** `undefined`: another claim was faster, so try again. */
+type Outcome = E.Either<StorageError, Granted | undefined>
 
-const AGAIN: Outcome = E.right(O.none)
+const AGAIN: Outcome = E.right(undefined)
 
 const MOST_TRIES = 100
 
@@ -94,10 +95,11 @@ export const claim = async (
   }
   for (let tries = 1; ; tries++) {
     const outcome = await tryOnce(attempt)
-    if (E.isRight(outcome) && O.isSome(outcome.right)) return E.right(outcome.right.value)
-    if (tries < MOST_TRIES && (E.isRight(outcome) || isRemoved(outcome.left))) continue
+    if (E.isRight(outcome) && outcome.right !== undefined) return E.right(outcome.right)
+    // A missing folder: another process removed the run.
+    if (tries < MOST_TRIES && (E.isRight(outcome) || isMissing(outcome.left))) continue
     await giveUp(attempt)
-    return E.isLeft(outcome) ? outcome : E.left(writeFailed(layout.history, 'link', CROWDED))
+    return E.isLeft(outcome) ? outcome : E.left(writeFailed(layout.history, 'link', CROWDED, 'no'))
   }
 }
 
@@ -110,58 +112,61 @@ const giveUp = async ({ context, layout, record, heartbeat, socket, number }: At
   await heartbeat.stop()
 }
 
-/** The folder vanished: another process removed the run. */
-const isRemoved = (error: StorageError): boolean => error._tag === 'WriteFailed' && error.code === 'ENOENT'
-
-const CROWDED = { code: 'EAGAIN', message: `another claim was quicker, ${MOST_TRIES} times` }
+const CROWDED = { code: 'EAGAIN', message: `another claim was quicker, ${MOST_TRIES} times; try again` }
 
 const tryOnce = async (attempt: Attempt): Promise<Outcome> => {
-  const { context, layout } = attempt
+  const { context, layout, record } = attempt
   const before = await look(attempt)
   if (E.isLeft(before)) return before
-  const ready = await getReady(attempt, O.isSome(before.right) && before.right.value.numbers.length > 0)
+  const ready = await getReady(attempt, before.right)
   if (E.isLeft(ready)) return ready
-  const file = await prepare(context, layout, attempt.record.token, ++attempt.files)
+  const file = await prepare(context, layout, record.token, ++attempt.files)
   if (E.isLeft(file)) return file
   const outcome = await publishNext(attempt, before.right, file.right)
-  if (E.isLeft(outcome) || O.isNone(outcome.right)) return outcome
-  if (attempt.removal !== undefined) return outcome
-  const former = O.isSome(before.right) ? before.right.value.highest?.claim?.token : undefined
-  await quietly(() => cleanUp(context, layout, attempt.record.token, former))
+  if (E.isLeft(outcome) || outcome.right === undefined || attempt.removal !== undefined) return outcome
+  await quietly(() => cleanUp(context, layout, record.token, before.right?.highest?.claim?.token))
   return outcome
+}
+
+/** Step 1. A claim that is refused here has changed nothing. */
+const look = async (attempt: Attempt): Promise<E.Either<StorageError, Journals | undefined>> => {
+  const { layout } = attempt
+  const found = await readFree(attempt)
+  if (E.isLeft(found)) return found
+  if (found.right === undefined) return E.right(undefined)
+  const { journals, content } = found.right
+  if (E.isLeft(content)) return content
+  const unchanged = await refuseChanged(attempt, journals)
+  if (E.isLeft(unchanged)) return unchanged
+  return (journals.numbers[0] ?? 0) < Layout.MAX_NUMBER
+    ? E.right(journals)
+    : E.left({ _tag: 'Corrupt', runId: layout.runId, where: layout.history, why: 'it has no number left for a claim' })
 }
 
 /** A removal holds its run about as long. */
 const REMOVAL_MILLIS = 10
 
 /**
- * Step 1. A claim that is refused here has changed nothing. It waits for a removal, which may have begun before it and removes nothing that
- * was saved; meanwhile it reads only the highest journal, because a run may be large.
+ * Reads the run, unless another owner holds it. A claim waits for a removal, which may have begun before it and removes nothing that was
+ * saved; meanwhile it reads only the highest journal, because a run may be large.
  */
-const look = async (
-  attempt: Attempt,
-  read: typeof Read.read = attempt.removal === undefined ? Read.read : Read.readHighest
-): Promise<E.Either<StorageError, O.Option<Journals>>> => {
+const readFree = async (attempt: Attempt): Promise<E.Either<StorageError, Reading | undefined>> => {
   const { context, layout, removal } = attempt
-  const found = await read(context, layout)
-  if (E.isLeft(found)) return found
-  if (O.isNone(found.right)) return E.right(O.none)
-  const { journals, content } = found.right.value
-  const holder = await holderOf(context, layout, journals.highest)
-  if (O.isSome(holder) && !mayTakeOver(attempt, holder.value, journals.highest?.claim?.token)) {
-    if (removal !== undefined || journals.highest?.claim?.removal !== true || attempt.waits++ === MOST_TRIES)
-      return E.left(heldBy(layout, holder.value))
-    await sleep(REMOVAL_MILLIS)
-    return look(attempt, Read.readHighest)
+  const readNeeded = removal === undefined ? Read.read : Read.readHighest
+  let read = readNeeded
+  for (;;) {
+    const found = await read(context, layout)
+    if (E.isLeft(found) || found.right === undefined) return found
+    const { highest } = found.right.journals
+    const holder = await holderOf(context, layout, highest)
+    const isFree = holder === undefined || mayTakeOver(attempt, holder, highest?.claim?.token)
+    if (isFree && read === readNeeded) return found
+    if (isFree) read = readNeeded
+    else if (removal === undefined && highest?.claim?.removal === true && attempt.waits++ < MOST_TRIES) {
+      await sleep(REMOVAL_MILLIS)
+      read = Read.readHighest
+    } else return E.left({ _tag: 'HeldBy', runId: layout.runId, holder })
   }
-  // The removal that this claim waited for has ended.
-  if (removal === undefined && read === Read.readHighest) return look(attempt)
-  if (E.isLeft(content)) return content
-  const unchanged = await refuseChanged(attempt, journals)
-  if (E.isLeft(unchanged)) return unchanged
-  return (journals.numbers[0] ?? 0) < Layout.MAX_NUMBER
-    ? E.right(O.some(journals))
-    : E.left({ _tag: 'Corrupt', runId: layout.runId, where: layout.history, why: 'it has no number left for a claim' })
 }
 
 /** Refuses a removal if the run has another newest revision than its options name. The highest journal has no base if its claim saved nothing. */
@@ -171,9 +176,9 @@ const refuseChanged = async (
 ): Promise<E.Either<StorageError, void>> => {
   if (removal.newest === undefined) return E.right(undefined)
   const isWhole = highest?.base !== undefined && highest.damage.length === 0
-  const newest = isWhole ? E.right(O.some(newestIn(highest))) : await Read.newest(context, layout)
+  const newest = isWhole ? E.right(newestIn(highest)) : await Read.newest(context, layout)
   if (E.isLeft(newest)) return newest
-  const changed = changedSince(layout.runId, removal, O.toUndefined(newest.right))
+  const changed = changedSince(layout.runId, removal, newest.right)
   return changed === undefined ? E.right(undefined) : E.left(changed)
 }
 
@@ -183,12 +188,10 @@ const mayTakeOver = (attempt: Attempt, { liveness }: Holder, token: string | und
   return attempt.undecided === token
 }
 
-const heldBy = ({ runId }: Layout.Layout, holder: Holder): StorageError => ({ _tag: 'HeldBy', runId, holder })
-
 /** The first part of step 2. */
-const getReady = async (attempt: Attempt, hasJournals: boolean): Promise<E.Either<StorageError, void>> => {
+const getReady = async (attempt: Attempt, before: Journals | undefined): Promise<E.Either<StorageError, void>> => {
   const { context, layout, record } = attempt
-  if (!hasJournals) {
+  if (before?.highest === undefined) {
     const folders = await Folders.ensure(context, layout)
     if (E.isLeft(folders)) return folders
   }
@@ -231,16 +234,16 @@ const isThere = ({ fs }: Context, path: string): boolean => {
 }
 
 /** The rest of step 2, and steps 3 to 5. */
-const publishNext = async (attempt: Attempt, before: O.Option<Journals>, file: Unpublished): Promise<Outcome> => {
+const publishNext = async (attempt: Attempt, before: Journals | undefined, file: Unpublished): Promise<Outcome> => {
   const { context, layout } = attempt
   const listed = await Read.list(context, layout)
-  const highest = E.isRight(listed) && O.isSome(listed.right) ? (listed.right.value[0] ?? 0) : 0
+  const highest = E.isRight(listed) ? (listed.right?.[0] ?? 0) : 0
   const same = E.isLeft(listed) ? listed : await isAsRead(attempt, highest, before)
   if (E.isLeft(same) || !same.right) {
     await discard(context, file)
     return E.isLeft(same) ? same : AGAIN
   }
-  const lineage = (O.isSome(before) ? before.value.lineage : undefined) ?? Layout.newToken()
+  const lineage = before?.lineage ?? Layout.newToken()
   const socket = attempt.socket === undefined ? {} : { socket: attempt.socket.record }
   const record: ClaimRecord = { ...attempt.record, ...socket, lineage, epoch: highest + 1 }
   const published = await publish(context, layout, file, record, attempt.removal === undefined)
@@ -249,7 +252,7 @@ const publishNext = async (attempt: Attempt, before: O.Option<Journals>, file: U
   if (published.right._tag !== 'Published') return AGAIN
   const { journal } = published.right
   const outcome = await grant(attempt, record, journal, before)
-  if (E.isLeft(outcome) || O.isNone(outcome.right)) await releaseJournal(attempt, record, journal, outcome)
+  if (E.isLeft(outcome) || outcome.right === undefined) await releaseJournal(attempt, record, journal, outcome)
   return outcome
 }
 
@@ -257,12 +260,11 @@ const publishNext = async (attempt: Attempt, before: O.Option<Journals>, file: U
 const isAsRead = async (
   { context, layout }: Attempt,
   number: number,
-  before: O.Option<Journals>
+  before: Journals | undefined
 ): Promise<E.Either<StorageError, boolean>> => {
-  const journals = O.toUndefined(before)
-  if (number !== (journals?.numbers[0] ?? 0)) return E.right(false)
-  const journal = journals?.highest
-  return journal === undefined ? E.right(true) : await Read.isSame(context, layout, { number, journal })
+  if (number !== (before?.numbers[0] ?? 0)) return E.right(false)
+  const journal = before?.highest
+  return journal === undefined ? E.right(true) : await isSame(context, layout, { number, journal })
 }
 
 /** Steps 6 and 7. */
@@ -270,7 +272,7 @@ const grant = async (
   attempt: Attempt,
   record: ClaimRecord,
   journal: Published,
-  before: O.Option<Journals>
+  before: Journals | undefined
 ): Promise<Outcome> => {
   const { context, layout, heartbeat, socket } = attempt
   const same = await isStillUnchanged(attempt, journal.number, before)
@@ -285,21 +287,21 @@ const grant = async (
   const now = ownership(context.fs, journal)
   if (E.isLeft(now)) return now
   if (now.right !== 'Owner' || heartbeat === undefined) return AGAIN
-  const revision = O.isSome(content) ? content.value.revision : -1
+  const revision = content?.revision ?? -1
   const parts = { context, layout, record, journal, heartbeat, socket, found, revision }
   attempt.holding = Holdings.make({ ...parts, summary: summary?.revision === found?.revision ? summary : undefined })
-  return E.right(O.some({ holding: attempt.holding, content }))
+  return E.right({ holding: attempt.holding, content })
 }
 
 /** Returns false if a removal must look again: since the look an owner that was taken for dead may have saved, or a run with as many journals begun under the id. */
 const isStillUnchanged = async (
   { context, layout, removal }: Attempt,
   number: number,
-  before: O.Option<Journals>
+  before: Journals | undefined
 ): Promise<E.Either<StorageError, boolean>> => {
-  const highest = O.isSome(before) ? before.value.highest : undefined
+  const highest = before?.highest
   if (removal?.newest === undefined || highest === undefined) return E.right(true)
-  return await Read.isUnchanged(context, layout, { number: number - 1, journal: highest })
+  return await isUnchanged(context, layout, { number: number - 1, journal: highest })
 }
 
 /** Releases the journal of a failed claim: with a released line in it or, if writing it failed, with the next number. */
@@ -318,35 +320,35 @@ const releaseJournal = async (
 
 /** The starting point of a claim; `found` is recorded for later readers unless it was recovered. */
 interface StartingPoint {
-  readonly content: O.Option<Content>
+  readonly content: Content | undefined
   readonly found: FoundRecord | undefined
   readonly newest: Numbered | undefined
 }
 
-const NOTHING: StartingPoint = { content: O.none, found: undefined, newest: undefined }
+const NOTHING: StartingPoint = { content: undefined, found: undefined, newest: undefined }
 
 /** Step 6. An earlier read still holds if the same journals have not grown, because they are only appended to. */
 const readBelow = async (
   { context, layout, removal }: Attempt,
   number: number,
-  before: O.Option<Journals>
+  before: Journals | undefined
 ): Promise<E.Either<StorageError, StartingPoint>> => {
   if (removal !== undefined) return E.right(NOTHING)
   const probed = await Copy.probe(context, layout)
   if (E.isLeft(probed)) return probed
-  const known = O.isSome(before) ? await stillHolds(context, layout, number, before.value) : E.right(false)
+  const known = before === undefined ? E.right(false) : await stillHolds(context, layout, number, before)
   if (E.isLeft(known)) return known
   const journals = known.right ? E.right(before) : await Read.readJournals(context, layout, number)
   if (E.isLeft(journals)) return journals
-  if (O.isNone(journals.right)) return E.right(NOTHING)
-  const { newest } = journals.right.value
-  const content = await Read.contentOf(context, layout, probed.right, journals.right.value)
-  return E.map((stored: O.Option<Content>): StartingPoint => {
-    if (O.isNone(stored)) return { content: stored, found: { epoch: 0, revision: -1 }, newest }
-    const { found, revision } = stored.value
-    const isExact = found._tag === 'Exact'
-    return { content: stored, found: isExact ? { epoch: newest?.number ?? 0, revision } : undefined, newest }
-  })(content)
+  if (journals.right === undefined) return E.right(NOTHING)
+  const { newest } = journals.right
+  const stored = await Read.contentOf(context, layout, probed.right, journals.right)
+  return E.map((content: Content | undefined): StartingPoint => {
+    if (content === undefined) return { content, found: { epoch: 0, revision: -1 }, newest }
+    const isExact = content.found._tag === 'Exact'
+    const found = isExact ? { epoch: newest?.number ?? 0, revision: content.revision } : undefined
+    return { content, found, newest }
+  })(stored)
 }
 
 /** Records what was found, synced before a base follows. The found content is made durable first, because its owner may have died between a write and its sync. */
@@ -377,7 +379,7 @@ const stillHolds = async (
 ): Promise<E.Either<StorageError, boolean>> => {
   if (newest === undefined || numbers[0] !== number - 1) return E.right(false)
   for (const one of looked) {
-    const same = await Read.isUnchanged(context, layout, one)
+    const same = await isUnchanged(context, layout, one)
     if (E.isLeft(same) || !same.right) return same
   }
   return E.right(true)

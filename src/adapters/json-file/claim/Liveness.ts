@@ -1,5 +1,4 @@
 /** Decides whether a journal's owner lives (`docs/file-format.md` §5). It only permits a claim; the numbers decide who writes. A wrong `dead` may run a step twice, so an uncertain source answers undecided. */
-import * as O from 'fp-ts/lib/Option.js'
 import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { Answer, Context } from '../Context.js'
 import * as Heartbeat from './Heartbeat.js'
@@ -14,13 +13,13 @@ export const holderOf = async (
   context: Context,
   layout: Layout.Layout,
   highest: Journal | undefined
-): Promise<O.Option<Holder>> => {
-  if (highest?.claim === undefined || highest.released) return O.none
+): Promise<Holder | undefined> => {
+  if (highest?.claim === undefined || highest.released) return undefined
   const { claim, damage } = highest
-  if (damage.length > 0 && isReleased(context, layout, claim)) return O.none
+  if (damage.length > 0 && isReleased(context, layout, claim)) return undefined
   const answer = await livenessOf(context, layout, claim, damage.length > 0)
   const { host, pid } = claim.owner
-  return answer === 'dead' ? O.none : O.some({ host, pid, since: claim.since, liveness: answer ?? 'undecided' })
+  return answer === 'dead' ? undefined : { host, pid, since: claim.since, liveness: answer ?? 'undecided' }
 }
 
 /** `maybeReleased`: damage may hide a released line, so a living process proves nothing. */

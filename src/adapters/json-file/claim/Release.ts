@@ -6,7 +6,7 @@ import type { RemoveOptions, StorageError } from '../../../ports/CheckpointStora
 import { claim } from './Claim.js'
 import type { Context } from '../Context.js'
 import * as Copying from '../journal/Copying.js'
-import { quietly, writing } from '../files/Fault.js'
+import { isMissing, quietly, writing } from '../files/Fault.js'
 import { writeFully } from '../files/Files.js'
 import type { Layout } from '../files/Layout.js'
 import { removedFolder } from '../files/Layout.js'
@@ -76,11 +76,9 @@ export const remove = async (context: Context, layout: Layout, options: RemoveOp
   if (E.isLeft(exists)) return exists
   if (exists.right) return removeNow(context, layout, options)
   const undeleted = await context.deleteRemoved()
+  // A store without a run may have no folders.
   return E.isLeft(undeleted) && !isMissing(undeleted.left) ? undeleted : E.right(undefined)
 }
-
-/** A store without a run may have no folders. */
-const isMissing = (error: StorageError): boolean => error._tag === 'WriteFailed' && error.code === 'ENOENT'
 
 const removeNow = async (context: Context, layout: Layout, removal: RemoveOptions): Promise<Result> => {
   const granted = await claim(context, layout, { host: hostname(), pid: process.pid }, { removal })

@@ -1,6 +1,6 @@
 /** Turns errors of the system into those of the port. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Insecure, ReadFailed, TooLarge, WriteFailed } from '../../../ports/CheckpointStorage.js'
+import type { Insecure, ReadFailed, StorageError, TooLarge, WriteFailed } from '../../../ports/CheckpointStorage.js'
 
 /** The errors that any file operation can have. */
 export type FileError = Insecure | ReadFailed | TooLarge | WriteFailed
@@ -10,6 +10,9 @@ export const codeOf = (cause: unknown): string => {
   const code: unknown = typeof cause === 'object' && cause !== null ? (cause as { code?: unknown }).code : undefined
   return typeof code === 'string' ? code : 'UNKNOWN'
 }
+
+/** The path of a write, or a folder above it, is missing. */
+export const isMissing = (error: StorageError): boolean => error._tag === 'WriteFailed' && error.code === 'ENOENT'
 
 export const readFailed = (where: string, operation: string, cause: unknown): ReadFailed => ({
   _tag: 'ReadFailed',

@@ -1,28 +1,27 @@
 /** Reads and writes regular files only, and transfers every byte or fails. */
 import { dirname, join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
 import type { TooLarge, WriteFailed } from '../../../ports/CheckpointStorage.js'
 import type { FileError } from './Fault.js'
 import { codeOf, foreign, insecure, openFailed, quietly, readFailed, reading, writeFailed, writing } from './Fault.js'
 import type { FileStats, FileSystem } from './FileSystem.js'
 
-/** Opens a regular file, uses it and closes it. `None`: no such file. */
+/** Opens a regular file, uses it and closes it. `undefined`: no such file. */
 export const withFile = async <A, Failure>(
   fs: FileSystem,
   path: string,
   use: (fd: number, stats: FileStats) => Promise<E.Either<Failure, A>>
-): Promise<E.Either<Failure | FileError, O.Option<A>>> => {
+): Promise<E.Either<Failure | FileError, A | undefined>> => {
   let fd: number
   try {
     fd = await fs.open(path, 'read')
   } catch (cause) {
-    return codeOf(cause) === 'ENOENT' ? E.right(O.none) : E.left(openFailed(path, cause))
+    return codeOf(cause) === 'ENOENT' ? E.right(undefined) : E.left(openFailed(path, cause))
   }
   const stats = await reading(path, 'fstat', () => fs.fstat(fd))
   const result: E.Either<Failure | FileError, A> = E.isLeft(stats) ? stats : await useFile(path, fd, stats.right, use)
   await quietly(() => fs.close(fd))
-  return E.isLeft(result) ? result : E.right(O.some(result.right))
+  return result
 }
 
 const useFile = <A, Failure>(
@@ -56,13 +55,13 @@ export const readBetween = async (
   return E.right(bytes.subarray(0, read))
 }
 
-/** Reads a whole file. `None`: no such file. */
+/** Reads a whole file. `undefined`: no such file. */
 export const readWhole = (
   fs: FileSystem,
   path: string,
   limitBytes: number,
   runId: string
-): Promise<E.Either<FileError, O.Option<Buffer>>> =>
+): Promise<E.Either<FileError, Buffer | undefined>> =>
   withFile<Buffer, FileError>(fs, path, (fd, { size }) =>
     size > limitBytes
       ? Promise.resolve(E.left(tooLarge(runId, path, size, limitBytes)))
@@ -78,18 +77,14 @@ const tooLarge = (runId: string, where: string, bytes: number, limitBytes: numbe
   biggest: []
 })
 
-/** The names in a folder. `None`: no such folder. */
-export const namesIn = async (
-  fs: FileSystem,
-  path: string
-): Promise<E.Either<FileError, O.Option<ReadonlyArray<string>>>> => {
+/** The names in a folder; none if it does not exist. */
+export const namesIn = async (fs: FileSystem, path: string): Promise<E.Either<FileError, ReadonlyArray<string>>> => {
   const there = isFolder(fs, path)
   if (E.isLeft(there)) return there
-  if (!there.right) return E.right(O.none)
   try {
-    return E.right(O.some(await fs.readdir(path)))
+    return E.right(there.right ? await fs.readdir(path) : [])
   } catch (cause) {
-    return codeOf(cause) === 'ENOENT' ? E.right(O.none) : E.left(readFailed(path, 'readdir', cause))
+    return codeOf(cause) === 'ENOENT' ? E.right([]) : E.left(readFailed(path, 'readdir', cause))
   }
 }
 

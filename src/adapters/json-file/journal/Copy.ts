@@ -1,7 +1,6 @@
 /** Reads and writes `checkpoint.json`, a copy of the newest whole checkpoint for people and other tools (`docs/file-format.md` §7). */
 import { isUtf8 } from 'node:buffer'
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
 import { sha256 } from '../../../domain/data/Digest.js'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
 import { canonical, isObject, parsed } from '../../../domain/data/Json.js'
@@ -44,38 +43,37 @@ export const encode = (of: CopyOf, checkpoint: Encoded, limitBytes: number): str
 export const probe = async ({ fs, settings }: Context, layout: Layout): Promise<E.Either<StorageError, Probe>> => {
   const head = await withFile(fs, layout.copy, (fd) => readBetween(fs, layout.copy, fd, 0, 4096))
   if (E.isLeft(head)) return head
-  if (O.isNone(head.right)) return E.right({ _tag: 'Absent' })
-  const quick = copyOfIn(parsed(/^\{\s*"copyOf":\s*(\{[^{}]*\})/.exec(head.right.value.toString('utf8'))?.[1] ?? ''))
+  if (head.right === undefined) return E.right({ _tag: 'Absent' })
+  const quick = copyOfIn(parsed(/^\{\s*"copyOf":\s*(\{[^{}]*\})/.exec(head.right.toString('utf8'))?.[1] ?? ''))
   if (quick !== undefined) return E.right(ofRun(quick, layout))
   const whole = await readWhole(fs, layout.copy, settings.readBytes, layout.runId)
   if (E.isLeft(whole)) return whole
-  if (O.isNone(whole.right)) return E.right({ _tag: 'Absent' })
-  const value = decode(whole.right.value)
-  const slow = value === undefined ? undefined : copyOfIn(value['copyOf'])
+  if (whole.right === undefined) return E.right({ _tag: 'Absent' })
+  const slow = copyOfIn(decode(whole.right)?.['copyOf'])
   return E.right(slow === undefined ? { _tag: 'Unusable' } : ofRun(slow, layout))
 }
 
 const ofRun = (of: CopyOf, { runId }: Layout): Probe =>
   of.runId === runId ? { _tag: 'Copy', of } : { _tag: 'Unusable' }
 
-/** Reads and verifies the copy. Returns `None` if it is missing or was changed. */
+/** Reads and verifies the copy. Returns undefined if it is missing or was changed. */
 export const read = async (
   { fs, settings }: Context,
   layout: Layout
-): Promise<E.Either<StorageError, O.Option<Copy>>> => {
+): Promise<E.Either<StorageError, Copy | undefined>> => {
   const bytes = await readWhole(fs, layout.copy, settings.readBytes, layout.runId)
   if (E.isLeft(bytes)) return bytes
-  const value = O.isNone(bytes.right) ? undefined : decode(bytes.right.value)
-  const of = value === undefined ? undefined : copyOfIn(value['copyOf'])
-  if (value === undefined || of === undefined || of.runId !== layout.runId) return E.right(O.none)
+  const value = bytes.right === undefined ? undefined : decode(bytes.right)
+  const of = copyOfIn(value?.['copyOf'])
+  if (value === undefined || of === undefined || of.runId !== layout.runId) return E.right(undefined)
   if (of.format > FORMAT) {
     const { runId, copy: where } = layout
     return E.left({ _tag: 'UnsupportedFormat', runId, where, found: of.format, supported: FORMAT })
   }
   const { copyOf, ...content } = value
   const { sum, ...rest } = copyOf as JsonObject
-  if (sha256(canonical({ ...content, copyOf: rest })) !== sum) return E.right(O.none)
-  return E.right(O.some({ of, checkpoint: isWrapped(content) ? (content['checkpoint'] as Json) : content }))
+  if (sha256(canonical({ ...content, copyOf: rest })) !== sum) return E.right(undefined)
+  return E.right({ of, checkpoint: isWrapped(content) ? (content['checkpoint'] as Json) : content })
 }
 
 /** True if a checkpoint's own fields collide with those of the file. */

@@ -1,6 +1,5 @@
 /** Keeps `checkpoint.json` up to date in the background, without delaying or failing a save (`docs/file-format.md` §7). */
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
 import * as Copy from './Copy.js'
 import { quietly } from '../files/Fault.js'
 import { readWhole } from '../files/Files.js'
@@ -99,7 +98,7 @@ const replace = async (
   const made = unfinishedCopy(layout, record.token)
   await fs.replace(made, text)
   const found = await readWhole(fs, made, settings.readBytes, layout.runId)
-  const isWhole = E.isRight(found) && O.isSome(found.right) && found.right.value.equals(bytes)
+  const isWhole = E.isRight(found) && found.right?.equals(bytes) === true
   const now = ownership(fs, journal)
   if (!isWhole || E.isLeft(now) || now.right !== 'Owner') {
     fs.unlinkSync(made)

@@ -8,7 +8,7 @@ import type { Context } from '../Context.js'
 import * as Journal from './Journal.js'
 import type { Layout } from '../files/Layout.js'
 import { holderOf } from '../claim/Liveness.js'
-import { readJournal, readListed } from './Read.js'
+import { descent, readListed } from './Read.js'
 
 /** A journal with a base and its revisions that count: the base of a higher number replaces them from its revision on. */
 interface Segment {
@@ -48,7 +48,7 @@ export const loadRevision = async (
       checkpoint: base.checkpoint,
       changes: changes.slice(1, revision - base.revision + 1),
       found: { _tag: 'Exact' },
-      heldBy: await holderOf(context, layout, highest)
+      heldBy: O.fromNullable(await holderOf(context, layout, highest))
     })
   )
 }
@@ -67,27 +67,24 @@ interface Scan {
 }
 
 const readAll = async (context: Context, layout: Layout): Promise<E.Either<StorageError, Scan>> =>
-  E.map(O.getOrElse((): Scan => ({ highest: undefined, segments: [] })))(
+  E.map((scan: Scan | undefined) => scan ?? { highest: undefined, segments: [] })(
     await readListed(context, layout, (numbers) => readEach(context, layout, numbers))
   )
 
-/** `None`: a listed file is missing; it was pruned. */
+/** `undefined`: a listed file is missing; it was pruned. */
 const readEach = async (
   context: Context,
   layout: Layout,
   numbers: ReadonlyArray<number>
-): Promise<E.Either<StorageError, O.Option<Scan>>> => {
+): Promise<E.Either<StorageError, Scan | undefined>> => {
   const segments: Array<Segment> = []
   let highest: Journal.Journal | undefined
-  let found: Journal.FoundRecord | undefined
   let end = Number.POSITIVE_INFINITY
-  for (const number of numbers) {
-    const read = await readJournal(context, layout, number)
-    if (E.isLeft(read)) return read
-    if (O.isNone(read.right)) return E.right(O.none)
-    highest ??= read.right.value
-    const journal = Journal.upTo(read.right.value, number, found)
-    if (found === undefined || number <= found.epoch) found = Journal.foundIn(journal, number) ?? found
+  for await (const level of descent(context, layout, numbers)) {
+    if (E.isLeft(level)) return level
+    if (level.right === undefined) return E.right(undefined)
+    const { read, journal } = level.right
+    highest ??= read
     if (journal.base === undefined || journal.base.revision >= end) continue
     const { base, changes } = journal
     segments.push({
@@ -96,5 +93,5 @@ const readEach = async (
     })
     end = base.revision
   }
-  return E.right(O.some({ highest, segments }))
+  return E.right({ highest, segments })
 }

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
-import type { Encoded } from '../../../domain/data/Size.js'
+import type { Measured } from '../../../domain/data/Size.js'
 import { measured } from '../../../domain/data/Size.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
 import { MAX_DEPTH } from '../../../domain/data/Json.js'
@@ -27,7 +27,7 @@ const sumOf = (body: Uint8Array | string): string => hash('sha256', body, 'hex')
 export const encode = (object: string): Buffer => encodeParts([measured(object)])
 
 /** The same in parts, so that a large one is neither measured nor copied again. */
-export const encodeParts = (parts: ReadonlyArray<Encoded>): Buffer => {
+export const encodeParts = (parts: ReadonlyArray<Measured>): Buffer => {
   // The head takes the place of the opening brace of the first part.
   const brace = 1
   const length = parts.reduce((sum, { bytes }) => sum + bytes, BODY - brace)

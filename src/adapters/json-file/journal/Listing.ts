@@ -23,9 +23,7 @@ export const list = async (
   if (E.isLeft(own)) return own
   const names = await namesIn(context.fs, Layout.runsOf(context.root))
   if (E.isLeft(names)) return names
-  const ids = O.isNone(names.right)
-    ? []
-    : names.right.value.filter((name) => name > after && E.isRight(RunId.parse(name)))
+  const ids = names.right.filter((name) => name > after && E.isRight(RunId.parse(name)))
   const page = ids.sort().slice(0, limit)
   const listed: Array<Listed> = []
   for (let n = 0; n < page.length; n += AT_ONCE)
@@ -36,10 +34,10 @@ export const list = async (
 const listedRun = async (context: Context, runId: string): Promise<Listed> => {
   const layout = Layout.of(context.root, runId)
   const there = isFolder(context.fs, layout.run)
-  const names = E.isRight(there) && there.right ? await namesIn(context.fs, layout.history) : E.right(O.none)
-  const [highest] = E.isRight(names) && O.isSome(names.right) ? Layout.numbers(names.right.value) : []
-  const summary = highest === undefined ? O.none : await summaryIn(context, layout, highest)
-  if (O.isSome(summary)) return { runId, summary: { ...summary.value, heldBy: O.none } }
+  const names = E.isRight(there) && there.right ? await namesIn(context.fs, layout.history) : E.right([])
+  const [highest] = E.isRight(names) ? Layout.numbers(names.right) : []
+  const summary = highest === undefined ? undefined : await summaryIn(context, layout, highest)
+  if (summary !== undefined) return { runId, summary: { ...summary, heldBy: O.none } }
   return (await isAbandoned(context, layout)) ? { runId, isAbandoned: true } : { runId }
 }
 
@@ -51,14 +49,14 @@ const isAbandoned = async (context: Context, layout: Layout.Layout): Promise<boo
     for (const folder of [layout.run, layout.history]) {
       const names = await namesIn(fs, folder)
       if (E.isLeft(names)) return false
-      for (const name of O.isSome(names.right) ? names.right.value : []) {
+      for (const name of names.right) {
         const path = join(folder, name)
         if (!(path === layout.history || Layout.isOfClaim(name)) || !isOld(fs, path)) return false
       }
     }
     const read = await Read.readHighest(context, layout)
-    if (E.isLeft(read) || O.isNone(read.right)) return E.isRight(read)
-    return O.isNone(await holderOf(context, layout, read.right.value.journals.highest))
+    if (E.isLeft(read) || read.right === undefined) return E.isRight(read)
+    return (await holderOf(context, layout, read.right.journals.highest)) === undefined
   } catch {
     return false
   }
@@ -72,19 +70,20 @@ const summaryIn = async (
   { fs }: Context,
   layout: Layout.Layout,
   number: number
-): Promise<O.Option<Summary.Summary>> => {
+): Promise<Summary.Summary | undefined> => {
   const path = Layout.journal(layout, number)
   const tail = await withFile(fs, path, (fd, { size }) =>
     readBetween(fs, path, fd, Math.max(0, size - TAIL_BYTES), size)
   )
-  if (E.isLeft(tail) || O.isNone(tail.right)) return O.none
-  const bytes = tail.right.value
+  if (E.isLeft(tail) || tail.right === undefined) return undefined
+  const bytes = tail.right
   const begin = bytes.lastIndexOf(NEWLINE, -2) + 1
-  if (begin === 0 || bytes.at(-1) !== NEWLINE) return O.none
+  if (begin === 0 || bytes.at(-1) !== NEWLINE) return undefined
   const line = Line.decode(bytes.subarray(begin, -1))
-  if (E.isLeft(line)) return O.none
+  if (E.isLeft(line)) return undefined
   const { kind, runId, epoch, summary } = line.right
-  return kind === 'released' && runId === layout.runId && epoch === number ? Summary.decode(summary) : O.none
+  const isOwn = kind === 'released' && runId === layout.runId && epoch === number
+  return isOwn ? O.toUndefined(Summary.decode(summary)) : undefined
 }
 
 const NEWLINE = 0x0a

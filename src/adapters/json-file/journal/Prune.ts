@@ -1,16 +1,15 @@
 /** Deletes the oldest journals and the leftovers of crashes (`docs/file-format.md` §8 and §9). */
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
 import type { Context } from '../Context.js'
 import { codeOf, quietly, reading } from '../files/Fault.js'
 import { isOld, namesIn } from '../files/Files.js'
 import type { FoundRecord } from './Journal.js'
-import { foundIn, upTo } from './Journal.js'
 import * as Layout from '../files/Layout.js'
 import type { Published } from './Publish.js'
 import { ownership } from './Publish.js'
-import { readJournal } from './Read.js'
+import { descent } from './Read.js'
+import { readJournal } from './ReadOne.js'
 import type { Holding } from '../claim/Holding.js'
 
 /** Deletes journals below the newest `keep` with a verified base, oldest first, after the own base is synced and checked. Damaged ones are renamed as evidence. */
@@ -34,15 +33,15 @@ const pruneIn = async (
   journal: Published
 ): Promise<void> => {
   const names = await namesIn(context.fs, layout.history)
-  if (E.isLeft(names) || O.isNone(names.right)) return
-  const below = Layout.numbers(names.right.value).filter((number) => number < journal.number)
+  if (E.isLeft(names)) return
+  const below = Layout.numbers(names.right).filter((number) => number < journal.number)
   if (below.length < context.settings.keep) return
   const superfluous = await afterKept(context, layout, below, journal.number === claim.epoch ? found : undefined)
-  for (const number of superfluous.reverse()) {
+  for (const number of superfluous.toReversed()) {
     const read = await readJournal(context, layout, number)
     if (E.isLeft(read)) return
-    if (O.isNone(read.right)) continue
-    if (read.right.value.damage.length > 0 && !(await keepEvidence(context, layout, number, record.token))) return
+    if (read.right === undefined) continue
+    if (read.right.damage.length > 0 && !(await keepEvidence(context, layout, number, record.token))) return
     const now = ownership(context.fs, journal)
     if (E.isLeft(now) || now.right !== 'Owner') return
     // In the same synchronous code as the check, so that nothing can happen in between.
@@ -81,20 +80,15 @@ const afterKept = async (
   layout: Layout.Layout,
   below: ReadonlyArray<number>,
   foundByOwner: FoundRecord | undefined
-): Promise<Array<number>> => {
-  let kept = 1
-  let index = 0
-  let found = foundByOwner
-  for (; index < below.length && kept < context.settings.keep; index++) {
-    const number = below[index] as number
-    if (found !== undefined && number > found.epoch) continue
-    const read = await readJournal(context, layout, number)
-    if (E.isLeft(read)) return []
-    if (O.isNone(read.right)) continue
-    if (upTo(read.right.value, number, found).base !== undefined) kept++
-    found = foundIn(read.right.value, number) ?? found
+): Promise<ReadonlyArray<number>> => {
+  let toKeep = context.settings.keep - 1
+  if (toKeep === 0) return below
+  for await (const level of descent(context, layout, below, foundByOwner)) {
+    if (E.isLeft(level)) return []
+    const lowest = level.right
+    if (lowest?.journal.base !== undefined && --toKeep === 0) return below.filter((number) => number < lowest.number)
   }
-  return below.slice(index)
+  return []
 }
 
 /** Deletes the leftovers of crashes in a claimed run: the previous owner's at once, others and those of write-file-atomic after an hour. */
@@ -106,8 +100,8 @@ export const cleanUp = async (
 ): Promise<void> => {
   for (const folder of [layout.run, layout.history]) {
     const names = await namesIn(context.fs, folder)
-    if (E.isLeft(names) || O.isNone(names.right)) continue
-    for (const name of names.right.value) {
+    if (E.isLeft(names)) continue
+    for (const name of names.right) {
       const token = Layout.tokenIn(name)
       if (token === own || (token === undefined && !Layout.isUnfinishedCopy(name))) continue
       const path = join(folder, name)

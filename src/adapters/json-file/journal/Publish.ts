@@ -1,6 +1,5 @@
 /** Publishes a journal under a number that only one process can get, and checks that a number is still the highest (`docs/file-format.md` §3 and §4.2). */
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
 import type { Summary } from '../../../domain/checkpoint/Summary.js'
 import type { StorageError } from '../../../ports/CheckpointStorage.js'
 import type { Context } from '../Context.js'
@@ -216,11 +215,14 @@ const confirm = async (
   const journal: Published = { number, path, next, fd, place: openPath, dev, ino, position: length, allocated: length }
   const names = await namesIn(fs, layout.history)
   if (E.isLeft(names)) return names
-  const numbers = O.isNone(names.right) ? [] : Layout.numbers(names.right.value)
   // Compares by name once: if the folder moved before `place` was read, `place` would still match.
   const now = ownership(fs, { ...journal, place: undefined })
   if (E.isLeft(now)) return now
-  return E.right(numbers[0] === number && now.right === 'Owner' ? { _tag: 'Published', journal } : { _tag: 'Stale' })
+  return E.right(
+    Layout.numbers(names.right)[0] === number && now.right === 'Owner'
+      ? { _tag: 'Published', journal }
+      : { _tag: 'Stale' }
+  )
 }
 
 /** The check. It covers only what was synced before it. */

@@ -1,16 +1,15 @@
 /** Reads what is stored while other processes write, claim, compact, prune and remove (`docs/file-format.md` §6). */
-import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
 import type { Corrupt, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
 import type { Newest } from '../../../domain/checkpoint/RunChanged.js'
 import type { Context } from '../Context.js'
 import * as Copy from './Copy.js'
 import { readFailed } from '../files/Fault.js'
-import { areFolders, namesIn, readBetween, readWhole, withFile } from '../files/Files.js'
+import { areFolders, namesIn } from '../files/Files.js'
 import * as Journal from './Journal.js'
 import * as Layout from '../files/Layout.js'
-import * as Line from './Line.js'
+import type { Numbered } from './ReadOne.js'
+import { readJournal, readOwner } from './ReadOne.js'
 
 /** The journals of a run, from the highest number down to the first with a checkpoint. */
 export interface Journals {
@@ -28,128 +27,38 @@ export interface Journals {
   readonly looked: ReadonlyArray<Numbered>
 }
 
-export interface Numbered {
-  readonly number: number
-  readonly journal: Journal.Journal
-}
-
 /** What is stored, without the holder. */
 export type Content = Omit<Stored, 'heldBy'>
-
-const READINGS = 10
-const BETWEEN_READINGS_MILLIS = 1
-
-/** Returns `None` if the journal is missing. Reports damage only if two reads agree, because a preallocated file can show zeros in mid-write. */
-export const readJournal = async (
-  context: Context,
-  layout: Layout.Layout,
-  number: number
-): Promise<E.Either<StorageError, O.Option<Journal.Journal>>> => {
-  let before: Journal.Journal | undefined
-  for (let reading = 1; ; reading++) {
-    const now = await readOnce(context, layout, number)
-    if (E.isLeft(now) || O.isNone(now.right)) return now
-    const journal = now.right.value
-    if (journal.damage.length === 0 || reading === READINGS || sameDamage(journal, before)) return now
-    before = journal
-    await sleep(BETWEEN_READINGS_MILLIS)
-  }
-}
-
-const sameDamage = (a: Journal.Journal, b: Journal.Journal | undefined): boolean =>
-  b !== undefined && a.damage.at(-1)?.line === b.damage.at(-1)?.line && a.end === b.end
-
-const readOnce = async (
-  { fs, settings }: Context,
-  layout: Layout.Layout,
-  number: number
-): Promise<E.Either<StorageError, O.Option<Journal.Journal>>> => {
-  const where = Layout.journal(layout, number)
-  const bytes = await readWhole(fs, where, settings.readBytes, layout.runId)
-  if (E.isLeft(bytes)) return bytes
-  if (O.isNone(bytes.right)) return E.right(O.none)
-  return parse(layout, number, bytes.right.value)
-}
-
-const parse = (
-  layout: Layout.Layout,
-  number: number,
-  bytes: Buffer
-): E.Either<StorageError, O.Option<Journal.Journal>> => {
-  const { runId } = layout
-  return E.bimap(
-    (found: number): StorageError => ({
-      _tag: 'UnsupportedFormat',
-      runId,
-      where: Layout.journal(layout, number),
-      found,
-      supported: Journal.FORMAT
-    }),
-    O.some<Journal.Journal>
-  )(Journal.parse(bytes, runId, number))
-}
-
-/** True if a journal has not grown since it was read; false if unsure. */
-export const isUnchanged = (
-  context: Context,
-  layout: Layout.Layout,
-  { number, journal }: Numbered
-): Promise<E.Either<StorageError, boolean>> =>
-  journal.clean && journal.damage.length === 0
-    ? isSame(context, layout, { number, journal }, async (fd, where, size) => {
-        const after = await readBetween(context.fs, where, fd, journal.end, size)
-        return E.map((bytes: Buffer) => Journal.endOfWritten(bytes) === 0)(after)
-      })
-    : Promise.resolve(E.right(false))
-
-/** True if a journal is the one that was read, and `holds` returns true for it: a removed run's numbers are used again. */
-export const isSame = async (
-  { fs }: Context,
-  layout: Layout.Layout,
-  { number, journal }: Numbered,
-  holds: (fd: number, where: string, size: number) => Promise<E.Either<StorageError, boolean>> = () =>
-    Promise.resolve(E.right(true))
-): Promise<E.Either<StorageError, boolean>> => {
-  const where = Layout.journal(layout, number)
-  const same = await withFile(fs, where, async (fd, { size }) => {
-    const sum = await readBetween(fs, where, fd, Line.SUM_BEGIN, Line.SUM_END)
-    if (E.isLeft(sum) || sum.right.toString('latin1') !== journal.sum) return E.map(() => false)(sum)
-    return await holds(fd, where, size)
-  })
-  return E.isLeft(same) ? same : E.right(O.isSome(same.right) && same.right.value)
-}
 
 const ATTEMPTS = 100
 
 export const isThere = ({ fs }: Context, { runs, run }: Layout.Layout): E.Either<StorageError, boolean> =>
   areFolders(fs, runs, run)
 
-/** The numbers of a run's journals, highest first. `None`: no such run. */
+/** The numbers of a run's journals, highest first. `undefined`: no such run. */
 export const list = async (
   context: Context,
   layout: Layout.Layout
-): Promise<E.Either<StorageError, O.Option<ReadonlyArray<number>>>> => {
+): Promise<E.Either<StorageError, ReadonlyArray<number> | undefined>> => {
   const there = isThere(context, layout)
   if (E.isLeft(there)) return there
-  if (!there.right) return E.right(O.none)
-  const names = await namesIn(context.fs, layout.history)
-  return E.isLeft(names) ? names : E.right(O.some(O.isNone(names.right) ? [] : Layout.numbers(names.right.value)))
+  return there.right ? E.map(Layout.numbers)(await namesIn(context.fs, layout.history)) : E.right(undefined)
 }
 
-/** Lists a run's journals and reads them; lists again if a listed file is missing, because listings are not atomic. `None`: no such run. */
+/** Lists a run's journals and reads them; lists again if a listed file is missing, because listings are not atomic. `undefined`: no such run, or, of `readThem`, a file is missing. */
 export const readListed = async <A>(
   context: Context,
   layout: Layout.Layout,
-  readThem: (numbers: ReadonlyArray<number>) => Promise<E.Either<StorageError, O.Option<A>>>
-): Promise<E.Either<StorageError, O.Option<A>>> => {
+  readThem: (numbers: ReadonlyArray<number>) => Promise<E.Either<StorageError, A | undefined>>
+): Promise<E.Either<StorageError, A | undefined>> => {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const listed = await list(context, layout)
     if (E.isLeft(listed)) return listed
-    if (O.isNone(listed.right)) return E.right(O.none)
-    const found = await readThem(listed.right.value)
-    if (E.isLeft(found) || O.isSome(found.right)) return found
+    if (listed.right === undefined) return E.right(undefined)
+    const found = await readThem(listed.right)
+    if (E.isLeft(found) || found.right !== undefined) return found
   }
-  const message = `its files changed during each of ${ATTEMPTS} reads`
+  const message = `its files changed during each of ${ATTEMPTS} reads; try again`
   return E.left(readFailed(layout.history, 'open', { code: 'EAGAIN', message }))
 }
 
@@ -158,37 +67,57 @@ export const readJournals = (
   context: Context,
   layout: Layout.Layout,
   below = Number.POSITIVE_INFINITY
-): Promise<E.Either<StorageError, O.Option<Journals>>> => {
+): Promise<E.Either<StorageError, Journals | undefined>> => {
   let foundNothing = false
   return readListed(context, layout, async (listed) => {
     const numbers = listed.filter((number) => number < below)
-    const journals = await descend(context, layout, numbers)
-    if (E.isLeft(journals) || O.isNone(journals.right)) return journals
-    if (journals.right.value.newest !== undefined || foundNothing) return journals
+    const journals = await readDown(context, layout, numbers)
+    if (E.isLeft(journals) || journals.right === undefined) return journals
+    if (journals.right.newest !== undefined || foundNothing) return journals
     foundNothing = true
-    return E.right(O.none)
+    return E.right(undefined)
   })
 }
 
-/** `None`: a listed file is missing. */
-const descend = async (
+/** A journal on the way down: as it is (`read`), and as far as it counts. */
+export interface Level extends Numbered {
+  readonly read: Journal.Journal
+}
+
+/** Reads journals, highest number first, without those between a claim and what it found (`found`: of a claim above them), which do not count. `undefined`: the file is missing. */
+export async function* descent(
+  context: Context,
+  layout: Layout.Layout,
+  numbers: ReadonlyArray<number>,
+  found?: Journal.FoundRecord
+): AsyncIterable<E.Either<StorageError, Level | undefined>> {
+  let above = found
+  for (const number of numbers) {
+    if (above !== undefined && number > above.epoch) continue
+    const read = await readJournal(context, layout, number)
+    if (E.isLeft(read)) yield read
+    else if (read.right === undefined) yield E.right(undefined)
+    else {
+      yield E.right({ number, read: read.right, journal: Journal.upTo(read.right, number, above) })
+      above = Journal.foundIn(read.right, number) ?? above
+    }
+  }
+}
+
+const readDown = async (
   context: Context,
   layout: Layout.Layout,
   numbers: ReadonlyArray<number>
-): Promise<E.Either<StorageError, O.Option<Journals>>> => {
+): Promise<E.Either<StorageError, Journals | undefined>> => {
   const looked: Array<Numbered> = []
   const damage: Array<string> = []
   const claims: Array<Found> = []
   let newest: Numbered | undefined
-  for (const number of numbers) {
-    const found = claims.at(-1)
-    // The journals in between have nothing that counts.
-    if (found !== undefined && number > found.epoch) continue
-    const read = await readJournal(context, layout, number)
-    if (E.isLeft(read)) return read
-    if (O.isNone(read.right)) return E.right(O.none)
-    looked.push({ number, journal: read.right.value })
-    const journal = Journal.upTo(read.right.value, number, found)
+  for await (const level of descent(context, layout, numbers)) {
+    if (E.isLeft(level)) return level
+    if (level.right === undefined) return E.right(undefined)
+    const { number, read, journal } = level.right
+    looked.push({ number, journal: read })
     if (journal.base !== undefined) {
       newest = { number, journal }
       break
@@ -199,7 +128,7 @@ const descend = async (
   }
   damage.push(...claims.filter((found) => isShort(found, newest)).map(describeShort))
   const lineage = looked.map(({ journal }) => journal.claim?.lineage).find((id) => id !== undefined)
-  return E.right(O.some({ numbers, highest: looked[0]?.journal, lineage, newest, damage, looked }))
+  return E.right({ numbers, highest: looked[0]?.journal, lineage, newest, damage, looked })
 }
 
 /** The state that the journal with the number `by` recorded as found. */
@@ -225,20 +154,20 @@ export const contentOf = async (
   layout: Layout.Layout,
   probed: Copy.Probe,
   journals: Journals
-): Promise<E.Either<StorageError, O.Option<Content>>> => {
+): Promise<E.Either<StorageError, Content | undefined>> => {
   const { newest, damage } = journals
   const reached = newest === undefined ? -1 : Journal.newestRevision(newest.journal)
   const ahead = probed._tag === 'Copy' && isAhead(probed.of, journals, reached) ? probed.of : undefined
   if (ahead !== undefined) {
     const copy = await Copy.read(context, layout)
     if (E.isLeft(copy)) return copy
-    if (O.isSome(copy.right)) return E.right(O.some(fromCopy(copy.right.value, journals, reached)))
+    if (copy.right !== undefined) return E.right(fromCopy(copy.right, journals, reached))
   }
-  if (newest !== undefined) return E.right(O.some(fromJournal(newest, [...damage, ...describeAhead(ahead)])))
+  if (newest !== undefined) return E.right(fromJournal(newest, [...damage, ...describeAhead(ahead)]))
   if (damage.length > 0) return E.left(corrupt(layout.runId, layout.history, damage.join('; ')))
   const isForeign = probed._tag === 'Copy' && journals.lineage !== undefined && probed.of.lineage !== journals.lineage
   return probed._tag === 'Absent' || isForeign
-    ? E.right(O.none)
+    ? E.right(undefined)
     : E.left(
         corrupt(layout.runId, layout.copy, 'it does not match its checksum, and no file in history/ has a checkpoint')
       )
@@ -300,95 +229,76 @@ const shortfallOf = (newest: Numbered | undefined, reached: number, of: Copy.Cop
 
 export interface Reading {
   readonly journals: Journals
-  readonly content: E.Either<StorageError, O.Option<Content>>
+  readonly content: E.Either<StorageError, Content | undefined>
 }
 
-/** Reads a run; `None`: no such run. Reports lost journals only if two reads find the loss, because the run may be removed and its id reused in between. */
+/** Reads a run; `undefined`: no such run. Reports lost journals only if two reads find the loss, because the run may be removed and its id reused in between. */
 export const read = async (
   context: Context,
   layout: Layout.Layout
-): Promise<E.Either<StorageError, O.Option<Reading>>> => {
+): Promise<E.Either<StorageError, Reading | undefined>> => {
   const first = await readRun(context, layout)
-  return E.isRight(first) && O.isSome(first.right) && isDoubtful(first.right.value) ? readRun(context, layout) : first
+  const isUnsure = E.isRight(first) && first.right !== undefined && isDoubtful(first.right)
+  return isUnsure ? readRun(context, layout) : first
 }
 
 const isDoubtful = ({ journals: { newest, damage }, content }: Reading): boolean =>
   damage.length === 0 &&
   (newest === undefined || newest.journal.damage.length === 0) &&
-  (E.isLeft(content) || (O.isSome(content.right) && content.right.value.found._tag !== 'Exact'))
+  (E.isLeft(content) || (content.right !== undefined && content.right.found._tag !== 'Exact'))
 
-const readRun = async (context: Context, layout: Layout.Layout): Promise<E.Either<StorageError, O.Option<Reading>>> => {
+const readRun = async (
+  context: Context,
+  layout: Layout.Layout
+): Promise<E.Either<StorageError, Reading | undefined>> => {
   const there = isThere(context, layout)
   if (E.isLeft(there)) return there
-  if (!there.right) return E.right(O.none)
+  if (!there.right) return E.right(undefined)
   const probed = await Copy.probe(context, layout)
   if (E.isLeft(probed)) return probed
   const journals = await readJournals(context, layout)
   if (E.isLeft(journals)) return journals
-  if (O.isNone(journals.right)) return E.right(O.none)
-  const content = await contentOf(context, layout, probed.right, journals.right.value)
+  if (journals.right === undefined) return E.right(undefined)
+  const content = await contentOf(context, layout, probed.right, journals.right)
   // The next claim continues this lineage; a new one would make the copy, perhaps all that is left, belong to another run.
-  const lineage = journals.right.value.lineage ?? (probed.right._tag === 'Copy' ? probed.right.of.lineage : undefined)
-  return E.right(O.some({ journals: { ...journals.right.value, lineage }, content }))
+  const lineage = journals.right.lineage ?? (probed.right._tag === 'Copy' ? probed.right.of.lineage : undefined)
+  return E.right({ journals: { ...journals.right, lineage }, content })
 }
 
-/** Reads the newest revision and the time of its change. `None`: nothing is stored. */
+/** Reads the newest revision and the time of its change. `undefined`: nothing is stored. */
 export const newest = async (
   context: Context,
   layout: Layout.Layout
-): Promise<E.Either<StorageError, O.Option<Newest>>> => {
+): Promise<E.Either<StorageError, Newest | undefined>> => {
   const found = await read(context, layout)
-  if (E.isLeft(found) || O.isNone(found.right)) return found as E.Either<StorageError, O.None>
-  const { journals, content } = found.right.value
-  return E.map(
-    O.map(({ revision }: Content): Newest => {
-      const { newest } = journals
-      const isCopy = newest === undefined || Journal.newestRevision(newest.journal) !== revision
-      return isCopy ? { revision, at: undefined } : Journal.newestIn(newest.journal)
-    })
-  )(content)
+  if (E.isLeft(found)) return found
+  if (found.right === undefined) return E.right(undefined)
+  const { journals, content } = found.right
+  if (E.isLeft(content)) return content
+  if (content.right === undefined) return E.right(undefined)
+  const { newest } = journals
+  const { revision } = content.right
+  const isCopy = newest === undefined || Journal.newestRevision(newest.journal) !== revision
+  return E.right(isCopy ? { revision, at: undefined } : Journal.newestIn(newest.journal))
 }
 
-/** Reads only what identifies the holder, for a removal. `None`: no such run. */
+/** Reads only what identifies the holder, for a removal. `undefined`: no such run. */
 export const readHighest = (
   context: Context,
   layout: Layout.Layout
-): Promise<E.Either<StorageError, O.Option<Reading>>> =>
+): Promise<E.Either<StorageError, Reading | undefined>> =>
   readListed(context, layout, async (numbers) => {
-    const read = await readOwner(context, layout, numbers[0])
+    const [number] = numbers
+    const read = number === undefined ? E.right(undefined) : await readOwner(context, layout, number)
     if (E.isLeft(read)) return read
-    if (O.isNone(read.right) && numbers.length > 0) return E.right(O.none)
-    const highest = O.toUndefined(read.right)
+    const highest = read.right
+    if (highest === undefined && number !== undefined) return E.right(undefined)
     const lineage = highest?.claim?.lineage ?? (await lineageOfCopy(context, layout))
     const journals: Journals = { numbers, highest, lineage, newest: undefined, damage: [], looked: [] }
-    return E.right(O.some({ journals, content: E.right(O.none) }))
+    return E.right({ journals, content: E.right(undefined) })
   })
 
 const lineageOfCopy = async (context: Context, layout: Layout.Layout): Promise<string | undefined> => {
   const probed = await Copy.probe(context, layout)
   return E.isRight(probed) && probed.right._tag === 'Copy' ? probed.right.of.lineage : undefined
-}
-
-const HEAD_BYTES = 65_536
-
-/** Reads only line 1 of a journal that is too large. As with damage, it then cannot know if the claim was released. */
-const readOwner = async (
-  context: Context,
-  layout: Layout.Layout,
-  number: number | undefined
-): Promise<E.Either<StorageError, O.Option<Journal.Journal>>> => {
-  if (number === undefined) return E.right(O.none)
-  const whole = await readJournal(context, layout, number)
-  if (E.isRight(whole) || whole.left._tag !== 'TooLarge') return whole
-  const where = Layout.journal(layout, number)
-  const head = await withFile(context.fs, where, (fd) => readBetween(context.fs, where, fd, 0, HEAD_BYTES))
-  if (E.isLeft(head)) return head
-  if (O.isNone(head.right)) return E.right(O.none)
-  const bytes = head.right.value
-  const journal = parse(layout, number, bytes.subarray(0, bytes.indexOf('\n') + 1))
-  // Line 1 may be shorter, or missing.
-  const sum = Journal.sumIn(bytes)
-  return E.map(O.map((one: Journal.Journal) => ({ ...one, sum, damage: [{ line: 2, why: 'it is too large' }] })))(
-    journal
-  )
 }

@@ -1,6 +1,5 @@
 /** Saves revisions: one line, one checksum, one sync, then the check (`docs/file-format.md` §4). Uses callbacks, because each await costs half a sync. */
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Change } from '../../../domain/change/Change.js'
 import { growth, RESUME_BYTES, slack } from '../../../domain/change/growth.js'
@@ -17,7 +16,7 @@ import type { Published } from './Publish.js'
 import { prepareNext, publish, ownership } from './Publish.js'
 import type { Holding } from '../claim/Holding.js'
 import { fence, later, poison } from '../claim/Holding.js'
-import type { Encoded, NotEncoded } from '../../../domain/data/Size.js'
+import type { Measured, NotEncoded } from '../../../domain/data/Size.js'
 import { biggest, bytesOf, encodeWithin, measured } from '../../../domain/data/Size.js'
 import { runExclusive } from '../claim/Mutex.js'
 
@@ -100,7 +99,7 @@ const sizeAfter = (
   const changes = changesOf(revisions)
   if (most <= mostBytes(holding, changes)) return E.right(most)
   const newest = revisions[revisions.length - 1] as Revision
-  return E.map(({ bytes }: Encoded) => bytes)(encode(holding, changes, newest.checkpoint()))
+  return E.map(({ bytes }: Measured) => bytes)(encode(holding, changes, newest.checkpoint()))
 }
 
 /** The largest checkpoint that a save may lead to. */
@@ -237,8 +236,8 @@ const compact = async (
   const next = await publishNext(holding)
   holding.moving = false
   if (E.isLeft(next)) return done(E.mapLeft(notCommitted)(next))
-  if (O.isNone(next.right)) return postpone(holding, revisions, done)
-  holding.journal = next.right.value
+  if (next.right === undefined) return postpone(holding, revisions, done)
+  holding.journal = next.right
   saveBase(holding, revisions, line, done)
   await quietly(() => context.fs.ftruncateSync(journal.fd, journal.position))
   await quietly(() => context.fs.close(journal.fd))
@@ -248,16 +247,16 @@ const compact = async (
 const notCommitted = (error: StorageError): StorageError =>
   error._tag === 'WriteFailed' ? { ...error, committed: 'no' } : error
 
-/** Returns `None` if the new journal cannot be created and the compaction can wait; the journal in use is unchanged then. */
-const publishNext = async (holding: Holding): Promise<E.Either<StorageError, O.Option<Published>>> => {
+/** Returns undefined if the new journal cannot be created and the compaction can wait; the journal in use is unchanged then. */
+const publishNext = async (holding: Holding): Promise<E.Either<StorageError, Published | undefined>> => {
   const { context, layout, journal, record } = holding
   const file = await prepareNext(context, layout, journal, record.token)
-  if (E.isLeft(file)) return mayExceedLimit(holding) ? file : E.right(O.none)
+  if (E.isLeft(file)) return mayExceedLimit(holding) ? file : E.right(undefined)
   if (typeof file.right === 'string') return E.left(fence(holding, file.right === 'Superseded'))
   const published = await publish(context, layout, file.right, { ...record, epoch: journal.number + 1 })
   if (E.isLeft(published)) return E.left(poison(holding, published.left))
   return published.right._tag === 'Published'
-    ? E.right(O.some(published.right.journal))
+    ? E.right(published.right.journal)
     : E.left(fence(holding, published.right._tag !== 'Moved'))
 }
 
@@ -310,7 +309,7 @@ const lineOf = (
 }
 
 /** Encodes as JSON what is not too large. */
-const encode = (holding: Holding, changes: Changes, value: Json): E.Either<StorageError, Encoded> => {
+const encode = (holding: Holding, changes: Changes, value: Json): E.Either<StorageError, Measured> => {
   const { context, layout, journal } = holding
   return E.mapLeft((refused: NotEncoded): StorageError =>
     refused._tag === 'TooLarge'
