@@ -2,15 +2,15 @@
 import { defined } from '../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { StopSignal } from '../adapters/node/index.js'
-import type { RunError } from '../executor/RunError.js'
+import type { RunError } from '../executor/errors/RunError.js'
 import {
   describeLoss,
   describeCause as describeRunError,
   describeMissing,
   headOf,
   withEffect
-} from '../executor/RunError.js'
-import { describeTooLarge } from '../executor/storage/portErrors.js'
+} from '../executor/errors/describe.js'
+import { describeTooLarge } from '../executor/errors/portErrors.js'
 import { describeQuestion } from '../domain/explain/Explain.js'
 import { describeProblems } from '../domain/explain/problems.js'
 import { printableLines } from '../domain/explain/printable.js'

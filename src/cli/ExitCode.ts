@@ -2,7 +2,7 @@
 import * as O from 'fp-ts/lib/Option.js'
 import type { StopSignal } from '../adapters/node/index.js'
 import { exitCode as ofSignal } from '../adapters/node/index.js'
-import type { RunError } from '../executor/RunError.js'
+import type { RunError } from '../executor/errors/RunError.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import type { CliError } from './CliError.js'
 

@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Check, OptionProblem } from '../domain/data/Options.js'
 import { arrayOf, fieldsOf, kindOf } from '../domain/data/Options.js'
 import type { Executor } from './Executor.js'
-import type { InvalidOptions } from './RunError.js'
+import type { InvalidOptions } from './errors/RunError.js'
 
 /** Returns `undefined` if there are no problems. */
 export const refusal = ([problem, ...more]: ReadonlyArray<OptionProblem>): InvalidOptions | undefined =>

@@ -4,7 +4,7 @@ import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../domain/data/Json.js'
 import { equals } from '../domain/data/Json.js'
 import type { Program } from './program/Program.js'
-import type { InvalidInput, RunError } from './RunError.js'
+import type { InvalidInput, RunError } from './errors/RunError.js'
 import type { SecuredEnvironment } from './secrets.js'
 import { withoutSecrets } from './secrets.js'
 

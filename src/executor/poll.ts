@@ -31,7 +31,7 @@ import type {
   RunnableJob,
   StepContext
 } from './program/Program.js'
-import type { RunError } from './RunError.js'
+import type { RunError } from './errors/RunError.js'
 import type { Fenced } from './RunOutcome.js'
 import { checkDefinition, survey } from './planRun.js'
 import { scopeOf } from './scopeOf.js'

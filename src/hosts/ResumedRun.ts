@@ -1,6 +1,6 @@
 /** What a host did with a run that it found. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { RunError } from '../executor/RunError.js'
+import type { RunError } from '../executor/errors/RunError.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import type { RunSummary } from '../executor/storage/runs.js'
 import type { Holder } from '../ports/CheckpointStorage.js'

@@ -11,7 +11,7 @@ import { callPort, INBOX, load, STORE, writeFailed } from '../executor/callPort.
 import type { Executor } from '../executor/Executor.js'
 import { requestsFor } from '../executor/requests/inbox.js'
 import { removePointer } from '../executor/requests/pause.js'
-import type { RunError } from '../executor/RunError.js'
+import type { RunError } from '../executor/errors/RunError.js'
 import { timestamp } from '../executor/RunScope.js'
 import { revisionOf } from '../executor/storage/Recorder.js'
 import { recoveryRefused, restoreStored, runMoved, withClaim } from '../executor/storage/stored.js'

@@ -2,9 +2,9 @@
 import type { PendingUnit } from '../domain/checkpoint/Pending.js'
 import { listed } from '../domain/data/listed.js'
 import { nameOf, parent } from '../domain/workflow/Unit.js'
-import type { RunError } from '../executor/RunError.js'
+import type { RunError } from '../executor/errors/RunError.js'
 import type { Pending, RunOutcome } from '../executor/RunOutcome.js'
-import { describeFenced } from '../executor/storage/portErrors.js'
+import { describeFenced } from '../executor/errors/portErrors.js'
 
 /**
  * A run without an outcome, and the reason: it was refused before anything ran, or its state could not be written.

@@ -17,7 +17,7 @@ import {
 import { notStore } from '../domain/data/storeMethods.js'
 import { having, isProgram, isWorkflow, map, refusal, workflows } from '../executor/arguments.js'
 import { notAnswer } from '../executor/requests/confirm.js'
-import type { InvalidOptions } from '../executor/RunError.js'
+import type { InvalidOptions } from '../executor/errors/RunError.js'
 import type { ResumeOptions, RunOptions } from '../executor/RunOptions.js'
 import type { Environment } from '../ports/Environment.js'
 import type { HostOptions } from './options.js'

@@ -3,4 +3,5 @@
  *
  * @module
  */
-export { describe, retryLater } from '../executor/RunError.js'
+export { describe } from '../executor/errors/describe.js'
+export { retryLater } from '../executor/errors/RunError.js'

@@ -13,7 +13,7 @@ import type { Requests } from '../../src/index.js'
 import type * as Request from '../../src/domain/request/Request.js'
 import type { Driver } from './sqlite/kit.js'
 import { drivers } from './sqlite/kit.js'
-import { describeStorage } from '../../src/executor/storage/portErrors.js'
+import { describeStorage } from '../../src/executor/errors/portErrors.js'
 import { seed } from '../../src/testing/conformance/fixtures.js'
 
 const at = (second: number): string => `2026-01-02T03:04:${String(second).padStart(2, '0')}.000Z`

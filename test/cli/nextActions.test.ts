@@ -393,7 +393,7 @@ describe('next actions', () => {
     }) as unknown as CliError
 
   // The command adds these with its knowledge of the plan.
-  const tags = [...new Set(literals('executor/RunError.ts', 'RunError'))].filter(
+  const tags = [...new Set(literals('executor/errors/RunError.ts', 'RunError'))].filter(
     (tag) => tag !== 'Unconfirmed' && tag !== 'RecoveryRefused'
   )
 

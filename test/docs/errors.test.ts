@@ -31,7 +31,7 @@ describe('docs/errors.md', () => {
   })
 
   test('docs/errors.md lists each RunError that is not a StorageError', () => {
-    const own = literals('executor/RunError.ts', 'RunError').filter((tag) => !storage.includes(tag))
+    const own = literals('executor/errors/RunError.ts', 'RunError').filter((tag) => !storage.includes(tag))
     expect(sorted(listed('RunError'))).toEqual(sorted(own))
   })
 

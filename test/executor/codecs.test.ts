@@ -5,7 +5,8 @@ import * as t from 'io-ts'
 import { describe, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import type * as Json from '../../src/domain/data/Json.js'
-import * as RunError from '../../src/executor/RunError.js'
+import * as RunError from '../../src/public/RunError.js'
+import type { RunError as AnyError } from '../../src/executor/errors/RunError.js'
 import { poll, Program, resume, run, runOrResume } from '../../src/index.js'
 import * as Async from '../../src/promise/index.js'
 import { ended, loaded, newProcess, newWorld, refused } from './fixtures.js'
@@ -33,7 +34,7 @@ const strangers: ReadonlyArray<readonly [string, unknown, RegExp]> = [
 const codecs = strangers.map(([what, codec, why]) => [what, codec as t.Mixed, why] as const)
 
 /** The only problem of a program: its place, field and text. */
-const problemOf = (error: RunError.RunError): readonly [string, string, string] => {
+const problemOf = (error: AnyError): readonly [string, string, string] => {
   assert.equal(error._tag, 'PlanError')
   const [one, ...more] = error._tag === 'PlanError' ? error.problems : []
   assert.deepEqual(more, [])

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import type { CheckpointStorage, RevisionConflict } from '../../src/index.js'
-import type * as Errors from '../../src/executor/RunError.js'
+import type * as Errors from '../../src/executor/errors/RunError.js'
 import { Program, resume, run, RunError } from '../../src/index.js'
 import { ended, failingSave, newProcess, newWorld, refused, task } from './fixtures.js'
 

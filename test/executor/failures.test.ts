@@ -7,7 +7,8 @@ import { afterEach, beforeEach, describe, test } from 'vitest'
 import type { CheckpointStorage } from '../../src/index.js'
 import type * as ProgramType from '../../src/executor/program/Program.js'
 import * as CheckpointState from '../../src/domain/checkpoint/CheckpointState.js'
-import * as RunError from '../../src/executor/RunError.js'
+import * as RunError from '../../src/public/RunError.js'
+import type { RunError as AnyError } from '../../src/executor/errors/RunError.js'
 import { Program, resume, run } from '../../src/index.js'
 import type { Fault } from '../../src/testing/faults.js'
 import { withFaults } from '../../src/testing/faults.js'
@@ -149,7 +150,7 @@ describe('a save that fails', () => {
       const world = newWorld()
       const process = newProcess(world, { around: failing({ _tag: 'Fail', when: 'before' }) })
       refused(await process.perform(run(three(world), 'r', {})), 'WriteFailed')
-      let other: E.Either<RunError.RunError, unknown> | undefined
+      let other: E.Either<AnyError, unknown> | undefined
       const program = Program.fromSteps(
         'three',
         ['one', 'two', 'three'].map((name) =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import { memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
-import type * as Errors from '../../src/executor/RunError.js'
+import type * as Errors from '../../src/executor/errors/RunError.js'
 import { RunError } from '../../src/index.js'
 import type { Refused } from '../../src/promise/index.js'
 import {

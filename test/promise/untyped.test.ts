@@ -8,7 +8,8 @@ import { connect, postgresArtifacts, postgresRequests, postgresStorage } from '.
 import { connect as connectSqlite, sqliteStorage } from '../../src/adapters/sqlite/index.js'
 import { nodeEnvironment } from '../../src/adapters/node/index.js'
 import * as fp from '../../src/index.js'
-import * as RunError from '../../src/executor/RunError.js'
+import * as RunError from '../../src/public/RunError.js'
+import type { RunError as AnyError } from '../../src/executor/errors/RunError.js'
 import * as dogear from '../../src/promise/index.js'
 import { planRun, resume, run, runOutcome, workflow } from '../../src/promise/index.js'
 
@@ -258,7 +259,7 @@ describe('arguments of calls', () => {
   test.each(ports)('a port without its folder, pool or database fails: %s', async (why, call) => {
     const result = await call()
     if (E.isRight(result)) expect.fail('it was accepted')
-    const text = RunError.describe(result.left as RunError.RunError)
+    const text = RunError.describe(result.left as AnyError)
     expect(text).toContain(`${why}; pass one, such as `)
     expect(text).not.toMatch(/unknown whether|Earlier saves/)
   })

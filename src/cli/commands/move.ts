@@ -1,6 +1,6 @@
 /** `dogear move`: moves a run to another store. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { RunError } from '../../executor/RunError.js'
+import type { RunError } from '../../executor/errors/RunError.js'
 import { move } from '../../hosts/move.js'
 import type { CliError } from '../CliError.js'
 import { notDone, wrongUse } from '../CliError.js'

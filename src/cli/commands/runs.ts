@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { statuses } from '../../domain/checkpoint/Summary.js'
 import type { JsonObject } from '../../domain/data/Json.js'
-import { describeStorage } from '../../executor/storage/portErrors.js'
+import { describeStorage } from '../../executor/errors/portErrors.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
 import { wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'

@@ -17,8 +17,8 @@ import { askOrAct, askOwner, readRun, MAX_ATTEMPTS, recorderFor, withdraw } from
 import { readAnswers, takeAnswer, withInboxAnswers } from './inboxAnswers.js'
 import { A_WAIT } from '../storage/changes.js'
 import type { Recorder } from '../storage/Recorder.js'
-import type { AnswerRefused } from './AnswerRefused.js'
-import type { RunError } from '../RunError.js'
+import type { AnswerRefused } from '../errors/AnswerRefused.js'
+import type { RunError } from '../errors/RunError.js'
 import { report, timestamp } from '../RunScope.js'
 import { withIntactClaim } from '../storage/stored.js'
 

@@ -8,7 +8,7 @@ import { has } from '../../domain/checkpoint/Units.js'
 import type { AnswerRequest } from '../../domain/request/Request.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { AlreadyAnswered } from '../../ports/Requests.js'
-import type { AnswerRefused } from './AnswerRefused.js'
+import type { AnswerRefused } from '../errors/AnswerRefused.js'
 import { requestsFor } from './inbox.js'
 
 /** Returns no answers of an inbox that cannot be read. */

@@ -17,7 +17,7 @@ import { collectEvidence, askTree, collectExpected } from '../workspace/evidence
 import type { StepContext, UnitGuard } from '../program/Program.js'
 import { evidenceProblem } from '../program/stepOptions.js'
 import { onAbort } from '../onAbort.js'
-import { describe } from '../RunError.js'
+import { describe } from '../errors/describe.js'
 import type { RunScope } from '../RunScope.js'
 import { report } from '../RunScope.js'
 import type { Place } from '../Values.js'

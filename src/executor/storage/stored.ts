@@ -16,7 +16,7 @@ import type {
 } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import { callPort, readStore, STORE, writeFailed } from '../callPort.js'
-import type { RecoveryRefused, RunError, RunMoved } from '../RunError.js'
+import type { RecoveryRefused, RunError, RunMoved } from '../errors/RunError.js'
 import type { Fenced } from '../RunOutcome.js'
 import { report } from '../RunScope.js'
 

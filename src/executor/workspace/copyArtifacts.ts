@@ -5,8 +5,8 @@ import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { ArtifactError, ArtifactInfo } from '../../ports/ArtifactStore.js'
 import type { Environment } from '../../ports/Environment.js'
 import { ARTIFACTS, callPort, readFailed, writeFailed } from '../callPort.js'
-import type { ArtifactsNotCopied } from '../RunError.js'
-import { describeArtifact } from '../storage/portErrors.js'
+import type { ArtifactsNotCopied } from '../errors/RunError.js'
+import { describeArtifact } from '../errors/portErrors.js'
 
 /** A run in a store of artifacts. */
 export interface Shelf extends Pick<Environment, 'artifacts'> {

@@ -12,7 +12,7 @@ import type { ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { Content, TreeUnreadable, WorkingTree } from '../../ports/WorkingTree.js'
 import { ARTIFACTS, callPort, readFailed } from '../callPort.js'
 import type { Executor } from '../Executor.js'
-import { describeArtifact } from '../storage/portErrors.js'
+import { describeArtifact } from '../errors/portErrors.js'
 import { workingTreeOf } from './workspace.js'
 
 /** A checkpoint, or some of its records. `workspace`: the folder of the run, if not the tree of the environment. */

@@ -7,7 +7,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import type { FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
 import { nodeFileSystem } from '../../../src/adapters/json-file/files/nodeFileSystem.js'
-import { describeStorage } from '../../../src/executor/storage/portErrors.js'
+import { describeStorage } from '../../../src/executor/errors/portErrors.js'
 import type { Fenced } from '../../../src/ports/CheckpointStorage.js'
 import {
   assertCarries,

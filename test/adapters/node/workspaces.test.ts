@@ -23,7 +23,8 @@ import { afterAll, describe, test } from 'vitest'
 import { workspaces } from '../../../src/adapters/node/index.js'
 import { branchOf } from '../../../src/adapters/node/git/worktree.js'
 import type { Worktree } from '../../../src/domain/workflow/Workspace.js'
-import * as RunError from '../../../src/executor/RunError.js'
+import * as RunError from '../../../src/public/RunError.js'
+import type { RunError as AnyError } from '../../../src/executor/errors/RunError.js'
 
 const folders: Array<string> = []
 
@@ -386,7 +387,7 @@ describe.skipIf(process.platform === 'win32')('links and folders of other users 
         rmSync(place, { recursive: true, force: true })
         symlinkSync(given.behind, place)
         const before = tree(given.behind)
-        const error = await left(asks(given)[ask] as TaskEither<RunError.RunError, unknown>)
+        const error = await left(asks(given)[ask] as TaskEither<AnyError, unknown>)
         assert.ok(error._tag === 'Insecure' && error.where === place, `${ask}: ${JSON.stringify(error)}`)
         assert.match(RunError.describe(error), /symbolic link/)
         assert.deepEqual(tree(given.behind), before, ask)
@@ -400,7 +401,7 @@ describe.skipIf(process.platform === 'win32')('links and folders of other users 
       const given = await begun()
       lchownSync(given.at, 65_534, 65_534)
       for (const ask of Object.values(asks(given))) {
-        const error = await left(ask as TaskEither<RunError.RunError, unknown>)
+        const error = await left(ask as TaskEither<AnyError, unknown>)
         assert.ok(error._tag === 'Insecure' && /belongs to user 65534/.test(error.why), JSON.stringify(error))
       }
       lchownSync(join(given.at, '..'), 65_534, 65_534)

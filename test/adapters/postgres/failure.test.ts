@@ -3,7 +3,7 @@ import { test } from 'vitest'
 import { failureOf } from '../../../src/adapters/postgres/Failure.js'
 import type { PostgresPool, PostgresStatement } from '../../../src/adapters/postgres/index.js'
 import { postgresStorage } from '../../../src/adapters/postgres/index.js'
-import { describeStorage } from '../../../src/executor/storage/portErrors.js'
+import { describeStorage } from '../../../src/executor/errors/portErrors.js'
 import { left, OWNER } from '../../../src/testing/conformance/fixtures.js'
 
 test.each(['connect', 'getaddrinfo'])('a statement whose connection failed at %s had no effect', (syscall) => {

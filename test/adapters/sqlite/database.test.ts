@@ -28,7 +28,7 @@ import {
 } from '../../../src/testing/conformance/fixtures.js'
 import type { Fenced } from '../../../src/ports/CheckpointStorage.js'
 import { runOutcome, workflow } from '../../../src/promise/index.js'
-import * as RunError from '../../../src/executor/RunError.js'
+import * as RunError from '../../../src/public/RunError.js'
 import { sweep } from '../../sweep.js'
 import { drivers, folder } from './kit.js'
 

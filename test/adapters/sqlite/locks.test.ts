@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
-import { describeStorage } from '../../../src/executor/storage/portErrors.js'
+import { describeStorage } from '../../../src/executor/errors/portErrors.js'
 import type { SqliteStores } from '../../../src/adapters/sqlite/index.js'
 import { connect, sqliteStorage } from '../../../src/adapters/sqlite/index.js'
 import {

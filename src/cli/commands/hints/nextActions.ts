@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
 import * as Redaction from '../../../domain/data/Redaction.js'
-import type { RunError } from '../../../executor/RunError.js'
+import type { RunError } from '../../../executor/errors/RunError.js'
 import type { CliError } from '../../CliError.js'
 import { hintsOf } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'

@@ -1,5 +1,5 @@
 /** How a simulated process may end. */
-import type { RunError } from '../../../executor/RunError.js'
+import type { RunError } from '../../../executor/errors/RunError.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { Limits } from './drive.js'
 import type { Process } from './Process.js'
