@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { exitCode as ofSignal, type StopSignal } from '../../adapters/node/index.js'
 import type { PrunableStatus, RetentionPolicy } from '../../domain/checkpoint/Retention.js'
-import { FINISHED } from '../../domain/checkpoint/Retention.js'
+import { FINISHED, PRUNABLE } from '../../domain/checkpoint/Retention.js'
 import type { KeptRun, NeverStarted, Pruned, Removed } from '../../executor/storage/prune.js'
 import { findPrunable, previewRemoval, removePrunable } from '../../executor/storage/prune.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
@@ -31,17 +31,6 @@ export interface PruneFlags {
   readonly dryRun?: boolean
   readonly yes?: boolean
 }
-
-/** A run that a live process holds is never pruned. */
-const STATUSES: ReadonlyArray<PrunableStatus> = [
-  'completed',
-  'cancelled',
-  'failed',
-  'interrupted',
-  'paused',
-  'pending',
-  'queued'
-]
 
 export const pruneCommand = async (context: PromptContext, flags: PruneFlags): Promise<Result> => {
   const policy = policyOf(flags)
@@ -85,10 +74,10 @@ const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, R
     return wrongUse(`--older-than: "${olderThan}" is not a duration; use one like 12h or 30d`)
   const statuses: Array<PrunableStatus> = []
   for (const word of status ?? FINISHED) {
-    const known = STATUSES.find((one) => one === word)
+    const known = PRUNABLE.find((one) => one === word)
     if (known === undefined) {
-      const hint = didYouMean(word, STATUSES)
-      return wrongUse(`--status: prune takes no status "${word}"; use ${orList(STATUSES)}${hint}`)
+      const hint = didYouMean(word, PRUNABLE)
+      return wrongUse(`--status: prune takes no status "${word}"; use ${orList(PRUNABLE)}${hint}`)
     }
     statuses.push(known)
   }
