@@ -24,7 +24,7 @@ import { nowText } from '../report/text.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, hintTo, showHint, userName } from './Context.js'
-import { doneWith, parseConfirm, resumeHint } from './execution/planFlags.js'
+import { answerFrom, parseConfirm, resumeHint } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
 import { WHY } from '../workflow/load.js'
 import { findRun } from './find/find.js'
@@ -193,8 +193,7 @@ const answersOf = (
   const others = parseConfirm(confirm)
   if (E.isLeft(others)) return others
   if (others.right.has(unit)) return wrongUse(`--confirm: "${unit}" is answered twice; answer it once`)
-  const own: Answer = word === 'done' ? doneWith(json.right) : { _tag: word === 'again' ? 'Again' : 'Keep' }
-  return E.right({ answers: new Map([[unit, own], ...others.right]) })
+  return E.right({ answers: new Map([[unit, answerFrom(word, json.right)], ...others.right]) })
 }
 
 const valueOf = (

@@ -1,7 +1,7 @@
 /** `dogear fork`: makes a new run from the records of another one. */
 import { randomUUID } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
+import { defined } from '../../domain/data/defined.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { isDone } from '../../domain/change/transitionParts.js'
 import { has } from '../../domain/checkpoint/Units.js'
@@ -54,7 +54,7 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   const environment = environmentFor(context, { tree: treeFor(context, view.right) })
   const options = {
     fromStep,
-    ...(O.isNone(input.right) ? {} : { input: input.right.value }),
+    ...defined({ input: input.right }),
     ...(confirm.right.size === 0 ? {} : { confirm: confirm.right })
   }
   const made = await fork(runId, newId, options)(environment)()
@@ -73,7 +73,7 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   if (json) screen.out(printed({ run_id: newId, forked_from: runId, from_step: fromStep }))
   else {
     const steps = `${kept} of ${workflow.steps.length} steps completed`
-    if (O.isSome(input.right)) screen.line(replaced(fromStep, checkpoint, input.right.value))
+    if (input.right !== undefined) screen.line(replaced(fromStep, checkpoint, input.right))
     screen.print(`Run ${newId} starts at ${fromStep} with the records of ${runId}, ${steps}`)
     printHints(screen, [ofResume(context, newId, workflow)])
   }
@@ -102,7 +102,7 @@ const inputFor = (
   context: Context,
   checkpoint: Checkpoint,
   { input = [], fromStep = '' }: ForkFlags
-): E.Either<CliError, O.Option<JsonObject>> => {
+): E.Either<CliError, JsonObject | undefined> => {
   const { path, secrets = [] } = checkpoint.workflow
   return path === undefined && input.length > 0
     ? wrongUse('--input: a program started the run and checks its input; pass `input` to its `fork`')

@@ -3,7 +3,6 @@ import { defined } from '../../../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Answer, Changes } from '../../../domain/plan/Plan.js'
 import type { Json } from '../../../domain/data/Json.js'
-import * as Redaction from '../../../domain/data/Redaction.js'
 import type { SurveyOptions } from '../../../executor/planRun.js'
 import type { CliError } from '../../CliError.js'
 import { wrongUse } from '../../CliError.js'
@@ -60,24 +59,14 @@ export const parseConfirm = (texts: ReadonlyArray<string>): E.Either<CliError, R
       return wrongUse(`--confirm: expected STEP=again, STEP=keep, STEP=done or STEP=done:OUTPUT, got "${text}"`)
     }
     if (answers.has(unit)) return wrongUse(`--confirm: "${unit}" is answered twice; answer it once`)
-    answers.set(unit, answer === 'done' ? doneWith(output) : { _tag: answer === 'keep' ? 'Keep' : 'Again' })
+    answers.set(unit, answerFrom(answer, output))
   }
   return E.right(answers)
 }
 
-export const doneWith = (output: Json | undefined): Answer =>
-  output === undefined ? { _tag: 'Done' } : { _tag: 'Done', output }
-
-/** An input or a declared output may contain a secret. */
-export const withoutSecrets = <F extends PlanFlags>(flags: F, redaction: Redaction.Redaction): F => {
-  if (Redaction.isNone(redaction)) return flags
-  const shown = (texts: ReadonlyArray<string>): ReadonlyArray<string> =>
-    texts.map((one) => Redaction.text(redaction, one))
-  return {
-    ...flags,
-    ...defined({ confirm: flags.confirm && shown(flags.confirm), input: flags.input && shown(flags.input) })
-  }
-}
+/** The answer that a word means. `output`: that of `done`. */
+export const answerFrom = (word: string | undefined, output?: Json): Answer =>
+  word === 'again' ? { _tag: 'Again' } : word === 'keep' ? { _tag: 'Keep' } : { _tag: 'Done', ...defined({ output }) }
 
 export const wordsOf = (flags: PlanFlags): ReadonlyArray<string> => [
   ...(flags.force === true ? ['--force'] : []),
