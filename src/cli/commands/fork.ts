@@ -15,12 +15,9 @@ import type { RunError } from '../../executor/RunError.js'
 import { fork } from '../../hosts/fork.js'
 import type { CliError } from '../CliError.js'
 import { notDone, wrongUse } from '../CliError.js'
-import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
-import { printHints } from '../report/Hint.js'
-import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
-import { environmentFor, sameCommand, showHint } from './Context.js'
+import { environmentFor, sameCommand, showHint, printDone } from './Context.js'
 import { differencesFrom, inputReplaced, inputNamesIn, replacementOf, warningsOf } from './execution/input.js'
 import { parseConfirm } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
@@ -69,15 +66,11 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   const doubted = harmful.filter((unit) => !again.includes(unit) && doubts.some((one) => isWithin(one, unit)))
   if (again.length > 0) screen.warn(repetition(newId, again, 'already completed'))
   if (doubted.length > 0) screen.warn(repetition(newId, doubted, 'may already have taken effect'))
-  const kept = made.right.checkpoint.completedSteps.steps
-  if (json) screen.out(printed({ run_id: newId, forked_from: runId, from_step: fromStep }))
-  else {
-    const steps = `${kept} of ${workflow.steps.length} steps completed`
-    if (input.right !== undefined) screen.line(replaced(fromStep, checkpoint, input.right))
-    screen.print(`Run ${newId} starts at ${fromStep} with the records of ${runId}, ${steps}`)
-    printHints(screen, [ofResume(context, newId, workflow)])
-  }
-  return E.right(ExitCode.done)
+  if (!json && input.right !== undefined) screen.line(replaced(fromStep, checkpoint, input.right))
+  const steps = `${made.right.checkpoint.completedSteps.steps} of ${workflow.steps.length} steps completed`
+  const line = `Run ${newId} starts at ${fromStep} with the records of ${runId}, ${steps}`
+  const document = { run_id: newId, forked_from: runId, from_step: fromStep }
+  return printDone(context, document, line, [ofResume(context, newId, workflow)])
 }
 
 const repetition = (newId: string, units: ReadonlyArray<string>, earlier: string): string => {

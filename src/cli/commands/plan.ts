@@ -28,7 +28,7 @@ import { overwriteWarning, findOverwrites, repeatWarnings } from './execution/ov
 import type { PlanFlags } from './execution/planFlags.js'
 import { optionsFrom, surveyRun, treeFor, usablePlan } from './execution/survey.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
-import { nowText, rowFolded, shortened } from '../report/text.js'
+import { nowText, rowFolded, shortened, processText } from '../report/text.js'
 
 export const planCommand = async (context: Context, id: string | undefined, typed: PlanFlags): Promise<Result> => {
   const found = await findOrOnly(context, id)
@@ -97,10 +97,10 @@ const planLines = (
   ]
 }
 
-const inProgress = ({ host, pid, liveness }: Holder): string =>
-  liveness === 'alive'
-    ? `In progress: process ${pid} on ${host}; if it died now, a resume would do this:`
-    : `In progress, or abandoned by a dead process: process ${pid} on ${host}`
+const inProgress = (holder: Holder): string =>
+  holder.liveness === 'alive'
+    ? `In progress: ${processText(holder)}; if it died now, a resume would do this:`
+    : `In progress, or abandoned by a dead process: ${processText(holder)}`
 
 /** What a resume asks consent for: changes that it would overwrite, and work that it would repeat. */
 interface Consents {

@@ -31,7 +31,7 @@ import { ofHeld, ofPending } from './hints/hints.js'
 import { ofRefusedPlan } from './hints/planHints.js'
 import { resumeHint } from './execution/planFlags.js'
 import { workflowOf } from './find/workflowOf.js'
-import { holderText } from '../report/text.js'
+import { holderText, processText } from '../report/text.js'
 
 export const pollCommand = async (context: PromptContext, id: string | undefined): Promise<Result> => {
   const view = await findOrOnly(context, id, { what: 'a pending job', fits: hasJob })
@@ -111,10 +111,9 @@ const nextFor = (context: PromptContext, checkpoint: Checkpoint, heldBy: O.Optio
   const { runId } = checkpoint
   if (hasJob(checkpoint)) return hintTo(context, 'Poll again with:', ['poll', runId])
   if (O.isNone(heldBy)) return ofWait(context, checkpoint) ?? resumeHint(context, 'Resume with:', runId)
-  const { pid, host } = heldBy.value
   const [takeOver] = ofHeld(context, runId, heldBy.value)
   return takeOver?.command === undefined
-    ? showHint(context, runId, `It is in progress: process ${pid} on ${host}. Show it with:`)
+    ? showHint(context, runId, `It is in progress: ${processText(heldBy.value)}. Show it with:`)
     : { text: `It is held by ${holderText(heldBy.value)}. ${takeOver.text}`, command: takeOver.command }
 }
 

@@ -12,7 +12,7 @@ import { notDone, usage, wrongUse } from '../CliError.js'
 import { defined } from '../../domain/data/defined.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, showHint } from './Context.js'
-import { positionOf } from '../report/text.js'
+import { positionOf, processText } from '../report/text.js'
 import type { PromptContext } from './execution/withPrompt.js'
 import { execute, programFor, printWarnings } from './execution/execution.js'
 import { allRuns, findRun, isResumable, viewOf, warnOfDamaged } from './find/find.js'
@@ -242,8 +242,8 @@ const printRunning = async (context: Context, runs: ReadonlyArray<RunSummary>, g
   const held = runs.filter(({ heldBy }) => O.isSome(heldBy))
   const running = await firstLike(context, held, given)
   if (running === undefined || O.isNone(running.heldBy)) return
-  const { pid, host } = running.heldBy.value
-  context.screen.line(`Run ${running.runId} of this workflow is in progress (process ${pid} on ${host}). To show it:`)
+  const owner = processText(running.heldBy.value)
+  context.screen.line(`Run ${running.runId} of this workflow is in progress (${owner}). To show it:`)
   context.screen.line(`  ${showHint(context, running.runId).command}`)
 }
 

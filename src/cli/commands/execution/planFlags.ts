@@ -5,11 +5,10 @@ import type { Answer, Changes } from '../../../domain/plan/Plan.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { SurveyOptions } from '../../../executor/planRun.js'
 import type { CliError } from '../../CliError.js'
-import { wrongUse } from '../../CliError.js'
+import { wrongUse, wordAmong } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Place } from '../Context.js'
 import { dogearCommand } from '../Context.js'
-import { didYouMean } from '../../../domain/data/Suggestion.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 
 export interface PlanFlags {
@@ -37,16 +36,14 @@ export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either
     ...(flags.restartWave === undefined ? [] : ['--restart-wave'])
   ]
   if (restarts.length > 1) return wrongUse(`${restarts.join(' and ')} cannot be combined; use one of them`)
-  const changes = CHANGES.find((one) => one === flags.changes)
-  if (flags.changes !== undefined && changes === undefined) {
-    const hint = didYouMean(flags.changes, CHANGES)
-    return wrongUse(`--changes: unknown policy "${flags.changes}"; use strict, completed or ignore${hint}`)
-  }
+  const changes =
+    flags.changes === undefined ? E.right(undefined) : wordAmong('--changes', 'unknown policy', flags.changes, CHANGES)
+  if (E.isLeft(changes)) return changes
   const confirm = parseConfirm(flags.confirm ?? [])
   if (E.isLeft(confirm)) return confirm
   const fromStep = flags.force === true ? steps[0]?.name : flags.fromStep
   return E.right({
-    ...defined({ fromStep, restartWave: flags.restartWave, changes, reopen: flags.reopen }),
+    ...defined({ fromStep, restartWave: flags.restartWave, changes: changes.right, reopen: flags.reopen }),
     confirm: confirm.right
   })
 }
