@@ -25,7 +25,7 @@ import { answerFrom, parseConfirm, resumeHint } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
 import { WHY } from '../workflow/load.js'
 import { findRun } from './find/find.js'
-import { answerHint, ofResume } from './hints/hints.js'
+import { answerHint, ofResume } from './hints/ofRun.js'
 
 export interface AnswerFlags {
   readonly value?: string

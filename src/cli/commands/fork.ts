@@ -25,7 +25,7 @@ import { nonIdempotent } from './find/definitions.js'
 import { findRun } from './find/find.js'
 import { shownPath } from '../workflow/load.js'
 import { checkInputs, loadWorkflow } from './find/workflowOf.js'
-import { ofResume } from './hints/hints.js'
+import { ofResume } from './hints/ofRun.js'
 
 export interface ForkFlags {
   readonly fromStep?: string

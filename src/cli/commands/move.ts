@@ -12,7 +12,7 @@ import { open } from '../store/open.js'
 import type { Context, Result } from './Context.js'
 import { checkFolder, databaseAt, environmentFor, hintTo, showHint, storeAt, printDone } from './Context.js'
 import { findRun, viewOf } from './find/find.js'
-import { ofMove, ofResume } from './hints/hints.js'
+import { ofMove, ofResume } from './hints/ofRun.js'
 
 export const moveCommand = async (context: Context, id: string, flags: { readonly to?: string }): Promise<Result> => {
   const { folder, store } = context

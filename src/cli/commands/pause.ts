@@ -10,7 +10,7 @@ import { processText } from '../report/text.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, hintTo, printDone, showHint } from './Context.js'
 import { findRun } from './find/find.js'
-import { ofPending } from './hints/hints.js'
+import { ofPending } from './hints/ofRun.js'
 
 export interface PauseFlags {
   readonly commit?: boolean

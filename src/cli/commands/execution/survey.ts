@@ -15,7 +15,7 @@ import { planOptions } from './planFlags.js'
 import { replacementOf, withoutSecrets } from './input.js'
 import type { Loaded } from '../find/workflowOf.js'
 import type { AnyProgram } from '../../workflow/toProgram.js'
-import { ofRefusedPlan } from '../hints/planHints.js'
+import { ofRefusedPlan } from '../hints/ofPlan.js'
 
 /** Excludes the state folder. */
 export const treeAt = ({ home }: Pick<Context, 'home'>, folder: string): WorkingTree => {
