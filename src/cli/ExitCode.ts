@@ -46,13 +46,17 @@ export const ofOutcome = (outcome: RunOutcome, received: O.Option<StopSignal>): 
     case 'Interrupted':
       if (outcome.reason === 'paused') return ExitCode.paused
       if (outcome.reason === 'cancelled') return ExitCode.refused
-      return ofSignal(O.isSome(received) ? received.value : 'SIGINT')
+      return ofStop(received)
     case 'Pending':
       return ExitCode.pending
     case 'Fenced':
       return ExitCode.fenced
   }
 }
+
+/** SIGINT stands for an unknown signal. */
+export const ofStop = (received: O.Option<StopSignal>): ExitCode =>
+  ofSignal(O.getOrElse((): StopSignal => 'SIGINT')(received))
 
 export const ofError = (error: CliError): ExitCode =>
   error._tag === 'Stopped' ? ofSignal(error.signal) : OF_ERROR[error._tag === 'NotDone' ? error.error._tag : error._tag]

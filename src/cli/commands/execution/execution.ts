@@ -77,9 +77,7 @@ export const programFor = (
     assumed,
     now: systemClock.now
   })
-  const { onOutput, onWarning } = reporter
-  const settings = { subprocess, inherited: context.inherited, folder, home: context.home, onOutput, onWarning }
-  return { program: toProgram(file, path, runnerIn(settings)), reporter }
+  return { program: toProgram(file, path, runnerIn({ ...context, ...reporter, subprocess, folder })), reporter }
 }
 
 /** What the events of an execution said. `isKept`: the state of a completed run was not removed, because its workspace was in use. */
