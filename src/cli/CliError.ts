@@ -20,6 +20,7 @@ import { withoutPassword } from './store/Location.js'
 import type { Problem } from './workflow/Problem.js'
 import { describeAll, firstOf } from './workflow/Problem.js'
 import { holderText, shortened } from './report/text.js'
+import { orList, didYouMean } from '../domain/data/Suggestion.js'
 
 export type CliError =
   | {
@@ -71,6 +72,19 @@ export const usage = (message: string, hints: ReadonlyArray<Hint> = []): CliErro
 
 export const wrongUse = (message: string, hints: ReadonlyArray<Hint> = []): E.Either<CliError, never> =>
   E.left(usage(message, hints))
+
+/** A word of a flag that takes only some. `unknown`: what is wrong with another one. */
+export const wordAmong = <W extends string>(
+  flag: string,
+  unknown: string,
+  word: string,
+  words: ReadonlyArray<W>
+): E.Either<CliError, W> => {
+  const found = words.find((one) => one === word)
+  return found === undefined
+    ? wrongUse(`${flag}: ${unknown} "${word}"; use ${orList(words)}${didYouMean(word, words)}`)
+    : E.right(found)
+}
 
 export const consentMissing = (message: string, hints: ReadonlyArray<Hint>): CliError => ({
   _tag: 'ConsentMissing',

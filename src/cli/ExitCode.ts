@@ -46,7 +46,7 @@ export const ofOutcome = (outcome: RunOutcome, received: O.Option<StopSignal>): 
     case 'Interrupted':
       if (outcome.reason === 'paused') return ExitCode.paused
       if (outcome.reason === 'cancelled') return ExitCode.refused
-      return ofSignal(O.isSome(received) ? received.value : 'SIGINT')
+      return ofStop(received)
     case 'Pending':
       return ExitCode.pending
     case 'Fenced':
@@ -54,76 +54,61 @@ export const ofOutcome = (outcome: RunOutcome, received: O.Option<StopSignal>): 
   }
 }
 
-export const ofError = (error: CliError): ExitCode => {
-  switch (error._tag) {
-    case 'Usage':
-    case 'InvalidWorkflow':
-    case 'AmbiguousRun':
-    case 'SeveralUnfinished':
-      return ExitCode.wrongUse
-    case 'NothingToResume':
-    case 'NoRunOfWorkflow':
-      return ExitCode.noSuchRun
-    case 'Declined':
-    case 'RunChanged':
-    case 'ConsentMissing':
-    case 'NothingToStop':
-      return ExitCode.refused
-    case 'NoDriver':
-    case 'NotWritten':
-      return ExitCode.storage
-    case 'Stopped':
-      return ofSignal(error.signal)
-    case 'NotDone':
-      return ofRunError(error.error)
-  }
-}
+/** SIGINT stands for an unknown signal. */
+export const ofStop = (received: O.Option<StopSignal>): ExitCode =>
+  ofSignal(O.getOrElse((): StopSignal => 'SIGINT')(received))
 
-const ofRunError = (error: RunError): ExitCode => {
-  switch (error._tag) {
-    case 'InvalidInput':
-    case 'InputMissing':
-    case 'InvalidRunId':
-    case 'InvalidOptions':
-      return ExitCode.wrongUse
-    case 'NoSuchRun':
-      return ExitCode.noSuchRun
-    case 'HeldBy':
-    case 'RunExists':
-    case 'InputChanged':
-    case 'SecretsMissing':
-    case 'NoArchive':
-    case 'PlanError':
-    case 'PlanChanged':
-    case 'Unconfirmed':
-    case 'WorkspaceMissing':
-    case 'WorkspaceTaken':
-    case 'NoWorktree':
-    case 'NoWorkspaces':
-    case 'NoRequests':
-    case 'RunCancelled':
-    case 'AlreadyAnswered':
-    case 'AnswerRefused':
-    case 'ForkRefused':
-    case 'RunMoved':
-    case 'RunChanged':
-      return ExitCode.refused
-    case 'RecoveryRefused':
-    case 'RevisionConflict':
-    case 'Corrupt':
-    case 'UnsupportedFormat':
-    case 'TooLarge':
-    case 'Insecure':
-    case 'ReadFailed':
-    case 'WriteFailed':
-    case 'TreeUnreadable':
-    case 'ArtifactsNotCopied':
-    case 'InvalidPointer':
-    case 'WorkspaceFailed':
-      return ExitCode.storage
-    case 'Fenced':
-      return ExitCode.fenced
-    case 'TransitionError':
-      return ExitCode.bug
-  }
+export const ofError = (error: CliError): ExitCode =>
+  error._tag === 'Stopped' ? ofSignal(error.signal) : OF_ERROR[error._tag === 'NotDone' ? error.error._tag : error._tag]
+
+const OF_ERROR: Readonly<Record<Exclude<CliError['_tag'], 'NotDone' | 'Stopped'> | RunError['_tag'], ExitCode>> = {
+  Usage: ExitCode.wrongUse,
+  InvalidWorkflow: ExitCode.wrongUse,
+  AmbiguousRun: ExitCode.wrongUse,
+  SeveralUnfinished: ExitCode.wrongUse,
+  InvalidInput: ExitCode.wrongUse,
+  InputMissing: ExitCode.wrongUse,
+  InvalidRunId: ExitCode.wrongUse,
+  InvalidOptions: ExitCode.wrongUse,
+  NothingToResume: ExitCode.noSuchRun,
+  NoRunOfWorkflow: ExitCode.noSuchRun,
+  NoSuchRun: ExitCode.noSuchRun,
+  Declined: ExitCode.refused,
+  RunChanged: ExitCode.refused,
+  ConsentMissing: ExitCode.refused,
+  NothingToStop: ExitCode.refused,
+  HeldBy: ExitCode.refused,
+  RunExists: ExitCode.refused,
+  InputChanged: ExitCode.refused,
+  SecretsMissing: ExitCode.refused,
+  NoArchive: ExitCode.refused,
+  PlanError: ExitCode.refused,
+  PlanChanged: ExitCode.refused,
+  Unconfirmed: ExitCode.refused,
+  WorkspaceMissing: ExitCode.refused,
+  WorkspaceTaken: ExitCode.refused,
+  NoWorktree: ExitCode.refused,
+  NoWorkspaces: ExitCode.refused,
+  NoRequests: ExitCode.refused,
+  RunCancelled: ExitCode.refused,
+  AlreadyAnswered: ExitCode.refused,
+  AnswerRefused: ExitCode.refused,
+  ForkRefused: ExitCode.refused,
+  RunMoved: ExitCode.refused,
+  NoDriver: ExitCode.storage,
+  NotWritten: ExitCode.storage,
+  RecoveryRefused: ExitCode.storage,
+  RevisionConflict: ExitCode.storage,
+  Corrupt: ExitCode.storage,
+  UnsupportedFormat: ExitCode.storage,
+  TooLarge: ExitCode.storage,
+  Insecure: ExitCode.storage,
+  ReadFailed: ExitCode.storage,
+  WriteFailed: ExitCode.storage,
+  TreeUnreadable: ExitCode.storage,
+  ArtifactsNotCopied: ExitCode.storage,
+  InvalidPointer: ExitCode.storage,
+  WorkspaceFailed: ExitCode.storage,
+  Fenced: ExitCode.fenced,
+  TransitionError: ExitCode.bug
 }

@@ -2,7 +2,7 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { describe as describeCli, notDone, usage, type CliError } from '../../src/cli/CliError.js'
-import { nextActions } from '../../src/cli/commands/hints/nextActions.js'
+import { nextActions } from '../../src/cli/commands/hints/ofError.js'
 import { literals } from '../docs/source.js'
 import { type Ended, linesOf, type Running, type Sandbox, sandbox } from './dogear.js'
 

@@ -235,7 +235,10 @@ test.each([
   ['steps: [!!map {shell: x}]', 'tags are not supported; remove "!!map"'],
   ['steps: [{!!str shell: x}]', 'tags are not supported; remove "!!str"'],
   ['!!map {steps: [{shell: x}]}', 'tags are not supported; remove "!!map"'],
-  ['steps: [{shell: x, 1: y}]', 'a key must be a string; put it in quotes'],
+  ['steps: [{shell: x, 1: y}]', 'w.yml:1:20: a key must be a string, not the number 1; put it in quotes'],
+  ['steps: [{shell: x, true: y}]', 'w.yml:1:20: a key must be a string, not the boolean true; put it in quotes'],
+  ['steps: [{shell: x, ? [a] : y}]', 'a key must be a string, not a list; put it in quotes'],
+  ['steps: [{shell: x, : y}]', 'a key must be a string, not nothing; put it in quotes'],
   ['steps: [{shell: x}]\ninput: { a: .inf }', '.inf cannot be stored exactly as a number; put it in quotes'],
   ['steps: [{shell: x}]\ninput: { a: "\\0" }', 'a value cannot contain a NUL character'],
   ['steps: [{shell: "a\\0b"}]', '"shell" contains a NUL character'],
@@ -327,6 +330,17 @@ test.each([
       '3:13: wave "w" needs at least one group',
       '3:13: the name "w" is used more than once in "fallback"; rename all but one: 2:13 and 3:13'
     ]
+  ],
+  [
+    'steps:\n  - wave: w\n    groups:\n      1: { shell: x }\n      b: { shell: y, needs: [1] }',
+    [
+      '4:7: a key must be a string, not the number 1; put it in quotes',
+      '5:30: "needs" lists names of groups, not the number 1; put it in quotes'
+    ]
+  ],
+  [
+    'steps:\n  - wave: w\n    groups:\n      1.10: { shell: x }',
+    ['4:7: a key must be a string, not the number 1.10; put it in quotes']
   ],
   [
     'steps:\n  - { name: a b, shell: x }\n  - { name: a b, shell: x }',

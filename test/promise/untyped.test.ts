@@ -486,6 +486,10 @@ describe('calls of the fp form', () => {
     ['options must be an object, not null', fp.prune(null as never)],
     ['keep must be a number ≥ 0, not null', fp.prune({ keep: null as never })],
     ['keep must be a number ≥ 0, not the number NaN', fp.prune({ keep: NaN })],
+    [
+      "statuses must be an array of 'completed', 'cancelled', 'failed', 'interrupted', 'paused', 'pending' or 'queued'",
+      fp.prune({ keep: 0, statuses: ['complete'] as never })
+    ],
     ['unknown option "olderThan"; did you mean "olderThanMillis"?', fp.prune({ olderThan: 1 } as never)]
   ]
 

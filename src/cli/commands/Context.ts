@@ -12,12 +12,15 @@ import {
   jsonFileStorage
 } from '../../adapters/json-file/index.js'
 import { environmentSecrets, nodeEnvironment, workspaces } from '../../adapters/node/index.js'
+import type { Json } from '../../domain/data/Json.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { CliError } from '../CliError.js'
 import { notDone, wrongUse } from '../CliError.js'
-import type { ExitCode } from '../ExitCode.js'
+import { ExitCode } from '../ExitCode.js'
 import type { Screen } from '../terminal/Screen.js'
 import type { Hint } from '../report/Hint.js'
+import { printHints } from '../report/Hint.js'
+import { printed } from '../report/runJson.js'
 import type { Location } from '../store/Location.js'
 import { notAFolder, parse, show, STORES } from '../store/Location.js'
 import type { Database } from '../store/open.js'
@@ -186,6 +189,21 @@ export const ignoreHome = (context: Context): void => {
   } catch {
     // The file exists, or the store reports what is wrong with the folder.
   }
+}
+
+/** Prints what a command did: a document with `--json`, else a line and what to do next. */
+export const printDone = (
+  { screen, json }: Pick<Context, 'screen' | 'json'>,
+  document: Json,
+  line: string,
+  next: ReadonlyArray<Hint> = []
+): Result => {
+  if (json) screen.out(printed(document))
+  else {
+    screen.print(line)
+    printHints(screen, next)
+  }
+  return E.right(ExitCode.done)
 }
 
 export const dogearCommand = ({ store }: Place, words: ReadonlyArray<string>): string =>

@@ -17,18 +17,15 @@ import type { RunError } from '../../executor/errors/RunError.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage, wrongUse } from '../CliError.js'
-import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
-import { printHints } from '../report/Hint.js'
-import { nowText } from '../report/text.js'
-import { printed } from '../report/runJson.js'
+import { nowText, processText } from '../report/text.js'
 import type { Context, Result } from './Context.js'
-import { environmentFor, hintTo, showHint, userName } from './Context.js'
-import { doneWith, parseConfirm, resumeHint } from './execution/planFlags.js'
+import { environmentFor, hintTo, showHint, userName, printDone } from './Context.js'
+import { answerFrom, parseConfirm, resumeHint } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
 import { WHY } from '../workflow/load.js'
 import { findRun } from './find/find.js'
-import { answerHint, ofResume } from './hints/hints.js'
+import { answerHint, ofResume } from './hints/ofRun.js'
 
 export interface AnswerFlags {
   readonly value?: string
@@ -66,17 +63,12 @@ export const answerCommand = async (
     return E.left(
       notDone(answered.left, await ofRefusal(context, view.right, unit, word, answered.left), runId, 'answer')
     )
-  const { screen, json } = context
-  const requested = answered.right._tag === 'Requested'
-  if (json) screen.out(printed({ run_id: runId, unit, requested }))
-  else if (answered.right._tag === 'Requested') {
-    const { pid, host } = answered.right.holder
-    screen.print(`Run ${runId} takes the answer to ${unit} before its next unit (process ${pid} on ${host})`)
-  } else {
-    screen.print(`Recorded the answer to ${unit} of run ${runId}`)
-    printHints(screen, [ofResumeOrReopen(context, view.right)])
+  if (answered.right._tag !== 'Requested') {
+    const line = `Recorded the answer to ${unit} of run ${runId}`
+    return printDone(context, { run_id: runId, unit, requested: false }, line, [ofResumeOrReopen(context, view.right)])
   }
-  return E.right(ExitCode.done)
+  const line = `Run ${runId} takes the answer to ${unit} before its next unit (${processText(answered.right.holder)})`
+  return printDone(context, { run_id: runId, unit, requested: true }, line)
 }
 
 const isUnknown = ({ workflow, items, pending }: Checkpoint, unit: string): boolean =>
@@ -193,8 +185,7 @@ const answersOf = (
   const others = parseConfirm(confirm)
   if (E.isLeft(others)) return others
   if (others.right.has(unit)) return wrongUse(`--confirm: "${unit}" is answered twice; answer it once`)
-  const own: Answer = word === 'done' ? doneWith(json.right) : { _tag: word === 'again' ? 'Again' : 'Keep' }
-  return E.right({ answers: new Map([[unit, own], ...others.right]) })
+  return E.right({ answers: new Map([[unit, answerFrom(word, json.right)], ...others.right]) })
 }
 
 const valueOf = (

@@ -14,7 +14,7 @@ import { consentMissing, notDone, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
-import { environmentFor, sameCommand } from './Context.js'
+import { environmentFor, sameCommand, printDone } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
 import { agree } from './execution/withPrompt.js'
 import { heldError } from './execution/owner.js'
@@ -91,13 +91,9 @@ const withFolders = async (
   return E.right(found)
 }
 
-const printNothing = ({ screen, json, home }: Context, id: string | undefined): Result => {
-  if (json) screen.out(printed([]))
-  else
-    screen.print(
-      `Nothing to clean: ${id === undefined ? 'no completed run has a' : 'this run has no'} workspace in ${home}`
-    )
-  return E.right(ExitCode.done)
+const printNothing = (context: Context, id: string | undefined): Result => {
+  const which = id === undefined ? 'no completed run has a' : 'this run has no'
+  return printDone(context, [], `Nothing to clean: ${which} workspace in ${context.home}`)
 }
 
 const candidateLines = async (

@@ -9,7 +9,7 @@ import type { CaseResult, Report } from '../../testing/conformance/Report.js'
 import { closingOf, headingOf, isConformant, linesOf, make, toJson, toTap } from '../../testing/conformance/Report.js'
 import { chosenOf, familiesOf } from '../../testing/conformance/selection.js'
 import type { CliError } from '../CliError.js'
-import { usage, wrongUse } from '../CliError.js'
+import { usage, wrongUse, wordAmong } from '../CliError.js'
 import type { Wanted } from '../conformance/loadSpec.js'
 import { withoutOurs } from '../conformance/loadSpec.js'
 import type { LoadedStore } from '../conformance/watched.js'
@@ -19,7 +19,7 @@ import { linesOf as hintLines } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import { commandOf } from '../terminal/shellQuote.js'
 import * as Duration from '../workflow/Duration.js'
-import { didYouMean, orList } from '../../domain/data/Suggestion.js'
+import { didYouMean } from '../../domain/data/Suggestion.js'
 import type { Context, Result } from './Context.js'
 
 export interface ConformanceFlags {
@@ -63,12 +63,11 @@ export const conformanceCommand = async (
 }
 
 const choiceOf = (flags: ConformanceFlags): E.Either<CliError, Choice> => {
-  const levels = flags.level === undefined ? LEVELS : LEVELS.filter((one) => flags.level?.includes(one))
-  for (const level of flags.level ?? []) {
-    if (!LEVELS.some((one) => one === level)) {
-      return wrongUse(`--level: unknown level "${level}"; use ${orList(LEVELS)}${didYouMean(level, LEVELS)}`)
-    }
-  }
+  const wanted = E.traverseArray((word: string) => wordAmong('--level', 'unknown level', word, LEVELS))(
+    flags.level ?? LEVELS
+  )
+  if (E.isLeft(wanted)) return wanted
+  const levels = LEVELS.filter((one) => wanted.right.includes(one))
   const only = flags.only?.map((id) => id.toUpperCase())
   for (const id of only ?? [])
     if (chosenOf(checkpointStorageCases, { only: [id] }).length === 0) return E.left(unknownCase(id))

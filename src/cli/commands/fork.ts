@@ -1,7 +1,7 @@
 /** `dogear fork`: makes a new run from the records of another one. */
 import { randomUUID } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
+import { defined } from '../../domain/data/defined.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { isDone } from '../../domain/change/transitionParts.js'
 import { has } from '../../domain/checkpoint/Units.js'
@@ -15,12 +15,9 @@ import type { RunError } from '../../executor/errors/RunError.js'
 import { fork } from '../../hosts/fork.js'
 import type { CliError } from '../CliError.js'
 import { notDone, wrongUse } from '../CliError.js'
-import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
-import { printHints } from '../report/Hint.js'
-import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
-import { environmentFor, sameCommand, showHint } from './Context.js'
+import { environmentFor, sameCommand, showHint, printDone } from './Context.js'
 import { differencesFrom, inputReplaced, inputNamesIn, replacementOf, warningsOf } from './execution/input.js'
 import { parseConfirm } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
@@ -28,7 +25,7 @@ import { nonIdempotent } from './find/definitions.js'
 import { findRun } from './find/find.js'
 import { shownPath } from '../workflow/load.js'
 import { checkInputs, loadWorkflow } from './find/workflowOf.js'
-import { ofResume } from './hints/hints.js'
+import { ofResume } from './hints/ofRun.js'
 
 export interface ForkFlags {
   readonly fromStep?: string
@@ -54,7 +51,7 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   const environment = environmentFor(context, { tree: treeFor(context, view.right) })
   const options = {
     fromStep,
-    ...(O.isNone(input.right) ? {} : { input: input.right.value }),
+    ...defined({ input: input.right }),
     ...(confirm.right.size === 0 ? {} : { confirm: confirm.right })
   }
   const made = await fork(runId, newId, options)(environment)()
@@ -69,15 +66,11 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   const doubted = harmful.filter((unit) => !again.includes(unit) && doubts.some((one) => isWithin(one, unit)))
   if (again.length > 0) screen.warn(repetition(newId, again, 'already completed'))
   if (doubted.length > 0) screen.warn(repetition(newId, doubted, 'may already have taken effect'))
-  const kept = made.right.checkpoint.completedSteps.steps
-  if (json) screen.out(printed({ run_id: newId, forked_from: runId, from_step: fromStep }))
-  else {
-    const steps = `${kept} of ${workflow.steps.length} steps completed`
-    if (O.isSome(input.right)) screen.line(replaced(fromStep, checkpoint, input.right.value))
-    screen.print(`Run ${newId} starts at ${fromStep} with the records of ${runId}, ${steps}`)
-    printHints(screen, [ofResume(context, newId, workflow)])
-  }
-  return E.right(ExitCode.done)
+  if (!json && input.right !== undefined) screen.line(replaced(fromStep, checkpoint, input.right))
+  const steps = `${made.right.checkpoint.completedSteps.steps} of ${workflow.steps.length} steps completed`
+  const line = `Run ${newId} starts at ${fromStep} with the records of ${runId}, ${steps}`
+  const document = { run_id: newId, forked_from: runId, from_step: fromStep }
+  return printDone(context, document, line, [ofResume(context, newId, workflow)])
 }
 
 const repetition = (newId: string, units: ReadonlyArray<string>, earlier: string): string => {
@@ -102,7 +95,7 @@ const inputFor = (
   context: Context,
   checkpoint: Checkpoint,
   { input = [], fromStep = '' }: ForkFlags
-): E.Either<CliError, O.Option<JsonObject>> => {
+): E.Either<CliError, JsonObject | undefined> => {
   const { path, secrets = [] } = checkpoint.workflow
   return path === undefined && input.length > 0
     ? wrongUse('--input: a program started the run and checks its input; pass `input` to its `fork`')

@@ -4,18 +4,15 @@ import type { RunError } from '../../executor/errors/RunError.js'
 import { move } from '../../hosts/move.js'
 import type { CliError } from '../CliError.js'
 import { notDone, wrongUse } from '../CliError.js'
-import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
-import { printHints } from '../report/Hint.js'
-import { printed } from '../report/runJson.js'
 import type { Location } from '../store/Location.js'
 import { isSame, parse, show } from '../store/Location.js'
 import type { Database } from '../store/open.js'
 import { open } from '../store/open.js'
 import type { Context, Result } from './Context.js'
-import { checkFolder, databaseAt, environmentFor, hintTo, showHint, storeAt } from './Context.js'
+import { checkFolder, databaseAt, environmentFor, hintTo, showHint, storeAt, printDone } from './Context.js'
 import { findRun, viewOf } from './find/find.js'
-import { ofMove, ofResume } from './hints/hints.js'
+import { ofMove, ofResume } from './hints/ofRun.js'
 
 export const moveCommand = async (context: Context, id: string, flags: { readonly to?: string }): Promise<Result> => {
   const { folder, store } = context
@@ -40,13 +37,8 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   } finally {
     await target.right.store.database?.close()
   }
-  const { screen, json } = context
-  if (json) screen.out(printed({ run_id: runId, moved_to: to }))
-  else {
-    screen.print(`Run ${runId} moved to ${to}`)
-    printHints(screen, [ofResume(target.right, runId, workflow, status)])
-  }
-  return E.right(ExitCode.done)
+  const next = ofResume(target.right, runId, workflow, status)
+  return printDone(context, { run_id: runId, moved_to: to }, `Run ${runId} moved to ${to}`, [next])
 }
 
 /** A killed move leaves its source, which only a repetition of that move deletes. A source that is another run by now stays. */

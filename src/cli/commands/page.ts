@@ -32,7 +32,8 @@ import { environmentFor } from './Context.js'
 import { resumeHint } from './execution/planFlags.js'
 import { surveyRun, usablePlan } from './execution/survey.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
-import { ofHeld, ofPending, resumeHints } from './hints/hints.js'
+import { ofHeld, ofPending } from './hints/ofRun.js'
+import { resumeHints } from './hints/ofPlan.js'
 
 /** Standard output as the target of a page. */
 const STDOUT = '-'

@@ -5,14 +5,12 @@ import { isFinal } from '../../domain/checkpoint/Checkpoint.js'
 import { pause } from '../../executor/requests/pause.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import { notDone } from '../CliError.js'
-import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
-import { printHints } from '../report/Hint.js'
-import { printed } from '../report/runJson.js'
+import { processText } from '../report/text.js'
 import type { Context, Result } from './Context.js'
-import { environmentFor, hintTo, showHint } from './Context.js'
+import { environmentFor, hintTo, printDone, showHint } from './Context.js'
 import { findRun } from './find/find.js'
-import { ofPending } from './hints/hints.js'
+import { ofPending } from './hints/ofRun.js'
 
 export interface PauseFlags {
   readonly commit?: boolean
@@ -25,22 +23,16 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
   const { runId } = view.right
   const asked = await pause(runId, { commit })(environmentFor(context))()
   if (E.isLeft(asked)) return E.left(notDone(asked.left, [], runId))
-  const { screen, json } = context
   const answer = asked.right
-  const requested = answer._tag === 'Requested'
-  const status = requested ? 'running' : answer._tag === 'Paused' ? 'paused' : answer.status
-  const text = `Run ${runId} ${answer._tag === 'Paused' ? 'is paused' : AT_REST[status]}`
-  const next = nextFor(context, view.right, status)
-  if (!requested && status !== 'paused') return E.left({ _tag: 'NothingToStop', message: text, hints: next })
-  if (json) screen.out(printed({ run_id: runId, requested, status }))
-  else if (requested) {
-    const { pid, host } = answer.holder
-    screen.print(`Run ${runId} pauses once its current steps have ended (process ${pid} on ${host})`)
-  } else {
-    screen.print(text)
-    printHints(screen, next)
-  }
-  return E.right(ExitCode.done)
+  const isRequested = answer._tag === 'Requested'
+  const status = isRequested ? 'running' : answer._tag === 'Paused' ? 'paused' : answer.status
+  const text = isRequested
+    ? `Run ${runId} pauses once its current steps have ended (${processText(answer.holder)})`
+    : `Run ${runId} ${answer._tag === 'Paused' ? 'is paused' : AT_REST[status]}`
+  const next = isRequested ? [] : nextFor(context, view.right, status)
+  return isRequested || status === 'paused'
+    ? printDone(context, { run_id: runId, requested: isRequested, status }, text, next)
+    : E.left({ _tag: 'NothingToStop', message: text, hints: next })
 }
 
 const nextFor = (context: Context, { runId, workflow, checkpoint }: RunView, status: Status): ReadonlyArray<Hint> => {

@@ -20,15 +20,16 @@ import { firstOf } from '../workflow/Problem.js'
 import type { Context, Result } from './Context.js'
 import { printWarnings } from './execution/execution.js'
 import { findOrOnly } from './find/find.js'
-import { ofQuestions, forcedAnswers, ofHeld, ofPending } from './hints/hints.js'
-import { planOptions, resumeLine, withoutSecrets } from './execution/planFlags.js'
-import { inputNamesIn, redactionFor, replacementOf } from './execution/input.js'
+import { ofQuestions, forcedAnswers } from './hints/ofPlan.js'
+import { ofHeld, ofPending } from './hints/ofRun.js'
+import { resumeLine } from './execution/planFlags.js'
+import { inputNamesIn, withoutSecrets } from './execution/input.js'
 import type { Overwrite } from './execution/overwrites.js'
 import { overwriteWarning, findOverwrites, repeatWarnings } from './execution/overwrites.js'
 import type { PlanFlags } from './execution/planFlags.js'
-import { surveyRun, treeFor, usablePlan } from './execution/survey.js'
+import { optionsFrom, surveyRun, treeFor, usablePlan } from './execution/survey.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
-import { nowText, rowFolded, shortened } from '../report/text.js'
+import { nowText, rowFolded, shortened, processText } from '../report/text.js'
 
 export const planCommand = async (context: Context, id: string | undefined, typed: PlanFlags): Promise<Result> => {
   const found = await findOrOnly(context, id)
@@ -36,16 +37,13 @@ export const planCommand = async (context: Context, id: string | undefined, type
   const { checkpoint } = found.right
   const workflow = workflowOf(context, checkpoint, inputNamesIn(typed))
   if (E.isLeft(workflow)) return workflow
-  const flags = withoutSecrets(typed, redactionFor(context, workflow.right.file))
-  const options = planOptions(flags, workflow.right.file)
+  const options = optionsFrom(context, workflow.right, found.right, typed)
   if (E.isLeft(options)) return options
-  const replacement = replacementOf(context, workflow.right.file, checkpoint, typed)
-  if (E.isLeft(replacement)) return replacement
   printWarnings(context, workflow.right, typed)
+  const flags = withoutSecrets(context, workflow.right.file, typed)
   const program = plannable(workflow.right)
-  const input = O.isNone(replacement.right) ? {} : { input: replacement.right.value }
   const tree = treeFor(context, found.right)
-  const surveyed = await surveyRun(context, program, found.right, { ...options.right, ...input }, tree)
+  const surveyed = await surveyRun(context, program, found.right, options.right, tree)
   if (E.isLeft(surveyed)) return surveyed
   const planned = usablePlan(context, program, surveyed.right, flags)
   if (E.isLeft(planned)) return planned
@@ -100,10 +98,10 @@ const planLines = (
   ]
 }
 
-const inProgress = ({ host, pid, liveness }: Holder): string =>
-  liveness === 'alive'
-    ? `In progress: process ${pid} on ${host}; if it died now, a resume would do this:`
-    : `In progress, or abandoned by a dead process: process ${pid} on ${host}`
+const inProgress = (holder: Holder): string =>
+  holder.liveness === 'alive'
+    ? `In progress: ${processText(holder)}; if it died now, a resume would do this:`
+    : `In progress, or abandoned by a dead process: ${processText(holder)}`
 
 /** What a resume asks consent for: changes that it would overwrite, and work that it would repeat. */
 interface Consents {

@@ -1,7 +1,7 @@
 /** `dogear poll`: polls the jobs that a run waits for. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import { exitCode as ofSignal, subprocess } from '../../adapters/node/index.js'
+import { subprocess } from '../../adapters/node/index.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { status } from '../../domain/checkpoint/Checkpoint.js'
 import { describeJob } from '../../domain/explain/Explain.js'
@@ -11,14 +11,13 @@ import { poll } from '../../executor/poll.js'
 import { describeFenced } from '../../executor/errors/portErrors.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import { notDone } from '../CliError.js'
-import { ExitCode } from '../ExitCode.js'
+import { ExitCode, ofStop } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
 import { printHints } from '../report/Hint.js'
 import { removal } from '../report/eventLines.js'
 import { jobJson } from '../report/pending.js'
 import { printed } from '../report/runJson.js'
 import { runnerIn } from '../steps/jobStep.js'
-import type { CommandSettings } from '../steps/commandStep.js'
 import type { Style } from '../terminal/Style.js'
 import { toProgram } from '../workflow/toProgram.js'
 import type { Result } from './Context.js'
@@ -27,11 +26,11 @@ import type { PromptContext } from './execution/withPrompt.js'
 import { printWarnings } from './execution/execution.js'
 import { afterLoss, findOrOnly } from './find/find.js'
 import { treeAt } from './execution/survey.js'
-import { ofHeld, ofPending } from './hints/hints.js'
-import { ofRefusedPlan } from './hints/planHints.js'
+import { ofHeld, ofPending } from './hints/ofRun.js'
+import { ofRefusedPlan } from './hints/ofPlan.js'
 import { resumeHint } from './execution/planFlags.js'
 import { workflowOf } from './find/workflowOf.js'
-import { holderText } from '../report/text.js'
+import { holderText, processText } from '../report/text.js'
 
 export const pollCommand = async (context: PromptContext, id: string | undefined): Promise<Result> => {
   const view = await findOrOnly(context, id, { what: 'a pending job', fits: hasJob })
@@ -42,8 +41,16 @@ export const pollCommand = async (context: PromptContext, id: string | undefined
   const folder = checkpoint.workspace?.path ?? context.folder
   printWarnings(context, workflow.right)
   const { file, path } = workflow.right
-  const program = toProgram(file, path, runnerIn(settingsOf(context, folder)))
   const { screen } = context
+  const runner = runnerIn({
+    ...context,
+    subprocess,
+    folder,
+    // Standard output of the commands is protocol; error output is for people.
+    onOutput: (_, stream, chunk) => (stream === 'stderr' ? screen.output(stream, chunk) : undefined),
+    onWarning: (source, message) => screen.warn(`step "${source}": ${message}`)
+  })
+  const program = toProgram(file, path, runner)
   const environment = environmentFor(context, {
     tree: treeAt(context, folder),
     interrupt: context.signals.interrupt,
@@ -62,16 +69,6 @@ export const pollCommand = async (context: PromptContext, id: string | undefined
 }
 
 const hasJob = ({ pending }: Checkpoint): boolean => [...pending].some(({ _tag }) => _tag === 'Job')
-
-/** Standard output of the commands is protocol; error output is for people. */
-const settingsOf = ({ screen, inherited, home }: PromptContext, folder: string): CommandSettings => ({
-  subprocess,
-  inherited,
-  folder,
-  home,
-  onOutput: (_, stream, chunk) => (stream === 'stderr' ? screen.output(stream, chunk) : undefined),
-  onWarning: (source, message) => screen.warn(`step "${source}": ${message}`)
-})
 
 const report = async (
   context: PromptContext,
@@ -100,8 +97,7 @@ const report = async (
     if (outcome._tag === 'Stopped') screen.line(screen.style.yellow('Stopped: not all jobs were polled'))
     if (now !== 'completed') printHints(screen, [next])
   }
-  const received = context.signals.received()
-  if (outcome._tag === 'Stopped') return ofSignal(O.isSome(received) ? received.value : 'SIGINT')
+  if (outcome._tag === 'Stopped') return ofStop(context.signals.received())
   if (jobs.some(({ end }) => end._tag === 'Failed')) return ExitCode.stepFailed
   return isOpen ? ExitCode.pending : ExitCode.done
 }
@@ -111,10 +107,9 @@ const nextFor = (context: PromptContext, checkpoint: Checkpoint, heldBy: O.Optio
   const { runId } = checkpoint
   if (hasJob(checkpoint)) return hintTo(context, 'Poll again with:', ['poll', runId])
   if (O.isNone(heldBy)) return ofWait(context, checkpoint) ?? resumeHint(context, 'Resume with:', runId)
-  const { pid, host } = heldBy.value
   const [takeOver] = ofHeld(context, runId, heldBy.value)
   return takeOver?.command === undefined
-    ? showHint(context, runId, `It is in progress: process ${pid} on ${host}. Show it with:`)
+    ? showHint(context, runId, `It is in progress: ${processText(heldBy.value)}. Show it with:`)
     : { text: `It is held by ${holderText(heldBy.value)}. ${takeOver.text}`, command: takeOver.command }
 }
 

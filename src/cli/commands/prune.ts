@@ -2,19 +2,18 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { exitCode as ofSignal, type StopSignal } from '../../adapters/node/index.js'
-import type { PrunableStatus, RetentionPolicy } from '../../domain/checkpoint/Retention.js'
-import { FINISHED } from '../../domain/checkpoint/Retention.js'
+import type { RetentionPolicy } from '../../domain/checkpoint/Retention.js'
+import { FINISHED, PRUNABLE } from '../../domain/checkpoint/Retention.js'
 import type { KeptRun, NeverStarted, Pruned, Removed } from '../../executor/storage/prune.js'
 import { findPrunable, previewRemoval, removePrunable } from '../../executor/storage/prune.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
-import { consentMissing, notDone, wrongUse } from '../CliError.js'
+import { consentMissing, notDone, wrongUse, wordAmong } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
 import { printHints } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import * as Duration from '../workflow/Duration.js'
-import { didYouMean, orList } from '../../domain/data/Suggestion.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, hintTo, sameCommand } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
@@ -31,17 +30,6 @@ export interface PruneFlags {
   readonly dryRun?: boolean
   readonly yes?: boolean
 }
-
-/** A run that a live process holds is never pruned. */
-const STATUSES: ReadonlyArray<PrunableStatus> = [
-  'completed',
-  'cancelled',
-  'failed',
-  'interrupted',
-  'paused',
-  'pending',
-  'queued'
-]
 
 export const pruneCommand = async (context: PromptContext, flags: PruneFlags): Promise<Result> => {
   const policy = policyOf(flags)
@@ -83,19 +71,13 @@ const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, R
   const age = olderThan === undefined ? O.none : Duration.parseAge(olderThan)
   if (olderThan !== undefined && O.isNone(age))
     return wrongUse(`--older-than: "${olderThan}" is not a duration; use one like 12h or 30d`)
-  const statuses: Array<PrunableStatus> = []
-  for (const word of status ?? FINISHED) {
-    const known = STATUSES.find((one) => one === word)
-    if (known === undefined) {
-      const hint = didYouMean(word, STATUSES)
-      return wrongUse(`--status: prune takes no status "${word}"; use ${orList(STATUSES)}${hint}`)
-    }
-    statuses.push(known)
-  }
+  const toStatus = (word: string) => wordAmong('--status', 'prune takes no status', word, PRUNABLE)
+  const statuses = E.traverseArray(toStatus)(status ?? FINISHED)
+  if (E.isLeft(statuses)) return statuses
   if (keep === undefined && olderThan === undefined)
     return wrongUse('prune: no limit is set; pass --keep N, --older-than 30d, or both')
   return E.right({
-    statuses,
+    statuses: statuses.right,
     ...(keep === undefined ? {} : { keep: Number(keep) }),
     ...(O.isNone(age) ? {} : { olderThanMillis: age.value })
   })

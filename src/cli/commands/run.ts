@@ -12,15 +12,15 @@ import { notDone, usage, wrongUse } from '../CliError.js'
 import { defined } from '../../domain/data/defined.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, showHint } from './Context.js'
-import { positionOf } from '../report/text.js'
+import { positionOf, processText } from '../report/text.js'
 import type { PromptContext } from './execution/withPrompt.js'
 import { execute, programFor, printWarnings } from './execution/execution.js'
 import { allRuns, findRun, isResumable, viewOf, warnOfDamaged } from './find/find.js'
-import { ofExisting, ofNoRunOf, ofOtherInput, ofTaken } from './hints/hints.js'
+import { ofExisting, ofNoRunOf, ofOtherInput, ofTaken } from './hints/ofRun.js'
 import { resumeLine } from './execution/planFlags.js'
 import type { Given } from './execution/input.js'
 import { differencesFrom, redactedIn, inputOf, recordable, redactionFor } from './execution/input.js'
-import { withNextActions } from './hints/nextActions.js'
+import { withNextActions } from './hints/ofError.js'
 import { offer } from './execution/offer.js'
 import { heldError } from './execution/owner.js'
 import type { PlanFlags } from './execution/planFlags.js'
@@ -242,8 +242,8 @@ const printRunning = async (context: Context, runs: ReadonlyArray<RunSummary>, g
   const held = runs.filter(({ heldBy }) => O.isSome(heldBy))
   const running = await firstLike(context, held, given)
   if (running === undefined || O.isNone(running.heldBy)) return
-  const { pid, host } = running.heldBy.value
-  context.screen.line(`Run ${running.runId} of this workflow is in progress (process ${pid} on ${host}). To show it:`)
+  const owner = processText(running.heldBy.value)
+  context.screen.line(`Run ${running.runId} of this workflow is in progress (${owner}). To show it:`)
   context.screen.line(`  ${showHint(context, running.runId).command}`)
 }
 

@@ -4,14 +4,14 @@ import { statuses } from '../../domain/checkpoint/Summary.js'
 import type { JsonObject } from '../../domain/data/Json.js'
 import { describeStorage } from '../../executor/errors/portErrors.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
-import { wrongUse } from '../CliError.js'
+import { wrongUse, wordAmong } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printHints } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import type { Style } from '../terminal/Style.js'
 import { columnsOf, folded } from '../terminal/Style.js'
 import { printable } from '../../domain/explain/printable.js'
-import { didYouMean, orList } from '../../domain/data/Suggestion.js'
+import { orList } from '../../domain/data/Suggestion.js'
 import type { Context, Result } from './Context.js'
 import { dogearCommand, hintTo } from './Context.js'
 import type { Runs } from './find/find.js'
@@ -25,10 +25,9 @@ export interface RunsFlags {
 
 export const runsCommand = async (context: Context, flags: RunsFlags): Promise<Result> => {
   const words = flags.status
-  const unknown = words?.find((word) => !statuses.some((one) => one === word))
-  if (unknown !== undefined) {
-    const hint = didYouMean(unknown, statuses)
-    return wrongUse(`--status: unknown status "${unknown}"; use ${orList(statuses)}${hint}`)
+  for (const word of words ?? []) {
+    const status = wordAmong('--status', 'unknown status', word, statuses)
+    if (E.isLeft(status)) return status
   }
   if (flags.output !== undefined && flags.output !== 'json' && flags.output !== 'table') {
     return wrongUse(`--output: unknown form "${flags.output}"; use json or table`)

@@ -23,7 +23,7 @@ import type { Context, Result } from './Context.js'
 import { environmentFor, showHint } from './Context.js'
 import { resumeHint } from './execution/planFlags.js'
 import { findRun } from './find/find.js'
-import { ofPending } from './hints/hints.js'
+import { ofPending } from './hints/ofRun.js'
 import { duration, firstLine } from '../../view/text.js'
 
 /** How often the state is read. */

@@ -13,9 +13,11 @@ export const nowText = (): string => new Date(systemClock.now()).toISOString()
 /** A time for people: `2026-01-02 03:04 UTC`. */
 export const minute = (at: string): string => `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`
 
+export const processText = ({ host, pid }: Pick<Holder, 'host' | 'pid'>): string => `process ${pid} on ${host}`
+
 /** The owner of a run, with its liveness if that is undecided. */
-export const holderText = ({ host, pid, since, liveness }: Holder): string =>
-  `process ${pid} on ${host} since ${since}${liveness === 'undecided' ? ', which may be dead' : ''}`
+export const holderText = ({ since, liveness, ...owner }: Holder): string =>
+  `${processText(owner)} since ${since}${liveness === 'undecided' ? ', which may be dead' : ''}`
 
 /** Folds a row of a plan below the name of its unit. */
 export const rowFolded = (line: string, width: number): ReadonlyArray<string> =>

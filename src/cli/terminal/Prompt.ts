@@ -48,21 +48,19 @@ const stopped = (stop: AbortSignal): Promise<undefined> =>
     else stop.addEventListener('abort', () => resolve(undefined), { once: true })
   })
 
-export const pleaseAnswer = (words: ReadonlyArray<string>): string =>
-  `Please type ${orList(words.map((word) => `"${word}"`))}`
-
-/** `''` is the empty line. */
+/** Asks until what is typed has a meaning. `words`: what to type. */
 export const choose = async <A>(
   prompt: Prompt,
   question: string,
-  answers: ReadonlyMap<string, A>
+  words: ReadonlyArray<string>,
+  meaningOf: (typed: string) => A | undefined
 ): Promise<O.Option<A>> => {
   for (;;) {
     const line = await prompt.ask(question)
     if (O.isNone(line)) return O.none
-    const word = line.value.trim().toLowerCase()
-    for (const [answer, meaning] of answers) if (answer === word) return O.some(meaning)
-    prompt.say(pleaseAnswer([...answers.keys()].filter(({ length }) => length === 1)))
+    const meaning = meaningOf(line.value.trim().toLowerCase())
+    if (meaning !== undefined) return O.some(meaning)
+    prompt.say(`Please type ${orList(words.map((word) => `"${word}"`))}`)
   }
 }
 
@@ -75,6 +73,6 @@ export const confirm = async (prompt: Prompt, question: string): Promise<boolean
     ['n', false],
     ['no', false]
   ])
-  const answer = await choose(prompt, `${question} [y/N] `, answers)
+  const answer = await choose(prompt, `${question} [y/N] `, ['y', 'n'], (typed) => answers.get(typed))
   return O.isSome(answer) && answer.value
 }

@@ -35,6 +35,21 @@ export interface Mapping {
 
 export type Node = Scalar | List | Mapping
 
+export const kindOf = (node: Node): string => {
+  switch (node._tag) {
+    case 'List':
+      return 'a list'
+    case 'Mapping':
+      return 'a mapping'
+    case 'Scalar':
+      return node.value === null
+        ? 'nothing'
+        : typeof node.value === 'string'
+          ? `the string ${JSON.stringify(node.value.length > 40 ? `${node.value.slice(0, 39)}…` : node.value)}`
+          : `the ${typeof node.value} ${node.source}`
+  }
+}
+
 /** `problems`: values that cannot be read, each replaced by a stand-in. */
 export interface Source {
   readonly node: Node
@@ -148,19 +163,24 @@ const convertMap = (reader: Reader, map: YAMLMap, offset: number): Mapping => {
   for (const { key, value } of map.items) {
     const keyOffset = isScalar(key) ? startOf(key, offset) : offset
     const at = reader.placeOf(keyOffset)
-    refuseTag(reader, key, keyOffset)
+    const name = keyIn(reader, key, keyOffset)
     const converted = convertNode(reader, value, keyOffset)
-    if (!isScalar(key) || typeof key.value !== 'string') {
-      reader.report(at, 'a key must be a string; put it in quotes')
-      continue
-    }
-    const earlier = seen.get(key.value)
+    if (name === undefined) continue
+    const earlier = seen.get(name)
     if (earlier !== undefined)
-      reader.report(at, `the key "${key.value}" is set twice, first in line ${earlier.line}; remove one`)
-    else entries.push({ at, key: key.value, value: converted })
-    seen.set(key.value, earlier ?? at)
+      reader.report(at, `the key "${name}" is set twice, first in line ${earlier.line}; remove one`)
+    else entries.push({ at, key: name, value: converted })
+    seen.set(name, earlier ?? at)
   }
   return { _tag: 'Mapping', at: reader.placeOf(offset), entries }
+}
+
+/** A key that is no string is reported, and stands for itself as it is written. */
+const keyIn = (reader: Reader, key: unknown, offset: number): string | undefined => {
+  const node = convertNode(reader, key, offset)
+  if (node._tag === 'Scalar' && typeof node.value === 'string') return node.value
+  if (!isAlias(key)) reader.report(node.at, `a key must be a string, not ${kindOf(node)}; put it in quotes`)
+  return node._tag === 'Scalar' && node.source !== '' ? node.source : undefined
 }
 
 const convertScalar = (reader: Reader, scalar: YamlScalar, at: Position): Scalar => {

@@ -9,7 +9,17 @@ import type { Status } from './Checkpoint.js'
 export type OnSuccess = 'keep' | 'archive' | 'delete'
 
 /** The statuses of runs that can be removed: not owned by a live process, and not in the middle of a move. */
-export type PrunableStatus = Exclude<Status, 'running' | 'moved'>
+export const PRUNABLE = [
+  'completed',
+  'cancelled',
+  'failed',
+  'interrupted',
+  'paused',
+  'pending',
+  'queued'
+] as const satisfies ReadonlyArray<Status>
+
+export type PrunableStatus = (typeof PRUNABLE)[number]
 
 /**
  * Which runs to remove, among those with one of `statuses` (default: {@link FINISHED}):

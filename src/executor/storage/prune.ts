@@ -3,9 +3,10 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { RetainedRun, RetentionPolicy } from '../../domain/checkpoint/Retention.js'
-import { expired } from '../../domain/checkpoint/Retention.js'
+import { expired, PRUNABLE } from '../../domain/checkpoint/Retention.js'
 import type { Check } from '../../domain/data/Options.js'
 import { amount, arrayOf, fieldsOf, isText, optionProblems } from '../../domain/data/Options.js'
+import { orList } from '../../domain/data/Suggestion.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
 import { describeError, isInUse, removeChecked, removeRun, RESUMED_MEANWHILE, whyKept } from '../workspace/onSuccess.js'
@@ -67,7 +68,10 @@ const NO_POLICY = [{ option: 'policy', expected: 'an object, such as { keep: 10 
 const POLICY: Readonly<Record<keyof RetentionPolicy, Check>> = {
   keep: amount,
   olderThanMillis: amount,
-  statuses: arrayOf(isText, 'an array of statuses')
+  statuses: arrayOf(
+    (status) => PRUNABLE.some((one) => one === status),
+    `an array of ${orList(PRUNABLE.map((one) => `'${one}'`))}`
+  )
 }
 
 const find =

@@ -4,7 +4,7 @@ import { listed } from '../../../domain/data/listed.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Step } from '../../../domain/workflow/Workflow.js'
 import type { CheckAnswer, FailedCheck } from '../../../ports/Checks.js'
-import { confirm, pleaseAnswer } from '../../terminal/Prompt.js'
+import { choose, confirm } from '../../terminal/Prompt.js'
 import type { PromptContext } from './withPrompt.js'
 import type { Steps } from '../find/definitions.js'
 import { nonIdempotentFrom } from '../find/definitions.js'
@@ -26,12 +26,12 @@ const askOne = async (context: PromptContext, program: Steps, failed: FailedChec
   screen.line(screen.style.yellow(`"${name}" ${failed.when === 'before' ? 'cannot start' : 'ran, but'}:`))
   for (const one of failed.wrong) screen.line(`  ${one}`)
   const words = failed.answers.map((answer) => WORDS[answer])
+  const meaningOf = (typed: string): CheckAnswer | undefined =>
+    failed.answers.find((answer) => typed !== '' && WORDS[answer].startsWith(typed))
   for (;;) {
-    const said = await prompt.ask(`${questionOf(program, failed)} [${words.join('/')}] `)
-    const word = O.isNone(said) ? 'abort' : said.value.trim().toLowerCase()
-    const answer = failed.answers.find((one) => word !== '' && WORDS[one].startsWith(word))
-    if (answer !== undefined && (await mayRunTwice(context, program, failed, answer))) return answer
-    if (answer === undefined) screen.line(pleaseAnswer(words))
+    const said = await choose(prompt, `${questionOf(program, failed)} [${words.join('/')}] `, words, meaningOf)
+    const answer = O.isNone(said) ? 'abort' : said.value
+    if (await mayRunTwice(context, program, failed, answer)) return answer
   }
 }
 

@@ -15,6 +15,7 @@ import { dispose } from '../../../executor/workspace/onSuccess.js'
 import { EXACT } from '../../../executor/storage/runs.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { Environment } from '../../../ports/Environment.js'
+import type { Event } from '../../../ports/Events.js'
 import type { WorkingTree } from '../../../ports/WorkingTree.js'
 import { notDone } from '../../CliError.js'
 import { ofOutcome } from '../../ExitCode.js'
@@ -38,7 +39,9 @@ import { environmentFor, ignoreHome } from '../Context.js'
 import { surveyRun, treeAt } from './survey.js'
 import { afterLoss } from '../find/find.js'
 import type { Loaded } from '../find/workflowOf.js'
-import { failedCheckOf, resumeHints, ofFailedCheck, ofPending, ofRunError } from '../hints/hints.js'
+import { failedCheckOf, resumeHints, ofFailedCheck } from '../hints/ofPlan.js'
+import { ofPending } from '../hints/ofRun.js'
+import { ofRunError } from '../hints/ofError.js'
 import { resumeLine } from './planFlags.js'
 import { warningsOf } from './input.js'
 import type { PlanFlags } from './planFlags.js'
@@ -74,9 +77,15 @@ export const programFor = (
     assumed,
     now: systemClock.now
   })
-  const { onOutput, onWarning } = reporter
-  const settings = { subprocess, inherited: context.inherited, folder, home: context.home, onOutput, onWarning }
-  return { program: toProgram(file, path, runnerIn(settings)), reporter }
+  return { program: toProgram(file, path, runnerIn({ ...context, ...reporter, subprocess, folder })), reporter }
+}
+
+/** What the events of an execution said. `isKept`: the state of a completed run was not removed, because its workspace was in use. */
+interface Seen {
+  saved: boolean
+  worked: boolean
+  isKept: boolean
+  readonly again: Map<Unit, Run>
 }
 
 export const execute = async (
@@ -86,32 +95,12 @@ export const execute = async (
   executor: Executor<RunOutcome>
 ): Promise<Result> => {
   const { runId, program } = execution
-  let saved = false
-  let worked = false
-  let isKept = false
-  const again = new Map<string, Run>()
+  const seen: Seen = { saved: false, worked: false, isKept: false, again: new Map() }
   const environment = environmentFor(context, {
     tree: execution.tree ?? treeAt(context, execution.folder),
     ...(context.interactive ? { onCheckFailed: askChecks(context, program) } : {}),
     interrupt: context.signals.interrupt,
-    events: {
-      report: (event) => {
-        if (event._tag === 'CheckpointSaved') {
-          if (!saved && execution.start !== undefined) ignoreHome(context)
-          saved = true
-        }
-        if (event._tag === 'WorkspaceReady') printWorkspace(context, event.workspace, event.renamed)
-        if (event._tag === 'RunPlanned') {
-          execution.onPlanned?.(event.plan)
-          if (context.events) context.screen.out(lineOf(plannedJson(program.name, event)))
-        }
-        if (event._tag === 'StepsRunAgain') for (const unit of event.units) again.set(unit.unit, unit)
-        if (event._tag === 'StepStarted') worked = true
-        // The state can be removed once the workspace is settled.
-        if (event._tag === 'RunNotRemoved') isKept = true
-        else reporter.report(event)
-      }
-    }
+    events: { report: (event) => observe(context, execution, reporter, seen, event) }
   })
   const stopAnnouncing = announceSignals(context, reporter, resumeLine(context, runId))
   const ended = await executor(
@@ -120,34 +109,64 @@ export const execute = async (
   stopAnnouncing()
   reporter.finish()
   if (E.isLeft(ended)) {
-    const { start, resuming } = saved ? {} : execution
+    const { start, resuming } = seen.saved ? {} : execution
     const hints = ofRunError(context, runId, program, start, ended.left, resuming)
     return E.left(notDone(ended.left, hints, runId))
   }
-  const outcome = ended.right
-  const ownFolders = await ownFoldersOf(environment, outcome, execution.workflow.file)
-  const { questions, evidence } = await previewAfter(context, outcome, program)
+  await reportEnd(context, execution, environment, reporter, seen, ended.right)
+  return E.right(ofOutcome(ended.right, context.signals.received()))
+}
+
+const observe = (
+  context: PromptContext,
+  { program, start, onPlanned }: Execution & { readonly program: AnyProgram },
+  reporter: Reporter.Reporter,
+  seen: Seen,
+  event: Event
+): void => {
+  if (event._tag === 'CheckpointSaved') {
+    if (!seen.saved && start !== undefined) ignoreHome(context)
+    seen.saved = true
+  }
+  if (event._tag === 'WorkspaceReady') printWorkspace(context, event.workspace, event.renamed)
+  if (event._tag === 'RunPlanned') {
+    onPlanned?.(event.plan)
+    if (context.events) context.screen.out(lineOf(plannedJson(program.name, event)))
+  }
+  if (event._tag === 'StepsRunAgain') for (const unit of event.units) seen.again.set(unit.unit, unit)
+  if (event._tag === 'StepStarted') seen.worked = true
+  // The state can be removed once the workspace is settled.
+  if (event._tag === 'RunNotRemoved') seen.isKept = true
+  else reporter.report(event)
+}
+
+/** Prints how the run ended and what to do next, and settles its workspace. */
+const reportEnd = async (
+  context: PromptContext,
+  { workflow: { file }, runId, program, merging = {} }: Execution & { readonly program: AnyProgram },
+  environment: Environment,
+  reporter: Reporter.Reporter,
+  { worked, isKept, again }: Seen,
+  outcome: RunOutcome
+): Promise<void> => {
   const { screen } = context
+  const ownFolders = await ownFoldersOf(environment, outcome, file)
+  const { questions, evidence } = await previewAfter(context, outcome, program)
   const resumeCommand = resumeLine(context, runId, isCancelled(outcome) ? { reopen: true } : {})
   const restarts = ofFailedCheck(context, program, outcome, evidence)
   const hints = [...(await nextAfter(context, program, outcome, questions, resumeCommand)), ...restarts]
   const ending = { hints, ownFolders, summary: reporter.summary(outcome), printed: reporter.printed }
-  for (const line of endingOf(outcome, execution.workflow.file, ending, screen.style)) screen.line(line)
-  const settled =
-    outcome._tag === 'Completed'
-      ? await settleWorkspace(context, outcome.checkpoint, execution.merging ?? {}, worked)
-      : {}
-  if (isKept && outcome._tag === 'Completed')
-    await dispose(execution.workflow.file.onSuccess, outcome.checkpoint)({ ...environment, events: reporter })()
-  if (context.json)
-    screen.out(
-      printedResult(context, {
-        ...outcomeJson(outcome, resumeCommand, questions, [...again.values()]),
-        ...Object.fromEntries(restarts.map(({ command }) => ['restart_wave_command', command ?? null])),
-        ...settled
-      })
-    )
-  return E.right(ofOutcome(outcome, context.signals.received()))
+  for (const line of endingOf(outcome, file, ending, screen.style)) screen.line(line)
+  const isCompleted = outcome._tag === 'Completed'
+  const settled = isCompleted ? await settleWorkspace(context, outcome.checkpoint, merging, worked) : {}
+  if (isKept && isCompleted) await dispose(file.onSuccess, outcome.checkpoint)({ ...environment, events: reporter })()
+  if (!context.json) return
+  const document = {
+    ...outcomeJson(outcome, resumeCommand, questions, [...again.values()]),
+    ...Object.fromEntries(restarts.map(({ command }) => ['restart_wave_command', command ?? null])),
+    ...settled
+  }
+  screen.out(printedResult(context, document))
 }
 
 /** Prints each change once its save is durable. */

@@ -1,4 +1,5 @@
 /** Compares the input on the command line with the recorded input of a run. */
+import { defined } from '../../../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
@@ -42,6 +43,18 @@ export const redactionFor = (
   { secrets }: Pick<WorkflowFile, 'secrets'>
 ): Redaction.Redaction => Redaction.make(secrets.flatMap((name) => inherited[name] ?? []))
 
+/** An input or a declared output may contain a secret. */
+export const withoutSecrets = <F extends PlanFlags>(
+  context: Pick<Context, 'inherited'>,
+  file: Pick<WorkflowFile, 'secrets'>,
+  flags: F
+): F => {
+  const redaction = redactionFor(context, file)
+  const shown = (texts: ReadonlyArray<string> | undefined): ReadonlyArray<string> | undefined =>
+    texts?.map((one) => Redaction.text(redaction, one))
+  return { ...flags, ...defined({ confirm: shown(flags.confirm), input: shown(flags.input) }) }
+}
+
 /** Refuses a secret as input, because an input is stored, and redacts its value in others. */
 export const recordable = (
   context: Pick<Context, 'inherited'>,
@@ -67,14 +80,14 @@ export const differencesFrom = ({ input }: Pick<Checkpoint, 'input'>, given: Giv
 
 const seenBySteps = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** The recorded input with the changed values; none if no value differs. */
+/** The recorded input with the changed values; undefined if no value differs. */
 export const replacementOf = (
   context: Pick<Context, 'inherited' | 'store'>,
   file: Pick<WorkflowFile, 'secrets'>,
   run: Pick<Checkpoint, 'input' | 'runId'>,
   { input = [], fromStep, force }: PlanFlags
-): E.Either<CliError, O.Option<JsonObject>> => {
-  if (input.length === 0) return E.right(O.none)
+): E.Either<CliError, JsonObject | undefined> => {
+  if (input.length === 0) return E.right(undefined)
   const typed = inputOf(input)
   if (E.isLeft(typed)) return typed
   const given = recordable(context, file, typed.right)
@@ -82,7 +95,7 @@ export const replacementOf = (
   if (fromStep === undefined && force !== true) return E.left(needsStep(context, run.runId, input))
   const changed = differencesFrom(run, given.right).map(({ name, given: value }) => [name, value] as const)
   const recorded = isObject(run.input) ? run.input : {}
-  return E.right(changed.length === 0 ? O.none : O.some({ ...recorded, ...Object.fromEntries(changed) }))
+  return E.right(changed.length === 0 ? undefined : { ...recorded, ...Object.fromEntries(changed) })
 }
 
 const needsStep = (context: Place, runId: string, input: ReadonlyArray<string>): CliError =>

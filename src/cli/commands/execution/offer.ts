@@ -30,14 +30,14 @@ export const offer = async (
   for (const line of rowLines(view, screen.style, 1)) screen.line(line)
   const restart = O.isNone(wave) ? [] : [`w: run all groups of ${wave.value} again, then continue`]
   screen.line(['y: resume it', ...restart, `n: ${otherwise}`, 'a: abort'].join('. '))
-  const resume: OfferAnswer = { _tag: 'Resume' }
   const answers = new Map<string, OfferAnswer>([
-    ...['', 'y', 'yes'].map((word) => [word, resume] as const),
+    ...['', 'y', 'yes'].map((word) => [word, { _tag: 'Resume' }] as const),
     ...(O.isNone(wave) ? [] : [['w', { _tag: 'RestartWave', wave: wave.value }] as const]),
     ...['n', 'no'].map((word) => [word, { _tag: 'Decline' }] as const),
     ...['a', 'abort'].map((word) => [word, { _tag: 'Abort' }] as const)
   ])
-  return choose(prompt, 'Previous execution found. Resume? [Y/n] ', answers)
+  const words = [...answers.keys()].filter(({ length }) => length === 1)
+  return choose(prompt, 'Previous execution found. Resume? [Y/n] ', words, (typed) => answers.get(typed))
 }
 
 /** The current wave of a run, if it has begun and the file still has it. */

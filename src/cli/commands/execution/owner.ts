@@ -16,7 +16,7 @@ import type { PromptContext } from './withPrompt.js'
 import { agree } from './withPrompt.js'
 import { viewOf } from '../find/find.js'
 import type { PrintedFlags } from './planFlags.js'
-import { ofHeld } from '../hints/hints.js'
+import { ofHeld } from '../hints/ofRun.js'
 import { resumeLine } from './planFlags.js'
 import { holderText } from '../../report/text.js'
 

@@ -3,14 +3,12 @@ import { defined } from '../../../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Answer, Changes } from '../../../domain/plan/Plan.js'
 import type { Json } from '../../../domain/data/Json.js'
-import * as Redaction from '../../../domain/data/Redaction.js'
 import type { SurveyOptions } from '../../../executor/planRun.js'
 import type { CliError } from '../../CliError.js'
-import { wrongUse } from '../../CliError.js'
+import { wrongUse, wordAmong } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Place } from '../Context.js'
 import { dogearCommand } from '../Context.js'
-import { didYouMean } from '../../../domain/data/Suggestion.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 
 export interface PlanFlags {
@@ -38,16 +36,14 @@ export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either
     ...(flags.restartWave === undefined ? [] : ['--restart-wave'])
   ]
   if (restarts.length > 1) return wrongUse(`${restarts.join(' and ')} cannot be combined; use one of them`)
-  const changes = CHANGES.find((one) => one === flags.changes)
-  if (flags.changes !== undefined && changes === undefined) {
-    const hint = didYouMean(flags.changes, CHANGES)
-    return wrongUse(`--changes: unknown policy "${flags.changes}"; use strict, completed or ignore${hint}`)
-  }
+  const changes =
+    flags.changes === undefined ? E.right(undefined) : wordAmong('--changes', 'unknown policy', flags.changes, CHANGES)
+  if (E.isLeft(changes)) return changes
   const confirm = parseConfirm(flags.confirm ?? [])
   if (E.isLeft(confirm)) return confirm
   const fromStep = flags.force === true ? steps[0]?.name : flags.fromStep
   return E.right({
-    ...defined({ fromStep, restartWave: flags.restartWave, changes, reopen: flags.reopen }),
+    ...defined({ fromStep, restartWave: flags.restartWave, changes: changes.right, reopen: flags.reopen }),
     confirm: confirm.right
   })
 }
@@ -60,24 +56,14 @@ export const parseConfirm = (texts: ReadonlyArray<string>): E.Either<CliError, R
       return wrongUse(`--confirm: expected STEP=again, STEP=keep, STEP=done or STEP=done:OUTPUT, got "${text}"`)
     }
     if (answers.has(unit)) return wrongUse(`--confirm: "${unit}" is answered twice; answer it once`)
-    answers.set(unit, answer === 'done' ? doneWith(output) : { _tag: answer === 'keep' ? 'Keep' : 'Again' })
+    answers.set(unit, answerFrom(answer, output))
   }
   return E.right(answers)
 }
 
-export const doneWith = (output: Json | undefined): Answer =>
-  output === undefined ? { _tag: 'Done' } : { _tag: 'Done', output }
-
-/** An input or a declared output may contain a secret. */
-export const withoutSecrets = <F extends PlanFlags>(flags: F, redaction: Redaction.Redaction): F => {
-  if (Redaction.isNone(redaction)) return flags
-  const shown = (texts: ReadonlyArray<string>): ReadonlyArray<string> =>
-    texts.map((one) => Redaction.text(redaction, one))
-  return {
-    ...flags,
-    ...defined({ confirm: flags.confirm && shown(flags.confirm), input: flags.input && shown(flags.input) })
-  }
-}
+/** The answer that a word means. `output`: that of `done`. */
+export const answerFrom = (word: string | undefined, output?: Json): Answer =>
+  word === 'again' ? { _tag: 'Again' } : word === 'keep' ? { _tag: 'Keep' } : { _tag: 'Done', ...defined({ output }) }
 
 export const wordsOf = (flags: PlanFlags): ReadonlyArray<string> => [
   ...(flags.force === true ? ['--force'] : []),

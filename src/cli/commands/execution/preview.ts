@@ -1,6 +1,6 @@
 /** Predicts what a resume would refuse, ask or run again, without running or writing anything. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { describeOver, describeQuestion, overOf } from '../../../domain/explain/Explain.js'
 import { describeProblem } from '../../../domain/explain/problems.js'
@@ -22,9 +22,11 @@ import type { Hint } from '../../report/Hint.js'
 import { nowText } from '../../report/text.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
-import { ofQuestions, ofMissingWorkspace, ofRunError } from '../hints/hints.js'
-import { ofPlanError } from '../hints/planHints.js'
-import { nextActions } from '../hints/nextActions.js'
+import { ofQuestions } from '../hints/ofPlan.js'
+import { ofMissingWorkspace } from '../hints/ofRun.js'
+import { ofRunError } from '../hints/ofError.js'
+import { ofPlanError } from '../hints/ofPlan.js'
+import { nextActions } from '../hints/ofError.js'
 import type { NextUnit } from './nextUnits.js'
 import { isWait, nextUnits } from './nextUnits.js'
 import { resumeLine } from './planFlags.js'
@@ -62,22 +64,25 @@ export const previewOf = async (context: Context, view: RunView): Promise<Previe
   if (E.isLeft(workflow)) {
     // A completed run does not need its file any more.
     if (view.status === 'completed' && workflow.left._tag === 'Usage') return CLEAR
-    const obstacles = [obstacle(workflow.left), ...(await obstaclesInFolder(context, checkpoint))]
-    return { ...CLEAR, obstacles, unrecorded: unrecordedOf(checkpoint) }
+    return previewFrom(checkpoint, [obstacle(workflow.left), ...(await obstaclesInFolder(context, checkpoint))])
   }
   const program = plannable(workflow.right)
   const secured = await secure(environmentFor(context), program)
   const hints = E.isRight(secured) ? [] : ofRunError(context, checkpoint.runId, program, undefined, secured.left)
   const secrets = E.isRight(secured) ? [] : [obstacle(notDone(secured.left, hints))]
   const surveyed = await surveyRun(context, program, view)
-  if (E.isLeft(surveyed))
-    return {
-      ...CLEAR,
-      obstacles: [refusal(context, surveyed.left), ...secrets],
-      unrecorded: unrecordedOf(checkpoint)
-    }
-  return previewOfSurvey(context, program, surveyed.right, secrets)
+  return E.isLeft(surveyed)
+    ? previewFrom(checkpoint, [refusal(context, surveyed.left), ...secrets])
+    : previewOfSurvey(context, program, surveyed.right, secrets)
 }
+
+/** `plan`: what the resume does once nothing is in its way. */
+const previewFrom = (checkpoint: Checkpoint, obstacles: ReadonlyArray<Obstacle>, plan?: ResumePlan): Preview => ({
+  obstacles,
+  again: plan === undefined ? [] : runsAgain(plan, checkpoint),
+  unrecorded: unrecordedOf(checkpoint, plan),
+  waits: false
+})
 
 /** Obstacles in the folder of a run whose workflow is unreadable. */
 const obstaclesInFolder = async (context: Context, checkpoint: Checkpoint): Promise<ReadonlyArray<Obstacle>> => {
@@ -88,46 +93,40 @@ const obstaclesInFolder = async (context: Context, checkpoint: Checkpoint): Prom
   return E.isLeft(evidence) ? [obstacle(notDone(evidence.left, [], checkpoint.runId))] : []
 }
 
-/** `secrets`: the obstacle if some are missing. */
+/** `secrets`: the obstacle if some are missing. If the plan is refused, it predicts what remains once the edits are accepted. */
 const previewOfSurvey = (
   context: Context,
   program: Workflow & { readonly identity: WorkflowIdentity },
   { checkpoint, options, workspaceFound, plan }: Survey,
   secrets: ReadonlyArray<Obstacle>
 ): Preview => {
+  const { runId } = checkpoint
   const flags = options.recovered === true ? { yes: true } : {}
+  const missing = (isMissing: boolean): ReadonlyArray<Obstacle> =>
+    isMissing ? [missingWorkspace(context, checkpoint)] : []
   if (E.isRight(plan)) {
     const units = nextUnits(program, plan.right)
-    const isMissing = E.isLeft(requireWorkspace(checkpoint, plan.right, workspaceFound))
-    const hints = (open: ReadonlyArray<Confirm>): ReadonlyArray<Hint> =>
-      ofQuestions(context, checkpoint.runId, flags, program, open)
-    return {
-      obstacles: [
-        ...(isMissing ? [missingWorkspace(context, checkpoint)] : []),
-        ...questionsIn(plan.right, hints),
-        ...secrets,
-        ...timeouts(resumeLine(context, checkpoint.runId, flags), units)
-      ],
-      again: runsAgain(plan.right, checkpoint),
-      unrecorded: unrecordedOf(checkpoint, plan.right),
-      waits: units.length > 0 && units.every((one) => isWait(one, nowText()))
-    }
+    const open = openQuestions(plan.right)
+    const obstacles = [
+      ...missing(E.isLeft(requireWorkspace(checkpoint, plan.right, workspaceFound))),
+      ...questions(open, ofQuestions(context, runId, flags, program, open)),
+      ...secrets,
+      ...timeouts(resumeLine(context, runId, flags), units)
+    ]
+    const waits = units.length > 0 && units.every((one) => isWait(one, nowText()))
+    return { ...previewFrom(checkpoint, obstacles, plan.right), waits }
   }
   const { problems } = plan.left
-  const next = ofPlanError(context, { checkpoint, workflow: program, options, flags }, problems)
   const refused = problems.map((problem) => ({ code: problem._tag, message: describeProblem(problem) }))
-  // Predicts the obstacles that remain once the edits are accepted.
-  const likely = planResume(checkpoint, program, { ...options, changes: 'ignore' })
-  const missing = workspaceFound ? [] : [missingWorkspace(context, checkpoint)]
-  const obstacles = [...missing, ...obstaclesOf(refused, next, notDone(plan.left))]
-  return E.isLeft(likely)
-    ? { ...CLEAR, obstacles: [...obstacles, ...secrets], unrecorded: unrecordedOf(checkpoint) }
-    : {
-        ...CLEAR,
-        obstacles: [...obstacles, ...questionsIn(likely.right, () => []), ...secrets],
-        again: runsAgain(likely.right, checkpoint),
-        unrecorded: unrecordedOf(checkpoint, likely.right)
-      }
+  const remedies = ofPlanError(context, { checkpoint, workflow: program, options, flags }, problems)
+  const likely = O.toUndefined(O.fromEither(planResume(checkpoint, program, { ...options, changes: 'ignore' })))
+  const obstacles = [
+    ...missing(!workspaceFound),
+    ...refusedTogether(refused, remedies),
+    ...questions(likely === undefined ? [] : openQuestions(likely), []),
+    ...secrets
+  ]
+  return previewFrom(checkpoint, obstacles, likely)
 }
 
 /** A resume ends a wait that is over without an answer, and fails. */
@@ -145,16 +144,11 @@ const timeouts = (command: string, units: ReadonlyArray<NextUnit>): ReadonlyArra
       : []
   )
 
-const questionsIn = (
-  plan: ResumePlan,
-  hints: (questions: ReadonlyArray<Confirm>) => ReadonlyArray<Hint>
-): ReadonlyArray<Obstacle> => {
-  const [first, ...others] = openQuestions(plan)
-  if (first === undefined) return []
-  const questions: ReadonlyNonEmptyArray<Confirm> = [first, ...others]
-  const asked = questions.map((one) => ({ code: 'Unconfirmed', message: describeQuestion(one) }))
-  return obstaclesOf(asked, hints(questions), notDone({ _tag: 'Unconfirmed', questions }))
-}
+const questions = (open: ReadonlyArray<Confirm>, next: ReadonlyArray<Hint>): ReadonlyArray<Obstacle> =>
+  refusedTogether(
+    open.map((one) => ({ code: 'Unconfirmed', message: describeQuestion(one) })),
+    next
+  )
 
 const unrecordedOf = ({ state }: Checkpoint, plan?: ResumePlan): ReadonlyArray<Unrecorded> => {
   if (state._tag !== 'BeforeStep') return []
@@ -181,9 +175,8 @@ const missingWorkspace = (context: Context, checkpoint: Checkpoint): Obstacle =>
 }
 
 /** The obstacles for one error; the last one has the hints. */
-const obstaclesOf = (
+const refusedTogether = (
   all: ReadonlyArray<Pick<Obstacle, 'code' | 'message'>>,
-  next: ReadonlyArray<Hint>,
-  error: CliError
+  next: ReadonlyArray<Hint>
 ): ReadonlyArray<Obstacle> =>
-  all.map((one, index) => ({ ...one, next: index === all.length - 1 ? next : [], exit: ofError(error) }))
+  all.map((one, index) => ({ ...one, next: index === all.length - 1 ? next : [], exit: ExitCode.refused }))

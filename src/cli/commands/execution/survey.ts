@@ -1,5 +1,6 @@
 /** Surveys a run for a plan, in the folder where it works. */
 import { relative } from 'node:path'
+import { defined } from '../../../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import { workingTree } from '../../../adapters/node/index.js'
 import type { Planned, State, Survey, SurveyOptions } from '../../../executor/planRun.js'
@@ -9,9 +10,12 @@ import type { CliError } from '../../CliError.js'
 import { notDone } from '../../CliError.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
-import type { PrintedFlags } from './planFlags.js'
+import type { PlanFlags, PrintedFlags } from './planFlags.js'
+import { planOptions } from './planFlags.js'
+import { replacementOf, withoutSecrets } from './input.js'
+import type { Loaded } from '../find/workflowOf.js'
 import type { AnyProgram } from '../../workflow/toProgram.js'
-import { ofRefusedPlan } from '../hints/planHints.js'
+import { ofRefusedPlan } from '../hints/ofPlan.js'
 
 /** Excludes the state folder. */
 export const treeAt = ({ home }: Pick<Context, 'home'>, folder: string): WorkingTree => {
@@ -21,6 +25,19 @@ export const treeAt = ({ home }: Pick<Context, 'home'>, folder: string): Working
 
 export const treeFor = (context: Context, { checkpoint }: Pick<State, 'checkpoint'>): WorkingTree =>
   treeAt(context, checkpoint.workspace?.path ?? context.folder)
+
+/** The flags of `resume` and `plan` as options. */
+export const optionsFrom = (
+  context: Context,
+  { file }: Pick<Loaded, 'file'>,
+  { checkpoint }: Pick<State, 'checkpoint'>,
+  typed: PlanFlags
+): E.Either<CliError, SurveyOptions> => {
+  const options = planOptions(withoutSecrets(context, file, typed), file)
+  if (E.isLeft(options)) return options
+  const input = replacementOf(context, file, checkpoint, typed)
+  return E.isLeft(input) ? input : E.right({ ...options.right, ...defined({ input: input.right }) })
+}
 
 /** `tree`: a shared one keeps its hashes. */
 export const surveyRun = async (

@@ -17,7 +17,7 @@ import { notDone } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
-import { ofFile, ofLostRun, ofNoRun, ofNothing } from '../hints/hints.js'
+import { ofFile, ofLostRun, ofNoRun, ofNothing } from '../hints/ofRun.js'
 import { minute } from '../../report/text.js'
 
 /** The minimum length of an id prefix. */

@@ -11,7 +11,7 @@ import { unknownVariables } from '../../workflow/unknownVariables.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import type { Context } from '../Context.js'
 import { showHint } from '../Context.js'
-import { ofMissingFile } from '../hints/hints.js'
+import { ofMissingFile } from '../hints/ofRun.js'
 
 /** `shown`: the path of the file in messages. */
 export interface Loaded {

@@ -3,6 +3,7 @@ import { defined } from '../../../domain/data/defined.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
 import type { Position } from '../Problem.js'
 import type { Entry, Node } from '../Source.js'
+import { kindOf } from '../Source.js'
 import { didYouMean } from '../../../domain/data/Suggestion.js'
 import type { Reading } from './Reading.js'
 
@@ -13,24 +14,12 @@ export interface Schema<A> {
   readonly json: (definitions: Map<string, JsonObject>) => JsonObject
 }
 
-export const kindOf = (node: Node): string => {
-  switch (node._tag) {
-    case 'List':
-      return 'a list'
-    case 'Mapping':
-      return 'a mapping'
-    case 'Scalar':
-      return node.value === null
-        ? 'nothing'
-        : typeof node.value === 'string'
-          ? `the string ${JSON.stringify(node.value.length > 40 ? `${node.value.slice(0, 39)}…` : node.value)}`
-          : `the ${typeof node.value} ${node.source}`
-  }
-}
+/** What to do with a value that YAML reads as a number or a boolean, where a string is expected. */
+export const quoting = (node: Node): string =>
+  node._tag === 'Scalar' && node.value !== null && typeof node.value !== 'string' ? '; put it in quotes' : ''
 
 export const wrong = ({ report }: Reading, { key, value }: Entry, expected: string): undefined => {
-  const unquoted = value._tag === 'Scalar' && value.value !== null && typeof value.value !== 'string'
-  const hint = unquoted && expected.startsWith('a string') ? '; put it in quotes' : ''
+  const hint = expected.startsWith('a string') ? quoting(value) : ''
   report(value.at, `"${key}" must be ${expected}, not ${kindOf(value)}${hint}`)
 }
 

@@ -3,6 +3,7 @@ import { defined } from '../../../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
 import type { OnCheckFailure } from '../../../executor/program/Guard.js'
+import { kindOf } from '../Source.js'
 import * as Template from '../Template.js'
 import type { Argument, ChecksEntry, CommandAction } from '../WorkflowFile.js'
 import { flag, number, textOr, word } from './scalars.js'
@@ -12,7 +13,6 @@ import {
   field,
   isList,
   isScalar,
-  kindOf,
   limited,
   list,
   mapped,

@@ -5,10 +5,11 @@ import type { Json } from '../../../domain/data/Json.js'
 import * as Duration from '../Duration.js'
 import type { Report } from '../Problem.js'
 import type { Entry, Node, Scalar } from '../Source.js'
+import { kindOf } from '../Source.js'
 import { didYouMean, orList } from '../../../domain/data/Suggestion.js'
 import * as Variable from '../Variable.js'
 import type { Schema } from './Schema.js'
-import { kindOf, named, refined, wrong } from './Schema.js'
+import { named, quoting, refined, wrong } from './Schema.js'
 
 const scalarOf = ({ value }: Entry): Scalar['value'] | undefined => (value._tag === 'Scalar' ? value.value : undefined)
 
@@ -31,7 +32,7 @@ export const nameIn = (what: string): Schema<string> => ({
   decode: ({ report }, { key, value }) =>
     value._tag === 'Scalar' && typeof value.value === 'string'
       ? value.value
-      : void report(value.at, `"${key}" lists ${what}, not ${kindOf(value)}`),
+      : void report(value.at, `"${key}" lists ${what}, not ${kindOf(value)}${quoting(value)}`),
   json: () => ({ type: 'string' })
 })
 

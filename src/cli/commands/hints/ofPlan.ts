@@ -1,10 +1,10 @@
-/** Suggests how to resume despite a refused plan, as commands to copy. */
+/** Suggests how to resume, as commands to copy: with questions to answer, a failed check, or a refused plan. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { listed } from '../../../domain/data/listed.js'
-import type { Decision, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
+import type { Decision, PlanOptions, ResumePlan, Confirm, FoundEvidence } from '../../../domain/plan/Plan.js'
 import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
-import { openQuestions } from '../../../domain/plan/Plan.js'
+import { openQuestions, answersTo } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, top } from '../../../domain/workflow/Unit.js'
 import { planResume } from '../../../domain/plan/planResume.js'
@@ -17,7 +17,129 @@ import type { Hint } from '../../report/Hint.js'
 import type { Place } from '../Context.js'
 import type { PrintedFlags } from '../execution/planFlags.js'
 import { resumeHint, resumeLine } from '../execution/planFlags.js'
-import { ofMissingWorkspace } from './hints.js'
+import { ofMissingWorkspace } from './ofRun.js'
+import { describeQuestion } from '../../../domain/explain/Explain.js'
+import type { RunOutcome } from '../../../executor/RunOutcome.js'
+import { CHECK_FAILED } from '../../../executor/steps/guarded.js'
+import { waveBefore, nonIdempotentFrom, asksForChanges, captures } from '../find/definitions.js'
+
+/** The command that resumes a run, after `text`; or the questions that it will ask, with the commands that answer them. */
+export const resumeHints = (
+  place: Place,
+  runId: string,
+  workflow: Workflow,
+  questions: ReadonlyArray<Confirm>,
+  text: string
+): ReadonlyArray<Hint> =>
+  questions.length === 0
+    ? [resumeHint(place, text, runId)]
+    : [
+        ...questions.map((question) => ({ text: describeQuestion(question) })),
+        ...ofQuestions(place, runId, {}, workflow, questions)
+      ]
+
+/** The composite whose check failed, if that is why the run failed. */
+export const failedCheckOf = (
+  workflow: Workflow,
+  outcome: RunOutcome
+): { readonly unit: Unit; readonly when: 'before' | 'after' } | undefined => {
+  if (outcome._tag !== 'Failed') return undefined
+  const failure = outcome.failures.find(
+    ({ unit, error }) => error.code === CHECK_FAILED && definitionAt<Step>(workflow, unit)?._tag !== 'Task'
+  )
+  return failure && { unit: failure.unit, when: failure.outcome === 'notApplied' ? 'before' : 'after' }
+}
+
+/** How to run a wave again after its `after` check, or before a wave whose `before` check, failed; if that can be planned. */
+export const ofFailedCheck = (
+  place: Place,
+  workflow: Workflow,
+  outcome: RunOutcome,
+  evidence: ReadonlyArray<FoundEvidence>
+): ReadonlyArray<Hint> => {
+  const failed = failedCheckOf(workflow, outcome)
+  if (failed === undefined || outcome._tag !== 'Failed') return []
+  const { unit, when } = failed
+  const wave = when === 'after' ? unit : waveBefore(workflow, unit)
+  if (wave === undefined) return []
+  const plan = planResume(outcome.checkpoint, workflow, { restartWave: wave, evidence })
+  if (E.isLeft(plan) || openQuestions(plan.right).length > 0) return []
+  const nonIdempotent = nonIdempotentFrom(workflow, wave, when === 'after' ? undefined : unit)
+  const named =
+    nonIdempotent.length === 0 ? '' : `, including steps that are not idempotent (${nonIdempotent.join(', ')})`
+  const parts = definitionAt<Step>(workflow, wave)?._tag === 'Sequence' ? 'steps' : 'groups'
+  const what = when === 'after' ? `To run the ${parts} of "${wave}" again` : `To run again from "${wave}" on`
+  const yes = nonIdempotent.length === 0 ? {} : { yes: true }
+  return [resumeHint(place, `${what}${named}:`, outcome.runId, { restartWave: wave, ...yes })]
+}
+
+/** The commands that answer all questions in one way. */
+export const ofQuestions = (
+  place: Place,
+  runId: string,
+  flags: PrintedFlags,
+  workflow: Workflow,
+  questions: ReadonlyArray<Confirm>
+): ReadonlyArray<Hint> => {
+  const answering = (answer: 'again' | 'keep' | 'done'): string =>
+    resumeLine(
+      place,
+      runId,
+      flags,
+      questions.flatMap((question) => {
+        const needsOutput = answer === 'done' && !asksForChanges(question) && captures(workflow, question).length > 0
+        return ['--confirm', `${question.unit}=${answer}${needsOutput ? ':OUTPUT' : ''}`]
+      })
+    )
+  const isChange = questions.some(asksForChanges)
+  return [
+    { text: isChange ? 'To run again and overwrite the changes:' : 'To run again:', command: answering('again') },
+    ...(questions.every((question) => answersTo(question).includes('Keep'))
+      ? [{ text: 'To keep the changes and run nothing for them:', command: answering('keep') }]
+      : []),
+    {
+      text: isChange ? 'To count as done and run all later steps again:' : 'To count as done:',
+      command: answering('done')
+    },
+    ...(questions.length === 1 ? [] : [{ text: '(or a combination)' }]),
+    ...ofLaterRuns(questions)
+  ]
+}
+
+/** The commands that answer for changed evidence of forced units. `pin`: the reviewed plan. */
+export const forcedAnswers = (
+  place: Place,
+  runId: string,
+  flags: PrintedFlags,
+  pin: ReadonlyArray<string>,
+  questions: ReadonlyArray<Confirm>
+): ReadonlyArray<Hint> => {
+  const again = [...questions.flatMap((one) => ['--confirm', `${one.unit}=again`]), ...pin]
+  const { force: _, fromStep: __, restartWave: ___, input: ____, ...others } = flags
+  return [
+    resumeHint(place, 'To run again and overwrite the changes:', runId, flags, again),
+    resumeHint(place, 'To resume from the current step instead, after a question:', runId, others)
+  ]
+}
+
+const MAX_FILES = 3
+
+const ofLaterRuns = (questions: ReadonlyArray<Confirm>): ReadonlyArray<Hint> => {
+  const paths = new Set(
+    questions.flatMap(({ reason }) =>
+      reason._tag === 'EvidenceChanged'
+        ? reason.changed.flatMap(({ was }) => (was._tag === 'Artifact' ? [was.path] : []))
+        : []
+    )
+  )
+  const files = [...paths].slice(0, MAX_FILES).join(', ')
+  if (files === '') return []
+  return [
+    {
+      text: `If these files may change at any time, let later runs check only that they exist: write expect: { files: [${files}] } instead of artifacts`
+    }
+  ]
+}
 
 export interface Planning {
   readonly checkpoint: Checkpoint

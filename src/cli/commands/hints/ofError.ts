@@ -1,4 +1,4 @@
-/** Completes refusals, so that each one ends with a command. */
+/** Suggests what to do after an error, so that each one ends with a command. */
 import { join } from 'node:path'
 import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
 import * as Redaction from '../../../domain/data/Redaction.js'
@@ -6,9 +6,12 @@ import type { RunError } from '../../../executor/errors/RunError.js'
 import type { CliError } from '../../CliError.js'
 import { hintsOf } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
-import type { Typed } from '../Context.js'
-import { hintTo, showHint, sameCommand } from '../Context.js'
-import { answerHint, ofMove } from './hints.js'
+import type { Typed, Place } from '../Context.js'
+import { hintTo, showHint, sameCommand, dogearCommand } from '../Context.js'
+import { answerHint, ofMove, ofExisting, ofMissingWorkspace, ofDamage, ofHeld } from './ofRun.js'
+import type { Workflow } from '../../../domain/workflow/Workflow.js'
+import { resumeLine } from '../execution/planFlags.js'
+import { ofQuestions } from './ofPlan.js'
 
 export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> => {
   if (hintsOf(error).some(({ command }) => command !== undefined)) return []
@@ -22,7 +25,7 @@ export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> 
     case 'RunChanged':
       return [showHint(typed, error.runId)]
     case 'NotDone':
-      return ofRunError(typed, error.error, error.runId)
+      return afterRunError(typed, error.error, error.runId)
     case 'Usage':
     case 'ConsentMissing':
     case 'NothingToStop':
@@ -70,7 +73,7 @@ const withoutId = (typed: Typed): ReadonlyArray<string> => {
   )
 }
 
-const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArray<Hint> => {
+const afterRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArray<Hint> => {
   const runId = known ?? ('runId' in error ? error.runId : undefined)
   const look = runId === undefined ? listHint(typed) : showHint(typed, runId)
   switch (error._tag) {
@@ -93,7 +96,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'UnsupportedFormat':
       return [again(typed, 'After upgrading:')]
     case 'PlanError':
-      return [ofPlan(typed, error.problems, runId)]
+      return [afterPlan(typed, error.problems, runId)]
     case 'PlanChanged':
     case 'Unconfirmed':
       return runId === undefined ? [look] : [planning(typed, runId)]
@@ -146,7 +149,7 @@ const planning = (typed: Typed, runId: string): Hint =>
   hintTo(typed, 'To see what a resume would do:', ['plan', runId, ...typed.words.filter((word) => word === '--reopen')])
 
 /** An invalid flag can be left out; an invalid file must be fixed first. */
-const ofPlan = (typed: Typed, problems: ReadonlyArray<PlanProblem>, runId: string | undefined): Hint => {
+const afterPlan = (typed: Typed, problems: ReadonlyArray<PlanProblem>, runId: string | undefined): Hint => {
   if (runId === undefined || !problems.every(({ _tag }) => OF_FLAGS.has(_tag))) return again(typed)
   for (const problem of problems) {
     if (problem._tag !== 'UnitPending' || problem.waitsFor === 'Timer' || problem.answered === true) continue
@@ -164,3 +167,38 @@ const OF_FLAGS: ReadonlySet<PlanProblem['_tag']> = new Set([
   'UnitPending',
   'AssumedOutputMissing'
 ])
+
+/** The remedies for an execution without an outcome. `restart`: the words that start the run again, if nothing was saved. */
+export const ofRunError = (
+  place: Place,
+  runId: string,
+  workflow: Workflow,
+  restart: ReadonlyArray<string> | undefined,
+  error: RunError,
+  resuming = resumeLine(place, runId)
+): ReadonlyArray<Hint> => {
+  const command = restart === undefined ? resuming : dogearCommand(place, restart)
+  switch (error._tag) {
+    case 'RunExists':
+    case 'InputChanged':
+      return ofExisting(place, runId)
+    case 'WorkspaceMissing':
+      return ofMissingWorkspace(place, error)
+    case 'WriteFailed':
+    case 'TooLarge':
+    case 'WorkspaceFailed': {
+      const text = restart === undefined ? 'resume with:' : 'run it again:'
+      return [{ text: `${restart === undefined ? '' : 'No step ran. '}After fixing this, ${text}`, command }]
+    }
+    case 'SecretsMissing':
+      return [{ text: 'After fixing this:', command }]
+    case 'RecoveryRefused':
+      return ofDamage(place, runId, {})
+    case 'HeldBy':
+      return ofHeld(place, runId, error.holder, {})
+    case 'Unconfirmed':
+      return ofQuestions(place, runId, {}, workflow, error.questions)
+    default:
+      return []
+  }
+}

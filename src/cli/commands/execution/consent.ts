@@ -1,0 +1,192 @@
+/** Asks for everything that a resume needs: answers to its questions, and consent. */
+import { defined } from '../../../domain/data/defined.js'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { listed } from '../../../domain/data/listed.js'
+import { describeQuestion } from '../../../domain/explain/Explain.js'
+import type { Answer, Confirm, PlanOptions } from '../../../domain/plan/Plan.js'
+import { answersTo, hashPlan, openQuestions } from '../../../domain/plan/Plan.js'
+import { planResume } from '../../../domain/plan/planResume.js'
+import type { Planned, Survey } from '../../../executor/planRun.js'
+import type { Recovery, ResumeOptions } from '../../../executor/RunOptions.js'
+import type { RunView } from '../../../executor/storage/runs.js'
+import { viewRun } from '../../../executor/storage/runs.js'
+import type { WorkingTree } from '../../../ports/WorkingTree.js'
+import type { CliError } from '../../CliError.js'
+import { consentMissing, notDone } from '../../CliError.js'
+import { choose, confirm } from '../../terminal/Prompt.js'
+import type { AnyProgram } from '../../workflow/toProgram.js'
+import { environmentFor, userName } from '../Context.js'
+import { asksForChanges, captures } from '../find/definitions.js'
+import { forcedAnswers, ofQuestions } from '../hints/ofPlan.js'
+import { ofDamage } from '../hints/ofRun.js'
+import { findOverwrites, overwriteWarning, repeatWarnings } from './overwrites.js'
+import type { PrintedFlags } from './planFlags.js'
+import { answerFrom, resumeLine } from './planFlags.js'
+import { usablePlan } from './survey.js'
+import type { PromptContext } from './withPrompt.js'
+import { agree } from './withPrompt.js'
+import type { MergeFlags } from './workspace.js'
+
+export interface ResumeFlags extends PrintedFlags, MergeFlags {
+  readonly plan?: string
+}
+
+/** A resume before anything was asked. `flags`: without secrets. */
+export interface Proposal {
+  readonly program: AnyProgram
+  readonly view: RunView
+  readonly surveyed: Survey
+  readonly flags: ResumeFlags
+  readonly tree: WorkingTree
+}
+
+/** Returns how to resume, as the user agreed to it. */
+export const agreeToPlan = async (
+  context: PromptContext,
+  proposal: Proposal
+): Promise<E.Either<CliError, ResumeOptions>> => {
+  const { program, view, surveyed, flags } = proposal
+  const planned = usablePlan(context, program, surveyed, flags)
+  // A missing workspace is refused before the consent to a recovery, a plan with problems after it.
+  if (E.isLeft(planned) && E.isRight(surveyed.plan)) return planned
+  const agreed = await agreeToRecovery(context, proposal)
+  if (E.isLeft(agreed)) return agreed
+  if (E.isLeft(planned)) return planned
+  const forced = await agreeToForce(context, proposal, planned.right)
+  if (E.isLeft(forced)) return forced
+  const answered = await answerQuestions(context, proposal, planned.right)
+  if (E.isLeft(answered)) return answered
+  const same = await unlessChanged(context, view)
+  if (E.isLeft(same)) return same
+  // The executor collects evidence again once the run is claimed.
+  const { evidence: _, ...options } = answered.right.options
+  return E.right({
+    ...options,
+    ...defined({ planHash: flags.plan ?? answered.right.pinned }),
+    onRecovered: (recovery) => Promise.resolve(sameLoss(view, recovery) ? agreed.right : O.none)
+  })
+}
+
+/** Returns who agreed to continue from the recovered state. */
+const agreeToRecovery = async (
+  context: PromptContext,
+  { view: { runId, found }, surveyed: { plan }, flags }: Proposal
+): Promise<E.Either<CliError, O.Option<string>>> => {
+  if (found._tag === 'Exact') return E.right(O.none)
+  if (flags.yes === true) return E.right(O.some(`${userName()} (--yes)`))
+  const { from, lost } = found
+  const refused = notDone(
+    { _tag: 'RecoveryRefused', runId, from, lost, cause: undefined },
+    ofDamage(context, runId, flags)
+  )
+  if (!context.interactive) return E.left(refused)
+  const again = E.isLeft(plan)
+    ? []
+    : plan.right.decisions.filter((decision) => decision._tag !== 'Skip').map(({ unit }) => unit)
+  const { screen } = context
+  screen.line(screen.style.yellow(`The newest state of run ${runId} is damaged: ${lost}`))
+  screen.line(`The recovered state is from ${from}`)
+  if (again.length > 0) screen.line(`These steps will run, some possibly a second time: ${listed(again)}`)
+  const isAgreed = await confirm(context.prompt, 'Continue from the recovered state?')
+  return isAgreed ? E.right(O.some(`${userName()} (asked)`)) : E.left(refused)
+}
+
+const sameLoss = ({ found }: RunView, recovery: Recovery): boolean =>
+  found._tag === 'Recovered' && found.from === recovery.from && found.lost === recovery.lost
+
+/** `--plan`, for commands that add `--yes`: consent does not change the plan, so its hash stays valid. */
+export const pinOf = ({ plan }: ResumeFlags): ReadonlyArray<string> => (plan === undefined ? [] : ['--plan', plan])
+
+/** Consent to discard or repeat work; a user's changes need an explicit answer, not `--yes`. */
+const agreeToForce = async (
+  context: PromptContext,
+  { program, surveyed, flags, tree }: Proposal,
+  { checkpoint, options, plan }: Planned
+): Promise<E.Either<CliError, void>> => {
+  const found = await findOverwrites(context, program, surveyed, tree)
+  const overwrites = E.isLeft(found) ? [] : found.right
+  const [first, ...more] = overwrites
+  if (first !== undefined && !context.interactive) {
+    const hints = forcedAnswers(context, checkpoint.runId, flags, pinOf(flags), overwrites)
+    return E.left(notDone({ _tag: 'Unconfirmed', questions: [first, ...more] }, hints, checkpoint.runId))
+  }
+  if (E.isLeft(found)) context.screen.warn(found.left)
+  const warnings = [
+    ...(overwrites.length === 0 ? [] : [overwriteWarning(overwrites)]),
+    ...(flags.yes === true ? [] : repeatWarnings(program, { checkpoint, options, plan }, flags)),
+    ...(flags.yes !== true && E.isLeft(found) ? ['Changes made by hand are unknown.'] : [])
+  ]
+  if (warnings.length === 0) return E.right(undefined)
+  if (!context.interactive) {
+    const command = resumeLine(context, checkpoint.runId, { ...flags, yes: true }, pinOf(flags))
+    return E.left(consentMissing(warnings.join(' '), [{ text: 'To agree:', command }]))
+  }
+  return agree(context, `${warnings.join(' ')} Continue?`)
+}
+
+/** Answers hold for the run that was shown. Without a prompt the executor plans again. */
+const unlessChanged = async (
+  context: PromptContext,
+  { runId, checkpoint, heldBy }: RunView
+): Promise<E.Either<CliError, void>> => {
+  if (!context.interactive) return E.right(undefined)
+  const now = await viewRun(runId)(environmentFor(context))()
+  if (E.isLeft(now)) return E.left(notDone(now.left))
+  if (O.isNone(now.right)) return E.left({ _tag: 'RunChanged', runId })
+  const { value } = now.right
+  const isSame = value.checkpoint.revision === checkpoint.revision && !isOtherOwner(value.heldBy, heldBy)
+  return isSame ? E.right(undefined) : E.left({ _tag: 'RunChanged', runId })
+}
+
+const isOtherOwner = (now: RunView['heldBy'], then: RunView['heldBy']): boolean =>
+  O.isSome(now) && O.isSome(then) && (now.value.since !== then.value.since || now.value.pid !== then.value.pid)
+
+/** After a prompt, only the plan that was shown may be executed. */
+const answerQuestions = async (
+  context: PromptContext,
+  { program, flags }: Proposal,
+  planned: Planned
+): Promise<E.Either<CliError, { readonly options: PlanOptions; readonly pinned: string | undefined }>> => {
+  const { runId, checkpoint } = planned
+  const given = new Map(planned.options.confirm)
+  const options = { ...planned.options, confirm: given }
+  let { plan } = planned
+  let hasAsked = false
+  for (;;) {
+    const [question, ...more] = openQuestions(plan)
+    if (question === undefined) return E.right({ options, pinned: hasAsked ? hashPlan(plan) : undefined })
+    if (!context.interactive) {
+      const hints = ofQuestions(context, runId, flags, program, [question, ...more])
+      return E.left(notDone({ _tag: 'Unconfirmed', questions: [question, ...more] }, hints))
+    }
+    hasAsked = true
+    for (const one of [question, ...more]) {
+      const answer = await answerTo(context, program, one)
+      if (O.isNone(answer)) return E.left({ _tag: 'Declined' })
+      given.set(one.unit, answer.value)
+    }
+    // An answer can raise further questions.
+    const next = planResume(checkpoint, program, options)
+    if (E.isLeft(next)) return E.left(notDone(next.left, [], runId))
+    plan = next.right
+  }
+}
+
+const answerTo = async (context: PromptContext, program: AnyProgram, question: Confirm): Promise<O.Option<Answer>> => {
+  const { prompt, screen } = context
+  screen.line(describeQuestion(question))
+  const words = answersTo(question).map((one) => one.toLowerCase())
+  const text = words.includes('keep')
+    ? 'Run it again and overwrite the changes, keep the changes, or count it as done?'
+    : asksForChanges(question)
+      ? 'Run it again and overwrite the changes, or count it as done?'
+      : 'Run it again, or count it as done?'
+  const meaningOf = (typed: string): string | undefined => words.find((one) => one === typed || one[0] === typed)
+  const word = await choose(prompt, `${text} [${words.join('/')}] `, words, meaningOf)
+  const [variable] = asksForChanges(question) ? [] : captures(program, question)
+  if (O.isNone(word) || word.value !== 'done' || variable === undefined)
+    return O.map((one: string) => answerFrom(one))(word)
+  const output = await prompt.ask(`What is its output? ${variable} = `)
+  return O.map((typed: string) => answerFrom('done', typed))(output)
+}
