@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { listed } from '../data/listed.js'
 import { describeOption, fieldsOf, kindOf } from '../data/Options.js'
-import { inCycle } from './needs.js'
+import { cycleIn } from './needs.js'
 import { listedParts } from './Node.js'
 import { join } from './Unit.js'
 import type { Step, Wave, Workflow } from './Workflow.js'
@@ -136,8 +136,8 @@ const waveProblems = ({ groups }: Wave, unit: string): ReadonlyArray<WorkflowPro
   const unknown = groups.flatMap(({ name, needs }) =>
     needs.filter((need) => !known.has(need)).map((need) => ({ _tag: 'UnknownNeed', unit, group: name, need }) as const)
   )
-  const stuck = inCycle(groups)
-  return stuck.length === 0 ? unknown : [...unknown, { _tag: 'NeedCycle', unit, groups: stuck }]
+  const cycle = cycleIn(groups)
+  return cycle.length === 0 ? unknown : [...unknown, { _tag: 'NeedCycle', unit, groups: cycle }]
 }
 
 const NOT_CAPTURED = 'absent, because every item of a map would set the same variable'
