@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { describe as described, notDone } from '../../src/cli/CliError.js'
 import { parse, show, withoutPassword } from '../../src/cli/store/Location.js'
 import { open } from '../../src/cli/store/open.js'
+import type { ReadFailed } from '../../src/ports/CheckpointStorage.js'
 import { newDatabase } from './database.js'
 import { type Ended, linesOf, type Sandbox, sandbox } from './dogear.js'
 
@@ -149,10 +150,13 @@ describe('--store', () => {
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--store', where])
     expect(code).toBe(5)
     expect(stderr).toMatch(/may be lost with synchronous_commit=off; change the setting(\.|$)/m)
-    const lost = {
-      ...{ _tag: 'ReadFailed', where: 'runs', operation: 'liveness', code: 'LOCK_LOST' },
+    const lost: ReadFailed = {
+      _tag: 'ReadFailed',
+      where: 'runs',
+      operation: 'liveness',
+      code: 'LOCK_LOST',
       cause: new Error("the lock is lost; connect directly, or pass `liveness: 'lease'`")
-    } as const
+    }
     expect(described(notDone(lost))).toEqual([
       'Reading runs failed: liveness: LOCK_LOST: the lock is lost; connect directly'
     ])

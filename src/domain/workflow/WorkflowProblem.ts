@@ -71,6 +71,9 @@ const invalid = (place: string, field: string, expected: string): WorkflowProble
 const PROBLEMS = new WeakMap<Workflow, ReadonlyArray<WorkflowProblem>>()
 
 const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
+  const at = workflow.steps.findIndex((step) => !TAGS.has(fieldsOf(step)['_tag']))
+  if (at !== -1)
+    return [invalid(workflow.name, 'steps', `an array of steps; item ${at} is ${kindOf(workflow.steps[at])}`)]
   const found: Array<WorkflowProblem> = []
   let units = 0
   const add = (more: Iterable<WorkflowProblem>): void => {
@@ -116,6 +119,8 @@ const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
     ? [...found, { _tag: 'TooManyUnits' }]
     : [...found, ...captureProblems(workflow.steps), ...secretProblems(workflow)]
 }
+
+const TAGS: ReadonlySet<unknown> = new Set<Step['_tag']>(['Task', 'Sequence', 'Wave', 'Map'])
 
 const nameProblems = (names: ReadonlyArray<string>): ReadonlyArray<WorkflowProblem> =>
   names
