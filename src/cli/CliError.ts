@@ -208,10 +208,16 @@ const notDoneLines = ({
       return error.holder.liveness === 'alive'
         ? describeRunError(error).split('\n')
         : [`Run ${error.runId} is held by ${holderText(error.holder)}`]
+    case 'ReadFailed':
+    case 'WriteFailed':
+      return describeRunError(error).split('\n').map(withoutOption)
     default:
       return describeRunError(error).split('\n')
   }
 }
+
+/** Leaves out the option of a store, which the command does not have. */
+const withoutOption = (line: string): string => line.replace(/, or pass `[^`]+`/, '')
 
 const REQUESTED: Readonly<Record<Stop, string>> = {
   Pause: 'it pauses once its current steps have ended',

@@ -1,12 +1,13 @@
 /** Calls the executor from promises: the environment, and how its errors reach the caller. */
 import * as E from 'fp-ts/lib/Either.js'
-import { interruptFrom, nodeEnvironment } from '../adapters/node/index.js'
+import { interruptFrom, nodeEnvironment, processOwner } from '../adapters/node/index.js'
 import { fieldsOf } from '../domain/data/Options.js'
 import type { Executor } from '../executor/Executor.js'
 import type { RunError } from '../executor/errors/RunError.js'
 import { describe } from '../executor/errors/describe.js'
 import { retryLater } from '../executor/errors/RunError.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
+import type { Holder } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Interrupt } from '../ports/Interrupt.js'
 import type { CallName } from './callOptions.js'
@@ -33,10 +34,20 @@ const eitherOf = (interrupt: Interrupt, other: AbortSignal): Interrupt => {
 }
 
 /** Adds the run to an error that does not name it, unless the caller's code is wrong. */
-const messageOf = (runId: string, error: RunError): string =>
-  runId === '' || 'runId' in error || error._tag === 'InvalidOptions' || isInvalidWorkflow(error)
+const messageOf = (runId: string, error: RunError): string => {
+  if (error._tag === 'HeldBy' && isThisProcess(error.holder)) {
+    const { host, pid, since } = error.holder
+    return `Run ${error.runId} is already in progress: this process (${pid} on ${host}) has held it since ${since}; await the call that runs it, or pause it`
+  }
+  return runId === '' || 'runId' in error || error._tag === 'InvalidOptions' || isInvalidWorkflow(error)
     ? describe(error)
     : `Run ${runId}: ${describe(error)}`
+}
+
+const isThisProcess = ({ host, pid, liveness }: Holder): boolean => {
+  const own = processOwner()
+  return liveness === 'alive' && pid === own.pid && host === own.host
+}
 
 const isInvalidWorkflow = (error: RunError): boolean =>
   error._tag === 'PlanError' && error.problems.every(({ _tag }) => _tag === 'InvalidWorkflow')

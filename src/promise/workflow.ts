@@ -97,7 +97,8 @@ export interface WorkflowBuilder<Outputs, Input, Given = unknown, Seen = Input> 
 }
 
 /**
- * A workflow without steps yet.
+ * A workflow without steps yet. Its input is plain JSON, or what the schema in `options.input` takes. The type argument is the type of that
+ * schema, which TypeScript infers: a plain type, as in `workflow<Order>('order')`, does not compile.
  *
  * @example
  * import { memoryStorage } from 'dogear/memory'

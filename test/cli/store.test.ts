@@ -1,9 +1,10 @@
 import { chmodSync, statSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
 import { afterEach, describe, expect, test } from 'vitest'
-import { describe as described } from '../../src/cli/CliError.js'
+import { describe as described, notDone } from '../../src/cli/CliError.js'
 import { parse, show, withoutPassword } from '../../src/cli/store/Location.js'
 import { open } from '../../src/cli/store/open.js'
+import type { ReadFailed } from '../../src/ports/CheckpointStorage.js'
 import { newDatabase } from './database.js'
 import { type Ended, linesOf, type Sandbox, sandbox } from './dogear.js'
 
@@ -141,6 +142,24 @@ describe('--store', () => {
     await place.shell('rm broken')
     expect((await dogear('resume', 'r-one')).code).toBe(0)
     expect((await dogear('move', 'r-one', '--to', 'state.db')).code).toBe(0)
+  })
+
+  test('an error of PostgreSQL offers no option of the library, which the command does not have', async () => {
+    place = sandbox({ 'w.yml': WORKFLOW })
+    const where = `${await newDatabase()}?options=-c%20synchronous_commit%3Doff`
+    const { code, stderr } = await place.dogear(['run', 'w.yml', '--store', where])
+    expect(code).toBe(5)
+    expect(stderr).toMatch(/may be lost with synchronous_commit=off; change the setting(\.|$)/m)
+    const lost: ReadFailed = {
+      _tag: 'ReadFailed',
+      where: 'runs',
+      operation: 'liveness',
+      code: 'LOCK_LOST',
+      cause: new Error("the lock is lost; connect directly, or pass `liveness: 'lease'`")
+    }
+    expect(described(notDone(lost))).toEqual([
+      'Reading runs failed: liveness: LOCK_LOST: the lock is lost; connect directly'
+    ])
   })
 
   test.each([

@@ -17,6 +17,7 @@ import type { Unit } from '../../src/domain/workflow/Unit.js'
 import { definitionAt } from '../../src/domain/workflow/Node.js'
 import type { Step, Workflow } from '../../src/domain/workflow/Workflow.js'
 import * as W from '../../src/domain/workflow/Workflow.js'
+import { workflow } from '../../src/promise/index.js'
 import * as Identity from '../../src/domain/workflow/WorkflowIdentity.js'
 
 const at = '2026-01-02T03:04:05.678Z'
@@ -83,6 +84,20 @@ const plannedOf = (
 }
 
 const deploy = (...parts: ReadonlyArray<Step>): Step => W.sequence('deploy', parts)
+
+test.each([
+  ['a wait', W.task('a'), W.task('a', { wait: 'Answer' })],
+  ['a task', W.task('a', { wait: 'Answer' }), W.task('a')],
+  ['another wait', W.task('a', { wait: 'Timer' }), W.task('a', { wait: 'Answer' })]
+])('an edit that makes a completed task without a definition %s is noticed', (_, was, now) => {
+  expect(editsOf(having(flow(was), ['a']), flow(now))).toEqual(['changed a'])
+  expect(editsOf(having(flow(deploy(was)), ['deploy/a']), flow(deploy(now)))).toEqual(['changed deploy/a'])
+})
+
+test('a raw wait without a definition has the fingerprint of the same wait in a program', () => {
+  const [nap] = workflow('w').sleep('nap', { millis: 1 }).steps
+  assert.equal(W.task('nap', { wait: 'Timer' }).fingerprint, nap?.fingerprint)
+})
 
 describe('a completed composite', () => {
   const before = flow(task('build'), deploy(task('push'), task('smoke')))

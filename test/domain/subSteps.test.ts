@@ -241,6 +241,26 @@ describe('a plan', () => {
     assert.equal(State.inDoubt(changed.right.state).size, 0)
   })
 
+  test('the answer Again about a task that an edit made non-idempotent starts a new attempt, which throws no recorded failure', () => {
+    const checkpoint = after(
+      failed('agent/try', {}),
+      running('agent/pay'),
+      failed('agent/pay', harmful),
+      done('agent/turn', 1, {})
+    )
+    const steps = [W.task('first'), W.task('agent', { idempotent: false }), W.task('last')]
+    const decidedWith = (confirm: ReadonlyArray<readonly [string, Answer]>): ReadonlyArray<string> => {
+      const plan = planResume(checkpoint, { name: 'w', steps }, { confirm: new Map(confirm) })
+      if (E.isLeft(plan)) assert.fail(JSON.stringify(plan.left))
+      return plan.right.decisions.flatMap(({ _tag, unit }) => (Unit.isTop(unit) ? [] : [`${_tag} ${unit}`]))
+    }
+    const task = ['agent', { _tag: 'Again' }] as const
+    assert.deepEqual(decidedWith([]), ['Skip agent/turn', 'Skip agent/try', 'Skip agent/pay'])
+    assert.deepEqual(decidedWith([task]), ['Skip agent/turn', 'Retry agent/try', 'Confirm agent/pay'])
+    const both = [task, ['agent/pay', { _tag: 'Again' }]] as const
+    assert.deepEqual(decidedWith(both), ['Skip agent/turn', 'Retry agent/try', 'Retry agent/pay'])
+  })
+
   test('a failed sub-step that is not idempotent needs confirmation, unless it is known to have done nothing', () => {
     const of = (outcome: 'unknown' | 'notApplied'): ReadonlyArray<string> =>
       decided(after(running('agent/pay'), failed('agent/pay', harmful, outcome), failed('agent')))

@@ -54,6 +54,23 @@ describe('retryLater of a refusal', () => {
     assert.deepEqual(await runOrResume(order, options), { charge: 'charged' })
   })
 
+  test('the message for a run that this process holds says so, and how to wait for it', async () => {
+    const { order, options, goOn, ended } = await held()
+    const own = new RegExp(
+      `^Run order-1 is already in progress: this process \\(${process.pid} on .+\\) has held it since .+Z; await the call that runs it, or pause it$`
+    )
+    for (const call of [run, resume, runOrResume]) assert.match((await refusal(call(order, options))).message, own)
+    goOn()
+    await ended
+  })
+
+  test('the message for a run that another process holds names that process', async () => {
+    const storage = memoryStorage()
+    await storage.claim('order-1', { host: 'other', pid: process.pid })()
+    const { message } = await refusal(run(workflow('order').sleep('rest', { millis: 1 }), { id: 'order-1', storage }))
+    assert.match(message, /in progress: held by process \d+ on other since .+; wait until it ends, or pause it$/)
+  })
+
   test('retryLater is false if the same call would be refused again', async () => {
     const options = { id: 'order-1', storage: memoryStorage(), environment: { requests: memoryRequests() } }
     const order = workflow('order').step('charge', () => 'charged')

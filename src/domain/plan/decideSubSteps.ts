@@ -37,6 +37,8 @@ export const decideWithSubSteps = (
   // A question about the task may be answered together with those about its sub-steps.
   if (context.answerable !== undefined) for (const known of all) context.answerable.add(known.unit)
   const isDone = record !== undefined && whole === undefined && restart === undefined
+  // Answered with "again", a task that is not idempotent starts a new attempt, which throws no recorded failure.
+  const isNew = !task.idempotent && context.confirm.get(unit)?._tag === 'Again'
   // A skipped task needs no lines for its sub-steps.
   if (decision._tag !== 'Skip')
     for (const known of all) {
@@ -44,7 +46,7 @@ export const decideWithSubSteps = (
       // Until a question about the evidence of a completed task is answered, its code does not run.
       if (again === undefined && (isDone ? recordAt(context, known.unit) === undefined : isCaught(context, known)))
         continue
-      const isRepeated = again === undefined && Units.has(context.inFlight, unit)
+      const isRepeated = again === undefined && !isNew && Units.has(context.inFlight, unit)
       out.decisions.push(decideSubStep(context, known, { stepIndex, task, again, isRepeated }, out))
     }
   return isDone && !evidence.open.has(unit)

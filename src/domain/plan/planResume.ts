@@ -9,6 +9,7 @@ import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import { decideAll } from './decide.js'
 import type { Json } from '../data/Json.js'
 import { equals } from '../data/Json.js'
+import { fieldsOf, kindOf } from '../data/Options.js'
 import type { Decision, PlanOptions, ResumePlan, Skip } from './Plan.js'
 import type { PlanError, PlanProblem } from './PlanProblem.js'
 import { compare, inconsistencies, wrongWorkflow } from './PlanCheck.js'
@@ -52,6 +53,12 @@ export const planResume = (
   options: PlanOptions = {}
 ): E.Either<PlanError, ResumePlan> => {
   const invalid = problemsOf(workflow)
+  const [problem] = invalid
+  // Nothing else can be read from these.
+  if (problem?._tag === 'InvalidSetting' && problem.field === 'steps')
+    return refuse([{ _tag: 'InvalidWorkflow', problem }])
+  const why = notDecoded(checkpoint)
+  if (why !== undefined) return refuse([{ _tag: 'InconsistentCheckpoint', why }])
   const [first, ...more] = [
     ...invalid.map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem })),
     ...inconsistencies(checkpoint)
@@ -78,6 +85,15 @@ export const planResume = (
     ...found
   ]
   return isNonEmpty(problems) ? refuse(problems) : E.right(planOf(checkpoint, workflow, decisions, context, input))
+}
+
+/** Untyped callers may pass anything, such as stored JSON. Its lists are arrays, which have no size. */
+const notDecoded = (checkpoint: unknown): string | undefined => {
+  const { state, workflow, completedSteps } = fieldsOf(checkpoint)
+  const isDecoded = Array.isArray(fieldsOf(workflow)['steps']) && typeof fieldsOf(completedSteps)['size'] === 'number'
+  return isDecoded && state !== undefined
+    ? undefined
+    : `it is ${kindOf(checkpoint)}, but no checkpoint; decode stored JSON with CheckpointCodec.decode`
 }
 
 const newInput = (checkpoint: Checkpoint, { input }: PlanOptions): Json | undefined =>

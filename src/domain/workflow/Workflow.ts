@@ -107,7 +107,7 @@ export interface Workflow {
 
 // --- constructors
 
-/** The options of a task. `definition`: what its fingerprint covers beside its name and the other options. */
+/** The options of a task. `definition`: what its fingerprint covers beside `name`, `idempotent` and `captures`; default: `wait`. */
 export interface TaskOptions {
   readonly summary?: string
   readonly definition?: Json
@@ -147,7 +147,7 @@ export const task = (name: string, options: TaskOptions = {}): Task => {
     _tag: 'Task',
     name,
     summary: options.summary ?? name,
-    fingerprint: taskFingerprint(name, options.definition ?? null, idempotent, captures),
+    fingerprint: taskFingerprint(name, options.definition ?? waitDefinition(options.wait), idempotent, captures),
     idempotent,
     captures,
     numbered: options.numbered ?? false,
@@ -156,6 +156,9 @@ export const task = (name: string, options: TaskOptions = {}): Task => {
     artifactPaths: options.artifactPaths
   }
 }
+
+/** The same as that of a wait in a program. */
+const waitDefinition = (wait: WaitKind | undefined): Json => (wait === undefined ? null : { wait })
 
 /** A definition that is not JSON has no fingerprint: this and the reason stand in its place. */
 const INVALID = 'invalid: '

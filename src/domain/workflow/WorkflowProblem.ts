@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { listed } from '../data/listed.js'
 import { describeOption, fieldsOf, kindOf } from '../data/Options.js'
-import { inCycle } from './needs.js'
+import { cycleIn } from './needs.js'
 import { listedParts } from './Node.js'
 import { join } from './Unit.js'
 import type { Step, Wave, Workflow } from './Workflow.js'
@@ -71,6 +71,9 @@ const invalid = (place: string, field: string, expected: string): WorkflowProble
 const PROBLEMS = new WeakMap<Workflow, ReadonlyArray<WorkflowProblem>>()
 
 const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
+  const at = workflow.steps.findIndex((step) => !TAGS.has(fieldsOf(step)['_tag']))
+  if (at !== -1)
+    return [invalid(workflow.name, 'steps', `an array of steps; item ${at} is ${kindOf(workflow.steps[at])}`)]
   const found: Array<WorkflowProblem> = []
   let units = 0
   const add = (more: Iterable<WorkflowProblem>): void => {
@@ -117,6 +120,8 @@ const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
     : [...found, ...captureProblems(workflow.steps), ...secretProblems(workflow)]
 }
 
+const TAGS: ReadonlySet<unknown> = new Set<Step['_tag']>(['Task', 'Sequence', 'Wave', 'Map'])
+
 const nameProblems = (names: ReadonlyArray<string>): ReadonlyArray<WorkflowProblem> =>
   names
     .filter((name: unknown) => typeof name !== 'string' || !NAME.test(name))
@@ -136,8 +141,8 @@ const waveProblems = ({ groups }: Wave, unit: string): ReadonlyArray<WorkflowPro
   const unknown = groups.flatMap(({ name, needs }) =>
     needs.filter((need) => !known.has(need)).map((need) => ({ _tag: 'UnknownNeed', unit, group: name, need }) as const)
   )
-  const stuck = inCycle(groups)
-  return stuck.length === 0 ? unknown : [...unknown, { _tag: 'NeedCycle', unit, groups: stuck }]
+  const cycle = cycleIn(groups)
+  return cycle.length === 0 ? unknown : [...unknown, { _tag: 'NeedCycle', unit, groups: cycle }]
 }
 
 const NOT_CAPTURED = 'absent, because every item of a map would set the same variable'

@@ -7,11 +7,19 @@ interface GroupNeeds {
   readonly needs: ReadonlyArray<string>
 }
 
-/** Returns the groups on a dependency cycle, or between two. Ignores unknown needs. Linear time. */
-export const inCycle = (groups: ReadonlyArray<GroupNeeds>): ReadonlyArray<string> => {
+/** Returns the groups on one dependency cycle, each followed by one that it needs; none without a cycle. Ignores unknown needs. Linear time. */
+export const cycleIn = (groups: ReadonlyArray<GroupNeeds>): ReadonlyArray<string> => {
   const known = new Set(groups.map(({ name }) => name))
   const needs = new Map(groups.map(({ name, needs }) => [name, new Set(needs.filter((need) => known.has(need)))]))
-  return [...leftOver(reversed(leftOver(needs))).keys()]
+  const stuck = leftOver(needs)
+  const seen = new Set<string>()
+  let [name] = stuck.keys()
+  while (name !== undefined && !seen.has(name)) {
+    seen.add(name)
+    name = [...(stuck.get(name) ?? [])].find((need) => stuck.has(need))
+  }
+  const path = [...seen]
+  return name === undefined ? [] : path.slice(path.indexOf(name))
 }
 
 type Graph = ReadonlyMap<string, ReadonlySet<string>>

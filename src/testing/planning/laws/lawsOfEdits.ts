@@ -10,7 +10,9 @@ import type { PlanOptions } from '../../../domain/plan/Plan.js'
 import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
+import * as Units from '../../../domain/checkpoint/Units.js'
 import { find, partNames, taskAround } from '../../../domain/checkpoint/Tree.js'
+import { hasCode } from '../../../domain/workflow/Node.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin, join, names, parent, top } from '../../../domain/workflow/Unit.js'
 import type { Step, Task, Workflow } from '../../../domain/workflow/Workflow.js'
@@ -89,16 +91,25 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-EDIT-06',
-    'no edit drops the question of a unit that it keeps: a non-idempotent unit in doubt gets a question, or there is no plan',
+    'no edit drops the question of a unit that it keeps: a unit in doubt that was or became non-idempotent, and a sub-step in doubt, get a question, or there is no plan',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
+      const edited = edit(workflow, change).workflow
+      const doubts = inDoubt(checkpoint, edited)
+      const tasks = unitsOf({ checkpoint, workflow: edited })
+      // A plan that ignores changes also ignores that a unit in doubt was removed.
+      const { workflow: before, items, state } = checkpoint
+      const isGone = doubts.some((unit) => !tasks.has(taskAround(before, items, unit, state.stepIndex)?.unit ?? unit))
       for (const changes of ['completed', 'ignore'] as const) {
-        const plan = planResume(checkpoint, edit(workflow, change).workflow, { changes })
-        if (E.isLeft(plan) || (changes === 'ignore' && isGone(checkpoint, workflow, change))) continue
+        const plan = planResume(checkpoint, edited, { changes })
+        if (E.isLeft(plan) || (changes === 'ignore' && isGone)) continue
         const asked = openQuestions(plan.right).map(({ unit }) => unit)
-        const waits = waiting({ checkpoint, workflow: edit(workflow, change).workflow })
-        for (const name of inDoubt(checkpoint))
-          assert.ok(waits.has(name) || asked.includes(name), `${name} is in doubt, and gets no question`)
+        const waits = waiting({ checkpoint, workflow: edited })
+        // The question of a task follows those of its sub-steps.
+        for (const name of doubts) {
+          const isAsked = asked.some((unit) => isWithin(unit, name))
+          assert.ok(waits.has(name) || isAsked, `${name} is in doubt, and gets no question`)
+        }
       }
     }
   ),
@@ -266,18 +277,14 @@ const isAdded = ({ workflow, items }: Checkpoint, edited: Workflow, unit: Unit):
   return true
 }
 
-/** The units that may have taken effect and were non-idempotent when they started. */
-const inDoubt = ({ state, workflow, items }: Checkpoint): ReadonlyArray<Unit> =>
+/** The units that may have taken effect, and were non-idempotent when they started, or are since the edit; with sub-steps in flight. */
+const inDoubt = ({ state, workflow, items }: Checkpoint, edited: Workflow): ReadonlyArray<Unit> =>
   [...State.inDoubt(state)].filter((unit) => {
     const begun = find(workflow, items, unit, state.stepIndex)?.definition
-    return begun?._tag === 'Task' && !begun.idempotent
+    if (begun === undefined) return Units.has(State.inFlight(state), unit)
+    const now = find<Step>(edited, items, unit, state.stepIndex)?.definition
+    return begun._tag === 'Task' && (!begun.idempotent || (hasCode(now) && !now.idempotent))
   })
-
-/** A plan that ignores changes also ignores that a unit in doubt was removed. */
-const isGone = (checkpoint: Checkpoint, workflow: Workflow, change: Parameters<typeof edit>[1]): boolean => {
-  const now = unitsOf({ checkpoint, workflow: edit(workflow, change).workflow })
-  return inDoubt(checkpoint).some((name) => !now.has(name))
-}
 
 const momentAndPlace = (of: RunsOf): fc.Arbitrary<[Moment, number]> => fc.tuple(moment(of), fc.nat({ max: 99 }))
 
