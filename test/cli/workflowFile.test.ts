@@ -173,7 +173,6 @@ steps:
       "w.yml:3:34: 12345678901234567890 cannot be stored exactly as a number; put it in quotes",
       "w.yml:3:63: the key "ok" is set twice, first in line 3; remove one",
       "w.yml:5:5: a step has no key "shel". Did you mean "shell"?",
-      "w.yml:5:5: a task needs "shell" (a script), "run" (a command and its arguments), "job" or "reuse"; a wait needs "sleep" or "waitFor"",
       "w.yml:6:12: "shell" must not be empty",
       "w.yml:7:14: "timeout" must be false, or a duration like 250ms, 5s, 2m or 1h, not the number 10",
       "w.yml:8:24: "strategy" must be a string, not a list",

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../domain/data/Json.js'
 import type { Position } from '../Problem.js'
 import type { Entry, Node } from '../Source.js'
 import { kindOf } from '../Source.js'
-import { didYouMean } from '../../../domain/data/Suggestion.js'
+import { closest, didYouMean } from '../../../domain/data/Suggestion.js'
 import type { Reading } from './Reading.js'
 
 export interface Schema<A> {
@@ -179,6 +179,11 @@ export const object = <F extends Fields>(
       ? `remove it, because "${right}" is there`
       : `use "${right}" in its place`
   }
+  /** The key for which a wrong one stands. It counts as present: each mistake is reported once. */
+  const meantBy = (key: string): string | undefined => {
+    if (own.has(key) || Object.hasOwn(foreign, key)) return undefined
+    return Object.hasOwn(instead, key) ? instead[key] : closest(key, known)
+  }
   return {
     decode: (reading, entry) => {
       const { report } = reading
@@ -187,15 +192,17 @@ export const object = <F extends Fields>(
         return otherwise === undefined
           ? wrong(reading, entry, 'a mapping')
           : void report(node.at, otherwise(kindOf(node)))
-      const found: Array<readonly [string, Found<unknown>]> = []
+      const found = new Map<string, Found<unknown>>()
       for (const one of node.entries) {
         const schema = own.get(one.key)?.schema
-        if (schema === undefined) report(one.at, unknownKey(of, one.key, known, remedyFor(one.key, node.entries)))
-        else found.push([one.key, { entry: one, value: schema.decode(reading, one) }])
+        if (schema !== undefined) found.set(one.key, { entry: one, value: schema.decode(reading, one) })
+        else report(one.at, unknownKey(of, one.key, known, remedyFor(one.key, node.entries)))
       }
-      for (const [key, { missing }] of own)
-        if (missing !== undefined && !node.entries.some((one) => one.key === key || instead[one.key] === key))
-          report(entry.at, missing)
+      for (const one of node.entries) {
+        const meant = meantBy(one.key)
+        if (meant !== undefined && !found.has(meant)) found.set(meant, { entry: one, value: undefined })
+      }
+      for (const [key, { missing }] of own) if (missing !== undefined && !found.has(key)) report(entry.at, missing)
       const read = Object.fromEntries(found) as Read<F>
       for (const { check } of rules) check(read, reading, node)
       return read
