@@ -23,7 +23,7 @@ const PARTS = 4
 
 /** The seed of a schedule; a failure prints it, and DOGEAR_SEED repeats it first. Consecutive numbers would start alike. */
 const seedOf = (first: number, index: number): number =>
-  index === 0 ? first : Math.imul(first + index, 0x9e3779b1) & 0x3fffffff
+  index === 0 ? first : Math.imul(first + Math.imul(index, 0x9e3779b1), 0x85ebca6b) & 0x3fffffff
 
 /** A workflow and its disturbances. */
 interface Schedule {
