@@ -10,15 +10,17 @@ import type { End, Session } from './perform.js'
 import { inOrder } from './perform.js'
 import { endWaitOf, timedOut, wake } from './calls.js'
 import { completion, failedAttempt } from './records.js'
-import type { Moment, RunRecorder } from './RunRecorder.js'
+import type { RunRecorder } from './RunRecorder.js'
 import { isSubStep, taskUnits } from './tree.js'
 
-export const recordOverrides = (
-  recorder: RunRecorder,
-  workflow: Workflow,
-  plan: ResumePlan,
-  options: PlanOptions
-): void => {
+/** A plan without open questions, and what it is for. */
+export interface ChosenPlan {
+  readonly workflow: Workflow
+  readonly plan: ResumePlan
+  readonly options: PlanOptions
+}
+
+export const recordOverrides = (recorder: RunRecorder, { workflow, plan, options }: ChosenPlan): void => {
   const { checkpoint } = recorder.now()
   const program = { ...workflow, identity: Identity.of(workflow) }
   const changes = overrides(checkpoint, program, plan, options, recorder.at())
@@ -51,14 +53,9 @@ export const pollJobs = (recorder: RunRecorder, choices: Choices): void => {
 }
 
 /** Follows a plan, its overrides first. */
-export const executeSession = (
-  recorder: RunRecorder,
-  choices: Choices,
-  { workflow }: Moment,
-  plan: ResumePlan,
-  options: PlanOptions
-): End => {
-  recordOverrides(recorder, workflow, plan, options)
+export const executeSession = (recorder: RunRecorder, choices: Choices, chosen: ChosenPlan): End => {
+  const { workflow, plan } = chosen
+  recordOverrides(recorder, chosen)
   if (choices.below(16) === 15) return 'crashed'
   const decisions = new Map(plan.decisions.map((one) => [one.unit, one]))
   const session: Session = { recorder, choices, decisions, isLucky: choices.below(3) === 2 }
