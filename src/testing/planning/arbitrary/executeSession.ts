@@ -44,10 +44,10 @@ export const pollJobs = (recorder: RunRecorder, choices: Choices): void => {
       if (task?.wait !== undefined && pending._tag !== 'Job') endWaitOf(recorder, choices, task, unit)
       else recorder.put(completion(recorder, choices, task, unit, attemptOf(pending)))
     } else if (pending._tag === 'Answer' && fate === 1 && canMoveTo(checkpoint, unit)) {
-      recorder.put({ _tag: 'UnitFailed', at: recorder.at(), unit, last: timedOut(recorder), retryable: false })
+      recorder.put({ _tag: 'UnitFailed', unit, last: timedOut(recorder), retryable: false })
     } else if (pending._tag === 'Job' && fate === 1 && canMoveTo(checkpoint, unit)) {
       const { error, outcome } = failedAttempt(recorder, choices, 1)
-      recorder.put({ _tag: 'JobEnded', at: recorder.at(), unit, error, outcome, retryable: choices.below(2) === 1 })
+      recorder.put({ _tag: 'JobEnded', unit, error, outcome, retryable: choices.below(2) === 1 })
     }
   }
 }
@@ -74,10 +74,10 @@ export const executeSession = (recorder: RunRecorder, choices: Choices, chosen: 
 const rest = (recorder: RunRecorder, { name: unit }: Step): void => {
   const { state } = recorder.now().checkpoint
   const rests = state._tag === 'Interrupted' && state.reason === 'pending' && state.step === unit
-  if (!rests) recorder.put({ _tag: 'Interrupted', at: recorder.at(), unit, reason: 'pending' })
+  if (!rests) recorder.put({ _tag: 'Interrupted', unit, reason: 'pending' })
 }
 
 const fail = (recorder: RunRecorder, choices: Choices, { _tag, name: unit }: Step): void => {
   if (_tag !== 'Task' && recorder.now().checkpoint.state._tag !== 'Failed')
-    recorder.put({ _tag: 'UnitFailed', at: recorder.at(), unit, retryable: choices.below(2) === 1 })
+    recorder.put({ _tag: 'UnitFailed', unit, retryable: choices.below(2) === 1 })
 }

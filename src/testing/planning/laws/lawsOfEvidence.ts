@@ -14,6 +14,7 @@ import { checkDecision, law, lawOfChoices, planOf, recorded, scheduled, works } 
 import type { RunsOf } from '../arbitrary/runs.js'
 import { moment } from '../arbitrary/runs.js'
 import { decide, overrideOnly } from '../arbitrary/simulate.js'
+import { keyOf } from '../arbitrary/records.js'
 import type { Moment } from '../arbitrary/RunRecorder.js'
 import { isOwnChange } from '../arbitrary/tree.js'
 
@@ -158,9 +159,6 @@ const lookAt = (
 
 const isArtifactAs = (one: Evidence, is: Evidence | undefined): boolean =>
   one._tag === 'Artifact' && is?._tag === 'Artifact' && one.size === is.size && one.sha256 === is.sha256
-
-/** The path, hash or id of evidence. */
-const keyOf = (one: Evidence): string => ('path' in one ? one.path : 'hash' in one ? one.hash : one.id)
 
 interface Left {
   readonly record: CompletedStep
