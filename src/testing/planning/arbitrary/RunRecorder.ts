@@ -105,7 +105,7 @@ export const record = (from: SimulatedRun, samples: Samples): RunRecorder => {
       workflow = edited
     },
     put: (undated, within) => {
-      const change = { at: timeOf(checkpoint.revision + 1), ...undated } as Change
+      const change = { at: timeOf(checkpoint.revision + 1), ...undated }
       const next = apply(checkpoint, change)
       if (E.isLeft(next))
         return assert.fail(
