@@ -7,10 +7,8 @@ import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import type { Items } from '../../../domain/checkpoint/Items.js'
 import { none } from '../../../domain/checkpoint/Items.js'
 import type { Json } from '../../../domain/data/Json.js'
-import type { Answer } from '../../../domain/plan/Plan.js'
-import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
+import { ancestors, fromTop, isWithin } from '../../../domain/workflow/Unit.js'
 import { get } from '../../../domain/checkpoint/Units.js'
-import type { Program } from '../../../executor/program/Program.js'
 import { restoreStored } from '../../../executor/storage/stored.js'
 import type { RunError } from '../../../executor/RunError.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
@@ -19,8 +17,7 @@ import type { TreeData } from '../../memoryTree.js'
 import type { CrashLaw } from '../CrashReport.js'
 import type { Due } from './due.js'
 import { dueIn, NOTHING_DUE } from './due.js'
-import type { Override } from '../Intervention.js'
-import type { Entry, Note, Recorded } from './ChangeLog.js'
+import type { Call, Entry, Note, Recorded } from './ChangeLog.js'
 import { copyOf, follow, isRewound, makeChangeLog } from './ChangeLog.js'
 import type { PauseOracle } from './PauseOracle.js'
 import { makePauseOracle } from './PauseOracle.js'
@@ -36,15 +33,6 @@ export interface Finding {
   readonly what: string
   readonly unit?: string
   readonly name?: string
-}
-
-/** One call of `runOrResume`, `poll` or `answer`. */
-export interface Call {
-  readonly life: number
-  readonly how: 'run' | 'poll' | 'answer'
-  readonly program: Program<unknown, unknown>
-  readonly override: Override | undefined
-  readonly answers: ReadonlyMap<string, Answer>
 }
 
 export interface Oracle {
@@ -308,7 +296,7 @@ const atFirst = (found: Note, execution: Execution, changes: ReadonlyArray<Chang
   }
   for (const unit of taken) {
     if (!expected.has(unit)) found(law, `${unit} is rewound although it is completed: ${why}`, unit)
-    const isGivenUp = given.jobs.has(unit) && ![unit, ...ancestors(unit)].some((one) => answers.has(one))
+    const isGivenUp = given.jobs.has(unit) && !fromTop(unit).some((one) => answers.has(one))
     if (isGivenUp && tasks.get(unit)?.idempotent === false)
       found('AtMostOnce', `the pending job of ${unit} is abandoned without an answer`, unit)
   }
