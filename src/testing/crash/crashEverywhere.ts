@@ -17,8 +17,8 @@ import { judge, resultOf } from './oracle/judge.js'
 import { crashCase } from './crashCase.js'
 import type { Intervention, Pause, PauseAtCall } from './Intervention.js'
 import type { ProcessContext } from './process/Process.js'
-import type { Between, Setting, SimulatedRun } from './SimulatedRun.js'
-import { simulateRun } from './SimulatedRun.js'
+import type { Between, Setting, SimulatedCase } from './simulateRun.js'
+import { simulateRun } from './simulateRun.js'
 import type { Finding } from './oracle/Oracle.js'
 
 /**
@@ -150,7 +150,7 @@ const tryBoth = async (
   schedule: CrashSchedule,
   answers: 'again' | 'done' | 'both' = 'both',
   given: Pick<CrashCase, 'interventions'> = {}
-): Promise<SimulatedRun> => {
+): Promise<SimulatedCase> => {
   const found = await tryCase(test, report, { schedule, answer: answers === 'done' ? 'done' : 'again', ...given })
   if (found.asked && answers === 'both') await tryCase(test, report, { schedule, answer: 'done', ...given })
   return found
@@ -164,7 +164,7 @@ const whilePausing = async (
   each: Each,
   answers: 'again' | 'done' | 'both' | undefined
 ): Promise<void> => {
-  const tryPause = async (by: Pause | PauseAtCall, ...schedule: CrashSchedule): Promise<SimulatedRun> => {
+  const tryPause = async (by: Pause | PauseAtCall, ...schedule: CrashSchedule): Promise<SimulatedCase> => {
     report.paused += 1
     return await tryBoth(test, report, schedule, answers, { interventions: [by] })
   }
@@ -180,7 +180,7 @@ const whilePausing = async (
   })
 }
 
-const tryCase = async (test: Test, report: Report, one: CrashCase): Promise<SimulatedRun> => {
+const tryCase = async (test: Test, report: Report, one: CrashCase): Promise<SimulatedCase> => {
   const found = await test.disturbed(one)
   report.runs += 1
   report.violations.push(...test.violations(one, found))
@@ -225,9 +225,9 @@ const howsAt = (point: CrashPoint): ReadonlyArray<CrashPoint['how']> => {
 
 interface Test {
   readonly workflow: () => Workflow
-  readonly undisturbed: () => Promise<SimulatedRun>
-  readonly disturbed: (one: CrashCase) => Promise<SimulatedRun>
-  readonly violations: (one: CrashCase, run: SimulatedRun) => ReadonlyArray<Violation>
+  readonly undisturbed: () => Promise<SimulatedCase>
+  readonly disturbed: (one: CrashCase) => Promise<SimulatedCase>
+  readonly violations: (one: CrashCase, run: SimulatedCase) => ReadonlyArray<Violation>
 }
 
 const MEMORY = {

@@ -11,7 +11,7 @@ import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 import type { ProgramTask } from '../../../executor/program/Program.js'
 import type { Override } from '../Intervention.js'
 import { isForced } from '../Intervention.js'
-import type { Between } from '../SimulatedRun.js'
+import type { Between } from '../simulateRun.js'
 import { tasksOf } from '../tasksOf.js'
 import type { Finding } from './Oracle.js'
 

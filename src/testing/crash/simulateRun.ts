@@ -68,8 +68,8 @@ export interface Between<World> {
 
 export type Judge<World> = (between: Between<World>) => ReadonlyArray<Finding>
 
-/** `points`: the points that each process reached. `asked`: whether a question was asked. */
-export interface SimulatedRun {
+/** The run of a case. `points`: the points that each process reached. `asked`: whether a question was asked. */
+export interface SimulatedCase {
   readonly findings: ReadonlyArray<Finding>
   readonly trace: Trace
   readonly points: ReadonlyArray<ReadonlyArray<CrashPoint>>
@@ -102,7 +102,7 @@ export const RUN_ID = 'simulated'
 export const simulateRun = async <World, Data>(
   setting: Setting<World, Data>,
   one: CrashCase
-): Promise<SimulatedRun> => {
+): Promise<SimulatedCase> => {
   const data = await setting.storage.create()
   const tree = treeData()
   const findings: Array<Finding> = []
