@@ -260,9 +260,10 @@ describe('following a plan', () => {
     fc.tuple(moments, arb.workflowEdit, fc.constantFrom('completed' as const, 'ignore' as const)),
     ([moment, change, changes]) => {
       const { workflow } = arb.edit(moment.workflow, change)
-      const chosen = answered(moment.checkpoint, workflow, noFaults, { changes })
+      const edited = { ...moment, workflow }
+      const chosen = answered(edited, noFaults, { changes })
       if (E.isLeft(chosen)) return
-      const adopted = overrideOnly({ ...moment, workflow }, chosen.right.plan, chosen.right.options)
+      const adopted = overrideOnly(edited, chosen.right)
       const skippedBy = ({ decisions }: ResumePlan) =>
         decisions.flatMap(({ _tag, unit }) => (_tag === 'Skip' ? [unit] : []))
       assert.deepEqual(skippedBy(planOf(adopted)), skippedBy(chosen.right.plan))
@@ -276,17 +277,17 @@ describe('following a plan', () => {
 describe('recorded overrides', () => {
   law('a plan that only continues has no overrides', undisturbedRun(), (run) => {
     const plan = planOf(run)
-    assert.deepEqual(overrideOnly(run, plan, {}).changes, [])
+    assert.deepEqual(overrideOnly(run, { plan, options: {} }).changes, [])
   })
 
   law(
     'once the overrides of a plan are recorded, the next plan has none',
     momentsWithOptions,
     ({ moment, options }) => {
-      const chosen = answered(moment.checkpoint, moment.workflow, noFaults, options)
+      const chosen = answered(moment, noFaults, options)
       if (E.isLeft(chosen)) return
-      const saved = overrideOnly(moment, chosen.right.plan, chosen.right.options)
-      assert.deepEqual(overrideOnly(saved, planOf(saved), {}).changes, [])
+      const saved = overrideOnly(moment, chosen.right)
+      assert.deepEqual(overrideOnly(saved, { plan: planOf(saved), options: {} }).changes, [])
     }
   )
 })
@@ -328,7 +329,7 @@ describe('a unit that is not idempotent', () => {
       if (answers.size === 0) return
       const plan = planResume(run.checkpoint, run.workflow, { confirm: answers })
       assert.ok(E.isRight(plan))
-      const saved = overrideOnly(run, plan.right, { confirm: answers })
+      const saved = overrideOnly(run, { plan: plan.right, options: { confirm: answers } })
       for (const [name, answer] of answers) {
         const record = [...saved.checkpoint.completedSteps].find((one) => one.unit === name)
         assert.equal(record?.assumed, true)

@@ -102,7 +102,13 @@ const AT_UNIT: Readonly<Record<AtUnit['how'], (unit: string) => string>> = {
   waits: (unit) => `${unit} started after all others`
 }
 
-const HOW = Object.keys(AT_CALL) as ReadonlyArray<AtCall['how']>
+/** What can happen at any point of a kind. A group of a wave may also wait. */
+export const HOWS = {
+  AtCall: Object.keys(AT_CALL) as ReadonlyArray<AtCall['how']>,
+  AtUnit: ['before', 'during', 'after'],
+  AtEffect: ['before', 'after'],
+  AtRequest: ['before', 'after', 'fails']
+} as const satisfies { readonly [Tag in CrashPoint['_tag']]: ReadonlyArray<Extract<CrashPoint, { _tag: Tag }>['how']> }
 
 export const describePoint = (point: CrashPoint): string => {
   switch (point._tag) {
@@ -128,21 +134,13 @@ export const crashSchedule = (
 ): fc.Arbitrary<CrashSchedule> => {
   const { units = [], maxCalls = 16, maxEffects = 0, maxRequests = 0 } = options
   const upTo = (max: number): fc.Arbitrary<number> => fc.integer({ min: 1, max })
-  const points: ReadonlyArray<fc.Arbitrary<CrashPoint>> = [
-    tagged('AtCall', { n: upTo(maxCalls), how: fc.constantFrom(...HOW) }),
-    ...(units.length === 0
-      ? []
-      : [
-          tagged('AtUnit', {
-            unit: fc.constantFrom(...units),
-            n: upTo(2),
-            how: fc.constantFrom('before', 'during', 'after')
-          })
-        ]),
-    ...(maxEffects === 0 ? [] : [tagged('AtEffect', { n: upTo(maxEffects), how: fc.constantFrom('before', 'after') })]),
-    ...(maxRequests === 0
-      ? []
-      : [tagged('AtRequest', { n: upTo(maxRequests), how: fc.constantFrom('before', 'after', 'fails') })])
+  const points: Array<fc.Arbitrary<CrashPoint>> = [
+    tagged('AtCall', { n: upTo(maxCalls), how: fc.constantFrom(...HOWS.AtCall) })
   ]
+  if (units.length > 0)
+    points.push(tagged('AtUnit', { unit: fc.constantFrom(...units), n: upTo(2), how: fc.constantFrom(...HOWS.AtUnit) }))
+  if (maxEffects > 0) points.push(tagged('AtEffect', { n: upTo(maxEffects), how: fc.constantFrom(...HOWS.AtEffect) }))
+  if (maxRequests > 0)
+    points.push(tagged('AtRequest', { n: upTo(maxRequests), how: fc.constantFrom(...HOWS.AtRequest) }))
   return fc.array(fc.oneof(...points), { maxLength: 4 })
 }

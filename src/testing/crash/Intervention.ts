@@ -175,14 +175,17 @@ export const interventions = (
 ): fc.Arbitrary<ReadonlyArray<Intervention>> => {
   const life = fc.integer({ min: 1, max: 3 })
   const unit = fc.constantFrom(...(leaving.length === 0 ? unitsIn(workflow).map((one) => one.unit) : leaving))
+  // The first process finds no evidence yet.
+  const later = fc.integer({ min: 2, max: 3 })
+  const answer = fc.constantFrom('again', 'keep', 'done')
   const editing = fc.oneof(
-    tagged('DeleteEvidence', { life, unit }),
-    tagged('EditEvidence', { life, unit, answer: fc.constantFrom('again', 'keep', 'done') })
+    { weight: 3, arbitrary: tagged('DeleteEvidence', { life: later, unit }) },
+    { weight: 2, arbitrary: tagged('EditEvidence', { life: later, unit, answer }) }
   )
   return fc
     .tuple(
       fc.uniqueArray(fc.oneof(...overridesOf(workflow, life)), { maxLength: 2, selector: (one) => one.life }),
-      fc.array(editing, { maxLength: 2 }),
+      fc.array(editing, { maxLength: 3 }),
       requestsOf(units, maxCalls, life)
     )
     .map(([overrides, edits, requests]) => [...overrides, ...edits, ...requests])
@@ -211,15 +214,12 @@ const requestsOf = (
   const life = fc.oneof({ weight: 2, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: lives })
   const n = fc.integer({ min: 1, max: maxCalls })
   const during = (unit: fc.Arbitrary<string>): ReadonlyArray<fc.WeightedArbitrary<ConcurrentRequest>> => [
-    {
-      weight: 3,
-      arbitrary: tagged('Pause', { life, unit, when: fc.constantFrom('during', 'during', 'during', 'late') })
-    },
-    { weight: 1, arbitrary: tagged('Cancel', { life, unit }) }
+    { weight: 4, arbitrary: tagged('Pause', { life, unit, when: fc.constantFrom('during', 'during', 'late') }) },
+    { weight: 2, arbitrary: tagged('Cancel', { life, unit }) }
   ]
   const weighted: ReadonlyArray<fc.WeightedArbitrary<ConcurrentRequest>> = [
     ...(units.length === 0 ? [] : during(fc.constantFrom(...units))),
-    { weight: 1, arbitrary: tagged('PauseAtCall', { life, n, how: fc.constantFrom('before', 'after') }) }
+    { weight: 2, arbitrary: tagged('PauseAtCall', { life, n, how: fc.constantFrom('before', 'after') }) }
   ]
-  return fc.array(fc.oneof(...weighted), { maxLength: 3 })
+  return fc.array(fc.oneof(...weighted), { maxLength: 4 })
 }

@@ -9,6 +9,7 @@ import type { Program } from '../../executor/program/Program.js'
 import type { StorageCall } from '../faults.js'
 import type { AtCall, CrashPoint, CrashSchedule } from './CrashPoint.js'
 import type { CrashCase, CrashReport, Violation } from './CrashReport.js'
+import { HOWS } from './CrashPoint.js'
 import { isUndisturbed } from './CrashReport.js'
 import type { CrashStorage } from './process/CrashStorage.js'
 import type { Result } from './oracle/judge.js'
@@ -16,8 +17,8 @@ import { judge, resultOf } from './oracle/judge.js'
 import { crashCase } from './crashCase.js'
 import type { Intervention, Pause, PauseAtCall } from './Intervention.js'
 import type { ProcessContext } from './process/Process.js'
-import type { Between, Setting, SimulatedRun } from './SimulatedRun.js'
-import { simulateRun } from './SimulatedRun.js'
+import type { Between, Setting, SimulatedCase } from './simulateRun.js'
+import { simulateRun } from './simulateRun.js'
 import type { Finding } from './oracle/Oracle.js'
 
 /**
@@ -61,7 +62,7 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
   options: CrashOptions<World, Data, Input> = {}
 ): Promise<CrashReport> => {
   checkCall(program, options)
-  const { seed = 1, twice = 100, overridden = 0, pauses = false, stopAfter = 10, only } = options
+  const { seed = 1, twice = 100, overridden = 0, pauses = false, stopAfter = 10, only, answers } = options
   const test = testOf(program, options)
   const calm = await test.undisturbed()
   const [first = []] = calm.points
@@ -81,30 +82,37 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
     await tryOnly(test, report, only)
     return report
   }
+  const each: Each = async (all, act) => {
+    for (const one of all) {
+      if (report.violations.length >= stopAfter) return
+      await act(one)
+    }
+  }
   const resumed: Array<Resumed> = []
-  for (const point of first.flatMap(waysToDie)) {
+  await each(first.flatMap(waysToDie), async (point) => {
     report.points.push(point)
-    const found = await tryBoth(test, report, [point], options.answers)
+    const found = await tryBoth(test, report, [point], answers)
     const [, next] = found.points
     if (next !== undefined && next.length > 0) resumed.push({ point, next })
-    if (report.violations.length >= stopAfter) return report
-  }
-  for (const [which, where, how] of samples(resumed.length, twice, seed)) {
+  })
+  await each(samples(resumed.length, twice, seed), async ([which, where, how]) => {
     const { point, next } = resumed[which] as Resumed
     const second = waysToDie(next[where % next.length] as CrashPoint)
     report.twice += 1
-    await tryBoth(test, report, [point, second[how % second.length] as CrashPoint], options.answers)
-    if (report.violations.length >= stopAfter) return report
-  }
-  if (pauses) await whilePausing(test, report, first, options)
-  if (overridden === 0 || report.violations.length >= stopAfter) return report
-  for (const one of fc.sample(crashCase(test.workflow(), { interventions: 1 }), { numRuns: overridden, seed })) {
+    await tryBoth(test, report, [point, second[how % second.length] as CrashPoint], answers)
+  })
+  if (pauses) await whilePausing(test, report, first, each, answers)
+  if (overridden === 0) return report
+  const cases = fc.sample(crashCase(test.workflow(), { interventions: 1 }), { numRuns: overridden, seed })
+  await each(cases, async (one) => {
     report.overridden += 1
     await tryCase(test, report, one)
-    if (report.violations.length >= stopAfter) return report
-  }
+  })
   return report
 }
+
+/** Does something with each of these until there are enough violations. */
+type Each = <A>(all: ReadonlyArray<A>, act: (one: A) => Promise<unknown>) => Promise<void>
 
 const UNDISTURBED: CrashCase = { schedule: [], answer: 'again' }
 
@@ -142,7 +150,7 @@ const tryBoth = async (
   schedule: CrashSchedule,
   answers: 'again' | 'done' | 'both' = 'both',
   given: Pick<CrashCase, 'interventions'> = {}
-): Promise<SimulatedRun> => {
+): Promise<SimulatedCase> => {
   const found = await tryCase(test, report, { schedule, answer: answers === 'done' ? 'done' : 'again', ...given })
   if (found.asked && answers === 'both') await tryCase(test, report, { schedule, answer: 'done', ...given })
   return found
@@ -153,30 +161,26 @@ const whilePausing = async (
   test: Test,
   report: Report,
   points: ReadonlyArray<CrashPoint>,
-  { answers, stopAfter = 10 }: Pick<CrashOptions<unknown, unknown, unknown>, 'answers' | 'stopAfter'>
+  each: Each,
+  answers: 'again' | 'done' | 'both' | undefined
 ): Promise<void> => {
-  const tryPause = async (by: Pause | PauseAtCall, schedule: CrashSchedule): Promise<SimulatedRun> => {
+  const tryPause = async (by: Pause | PauseAtCall, ...schedule: CrashSchedule): Promise<SimulatedCase> => {
     report.paused += 1
     return await tryBoth(test, report, schedule, answers, { interventions: [by] })
   }
-  for (const point of points) {
-    if (report.violations.length >= stopAfter) return
+  await each(points, async (point) => {
     if (point._tag === 'AtCall')
-      for (const how of ['before', 'after'] as const)
-        await tryPause({ _tag: 'PauseAtCall', life: 1, n: point.n, how }, [])
-    if (point._tag !== 'AtUnit' || point.n > 1) continue
+      for (const how of ['before', 'after'] as const) await tryPause({ _tag: 'PauseAtCall', life: 1, n: point.n, how })
+    if (point._tag !== 'AtUnit' || point.n > 1) return
     const { unit } = point
     const by: Pause = { _tag: 'Pause', life: 1, unit }
-    const [reached = []] = (await tryPause(by, [])).points
+    const [reached = []] = (await tryPause(by)).points
     const since = reached.slice(reached.findIndex((one) => one._tag === 'AtUnit' && one.unit === unit))
-    for (const where of since.flatMap(waysToDie)) {
-      if (report.violations.length >= stopAfter) return
-      await tryPause(by, [where])
-    }
-  }
+    await each(since.flatMap(waysToDie), (where) => tryPause(by, where))
+  })
 }
 
-const tryCase = async (test: Test, report: Report, one: CrashCase): Promise<SimulatedRun> => {
+const tryCase = async (test: Test, report: Report, one: CrashCase): Promise<SimulatedCase> => {
   const found = await test.disturbed(one)
   report.runs += 1
   report.violations.push(...test.violations(one, found))
@@ -214,23 +218,16 @@ const waysToDie = (point: CrashPoint): ReadonlyArray<CrashPoint> =>
   howsAt(point).map((how) => ({ ...point, how }) as CrashPoint)
 
 const howsAt = (point: CrashPoint): ReadonlyArray<CrashPoint['how']> => {
-  switch (point._tag) {
-    case 'AtCall':
-      return WAYS_AT_CALL[point.call ?? 'save'] ?? ['before', 'fails']
-    case 'AtUnit':
-      return point.unit.includes('/') ? ['before', 'during', 'after', 'waits'] : ['before', 'during', 'after']
-    case 'AtEffect':
-      return ['before', 'after']
-    case 'AtRequest':
-      return ['before', 'after', 'fails']
-  }
+  if (point._tag === 'AtCall') return WAYS_AT_CALL[point.call ?? 'save'] ?? ['before', 'fails']
+  const isPart = point._tag === 'AtUnit' && point.unit.includes('/')
+  return isPart ? [...HOWS.AtUnit, 'waits'] : HOWS[point._tag]
 }
 
 interface Test {
   readonly workflow: () => Workflow
-  readonly undisturbed: () => Promise<SimulatedRun>
-  readonly disturbed: (one: CrashCase) => Promise<SimulatedRun>
-  readonly violations: (one: CrashCase, run: SimulatedRun) => ReadonlyArray<Violation>
+  readonly undisturbed: () => Promise<SimulatedCase>
+  readonly disturbed: (one: CrashCase) => Promise<SimulatedCase>
+  readonly violations: (one: CrashCase, run: SimulatedCase) => ReadonlyArray<Violation>
 }
 
 const MEMORY = {

@@ -17,7 +17,7 @@ import {
 } from '../../domain/data/Options.js'
 import type { TableOf } from '../arguments.js'
 import { isWorkflow, problemsOf, recordOf, refuse } from '../arguments.js'
-import type { CrashPoint } from './CrashPoint.js'
+import { HOWS } from './CrashPoint.js'
 import type { CrashCase } from './CrashReport.js'
 import type { Intervention } from './Intervention.js'
 import type { CrashStorage } from './process/CrashStorage.js'
@@ -97,13 +97,6 @@ export interface CrashOptions<World, Data, Input> {
   readonly only?: CrashCase
 }
 
-const POINTS: Readonly<Record<CrashPoint['_tag'], true>> = {
-  AtCall: true,
-  AtUnit: true,
-  AtEffect: true,
-  AtRequest: true
-}
-
 const INTERVENTIONS: Readonly<Record<Intervention['_tag'], true>> = {
   FromStep: true,
   RestartWave: true,
@@ -118,8 +111,8 @@ const INTERVENTIONS: Readonly<Record<Intervention['_tag'], true>> = {
 const isOf = (tags: object, value: unknown): boolean => Object.hasOwn(tags, String(fieldsOf(value)['_tag']))
 
 const schedule = arrayOf(
-  (point) => isOf(POINTS, point) && isText(fieldsOf(point)['how']) && wholeFrom(1)(fieldsOf(point)['n']) === undefined,
-  `an array of crash points: ${Object.keys(POINTS).join(', ')}, each with \`n\` (from 1) and \`how\``
+  (point) => isOf(HOWS, point) && isText(fieldsOf(point)['how']) && wholeFrom(1)(fieldsOf(point)['n']) === undefined,
+  `an array of crash points: ${Object.keys(HOWS).join(', ')}, each with \`n\` (from 1) and \`how\``
 )
 
 const interventions = arrayOf(

@@ -5,16 +5,16 @@ import * as Units from '../../domain/checkpoint/Units.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { Answer, Confirm, PlanOptions } from '../../domain/plan/Plan.js'
 import { answersTo } from '../../domain/plan/Plan.js'
-import { definitionAt, listedParts } from '../../domain/workflow/Node.js'
+import { definitionAt } from '../../domain/workflow/Node.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { isWithin } from '../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../domain/workflow/Workflow.js'
 import type { Program } from '../../executor/program/Program.js'
 import type { TreeData } from '../memoryTree.js'
-import { placeOf } from '../planning/arbitrary/tree.js'
+import { placeOf, unitsIn } from '../planning/arbitrary/tree.js'
 import type { CrashCase } from './CrashReport.js'
 import type { ConcurrentRequest, EditEvidence, Intervention, Override, AnswerWait } from './Intervention.js'
-import { expanded, tasksOf } from './tasksOf.js'
+import { tasksOf } from './tasksOf.js'
 import type { TraceEntry } from './Trace.js'
 
 /** Applies the interventions before a process that finds this checkpoint; returns the override that the process gets. */
@@ -88,7 +88,7 @@ export const answerTo = (
   const { unit } = question
   const isMap = definitionAt<Step>(program, unit)?._tag === 'Map'
   // The outputs of items that are not recorded are unknown.
-  const isUnknown = isMap && hasMaps(definitionAt<Step>(expanded(program, items), unit))
+  const isUnknown = isMap && !isExpanded(program, items, unit)
   const isEdited = question.reason._tag === 'EvidenceChanged'
   const meant = isUnknown ? 'again' : isEdited ? answerToChange(one, life) : one.answer
   const said = meant === 'keep' && !answersTo(question).includes('Keep') ? 'again' : meant
@@ -107,8 +107,11 @@ export const answerTo = (
   }
 }
 
-const hasMaps = (step: Step | undefined): boolean =>
-  step !== undefined && (step._tag === 'Map' || listedParts<Step>(step).some(hasMaps))
+/** Whether the items of a map, and of the maps inside, are recorded. */
+const isExpanded = (program: Workflow, items: Items, unit: Unit): boolean => {
+  const maps = unitsIn(program, items).filter((one) => one.step._tag === 'Map' && isWithin(one.unit, unit))
+  return maps.length > 0 && maps.every((one) => items.has(one.unit))
+}
 
 /** The answer for changed evidence: that of the latest edit. */
 const answerToChange = ({ interventions = [] }: CrashCase, life: number): EditEvidence['answer'] =>

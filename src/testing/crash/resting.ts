@@ -44,7 +44,7 @@ const POLL_MILLIS = 1000
 
 /** Does not resume a run that is pending again at the same revision after its waits are over. */
 export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Promise<RestResult>) => {
-  const { process, oracle, replyTo, runId } = all
+  const { process, replyTo, runId } = all
   const { context } = process
   const early = new Set<string>()
   let rested = -1
@@ -53,13 +53,7 @@ export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Prom
     rested = checkpoint.revision
     const hasJobs = units.some(({ _tag }) => _tag === 'Job')
     if (hasJobs) {
-      oracle.begins({
-        life: context.life,
-        how: 'poll',
-        program: process.program,
-        override: undefined,
-        answers: NO_ANSWERS
-      })
+      begins(all, 'poll')
       const polled = await poll(process.program, runId)(process.environment)()
       if (E.isLeft(polled)) return polled
     }
@@ -87,16 +81,16 @@ export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Prom
   }
 }
 
-const NO_ANSWERS = new Map<string, never>()
+const begins = <World>({ oracle, process }: Resting<World>, how: 'poll' | 'answer'): void => {
+  const { context, program } = process
+  oracle.begins({ life: context.life, how, program, override: undefined, answers: new Map() })
+}
 
 /** Answers a unit, as another command of the same process does. */
-const give = async <World>(
-  { runId, process, oracle }: Resting<World>,
-  unit: string,
-  value: unknown
-): Promise<RestResult> => {
-  const { program, environment, context } = process
-  oracle.begins({ life: context.life, how: 'answer', program, override: undefined, answers: NO_ANSWERS })
+const give = async <World>(resting: Resting<World>, unit: string, value: unknown): Promise<RestResult> => {
+  const { runId, process, oracle } = resting
+  const { environment, context } = process
+  begins(resting, 'answer')
   const at = new Date(context.now()).toISOString()
   const given = await answer(runId, unit, value, { by: 'the simulation' })(environment)()
   if (!process.alive()) return E.right(false)

@@ -293,11 +293,7 @@ describe('requests of a killed process', () => {
     commit: false,
     requestedAt: '2026-01-02T03:04:05.000Z'
   }
-  const watching = (at: RequestCallWatch['at']): RequestCallWatch => ({
-    at,
-    begun: () => undefined,
-    ended: () => undefined
-  })
+  const watching = (at: RequestCallWatch['at']): RequestCallWatch => ({ at, around: (make) => make() })
 
   /** The result of a call within a turn of the event loop. */
   const withTimeout = async (call: () => Promise<unknown>): Promise<unknown> =>

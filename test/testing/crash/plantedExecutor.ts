@@ -11,6 +11,7 @@ import type { CrashCase, CrashLaw } from '../../../src/testing/crash/CrashReport
 import type { EditEvidence, Intervention } from '../../../src/testing/crash/Intervention.js'
 import type { CrashPoint } from '../../../src/testing/crash/CrashPoint.js'
 import type { StepSpec, SubStepSpec, UnitSpec, WorkflowSpec } from './randomWorkflow.js'
+import { task } from './randomWorkflow.js'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const folders: Array<string> = []
@@ -30,17 +31,6 @@ export interface Fault {
   readonly breaks: CrashLaw
 }
 
-const unit = (given: Partial<UnitSpec> = {}): UnitSpec => ({
-  idempotent: true,
-  trouble: [],
-  leaves: 'nothing',
-  capture: false,
-  sleeps: 0,
-  ...given
-})
-
-const task = (given: Partial<UnitSpec> = {}): StepSpec => ({ _tag: 'Task', unit: unit(given) })
-
 /** Groups that each need the earlier ones given as bits. */
 const wave = (...groups: ReadonlyArray<readonly [needs: number, given?: Partial<UnitSpec>]>): StepSpec => ({
   _tag: 'Wave',
@@ -50,7 +40,10 @@ const wave = (...groups: ReadonlyArray<readonly [needs: number, given?: Partial<
   leaves: false
 })
 
-const told = (interventions: ReadonlyArray<Intervention>, ...schedule: ReadonlyArray<CrashPoint>): CrashCase => ({
+export const told = (
+  interventions: ReadonlyArray<Intervention>,
+  ...schedule: ReadonlyArray<CrashPoint>
+): CrashCase => ({
   schedule,
   answer: 'again',
   interventions

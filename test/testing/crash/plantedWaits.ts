@@ -1,15 +1,11 @@
 /** Faults of an executor, or of the transitions, in waits, suspended tasks and answers. */
-import type { CrashPoint } from '../../../src/testing/crash/CrashPoint.js'
 import type { Intervention } from '../../../src/testing/crash/Intervention.js'
 import type { Fault } from './plantedExecutor.js'
+import { told } from './plantedExecutor.js'
 import type { CodeWait, WaitSpec } from './randomWaits.js'
 import { MISFIT } from './randomWaits.js'
-import type { StepSpec, SubStepSpec, UnitSpec } from './randomWorkflow.js'
-
-const task = (given: Partial<UnitSpec> = {}): StepSpec => ({
-  _tag: 'Task',
-  unit: { idempotent: true, trouble: [], leaves: 'nothing', capture: false, sleeps: 0, ...given }
-})
+import type { StepSpec, SubStepSpec } from './randomWorkflow.js'
+import { task } from './randomWorkflow.js'
 
 const wait = (one: WaitSpec): StepSpec => task({ wait: one })
 
@@ -37,18 +33,13 @@ const SLEEP: WaitSpec = { _tag: 'Sleep', halves: 2 }
 
 const ASK: WaitSpec = { _tag: 'Ask' }
 
-const told = (
-  interventions: ReadonlyArray<Intervention> = [],
-  ...schedule: ReadonlyArray<CrashPoint>
-): Fault['only'] => ({ schedule, answer: 'again', interventions })
-
 /** A fault, and a part of the simulator's report. A fault that shows without a disturbance breaks the law `Undisturbed`. */
 export interface WaitFault extends Fault {
   readonly says: string
 }
 
 const waits = (one: Omit<WaitFault, 'breaks' | 'only'> & Partial<Fault>): WaitFault => ({
-  only: told(),
+  only: told([]),
   breaks: 'Undisturbed',
   ...one
 })
@@ -161,7 +152,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
   waits({
     what: 'restarts a sleep at each resume',
     spec: [wait(SLEEP)],
-    only: told(),
+    only: told([]),
     module: 'executor/storage/stored.ts',
     text: '  const restored = restore(stored)\n  if (E.isRight(restored)) {',
     instead: `  const nothing = { _tag: 'Recovered', at: '2026-01-02T03:04:05.000Z', from: '', lost: '', agreedBy: '' }

@@ -4,6 +4,7 @@ import * as t from 'io-ts'
 import { Program } from '../../../src/index.js'
 import type * as Pending from '../../../src/domain/checkpoint/Pending.js'
 import type * as P from '../../../src/executor/program/Program.js'
+import { plain, tagged } from '../../../src/testing/plain.js'
 import type { Intervention } from '../../../src/testing/crash/Intervention.js'
 
 /** A wait: for a time, in halves of a second, or for an answer. `timesOut`: how often it gets no answer in time; without it there is no time limit. */
@@ -16,29 +17,15 @@ export interface CodeWait {
   readonly how: 'awaited' | 'dropped' | 'beside'
 }
 
-const PLAIN = { noNullPrototype: true } as const
-
 export const waitSpec: fc.Arbitrary<WaitSpec> = fc.oneof(
-  fc.record({ _tag: fc.constant('Sleep' as const), halves: fc.nat({ max: 4 }) }, PLAIN),
-  fc.record(
-    { _tag: fc.constant('Ask' as const), timesOut: fc.constantFrom(undefined, 0, 1) },
-    PLAIN
-  ) as fc.Arbitrary<WaitSpec>
-)
+  tagged('Sleep', { halves: fc.nat({ max: 4 }) }),
+  tagged('Ask', { timesOut: fc.constantFrom(undefined, 0, 1) })
+) as fc.Arbitrary<WaitSpec>
 
-export const codeWait: fc.Arbitrary<CodeWait> = fc.record(
-  {
-    wait: waitSpec,
-    how: fc.constantFrom(
-      'awaited' as const,
-      'awaited' as const,
-      'awaited' as const,
-      'dropped' as const,
-      'beside' as const
-    )
-  },
-  PLAIN
-)
+export const codeWait: fc.Arbitrary<CodeWait> = plain<CodeWait>({
+  wait: waitSpec,
+  how: fc.constantFrom('awaited', 'awaited', 'awaited', 'dropped', 'beside')
+})
 
 // ---------------------------------------------------------------------------------------------------------------------
 // steps
@@ -136,16 +123,11 @@ export const repliesTo = (units: ReadonlyArray<string>): fc.Arbitrary<ReadonlyAr
   units.length === 0
     ? fc.constant([])
     : fc.array(
-        fc
-          .record(
-            {
-              life: fc.integer({ min: 1, max: 3 }),
-              n: fc.integer({ min: 1, max: 3 }),
-              unit: fc.constantFrom(...units),
-              fits: fc.boolean()
-            },
-            PLAIN
-          )
-          .map(({ fits, ...one }) => ({ _tag: 'AnswerWait' as const, ...one, ...(fits ? {} : { value: MISFIT }) })),
+        plain({
+          life: fc.integer({ min: 1, max: 3 }),
+          n: fc.integer({ min: 1, max: 3 }),
+          unit: fc.constantFrom(...units),
+          fits: fc.boolean()
+        }).map(({ fits, ...one }) => ({ _tag: 'AnswerWait' as const, ...one, ...(fits ? {} : { value: MISFIT }) })),
         { maxLength: 3 }
       )

@@ -7,6 +7,7 @@ import * as StepFailure from '../../../src/domain/data/StepFailure.js'
 import type * as CompletedStep from '../../../src/domain/checkpoint/CompletedStep.js'
 import type * as P from '../../../src/executor/program/Program.js'
 import type { ProcessContext } from '../../../src/testing/crash/process/Process.js'
+import { plain, tagged } from '../../../src/testing/plain.js'
 import { policy } from '../../executor/fixtures.js'
 import type { Asked, CodeWait, WaitSpec } from './randomWaits.js'
 import { codeWait, namesOf, waitInCode, waitSpec, waitStep } from './randomWaits.js'
@@ -63,6 +64,11 @@ export type StepSpec =
 
 export type WorkflowSpec = ReadonlyArray<StepSpec>
 
+/** An idempotent unit without trouble. */
+const SIMPLE: UnitSpec = { idempotent: true, trouble: [], leaves: 'nothing', capture: false, sleeps: 0 }
+
+export const task = (given: Partial<UnitSpec> = {}): StepSpec => ({ _tag: 'Task', unit: { ...SIMPLE, ...given } })
+
 /** The names of the items of a map. */
 const itemsOf = (count: number): ReadonlyArray<string> => Array.from({ length: count }, (_, index) => `i${index}`)
 
@@ -72,90 +78,57 @@ const groupName = (index: number): string => `g${index}`
 
 const subStepName = (index: number): string => `x${index}`
 
-const subStepSpec: fc.Arbitrary<SubStepSpec> = fc.record(
-  {
-    idempotent: fc.constantFrom(true, true, false),
-    parallel: fc.boolean(),
-    fails: fc.constantFrom('never' as const, 'never' as const, 'once' as const, 'always' as const),
-    nested: fc.constantFrom(false, false, true),
-    waits: fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: codeWait })
-  },
-  { noNullPrototype: true }
-) as fc.Arbitrary<SubStepSpec>
+/** Mostly undefined: this often for each time that it is not. */
+const sometimes = <A>(weight: number, arbitrary: fc.Arbitrary<A>): fc.Arbitrary<A> =>
+  fc.oneof({ weight, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary }) as fc.Arbitrary<A>
 
-const unitSpec: fc.Arbitrary<UnitSpec> = fc.record(
-  {
-    idempotent: fc.constantFrom(true, true, false),
-    trouble: fc.oneof(
-      { weight: 3, arbitrary: fc.constant([]) },
-      fc.array(fc.constantFrom<Trouble>('none', 'transient', 'permanent', 'refused'), { minLength: 1, maxLength: 2 })
-    ),
-    leaves: fc.constantFrom<Leaves>('nothing', 'nothing', 'artifact', 'file', 'commit'),
-    capture: fc.boolean(),
-    sleeps: fc.nat({ max: 2 }),
-    job: fc.oneof(
-      { weight: 4, arbitrary: fc.constant(undefined) },
-      fc.constantFrom<Job>('done', 'done', 'fails', 'forgotten')
-    ),
-    subSteps: fc.oneof(
-      { weight: 2, arbitrary: fc.constant(undefined) },
-      { weight: 1, arbitrary: fc.array(subStepSpec, { minLength: 1, maxLength: 3 }) }
-    ),
-    wait: fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: waitSpec })
-  },
-  { noNullPrototype: true }
-) as fc.Arbitrary<UnitSpec>
+const subStepSpec: fc.Arbitrary<SubStepSpec> = plain<SubStepSpec>({
+  idempotent: fc.constantFrom(true, true, false),
+  parallel: fc.boolean(),
+  fails: fc.constantFrom('never', 'never', 'once', 'always'),
+  nested: fc.constantFrom(false, false, true),
+  waits: sometimes(2, codeWait)
+})
 
-const PLAIN = { noNullPrototype: true } as const
+const unitSpec: fc.Arbitrary<UnitSpec> = plain<UnitSpec>({
+  idempotent: fc.constantFrom(true, true, false),
+  trouble: fc.oneof(
+    { weight: 3, arbitrary: fc.constant([]) },
+    fc.array(fc.constantFrom<Trouble>('none', 'transient', 'permanent', 'refused'), { minLength: 1, maxLength: 2 })
+  ),
+  leaves: fc.constantFrom('nothing', 'nothing', 'artifact', 'file', 'commit'),
+  capture: fc.boolean(),
+  sleeps: fc.nat({ max: 2 }),
+  job: sometimes(4, fc.constantFrom<Job>('done', 'done', 'fails', 'forgotten')),
+  subSteps: sometimes(2, fc.array(subStepSpec, { minLength: 1, maxLength: 3 })),
+  wait: sometimes(5, waitSpec)
+})
 
 /** A step with at most this many levels. Nested composites are small, because a schedule runs the whole workflow many times. */
 const stepSpec = (levels: number, most: number): fc.Arbitrary<StepSpec> => {
-  const task = fc.record({ _tag: fc.constant('Task' as const), unit: unitSpec }, PLAIN)
-  if (levels === 1) return task
+  const one = tagged('Task', { unit: unitSpec })
+  if (levels === 1) return one
   const part = fc.oneof(
-    { weight: 3, arbitrary: task },
+    { weight: 3, arbitrary: one },
     { weight: 1, arbitrary: fc.constant(null).chain(() => stepSpec(levels - 1, 2)) }
   )
+  const wave = tagged('Wave', {
+    groups: fc.array(plain({ step: part, needs: fc.nat({ max: 7 }) }), { minLength: 1, maxLength: most }),
+    concurrency: fc.integer({ min: 1, max: 4 }),
+    onFailure: fc.constantFrom('finish', 'continue', 'halt'),
+    leaves: fc.constantFrom(false, false, true)
+  })
+  const map = tagged('Map', {
+    each: part,
+    items: fc.nat({ max: most - 1 }),
+    concurrency: fc.integer({ min: 1, max: 3 })
+  })
+  const sequence = tagged('Sequence', { steps: fc.array(part, { minLength: 1, maxLength: Math.min(3, most) }) })
   return fc.oneof(
-    { weight: 4, arbitrary: task },
-    {
-      weight: 4,
-      arbitrary: fc.record(
-        {
-          _tag: fc.constant('Wave' as const),
-          groups: fc.array(fc.record({ step: part, needs: fc.nat({ max: 7 }) }, PLAIN), {
-            minLength: 1,
-            maxLength: most
-          }),
-          concurrency: fc.integer({ min: 1, max: 4 }),
-          onFailure: fc.constantFrom('finish' as const, 'continue' as const, 'halt' as const),
-          leaves: fc.constantFrom(false, false, true)
-        },
-        PLAIN
-      )
-    },
-    {
-      weight: 4,
-      arbitrary: fc.record(
-        {
-          _tag: fc.constant('Map' as const),
-          each: part,
-          items: fc.nat({ max: most - 1 }),
-          concurrency: fc.integer({ min: 1, max: 3 })
-        },
-        PLAIN
-      )
-    },
-    {
-      weight: 2,
-      arbitrary: fc.record(
-        {
-          _tag: fc.constant('Sequence' as const),
-          steps: fc.array(part, { minLength: 1, maxLength: Math.min(3, most) })
-        },
-        PLAIN
-      )
-    }
+    { weight: 4, arbitrary: one },
+    { weight: 4, arbitrary: wave },
+    { weight: 4, arbitrary: map },
+    { weight: 2, arbitrary: sequence }
   )
 }
 
@@ -176,60 +149,38 @@ interface Placed {
 const leavesMark = (step: StepSpec): boolean =>
   step._tag === 'Wave' && step.leaves && hasWork(step) && !hasWait(step) && !hasEmptyMap(step)
 
-const hasEmptyMap = (step: StepSpec): boolean => {
-  switch (step._tag) {
-    case 'Task':
-      return false
-    case 'Sequence':
-      return step.steps.some(hasEmptyMap)
-    case 'Wave':
-      return step.groups.some((group) => hasEmptyMap(group.step))
-    case 'Map':
-      return step.items === 0 || hasEmptyMap(step.each)
-  }
-}
+const hasEmptyMap = (step: StepSpec): boolean => isAny(step, (one) => one._tag === 'Map' && one.items === 0)
 
-const hasWait = (step: StepSpec): boolean => {
-  switch (step._tag) {
-    case 'Task':
-      return step.unit.wait !== undefined
-    case 'Sequence':
-      return step.steps.some(hasWait)
-    case 'Wave':
-      return step.groups.some((group) => hasWait(group.step))
-    case 'Map':
-      return hasWait(step.each)
-  }
-}
+const hasWait = (step: StepSpec): boolean => isAny(step, (one) => one._tag === 'Task' && one.unit.wait !== undefined)
 
-const hasWork = (step: StepSpec): boolean => {
+const hasWork = (step: StepSpec): boolean =>
+  isAny(step, (one) => one._tag === 'Task' && one.unit.idempotent && one.unit.leaves !== 'artifact')
+
+/** Whether this holds for a step or for any part of it. */
+const isAny = (step: StepSpec, is: (step: StepSpec) => boolean): boolean =>
+  is(step) || partsOf(step).some((part) => isAny(part.step, is))
+
+/** The parts of a step with their names. Each item of a map has the same parts. */
+const partsOf = (step: StepSpec): ReadonlyArray<{ readonly name: string; readonly step: StepSpec }> => {
   switch (step._tag) {
     case 'Task':
-      return step.unit.wait === undefined && step.unit.idempotent && step.unit.leaves !== 'artifact'
+      return []
     case 'Sequence':
-      return step.steps.some(hasWork)
+      return step.steps.map((part, index) => ({ name: stepName(index), step: part }))
     case 'Wave':
-      return step.groups.some((group) => hasWork(group.step))
+      return step.groups.map((part, index) => ({ name: groupName(index), step: part.step }))
     case 'Map':
-      return step.items > 0 && hasWork(step.each)
+      return itemsOf(step.items).map((name) => ({ name, step: step.each }))
   }
 }
 
 const placed = (spec: WorkflowSpec): ReadonlyArray<Placed> => {
   const visit = (step: StepSpec, unit: string, isInMap: boolean): ReadonlyArray<Placed> => {
-    const parts = (): ReadonlyArray<Placed> => {
-      switch (step._tag) {
-        case 'Task':
-          return []
-        case 'Sequence':
-          return step.steps.flatMap((part, index) => visit(part, `${unit}/${stepName(index)}`, isInMap))
-        case 'Wave':
-          return step.groups.flatMap((part, index) => visit(part.step, `${unit}/${groupName(index)}`, isInMap))
-        case 'Map':
-          return itemsOf(step.items).flatMap((item) => visit(step.each, `${unit}/${item}`, true))
-      }
-    }
-    return [{ unit, step, isInMap }, ...parts()]
+    const isItem = isInMap || step._tag === 'Map'
+    return [
+      { unit, step, isInMap },
+      ...partsOf(step).flatMap((part) => visit(part.step, `${unit}/${part.name}`, isItem))
+    ]
   }
   return spec.flatMap((step, index) => visit(step, stepName(index), false))
 }

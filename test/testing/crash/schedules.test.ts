@@ -12,9 +12,9 @@ import type { ProcessContext } from '../../../src/testing/crash/process/Process.
 import { seed, sweep } from '../../sweep.js'
 import { DOUBTS, FAULTS, planted } from './plantedExecutor.js'
 import type { TraceEntry } from '../../../src/testing/crash/Trace.js'
-import type { Outside, UnitSpec, WorkflowSpec } from './randomWorkflow.js'
+import type { Outside, WorkflowSpec } from './randomWorkflow.js'
 import { repliesTo, answerTo } from './randomWaits.js'
-import { askingOf, itemUnitsOf, leavingOf, outside, programOf, workflowSpec } from './randomWorkflow.js'
+import { askingOf, itemUnitsOf, leavingOf, outside, programOf, task, workflowSpec } from './randomWorkflow.js'
 
 const COUNT = sweep ? 10_000 : 200
 
@@ -23,7 +23,7 @@ const PARTS = 4
 
 /** The seed of a schedule; a failure prints it, and DOGEAR_SEED repeats it first. Consecutive numbers would start alike. */
 const seedOf = (first: number, index: number): number =>
-  index === 0 ? first : Math.imul(first + index, 0x9e3779b1) & 0x3fffffff
+  index === 0 ? first : Math.imul(first + Math.imul(index, 0x9e3779b1), 0x85ebca6b) & 0x3fffffff
 
 /** A workflow and its disturbances. */
 interface Schedule {
@@ -91,8 +91,6 @@ const whatOf = (entry: TraceEntry): string => {
   }
 }
 
-const SIMPLE: UnitSpec = { idempotent: true, trouble: [], leaves: 'nothing', capture: false, sleeps: 0 }
-
 const NOWHERE: CrashPoint = { _tag: 'AtCall', n: 1000, how: 'before' }
 
 const TIMEOUT = sweep ? 3_600_000 : 240_000
@@ -135,8 +133,8 @@ describe('random workflows', () => {
     const subSteps = [{ idempotent: false, parallel: true, fails: 'always', nested: false } as const]
     const report = await perform({
       spec: [
-        { _tag: 'Task', unit: { ...SIMPLE, leaves: 'artifact', subSteps } },
-        { _tag: 'Map', each: { _tag: 'Task', unit: { ...SIMPLE, idempotent: false } }, items: 2, concurrency: 2 }
+        task({ leaves: 'artifact', subSteps }),
+        { _tag: 'Map', each: task({ idempotent: false }), items: 2, concurrency: 2 }
       ],
       only: {
         schedule: [{ _tag: 'AtEffect', n: 3, how: 'before' }],
@@ -151,15 +149,9 @@ describe('random workflows', () => {
     const ask = { wait: { _tag: 'Ask' }, how: 'dropped' } as const
     const report = await perform({
       spec: [
-        { _tag: 'Task', unit: SIMPLE },
-        { _tag: 'Task', unit: { ...SIMPLE, idempotent: false, job: 'forgotten' } },
-        {
-          _tag: 'Task',
-          unit: {
-            ...SIMPLE,
-            subSteps: [{ idempotent: true, parallel: false, fails: 'never', nested: false, waits: ask }]
-          }
-        }
+        task(),
+        task({ idempotent: false, job: 'forgotten' }),
+        task({ subSteps: [{ idempotent: true, parallel: false, fails: 'never', nested: false, waits: ask }] })
       ],
       only: {
         schedule: [
@@ -178,7 +170,7 @@ describe('random workflows', () => {
 
   test('a save of a dead process that arrives after a pause is not counted as recorded', async () => {
     const report = await perform({
-      spec: [{ _tag: 'Task', unit: { ...SIMPLE, sleeps: 1, wait: { _tag: 'Ask' } } }],
+      spec: [task({ sleeps: 1, wait: { _tag: 'Ask' } })],
       only: {
         schedule: [
           { _tag: 'AtCall', n: 1, how: 'before' },
@@ -199,8 +191,8 @@ describe('random workflows', () => {
     ] as const
     const report = await perform({
       spec: [
-        { _tag: 'Task', unit: { ...SIMPLE, idempotent: false, sleeps: 1, job: 'done' } },
-        { _tag: 'Map', each: { _tag: 'Task', unit: { ...SIMPLE, subSteps: calls } }, items: 1, concurrency: 2 }
+        task({ idempotent: false, sleeps: 1, job: 'done' }),
+        { _tag: 'Map', each: task({ subSteps: calls }), items: 1, concurrency: 2 }
       ],
       only: {
         schedule: [],
@@ -219,16 +211,12 @@ describe('random workflows', () => {
     const pause = { _tag: 'Pause', life: 1, unit: 's0', when: 'during' } as const
     const report = await perform({
       spec: [
-        {
-          _tag: 'Task',
-          unit: {
-            ...SIMPLE,
-            subSteps: [
-              { idempotent: true, parallel: false, fails: 'never', nested: false },
-              { idempotent: true, parallel: true, fails: 'never', nested: false, waits }
-            ]
-          }
-        }
+        task({
+          subSteps: [
+            { idempotent: true, parallel: false, fails: 'never', nested: false },
+            { idempotent: true, parallel: true, fails: 'never', nested: false, waits }
+          ]
+        })
       ],
       only: { schedule: [], answer: 'again', interventions: [pause, pause, pause] }
     })
@@ -238,16 +226,16 @@ describe('random workflows', () => {
   test('idempotency keys follow the rewinds even after a map lost its recorded items', async () => {
     const report = await perform({
       spec: [
-        { _tag: 'Task', unit: SIMPLE },
+        task(),
         {
           _tag: 'Map',
-          each: { _tag: 'Task', unit: { ...SIMPLE, trouble: ['permanent', 'permanent'] } },
+          each: task({ trouble: ['permanent', 'permanent'] }),
           items: 1,
           concurrency: 1
         },
         {
           _tag: 'Wave',
-          groups: [{ step: { _tag: 'Task', unit: SIMPLE }, needs: 0 }],
+          groups: [{ step: task(), needs: 0 }],
           concurrency: 1,
           onFailure: 'halt',
           leaves: false

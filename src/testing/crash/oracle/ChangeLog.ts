@@ -1,9 +1,21 @@
 /** The records of a run, folded from its saved changes independently of the checkpoint. */
 import type { Change, Rewound } from '../../../domain/change/Change.js'
+import type { Answer } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, top } from '../../../domain/workflow/Unit.js'
 import type { Revision } from '../../../ports/CheckpointStorage.js'
+import type { Override } from '../Intervention.js'
+import type { Program } from '../../../executor/program/Program.js'
 import type { CrashLaw } from '../CrashReport.js'
+
+/** One call of `runOrResume`, `poll` or `answer`. */
+export interface Call {
+  readonly life: number
+  readonly how: 'run' | 'poll' | 'answer'
+  readonly program: Program<unknown, unknown>
+  readonly override: Override | undefined
+  readonly answers: ReadonlyMap<string, Answer>
+}
 
 /** The units that are completed, assumed done, pending with a job, or were ever rewound. */
 export interface Recorded {

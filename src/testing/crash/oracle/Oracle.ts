@@ -4,11 +4,11 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../../../domain/change/Change.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
+import type { Items } from '../../../domain/checkpoint/Items.js'
+import { none } from '../../../domain/checkpoint/Items.js'
 import type { Json } from '../../../domain/data/Json.js'
-import type { Answer } from '../../../domain/plan/Plan.js'
-import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
+import { ancestors, fromTop, isWithin } from '../../../domain/workflow/Unit.js'
 import { get } from '../../../domain/checkpoint/Units.js'
-import type { Program } from '../../../executor/program/Program.js'
 import { restoreStored } from '../../../executor/storage/stored.js'
 import type { RunError } from '../../../executor/errors/RunError.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
@@ -17,14 +17,13 @@ import type { TreeData } from '../../memoryTree.js'
 import type { CrashLaw } from '../CrashReport.js'
 import type { Due } from './due.js'
 import { dueIn, NOTHING_DUE } from './due.js'
-import type { Override } from '../Intervention.js'
-import type { Entry, Note, Recorded } from './ChangeLog.js'
+import type { Call, Entry, Note, Recorded } from './ChangeLog.js'
 import { copyOf, follow, isRewound, makeChangeLog } from './ChangeLog.js'
 import type { PauseOracle } from './PauseOracle.js'
 import { makePauseOracle } from './PauseOracle.js'
 import type { SubStepOracle } from './SubStepOracle.js'
 import { makeSubStepOracle } from './SubStepOracle.js'
-import { expanded, tasksOf } from '../tasksOf.js'
+import { tasksOf } from '../tasksOf.js'
 import type { TraceEntry } from '../Trace.js'
 import type { WaitOracle } from './WaitOracle.js'
 import { makeWaitOracle } from './WaitOracle.js'
@@ -34,15 +33,6 @@ export interface Finding {
   readonly what: string
   readonly unit?: string
   readonly name?: string
-}
-
-/** One call of `runOrResume`, `poll` or `answer`. */
-export interface Call {
-  readonly life: number
-  readonly how: 'run' | 'poll' | 'answer'
-  readonly program: Program<unknown, unknown>
-  readonly override: Override | undefined
-  readonly answers: ReadonlyMap<string, Answer>
 }
 
 export interface Oracle {
@@ -74,10 +64,9 @@ const isRequest = (change: Change): boolean =>
 const isUnplanned = ({ saves }: Execution, outcome: RunOutcome): boolean =>
   saves === 0 && outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
 
-/** `given`: the records at the time of the claim. */
-interface Execution extends Omit<Call, 'program'> {
-  /** Its maps are expanded once their items are recorded. */
-  program: Program<unknown, unknown>
+/** `items`, `given`: the items of maps and the records at the time of the claim. */
+interface Execution extends Call {
+  items: Items
   given: Recorded | undefined
   due: Due
   saves: number
@@ -100,7 +89,7 @@ export const makeOracle = (
     for (const entry of entries) {
       subSteps.recorded(entry)
       waits.recorded(entry)
-      for (const one of tracesOf(entry, current?.program)) note(one)
+      for (const one of tracesOf(entry, current)) note(one)
     }
   }
   const pauses = makePauseOracle(found, mayFail)
@@ -114,7 +103,8 @@ export const makeOracle = (
       pauses.begins(call.life)
       subSteps.begins(call)
       waits.begins(call.program)
-      current = { ...call, given: undefined, due: NOTHING_DUE, saves: 0, starts: new Map(), endedWell: new Set() }
+      const nothing = { items: none, given: undefined, due: NOTHING_DUE, saves: 0 }
+      current = { ...call, ...nothing, starts: new Map(), endedWell: new Set() }
     },
     claimed: ({ claim, stored }) => {
       if (current === undefined || (O.isSome(stored) && stored.value.found._tag === 'Recovered')) return
@@ -128,7 +118,7 @@ export const makeOracle = (
       if (E.isLeft(restored)) return
       if (revision >= changeLog.known()) compare(found, restored.right, changeLog.recorded())
       current.given = copyOf(changeLog.recorded())
-      if (restored.right !== undefined) current.program = expanded(current.program, restored.right.items)
+      current.items = restored.right?.items ?? none
       const { program, override, how, answers } = current
       if (how === 'run') current.due = dueIn(program, restored.right, override, tree, answers)
     },
@@ -213,16 +203,13 @@ const compare = (found: Note, checkpoint: Checkpoint | undefined, { records, rew
 type RecordedTrace = Extract<TraceEntry, { readonly _tag: 'Recorded' }>
 
 /** The trace entries of a durable change. A rewind lists only the units that had to be rewound. */
-const tracesOf = (
-  { life, change, isDue }: Entry,
-  program: Program<unknown, unknown> | undefined
-): ReadonlyArray<TraceEntry> => {
+const tracesOf = ({ life, change, isDue }: Entry, current: Execution | undefined): ReadonlyArray<TraceEntry> => {
   const recorded = (what: RecordedTrace['what'], unit: string): ReadonlyArray<TraceEntry> => [
     { _tag: 'Recorded', life, what, units: [unit] }
   ]
   switch (change._tag) {
     case 'Rewound': {
-      const units = program === undefined ? [] : [...tasksOf(program).keys()]
+      const units = current === undefined ? [] : [...tasksOf(current.program, current.items).keys()]
       const taken = units.filter((unit) => isRewound(change, unit) && isDue(unit))
       return [{ _tag: 'Recorded', life, what: 'rewound', units: taken, named: change.units }]
     }
@@ -266,12 +253,12 @@ const lawOf = ({ override, due }: Execution): CrashLaw =>
 const dueUnits = ({ given, due }: Execution): ReadonlyArray<string> =>
   given === undefined ? [] : [...given.records, ...given.jobs].filter(due.isDue)
 
-const toAssume = ({ program, due }: Execution, { records }: Recorded): ReadonlyArray<string> =>
-  [...tasksOf(program).keys()].filter((unit) => due.isGiven(unit) && !records.has(unit))
+const toAssume = ({ program, items, due }: Execution, { records }: Recorded): ReadonlyArray<string> =>
+  [...tasksOf(program, items).keys()].filter((unit) => due.isGiven(unit) && !records.has(unit))
 
 /** The first save of a process that records more than requests must contain all overrides of its plan. */
 const atFirst = (found: Note, execution: Execution, changes: ReadonlyArray<Change>): void => {
-  const { given, due, program, answers } = execution
+  const { given, due, program, items, answers } = execution
   if (given === undefined) return
   const law = lawOf(execution)
   const now = copyOf(given)
@@ -281,7 +268,7 @@ const atFirst = (found: Note, execution: Execution, changes: ReadonlyArray<Chang
   for (const unit of due.kept)
     if (!kept.has(unit)) found('EvidenceSeen', `the edited evidence of ${unit} is kept, but that is not recorded`, unit)
   const taken = new Set<string>()
-  const tasks = tasksOf(program)
+  const tasks = tasksOf(program, items)
   for (const change of changes) {
     const before = [...now.records, ...now.jobs]
     follow(now, change)
@@ -309,7 +296,7 @@ const atFirst = (found: Note, execution: Execution, changes: ReadonlyArray<Chang
   }
   for (const unit of taken) {
     if (!expected.has(unit)) found(law, `${unit} is rewound although it is completed: ${why}`, unit)
-    const isGivenUp = given.jobs.has(unit) && ![unit, ...ancestors(unit)].some((one) => answers.has(one))
+    const isGivenUp = given.jobs.has(unit) && !fromTop(unit).some((one) => answers.has(one))
     if (isGivenUp && tasks.get(unit)?.idempotent === false)
       found('AtMostOnce', `the pending job of ${unit} is abandoned without an answer`, unit)
   }

@@ -1,17 +1,9 @@
 /** Checks that recorded sub-steps do not run again. */
-import type { Answer } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
-import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
-import type { Override } from '../Intervention.js'
+import { fromTop, isWithin } from '../../../domain/workflow/Unit.js'
 import { isForced } from '../Intervention.js'
-import type { ChangeLog, Entry, Note } from './ChangeLog.js'
+import type { Call, ChangeLog, Entry, Note } from './ChangeLog.js'
 import { forget, isRewound } from './ChangeLog.js'
-
-interface Call {
-  readonly life: number
-  readonly override: Override | undefined
-  readonly answers: ReadonlyMap<string, Answer>
-}
 
 export interface SubStepOracle {
   readonly begins: (call: Call) => void
@@ -31,7 +23,7 @@ export const makeSubStepOracle = (found: Note, changeLog: Pick<ChangeLog, 'recor
   let answered = new Set<Unit>()
 
   const isAnswered = (call: Call | undefined, unit: Unit): boolean =>
-    [unit, ...ancestors(unit)].some((one) => call?.answers.has(one))
+    fromTop(unit).some((one) => call?.answers.has(one))
 
   const isMeant = (call: Call | undefined, unit: Unit): boolean =>
     isAnswered(call, unit) || isForced(unit, call?.override)

@@ -6,12 +6,12 @@ import { equals } from '../../../domain/data/Json.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
-import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
+import { ancestors, fromTop, isWithin } from '../../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 import type { ProgramTask } from '../../../executor/program/Program.js'
 import type { Override } from '../Intervention.js'
 import { isForced } from '../Intervention.js'
-import type { Between } from '../SimulatedRun.js'
+import type { Between } from '../simulateRun.js'
 import { tasksOf } from '../tasksOf.js'
 import type { Finding } from './Oracle.js'
 
@@ -75,8 +75,7 @@ const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
   const answered = new Map<string, number>()
   const overrides = new Map<number, Override>()
   // An answer for a map that is expanded again covers all its items.
-  const isAnswered = (unit: string, life: number): boolean =>
-    [unit, ...ancestors(unit)].some((name) => answered.get(name) === life)
+  const isAnswered = (unit: string, life: number): boolean => fromTop(unit).some((name) => answered.get(name) === life)
   const found: Array<Finding> = []
   for (const entry of trace) {
     switch (entry._tag) {

@@ -5,40 +5,33 @@ import type { WriteFailed } from '../../../ports/CheckpointStorage.js'
 import type { Requests } from '../../../ports/Requests.js'
 import type { AtRequest, RequestCall } from '../CrashPoint.js'
 import type { Life } from './Life.js'
-import { never } from './Life.js'
+import { whileAlive } from './Life.js'
 
 /** Decides what goes wrong at the n-th changing call (from 1). */
 export interface RequestCallWatch {
   readonly at: (call: RequestCall, n: number) => AtRequest['how'] | undefined
-  readonly begun: () => void
-  readonly ended: () => void
+  readonly around: <A>(make: () => Promise<A>) => Promise<A>
 }
 
 /** After the death of the process no call takes effect or returns. */
-export const killableRequests = (life: Life, requests: Requests, { at, begun, ended }: RequestCallWatch): Requests => {
+export const killableRequests = (life: Life, requests: Requests, { at, around }: RequestCallWatch): Requests => {
   let count = 0
   const made =
     <Problem, A>(task: TaskEither<Problem, A>): TaskEither<Problem, A> =>
-    async () => {
-      if (!life.alive()) return await never()
-      begun()
-      const result = await task().finally(ended)
-      return life.alive() ? result : await never()
-    }
+    () =>
+      whileAlive(life, () => around(task))
   const changing =
     <Problem, A>(call: RequestCall, task: TaskEither<Problem, A>): TaskEither<Problem | WriteFailed, A> =>
-    async () => {
-      if (!life.alive()) return await never()
-      count += 1
-      const how = at(call, count)
-      if (how === 'fails') return E.left(failed(call))
-      if (how === 'before') life.kill()
-      return await made(async () => {
-        const result = await task()
+    () =>
+      whileAlive<E.Either<Problem | WriteFailed, A>>(life, async () => {
+        count += 1
+        const how = at(call, count)
+        if (how === 'fails') return E.left(failed(call))
+        if (how === 'before') life.kill()
+        const result = await made(task)()
         if (how === 'after') life.kill()
         return result
-      })()
-    }
+      })
   return {
     leave: (request) => made(requests.leave(request)),
     isAny: (runId) => life.alive() && requests.isAny(runId),

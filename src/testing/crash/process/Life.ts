@@ -36,12 +36,14 @@ export type DeathAtCall = 'before' | 'after' | 'torn' | Delayed
  */
 export type Delayed = 'slow' | 'meanwhile' | 'late'
 
-/** `death` decides whether the n-th call (from 1) kills the process. `delayed` receives a call to make when the next process claims. */
+/**
+ * `death` decides whether the n-th call (from 1) kills the process. `delayed` receives a call to make when the next process
+ * claims. `around` watches a call that is made.
+ */
 export interface CallWatch {
   readonly death: (call: StorageCall, n: number) => DeathAtCall | undefined
   readonly delayed?: (call: StorageCall, how: Delayed, make: () => Promise<E.Either<StorageError, unknown>>) => void
-  readonly begun?: (call: StorageCall) => void
-  readonly ended?: (call: StorageCall, result: E.Either<StorageError, unknown>) => void
+  readonly around?: <A>(make: () => Promise<A>) => Promise<A>
 }
 
 export const startLife = (): Life => {
@@ -61,25 +63,33 @@ export const startLife = (): Life => {
 
 export const never = <A>(): Promise<A> => new Promise<A>(() => undefined)
 
+/** A dead process starts nothing and gets no result. */
+export const whileAlive = async <A>({ alive }: Pick<Life, 'alive'>, work: () => Promise<A>): Promise<A> => {
+  if (!alive()) return await never()
+  const result = await work()
+  return alive() ? result : await never()
+}
+
 /** Wraps a store so that the process can die at a call. After that no call takes effect or returns. */
 export const killable = (life: Life, storage: CheckpointStorage, watch: CallWatch): CheckpointStorage => {
+  const { death, delayed, around = (make) => make() } = watch
   let count = 0
-  return aroundEach(storage, (call, task) => async () => {
+  return aroundEach(storage, (call, task) => () => {
     count += 1
-    if (!life.alive()) return await never()
-    const death = watch.death(call, count)
-    if (death !== undefined && death !== 'after' && death !== 'torn') {
-      if (death !== 'before') watch.delayed?.(call, death, task)
-      life.kill()
-      return await never()
-    }
-    watch.begun?.(call)
-    const made = settle(task)
-    if (death === 'torn') life.kill()
-    const result = await made
-    watch.ended?.(call, result)
-    if (death === 'after') life.kill()
-    return life.alive() ? result : await never()
+    const n = count
+    return whileAlive(life, async () => {
+      const how = death(call, n)
+      if (how !== undefined && how !== 'after' && how !== 'torn') {
+        if (how !== 'before') delayed?.(call, how, task)
+        life.kill()
+        return await never()
+      }
+      const made = around(() => settle(task))
+      if (how === 'torn') life.kill()
+      const result = await made
+      if (how === 'after') life.kill()
+      return result
+    })
   })
 }
 
@@ -96,5 +106,30 @@ const settle = async <A>(task: () => Promise<E.Either<StorageError, A>>): Promis
       code: 'THREW',
       cause
     })
+  }
+}
+
+/** The work of a process in flight. `progress` changes whenever something observable happens. */
+export interface Activity {
+  progress: number
+  /** Store calls and requests. */
+  calls: number
+  /** Units that run, and those among them that sleep. */
+  running: number
+  asleep: number
+}
+
+export const counted = async <A>(
+  activity: Activity,
+  kind: Exclude<keyof Activity, 'progress'>,
+  work: () => Promise<A>
+): Promise<A> => {
+  activity[kind] += 1
+  activity.progress += 1
+  try {
+    return await work()
+  } finally {
+    activity[kind] -= 1
+    activity.progress += 1
   }
 }

@@ -13,9 +13,8 @@ import type { DelayedCalls } from './DelayedCalls.js'
 import type { Requester } from './requesting.js'
 import { whileCalled, whileRunning } from './requesting.js'
 import type { ConcurrentRequest } from '../Intervention.js'
-import type { CallWatch } from './Life.js'
-import { killable, never, startLife } from './Life.js'
-import type { RequestCallWatch } from './KillableRequests.js'
+import type { Activity } from './Life.js'
+import { counted, killable, never, startLife, whileAlive } from './Life.js'
 import { killableRequests } from './KillableRequests.js'
 import type { TraceEntry } from '../Trace.js'
 import type { Oracle } from '../oracle/Oracle.js'
@@ -60,14 +59,13 @@ export interface Process<World> {
   readonly program: Program<unknown, unknown>
   /** The crash points that the process reached, in order. */
   readonly points: ReadonlyArray<CrashPoint>
-  /** Whether its store reported a planned failure. */
-  readonly failed: () => boolean
   readonly claims: ReadonlyArray<Claim>
-  /** Changes whenever something observable happens. */
-  readonly progress: () => number
-  /** The numbers of store calls in flight and of units that run and do not sleep. */
-  readonly busy: () => { readonly calls: number; readonly units: number }
-  readonly storeIsQuiet: () => boolean
+  readonly state: Readonly<State>
+}
+
+/** `failed`: its store reported a planned failure. */
+interface State extends Activity {
+  failed: boolean
 }
 
 export interface ProcessParts<World> {
@@ -90,7 +88,7 @@ export interface ProcessParts<World> {
 }
 
 interface ProcessState<World> extends ProcessParts<World>, HostProcess {
-  readonly state: { progress: number; calls: number; running: number; asleep: number; failed: boolean }
+  readonly state: State
   readonly claims: Array<Claim>
   readonly clock: VirtualClock
 }
@@ -116,7 +114,6 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
     yieldToOthers: () => clock.sleep(0, life.signal)()
   }
   const context = contextOf(inside)
-  const { state } = inside
   const requester = requesterOf(inside)
   const asks = whileRunning(requester)
   return {
@@ -132,11 +129,8 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
     },
     program: programIn(inside, parts.programOf(context)),
     points: inside.points,
-    failed: () => state.failed,
     claims: inside.claims,
-    progress: () => state.progress,
-    busy: () => ({ calls: state.calls, units: state.running - state.asleep }),
-    storeIsQuiet: () => state.calls === 0
+    state: inside.state
   }
 }
 
@@ -174,7 +168,7 @@ const storageIn = <World>(inside: ProcessState<World>, opened: CheckpointStorage
       return undefined
     },
     delayed: inside.delayed.add,
-    ...isRunning(state)
+    around: (make) => counted(state, 'calls', make)
   })
   return {
     ...watched,
@@ -189,20 +183,6 @@ const storageIn = <World>(inside: ProcessState<World>, opened: CheckpointStorage
     }
   }
 }
-
-const isRunning = (state: {
-  calls: number
-  progress: number
-}): Pick<CallWatch & RequestCallWatch, 'begun' | 'ended'> => ({
-  begun: () => {
-    state.calls += 1
-    state.progress += 1
-  },
-  ended: () => {
-    state.calls -= 1
-    state.progress += 1
-  }
-})
 
 /** An acknowledged save is durable, even if the process died before the reply. */
 const noting = ({ oracle, life }: HostProcess, storage: CheckpointStorage): CheckpointStorage => ({
@@ -225,7 +205,7 @@ const requestsIn = <World>(inside: ProcessState<World>): Requests => {
       if (how === 'fails') oracle.pauses.requestFailed()
       return how
     },
-    ...isRunning(state)
+    around: (make) => counted(state, 'calls', make)
   })
 }
 
@@ -263,28 +243,22 @@ const contextOf = <World>(inside: ProcessState<World>): ProcessContext<World> =>
     tree: inside.tree,
     life: inside.life,
     now: clock.now,
-    sleep: async (millis, signal) => {
-      if (!life.alive()) return await never()
-      state.asleep += 1
-      state.progress += 1
-      await clock.sleep(millis, signal ?? new AbortController().signal)()
-      state.asleep -= 1
-      return life.alive() ? undefined : await never()
-    },
-    effect: async (name, act) => {
-      if (!life.alive()) return await never()
-      effects += 1
-      state.progress += 1
-      const how = point?._tag === 'AtEffect' && point.n === effects ? point.how : undefined
-      inside.points.push({ _tag: 'AtEffect', n: effects, how: 'before', name })
-      if (how === 'before') {
-        inside.die()
-        return await never()
-      }
-      const given = await act()
-      inside.note({ _tag: 'Effect', life: inside.life, name })
-      if (how === 'after') inside.die()
-      return life.alive() ? given : await never()
-    }
+    sleep: (millis, signal = new AbortController().signal) =>
+      whileAlive(life, () => counted(state, 'asleep', clock.sleep(millis, signal))),
+    effect: (name, act) =>
+      whileAlive(life, async () => {
+        effects += 1
+        state.progress += 1
+        const how = point?._tag === 'AtEffect' && point.n === effects ? point.how : undefined
+        inside.points.push({ _tag: 'AtEffect', n: effects, how: 'before', name })
+        if (how === 'before') {
+          inside.die()
+          return await never()
+        }
+        const given = await act()
+        inside.note({ _tag: 'Effect', life: inside.life, name })
+        if (how === 'after') inside.die()
+        return given
+      })
   }
 }

@@ -1,4 +1,5 @@
 /** Advances virtual time while a process runs, until it ends, dies or is stuck. */
+import type { Activity } from './Life.js'
 import { quiet } from './VirtualClock.js'
 import type { VirtualClock } from './VirtualClock.js'
 
@@ -12,8 +13,7 @@ export interface Limits {
 interface Driven {
   readonly clock: VirtualClock
   readonly alive: () => boolean
-  readonly progress: () => number
-  readonly busy: () => { readonly calls: number; readonly units: number }
+  readonly state: Readonly<Activity>
 }
 
 export type Driving = 'settled' | 'killed' | 'stuck' | 'endless'
@@ -28,22 +28,21 @@ export const drive = async (process: Driven, promise: Promise<unknown>, limits: 
     over = true
   }
   promise.then(end, end)
-  const { clock } = process
-  let [seen, since, turns, waits] = [process.progress(), performance.now(), 0, 0]
+  const { clock, state } = process
+  let [seen, since, turns, waits] = [state.progress, performance.now(), 0, 0]
   for (;;) {
     await turn(turns)
     if (over) return 'settled'
     if (!process.alive()) return 'killed'
     const now = performance.now()
-    if (process.progress() !== seen) {
-      ;[seen, since, turns] = [process.progress(), now, 0]
+    if (state.progress !== seen) {
+      ;[seen, since, turns] = [state.progress, now, 0]
       continue
     }
     turns += 1
-    const { calls, units } = process.busy()
-    const patience = limits.patienceMillis * (calls > 0 ? STORE_PATIENCE : 1)
+    const patience = limits.patienceMillis * (state.calls > 0 ? STORE_PATIENCE : 1)
     const spent = now - since >= patience
-    if ((calls > 0 || units > 0) && !spent) continue
+    if ((state.calls > 0 || isWorking(state)) && !spent) continue
     const next = clock.sleeping()[0]
     if (next !== undefined) {
       waits += 1
@@ -53,6 +52,9 @@ export const drive = async (process: Driven, promise: Promise<unknown>, limits: 
     } else if (spent) return 'stuck'
   }
 }
+
+/** Detects a unit that runs and does not sleep. */
+export const isWorking = ({ running, asleep }: Activity): boolean => running > asleep
 
 /** After 50 idle turns of the event loop, each turn takes a millisecond. */
 const turn = (turns: number): Promise<void> => (turns < 50 ? quiet() : new Promise((resolve) => setTimeout(resolve, 1)))

@@ -2,7 +2,8 @@
 import type { RunError } from '../../../executor/errors/RunError.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { Limits } from './drive.js'
-import type { Process } from './Process.js'
+import { isWorking } from './drive.js'
+import type { Activity } from './Life.js'
 
 /** The errors that a process may end with if its store is faulty. */
 export const STORE_ERRORS: ReadonlySet<RunError['_tag']> = new Set([
@@ -16,13 +17,12 @@ export const MAX_STORE_ERRORS = 10
 
 /** Why a process that does not end is a violation. */
 export const STUCK = {
-  stuck: <World>(process: Process<World>, { patienceMillis }: Limits): string => {
-    const { calls, units } = process.busy()
-    const what =
-      calls > 0 ? 'a call of the store does not end' : units > 0 ? 'a step does not end' : 'nothing is in flight'
+  stuck: (state: Activity, { patienceMillis }: Limits): string => {
+    const inFlight = isWorking(state) ? 'a step does not end' : 'nothing is in flight'
+    const what = state.calls > 0 ? 'a call of the store does not end' : inFlight
     return `${what}: nothing has happened for ${patienceMillis} ms, and nothing sleeps`
   },
-  endless: <World>(_: Process<World>, { maxWaits }: Limits): string =>
+  endless: (_: Activity, { maxWaits }: Limits): string =>
     `the clock was advanced ${maxWaits} times, and the process did not end`
 }
 

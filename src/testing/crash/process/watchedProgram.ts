@@ -14,8 +14,8 @@ import type {
 } from '../../../executor/program/Program.js'
 import { settle } from '../../../executor/steps/settle.js'
 import type { AtUnit, CrashPoint } from '../CrashPoint.js'
-import type { Life } from './Life.js'
-import { never } from './Life.js'
+import type { Activity, Life } from './Life.js'
+import { counted, never, whileAlive } from './Life.js'
 import type { TraceEntry } from '../Trace.js'
 import type { Oracle } from '../oracle/Oracle.js'
 
@@ -25,7 +25,7 @@ export interface HostProcess {
   readonly lifetime: Life
   readonly point: CrashPoint | undefined
   readonly points: Array<CrashPoint>
-  readonly state: { progress: number; calls: number; running: number }
+  readonly state: Activity
   readonly note: (entry: TraceEntry) => void
   readonly oracle: Oracle
   readonly die: () => void
@@ -89,11 +89,13 @@ const watchedRun = (inside: HostProcess, unit: string, task: ProgramTask): Progr
     state.progress += 1
     note({ _tag: 'Started', life, unit, attempt: context.attempt, key: context.idempotencyKey })
     oracle.starts(unit, context.attempt)
-    const ending = attempted(task, killableContext(inside, context))
-    const asked = counted(inside, inside.whileRunning(unit))
+    const ending = settle(() => task.run(killableContext(inside, context)))
+    const asked = inside.whileRunning(unit)
+    // Virtual time waits for the replies to requests.
+    const replied = asked === undefined ? undefined : counted(state, 'calls', () => asked)
     if (how === 'during') inside.die()
     const result = await ending
-    if (asked !== undefined) await asked
+    if (replied !== undefined) await replied
     state.running -= 1
     state.progress += 1
     if (!lifetime.alive()) return await never()
@@ -105,44 +107,15 @@ const watchedRun = (inside: HostProcess, unit: string, task: ProgramTask): Progr
   }
 }
 
-/** Virtual time waits for the replies to requests. */
-const counted = ({ state }: HostProcess, asked: Promise<void> | undefined): Promise<void> | undefined => {
-  if (asked === undefined) return undefined
-  state.calls += 1
-  return asked.finally(() => (state.calls -= 1))
-}
-
 /** A dead process polls no job. */
 const killableJob = ({ state, lifetime }: HostProcess, { job }: ProgramTask): ProgramTask['job'] => {
   if (job === undefined) return undefined
   const killable =
     <A, B>(work: (context: A) => TaskEither<unknown, B>) =>
     (context: A): TaskEither<unknown, B> =>
-    async () => {
-      if (!lifetime.alive()) return await never()
-      state.running += 1
-      state.progress += 1
-      try {
-        const said = await work(context)()
-        return lifetime.alive() ? said : await never()
-      } finally {
-        state.running -= 1
-        state.progress += 1
-      }
-    }
+    () =>
+      whileAlive(lifetime, () => counted(state, 'running', work(context)))
   return { ...job, poll: killable(job.poll), collect: killable(job.collect) }
-}
-
-/** Treats a thrown error like a returned one. */
-const attempted = async (
-  task: ProgramTask,
-  context: StepContext<unknown, unknown>
-): Promise<E.Either<unknown, unknown>> => {
-  try {
-    return await task.run(context)()
-  } catch (error) {
-    return E.left(error)
-  }
 }
 
 const failureOf = (error: unknown): { readonly applied: boolean; readonly message: string } => {
@@ -205,15 +178,13 @@ const watchedSubStep =
   async (context) => {
     const { state, lifetime, oracle } = inside
     const { unit } = context
-    if (!lifetime.alive()) return await never()
-    state.running += 1
-    state.progress += 1
-    oracle.subSteps.starts(unit, idempotent)
-    oracle.waits.calls(unit)
-    const ended = await settle(() => run(killableContext(inside, context)))
-    state.running -= 1
-    state.progress += 1
-    if (!lifetime.alive()) return await never()
+    const ended = await whileAlive(lifetime, () =>
+      counted(state, 'running', () => {
+        oracle.subSteps.starts(unit, idempotent)
+        oracle.waits.calls(unit)
+        return settle(() => run(killableContext(inside, context)))
+      })
+    )
     if (E.isRight(ended)) return ended.right
     if (fromUnknown(ended.left).outcome === 'notApplied') oracle.subSteps.didNothing(unit)
     const error = ended.left as Error

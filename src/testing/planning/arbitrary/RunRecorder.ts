@@ -34,6 +34,9 @@ export interface SimulatedRun extends Moment {
   readonly trail: ReadonlyArray<Moment>
 }
 
+/** A change whose time may be absent. */
+export type Undated<A extends Change> = A extends Change ? Omit<A, 'at'> & Partial<Pick<A, 'at'>> : never
+
 export interface RunRecorder {
   /** The possible outputs of its units. */
   readonly samples: Samples
@@ -41,7 +44,8 @@ export interface RunRecorder {
   readonly run: () => SimulatedRun
   readonly at: () => string
   readonly adopt: (workflow: Workflow) => void
-  readonly put: (change: Change, within?: true) => void
+  /** Records a change now, unless it has a time. */
+  readonly put: (change: Undated<Change>, within?: true) => void
 }
 
 const timeOf = (revision: number): string => new Date(Date.UTC(2026, 0, 2, 3, 4, 5) + revision * 1000).toISOString()
@@ -100,7 +104,8 @@ export const record = (from: SimulatedRun, samples: Samples): RunRecorder => {
     adopt: (edited) => {
       workflow = edited
     },
-    put: (change, within) => {
+    put: (undated, within) => {
+      const change = { at: timeOf(checkpoint.revision + 1), ...undated }
       const next = apply(checkpoint, change)
       if (E.isLeft(next))
         return assert.fail(

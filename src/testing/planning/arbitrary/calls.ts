@@ -79,8 +79,7 @@ function* perform(run: CallingRun, task: Unit, call: Call, unit: Unit): Generato
   const isKnown = [checkpoint.completedSteps, State.failures(checkpoint.state)].some((all) => Units.has(all, unit))
   if (isKnown) return 'done'
   if (subStep.wait !== undefined) return wait(run, task, subStep.wait, unit)
-  if (subStep.idempotent === false)
-    recorder.put({ _tag: 'AttemptStarted', at: recorder.at(), attempts: [{ unit, attempt: 1 }] })
+  if (subStep.idempotent === false) recorder.put({ _tag: 'AttemptStarted', attempts: [{ unit, attempt: 1 }] })
   for (const inner of nested) {
     if (choices.below(4) === 0) continue
     const end = yield* perform(run, task, inner, join(unit, inner.name))
@@ -92,11 +91,11 @@ function* perform(run: CallingRun, task: Unit, call: Call, unit: Unit): Generato
   const last = failedAttempt(recorder, choices, 1)
   if (fate === 6 && subStep.idempotent === false) {
     const undone = { ...last, outcome: 'notApplied', delayBeforeNextMillis: 0 } as const
-    recorder.put({ _tag: 'AttemptFailed', at: recorder.at(), unit, ...undone })
+    recorder.put({ _tag: 'AttemptFailed', unit, ...undone })
     return 'crashed'
   }
   if (fate > 3) {
-    recorder.put({ _tag: 'UnitFailed', at: recorder.at(), unit, retryable: choices.below(2) === 1, last, subStep })
+    recorder.put({ _tag: 'UnitFailed', unit, retryable: choices.below(2) === 1, last, subStep })
   } else recorder.put({ ...completion(recorder, choices, undefined, unit, 1), subStep })
   return 'done'
 }
@@ -111,14 +110,14 @@ const wait = ({ recorder, choices }: CallingRun, task: Unit, kind: WaitKind, uni
   }
   if (fate === 1 && kind === 'Answer') {
     const last = timedOut(recorder)
-    recorder.put({ _tag: 'UnitFailed', at: recorder.at(), unit, retryable: false, last, subStep: { wait: kind } })
+    recorder.put({ _tag: 'UnitFailed', unit, retryable: false, last, subStep: { wait: kind } })
     return 'done'
   }
   const others = Units.within(recorder.now().checkpoint.pending, task).flatMap((one) =>
     one.unit === unit ? [] : [one.unit]
   )
   const dropped = choices.below(2) === 1 ? others : []
-  const change = { _tag: 'Suspended', at: recorder.at(), unit: task, waits: [unit] } as const
+  const change = { _tag: 'Suspended', unit: task, waits: [unit] } as const
   recorder.put(dropped.length === 0 ? change : { ...change, dropped })
   return 'suspended'
 }
@@ -131,7 +130,7 @@ const WAITS: Readonly<Record<WaitKind, Wait>> = {
 /** Starts a wait unless it is open. Sometimes rejects an answer, and starts the wait again. */
 export const startWait = (recorder: RunRecorder, choices: Choices, unit: Unit, kind: WaitKind): void => {
   const { pending, answers } = recorder.now().checkpoint
-  const put = (): void => recorder.put({ _tag: 'WaitStarted', at: recorder.at(), unit, wait: WAITS[kind] })
+  const put = (): void => recorder.put({ _tag: 'WaitStarted', unit, wait: WAITS[kind] })
   if (!Units.has(pending, unit)) put()
   else if (kind === 'Answer' && Units.has(answers, unit) && choices.below(4) === 3) put()
 }
@@ -144,7 +143,7 @@ export const timedOut = (recorder: RunRecorder) => ({
 })
 
 const putAnswer = (recorder: RunRecorder, unit: Unit, value: Json): void =>
-  recorder.put({ _tag: 'Answered', at: recorder.at(), unit, value, by: 'Ada' })
+  recorder.put({ _tag: 'Answered', unit, value, by: 'Ada' })
 
 /** Ends an open wait in the code of a task, with its answer. */
 export const endWait = (recorder: RunRecorder, unit: Unit): void => {
@@ -166,9 +165,9 @@ export const endWaitOf = (recorder: RunRecorder, choices: Choices, task: Task, u
   const given = Units.get(recorder.now().checkpoint.answers, unit)
   const isFit = given !== undefined && E.isRight(task.accepts(given.value))
   const output = isFit ? given.value : (completed.output ?? null)
-  if (given !== undefined && !isFit) recorder.put({ _tag: 'WaitStarted', at: recorder.at(), unit, wait: WAITS.Answer })
+  if (given !== undefined && !isFit) recorder.put({ _tag: 'WaitStarted', unit, wait: WAITS.Answer })
   if (!isFit) putAnswer(recorder, unit, output)
-  recorder.put({ ...completed, at: recorder.at(), output, captured: task.captures })
+  recorder.put({ ...completed, output, captured: task.captures })
 }
 
 /** Repeats the attempt of a suspended task, and ends its wait. */
@@ -177,7 +176,7 @@ export const wake = (recorder: RunRecorder, wait: Unit): void => {
   for (const task of ancestors(wait)) {
     const attempt = Units.get(State.inFlight(state), task)
     if (attempt?.suspended !== true) continue
-    recorder.put({ _tag: 'AttemptStarted', at: recorder.at(), attempts: [{ unit: task, attempt: attempt.attempt }] })
+    recorder.put({ _tag: 'AttemptStarted', attempts: [{ unit: task, attempt: attempt.attempt }] })
     endWait(recorder, wait)
   }
 }

@@ -10,15 +10,17 @@ import type { End, Session } from './perform.js'
 import { inOrder } from './perform.js'
 import { endWaitOf, timedOut, wake } from './calls.js'
 import { completion, failedAttempt } from './records.js'
-import type { Moment, RunRecorder } from './RunRecorder.js'
+import type { RunRecorder } from './RunRecorder.js'
 import { isSubStep, taskUnits } from './tree.js'
 
-export const recordOverrides = (
-  recorder: RunRecorder,
-  workflow: Workflow,
-  plan: ResumePlan,
-  options: PlanOptions
-): void => {
+/** A plan without open questions, and what it is for. */
+export interface ChosenPlan {
+  readonly workflow: Workflow
+  readonly plan: ResumePlan
+  readonly options: PlanOptions
+}
+
+export const recordOverrides = (recorder: RunRecorder, { workflow, plan, options }: ChosenPlan): void => {
   const { checkpoint } = recorder.now()
   const program = { ...workflow, identity: Identity.of(workflow) }
   const changes = overrides(checkpoint, program, plan, options, recorder.at())
@@ -42,23 +44,18 @@ export const pollJobs = (recorder: RunRecorder, choices: Choices): void => {
       if (task?.wait !== undefined && pending._tag !== 'Job') endWaitOf(recorder, choices, task, unit)
       else recorder.put(completion(recorder, choices, task, unit, attemptOf(pending)))
     } else if (pending._tag === 'Answer' && fate === 1 && canMoveTo(checkpoint, unit)) {
-      recorder.put({ _tag: 'UnitFailed', at: recorder.at(), unit, last: timedOut(recorder), retryable: false })
+      recorder.put({ _tag: 'UnitFailed', unit, last: timedOut(recorder), retryable: false })
     } else if (pending._tag === 'Job' && fate === 1 && canMoveTo(checkpoint, unit)) {
       const { error, outcome } = failedAttempt(recorder, choices, 1)
-      recorder.put({ _tag: 'JobEnded', at: recorder.at(), unit, error, outcome, retryable: choices.below(2) === 1 })
+      recorder.put({ _tag: 'JobEnded', unit, error, outcome, retryable: choices.below(2) === 1 })
     }
   }
 }
 
 /** Follows a plan, its overrides first. */
-export const executeSession = (
-  recorder: RunRecorder,
-  choices: Choices,
-  { workflow }: Moment,
-  plan: ResumePlan,
-  options: PlanOptions
-): End => {
-  recordOverrides(recorder, workflow, plan, options)
+export const executeSession = (recorder: RunRecorder, choices: Choices, chosen: ChosenPlan): End => {
+  const { workflow, plan } = chosen
+  recordOverrides(recorder, chosen)
   if (choices.below(16) === 15) return 'crashed'
   const decisions = new Map(plan.decisions.map((one) => [one.unit, one]))
   const session: Session = { recorder, choices, decisions, isLucky: choices.below(3) === 2 }
@@ -77,10 +74,10 @@ export const executeSession = (
 const rest = (recorder: RunRecorder, { name: unit }: Step): void => {
   const { state } = recorder.now().checkpoint
   const rests = state._tag === 'Interrupted' && state.reason === 'pending' && state.step === unit
-  if (!rests) recorder.put({ _tag: 'Interrupted', at: recorder.at(), unit, reason: 'pending' })
+  if (!rests) recorder.put({ _tag: 'Interrupted', unit, reason: 'pending' })
 }
 
 const fail = (recorder: RunRecorder, choices: Choices, { _tag, name: unit }: Step): void => {
   if (_tag !== 'Task' && recorder.now().checkpoint.state._tag !== 'Failed')
-    recorder.put({ _tag: 'UnitFailed', at: recorder.at(), unit, retryable: choices.below(2) === 1 })
+    recorder.put({ _tag: 'UnitFailed', unit, retryable: choices.below(2) === 1 })
 }

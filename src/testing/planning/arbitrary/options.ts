@@ -24,6 +24,7 @@ import type { Choices } from './Choices.js'
 import { pick } from './Choices.js'
 import type { Samples } from './Samples.js'
 import { defaultSamples, doneAnswer } from './Samples.js'
+import { keyOf } from './records.js'
 import type { Moment } from './RunRecorder.js'
 import { isSubStep, taskUnits, unitsIn, wholeOf } from './tree.js'
 
@@ -127,19 +128,16 @@ export const chooseChanged = (
   const now = new Map<string, Evidence | undefined>()
   return [...completedSteps].flatMap(({ unit, evidence }): ReadonlyArray<ChangedEvidence> => {
     const [first, ...more] = evidence.flatMap((was): ReadonlyArray<Changed> => {
-      const place = placeOf(was)
-      if (place === undefined) return []
-      if (!now.has(place)) now.set(place, choices.below(2) === 0 ? otherThan(was, revision) : undefined)
-      const is = now.get(place)
+      // A file is identified by its existence only.
+      if (was._tag !== 'Commit' && was._tag !== 'Artifact') return []
+      const key = keyOf(was)
+      if (!now.has(key)) now.set(key, choices.below(2) === 0 ? otherThan(was, revision) : undefined)
+      const is = now.get(key)
       return is === undefined ? [] : [{ was, is }]
     })
     return first === undefined ? [] : [{ unit, changed: [first, ...more] }]
   })
 }
-
-/** A file is identified by its existence only. */
-const placeOf = (one: Evidence): string | undefined =>
-  one._tag === 'Commit' ? one.hash : one._tag === 'Artifact' ? one.path : undefined
 
 /** Content that no earlier revision recorded. */
 const otherThan = (was: Evidence, revision: number): Evidence =>

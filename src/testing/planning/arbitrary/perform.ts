@@ -3,7 +3,7 @@ import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import { keyFor } from '../../../domain/checkpoint/Pending.js'
 import type { Decision } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
-import { isTop, isWithin, join, top } from '../../../domain/workflow/Unit.js'
+import { isTop, isWithin, join, nameOf, top } from '../../../domain/workflow/Unit.js'
 import type { Group, MapStep, Step, Task } from '../../../domain/workflow/Workflow.js'
 import type { Choices } from './Choices.js'
 import { noFaults, pick } from './Choices.js'
@@ -81,7 +81,7 @@ function* beside(session: Session, parent: Unit, groups: ReadonlyArray<Group>): 
     const end = next.value
     if (end === 'interrupted' || end === 'crashed') return end
     if (end === 'failed') hasFailed = true
-    if (end === 'completed') done.add(groups.find(({ name }) => join(parent, name) === unit)?.name ?? '')
+    if (end === 'completed') done.add(nameOf(unit))
   }
   if (done.size === groups.length) return close(session, parent)
   if (!hasFailed) return 'pending'
@@ -103,7 +103,7 @@ const leaveUndone = ({ recorder }: Session, parent: Unit): End => {
     if (suspended === true || !isWithin(unit, parent)) continue
     const last = { ...failedAttempt(recorder, noFaults, attempt), outcome: 'unknown' as const }
     const call = isSubStep(unit) ? { subStep: { idempotent: false as const } } : {}
-    recorder.put({ _tag: 'UnitFailed', at: recorder.at(), unit, retryable: false, last, ...call })
+    recorder.put({ _tag: 'UnitFailed', unit, retryable: false, last, ...call })
   }
   return 'failed'
 }
@@ -130,27 +130,17 @@ const launch = (
 /** Expands a map once, or fails to. */
 function* overItems(session: Session, unit: Unit, map: MapStep): Work {
   const { recorder, choices, isLucky } = session
-  const recorded = recorder
-    .now()
-    .checkpoint.items.get(unit)
-    ?.map(({ key }) => key)
+  const recorded = recorder.now().checkpoint.items.get(unit)
   if (recorded !== undefined) return yield* beside(session, unit, groupsOf(map, recorded))
   if (!isLucky && choices.below(8) === 7) {
     const last = { ...failedAttempt(recorder, choices, 1), outcome: 'notApplied' as const }
-    recorder.put({ _tag: 'UnitFailed', at: recorder.at(), unit, retryable: false, last })
+    recorder.put({ _tag: 'UnitFailed', unit, retryable: false, last })
     return 'failed'
   }
   const values = isTop(unit) ? [1, 2, 3, 4] : [1, 2]
   const items = values.slice(0, 1 + choices.below(values.length)).map((value) => ({ key: `item-${value}`, value }))
-  recorder.put({ _tag: 'Expanded', at: recorder.at(), unit, items })
-  return yield* beside(
-    session,
-    unit,
-    groupsOf(
-      map,
-      items.map(({ key }) => key)
-    )
-  )
+  recorder.put({ _tag: 'Expanded', unit, items })
+  return yield* beside(session, unit, groupsOf(map, items))
 }
 
 const close = ({ recorder }: Session, unit: Unit): End => {
@@ -161,7 +151,7 @@ const close = ({ recorder }: Session, unit: Unit): End => {
 const REASONS = ['signal', 'aborted', 'paused'] as const
 
 const interrupt = ({ recorder, choices }: Session, unit: Unit): End => {
-  recorder.put({ _tag: 'Interrupted', at: recorder.at(), unit: top(unit), reason: pick(choices, REASONS) })
+  recorder.put({ _tag: 'Interrupted', unit: top(unit), reason: pick(choices, REASONS) })
   return 'interrupted'
 }
 
@@ -188,7 +178,7 @@ const start = (
   const submissions = started.flatMap(({ unit, submits }) => (submits ? [{ unit, key: keyFor(checkpoint, unit) }] : []))
   const attempts = started.map(({ unit, attempt }) => ({ unit, attempt }))
   const keys = submissions.length === 0 ? {} : { submissions }
-  recorder.put({ _tag: 'AttemptStarted', at: recorder.at(), attempts, ...keys })
+  recorder.put({ _tag: 'AttemptStarted', attempts, ...keys })
   return started
 }
 
@@ -215,42 +205,26 @@ function* attempts(session: Session, task: Task, { unit, attempt: first, submits
     if (called === 'crashed') return 'crashed'
     if (called === 'suspended') return 'pending'
     const fate = isLucky ? 'completes' : pick(choices, FATES)
-    switch (fate === 'retries' && isInDoubt(recorder, unit) ? 'fails' : fate) {
-      case 'completes':
-        if (submits) {
-          recorder.put({ _tag: 'JobSubmitted', at: recorder.at(), unit, attempt, job: `job ${choices.below(100)}` })
-          return 'pending'
-        }
-        recorder.put(completion(recorder, choices, task, unit, attempt))
-        return 'completed'
-      case 'retries': {
-        const ended = failedAttempt(recorder, choices, attempt)
-        if (!task.idempotent && ended.outcome === 'unknown') {
-          recorder.put({ _tag: 'UnitFailed', at: recorder.at(), unit, retryable: choices.below(2) === 1, last: ended })
-          return 'failed'
-        }
-        recorder.put({
-          _tag: 'AttemptFailed',
-          at: recorder.at(),
-          unit,
-          ...ended,
-          delayBeforeNextMillis: choices.below(3)
-        })
-        const stop = choices.below(6)
-        if (stop === 4) return interrupt(session, unit)
-        if (stop === 5) return 'crashed'
-        recorder.put({ _tag: 'AttemptStarted', at: recorder.at(), attempts: [{ unit, attempt: attempt + 1 }] })
-        break
-      }
-      case 'fails': {
-        const last = failedAttempt(recorder, choices, attempt)
-        recorder.put({ _tag: 'UnitFailed', at: recorder.at(), unit, retryable: choices.below(2) === 1, last })
-        return 'failed'
-      }
-      case 'stops':
-        return interrupt(session, unit)
-      case 'crashes':
-        return 'crashed'
+    if (fate === 'stops') return interrupt(session, unit)
+    if (fate === 'crashes') return 'crashed'
+    if (fate === 'completes') {
+      recorder.put(
+        submits
+          ? { _tag: 'JobSubmitted', unit, attempt, job: `job ${choices.below(100)}` }
+          : completion(recorder, choices, task, unit, attempt)
+      )
+      return submits ? 'pending' : 'completed'
     }
+    const last = failedAttempt(recorder, choices, attempt)
+    const isDoubtful = isInDoubt(recorder, unit) || (!task.idempotent && last.outcome === 'unknown')
+    if (fate === 'fails' || isDoubtful) {
+      recorder.put({ _tag: 'UnitFailed', unit, retryable: choices.below(2) === 1, last })
+      return 'failed'
+    }
+    recorder.put({ _tag: 'AttemptFailed', unit, ...last, delayBeforeNextMillis: choices.below(3) })
+    const stop = choices.below(6)
+    if (stop === 4) return interrupt(session, unit)
+    if (stop === 5) return 'crashed'
+    recorder.put({ _tag: 'AttemptStarted', attempts: [{ unit, attempt: attempt + 1 }] })
   }
 }

@@ -7,7 +7,7 @@ import * as Err from '../../../domain/data/StepError.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import type { Task } from '../../../domain/workflow/Workflow.js'
 import type { Choices } from './Choices.js'
-import type { RunRecorder } from './RunRecorder.js'
+import type { RunRecorder, Undated } from './RunRecorder.js'
 import { outputOf } from './Samples.js'
 
 interface EndedAttempt {
@@ -34,6 +34,9 @@ const EVIDENCE: ReadonlyArray<Evidence> = [
   { _tag: 'Artifact', path: 'dist.tgz', size: 3, sha256: '0'.repeat(64) }
 ]
 
+/** The path, hash or id of evidence. */
+export const keyOf = (one: Evidence): string => ('path' in one ? one.path : 'hash' in one ? one.hash : one.id)
+
 /** A composite has no output. */
 export const completion = (
   recorder: RunRecorder,
@@ -41,11 +44,10 @@ export const completion = (
   task: Task | undefined,
   unit: Unit,
   attempts: number
-): UnitCompleted => {
+): Undated<UnitCompleted> => {
   const output = task === undefined ? undefined : outputOf(recorder.samples, task, unit, choices, false)
   return {
     _tag: 'UnitCompleted',
-    at: recorder.at(),
     unit,
     ...(output === undefined ? {} : { output }),
     captured: output === undefined ? [] : (task?.captures ?? []),

@@ -1,9 +1,8 @@
 /** Random runs of several sessions, each after a crash, a failure, an interruption or the end of the one before. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
-import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../../../domain/data/Json.js'
-import type { Answer, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
+import type { Answer, PlanOptions } from '../../../domain/plan/Plan.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import type { Workflow } from '../../../domain/workflow/Workflow.js'
@@ -12,6 +11,7 @@ import { noFaults } from './Choices.js'
 import { chooseAnswer } from './options.js'
 import type { Samples } from './Samples.js'
 import { defaultSamples } from './Samples.js'
+import type { ChosenPlan } from './executeSession.js'
 import { executeSession, pollJobs, recordOverrides } from './executeSession.js'
 import type { Moment, SimulatedRun, RunRecorder } from './RunRecorder.js'
 import { answerEarly } from './calls.js'
@@ -34,12 +34,11 @@ export const simulate = (workflow: Workflow, input: Json, choices: Choices, scen
       const now = recorder.now()
       answerEarly(recorder, choices, taskUnits(now.workflow, now.checkpoint.items))
     }
-    const {
-      plan,
-      options,
-      workflow: edited
-    } = choose(recorder, choices, session === 0 ? undisturbed(scenario.samples) : scenario)
-    executeSession(recorder, choices, { ...recorder.now(), workflow: edited }, plan, options)
+    executeSession(
+      recorder,
+      choices,
+      choose(recorder, choices, session === 0 ? undisturbed(scenario.samples) : scenario)
+    )
   }
   return recorder.run()
 }
@@ -51,79 +50,63 @@ export const undisturbed = (samples: Samples): Scenario => ({
   samples
 })
 
-const continuing = (moment: Moment, samples: Samples): RunRecorder =>
-  record({ ...moment, changes: [], trail: [] }, samples)
+const continued = (moment: Moment, samples: Samples, act: (recorder: RunRecorder) => void): SimulatedRun => {
+  const recorder = record({ ...moment, changes: [], trail: [] }, samples)
+  act(recorder)
+  return recorder.run()
+}
 
 /** A run whose pending jobs all succeeded. */
-export const polled = (moment: Moment, samples: Samples = defaultSamples): Moment => {
-  const recorder = continuing(moment, samples)
-  pollJobs(recorder, noFaults)
-  return recorder.now()
-}
+export const polled = (moment: Moment, samples: Samples): Moment =>
+  continued(moment, samples, (recorder) => pollJobs(recorder, noFaults))
 
 /** Continues a run to its end: jobs succeed, every question is answered with `again`, and nothing fails. */
-export const finish = (moment: Moment, samples: Samples = defaultSamples): SimulatedRun => {
-  const recorder = continuing(moment, samples)
-  pollJobs(recorder, noFaults)
-  const { plan, options } = choose(recorder, noFaults, undisturbed(samples))
-  executeSession(recorder, noFaults, moment, plan, options)
-  return recorder.run()
-}
+export const finish = (moment: Moment, samples: Samples = defaultSamples): SimulatedRun =>
+  continued(moment, samples, (recorder) => {
+    pollJobs(recorder, noFaults)
+    executeSession(recorder, noFaults, choose(recorder, noFaults, undisturbed(samples)))
+  })
 
 /** Follows a plan without faults, its overrides first. */
-export const follow = (
-  moment: Moment,
-  plan: ResumePlan,
-  options: PlanOptions,
-  samples: Samples = defaultSamples
-): SimulatedRun => {
-  const recorder = continuing(moment, samples)
-  executeSession(recorder, noFaults, moment, plan, options)
-  return recorder.run()
-}
+export const follow = (moment: Moment, chosen: ChosenPlan, samples: Samples): SimulatedRun =>
+  continued(moment, samples, (recorder) => executeSession(recorder, noFaults, chosen))
 
 /** Records the overrides of a plan, then crashes. */
 export const overrideOnly = (
   moment: Moment,
-  plan: ResumePlan,
-  options: PlanOptions,
+  chosen: Omit<ChosenPlan, 'workflow'>,
   samples: Samples = defaultSamples
-): SimulatedRun => {
-  const recorder = continuing(moment, samples)
-  recordOverrides(recorder, moment.workflow, plan, options)
-  return recorder.run()
-}
+): SimulatedRun =>
+  continued(moment, samples, (recorder) => recordOverrides(recorder, { ...chosen, workflow: moment.workflow }))
 
-interface Chosen {
-  readonly workflow: Workflow
-  readonly plan: ResumePlan
-  readonly options: PlanOptions
+/** Answers all questions of a plan, then crashes once the answers are recorded. */
+export const decide = (
+  moment: Moment,
+  choices: Choices,
+  wanted: PlanOptions,
+  samples: Samples
+): (ChosenPlan & { readonly saved: SimulatedRun }) | undefined => {
+  const chosen = answered(moment, choices, wanted, samples)
+  return E.isLeft(chosen) ? undefined : { ...chosen.right, saved: overrideOnly(moment, chosen.right, samples) }
 }
 
 /** A plan without open questions: with the options of the scenario, or with none if they are refused. */
-const choose = (recorder: RunRecorder, choices: Choices, scenario: Scenario): Chosen => {
-  const { checkpoint, workflow } = recorder.now()
-  const edited = scenario.edit(choices, recorder.now())
-  const wanted = answered(
-    checkpoint,
-    edited,
-    choices,
-    scenario.options(choices, { checkpoint, workflow: edited }),
-    recorder.samples
-  )
-  const chosen = E.isRight(wanted) ? wanted : answered(checkpoint, workflow, choices, {}, recorder.samples)
-  if (E.isLeft(chosen)) return assert.fail(`the plain plan is refused: ${JSON.stringify(chosen.left)}`)
-  return chosen.right
+const choose = (recorder: RunRecorder, choices: Choices, scenario: Scenario): ChosenPlan => {
+  const now = recorder.now()
+  const edited = { ...now, workflow: scenario.edit(choices, now) }
+  const wanted = answered(edited, choices, scenario.options(choices, edited), recorder.samples)
+  const chosen = E.isRight(wanted) ? wanted : answered(now, choices, {}, recorder.samples)
+  return E.isRight(chosen) ? chosen.right : assert.fail(`the plain plan is refused: ${JSON.stringify(chosen.left)}`)
 }
 
 /** Answers all questions of a plan. */
 export const answered = (
-  checkpoint: Checkpoint,
-  workflow: Workflow,
+  moment: Moment,
   choices: Choices,
   wanted: PlanOptions,
   samples: Samples = defaultSamples
-): E.Either<unknown, Chosen> => {
+): E.Either<unknown, ChosenPlan> => {
+  const { checkpoint, workflow } = moment
   const confirm = new Map<string, Answer>(wanted.confirm)
   const said = new Set<string>()
   for (;;) {
@@ -137,7 +120,7 @@ export const answered = (
       const name = question.unit
       if (said.has(name)) return assert.fail('an answered question is asked again')
       said.add(name)
-      confirm.set(name, chooseAnswer(choices, { checkpoint, workflow }, question, samples))
+      confirm.set(name, chooseAnswer(choices, moment, question, samples))
     }
   }
 }

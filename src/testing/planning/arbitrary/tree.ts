@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../../../domain/checkpoint/CompletedStep.js'
-import type { Items } from '../../../domain/checkpoint/Items.js'
+import type { Item, Items } from '../../../domain/checkpoint/Items.js'
 import { around, none } from '../../../domain/checkpoint/Items.js'
 import { find } from '../../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
@@ -19,8 +19,8 @@ export interface Placed {
 }
 
 /** An expanded map as groups. */
-export const groupsOf = ({ each }: MapStep, keys: ReadonlyArray<string>): ReadonlyArray<Group> =>
-  keys.map((name) => ({ ...each, name, needs: [] }))
+export const groupsOf = ({ each }: MapStep, items: ReadonlyArray<Item>): ReadonlyArray<Group> =>
+  items.map(({ key }) => ({ ...each, name: key, needs: [] }))
 
 /** All units in document order. A map has no parts until its items are known. */
 export const unitsIn = ({ steps }: Pick<Workflow, 'steps'>, items: Items = none): ReadonlyArray<Placed> => {
@@ -35,11 +35,7 @@ export const unitsIn = ({ steps }: Pick<Workflow, 'steps'>, items: Items = none)
 
 const partsAt = (step: Step, unit: Unit, items: Items): ReadonlyArray<Step> => {
   if (step._tag === 'Task') return []
-  if (step._tag !== 'Map') return listedParts<Step>(step)
-  return groupsOf(
-    step,
-    (items.get(unit) ?? []).map(({ key }) => key)
-  )
+  return step._tag === 'Map' ? groupsOf(step, items.get(unit) ?? []) : listedParts<Step>(step)
 }
 
 /** Detects the path of a simulated sub-step. Names of units have no spaces, and neither have the keys of simulated items. */

@@ -11,10 +11,14 @@ import { overrides } from '../../../domain/plan/Overrides.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import type { Decision, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
-import type { Task } from '../../../domain/workflow/Workflow.js'
+import type { Task, Workflow } from '../../../domain/workflow/Workflow.js'
 import { isWithin } from '../../../domain/workflow/Unit.js'
 import { of as identityOf } from '../../../domain/workflow/WorkflowIdentity.js'
+import type { Choices } from '../arbitrary/Choices.js'
+import { choicesOf, numbers } from '../arbitrary/Choices.js'
+import { edit, workflowEdit } from '../arbitrary/edits.js'
 import type { RunsOf } from '../arbitrary/runs.js'
+import { moment } from '../arbitrary/runs.js'
 import type { Samples } from '../arbitrary/Samples.js'
 import { samplesOf } from '../arbitrary/Samples.js'
 import type { Moment } from '../arbitrary/RunRecorder.js'
@@ -81,6 +85,35 @@ export const law = <A>(
   }
 })
 
+/** A moment whose workflow was edited. `was`: the workflow before; `first`: the index of the first step that changed. */
+interface EditedMoment extends Moment {
+  readonly was: Workflow
+  readonly first: number
+}
+
+/** A law about a moment whose workflow is edited. */
+export const lawOfEdits = (id: string, title: string, holds: (edited: EditedMoment) => void): PlanLaw =>
+  law(
+    id,
+    title,
+    (of) => fc.tuple(moment(of), workflowEdit),
+    ([{ checkpoint, workflow: was }, change]) => holds({ checkpoint, was, ...edit(was, change) })
+  )
+
+/** A law that also makes random choices. */
+export const lawOfChoices = <A>(
+  id: string,
+  title: string,
+  cases: (of: RunsOf) => fc.Arbitrary<A>,
+  holds: (one: A, choices: Choices, samples: Samples) => void
+): PlanLaw =>
+  law(
+    id,
+    title,
+    (of) => fc.tuple(cases(of), numbers),
+    ([one, chance], samples) => holds(one, choicesOf(chance), samples)
+  )
+
 const resultOf = <A>(named: { readonly id: string; readonly title: string }, run: fc.RunDetails<[A]>): LawResult => {
   const { failed, numRuns, seed, counterexamplePath: path, counterexample, errorInstance } = run
   const tried = { ...named, holds: !failed, numRuns, seed }
@@ -99,6 +132,12 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 export const planOf = ({ checkpoint, workflow }: Moment, options?: PlanOptions): ResumePlan => {
   const plan = planResume(checkpoint, workflow, options)
   return E.isRight(plan) ? plan.right : assert.fail(`there is no plan: ${JSON.stringify(plan.left.problems)}`)
+}
+
+/** Returns the plan unless it is refused. */
+export const acceptedPlan = ({ checkpoint, workflow }: Moment, options?: PlanOptions): ResumePlan | undefined => {
+  const plan = planResume(checkpoint, workflow, options)
+  return E.isRight(plan) ? plan.right : undefined
 }
 
 /** Fails unless the decision is of this kind, or of another kind if `is` is false. */
@@ -165,11 +204,11 @@ export const recordedBy = (
 
 /** Checks that each change that a plan records names exactly the pending jobs that it abandons, and that the plan lists all of them. */
 export const namesAbandoned = (moment: Moment, options: PlanOptions): void => {
-  const plan = planResume(moment.checkpoint, moment.workflow, options)
-  if (E.isLeft(plan) || openQuestions(plan.right).length > 0) return
+  const plan = acceptedPlan(moment, options)
+  if (plan === undefined || openQuestions(plan).length > 0) return
   const named: Array<string> = []
   let { checkpoint } = moment
-  for (const change of recordedBy(moment, plan.right, options)) {
+  for (const change of recordedBy(moment, plan, options)) {
     const next = apply(checkpoint, change)
     if (E.isLeft(next)) return assert.fail(`the plan records what cannot be applied: ${JSON.stringify(next.left)}`)
     const ended = jobsOf(checkpoint).filter((unit) => !Units.has(next.right.pending, unit))
@@ -178,7 +217,7 @@ export const namesAbandoned = (moment: Moment, options: PlanOptions): void => {
     named.push(...ended)
     checkpoint = next.right
   }
-  assert.deepEqual(plan.right.abandons?.map(({ unit }) => unit).sort() ?? [], named.sort())
+  assert.deepEqual(plan.abandons?.map(({ unit }) => unit).sort() ?? [], named.sort())
 }
 
 const jobsOf = ({ pending }: Checkpoint): ReadonlyArray<string> =>

@@ -6,11 +6,11 @@ import { apply } from '../../../domain/change/Transition.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { decode } from '../../../domain/checkpoint/CheckpointCodec.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
+import * as Units from '../../../domain/checkpoint/Units.js'
 import type { PlanOptions } from '../../../domain/plan/Plan.js'
 import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
-import * as Units from '../../../domain/checkpoint/Units.js'
 import { find, partNames, taskAround } from '../../../domain/checkpoint/Tree.js'
 import { hasCode } from '../../../domain/workflow/Node.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
@@ -18,24 +18,33 @@ import { ancestors, isWithin, join, names, parent, top } from '../../../domain/w
 import type { Step, Task, Workflow } from '../../../domain/workflow/Workflow.js'
 import { recordedFingerprint } from '../../../domain/workflow/WorkflowIdentity.js'
 import { damagedMoment } from '../arbitrary/damage.js'
-import { edit, workflowEdit } from '../arbitrary/edits.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { law, namesAbandoned, planOf, recorded, recordedBy, scheduled, unitsOf, waiting } from './PlanLaw.js'
+import {
+  acceptedPlan,
+  law,
+  lawOfEdits,
+  namesAbandoned,
+  planOf,
+  recorded,
+  recordedBy,
+  scheduled,
+  unitsOf,
+  waiting
+} from './PlanLaw.js'
 import type { RunsOf } from '../arbitrary/runs.js'
 import { moment } from '../arbitrary/runs.js'
 import type { Moment } from '../arbitrary/RunRecorder.js'
 import { isSubStep, placeOf, unitsIn } from '../arbitrary/tree.js'
 
 export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
-  law(
+  lawOfEdits(
     'PL-EDIT-03',
     'a plan for an edited workflow keeps every record in order, unchanged or accepted, and places no new unit before a completed one',
-    (of) => fc.tuple(moment(of), workflowEdit),
-    ([{ checkpoint, workflow }, change]) => {
-      const edited = edit(workflow, change).workflow
-      if (E.isLeft(planResume(checkpoint, edited))) return
-      const fingerprints = fingerprintsIn({ checkpoint, workflow: edited })
-      const accepted = fingerprintsIn({ checkpoint, workflow })
+    (edited) => {
+      const { checkpoint, workflow, was } = edited
+      if (acceptedPlan(edited) === undefined) return
+      const fingerprints = fingerprintsIn(edited)
+      const accepted = fingerprintsIn({ checkpoint, workflow: was })
       for (const { unit, fingerprint, subStep } of checkpoint.completedSteps)
         if (subStep === undefined)
           assert.ok(
@@ -45,7 +54,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       // A task with recorded sub-steps is in progress, and a step may be added before it.
       const done = [...recorded(checkpoint)].filter((unit) => !isSubStep(unit))
       const begun = (unit: Unit): boolean => done.some((one) => isWithin(one, unit))
-      for (const { parent, were, are } of sequencesIn(checkpoint, edited)) {
+      for (const { parent, were, are } of sequencesIn(edited)) {
         const kept = were.filter((name) => begun(join(parent, name)))
         assert.deepEqual(
           are.filter((name) => kept.includes(name)),
@@ -56,55 +65,48 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
         for (const name of before)
           assert.ok(were.includes(name), `${join(parent, name)} is new before what is recorded`)
       }
-      for (const { unit } of unitsIn(edited, checkpoint.items)) {
-        if (find(checkpoint.workflow, checkpoint.items, unit) !== undefined || !isAdded(checkpoint, edited, unit))
-          continue
-        const after = done.filter((one) => placeOf({ checkpoint, workflow: edited }, unit, one) === 'before')
+      for (const { unit } of unitsIn(workflow, checkpoint.items)) {
+        if (find(checkpoint.workflow, checkpoint.items, unit) !== undefined || !isAdded(edited, unit)) continue
+        const after = done.filter((one) => placeOf(edited, unit, one) === 'before')
         assert.deepEqual(after, [], `${unit} is new before what is recorded`)
       }
     }
   ),
-  law(
+  lawOfEdits(
     'PL-EDIT-04',
     'a strict plan accepts no edit: each step has its recorded name and fingerprint',
-    (of) => fc.tuple(moment(of), workflowEdit),
-    ([{ checkpoint, workflow }, change]) => {
-      const edited = edit(workflow, change).workflow
-      if (E.isLeft(planResume(checkpoint, edited, { changes: 'strict' }))) return
+    (edited) => {
+      if (acceptedPlan(edited, { changes: 'strict' }) === undefined) return
       const named = ({ steps }: { readonly steps: ReadonlyArray<Named> }) =>
         steps.map(({ name, fingerprint }) => [name, fingerprint])
-      assert.deepEqual(named(edited), named(checkpoint.workflow))
+      assert.deepEqual(named(edited.workflow), named(edited.checkpoint.workflow))
     }
   ),
-  law(
+  lawOfEdits(
     'PL-EDIT-05',
     'a plan that ignores changes, without other options, runs a unit if and only if its path is neither recorded nor waiting as this kind of unit',
-    (of) => fc.tuple(moment(of), workflowEdit),
-    ([{ checkpoint, workflow }, change]) => {
-      const edited = edit(workflow, change).workflow
-      const plan = planResume(checkpoint, edited, { changes: 'ignore' })
-      if (E.isLeft(plan)) return
-      const settled = new Set([...recorded(checkpoint), ...waiting({ checkpoint, workflow: edited })])
-      const due = [...unitsOf({ checkpoint, workflow: edited }).keys()].filter((name) => !settled.has(name))
-      assert.deepEqual([...scheduled(plan.right)].sort(), due.sort())
+    (edited) => {
+      const plan = acceptedPlan(edited, { changes: 'ignore' })
+      if (plan === undefined) return
+      const settled = new Set([...recorded(edited.checkpoint), ...waiting(edited)])
+      const due = [...unitsOf(edited).keys()].filter((name) => !settled.has(name))
+      assert.deepEqual([...scheduled(plan)].sort(), due.sort())
     }
   ),
-  law(
+  lawOfEdits(
     'PL-EDIT-06',
     'no edit drops the question of a unit that it keeps: a unit in doubt that was or became non-idempotent, and a sub-step in doubt, get a question, or there is no plan',
-    (of) => fc.tuple(moment(of), workflowEdit),
-    ([{ checkpoint, workflow }, change]) => {
-      const edited = edit(workflow, change).workflow
-      const doubts = inDoubt(checkpoint, edited)
-      const tasks = unitsOf({ checkpoint, workflow: edited })
+    (edited) => {
+      const { checkpoint, workflow } = edited
+      const [units, waits] = [unitsOf(edited), waiting(edited)]
+      const doubts = inDoubt(checkpoint, workflow)
       // A plan that ignores changes also ignores that a unit in doubt was removed.
       const { workflow: before, items, state } = checkpoint
-      const isGone = doubts.some((unit) => !tasks.has(taskAround(before, items, unit, state.stepIndex)?.unit ?? unit))
+      const isGone = doubts.some((unit) => !units.has(taskAround(before, items, unit, state.stepIndex)?.unit ?? unit))
       for (const changes of ['completed', 'ignore'] as const) {
-        const plan = planResume(checkpoint, edited, { changes })
-        if (E.isLeft(plan) || (changes === 'ignore' && isGone)) continue
-        const asked = openQuestions(plan.right).map(({ unit }) => unit)
-        const waits = waiting({ checkpoint, workflow: edited })
+        const plan = acceptedPlan(edited, { changes })
+        if (plan === undefined || (changes === 'ignore' && isGone)) continue
+        const asked = openQuestions(plan).map(({ unit }) => unit)
         // The question of a task follows those of its sub-steps.
         for (const name of doubts) {
           const isAsked = asked.some((unit) => isWithin(unit, name))
@@ -113,57 +115,50 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       }
     }
   ),
-  law(
+  lawOfEdits(
     'PL-EDIT-07',
     'no plan of an edited workflow drops a job in silence: it waits for each pending job, or lists it as abandoned',
-    (of) => fc.tuple(moment(of), workflowEdit),
-    ([{ checkpoint, workflow }, change]) => {
+    (edited) => {
       for (const changes of ['completed', 'ignore'] as const) {
-        const plan = planResume(checkpoint, edit(workflow, change).workflow, { changes })
-        if (E.isLeft(plan)) continue
-        const { decisions, abandons = [] } = plan.right
+        const plan = acceptedPlan(edited, { changes })
+        if (plan === undefined) continue
+        const { decisions, abandons = [] } = plan
         const listed = [...decisions.filter(({ reason }) => reason._tag === 'JobPending'), ...abandons]
-        for (const { unit, _tag } of checkpoint.pending) {
+        for (const { unit, _tag } of edited.checkpoint.pending) {
           const count = listed.filter((one) => one.unit === unit).length
           if (_tag === 'Job') assert.equal(count, 1, `the plan lists the job of ${unit} ${count} times`)
         }
       }
     }
   ),
-  law(
+  lawOfEdits(
     'PL-EDIT-08',
     'each change that a plan of an edited workflow records names exactly the pending jobs that it abandons',
-    (of) => fc.tuple(moment(of), workflowEdit),
-    ([{ checkpoint, workflow }, change]) =>
-      namesAbandoned({ checkpoint, workflow: edit(workflow, change).workflow }, { changes: 'ignore' })
+    (edited) => namesAbandoned(edited, { changes: 'ignore' })
   ),
-  law(
+  lawOfEdits(
     'PL-EDIT-09',
     'once an accepted edit is recorded, the next plan accepts it by default and decides the same',
-    (of) => fc.tuple(moment(of), workflowEdit),
-    ([{ checkpoint, workflow }, change]) => {
-      const edited = edit(workflow, change).workflow
-      const plan = planResume(checkpoint, edited, { changes: 'ignore' })
-      if (E.isLeft(plan) || openQuestions(plan.right).length > 0) return
-      const [first] = recordedBy({ checkpoint, workflow: edited }, plan.right, {})
+    (edited) => {
+      const plan = acceptedPlan(edited, { changes: 'ignore' })
+      if (plan === undefined || openQuestions(plan).length > 0) return
+      const [first] = recordedBy(edited, plan, {})
       if (first?._tag !== 'WorkflowEdited') return
-      const next = apply(checkpoint, first)
+      const next = apply(edited.checkpoint, first)
       if (E.isLeft(next)) return assert.fail(`the edit cannot be recorded: ${JSON.stringify(next.left)}`)
-      const again = planOf({ checkpoint: next.right, workflow: edited })
-      assert.deepEqual(again.decisions, plan.right.decisions)
+      const again = planOf({ ...edited, checkpoint: next.right })
+      assert.deepEqual(again.decisions, plan.decisions)
     }
   ),
-  law(
+  lawOfEdits(
     'PL-WHY-01',
     'a plan that ignores changes says why it skips a record: completed, assumed, or accepted despite a change',
-    (of) => fc.tuple(moment(of), workflowEdit),
-    ([{ checkpoint, workflow }, change]) => {
-      const plan = planResume(checkpoint, edit(workflow, change).workflow, { changes: 'ignore' })
-      if (E.isLeft(plan)) return
-      const records = new Map([...checkpoint.completedSteps].map((record) => [record.unit, record]))
-      const fingerprints = fingerprintsIn({ checkpoint, workflow: edit(workflow, change).workflow })
-      for (const decision of plan.right.decisions) {
-        const record = records.get(decision.unit)
+    (edited) => {
+      const plan = acceptedPlan(edited, { changes: 'ignore' })
+      if (plan === undefined) return
+      const fingerprints = fingerprintsIn(edited)
+      for (const decision of plan.decisions) {
+        const record = Units.get(edited.checkpoint.completedSteps, decision.unit)
         if (decision._tag !== 'Skip' || record === undefined) continue
         const { unit, fingerprint } = record
         const same = { _tag: record.assumed === true ? 'Assumed' : 'Completed' }
@@ -213,7 +208,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       const decoded = decode(damaged.content)
       if (E.isLeft(decoded)) return
       const checkpoint = decoded.right
-      if (E.isLeft(planResume(checkpoint, workflow))) return
+      if (acceptedPlan({ checkpoint, workflow }) === undefined) return
       const { state, completedSteps } = checkpoint
       const { steps } = checkpoint.workflow
       const done = recorded(checkpoint)
@@ -250,10 +245,10 @@ const fingerprintsIn = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, s
   new Map(unitsIn(workflow, checkpoint.items).map(({ unit, step }) => [unit, recordedFingerprint(step)]))
 
 /** The step names of each sequence before and after the edit. */
-const sequencesIn = (
-  { workflow, items }: Checkpoint,
-  edited: Workflow
-): ReadonlyArray<{
+const sequencesIn = ({
+  checkpoint: { workflow, items },
+  workflow: edited
+}: Moment): ReadonlyArray<{
   readonly parent: Unit | undefined
   readonly were: ReadonlyArray<string>
   readonly are: ReadonlyArray<string>
@@ -269,7 +264,7 @@ const sequencesIn = (
 }
 
 /** Whether a unit was added to an existing composite, and not by a change of kind. */
-const isAdded = ({ workflow, items }: Checkpoint, edited: Workflow, unit: Unit): boolean => {
+const isAdded = ({ checkpoint: { workflow, items }, workflow: edited }: Moment, unit: Unit): boolean => {
   for (const above of ancestors(unit)) {
     const was = find(workflow, items, above)?.definition
     if (was !== undefined) return was._tag === find<Step>(edited, items, above)?.definition._tag

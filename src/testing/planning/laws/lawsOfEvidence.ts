@@ -1,29 +1,31 @@
 /** Laws about plans that find changed evidence. */
 import { strict as assert } from 'node:assert'
-import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { CompletedStep, Evidence } from '../../../domain/checkpoint/CompletedStep.js'
 import { afterIntact } from '../../../domain/plan/evidenceToCheck.js'
-import type { Answer, Changed, ChangedEvidence, Decision, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
+import type { Answer, Changed, ChangedEvidence, Decision } from '../../../domain/plan/Plan.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import { choicesOf, numbers } from '../arbitrary/Choices.js'
 import { runAgain } from './lawsOfRequests.js'
 import { chooseChanged } from '../arbitrary/options.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { checkDecision, law, planOf, recorded, scheduled, works } from './PlanLaw.js'
+import { checkDecision, law, lawOfChoices, planOf, recorded, scheduled, works } from './PlanLaw.js'
 import type { RunsOf } from '../arbitrary/runs.js'
 import { moment } from '../arbitrary/runs.js'
-import type { Samples } from '../arbitrary/Samples.js'
-import { answered, overrideOnly } from '../arbitrary/simulate.js'
+import { decide, overrideOnly } from '../arbitrary/simulate.js'
+import { keyOf } from '../arbitrary/records.js'
 import type { Moment } from '../arbitrary/RunRecorder.js'
 import { isOwnChange } from '../arbitrary/tree.js'
+
+const momentAndChange = (of: RunsOf): fc.Arbitrary<[Moment, ReadonlyArray<ChangedEvidence>]> =>
+  fc.tuple(moment(of), numbers).map(([found, chance]) => [found, chooseChanged(choicesOf(chance), found.checkpoint)])
 
 export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
   law(
     'PL-CHANGED-01',
     'changed evidence raises a question at the last unit that recorded it, unless a unit that started since explains it; until it is answered all other decisions stay the same',
-    (of) => momentAndChange(of),
+    momentAndChange,
     ([found, evidence]) => {
       const plain = planOf(found)
       const plan = planOf(found, { evidence })
@@ -42,8 +44,8 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
   law(
     'PL-CHANGED-02',
     'keeping changed evidence runs nothing and is recorded: the last record then equals the current state',
-    (of) => momentAndChange(of),
-    ([found, evidence]) => {
+    momentAndChange,
+    ([found, evidence], samples) => {
       const asked = askedAbout(found, evidence)
       const confirm = new Map<string, Answer>([...asked.keys()].map((name) => [name, { _tag: 'Keep' }]))
       const plain = planOf(found)
@@ -53,27 +55,27 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
       ]) {
         const plan = planOf(found, options)
         assert.deepEqual(scheduled(plan), scheduled(plain))
-        const saved = overrideOnly(found, plan, options)
+        const saved = overrideOnly(found, { plan, options }, samples)
         const now = lastAt(saved.checkpoint)
         for (const changes of asked.values())
           for (const { was, is } of changes)
-            if (is?._tag === 'Artifact') assert.deepEqual(now.get(placeOf(was))?.was, is)
-            else assert.ok(!now.has(placeOf(was)), `${placeOf(was)} is recorded although it changed`)
+            if (is?._tag === 'Artifact') assert.deepEqual(now.get(keyOf(was))?.was, is)
+            else assert.ok(!now.has(keyOf(was)), `${keyOf(was)} is recorded although it changed`)
       }
     }
   ),
   law(
     'PL-CHANGED-03',
     'running a unit again for its changed evidence runs all units that recorded it and all later ones, as if it were missing, and nothing else',
-    (of) => momentAndChange(of),
+    momentAndChange,
     ([found, evidence]) => {
       const [first] = askedAbout(found, evidence)
       if (first === undefined) return
       const [name, changes] = first
-      const places = new Set(changes.map(({ was }) => placeOf(was)))
-      const these = recorders(found.checkpoint).filter(({ was }) => places.has(placeOf(was)))
+      const places = new Set(changes.map(({ was }) => keyOf(was)))
+      const these = recorders(found.checkpoint).filter(({ was }) => places.has(keyOf(was)))
       const only = evidence.flatMap(({ changed, ...one }): ReadonlyArray<ChangedEvidence> => {
-        const [head, ...more] = changed.filter(({ was }) => places.has(placeOf(was)))
+        const [head, ...more] = changed.filter(({ was }) => places.has(keyOf(was)))
         return head === undefined ? [] : [{ ...one, changed: [head, ...more] }]
       })
       const confirm = new Map([[name, { _tag: 'Again' } as const]])
@@ -85,16 +87,16 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
       }
     }
   ),
-  law(
+  lawOfChoices(
     'PL-CHANGED-04',
     'an answer about changed evidence survives a crash: a plain resume asks nothing while the content is the same',
-    (of) => fc.tuple(momentAndChange(of), numbers),
-    ([[found, evidence], chance], samples) => {
-      const decided = decide(found, evidence, chance, samples)
+    momentAndChange,
+    ([found, evidence], choices, samples) => {
+      const decided = decide(found, choices, { evidence }, samples)
       if (decided === undefined) return
       const { plan, saved } = decided
       const changes = [...askedAbout(found, evidence).values()].flat()
-      const now = new Map(changes.map(({ was, is }) => [placeOf(was), is]))
+      const now = new Map(changes.map(({ was, is }) => [keyOf(was), is]))
       const again = planOf(saved, { evidence: lookAt(saved.checkpoint, now) })
       assert.deepEqual(
         openQuestions(again).map(({ unit }) => unit),
@@ -103,12 +105,12 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
       assert.deepEqual(scheduled(again), scheduled(plan))
     }
   ),
-  law(
+  lawOfChoices(
     'PL-CHANGED-05',
     'an answer that accepts changed evidence holds for that content alone; other content raises a new question',
-    (of) => fc.tuple(momentAndChange(of), numbers),
-    ([[found, evidence], chance], samples) => {
-      const decided = decide(found, evidence, chance, samples)
+    momentAndChange,
+    ([found, evidence], choices, samples) => {
+      const decided = decide(found, choices, { evidence }, samples)
       if (decided === undefined) return
       const { plan, options, saved } = decided
       // An item of a map that is expanded again has no record to keep an answer in.
@@ -118,7 +120,7 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
       )
       const other = new Map(accepted.flatMap(([, changes]) => changes).flatMap(({ is }) => otherThan(is)))
       const looked = lookAt(saved.checkpoint, other)
-      const places = looked.flatMap(({ changed }) => changed).map(({ was }) => placeOf(was))
+      const places = looked.flatMap(({ changed }) => changed).map(({ was }) => keyOf(was))
       assert.deepEqual(new Set(places), new Set(other.keys()))
       const questions = openQuestions(planOf(saved, { evidence: looked }))
       assert.deepEqual(questions.map(({ unit }) => unit).sort(), [...askedAbout(saved, looked).keys()].sort())
@@ -126,22 +128,9 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
   )
 ]
 
-/** Answers all questions at random, then crashes once the answers are recorded. */
-const decide = (
-  found: Moment,
-  evidence: ReadonlyArray<ChangedEvidence>,
-  chance: ReadonlyArray<number>,
-  samples: Samples
-): { readonly plan: ResumePlan; readonly options: PlanOptions; readonly saved: Moment } | undefined => {
-  const chosen = answered(found.checkpoint, found.workflow, choicesOf(chance), { evidence }, samples)
-  if (E.isLeft(chosen)) return undefined
-  const { plan, options } = chosen.right
-  return { plan, options, saved: overrideOnly(found, plan, options, samples) }
-}
-
 const otherThan = (is: Evidence | undefined): ReadonlyArray<readonly [place: string, other: Evidence]> => {
   if (is?._tag === 'Artifact') return [[is.path, { ...is, size: is.size + 1 }]]
-  return is === undefined ? [] : [[placeOf(is), { _tag: 'Commit', hash: 'facade' }]]
+  return is === undefined ? [] : [[keyOf(is), { _tag: 'Commit', hash: 'facade' }]]
 }
 
 /** Evidence with changed content at these places, and the recorded content elsewhere. */
@@ -150,7 +139,7 @@ const lookAt = (
   now: ReadonlyMap<string, Evidence | undefined>
 ): ReadonlyArray<ChangedEvidence> => {
   const places = new Map<string, Array<Evidence>>()
-  for (const { was } of recorders(checkpoint)) places.set(placeOf(was), [...(places.get(placeOf(was)) ?? []), was])
+  for (const { was } of recorders(checkpoint)) places.set(keyOf(was), [...(places.get(keyOf(was)) ?? []), was])
   const other = new Set<Evidence>()
   for (const [place, left] of places) {
     if (!now.has(place)) continue
@@ -161,7 +150,7 @@ const lookAt = (
     const [first, ...more] = evidence
       .filter((was) => other.has(was))
       .map((was): Changed => {
-        const is = now.get(placeOf(was))
+        const is = now.get(keyOf(was))
         return { was, ...(is === undefined ? {} : { is }) }
       })
     return first === undefined ? [] : [{ unit, changed: [first, ...more] }]
@@ -170,11 +159,6 @@ const lookAt = (
 
 const isArtifactAs = (one: Evidence, is: Evidence | undefined): boolean =>
   one._tag === 'Artifact' && is?._tag === 'Artifact' && one.size === is.size && one.sha256 === is.sha256
-
-const momentAndChange = (of: RunsOf): fc.Arbitrary<[Moment, ReadonlyArray<ChangedEvidence>]> =>
-  fc.tuple(moment(of), numbers).map(([found, chance]) => [found, chooseChanged(choicesOf(chance), found.checkpoint)])
-
-const placeOf = (one: Evidence): string => ('path' in one ? one.path : 'hash' in one ? one.hash : one.id)
 
 interface Left {
   readonly record: CompletedStep
@@ -187,14 +171,14 @@ const recorders = ({ completedSteps }: Checkpoint): ReadonlyArray<Left> =>
   )
 
 const lastAt = (checkpoint: Checkpoint): ReadonlyMap<string, Left> =>
-  new Map(recorders(checkpoint).map((one) => [placeOf(one.was), one]))
+  new Map(recorders(checkpoint).map((one) => [keyOf(one.was), one]))
 
 const askedAbout = (
   found: Moment,
   evidence: ReadonlyArray<ChangedEvidence>
 ): ReadonlyMap<string, ReadonlyArray<Changed>> => {
   const asked = new Map<string, ReadonlyArray<Changed>>()
-  const changes = new Map(evidence.flatMap(({ changed }) => changed).map((one) => [placeOf(one.was), one]))
+  const changes = new Map(evidence.flatMap(({ changed }) => changed).map((one) => [keyOf(one.was), one]))
   const last = lastAt(found.checkpoint)
   for (const [place, { is }] of changes) {
     const left = last.get(place)

@@ -7,11 +7,23 @@ import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import type { ResumePlan } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { isTop, isWithin } from '../../../domain/workflow/Unit.js'
-import { choicesOf, numbers } from '../arbitrary/Choices.js'
 import { edit, workflowEdit } from '../arbitrary/edits.js'
 import { chooseOptions } from '../arbitrary/options.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { checkDecision, dataOf, law, planOf, recorded, scheduled, waiting, withoutSubSteps, works } from './PlanLaw.js'
+import {
+  acceptedPlan,
+  checkDecision,
+  dataOf,
+  law,
+  lawOfChoices,
+  lawOfEdits,
+  planOf,
+  recorded,
+  scheduled,
+  waiting,
+  withoutSubSteps,
+  works
+} from './PlanLaw.js'
 import { moment, momentWithOptions, undisturbedRun } from '../arbitrary/runs.js'
 import { isSubStep, unitsIn } from '../arbitrary/tree.js'
 
@@ -68,55 +80,48 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
       }
     }
   ),
-  law(
-    'PL-PLAN-05',
-    'a plan without options schedules no completed unit, whatever edit it accepts',
-    (of) => fc.tuple(moment(of), workflowEdit),
-    ([{ checkpoint, workflow }, change]) => {
-      const plan = planResume(checkpoint, edit(workflow, change).workflow)
-      if (E.isLeft(plan)) return
-      const done = recorded(checkpoint)
-      for (const name of scheduled(plan.right)) assert.ok(!done.has(name), `${name} is completed, and the plan runs it`)
-    }
-  ),
+  lawOfEdits('PL-PLAN-05', 'a plan without options schedules no completed unit, whatever edit it accepts', (edited) => {
+    const plan = acceptedPlan(edited)
+    if (plan === undefined) return
+    const done = recorded(edited.checkpoint)
+    for (const name of scheduled(plan)) assert.ok(!done.has(name), `${name} is completed, and the plan runs it`)
+  }),
   law(
     'PL-PLAN-06',
     'startIndex and skipSteps follow from the decisions, and retryCurrent from the state',
     momentWithOptions,
-    (one) => {
-      const plan = planResume(one.moment.checkpoint, one.moment.workflow, one.options)
-      if (E.isLeft(plan)) return
-      const steps = plan.right.decisions.filter(({ unit }) => isTop(unit))
+    ({ moment, options }) => {
+      const plan = acceptedPlan(moment, options)
+      if (plan === undefined) return
+      const steps = plan.decisions.filter(({ unit }) => isTop(unit))
       const first = steps.find(({ _tag }) => _tag !== 'Skip')
-      const { state } = one.moment.checkpoint
+      const { state } = moment.checkpoint
       const goesOn =
         state._tag === 'BeforeStep' ||
         (state._tag === 'Failed' && state.retryable) ||
         (state._tag === 'Interrupted' && state.inProgress)
-      assert.equal(plan.right.startIndex, first?.stepIndex ?? steps.length)
+      assert.equal(plan.startIndex, first?.stepIndex ?? steps.length)
       assert.deepEqual(
-        [...plan.right.skipSteps],
+        [...plan.skipSteps],
         steps.filter(({ _tag }) => _tag === 'Skip').map(({ stepIndex }) => stepIndex)
       )
-      assert.equal(plan.right.retryCurrent, first?.unit === state.step && goesOn)
+      assert.equal(plan.retryCurrent, first?.unit === state.step && goesOn)
     }
   ),
-  law(
+  lawOfChoices(
     'PL-MORE-01',
     'completing a unit adds no unit to those that the plan runs',
-    (of) => fc.tuple(undisturbedRun(of), numbers),
-    ([run, chance], samples) => {
-      const { evidence: _, ...options } = chooseOptions(choicesOf(chance), run, samples)
+    undisturbedRun,
+    (run, choices, samples) => {
+      const { evidence: _, ...options } = chooseOptions(choices, run, samples)
       for (const [index, earlier] of run.trail.entries()) {
         const later = run.trail[index + 1]
-        if (later === undefined) break
         const change = run.changes[index + 1]
-        if (change?._tag !== 'UnitCompleted') continue
-        const before = planResume(earlier.checkpoint, run.workflow, options)
-        const after = planResume(later.checkpoint, run.workflow, options)
-        if (E.isLeft(before) || E.isLeft(after)) continue
-        const allowed = new Set(scheduled(before.right))
-        for (const name of scheduled(after.right))
+        if (later === undefined || change?._tag !== 'UnitCompleted') continue
+        const [before, after] = [acceptedPlan(earlier, options), acceptedPlan(later, options)]
+        if (before === undefined || after === undefined) continue
+        const allowed = new Set(scheduled(before))
+        for (const name of scheduled(after))
           assert.ok(allowed.has(name), `the completion of ${change.unit} makes ${name} run`)
       }
     }
@@ -130,22 +135,21 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
       // The edited definition of a unit in flight may explain changed evidence of earlier units.
       const isBegun = moment.checkpoint.state.stepIndex >= edited.first || moment.checkpoint.pending.size > 0
       if (isBegun && options.evidence?.some((found) => 'changed' in found) === true) return
-      const before = planResume(moment.checkpoint, moment.workflow, options)
-      const after = planResume(moment.checkpoint, edited.workflow, options)
-      if (E.isLeft(before) || E.isLeft(after)) return
+      const before = acceptedPlan(moment, options)
+      const after = acceptedPlan({ ...moment, ...edited }, options)
+      if (before === undefined || after === undefined) return
       const earlier = (plan: ResumePlan) => plan.decisions.filter(({ stepIndex }) => stepIndex < edited.first)
-      assert.deepEqual(earlier(after.right), earlier(before.right))
+      assert.deepEqual(earlier(after), earlier(before))
     }
   ),
-  law(
+  lawOfEdits(
     'PL-EDIT-02',
     'an edit after all completed steps is accepted if no unit is in flight, failed or pending',
-    (of) => fc.tuple(moment(of), workflowEdit),
-    ([{ checkpoint, workflow: before }, change]) => {
-      const { workflow, first } = edit(before, change)
+    (edited) => {
+      const { checkpoint, first } = edited
       const last = Math.max(-1, ...[...checkpoint.completedSteps].map(({ stepIndex }) => stepIndex))
       const inDoubt = State.inFlight(checkpoint.state).size + State.failures(checkpoint.state).size > 0
-      if (first > last && !inDoubt && checkpoint.pending.size === 0) planOf({ checkpoint, workflow })
+      if (first > last && !inDoubt && checkpoint.pending.size === 0) planOf(edited)
     }
   )
 ]

@@ -1,8 +1,8 @@
 /** Laws about plan options. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
-import * as fc from 'fast-check'
 import type { CompletedStep } from '../../../domain/checkpoint/CompletedStep.js'
+import * as Units from '../../../domain/checkpoint/Units.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { Answer, Confirm, Decision, MissingEvidence, PlanOptions } from '../../../domain/plan/Plan.js'
 import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
@@ -11,29 +11,28 @@ import { planResume } from '../../../domain/plan/planResume.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin } from '../../../domain/workflow/Unit.js'
 import type { Choices } from '../arbitrary/Choices.js'
-import { choicesOf, numbers, pick } from '../arbitrary/Choices.js'
+import { pick } from '../arbitrary/Choices.js'
 import { chooseChanged, chooseMissing, chooseOutputs, chooseRestart, chooseUnit } from '../arbitrary/options.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { checkDecision, law, planOf, recorded, unitsOf, waiting, works } from './PlanLaw.js'
-import type { RunsOf } from '../arbitrary/runs.js'
+import { acceptedPlan, checkDecision, law, lawOfChoices, planOf, recorded, unitsOf, waiting, works } from './PlanLaw.js'
 import { moment, momentWithOptions } from '../arbitrary/runs.js'
 import type { Samples } from '../arbitrary/Samples.js'
 import type { Moment } from '../arbitrary/RunRecorder.js'
 import { isSubStep, placeOf } from '../arbitrary/tree.js'
 
 export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
-  law(
+  lawOfChoices(
     'PL-FORCE-01',
     'fromStep runs its unit and what follows and skips what precedes; restartWave runs its unit and schedules what follows; siblings continue; a question is asked only for a pending job that must not run twice',
-    (of) => momentAndChance(of),
-    ([moment, chance], samples) => {
-      const options = chooseStart(choicesOf(chance), moment, samples)
-      const plan = planResume(moment.checkpoint, moment.workflow, options)
-      if (E.isLeft(plan)) return
+    moment,
+    (moment, choices, samples) => {
+      const options = chooseStart(choices, moment, samples)
+      const plan = acceptedPlan(moment, options)
+      if (plan === undefined) return
       const done = recorded(moment.checkpoint)
       const waits = waiting(moment)
       const jobs = [...moment.checkpoint.pending].filter(({ _tag }) => _tag === 'Job')
-      for (const decision of works(plan.right)) {
+      for (const decision of works(plan)) {
         const { unit } = decision
         // A map that is expanded again raises one question for the jobs of all its items.
         const mayAsk = jobs.some((job) => isWithin(job.unit, unit))
@@ -46,12 +45,12 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       }
     }
   ),
-  law(
+  lawOfChoices(
     'PL-GONE-01',
     'a completed unit with missing evidence runs again, with its dependents in the wave and all later units, and nothing else does',
-    (of) => momentAndChance(of),
-    ([moment, chance]) => {
-      const evidence = chooseMissing(choicesOf(chance), moment.checkpoint)
+    moment,
+    (moment, choices) => {
+      const evidence = chooseMissing(choices, moment.checkpoint)
       const again = runAgain(moment, evidence)
       const done = recorded(moment.checkpoint)
       for (const decision of works(planOf(moment, { evidence }))) {
@@ -66,25 +65,23 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       }
     }
   ),
-  law(
+  lawOfChoices(
     'PL-ASSUME-01',
     'an assumed unit has its evidence, an output that its task accepts, and a value for each captured variable',
-    (of) => momentAndChance(of),
-    ([moment, chance], samples) => {
-      const choices = choicesOf(chance)
+    moment,
+    (moment, choices, samples) => {
       const evidence = chooseMissing(choices, moment.checkpoint)
       // Outputs that are not passed come from the records, or are missing.
       const outputs = choices.below(2) === 1 ? { outputs: chooseOutputs(choices, moment, samples) } : {}
       const options = { fromStep: chooseUnit(choices, moment), evidence, ...outputs }
-      const plan = planResume(moment.checkpoint, moment.workflow, options)
-      if (E.isLeft(plan)) return
+      const plan = acceptedPlan(moment, options)
+      if (plan === undefined) return
       const gone = new Set(evidence.map(({ unit }) => unit))
       const tasks = unitsOf(moment)
-      const records = new Map([...moment.checkpoint.completedSteps].map((record) => [record.unit, record]))
-      for (const decision of plan.right.decisions) {
+      for (const decision of plan.decisions) {
         const task = tasks.get(decision.unit)
         if (decision._tag !== 'Skip' || task === undefined) continue
-        const record = records.get(decision.unit)
+        const record = Units.get(moment.checkpoint.completedSteps, decision.unit)
         if (record !== undefined) assert.ok(!gone.has(decision.unit), `${decision.unit} has lost its evidence`)
         const output = outputIn(decision, record)
         assert.ok(E.isRight(task.accepts(output)), `${decision.unit} rejects the output ${JSON.stringify(output)}`)
@@ -98,45 +95,43 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
     'a completed non-idempotent unit that is to run again gets a question, unless it is forced or answered',
     momentWithOptions,
     ({ moment, options: { confirm: _, ...options } }) => {
-      const plan = planResume(moment.checkpoint, moment.workflow, options)
-      if (E.isLeft(plan)) return
+      const plan = acceptedPlan(moment, options)
+      if (plan === undefined) return
       const done = recorded(moment.checkpoint)
       const tasks = unitsOf(moment)
-      for (const decision of plan.right.decisions) {
+      for (const decision of plan.decisions) {
         const { unit, _tag, reason } = decision
         if (!done.has(unit) || tasks.get(unit)?.idempotent !== false) continue
         if (_tag !== 'Skip' && reason._tag !== 'Forced') checkDecision(decision, 'Confirm')
       }
     }
   ),
-  law(
+  lawOfChoices(
     'PL-DOUBT-05',
     'the answer Done is refused for a unit that runs or is retried without a question',
-    (of) => momentAndChance(of),
-    ([moment, chance], samples) => {
-      const choices = choicesOf(chance)
+    moment,
+    (moment, choices, samples) => {
       const outputs = chooseOutputs(choices, moment, samples)
       const due = works(planOf(moment)).filter(({ _tag }) => _tag === 'Run' || _tag === 'Retry')
       if (due.length === 0) return
       const name = pick(choices, due).unit
       const output = outputs.get(name)
       const answer = { _tag: 'Done', ...(output === undefined ? {} : { output }) } as const
-      const plan = planResume(moment.checkpoint, moment.workflow, { confirm: new Map([[name, answer]]) })
-      assert.ok(E.isLeft(plan), `${name} is due to run and not in doubt, and an answer declares it done`)
+      const plan = acceptedPlan(moment, { confirm: new Map([[name, answer]]) })
+      assert.ok(plan === undefined, `${name} is due to run and not in doubt, and an answer declares it done`)
     }
   ),
-  law(
+  lawOfChoices(
     'PL-ANSWER-01',
     'a question takes exactly the answers that answersTo lists',
-    (of) => fc.tuple(momentWithOptions(of), numbers),
-    ([{ moment, options: given }, chance]) => {
+    momentWithOptions,
+    ({ moment, options: given }, choices) => {
       // Half of the questions are about changed evidence.
-      const choices = choicesOf(chance)
       const evidence = [...chooseMissing(choices, moment.checkpoint), ...chooseChanged(choices, moment.checkpoint)]
       const options = choices.below(2) === 0 ? given : { ...given, evidence }
-      const plan = planResume(moment.checkpoint, moment.workflow, options)
-      if (E.isLeft(plan)) return
-      for (const question of openQuestions(plan.right)) {
+      const plan = acceptedPlan(moment, options)
+      if (plan === undefined) return
+      for (const question of openQuestions(plan)) {
         const takes = answersTo(question)
         for (const _tag of ['Again', 'Keep', 'Done'] as const) {
           const isLegal = takes.includes(_tag)
@@ -161,8 +156,6 @@ const isRefusal = (problem: PlanProblem, unit: Unit): boolean =>
   problem._tag === 'UnknownStep'
     ? problem.option === 'confirm' && problem.step === unit
     : problem._tag === 'UnitPending' || (problem._tag === 'NothingToConfirm' && problem.unit === unit)
-
-const momentAndChance = (of: RunsOf): fc.Arbitrary<[Moment, ReadonlyArray<number>]> => fc.tuple(moment(of), numbers)
 
 const chooseStart = (choices: Choices, moment: Moment, samples: Samples): PlanOptions => {
   const outputs = chooseOutputs(choices, moment, samples)

@@ -1,25 +1,25 @@
 /** Laws about runs that obey their plans. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
-import * as fc from 'fast-check'
 import type { Change } from '../../../domain/change/Change.js'
 import type { Outcome } from '../../../domain/data/StepFailure.js'
 import * as IdempotencyKey from '../../../domain/checkpoint/IdempotencyKey.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
-import type { ResumePlan } from '../../../domain/plan/Plan.js'
+import type { PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
-import { planResume } from '../../../domain/plan/planResume.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { find, partNames } from '../../../domain/checkpoint/Tree.js'
 import type { OfUnit } from '../../../domain/checkpoint/Units.js'
 import * as Units from '../../../domain/checkpoint/Units.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, top } from '../../../domain/workflow/Unit.js'
-import { choicesOf, noFaults, numbers } from '../arbitrary/Choices.js'
+import { noFaults } from '../arbitrary/Choices.js'
 import type { PlanLaw } from './PlanLaw.js'
 import {
+  acceptedPlan,
   checkDecision,
   law,
+  lawOfChoices,
   namesAbandoned,
   planOf,
   recorded,
@@ -29,8 +29,10 @@ import {
   withoutSubSteps,
   works
 } from './PlanLaw.js'
+import type { Moment, SimulatedRun } from '../arbitrary/RunRecorder.js'
+import type { Samples } from '../arbitrary/Samples.js'
 import { momentWithOptions, run, undisturbedRun } from '../arbitrary/runs.js'
-import { answered, finish, follow, overrideOnly, polled } from '../arbitrary/simulate.js'
+import { answered, decide, finish, follow, polled } from '../arbitrary/simulate.js'
 import { isSubStep } from '../arbitrary/tree.js'
 
 export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
@@ -38,11 +40,9 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     'PL-END-01',
     'following a plan to its end leaves nothing to schedule, whatever its options',
     momentWithOptions,
-    ({ moment: found, options }, samples) => {
-      const moment = polled(found, samples)
-      const chosen = answered(moment.checkpoint, moment.workflow, noFaults, options, samples)
-      if (E.isLeft(chosen)) return
-      const done = follow(moment, chosen.right.plan, chosen.right.options, samples)
+    ({ moment, options }, samples) => {
+      const done = followed(moment, options, samples)?.done
+      if (done === undefined) return
       const after = planOf(done)
       assert.deepEqual(scheduled(after), [])
       assert.equal(after.startIndex, done.workflow.steps.length)
@@ -54,11 +54,10 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     'PL-END-02',
     'following a plan runs exactly what it schedules',
     momentWithOptions,
-    ({ moment: found, options }, samples) => {
-      const moment = polled(found, samples)
-      const chosen = answered(moment.checkpoint, moment.workflow, noFaults, options, samples)
-      if (E.isLeft(chosen)) return
-      const done = follow(moment, chosen.right.plan, chosen.right.options, samples)
+    ({ moment, options }, samples) => {
+      const way = followed(moment, options, samples)
+      if (way === undefined) return
+      const { plan, done } = way
       const maps = done.changes.flatMap((change) => (change._tag === 'Expanded' ? [change.unit] : []))
       const started = done.changes
         .flatMap((change): ReadonlyArray<OfUnit> =>
@@ -67,7 +66,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
         .flatMap(({ unit }) => (isSubStep(unit) ? [] : [unit]))
       const isFound = (unit: Unit): boolean => maps.some((map) => unit !== map && isWithin(unit, map))
       const begun = [...maps, ...started].filter((unit) => !isFound(unit))
-      assert.deepEqual(begun.sort(), [...scheduled(chosen.right.plan)].sort())
+      assert.deepEqual(begun.sort(), [...scheduled(plan)].sort())
     }
   ),
   law(
@@ -82,34 +81,34 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       }
     }
   ),
-  law(
+  lawOfChoices(
     'PL-KEEP-01',
     'recorded overrides bind a plain resume, even after a crash: assumed units are skipped, forced units run',
-    (of) => fc.tuple(momentWithOptions(of), numbers),
-    ([{ moment, options }, chance], samples) => {
-      const chosen = answered(moment.checkpoint, moment.workflow, choicesOf(chance), options, samples)
-      if (E.isLeft(chosen)) return
-      const saved = overrideOnly(moment, chosen.right.plan, chosen.right.options)
+    momentWithOptions,
+    ({ moment, options: wanted }, choices, samples) => {
+      const decided = decide(moment, choices, wanted, samples)
+      if (decided === undefined) return
+      const { plan, options, saved } = decided
       const again = planOf(saved)
       const tags = (plan: ResumePlan) =>
         withoutSubSteps(plan).map((one) => [
           one.unit,
           one._tag === 'Skip' ? 'skipped' : one._tag === 'Poll' ? 'waits' : 'scheduled'
         ])
-      assert.deepEqual(tags(again), tags(chosen.right.plan))
+      assert.deepEqual(tags(again), tags(plan))
       assert.deepEqual(openQuestions(again), [], 'an answer was forgotten')
-      const work = new Set(works(chosen.right.plan))
+      const work = new Set(works(plan))
       const rewound = saved.changes.flatMap((change) => (change._tag === 'Rewound' ? change.units.map(top) : []))
       const first = moment.workflow.steps.find(({ name }) => rewound.includes(name))
       const end = first === undefined ? Infinity : moment.workflow.steps.indexOf(first)
-      const decided = new Map(again.decisions.map((one) => [one.unit, one]))
-      for (const one of chosen.right.plan.decisions) {
-        const untouched = one.stepIndex < end && !chosen.right.options.confirm?.has(one.unit)
+      const decisions = new Map(again.decisions.map((one) => [one.unit, one]))
+      for (const one of plan.decisions) {
+        const untouched = one.stepIndex < end && !options.confirm?.has(one.unit)
         if (one._tag === 'Retry' && untouched && work.has(one)) {
-          assert.deepEqual(decided.get(one.unit), one, 'what was in flight was forgotten')
+          assert.deepEqual(decisions.get(one.unit), one, 'what was in flight was forgotten')
         }
       }
-      assert.deepEqual(new Map(again.variables), new Map(chosen.right.plan.variables))
+      assert.deepEqual(new Map(again.variables), new Map(plan.variables))
     }
   ),
   law(
@@ -189,9 +188,9 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
         ...[...State.inFlight(state), ...State.failures(state)].map(({ unit }) => unit),
         ...[...moment.checkpoint.completedSteps].flatMap(({ inDoubt = [] }) => inDoubt)
       ])
-      const plan = planResume(moment.checkpoint, moment.workflow, options)
-      if (E.isLeft(plan)) return
-      for (const { unit } of openQuestions(plan.right)) {
+      const plan = acceptedPlan(moment, options)
+      if (plan === undefined) return
+      for (const { unit } of openQuestions(plan)) {
         const isBegun = [...known].some((name) => isWithin(name, unit))
         assert.ok(isBegun, `${unit} never started, and gets a question`)
       }
@@ -292,6 +291,17 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     ({ moment, options }) => namesAbandoned(moment, options)
   )
 ]
+
+/** Continues a run by a plan with these options, and nothing fails. */
+const followed = (
+  found: Moment,
+  options: PlanOptions,
+  samples: Samples
+): { readonly plan: ResumePlan; readonly done: SimulatedRun } | undefined => {
+  const moment = polled(found, samples)
+  const chosen = answered(moment, noFaults, options, samples)
+  return E.isLeft(chosen) ? undefined : { ...chosen.right, done: follow(moment, chosen.right, samples) }
+}
 
 const renewedBy = (change: Change | undefined, before: Checkpoint, after: Checkpoint): ReadonlyArray<Unit> => {
   if (change?._tag === 'Rewound') return change.units

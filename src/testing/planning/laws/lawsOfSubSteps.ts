@@ -1,20 +1,17 @@
 /** Laws about waits, and about the sub-steps in the code of tasks. */
 import { strict as assert } from 'node:assert'
-import * as E from 'fp-ts/lib/Either.js'
-import * as fc from 'fast-check'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import * as Units from '../../../domain/checkpoint/Units.js'
 import type { Decision } from '../../../domain/plan/Plan.js'
-import { planResume } from '../../../domain/plan/planResume.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
-import { choicesOf, numbers, pick } from '../arbitrary/Choices.js'
+import { pick } from '../arbitrary/Choices.js'
 import { chooseOutputs } from '../arbitrary/options.js'
 import { moment, run } from '../arbitrary/runs.js'
 import { isSubStep } from '../arbitrary/tree.js'
 import type { PlanLaw } from './PlanLaw.js'
-import { checkDecision, law, planOf } from './PlanLaw.js'
+import { acceptedPlan, checkDecision, law, lawOfChoices, planOf } from './PlanLaw.js'
 
 export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
   law(
@@ -65,21 +62,20 @@ export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
         if (isSubStep(decision.unit)) checkDecision(decision, expected(decision.unit))
     }
   ),
-  law(
+  lawOfChoices(
     'PL-SUB-03',
     'fromStep at a recorded sub-step runs it and all recorded after it again, failed ones too, with their nested ones, keeps the others, and raises a question for one in doubt inside of a later one',
-    (of) => fc.tuple(moment(of), numbers),
-    ([moment, chance], samples) => {
-      const choices = choicesOf(chance)
+    moment,
+    (moment, choices, samples) => {
       const { completedSteps, state } = moment.checkpoint
       const records = [...completedSteps].map(({ unit }) => unit).filter(isSubStep)
       if (records.length === 0) return
       const from = pick(choices, records)
       const failed = Array.from(State.failures(state), ({ unit }) => unit).filter(isSubStep)
       const outputs = chooseOutputs(choices, moment, samples)
-      const plan = planResume(moment.checkpoint, moment.workflow, { fromStep: from, outputs })
-      if (E.isLeft(plan)) return
-      const decided = new Map(plan.right.decisions.map((one) => [one.unit, one._tag]))
+      const plan = acceptedPlan(moment, { fromStep: from, outputs })
+      if (plan === undefined) return
+      const decided = new Map(plan.decisions.map((one) => [one.unit, one._tag]))
       assert.notEqual(decided.get(taskOf(from)), 'Skip', `fromStep at ${from} skips its task`)
       const ofTask = records.filter((unit) => taskOf(unit) === taskOf(from))
       const later = [...ofTask.slice(ofTask.indexOf(from) + 1), ...failed].filter((unit) => !isWithin(from, unit))

@@ -68,8 +68,8 @@ export interface Between<World> {
 
 export type Judge<World> = (between: Between<World>) => ReadonlyArray<Finding>
 
-/** `points`: the points that each process reached. `asked`: whether a question was asked. */
-export interface SimulatedRun {
+/** The run of a case. `points`: the points that each process reached. `asked`: whether a question was asked. */
+export interface SimulatedCase {
   readonly findings: ReadonlyArray<Finding>
   readonly trace: Trace
   readonly points: ReadonlyArray<ReadonlyArray<CrashPoint>>
@@ -102,7 +102,7 @@ export const RUN_ID = 'simulated'
 export const simulateRun = async <World, Data>(
   setting: Setting<World, Data>,
   one: CrashCase
-): Promise<SimulatedRun> => {
+): Promise<SimulatedCase> => {
   const data = await setting.storage.create()
   const tree = treeData()
   const findings: Array<Finding> = []
@@ -200,7 +200,7 @@ const processOf = <World, Data>(
 const cleanUpDead = async <World, Data>({ dead, setting }: Simulation<World, Data>): Promise<void> => {
   const { limits } = setting
   const until = performance.now() + limits.patienceMillis
-  while (dead.some(({ process }) => !process.storeIsQuiet()) && performance.now() < until) await quiet()
+  while (dead.some(({ process }) => process.state.calls > 0) && performance.now() < until) await quiet()
   for (const { process, storage } of dead) {
     process.kill()
     for (const claim of process.claims) await withTimeout(storage.release(claim), limits)
@@ -229,7 +229,7 @@ const runProcess = async <World, Data>(
   })
   const how = await drive(process, running, setting.limits)
   if (how === 'stuck' || how === 'endless') {
-    const what = STUCK[how](process, setting.limits)
+    const what = STUCK[how](process.state, setting.limits)
     process.kill()
     return wrong('Ends', what)
   }
@@ -243,7 +243,7 @@ const runProcess = async <World, Data>(
     return wrong('Ends', `the process threw: ${thrown instanceof Error ? thrown.message : String(thrown)}`)
   const said = E.isLeft(ended) ? describe(ended.left) : describeOutcome(ended.right)
   const over = E.isRight(ended) ? endOf(ended.right) : ended.left._tag === 'RunCancelled' ? 'cancelled' : undefined
-  if (over === undefined && process.failed()) return 'cut short'
+  if (over === undefined && process.state.failed) return 'cut short'
   trace.push({ _tag: 'Ended', life, how: said })
   if (over !== undefined) return over
   if (tolerates(simulation, ended, override)) return 'cut short'
@@ -315,7 +315,7 @@ const runWithAnswers = async <World, Data>(
     if (process.alive()) oracle.ended(ended)
     if (E.isRight(ended) && ended.right._tag === 'Pending') {
       // A request may address an execution whose release failed. The next execution need not obey it.
-      if (process.failed() && concurrentRequestsIn(simulation.one).length > 0) return ended
+      if (process.state.failed && concurrentRequestsIn(simulation.one).length > 0) return ended
       const rested = await onceRested(ended.right)
       if (E.isLeft(rested)) return rested
       if (!rested.right) return ended
