@@ -19,6 +19,7 @@ export const PRUNABLE = [
   'queued'
 ] as const satisfies ReadonlyArray<Status>
 
+/** A status of runs that `prune` may remove. */
 export type PrunableStatus = (typeof PRUNABLE)[number]
 
 /**
