@@ -134,6 +134,18 @@ test('`commands` is an alias of `steps`, and a workflow without a name is named 
   expect(valid('commands: [{ shell: x }]')).toMatchObject({ name: 'fallback', steps: [{ name: 'step-1' }] })
 })
 
+test('a misspelt key is reported once: its problem names the key, and none says that the key is missing', () => {
+  expect(problemsOf('nam: x\nstep:\n  - shel: x\n')).toEqual([
+    'w.yml:1:1: a workflow has no key "nam". Did you mean "name"?',
+    'w.yml:2:1: a workflow has no key "step". Did you mean "steps"?'
+  ])
+  expect(problemsOf('steps:\n  - shel: x\n  - constructor: x\n')).toEqual([
+    'w.yml:2:5: a step has no key "shel". Did you mean "shell"?',
+    'w.yml:3:5: a step has no key "constructor"; "dogear schema" prints the keys',
+    'w.yml:3:5: a task needs "shell" (a script), "run" (a command and its arguments), "job" or "reuse"; a wait needs "sleep" or "waitFor"'
+  ])
+})
+
 test('all problems are listed at once, each with its place, in the order of the file', () => {
   expect(
     problemsOf(`name: 5
