@@ -261,6 +261,41 @@ describe('a plan', () => {
     assert.deepEqual(decidedWith(both), ['Skip agent/turn', 'Retry agent/try', 'Retry agent/pay'])
   })
 
+  test('the answer Again about a sub-step starts it anew, so that a non-idempotent one in it that failed gets a question of its own', () => {
+    const charged = [running('agent/pay/charge'), failed('agent/pay/charge', harmful), running('agent/pay')]
+    const refused: Change = {
+      ...(failed('agent/pay', harmful) as Extract<Change, { _tag: 'UnitFailed' }>),
+      last: {
+        attempt: 1,
+        startedAt: at,
+        error: { name: 'E', message: '', code: 'SUB_STEP_IN_DOUBT' },
+        outcome: 'unknown'
+      }
+    }
+    const again = new Map<string, Answer>([['agent/pay', { _tag: 'Again' }]])
+    const both = new Map<string, Answer>([...again, ['agent/pay/charge', { _tag: 'Again' }]])
+    for (const checkpoint of [after(...charged), after(...charged, refused)]) {
+      const asked = (options: PlanOptions): ReadonlyArray<string> =>
+        planOf(checkpoint, options).decisions.flatMap(({ _tag, unit }) => (Unit.isTop(unit) ? [] : [`${_tag} ${unit}`]))
+      assert.deepEqual(asked({}), ['Skip agent/pay/charge', 'Confirm agent/pay'])
+      assert.deepEqual(asked({ confirm: again }), ['Confirm agent/pay/charge', 'Retry agent/pay'])
+      assert.deepEqual(asked({ confirm: both }), ['Retry agent/pay/charge', 'Retry agent/pay'])
+      assert.equal(State.failures(accepted(checkpoint, { confirm: both }).state).size, 0)
+    }
+    const thrown = after(...charged, failed('agent/pay', harmful))
+    assert.deepEqual(decided(thrown, { confirm: again }), decided(thrown))
+  })
+
+  test('a task that continues from a failed sub-step throws the other recorded failures, whatever the answer about it', () => {
+    const steps = [W.task('first'), W.task('agent', { idempotent: false }), W.task('last')]
+    const checkpoint = after(running('agent/pay'), failed('agent/pay', harmful), failed('agent/try', {}))
+    const confirm = new Map<string, Answer>([['agent', { _tag: 'Again' }]])
+    const plan = planResume(checkpoint, { name: 'w', steps }, { fromStep: 'agent/try', confirm })
+    if (E.isLeft(plan)) assert.fail(JSON.stringify(plan.left))
+    const decisions = plan.right.decisions.flatMap(({ _tag, unit }) => (Unit.isTop(unit) ? [] : [`${_tag} ${unit}`]))
+    assert.deepEqual(decisions, ['Skip agent/pay', 'Run agent/try'])
+  })
+
   test('a failed sub-step that is not idempotent needs confirmation, unless it is known to have done nothing', () => {
     const of = (outcome: 'unknown' | 'notApplied'): ReadonlyArray<string> =>
       decided(after(running('agent/pay'), failed('agent/pay', harmful, outcome), failed('agent')))

@@ -4,7 +4,8 @@ import type { Decision, RunReason } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
 import { recordAt } from './PlanContext.js'
 import type { KnownSubStep } from './subSteps.js'
-import { restartedBy, restartOf } from './subSteps.js'
+import { isSubStepInDoubt, restartedBy, restartOf } from './subSteps.js'
+import type { Failure } from '../checkpoint/CheckpointState.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, nameOf } from '../workflow/Unit.js'
 import * as Units from '../checkpoint/Units.js'
@@ -37,8 +38,10 @@ export const decideWithSubSteps = (
   // A question about the task may be answered together with those about its sub-steps.
   if (context.answerable !== undefined) for (const known of all) context.answerable.add(known.unit)
   const isDone = record !== undefined && whole === undefined && restart === undefined
-  // Answered with "again", a task that is not idempotent starts a new attempt, which throws no recorded failure.
-  const isNew = !task.idempotent && context.confirm.get(unit)?._tag === 'Again'
+  // Answered with "again", a task or sub-step that is not idempotent starts anew: what is in it throws no recorded failure.
+  const startsAnew = (one: Unit): boolean =>
+    context.confirm.get(one)?._tag === 'Again' &&
+    (one === unit ? restart === undefined && !task.idempotent : isOpenDoubt(context, one))
   // A skipped task needs no lines for its sub-steps.
   if (decision._tag !== 'Skip')
     for (const known of all) {
@@ -46,7 +49,8 @@ export const decideWithSubSteps = (
       // Until a question about the evidence of a completed task is answered, its code does not run.
       if (again === undefined && (isDone ? recordAt(context, known.unit) === undefined : isCaught(context, known)))
         continue
-      const isRepeated = again === undefined && !isNew && Units.has(context.inFlight, unit)
+      const isRepeated =
+        again === undefined && Units.has(context.inFlight, unit) && ![...ancestors(known.unit)].some(startsAnew)
       out.decisions.push(decideSubStep(context, known, { stepIndex, task, again, isRepeated }, out))
     }
   return isDone && !evidence.open.has(unit)
@@ -59,6 +63,16 @@ const isCaught = (context: PlanContext, { unit }: KnownSubStep): boolean =>
 const isInsideRecorded = (context: PlanContext, unit: Unit): boolean => {
   for (const above of ancestors(unit)) if (recordAt(context, above)?.subStep !== undefined) return true
   return false
+}
+
+/** Detects a sub-step in doubt that a repeated attempt calls: it throws no recorded failure. */
+const isOpenDoubt = (context: PlanContext, unit: Unit): boolean =>
+  isSubStepInDoubt(context.checkpoint.state, unit) && thrownAgain(context, unit) === undefined
+
+/** The failure that a repeated attempt throws again. A call refused for a doubt still needs confirmation: its code may have caught the error. */
+const thrownAgain = ({ failures }: PlanContext, unit: Unit): Failure | undefined => {
+  const failure = Units.get(failures, unit)
+  return failure?.error.code === IN_DOUBT ? undefined : failure
 }
 
 const IN_DOUBT = 'SUB_STEP_IN_DOUBT'
@@ -114,9 +128,8 @@ const decideSubStep = (
     // A sub-step in doubt with neither record nor state is only named by the record of its completed task.
     hasBegun: record === undefined && !Units.has(context.failures, unit) && !Units.has(context.inFlight, unit)
   }
-  const failure = isRepeated ? Units.get(context.failures, unit) : undefined
-  // A call refused for a doubt still needs confirmation: its code may have caught the error.
-  return failure === undefined || failure.error.code === IN_DOUBT
+  const failure = isRepeated ? thrownAgain(context, unit) : undefined
+  return failure === undefined
     ? decideTask(context, placed, out)
     : skip(placed, { _tag: 'FailedBefore', message: failure.error.message })
 }
