@@ -92,9 +92,9 @@ export const postgresArtifacts = (pool: PostgresPool, options: PostgresArtifacts
 /** Sends statements about artifacts; `$1` is the run. */
 const callsOf = (database: Database) => {
   const read = (runId: string, text: string, ...values: ReadonlyArray<unknown>): Result<ReadonlyArray<Fields>> =>
-    readRows(database, 'artifacts', text, runId, ...values)
+    readRows(database, { table: 'artifacts', runId }, text, runId, ...values)
   const write = async (runId: string, text: string, ...values: ReadonlyArray<unknown>): Result<void> => {
-    const place = { table: 'artifacts', operation: `${text.split(' ')[0]} artifacts` }
+    const place = { table: 'artifacts', operation: `${text.split(' ')[0]} artifacts`, runId }
     return E.map(() => undefined)(await writeRows(database, place, text, runId, ...values))
   }
   return { read, write }

@@ -40,7 +40,7 @@ export const claim = async (
   options: ClaimOptions = {}
 ): Promise<E.Either<StorageError, Granted>> => {
   const { database } = hub
-  const failed = writeFailed<StorageError>(database, { table: 'runs', operation: 'INSERT runs' })
+  const failed = writeFailed<StorageError>(database, { table: 'runs', operation: 'INSERT runs', runId })
   const token = randomUUID()
   hub.announce(runId, token)
   const ready = await prepareToWrite(database)
@@ -109,7 +109,7 @@ const attempt = async (
     const taken = await send(database, { text: take(hub), values })
     if (E.isLeft(taken)) return taken
     const [row = {}] = taken.right
-    const newer = refuseNewer(database, Number(row['version']), runId)
+    const newer = refuseNewer(database, Number(row['version']))
     if (E.isLeft(newer)) return newer
     if (typeof row['epoch'] === 'string') return E.right({ epoch: Number(row['epoch']), key: key.right })
     const look = await lookAt(hub, runId)
@@ -153,7 +153,7 @@ export const release = async (hub: Hub, runId: string, token: string): Promise<E
   })
   if (E.isRight(freed)) return E.right(undefined)
   hub.abandon(runId, token)
-  return E.left(writeFailed(database, { table: 'runs', operation: 'UPDATE runs' })(freed.left))
+  return E.left(writeFailed(database, { table: 'runs', operation: 'UPDATE runs', runId })(freed.left))
 }
 
 /** Deletes a run, and what else is stored under its id, if its row is still the one that was judged. */
@@ -164,7 +164,7 @@ export const remove = async (
 ): Promise<E.Either<StorageError, void>> => {
   const { database } = hub
   const { table } = database
-  const failed = writeFailed<StorageError>(database, { table: 'runs', operation: 'DELETE runs' })
+  const failed = writeFailed<StorageError>(database, { table: 'runs', operation: 'DELETE runs', runId })
   const rest =
     ['revisions', 'artifacts', 'requests']
       .map((name) => `${name} AS (DELETE FROM ${table(name)} d USING removed WHERE d.run = removed.id)`)

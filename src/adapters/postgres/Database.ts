@@ -197,12 +197,12 @@ const preparation = async (database: Database): Promise<E.Either<Failure, Prepar
 }
 
 /** Refuses tables that a newer version migrated, perhaps after this process prepared them. The next call looks again. */
-export const refuseNewer = (database: Database, found: number, runId = ''): E.Either<Failure, void> => {
+export const refuseNewer = (database: Database, found: number): E.Either<Failure, void> => {
   const supported = Migrations.VERSION
   if (found <= supported) return E.right(undefined)
   database.prepared = undefined
   const where = database.where('migrations')
-  return E.left(refused({ _tag: 'UnsupportedFormat', runId, where, found, supported }))
+  return E.left(refused({ _tag: 'UnsupportedFormat', runId: '', where, found, supported }))
 }
 
 const versionOf = async (database: Database): Promise<E.Either<Failure, Preparation>> => {
@@ -259,7 +259,12 @@ export const prepareToWrite = async (database: Database): Promise<E.Either<Failu
 export interface Place {
   readonly table: string
   readonly operation: string
+  readonly runId?: string
 }
+
+/** A schema that is too new concerns every run: its error names the run of the call. */
+const about = <Refused extends StorageError>({ runId }: Place, error: Refused): Refused =>
+  runId === undefined ? error : { ...error, runId }
 
 /** A missing pool and invalid options concern no single table. */
 const factsOf = (database: Database, { table, operation }: Place, { code, cause }: Failure<StorageError>) => ({
@@ -272,23 +277,28 @@ const factsOf = (database: Database, { table, operation }: Place, { code, cause 
 export const readFailed =
   <Refused extends StorageError = UnsupportedFormat>(database: Database, place: Place) =>
   (failure: Failure<Refused>): ReadFailed | Refused =>
-    failure.error ?? { _tag: 'ReadFailed', ...factsOf(database, place, failure) }
+    failure.error === undefined
+      ? { _tag: 'ReadFailed', ...factsOf(database, place, failure) }
+      : about(place, failure.error)
 
 export const writeFailed =
   <Refused extends StorageError = UnsupportedFormat>(database: Database, place: Place) =>
   (failure: Failure<Refused>): WriteFailed | Refused => {
+    if (failure.error !== undefined) return about(place, failure.error)
     const committed = failure.effect === 'none' ? 'no' : 'unknown'
-    return failure.error ?? { _tag: 'WriteFailed', committed, ...factsOf(database, place, failure) }
+    return { _tag: 'WriteFailed', committed, ...factsOf(database, place, failure) }
   }
 
-/** Reads rows of a table. */
+/** Reads rows of a table, about a run or none. */
 export const readRows = async (
   database: Database,
-  table: string,
+  place: Omit<Place, 'operation'>,
   text: string,
   ...values: Array<unknown>
 ): Promise<E.Either<ReadFailed | UnsupportedFormat, ReadonlyArray<Fields>>> =>
-  E.mapLeft(readFailed(database, { table, operation: `SELECT ${table}` }))(await ask(database, { text, values }))
+  E.mapLeft(readFailed(database, { ...place, operation: `SELECT ${place.table}` }))(
+    await ask(database, { text, values })
+  )
 
 /** Writes, once it is certain that an acknowledged write is durable. Repeating the statement must do no harm. */
 export const writeRows = async (

@@ -48,7 +48,7 @@ const find = async (
   text: string,
   ...values: ReadonlyArray<unknown>
 ): Promise<E.Either<StorageError, O.Option<Found>>> => {
-  const result = await readRows(database, 'revisions', text, runId, ...values)
+  const result = await readRows(database, { table: 'revisions', runId }, text, runId, ...values)
   if (E.isLeft(result)) return result
   const [run] = result.right
   if (run === undefined) return E.right(O.none)
@@ -121,7 +121,7 @@ export const history = async (
       WHERE r.id = $1 ORDER BY v.revision DESC`
   return E.map((rows: ReadonlyArray<Fields>) =>
     rows.map(({ revision, kind, at }) => ({ revision: Number(revision), change: String(kind), at: String(at) }))
-  )(await readRows(database, 'revisions', text, runId))
+  )(await readRows(database, { table: 'revisions', runId }, text, runId))
 }
 
 export const list = async (
@@ -141,5 +141,5 @@ export const list = async (
       const summary = Contents.summaryOf(column, Number(row['head']), O.fromNullable(holderOf(row)))
       return isKnown && O.isSome(summary) ? { runId, summary: summary.value } : { runId }
     })
-  )(await readRows(database, 'runs', text, start, most))
+  )(await readRows(database, { table: 'runs' }, text, start, most))
 }

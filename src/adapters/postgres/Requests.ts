@@ -65,7 +65,7 @@ const leave = async (
   const [row = {}] = written.right
   if (row['runs'] !== '1') {
     const missing = refusal('NO_SUCH_RUN', `run ${runId} does not exist; start it first`)
-    return E.left(writeFailed(database, { table: 'requests', operation: 'INSERT requests' })(missing))
+    return E.left(writeFailed(database, { table: 'requests', operation: 'INSERT requests', runId })(missing))
   }
   inbox.learn(runId, true)
   // An earlier attempt whose reply was lost may have put exactly this request.
@@ -80,7 +80,7 @@ const isThere = async (database: Database, request: Request): Promise<boolean> =
 
 const rowsOf = (database: Database, runId: string): Result<ReadFailed | UnsupportedFormat, ReadonlyArray<Fields>> => {
   const text = `SELECT slot, request FROM ${database.table('requests')} WHERE run = $1 ORDER BY slot`
-  return readRows(database, 'requests', text, runId)
+  return readRows(database, { table: 'requests', runId }, text, runId)
 }
 
 const requestIn = (database: Database, runId: string, row: Fields): E.Either<RequestError, Request> =>
@@ -132,7 +132,7 @@ const write = (
   ...values: ReadonlyArray<unknown>
 ): Result<WriteFailed | UnsupportedFormat, ReadonlyArray<Fields>> => {
   const operation = text.startsWith('DELETE') ? 'DELETE requests' : 'INSERT requests'
-  return writeRows(database, { table: 'requests', operation }, text, runId, ...values)
+  return writeRows(database, { table: 'requests', operation, runId }, text, runId, ...values)
 }
 
 /** One row of the schema points to the run that paused last. */
@@ -153,7 +153,7 @@ const pointerIn = (database: Database): Pick<Requests, 'point' | 'pointer' | 'un
         )
       ),
     pointer: async (): Result<PointerError, O.Option<ContinueHere>> => {
-      const rows = await readRows(database, 'pointer', `SELECT pointer FROM ${table}`)
+      const rows = await readRows(database, { table: 'pointer' }, `SELECT pointer FROM ${table}`)
       if (E.isLeft(rows)) return E.left(asPointerError(where, rows.left))
       const [row] = rows.right
       return row === undefined

@@ -43,7 +43,7 @@ const saveNext = async (
   const planned = saveOf({ ...claim, where: database.where('revisions') }, progress, revisions, options)
   if (E.isLeft(planned)) return E.left(await superseded(hub, holding, planned.left))
   const result = await persist(database, (n) => attempt(hub, holding, planned.right, options, n > 0), claim.lost)
-  const failed = writeFailed<StorageError>(database, { table: 'runs', operation: 'UPDATE runs' })
+  const failed = writeFailed<StorageError>(database, { table: 'runs', operation: 'UPDATE runs', runId: claim.runId })
   const saved = E.bimap(failed, () => undefined)(result)
   if (E.isRight(saved)) holding.progress = planned.right.progress
   else fail(hub, holding, saved.left)

@@ -179,6 +179,35 @@ describe('a save whose reply is lost', () => {
   })
 })
 
+test('a refused claim does not keep the run when an earlier attempt of it arrives late', async () => {
+  interface Statement {
+    readonly text: string
+  }
+  const { storage, pool } = open(where)
+  const owner = open(where).storage
+  const claim = await claimed(owner, 'late')
+  const query = pool.query.bind(pool) as (statement: Statement) => Promise<unknown>
+  let delayed: Statement | undefined
+  let hasArrived = false
+  pool.query = (async (statement: Statement) => {
+    if (delayed === undefined && statement.text.includes('taken AS')) {
+      delayed = statement
+      throw Object.assign(new Error('cut'), { code: 'ECONNRESET' })
+    }
+    while (statement.text.includes('SET token = NULL') && !hasArrived) await later(2)
+    return query(statement)
+  }) as unknown as typeof pool.query
+  await left(storage.claim('late', OTHER), 'HeldBy')
+  await right(owner.release(claim))
+  await query(delayed ?? assert.fail())
+  hasArrived = true
+  const end = performance.now() + 5_000
+  while (E.isLeft(await owner.claim('late', OTHER)())) {
+    assert.ok(performance.now() < end)
+    await later(20)
+  }
+})
+
 describe('a weaker durability', () => {
   const off = { config: { options: '-c synchronous_commit=off' } }
 

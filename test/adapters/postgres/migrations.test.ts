@@ -32,11 +32,12 @@ test('a newer schema is refused by every call, and stays unchanged', async () =>
   const { storage, pool } = open(where)
   const { found, supported, where: table } = await left(storage.load('a'), 'UnsupportedFormat')
   assert.deepEqual([found, supported, table], [99, 1, `${where.schema}.migrations`])
-  await left(storage.claim('a', OTHER), 'UnsupportedFormat')
-  await left(storage.list(), 'UnsupportedFormat')
-  await left(storage.remove('a'), 'UnsupportedFormat')
+  for (const call of [storage.load('a'), storage.history('a'), storage.remove('a'), storage.claim('a', OTHER)])
+    assert.equal((await left(call, 'UnsupportedFormat')).runId, 'a')
+  assert.equal((await left(storage.list(), 'UnsupportedFormat')).runId, '')
   const get = await postgresArtifacts(pool, { schema: where.schema }).get('a', 'x')()
   assert.ok(E.isLeft(get) && get.left._tag === 'UnsupportedFormat')
+  assert.equal(get.left.runId, 'a')
 })
 
 test('a running process refuses a newer schema at its next claim, of a new run and of an old one', async () => {
