@@ -247,6 +247,7 @@ test.each([
   ['steps: [{!!str shell: x}]', 'tags are not supported; remove "!!str"'],
   ['!!map {steps: [{shell: x}]}', 'tags are not supported; remove "!!map"'],
   ['steps: [{shell: x, 1: y}]', 'w.yml:1:20: a key must be a string, not the number 1; put it in quotes'],
+  ['steps: [{shell: x, 1e400: y}]', 'w.yml:1:20: a key must be a string, not the number 1e400; put it in quotes'],
   ['steps: [{shell: x, true: y}]', 'w.yml:1:20: a key must be a string, not the boolean true; put it in quotes'],
   ['steps: [{shell: x, ? [a] : y}]', 'a key must be a string, not a list; put it in quotes'],
   ['steps: [{shell: x, : y}]', 'a key must be a string, not nothing; put it in quotes'],

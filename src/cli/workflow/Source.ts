@@ -177,7 +177,9 @@ const convertMap = (reader: Reader, map: YAMLMap, offset: number): Mapping => {
 
 /** A key that is no string is reported, and stands for itself as it is written. */
 const keyIn = (reader: Reader, key: unknown, offset: number): string | undefined => {
-  const node = convertNode(reader, key, offset)
+  // That a number cannot be stored does not matter for a key.
+  const isText = !isScalar(key) || typeof key.value === 'string'
+  const node = convertNode(isText ? reader : { ...reader, report: () => undefined }, key, offset)
   if (node._tag === 'Scalar' && typeof node.value === 'string') return node.value
   if (!isAlias(key)) reader.report(node.at, `a key must be a string, not ${kindOf(node)}; put it in quotes`)
   return node._tag === 'Scalar' && node.source !== '' ? node.source : undefined
