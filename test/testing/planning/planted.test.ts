@@ -191,6 +191,25 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault, s
     186
   ],
   [
+    'forgets the sub-steps of a task of which an edit takes the code',
+    'PL-EDIT-06',
+    {
+      module: 'subSteps.ts',
+      text: 'if (isThere || isSubStepInDoubt(state, unit))',
+      instead: 'if (isThere)'
+    },
+    3
+  ],
+  [
+    'forgets the questions about a task that an edit makes another kind of step',
+    'PL-EDIT-06',
+    {
+      module: 'PlanContext.ts',
+      text: '!replaced.has(unit) || wasTask(unit)',
+      instead: '!replaced.has(unit)'
+    }
+  ],
+  [
     'runs a unit that waits for its job',
     'PL-PLAN-03',
     {

@@ -173,7 +173,7 @@ const editedAmong = (steps: ReadonlyArray<Step>, { kind, at, salt }: EditAmong):
   }
 }
 
-const again = (task: Task, options: TaskOptions): Task =>
+const again = (task: Omit<Task, 'wait'> & Partial<Pick<Task, 'wait'>>, options: TaskOptions): Task =>
   W.task(task.name, {
     summary: task.summary,
     definition: task.fingerprint,
@@ -211,12 +211,24 @@ const renamed = (step: Step, name: string): Step => {
   return step._tag === 'Task' ? instead(step, again({ ...step, name }, {})) : eachTask(named, (task) => task)
 }
 
-/** A task becomes a composite of itself; a composite becomes its first task, or a wave a sequence and the reverse. */
+/** A task becomes a composite of itself, or a wait, and a wait a task; a composite becomes its first task, or a wave a sequence and the reverse. */
 const otherKind = (step: Step, salt: number): Step => {
   const { name } = step
   switch (step._tag) {
     case 'Task':
-      return composed(step, salt % 2 === 0 ? 'Wave' : 'Sequence', [again(step, {})])
+      switch (salt % 4) {
+        case 0:
+          return composed(step, 'Wave', [again(step, {})])
+        case 1:
+          return composed(step, 'Sequence', [again(step, {})])
+        case 2:
+          return mapOf(step, again(step, { captures: [] }))
+        default: {
+          const { wait, ...task } = step
+          const definition = [step.fingerprint, wait === undefined ? 'Answer' : 'code']
+          return again(task, wait === undefined ? { definition, wait: 'Answer', idempotent: true } : { definition })
+        }
+      }
     case 'Map':
       return composed(step, 'Wave', [renamed(step.each, '1')])
     case 'Sequence':
