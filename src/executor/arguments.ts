@@ -1,7 +1,9 @@
 /** Refuses the arguments of calls, because untyped hosts may pass anything. */
 import * as E from 'fp-ts/lib/Either.js'
+import { fromUnknown } from '../domain/data/Json.js'
 import type { Check, OptionProblem } from '../domain/data/Options.js'
 import { arrayOf, fieldsOf, kindOf } from '../domain/data/Options.js'
+import type { Answer } from '../domain/plan/Plan.js'
 import type { Executor } from './Executor.js'
 import type { InvalidOptions } from './errors/RunError.js'
 
@@ -35,12 +37,36 @@ export const having =
 
 export const map = having(['get', 'has', 'keys', 'entries', Symbol.iterator], 'a Map with units as keys')
 
+/** Returns what an answer to a question should be instead, or undefined if it is valid. */
+export const notAnswer = (given: unknown): string | undefined => {
+  const answer = fieldsOf(given) as Partial<Answer>
+  if (!ANSWERS.has(answer._tag)) return "{ _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }"
+  if (answer._tag !== 'Done' || answer.output === undefined) return undefined
+  const output = fromUnknown(answer.output)
+  return E.isRight(output) ? undefined : `plain JSON at ${output.left.path}, not ${output.left.found}`
+}
+
+const ANSWERS: ReadonlySet<Answer['_tag'] | undefined> = new Set(['Again', 'Keep', 'Done'] as const)
+
+export const answers: Check = (value) => {
+  const wrong = map(value)
+  if (wrong !== undefined) return wrong
+  for (const [unit, answer] of (value as ReadonlyMap<unknown, unknown>).entries()) {
+    const expected = notAnswer(answer)
+    if (expected !== undefined)
+      return `a Map with units as keys; the answer to "${String(unit)}" must be ${expected}, not ${kindOf(answer)}`
+  }
+  return undefined
+}
+
 /** The problems of the maps among the options of a plan. */
-export const wrongMaps = (options: unknown): ReadonlyArray<OptionProblem> =>
-  ['confirm', 'outputs'].flatMap((option) => {
-    const value = fieldsOf(options)[option]
-    return value === undefined ? [] : argument(option, value, map)
-  })
+export const wrongMaps = (options: unknown): ReadonlyArray<OptionProblem> => {
+  const { confirm, outputs } = fieldsOf(options)
+  return [
+    ...(confirm === undefined ? [] : argument('confirm', confirm, answers)),
+    ...(outputs === undefined ? [] : argument('outputs', outputs, map))
+  ]
+}
 
 export const isProgram = (value: unknown): boolean => {
   const { steps, decodeInput } = fieldsOf(value)

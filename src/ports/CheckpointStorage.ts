@@ -163,8 +163,8 @@ export interface KeptSummary extends Summary {
 
 /**
  * One listed run. `summary`: that of its newest saved revision, unchanged. Absent if the store keeps none or cannot be certain that it
- * is the newest: the run is then loaded. `isAbandoned`: unless it can be loaded, it is what a claim left that ended before its first
- * save, long enough ago that it is not in progress; `prune` removes it.
+ * is the newest: the run is then loaded. `isAbandoned`: the run was claimed and never saved, has no owner, and is old
+ * enough that no claim of it is in progress. `prune` removes it if it cannot be loaded either.
  *
  * @category model
  */

@@ -15,23 +15,11 @@ import {
   text
 } from '../domain/data/Options.js'
 import { notStore } from '../domain/data/storeMethods.js'
-import { having, isProgram, isWorkflow, map, refusal, workflows } from '../executor/arguments.js'
-import { notAnswer } from '../executor/requests/confirm.js'
+import { answers, having, isProgram, isWorkflow, map, refusal, workflows } from '../executor/arguments.js'
 import type { InvalidOptions } from '../executor/errors/RunError.js'
 import type { ResumeOptions, RunOptions } from '../executor/RunOptions.js'
 import type { Environment } from '../ports/Environment.js'
 import type { HostOptions } from './options.js'
-
-const answers: Check = (value) => {
-  const wrong = map(value)
-  if (wrong !== undefined) return wrong
-  for (const [unit, answer] of (value as ReadonlyMap<unknown, unknown>).entries()) {
-    const expected = notAnswer(answer)
-    if (expected !== undefined)
-      return `a Map with units as keys; the answer to "${String(unit)}" must be ${expected}, not ${kindOf(answer)}`
-  }
-  return undefined
-}
 
 const differing: Check = (value) => {
   const wrong = workflows(value)

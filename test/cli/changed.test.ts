@@ -270,6 +270,16 @@ steps:
     expect(offered).toEqual(answers)
   })
 
+  test('plan names the steps whose questions come after that about an edited artifact', async () => {
+    await fixed(workflow.replace("grep -q fixed gen.js' }", "false', idempotent: false }"))
+    const { stdout } = await place.dogear(['plan', 'r'])
+    expect(stdout).toContain('2 questions to answer\n')
+    expect(stdout).toContain('\nAfter these answers, "check" may need one, too\n')
+    const next = await place.dogear(['plan', 'r', '--confirm', 'generate=keep'])
+    expect(next.stdout).toContain('1 question to answer\n')
+    expect(next.stdout).not.toContain('After these answers')
+  })
+
   test('an edited file raises no question if only its existence is expected', async () => {
     await fixed(workflow.replace('artifacts: [gen.js]', 'expect: { files: [gen.js] }'))
     expect((await place.dogear(['resume', 'r'])).code).toBe(0)

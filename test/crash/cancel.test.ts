@@ -82,7 +82,7 @@ describe('killed processes of a cancelled run', () => {
   })
 
   test.each([1, 2])(
-    'after a kill during the recording of an earlier cancel, the next process records that cancel (part %i)',
+    'a cancel that a killed process left is recorded, even if the next process is killed while it records it (part %i)',
     async (part) => {
       const calls = await inWorld('without a kill', async ({ folder }) => {
         assert.ok((await life(folder, 'die')).isKilled)

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import type { CheckpointStorage, RevisionConflict } from '../../src/index.js'
@@ -117,6 +118,11 @@ describe('the text of an error', () => {
       /files/
     ],
     [
+      { _tag: 'Fenced', runId: 'r', epoch: 4, by: O.some(5) },
+      /^Run r was taken over by another process \(claim 5, this one was 4\)\. This process wrote nothing since$/,
+      /Nothing was written/
+    ],
+    [
       { _tag: 'Insecure', where: '/a', why: 'it is a symbolic link' },
       /^Cannot use \/a: it is a symbolic link; move it away$/,
       /not used/
@@ -178,7 +184,7 @@ describe('the text of an error', () => {
     ],
     [
       { _tag: 'RecoveryRefused', runId: 'r', from: 'a', lost: 'b', cause: 0 },
-      /; to continue from it, resume with the function `onRecovered`, which returns the name of the user who agrees\. Nothing was changed$/,
+      /; to continue from it, resume with the option `onRecovered`, a function that returns the name of the user who agrees\. Nothing was changed$/,
       /--/
     ],
     [

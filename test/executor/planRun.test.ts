@@ -50,6 +50,26 @@ test('planRun finds missing evidence and a recovered state, and a resume follows
   ended(await resumed(planned.hash), 'Completed')
 })
 
+test('a confirm with an invalid answer is refused by planRun, resume and runOrResume before they read the run', async () => {
+  const { environment } = newProcess(newWorld(), { around: () => ({}) as CheckpointStorage })
+  const program = pipe(
+    Program.start('w'),
+    Program.step('pay', () => 1)
+  )
+  const options = { confirm: new Map([['pay', { _tag: 'again' }]]) as never }
+  const expected =
+    "a Map with units as keys; the answer to \"pay\" must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }, not an object"
+  for (const ended of [
+    await planRun(program, 'r', options)(environment)(),
+    await resume(program, 'r', options)(environment)(),
+    await runOrResume(program, 'r', {}, options)(environment)()
+  ])
+    assert.deepEqual(ended, {
+      _tag: 'Left',
+      left: { _tag: 'InvalidOptions', problems: [{ option: 'confirm', expected }] }
+    })
+})
+
 test('a confirm or outputs that is no Map is refused by planRun, resume and runOrResume before they read the run', async () => {
   const { environment } = newProcess(newWorld(), { around: () => ({}) as CheckpointStorage })
   const program = pipe(

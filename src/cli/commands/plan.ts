@@ -6,9 +6,10 @@ import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { describeQuestion, describeReason, explain } from '../../domain/explain/Explain.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { JsonObject } from '../../domain/data/Json.js'
+import { listed } from '../../domain/data/listed.js'
 import type { Decision, PlanOptions, ResumePlan } from '../../domain/plan/Plan.js'
 import type { PlanProblem } from '../../domain/plan/PlanProblem.js'
-import { hashPlan, openQuestions } from '../../domain/plan/Plan.js'
+import { confirms, hashPlan, openQuestions } from '../../domain/plan/Plan.js'
 import { planResume } from '../../domain/plan/planResume.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
 import type { RunView } from '../../executor/storage/runs.js'
@@ -123,6 +124,7 @@ const nextLines = (
   const { outStyle: style } = context.screen
   const flags = { ...typed, yes: recovered || repeats.length > 0 }
   const questions = openQuestions(plan)
+  const later = confirms(plan).filter((one) => !questions.includes(one))
   const consent = [
     ...repeats.map(style.yellow),
     ...(repeats.length === 0 ? [] : ['With --yes you agree to this']),
@@ -142,7 +144,10 @@ const nextLines = (
     ...questions.map((question) => style.yellow(describeQuestion(question))),
     ...(overwrites.length === 0 ? [] : [style.yellow(overwriteWarning(overwrites))]),
     ...consent,
-    ...linesOf(questions.length > 0 ? ofQuestions(context, runId, { ...flags, confirm }, program, questions) : exactly)
+    ...linesOf(questions.length > 0 ? ofQuestions(context, runId, { ...flags, confirm }, program, questions) : exactly),
+    ...(later.length === 0
+      ? []
+      : [`After these answers, ${listed(later.map(({ unit }) => `"${unit}"`))} may need one, too`])
   ]
 }
 

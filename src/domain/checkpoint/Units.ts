@@ -35,7 +35,7 @@ export interface OfUnit {
   readonly unit: Unit
 }
 
-/** The records, with a gap for each removed one. Not compared, unlike the records. */
+/** The records, with a gap for each removed one. Not enumerable: deep equality compares `records` instead. */
 interface Inner<A> {
   places: Vector<A | undefined>
   /** A short list has none: it is searched. */

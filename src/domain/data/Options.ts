@@ -101,7 +101,7 @@ export const describeOption = (problem: OptionProblem, place?: string): string =
   return `unknown option "${problem.option}"${of}; ${remedy}`
 }
 
-/** What all options have in common (`environment.`) makes none of them a near one. */
+/** Compares without the prefix that all options share (`environment.`): it would make every option look near. */
 const nearestOption = (option: string, known: ReadonlyArray<string>): string | undefined => {
   const prefix = option.slice(0, option.lastIndexOf('.') + 1)
   if (!known.every((one) => one.startsWith(prefix))) return likeliest(option, known)

@@ -55,7 +55,7 @@ export const problems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => 
 export const notWorkflow = (workflow: unknown): WorkflowProblem | undefined => {
   const { name, steps } = fieldsOf(workflow)
   if (Array.isArray(steps)) return undefined
-  const found = Object(workflow) === workflow ? `, not ${kindOf(steps)}` : `; it is ${kindOf(workflow)}`
+  const found = Object(workflow) === workflow ? `, not ${kindOf(steps)}` : `; the workflow is ${kindOf(workflow)}`
   const place = typeof name === 'string' ? name : 'the workflow'
   return invalid(place, 'steps', `an array of steps${found}`)
 }

@@ -144,7 +144,7 @@ const sentence = (error: SingleLine): string => {
     case 'PlanChanged':
       return `The plan is not the reviewed one: its hash is ${error.found}, not ${error.expected}; review it again`
     case 'RecoveryRefused':
-      return `${describeLoss(error)}; to continue from it, resume with the function \`onRecovered\`, which returns the name of the user who agrees`
+      return `${describeLoss(error)}; to continue from it, resume with the option \`onRecovered\`, a function that returns the name of the user who agrees`
     case 'TreeUnreadable':
       return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); fix its permissions (or git), then resume`
     case 'NoWorkspaces':

@@ -65,7 +65,7 @@ const COMMITTED: Readonly<Record<WriteFailed['committed'], string>> = {
   unknown: '. It is unknown whether this write took effect; the next resume determines it'
 }
 
-/** Describes how a process lost a run; an outcome does not know the claims. */
+/** Describes how a process lost a run. `by` and `epoch` are absent if the caller has the outcome, not the error of the store. */
 export const describeFenced = ({
   runId,
   files,
@@ -75,7 +75,7 @@ export const describeFenced = ({
   const claims = O.isSome(by) ? ` (claim ${by.value}, this one was ${epoch})` : ''
   switch (files?.what) {
     case undefined:
-      return `Run ${runId} was taken over by another process${claims}. Nothing was written since`
+      return `Run ${runId} was taken over by another process${claims}. This process wrote nothing since`
     case 'Removed':
       return `Run ${runId} was removed while it was active. Nothing was written since. Start it again if you still need it`
     case 'Deleted':

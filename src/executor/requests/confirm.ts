@@ -4,8 +4,6 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Interrupted } from '../../domain/change/Change.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { findOrTask } from '../../domain/checkpoint/Tree.js'
-import { fromUnknown } from '../../domain/data/Json.js'
-import { fieldsOf } from '../../domain/data/Options.js'
 import { overrides } from '../../domain/plan/Overrides.js'
 import type { Answer, PlanOptions } from '../../domain/plan/Plan.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
@@ -13,7 +11,7 @@ import { ancestors } from '../../domain/workflow/Unit.js'
 import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
-import { argument, map, unless } from '../arguments.js'
+import { argument, map, notAnswer, unless } from '../arguments.js'
 import type { Planned } from '../planRun.js'
 import { withoutQuestions, planStored } from '../planRun.js'
 import type { RunError } from '../errors/RunError.js'
@@ -95,17 +93,6 @@ const stillPaused = (before: Checkpoint, { state, workflow }: Checkpoint, at: st
     ? [{ _tag: 'Interrupted', at, unit: next.name, reason: 'paused' }]
     : []
 }
-
-/** Untyped hosts may pass anything. */
-export const notAnswer = (given: unknown): string | undefined => {
-  const answer = fieldsOf(given) as Partial<Answer>
-  if (!ANSWERS.has(answer._tag)) return "{ _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }"
-  if (answer._tag !== 'Done' || answer.output === undefined) return undefined
-  const output = fromUnknown(answer.output)
-  return E.isRight(output) ? undefined : `plain JSON at ${output.left.path}, not ${output.left.found}`
-}
-
-const ANSWERS: ReadonlySet<Answer['_tag'] | undefined> = new Set(['Again', 'Keep', 'Done'] as const)
 
 /** Plans the recorded definition of a run. */
 export const planRecorded = (checkpoint: Checkpoint, options: PlanOptions): Executor<Planned> =>

@@ -204,7 +204,7 @@ export const refusalOf = async (
   return { _tag: 'Error', error: make(error, outcome), again: answer === 'retry' && asked, asked, answer }
 }
 
-/** Before anything has run, a retry only repeats the check. Answers that are not offered have no effect. */
+/** Before anything has run, a retry only repeats the check. Any other answer that is not offered counts as `abort`. */
 const possible = ({ answers }: Choice, given: CheckAnswer): CheckAnswer => {
   if (answers.includes(given)) return given
   return given === 'retry' && answers.includes('lookAgain') ? 'lookAgain' : 'abort'

@@ -83,7 +83,7 @@ export const runWave = async (scope: RunScope, toRun: StepToRun<ProgramWave>, ru
     if (E.isLeft(saved)) failure ??= saved
     if (failure === undefined) ready.forEach(launch)
     else halt.abort(NOT_SAVED)
-    // Releases the groups while they run.
+    // Frees the memory of the groups while they run.
     ready = []
     if (board.running.size === 0) break
     for (const ended of await mailbox.take(board.running.size)) {
@@ -176,7 +176,7 @@ const takeReady = async (scope: RunScope, board: Board, wave: ProgramWave): Prom
   return taken
 }
 
-/** Notes how a group ended. Its composite stages the rest. */
+/** Notes how a group ended, and ends the units that a halt left in flight in it. */
 const noteEnd = (scope: RunScope, wave: Place, board: Board, { name, group }: GroupEnd, end: StepEnd): void => {
   switch (end._tag) {
     case 'Done':
@@ -189,7 +189,7 @@ const noteEnd = (scope: RunScope, wave: Place, board: Board, { name, group }: Gr
       return
     default:
       if (scope.stopping.aborted) board.stopped = true
-      // A halted task has recorded its end. A halt ends the units of other groups; a pause or a cancel leaves them in flight.
+      // A halted task has recorded its end. Of a composite, a halt ends the units here; a pause or a cancel leaves them in flight.
       else if (hasCode(group)) return
       else if (scope.requests.seen()) board.stopped = true
       else scope.recorder.stage(runningFailed(scope, join(wave.unit, name), HALTED))

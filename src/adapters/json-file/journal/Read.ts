@@ -84,7 +84,7 @@ export interface Level extends Numbered {
   readonly read: Journal.Journal
 }
 
-/** Reads journals, highest number first, without those between a claim and what it found (`found`: of a claim above them), which do not count. `undefined`: the file is missing. */
+/** Reads journals, highest number first. A claim names the journal that it found: those between the two do not count and are skipped. `found`: what a claim above the numbers found. `undefined`: the file is missing. */
 export async function* descent(
   context: Context,
   layout: Layout.Layout,
