@@ -77,11 +77,12 @@ describe('options of calls', () => {
   })
 
   test.each([
-    [undefined, 'undefined'],
-    [{}, 'an object'],
-    ['.dogear', 'the string ".dogear"'],
-    [{ ...memoryStorage(), release: undefined }, 'an object without release']
-  ])('an invalid storage is refused with an example: %j', async (storage, found) => {
+    ['undefined', undefined],
+    ['an object', {}],
+    ['the string ".dogear"', '.dogear'],
+    ['a Promise', Promise.resolve(memoryStorage())],
+    ['an object without release', { ...memoryStorage(), release: undefined }]
+  ])('an invalid storage is refused with an example: %s', async (found, storage) => {
     expect(await refusal(run(one(), { id: 'r', storage: storage as never }))).toBe(
       `These options are invalid:\n  storage must be a CheckpointStorage, such as jsonFileStorage('.dogear'), not ${found}`
     )

@@ -115,8 +115,10 @@ export const kindOf = (value: unknown): string => {
   if (value === undefined || value === null) return String(value)
   if (Array.isArray(value)) return 'an array'
   if (typeof value === 'string') return `the string ${JSON.stringify(value.slice(0, 40))}`
-  if (typeof value === 'object')
-    return Symbol.iterator in value ? `a ${Object.prototype.toString.call(value).slice(8, -1)}` : 'an object'
+  if (typeof value === 'object') {
+    const tag = Object.prototype.toString.call(value).slice(8, -1)
+    return Symbol.iterator in value || tag === 'Promise' ? `a ${tag}` : 'an object'
+  }
   return typeof value === 'number' || typeof value === 'boolean' ? `the ${typeof value} ${value}` : `a ${typeof value}`
 }
 
