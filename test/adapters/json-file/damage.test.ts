@@ -146,6 +146,8 @@ describe('damage to a run without an owner', () => {
     const root = await make(true)
     rmSync(placesOf(root).history, { recursive: true })
     assert.equal(await assertIsHonest(root, 'no journals'), 'Recovered')
+    const { found } = some(await right(next(root).load('a')))
+    assert.match(found._tag === 'Recovered' ? found.lost : '', /^no journal has a readable checkpoint; revisions after/)
     writeFileSync(placesOf(root).copy, '{}')
     assert.equal(await assertIsHonest(root, 'no journals, and nothing in checkpoint.json'), 'Corrupt')
   })

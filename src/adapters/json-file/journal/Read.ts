@@ -218,7 +218,7 @@ const fromCopy = ({ of, checkpoint }: Copy.Copy, { newest, damage }: Journals, r
 })
 
 const shortfallOf = (newest: Numbered | undefined, reached: number, of: Copy.CopyOf): ReadonlyArray<string> => {
-  if (newest === undefined) return ['no journal has a checkpoint']
+  if (newest === undefined) return ['no journal has a readable checkpoint']
   const { number, journal } = newest
   return journal.damage.length === 0
     ? [
