@@ -31,7 +31,7 @@ export interface Moving {
 /**
  * Moves a run. The order decides what a crash leaves: the copy in the target cannot be resumed until the source says, in one save, that the run has
  * moved; then the copy is released, and at last the source is removed. Fails with `RunExists` if the target has another run with the id, and
- * with `RunChanged` if the run has moved and its id is that of another run in the source by then, which stays.
+ * with `RunChanged` if another run with the id is in the source once the run has moved; that run stays.
  */
 export const move =
   (runId: string, moving: Moving): Executor<void> =>
@@ -84,9 +84,9 @@ const clearTarget = async (source: Checkpoint, { to, target }: Moving): Promise<
   const restored = restoreStored(there.right.value, runId)
   if (E.isLeft(restored)) return restored
   const isSame = isSameRun(source, restored.right)
-  const isCopy = isCopyOf(source, restored.right)
-  if (source.moved !== undefined && isSame) return E.right(!isCopy)
-  if (!isCopy) return E.left({ _tag: 'RunExists', runId })
+  const isUnreleased = isUnreleasedCopy(source, restored.right)
+  if (source.moved !== undefined && isSame) return E.right(!isUnreleased)
+  if (!isUnreleased) return E.left({ _tag: 'RunExists', runId })
   const removed = await removeChecked(target, restored.right)
   if (E.isRight(removed)) return E.right(false)
   return E.left(removed.left._tag === 'RunChanged' ? { _tag: 'RunExists', runId } : removed.left)
@@ -95,7 +95,7 @@ const clearTarget = async (source: Checkpoint, { to, target }: Moving): Promise<
 /** Names of stores do not decide: this store may have been renamed, and another host may have one of the same name. */
 const isSameRun = (source: Checkpoint, there: Checkpoint): boolean => there.createdAt === source.createdAt
 
-const isCopyOf = (source: Checkpoint, there: Checkpoint): boolean =>
+const isUnreleasedCopy = (source: Checkpoint, there: Checkpoint): boolean =>
   isSameRun(source, there) && there.moved?.way === 'from'
 
 /** Another run with the id may have started since the look at the target. */
@@ -103,7 +103,7 @@ const copyOf = (source: Checkpoint, stored: Stored): E.Either<RunError, Checkpoi
   const { runId } = source
   const restored = restoreStored(stored, runId)
   if (E.isLeft(restored)) return restored
-  return isCopyOf(source, restored.right) ? restored : E.left({ _tag: 'RunExists', runId })
+  return isUnreleasedCopy(source, restored.right) ? restored : E.left({ _tag: 'RunExists', runId })
 }
 
 interface ClaimedMove {
