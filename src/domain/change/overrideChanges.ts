@@ -45,9 +45,9 @@ export const rewound = (self: Fields, change: Change.Rewound): Result => {
     const definition = unitAt(self, unit)?.definition
     return definition !== undefined && isComposite(definition)
   }
-  // A rewind must not lose open attempts of a task in another step. The failed check of a composite is made again.
-  const isLost = (one: { readonly unit: Unit }): boolean => stays(one) && !isCompositeAt(one.unit)
-  if (state.stepIndex > first && [...State.inFlight(state), ...State.failures(state)].some(isLost))
+  // A rewind to an earlier step drops what stays open in the current one. Attempts of a task must not be dropped; a failed check of a composite is made again.
+  const wouldBeLost = (one: { readonly unit: Unit }): boolean => stays(one) && !isCompositeAt(one.unit)
+  if (state.stepIndex > first && [...State.inFlight(state), ...State.failures(state)].some(wouldBeLost))
     return refuse('StandsElsewhere', state.step)
   return E.right({
     generation: self.generation + 1,

@@ -56,7 +56,7 @@ export const decideWithSubSteps = (
   return isDone && !evidence.open.has(unit)
 }
 
-/** Detects a sub-step in doubt inside a recorded one: it runs again only with that one. */
+/** Detects an unrecorded sub-step inside a recorded one, whose code caught its failure: it runs again only with that one. */
 const isCaught = (context: PlanContext, { unit }: KnownSubStep): boolean =>
   recordAt(context, unit) === undefined && isInsideRecorded(context, unit)
 
@@ -123,9 +123,9 @@ const decideSubStep = (
     demand: again ?? 'none',
     keptAbove: undefined,
     ...(pending === undefined ? {} : { pending }),
-    // Only the code knows what the call accepts, so the newest word of the user counts. The sub-step around a recorded one has used it.
+    // Only the code knows what the call accepts, so a user may replace the output, until a recorded sub-step around this one has used it.
     isReplaceable: record?.assumed === true && !isInsideRecorded(context, unit),
-    // A sub-step in doubt with neither record nor state is only named by the record of its completed task.
+    // Without a record and a state, it is in doubt: only the record of the task or sub-step around it names it.
     hasBegun: record === undefined && !Units.has(context.failures, unit) && !Units.has(context.inFlight, unit)
   }
   const failure = isRepeated ? thrownAgain(context, unit) : undefined

@@ -27,7 +27,7 @@ export const isRerun = (demand: Demand): demand is RunReason =>
  *
  * - `from`: the unit to run from; `restart`: the sequence, wave or map to restart.
  * - `rerun`: composites whose own evidence makes all their parts run again.
- * - `again`: units whose evidence makes what follows them run again.
+ * - `again`: those of `rerun`, and others whose evidence makes what follows them run again.
  */
 export interface PlanTargets {
   readonly from: Unit | undefined
