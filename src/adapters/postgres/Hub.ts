@@ -62,7 +62,7 @@ export interface Hub {
   readonly close: () => Promise<void>
 }
 
-/** The columns of a row that `holderOf` reads. Only a process that holds its lock is alive; anybody may share a lock that is free. */
+/** The columns of a row that `holderOf` reads. Tries to share the lock of the holder's key: that succeeds only if no process holds it, so the holder is dead. */
 export const holderColumns = ({ table }: Database, run = 'r'): string => `${run}.token::text AS token,
   ${run}.key::text AS key, ${run}.host, ${run}.pid::text AS pid, ${run}.since,
   CASE WHEN ${run}.token IS NULL THEN 'free' ELSE coalesce(
@@ -136,7 +136,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
       moving = undefined
     })())
 
-  /** Finds claims that do not stand any more, and requests. */
+  /** Finds fenced claims, and requests. Returns false only after a failure that does not pass. */
   const look = async (): Promise<boolean> => {
     const all = holdings()
     const found = await send(database, {
@@ -164,7 +164,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
     } else if (liveness.current() === undefined) await move()
   }
 
-  /** A beat is also due for a new proof. */
+  /** A beat is also due for a new key. */
   const isBeatDue = (): boolean => beaten.key !== liveness.current() || performance.now() - beaten.at > beatMillis
 
   const clear = async (): Promise<void> => {
@@ -177,9 +177,9 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   }
 
   const tick = async (): Promise<void> => {
-    const isReachable = held.size === 0 || (await look())
+    const isUsable = held.size === 0 || (await look())
     timer = undefined
-    if (isClosed && !isReachable) return
+    if (isClosed && !isUsable) return
     if (held.size > 0 && !isClosed && isBeatDue()) await beat()
     if (abandoned.size > 0) await clear()
     schedule()

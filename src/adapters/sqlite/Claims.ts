@@ -85,7 +85,7 @@ const lookAt = (
     return E.map((content: O.Option<Content>): Look => ({ run, content }))(contentOf(connection, run))
   })
 
-/** Returns whether a refusal is outdated: the owner released the run during the look, and its lock file had vanished before. */
+/** Returns whether a refusal is outdated: the owner released the run and deleted its lock file during the look, after the look had read its row. */
 const isOutdated = async ({ connection }: Store, error: StorageError): Promise<boolean> => {
   if (error._tag !== 'HeldBy' || error.holder.liveness === 'alive') return false
   const now = await read<boolean, never>(connection, {}, () => {
