@@ -449,7 +449,7 @@ try {
   )
 
   test.each(['resume', 'plan', 'poll'])(
-    '%s refuses a program’s run with what the program and the command can do',
+    '%s refuses a program’s run, and says how the program or dogear answer continues it',
     async (command) => {
       await crashed()
       const refused = await place.dogear([command, 'r'])

@@ -146,7 +146,7 @@ test.each([
   ['a bad variable', task('shell: x, capture: a-b')],
   ['a retry that is true', task('shell: x, retry: true')],
   ['too many attempts', task('shell: x, retry: { attempts: 1001 }')],
-  ['half an attempt', task('shell: x, retry: { attempts: 1.5 }')],
+  ['a number of attempts that is not whole', task('shell: x, retry: { attempts: 1.5 }')],
   ['a bad duration', task('shell: x, timeout: 10')],
   ['a duration in days', task('shell: x, timeout: 1d')],
   ['no time', task('shell: x, timeout: 0s')],

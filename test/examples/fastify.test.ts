@@ -61,7 +61,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   }
 )
 
-test('a pause lets the running step end, and a repeated request continues the run', async () => {
+test('a pause lets the running step end, and a repeated HTTP request continues the run', async () => {
   writeFileSync(place.file('hold'), '')
   const server = await serve()
   expect((await fetch(server.url, { method: 'POST' })).status).toBe(202)

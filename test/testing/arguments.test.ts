@@ -148,12 +148,12 @@ test('crashEverywhere refuses a function that makes no workflow', async () => {
 })
 
 test.each([
-  [undefined, {}, 'the first argument must be a workflow, not undefined'],
-  [job, { foo: 1 }, 'unknown option "foo"; the options are interventions, leaving, items'],
-  [job, { interventions: 5 }, 'interventions must be 0 or 1'],
-  [job, { leaving: 'job' }, 'leaving must be an array of paths of units'],
-  [job, { items: [5] }, 'items must be an array of paths of units']
-])('crashCase refuses invalid arguments: %#', async (program, options, why) => {
+  ['the first argument must be a workflow, not undefined', undefined, {}],
+  ['unknown option "foo"; the options are interventions, leaving, items', job, { foo: 1 }],
+  ['interventions must be 0 or 1', job, { interventions: 5 }],
+  ['leaving must be an array of paths of units', job, { leaving: 'job' }],
+  ['items must be an array of paths of units', job, { items: [5] }]
+])('crashCase refuses invalid arguments: %s', async (why, program, options) => {
   expect(await messageOf(() => crashCase(untyped(program), untyped(options)))).toBe(`crashCase: ${why}`)
 })
 
