@@ -26,9 +26,9 @@ describe('planResume refuses', () => {
     [
       'a missing step',
       { name: 'w', steps: [W.task('a'), undefined] },
-      'steps of "w" must be an array of steps; item 1 is undefined'
+      'steps of "w" must be an array of steps; step 2 is undefined'
     ],
-    ['a function', { name: 'w', steps: [() => 1] }, 'steps of "w" must be an array of steps; item 0 is a function']
+    ['a function', { name: 'w', steps: [() => 1] }, 'steps of "w" must be an array of steps; step 1 is a function']
   ])('%s in place of a workflow', (_, given, text) => {
     assert.deepEqual(refusal(checkpoint, given), [text])
     assert.deepEqual(WorkflowProblem.problems(given as never).map(WorkflowProblem.describeProblem), [text])

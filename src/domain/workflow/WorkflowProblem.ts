@@ -73,7 +73,7 @@ const PROBLEMS = new WeakMap<Workflow, ReadonlyArray<WorkflowProblem>>()
 const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
   const at = workflow.steps.findIndex((step) => !TAGS.has(fieldsOf(step)['_tag']))
   if (at !== -1)
-    return [invalid(workflow.name, 'steps', `an array of steps; item ${at} is ${kindOf(workflow.steps[at])}`)]
+    return [invalid(workflow.name, 'steps', `an array of steps; step ${at + 1} is ${kindOf(workflow.steps[at])}`)]
   const found: Array<WorkflowProblem> = []
   let units = 0
   const add = (more: Iterable<WorkflowProblem>): void => {
