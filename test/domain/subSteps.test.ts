@@ -261,7 +261,7 @@ describe('a plan', () => {
     assert.deepEqual(decidedWith(both), ['Skip agent/turn', 'Retry agent/try', 'Retry agent/pay'])
   })
 
-  test('the answer Again about a sub-step starts it anew, so that a non-idempotent one in it that failed gets a question of its own', () => {
+  test('the answer Again about a sub-step runs it from its start, and a failed one in it that is not idempotent gets a question of its own', () => {
     const charged = [running('agent/pay/charge'), failed('agent/pay/charge', harmful), running('agent/pay')]
     const refused: Change = {
       ...(failed('agent/pay', harmful) as Extract<Change, { _tag: 'UnitFailed' }>),

@@ -38,8 +38,8 @@ export const decideWithSubSteps = (
   // A question about the task may be answered together with those about its sub-steps.
   if (context.answerable !== undefined) for (const known of all) context.answerable.add(known.unit)
   const isDone = record !== undefined && whole === undefined && restart === undefined
-  // Answered with "again", a task or sub-step that is not idempotent starts anew: what is in it throws no recorded failure.
-  const startsAnew = (one: Unit): boolean =>
+  // Answered with "again", a task or sub-step that is not idempotent runs from its start, and calls in it throw no recorded failure.
+  const runsFromStart = (one: Unit): boolean =>
     context.confirm.get(one)?._tag === 'Again' &&
     (one === unit ? restart === undefined && !task.idempotent : isOpenDoubt(context, one))
   // A skipped task needs no lines for its sub-steps.
@@ -50,7 +50,7 @@ export const decideWithSubSteps = (
       if (again === undefined && (isDone ? recordAt(context, known.unit) === undefined : isCaught(context, known)))
         continue
       const isRepeated =
-        again === undefined && Units.has(context.inFlight, unit) && ![...ancestors(known.unit)].some(startsAnew)
+        again === undefined && Units.has(context.inFlight, unit) && ![...ancestors(known.unit)].some(runsFromStart)
       out.decisions.push(decideSubStep(context, known, { stepIndex, task, again, isRepeated }, out))
     }
   return isDone && !evidence.open.has(unit)
