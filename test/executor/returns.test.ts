@@ -202,8 +202,8 @@ describe('a function of an author', () => {
   })
 
   test.each([
-    [undefined, 'an array of steps; it is undefined'],
-    [5, 'an array of steps; it is the number 5'],
+    [undefined, 'an array of steps; the workflow is undefined'],
+    [5, 'an array of steps; the workflow is the number 5'],
     [{}, 'an array of steps, not undefined']
   ])('the value %j in place of a program is refused, and nothing throws', async (program, expected) => {
     const [problem] = Program.problems(program as never)
