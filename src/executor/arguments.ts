@@ -40,7 +40,10 @@ export const map = having(['get', 'has', 'keys', 'entries', Symbol.iterator], 'a
 /** Returns what an answer to a question should be instead, or undefined if it is valid. */
 export const notAnswer = (given: unknown): string | undefined => {
   const answer = fieldsOf(given) as Partial<Answer>
-  if (!ANSWERS.has(answer._tag)) return "{ _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }"
+  if (!ANSWERS.has(answer._tag)) {
+    const found = typeof answer._tag === 'string' ? `{ _tag: '${String(answer._tag)}' }` : kindOf(given)
+    return `{ _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }, not ${found}`
+  }
   if (answer._tag !== 'Done' || answer.output === undefined) return undefined
   const output = fromUnknown(answer.output)
   return E.isRight(output) ? undefined : `plain JSON at ${output.left.path}, not ${output.left.found}`
@@ -53,8 +56,7 @@ export const answers: Check = (value) => {
   if (wrong !== undefined) return wrong
   for (const [unit, answer] of (value as ReadonlyMap<unknown, unknown>).entries()) {
     const expected = notAnswer(answer)
-    if (expected !== undefined)
-      return `a Map with units as keys; the answer to "${String(unit)}" must be ${expected}, not ${kindOf(answer)}`
+    if (expected !== undefined) return `a Map with units as keys; the answer to "${String(unit)}" must be ${expected}`
   }
   return undefined
 }

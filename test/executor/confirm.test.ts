@@ -145,17 +145,18 @@ describe('a step that is not idempotent and may have taken effect', () => {
     assert.equal((await storedIn(world)).revision, before)
   })
 
-  test.each([['again'], [undefined], [{ _tag: 'Yes' }]])(
-    'the value %j is refused as an answer, and nothing is recorded',
-    async (answer) => {
-      const { world } = await failed()
-      const error = refused(await answering(world, 'pay/charge', answer as never), 'AnswerRefused')
-      assert.equal(
-        describeError(error),
-        "Cannot answer pay/charge of run r: the answer must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }"
-      )
-    }
-  )
+  test.each([
+    ['again', 'the string "again"'],
+    [undefined, 'undefined'],
+    [{ _tag: 'Yes' }, "{ _tag: 'Yes' }"]
+  ])('the value %j is refused as an answer, and nothing is recorded', async (answer, found) => {
+    const { world } = await failed()
+    const error = refused(await answering(world, 'pay/charge', answer as never), 'AnswerRefused')
+    assert.equal(
+      describeError(error),
+      `Cannot answer pay/charge of run r: the answer must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }, not ${found}`
+    )
+  })
 
   test('an answer is refused while a process owns the run', async () => {
     const { world } = await failed()

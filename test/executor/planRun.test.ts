@@ -58,7 +58,7 @@ test('a confirm with an invalid answer is refused by planRun, resume and runOrRe
   )
   const options = { confirm: new Map([['pay', { _tag: 'again' }]]) as never }
   const expected =
-    "a Map with units as keys; the answer to \"pay\" must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }, not an object"
+    "a Map with units as keys; the answer to \"pay\" must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }, not { _tag: 'again' }"
   for (const ended of [
     await planRun(program, 'r', options)(environment)(),
     await resume(program, 'r', options)(environment)(),
