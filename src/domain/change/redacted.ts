@@ -19,8 +19,13 @@ export const redactedChange = (self: Redaction, one: Change): Change => {
       return { ...one, error: error(self, one.error) }
     case 'UnitFailed':
       return one.last === undefined ? one : { ...one, last: { ...one.last, error: error(self, one.last.error) } }
-    case 'UnitCompleted':
-      return { ...withOutput(self, one), evidence: one.evidence.map((left) => redactedEvidence(self, left)) }
+    case 'UnitCompleted': {
+      const completed = withOutput(self, one)
+      const { evidence } = one
+      return evidence === undefined
+        ? completed
+        : { ...completed, evidence: evidence.map((left) => redactedEvidence(self, left)) }
+    }
     case 'JobSubmitted':
       return one.job === undefined ? one : { ...one, job: json(self, one.job) }
     case 'Assumed':

@@ -163,16 +163,18 @@ export const withAttempt = (
 
 // Object literals, not spreads: spreading optional fields is several times slower.
 
+const NOTHING: ReadonlyArray<never> = []
+
 export const recordFrom = (
   {
     unit,
     output,
-    captured,
+    captured = NOTHING,
     attempts,
     startedAt,
     at: completedAt,
     durationMillis,
-    evidence
+    evidence = NOTHING
   }: Omit<Change.UnitCompleted, '_tag'>,
   { stepIndex, definition }: FoundUnit<StepIdentity>
 ): CompletedStep => {

@@ -14,18 +14,9 @@ import type { Json, JsonObject } from '../data/Json.js'
 import { equals } from '../data/Json.js'
 import type { Malformed, NewerFormat } from '../data/Malformed.js'
 import { decodeWith, fields, json, jsonObject, list, natural, optional, time } from '../data/JsonCodec.js'
+import * as Compact from './CompactCodec.js'
 import type { BufferedAnswer, Submission } from './Pending.js'
-import {
-  checkpointState,
-  completedStep,
-  item,
-  move,
-  origin,
-  pending,
-  submission,
-  workflowIdentity,
-  workspace
-} from './StateCodec.js'
+import { checkpointState, item, move, origin, pending, submission, workspace } from './StateCodec.js'
 import type { Unit } from '../workflow/Unit.js'
 import type { Plain } from './Units.js'
 import { from } from './Units.js'
@@ -45,7 +36,11 @@ interface MapItems {
 }
 
 /** The stored form of a checkpoint, with plain arrays and objects. */
-interface Stored extends Plain<Omit<Fields, 'format' | 'state' | 'items' | 'answers' | 'submissions' | 'renewals'>> {
+interface Stored extends Plain<
+  Omit<Fields, 'format' | 'workflow' | 'state' | 'completedSteps' | 'items' | 'answers' | 'submissions' | 'renewals'>
+> {
+  readonly workflow: Compact.CompactWorkflow
+  readonly completedSteps: ReadonlyArray<Compact.CompactRecord>
   readonly state: Plain<CheckpointState>
   readonly items?: ReadonlyArray<MapItems>
   readonly answers?: ReadonlyArray<BufferedAnswer>
@@ -67,10 +62,10 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
   runId: t.string,
   revision: natural,
   generation: natural,
-  workflow: workflowIdentity,
+  workflow: Compact.workflow,
   input: json,
   state: checkpointState,
-  completedSteps: list(completedStep),
+  completedSteps: list(Compact.record),
   variables: jsonObject,
   items: optional(list(fields<MapItems>('a map', { unit: t.string, items: list(item) }))),
   pending: list(pending),
@@ -111,10 +106,11 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
 export const encode = (checkpoint: Checkpoint): Json => {
   const { format, runId, revision, generation, workflow, input, state, completedSteps, variables, ...more } = checkpoint
   const { items, answers, submissions, renewals, ...rest } = more
-  const head = { format, runId, revision, generation, workflow, input, state: toPlain(state) }
+  const head = { format, runId, revision, generation, workflow: Compact.toCompactWorkflow(workflow), input }
   return {
     ...head,
-    completedSteps: [...completedSteps],
+    state: toPlain(state),
+    completedSteps: Array.from(completedSteps, Compact.toCompactRecord),
     variables: objectFrom(variables),
     ...(items.size === 0 ? {} : { items: Array.from(items, ([unit, items]) => ({ unit, items })) }),
     ...rest,
@@ -155,13 +151,14 @@ export const decode = (content: unknown): E.Either<Malformed | NewerFormat, Chec
   const itemsByMap = new Map(items.map(({ unit, items }) => [unit, items]))
   if (decoded.right.items?.length === 0 || itemsByMap.size < items.length)
     return malformed('items', 'distinct maps, at least one; omit the field if there is none')
-  const completedSteps = from(plain.completedSteps)
+  const completedSteps = from(plain.completedSteps.map(Compact.toRecord))
   if (!holds(variables, variablesOf(plain.input, completedSteps, itemsByMap)))
     return malformed('variables', 'the variables of input and completedSteps')
   return E.right(
     make({
       ...plain,
       format: FORMAT,
+      workflow: Compact.toWorkflow(plain.workflow),
       state: fromPlain(state),
       completedSteps,
       items: fromMap(itemsByMap),

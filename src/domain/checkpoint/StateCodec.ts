@@ -3,7 +3,7 @@ import * as t from 'io-ts'
 import type { CheckpointState, FailedAttempt, Failure, InFlight, InterruptReason } from './CheckpointState.js'
 import type { Outcome } from '../data/StepFailure.js'
 import type { Move, Origin } from './Checkpoint.js'
-import type { CompletedStep, Evidence } from './CompletedStep.js'
+import type { Evidence } from './CompletedStep.js'
 import type { PendingUnit, Submission, Wait } from './Pending.js'
 import type { Item } from './Items.js'
 import { checked, fields, json, list, millis, natural, oneOf, optional, tagged, time } from '../data/JsonCodec.js'
@@ -91,22 +91,6 @@ export const evidence: t.Type<Evidence> = tagged('evidence', '_tag', {
   Stored: { id: t.string, ...content }
 })
 
-export const completedStep: t.Type<CompletedStep> = fields<CompletedStep>('a completed step', {
-  unit: t.string,
-  stepIndex: natural,
-  fingerprint: t.string,
-  output: optional(json),
-  captured: list(t.string),
-  attempts: natural,
-  startedAt: time,
-  completedAt: time,
-  durationMillis: millis,
-  evidence: list(evidence),
-  assumed: optional(t.literal(true)),
-  subStep: optional(subStep),
-  inDoubt: optional(list(t.string))
-})
-
 const timer = { wakeAt: time }
 
 const answer = { question: optional(t.string), until: optional(time) }
@@ -142,7 +126,8 @@ const definition = { name: t.string, fingerprint: t.string, needs: optional(list
 
 const composite = { ...definition, ownFingerprint: t.string }
 
-const stepIdentity: t.Type<StepIdentity> = t.recursion('a step', () =>
+/** A step whose parts have this codec. */
+export const stepOf = (part: t.Type<StepIdentity>): t.Type<StepIdentity> =>
   tagged<StepIdentity, '_tag'>('a step', '_tag', {
     Task: {
       ...definition,
@@ -150,20 +135,28 @@ const stepIdentity: t.Type<StepIdentity> = t.recursion('a step', () =>
       captures: optional(list(t.string)),
       wait: optional(waitKind)
     },
-    Sequence: { ...composite, steps: list(stepIdentity) },
-    Wave: { ...composite, groups: list(stepIdentity) },
-    Map: { ...composite, each: stepIdentity }
+    Sequence: { ...composite, steps: list(part) },
+    Wave: { ...composite, groups: list(part) },
+    Map: { ...composite, each: part }
   })
-)
+
+const stepIdentity: t.Type<StepIdentity> = t.recursion('a step', () => stepOf(stepIdentity))
 
 export const item: t.Type<Item> = fields<Item>('an item', { key: t.string, value: json })
 
-export const workflowIdentity: t.Type<WorkflowIdentity> = checked(
-  fields<WorkflowIdentity>('a workflow', {
-    name: t.string,
-    path: optional(t.string),
-    fingerprint: t.string,
-    secrets: optional(list(t.string)),
-    steps: list(stepIdentity)
-  })
-)
+/** A workflow with other steps. */
+export type WorkflowOf<S> = Omit<WorkflowIdentity, 'steps'> & { readonly steps: ReadonlyArray<S> }
+
+/** A workflow whose steps have this codec. */
+export const workflowOf = <S>(step: t.Type<S>): t.Type<WorkflowOf<S>> =>
+  checked(
+    fields<WorkflowOf<S>>('a workflow', {
+      name: t.string,
+      path: optional(t.string),
+      fingerprint: t.string,
+      secrets: optional(list(t.string)),
+      steps: list(step)
+    })
+  )
+
+export const workflowIdentity: t.Type<WorkflowIdentity> = workflowOf(stepIdentity)

@@ -10,7 +10,4 @@ export const sha256 = (content: string | Uint8Array): string => hash('sha256', c
 export const sha256Base64 = (content: string): string => hash('sha256', content, 'base64')
 
 /** Returns the fingerprint of a definition: `v1:` and the SHA-256 of its canonical JSON. Key order does not matter. */
-export const fingerprint = (definition: Json): string => fingerprintOfText(canonical(definition))
-
-/** Returns the fingerprint of a definition from its canonical JSON. */
-export const fingerprintOfText = (text: string): string => `v1:${sha256(text)}`
+export const fingerprint = (definition: Json): string => `v1:${sha256(canonical(definition))}`

@@ -129,6 +129,27 @@ export const jsonObject: t.Type<JsonObject> = refined('a JSON object', isRecord)
 export const list = <A>(item: t.Type<A>): t.Type<ReadonlyArray<A>> =>
   checked(t.readonlyArray(item, `an array, each element ${item.name}`))
 
+/** A value of a codec that also satisfies a predicate; `why`: what the others must be. */
+export const suchThat = <A>(why: string, codec: t.Type<A>, holds: (value: A) => boolean): t.Type<A> =>
+  new t.Type<A>(
+    `${codec.name}, ${why}`,
+    (value): value is A => codec.is(value) && holds(value),
+    (value, context) => {
+      const found = codec.validate(value, context)
+      return E.isRight(found) && !holds(found.right) ? t.failure(value, context) : found
+    },
+    t.identity
+  )
+
+/** A string, or a value of a codec. */
+export const textOr = <A>(codec: t.Type<A>): t.Type<string | A> =>
+  new t.Type<string | A>(
+    codec.name,
+    (value): value is string | A => typeof value === 'string' || codec.is(value),
+    (value, context) => (typeof value === 'string' ? t.success(value) : codec.validate(value, context)),
+    t.identity
+  )
+
 /** One of some strings. */
 export const oneOf = <A extends string>(...texts: ReadonlyArray<A>): t.Type<A> =>
   refined(texts.join(' | '), (value) => (texts as ReadonlyArray<unknown>).includes(value))

@@ -130,7 +130,7 @@ export const compare = (context: PlanContext, workflow: Workflow, policy: Change
 
 /**
  * The state of the comparison. `redoneWas`: for each sequence, the former index of its first step that runs again whatever is recorded;
- * `placesNow`: the places of new tasks by fingerprint, filled on first use; `changedMaps`: the maps that were reported as changed or removed.
+ * `placesNow`: the places of new tasks by name and fingerprint, filled on first use; `changedMaps`: the maps that were reported as changed or removed.
  */
 interface Comparison {
   readonly checkpoint: Checkpoint
@@ -191,7 +191,7 @@ function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
     const map = fromTop(unit).find((one) => checkpoint.items.has(one))
     if (map === undefined) {
       const edit = editProblem(now === undefined ? 'removed' : 'changed', unit, fingerprint, now)
-      yield now === undefined ? moved(edited, edit, fingerprint) : edit
+      yield now === undefined ? moved(edited, edit, sameTask(nameOf(unit), fingerprint)) : edit
     } else if (!changedMaps.has(map)) {
       // All items of a map share one definition, so one problem stands for all.
       changedMaps.add(map)
@@ -204,18 +204,18 @@ function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
   }
 }
 
+/** A task with the same name and fingerprint elsewhere is the same task. */
+const sameTask = (name: string, fingerprint: string): string => `${name} ${fingerprint}`
+
 /** Adds the new place of a removed task. */
-const moved = (
-  { checkpoint, workflow, placesNow }: Comparison,
-  edit: PlanProblem,
-  fingerprint: string
-): PlanProblem => {
+const moved = ({ checkpoint, workflow, placesNow }: Comparison, edit: PlanProblem, removed: string): PlanProblem => {
   if (placesNow.size === 0)
     for (const { task, place } of tasks(workflow.steps)) {
       const isNew = find(checkpoint.workflow, checkpoint.items, place) === undefined
-      if (isNew && !placesNow.has(task.fingerprint)) placesNow.set(task.fingerprint, place)
+      const same = sameTask(task.name, task.fingerprint)
+      if (isNew && !placesNow.has(same)) placesNow.set(same, place)
     }
-  const movedTo = placesNow.get(fingerprint)
+  const movedTo = placesNow.get(removed)
   return movedTo === undefined ? edit : ({ ...edit, movedTo } as PlanProblem)
 }
 

@@ -4,9 +4,9 @@
  * @module
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { fingerprint, fingerprintOfText } from '../data/Digest.js'
+import { fingerprint } from '../data/Digest.js'
 import type { Json, JsonObject } from '../data/Json.js'
-import { canonical, fromUnknown } from '../data/Json.js'
+import { fromUnknown } from '../data/Json.js'
 import { listedParts } from './Node.js'
 import { join } from './Unit.js'
 
@@ -24,7 +24,7 @@ export interface OutputMismatch {
 /**
  * A step that does work.
  *
- * - `fingerprint` identifies the definition that ran; `summary` is for people and not covered by it.
+ * - `fingerprint` identifies the definition that ran; `name` and `summary` are not covered by it.
  * - `idempotent: false`: running it twice may do harm. If it may have taken effect, a plan asks before it runs again.
  * - `captures`: the variables that its output is stored in.
  * - `numbered`: its name is its position, so an edit may give that name to another task.
@@ -53,7 +53,7 @@ export interface KnownValues {
   readonly item?: Json
 }
 
-/** A step with parts. `fingerprint` covers them; `ownFingerprint` covers only its own settings. */
+/** A step with parts. `fingerprint` covers them and their names; `ownFingerprint` covers only its own settings. */
 interface Composite {
   readonly name: string
   readonly summary: string
@@ -107,7 +107,7 @@ export interface Workflow {
 
 // --- constructors
 
-/** The options of a task. `definition`: what its fingerprint covers beside `name`, `idempotent` and `captures`; default: `wait`. */
+/** The options of a task. `definition`: what its fingerprint covers beside `idempotent` and `captures`; default: `wait`. */
 export interface TaskOptions {
   readonly summary?: string
   readonly definition?: Json
@@ -147,7 +147,7 @@ export const task = (name: string, options: TaskOptions = {}): Task => {
     _tag: 'Task',
     name,
     summary: options.summary ?? name,
-    fingerprint: taskFingerprint(name, options.definition ?? waitDefinition(options.wait), idempotent, captures),
+    fingerprint: taskFingerprint(options.definition ?? waitDefinition(options.wait), idempotent, captures),
     idempotent,
     captures,
     numbered: options.numbered ?? false,
@@ -169,18 +169,16 @@ const invalidFingerprint = (definition: Json | undefined): string | undefined =>
   return E.isLeft(json) ? `${INVALID}plain JSON, not ${json.left.found} at ${json.left.path}` : undefined
 }
 
-/** Writes out the canonical JSON of most tasks, because a long workflow makes many. */
-const taskFingerprint = (
-  name: string,
-  definition: Json,
-  idempotent: boolean,
-  captures: ReadonlyArray<string>
-): string =>
-  definition === null && captures.length === 0
-    ? fingerprintOfText(
-        `{"captures":[],"definition":null,"idempotent":${canonical(idempotent)},"kind":"task","name":${canonical(name)}}`
-      )
-    : (invalidFingerprint(definition) ?? fingerprint({ kind: 'task', name, definition, idempotent, captures }))
+const taskFingerprint = (definition: Json, idempotent: boolean, captures: ReadonlyArray<string>): string =>
+  definition === null && idempotent && captures.length === 0
+    ? PLAIN
+    : (invalidFingerprint(definition) ?? fingerprintOfTask(definition, idempotent, captures))
+
+const fingerprintOfTask = (definition: Json, idempotent: boolean, captures: ReadonlyArray<string>): string =>
+  fingerprint({ kind: 'task', definition, idempotent, captures })
+
+/** The fingerprint of an idempotent task that has no definition and captures nothing, as most code has. */
+export const PLAIN = fingerprintOfTask(null, true, [])
 
 /**
  * Declares a sequence. `definition`: the sequence's own settings, which must not change after it completed.
@@ -203,21 +201,22 @@ export const sequence = (
   _tag: 'Sequence',
   name,
   summary,
-  ...fingerprintsOf('sequence', name, { steps: steps.map(({ fingerprint }) => fingerprint) }, definition),
+  ...fingerprintsOf('sequence', { steps: steps.map(named) }, definition),
   steps
 })
+
+const named = ({ name, fingerprint }: Step): JsonObject => ({ name, fingerprint })
 
 /** Returns the fingerprints of a composite with and without its parts. */
 const fingerprintsOf = (
   kind: string,
-  name: string,
   parts: JsonObject,
   definition: Json | undefined
 ): Pick<Sequence, 'fingerprint' | 'ownFingerprint'> => {
   const invalid = invalidFingerprint(definition)
   if (invalid !== undefined) return { fingerprint: invalid, ownFingerprint: invalid }
   const own = { kind, ...(definition === undefined ? {} : { definition }) }
-  return { fingerprint: fingerprint({ ...own, name, ...parts }), ownFingerprint: fingerprint(own) }
+  return { fingerprint: fingerprint({ ...own, ...parts }), ownFingerprint: fingerprint(own) }
 }
 
 /**
@@ -243,12 +242,7 @@ export const wave = (name: string, groups: ReadonlyArray<Group>, summary: string
   _tag: 'Wave',
   name,
   summary,
-  ...fingerprintsOf(
-    'wave',
-    name,
-    { groups: groups.map(({ fingerprint, needs }) => ({ fingerprint, needs })) },
-    definition
-  ),
+  ...fingerprintsOf('wave', { groups: groups.map((group) => ({ ...named(group), needs: group.needs })) }, definition),
   groups
 })
 
@@ -268,7 +262,7 @@ export const mapOf = (name: string, each: Step, summary: string = name, definiti
   _tag: 'Map',
   name,
   summary,
-  ...fingerprintsOf('map', name, { each: each.fingerprint }, definition),
+  ...fingerprintsOf('map', { each: named(each) }, definition),
   each
 })
 

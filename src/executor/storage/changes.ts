@@ -140,11 +140,11 @@ export const unitCompleted = (
   at: timestamp(endedAt),
   unit,
   ...(output === undefined ? {} : { output }),
-  captured: output === undefined ? [] : captured,
+  ...(output === undefined || captured.length === 0 ? {} : { captured }),
   attempts: attempt,
   startedAt: timestamp(startedAt),
   durationMillis: Math.max(0, endedAt - startedAt),
-  evidence,
+  ...(evidence.length === 0 ? {} : { evidence }),
   ...(subStep === undefined ? {} : { subStep })
 })
 
@@ -152,8 +152,8 @@ export const unitCompleted = (
 export const stageCompleted = (scope: RunScope, place: Place, completed: UnitCompleted): void => {
   const { recorder, values } = scope
   reportUnused(scope, place)
-  add(values, recorder.checkpoint().items, place, completed.output, completed.captured)
-  values.hasEvidence ||= completed.evidence.length > 0
+  add(values, recorder.checkpoint().items, place, completed.output, completed.captured ?? [])
+  values.hasEvidence ||= completed.evidence !== undefined
   recorder.stage([completed])
 }
 

@@ -1,0 +1,137 @@
+/**
+ * The stored form of a checkpoint's steps and records, of which a long run has thousands: it omits what most of them have. Each has exactly one
+ * form, and another is refused, so that a checkpoint is encoded as it was stored.
+ */
+import * as t from 'io-ts'
+import { defined } from '../data/defined.js'
+import { fields, json, list, millis, natural, optional, suchThat, textOr, time } from '../data/JsonCodec.js'
+import { PLAIN } from '../workflow/Workflow.js'
+import type { StepIdentity, WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
+import type { CompletedStep } from './CompletedStep.js'
+import type { WorkflowOf } from './StateCodec.js'
+import { evidence, stepOf, subStep, workflowOf } from './StateCodec.js'
+
+/** A task that has nothing but a name is its name. The parts of a composite are compact, too, which its type does not say. */
+type CompactStep = string | StepIdentity
+
+/** A workflow with compact steps. */
+export type CompactWorkflow = WorkflowOf<CompactStep>
+
+/** Omitted: `fingerprint` if it is {@link PLAIN}, `attempts` if there was one, and empty lists. */
+export type CompactRecord = Omit<CompletedStep, Usual> & Partial<Pick<CompletedStep, Usual>>
+
+type Usual = 'fingerprint' | 'captured' | 'attempts' | 'evidence'
+
+const isPlain = (step: StepIdentity): boolean =>
+  step._tag === 'Task' &&
+  step.fingerprint === PLAIN &&
+  step.idempotent &&
+  step.captures === undefined &&
+  step.wait === undefined &&
+  step.needs === undefined
+
+// --- codecs
+
+const compactStep: t.Type<CompactStep> = t.recursion('a step', () =>
+  textOr(
+    suchThat('its name if it has nothing else', stepOf(compactStep as t.Type<StepIdentity>), (step) => !isPlain(step))
+  )
+)
+
+export const workflow: t.Type<CompactWorkflow> = workflowOf(compactStep)
+
+const nonEmpty = <A>(item: t.Type<A>): t.Type<ReadonlyArray<A>> =>
+  suchThat('omitted if empty', list(item), ({ length }) => length > 0)
+
+export const record: t.Type<CompactRecord> = fields<CompactRecord>('a completed step', {
+  unit: t.string,
+  stepIndex: natural,
+  fingerprint: optional(suchThat('omitted if usual', t.string, (fingerprint) => fingerprint !== PLAIN)),
+  output: optional(json),
+  captured: optional(nonEmpty(t.string)),
+  attempts: optional(suchThat('omitted if 1', natural, (attempts) => attempts !== 1)),
+  startedAt: time,
+  completedAt: time,
+  durationMillis: millis,
+  evidence: optional(nonEmpty(evidence)),
+  assumed: optional(t.literal(true)),
+  subStep: optional(subStep),
+  inDoubt: optional(list(t.string))
+})
+
+// --- encoding
+
+export const toCompactWorkflow = (identity: WorkflowIdentity): CompactWorkflow => ({
+  ...identity,
+  steps: identity.steps.map(toCompactStep)
+})
+
+const toCompactStep = (step: StepIdentity): CompactStep => {
+  switch (step._tag) {
+    case 'Task':
+      return isPlain(step) ? step.name : step
+    case 'Sequence':
+      return { ...step, steps: step.steps.map(toCompactStep) as ReadonlyArray<StepIdentity> }
+    case 'Wave':
+      return { ...step, groups: step.groups.map(toCompactStep) as ReadonlyArray<StepIdentity> }
+    case 'Map':
+      return { ...step, each: toCompactStep(step.each) as StepIdentity }
+  }
+}
+
+/** Field by field, because a spread of each record takes milliseconds. */
+export const toCompactRecord = (whole: CompletedStep): CompactRecord => {
+  const { fingerprint, output, captured, attempts, evidence, assumed, subStep, inDoubt } = whole
+  const compact: { -readonly [K in keyof CompactRecord]: CompactRecord[K] } = {
+    unit: whole.unit,
+    stepIndex: whole.stepIndex,
+    startedAt: whole.startedAt,
+    completedAt: whole.completedAt,
+    durationMillis: whole.durationMillis
+  }
+  if (fingerprint !== PLAIN) compact.fingerprint = fingerprint
+  if (output !== undefined) compact.output = output
+  if (captured.length > 0) compact.captured = captured
+  if (attempts !== 1) compact.attempts = attempts
+  if (evidence.length > 0) compact.evidence = evidence
+  if (assumed !== undefined) compact.assumed = assumed
+  if (subStep !== undefined) compact.subStep = subStep
+  if (inDoubt !== undefined) compact.inDoubt = inDoubt
+  return compact
+}
+
+// --- decoding
+
+export const toWorkflow = (compact: CompactWorkflow): WorkflowIdentity => ({
+  ...compact,
+  steps: compact.steps.map(toStep)
+})
+
+const toStep = (step: CompactStep): StepIdentity => {
+  if (typeof step === 'string') return { _tag: 'Task', name: step, fingerprint: PLAIN, idempotent: true }
+  switch (step._tag) {
+    case 'Task':
+      return step
+    case 'Sequence':
+      return { ...step, steps: step.steps.map(toStep) }
+    case 'Wave':
+      return { ...step, groups: step.groups.map(toStep) }
+    case 'Map':
+      return { ...step, each: toStep(step.each) }
+  }
+}
+
+const NOTHING: ReadonlyArray<never> = []
+
+/** In the order of the fields of a new record, so that both have one hidden class. */
+export const toRecord = (compact: CompactRecord): CompletedStep => {
+  const { unit, stepIndex, output, startedAt, completedAt, durationMillis, assumed, subStep, inDoubt } = compact
+  const { fingerprint = PLAIN, captured = NOTHING, attempts = 1, evidence = NOTHING } = compact
+  const whole: CompletedStep =
+    output === undefined
+      ? { unit, stepIndex, fingerprint, captured, attempts, startedAt, completedAt, durationMillis, evidence }
+      : { unit, stepIndex, fingerprint, output, captured, attempts, startedAt, completedAt, durationMillis, evidence }
+  return assumed === undefined && subStep === undefined && inDoubt === undefined
+    ? whole
+    : { ...whole, ...defined({ assumed, subStep, inDoubt }) }
+}
