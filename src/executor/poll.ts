@@ -34,7 +34,7 @@ import type {
 import type { RunError } from './errors/RunError.js'
 import type { Fenced } from './RunOutcome.js'
 import { checkDefinition, survey } from './planRun.js'
-import { scopeOf } from './scopeOf.js'
+import { makeRunScope } from './makeRunScope.js'
 import type { RunScope } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
 import { NO_CALLS } from './steps/context.js'
@@ -178,7 +178,7 @@ const pollStored = async <Outputs, Input>(
   const { workspaceFound, plan } = surveyed.right
   if (!workspaceFound) return E.left(workspaceMissing(restored.right))
   if (E.isLeft(plan)) return plan
-  const { scope, dispose } = scopeOf(environment, program, claim, { checkpoint: restored.right })
+  const { scope, dispose } = makeRunScope(environment, program, claim, { checkpoint: restored.right })
   try {
     const polled = await pollAll(scope, plan.right.decisions, polling)
     if (E.isLeft(polled) && polled.left._tag !== 'Fenced') return polled
