@@ -317,7 +317,7 @@ const taskAt = ({ program, recorder }: RunScope, decision: Decision | undefined)
   return task?._tag !== 'Task' || task.job === undefined ? undefined : (task as JobToPoll['task'])
 }
 
-/** A job has failed if its result cannot be collected or does not pass its checks, unless the failure is transient. */
+/** A job fails if a check of its result fails, or if collecting it fails permanently. After any other failure, the next poll collects again. */
 const collect = async (scope: RunScope, waiting: JobToPoll): Promise<JobEnd | 'stopped'> => {
   const { job, task, place } = waiting
   const collecting = { guard: task.job.guard, encode: task.encode }
@@ -336,7 +336,7 @@ const collect = async (scope: RunScope, waiting: JobToPoll): Promise<JobEnd | 's
   }
 }
 
-/** Returns whether collecting or checking may succeed later. */
+/** Returns whether collecting or checking may succeed later. A failed check has judged the result, also if its failure is transient. */
 const mayComeLater = ({ _tag, error }: StepFailure): boolean =>
   error.name === 'TreeUnreadable' || (_tag === 'Transient' && error.name !== 'CheckFailed')
 

@@ -230,7 +230,7 @@ const linkedTo = (
   }
 }
 
-/** `take` returns everything that arrived since the last call. */
+/** `take` waits for an item, then one turn more if fewer than `expected` have arrived, so that groups that end at the same time share a save. */
 const makeMailbox = <A>(): {
   readonly put: (item: A) => void
   readonly take: (expected: number) => Promise<ReadonlyArray<A>>

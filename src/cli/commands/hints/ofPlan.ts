@@ -50,7 +50,7 @@ export const failedCheckOf = (
   return failure && { unit: failure.unit, when: failure.outcome === 'notApplied' ? 'before' : 'after' }
 }
 
-/** How to run a wave again after its `after` check, or before a wave whose `before` check, failed; if that can be planned. */
+/** The command that runs a wave again: the one whose `after` check failed, or the one before a failed `before` check. Nothing if that cannot be planned. */
 export const ofFailedCheck = (
   place: Place,
   workflow: Workflow,
