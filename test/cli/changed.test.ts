@@ -129,6 +129,10 @@ describe('an artifact edited by hand, in a pipe', () => {
       expect(place.read('gen.js')).toBe('fixed\n')
     }
     const { stderr } = await place.dogear(['resume', 'r', '--from-step', 'generate'])
+    expect(linesOf(stderr).slice(-2)).toEqual([
+      'To resume without --from-step, and answer for the changes first:',
+      '  dogear resume r'
+    ])
     const [, again = ''] = /^ {2}(dogear resume r --from-step generate .*)$/m.exec(stderr) ?? []
     expect(again).toContain('--confirm generate=again')
     expect((await place.shell(again)).code).toBe(1)
