@@ -278,6 +278,10 @@ test.each([
   ['env: {A: b}\nsteps: [{shell: x}]', 'a workflow has no key "env"; use "input" in its place'],
   ['steps: [{uses: actions/checkout@v4}]', 'a step has no key "uses"; write a command under "shell"'],
   ['steps: [{shell: x, if: always()}]', 'a step has no key "if"; write the condition into the script'],
+  [
+    'steps: [{waitFor: {}, timeout: 5m}]',
+    'a wait has no key "timeout"; a wait for an answer has it inside, as in waitFor: { question: "Publish?", timeout: 5m }'
+  ],
   ['steps: [{script: make}]', 'a step has no key "script"; use "shell" in its place'],
   ['steps: [{shell: x, command: y}]', 'a step has no key "command"; remove it, because "shell" is there'],
   ['steps: [a', 'this list has no closing ]; add it, and indent the lines between'],
@@ -642,7 +646,7 @@ test.each([
   [
     'sleep: 1s, timeout: 5s',
     '2:18',
-    'a wait has no key "timeout"; use one of "name", "sleep", "waitFor", "summary", "capture"'
+    'a wait has no key "timeout"; a wait for an answer has it inside, as in waitFor: { question: "Publish?", timeout: 5m }'
   ],
   ['sleep: 999999d', '2:14', '"sleep" must be at most 1,000 years']
 ])('a wait that is written as `%s` is refused with the place', (keys, at, message) => {
