@@ -294,7 +294,7 @@ const progressed = (run: LiveRun, event: EventUnit): Lines => {
     : [`${wave.unit}: ${Waves.countOf(wave)}`]
 }
 
-/** Of a wide wave, only the first retries and failures are reported. */
+/** Of a wide wave, only the first failed attempts are reported, whether they are retried or not. */
 const troubles = (run: LiveRun, event: EventUnit, lines: Lines): Lines => {
   const wave = wideWave(run, event)
   if (wave === undefined) return lines
@@ -302,6 +302,6 @@ const troubles = (run: LiveRun, event: EventUnit, lines: Lines): Lines => {
   if (wave.troubles <= Waves.MAX_TROUBLES) return lines
   const { style } = run.screen
   return wave.troubles === Waves.MAX_TROUBLES + 1
-    ? [style.yellow(`${wave.unit}: more groups fail; -v reports each`)]
+    ? [style.yellow(`${wave.unit}: more attempts fail; -v reports each`)]
     : []
 }
