@@ -202,14 +202,13 @@ describe('a function of an author', () => {
   })
 
   test.each([
-    [undefined, 'an array of steps; the workflow is undefined'],
-    [5, 'an array of steps; the workflow is the number 5'],
-    [{}, 'an array of steps, not undefined']
+    [undefined, 'the workflow must be a Program or a Workflow, not undefined'],
+    [5, 'the workflow must be a Program or a Workflow, not the number 5'],
+    [{}, 'steps must be an array of steps, not undefined']
   ])('the value %j in place of a program is refused, and nothing throws', async (program, expected) => {
     const [problem] = Program.problems(program as never)
-    const value = 'steps of "the workflow" must be '
-    assert.equal(problem === undefined ? '' : describeProblem(problem), `${value}${expected}`)
-    assert.equal(Workflow.problems(program as never).map(describeProblem)[0], `${value}${expected}`)
+    assert.equal(problem === undefined ? '' : describeProblem(problem), expected)
+    assert.equal(Workflow.problems(program as never).map(describeProblem)[0], expected)
     for (const call of [
       run(program as never, 'r', {}),
       resume(program as never, 'r'),

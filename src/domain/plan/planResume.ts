@@ -55,7 +55,7 @@ export const planResume = (
   const invalid = problemsOf(workflow)
   const [problem] = invalid
   // Without a list of steps nothing else can be checked.
-  if (problem?._tag === 'InvalidSetting' && problem.field === 'steps')
+  if (problem?._tag === 'InvalidSetting' && (problem.field === 'steps' || problem.place === ''))
     return refuse([{ _tag: 'InvalidWorkflow', problem }])
   const why = notDecoded(checkpoint)
   if (why !== undefined) return refuse([{ _tag: 'InconsistentCheckpoint', why }])
