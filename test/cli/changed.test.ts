@@ -274,7 +274,7 @@ steps:
     expect(offered).toEqual(answers)
   })
 
-  test('plan names the steps whose questions come after that about an edited artifact', async () => {
+  test('plan names the steps that may raise a question once the one about an edited artifact is answered', async () => {
     await fixed(workflow.replace("grep -q fixed gen.js' }", "false', idempotent: false }"))
     const { stdout } = await place.dogear(['plan', 'r'])
     expect(stdout).toContain('2 questions to answer\n')

@@ -365,7 +365,7 @@ test.each([
       '3:13: the name "a b" is used more than once in "fallback"; rename all but one: 2:13 and 3:13'
     ]
   ]
-])('a mistake is reported once, without errors that only follow from it: %s', (text, problems) => {
+])('each mistake in the file %j is reported once, without errors that only follow from it', (text, problems) => {
   expect(problemsOf(text)).toEqual(
     problems.map((problem: unknown) => (typeof problem === 'string' ? `w.yml:${problem}` : problem))
   )
@@ -396,7 +396,7 @@ test.each([
   ['> x', '2:14', '"|" and ">" must end their line; begin the string on the next line'],
   ['!x y', '2:12', 'this begins with "!", which marks a tag; put it in quotes'],
   ['echo x\n     name: y', '2:12', 'the next line is indented more than the key before it; align them']
-])('`shell: %s` is reported once, with the remedy', (script, at, message) => {
+])('`shell:` before %j is reported once, with the remedy', (script, at, message) => {
   expect(problemsOf(`steps:\n  - shell: ${script}`)).toEqual([`w.yml:${at}: ${message}`])
 })
 
