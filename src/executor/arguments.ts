@@ -35,7 +35,11 @@ export const having =
       ? undefined
       : expected
 
-export const map = having(['get', 'has', 'keys', 'entries', Symbol.iterator], 'a Map with units as keys')
+const aMap = (expected: string): Check => having(['get', 'has', 'keys', 'entries', Symbol.iterator], expected)
+
+export const outputMap = aMap('a Map of outputs by unit, such as new Map([["build", "1.2.3"]])')
+
+export const answerMap = aMap('a Map of answers by unit, such as new Map([["build", { _tag: "Again" }]])')
 
 /** Returns what an answer to a question should be instead, or undefined if it is valid. */
 export const notAnswer = (given: unknown): string | undefined => {
@@ -52,11 +56,11 @@ export const notAnswer = (given: unknown): string | undefined => {
 const ANSWERS: ReadonlySet<Answer['_tag'] | undefined> = new Set(['Again', 'Keep', 'Done'] as const)
 
 export const answers: Check = (value) => {
-  const wrong = map(value)
+  const wrong = answerMap(value)
   if (wrong !== undefined) return wrong
   for (const [unit, answer] of (value as ReadonlyMap<unknown, unknown>).entries()) {
     const expected = notAnswer(answer)
-    if (expected !== undefined) return `a Map with units as keys; the answer to "${String(unit)}" must be ${expected}`
+    if (expected !== undefined) return `a Map of answers by unit; the answer to "${String(unit)}" must be ${expected}`
   }
   return undefined
 }
@@ -66,7 +70,7 @@ export const wrongMaps = (options: unknown): ReadonlyArray<OptionProblem> => {
   const { confirm, outputs } = fieldsOf(options)
   return [
     ...(confirm === undefined ? [] : argument('confirm', confirm, answers)),
-    ...(outputs === undefined ? [] : argument('outputs', outputs, map))
+    ...(outputs === undefined ? [] : argument('outputs', outputs, outputMap))
   ]
 }
 

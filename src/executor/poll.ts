@@ -34,7 +34,7 @@ import type {
 import type { RunError } from './errors/RunError.js'
 import type { Fenced } from './RunOutcome.js'
 import { checkDefinition, survey } from './planRun.js'
-import { scopeOf } from './scopeOf.js'
+import { makeRunScope } from './makeRunScope.js'
 import type { RunScope } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
 import { NO_CALLS } from './steps/context.js'
@@ -178,7 +178,7 @@ const pollStored = async <Outputs, Input>(
   const { workspaceFound, plan } = surveyed.right
   if (!workspaceFound) return E.left(workspaceMissing(restored.right))
   if (E.isLeft(plan)) return plan
-  const { scope, dispose } = scopeOf(environment, program, claim, { checkpoint: restored.right })
+  const { scope, dispose } = makeRunScope(environment, program, claim, { checkpoint: restored.right })
   try {
     const polled = await pollAll(scope, plan.right.decisions, polling)
     if (E.isLeft(polled) && polled.left._tag !== 'Fenced') return polled
@@ -317,7 +317,7 @@ const taskAt = ({ program, recorder }: RunScope, decision: Decision | undefined)
   return task?._tag !== 'Task' || task.job === undefined ? undefined : (task as JobToPoll['task'])
 }
 
-/** A job has failed if its result cannot be collected or does not pass its checks, unless the failure is transient. */
+/** A job fails if a check of its result fails, or if collecting it fails permanently. After any other failure, the next poll collects again. */
 const collect = async (scope: RunScope, waiting: JobToPoll): Promise<JobEnd | 'stopped'> => {
   const { job, task, place } = waiting
   const collecting = { guard: task.job.guard, encode: task.encode }
@@ -336,7 +336,7 @@ const collect = async (scope: RunScope, waiting: JobToPoll): Promise<JobEnd | 's
   }
 }
 
-/** Returns whether collecting or checking may succeed later. */
+/** Returns whether collecting or checking may succeed later. A failed check has judged the result, also if its failure is transient. */
 const mayComeLater = ({ _tag, error }: StepFailure): boolean =>
   error.name === 'TreeUnreadable' || (_tag === 'Transient' && error.name !== 'CheckFailed')
 

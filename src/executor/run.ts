@@ -20,7 +20,7 @@ import type { RunError } from './errors/RunError.js'
 import type { Policy, ResumeOptions, RunOptions } from './RunOptions.js'
 import type { RunOutcome } from './RunOutcome.js'
 import { report } from './RunScope.js'
-import { scopeOf } from './scopeOf.js'
+import { makeRunScope } from './makeRunScope.js'
 import { secure } from './secrets.js'
 import { staying } from './staying.js'
 import { reportFenced } from './storage/stored.js'
@@ -163,7 +163,7 @@ const executePrepared = async <Outputs, Input>(
   report(environment, { _tag: 'RunPlanned', runId, resumed, plan })
   const [again, ...more] = runsAgain(plan, checkpoint)
   if (again !== undefined) report(environment, { _tag: 'StepsRunAgain', runId, units: [again, ...more] })
-  const { scope, dispose } = scopeOf(environment, program, claim, {
+  const { scope, dispose } = makeRunScope(environment, program, claim, {
     checkpoint,
     first,
     policy: policyOf(how)

@@ -29,8 +29,8 @@ export interface Moving {
 }
 
 /**
- * Moves a run. The order decides what a crash leaves: the copy in the target cannot be resumed until the source says, in one save, that the run has
- * moved; then the copy is released, and at last the source is removed. Fails with `RunExists` if the target has another run with the id, and
+ * Moves a run. The order decides what a crash leaves: the copy in the target is marked, and cannot be resumed, until the source says, in one save, that
+ * the run has moved; then the copy loses its mark, and at last the source is removed. Fails with `RunExists` if the target has another run with the id, and
  * with `RunChanged` if another run with the id is in the source once the run has moved; that run stays.
  */
 export const move =
@@ -84,9 +84,9 @@ const clearTarget = async (source: Checkpoint, { to, target }: Moving): Promise<
   const restored = restoreStored(there.right.value, runId)
   if (E.isLeft(restored)) return restored
   const isSame = isSameRun(source, restored.right)
-  const isUnreleased = isUnreleasedCopy(source, restored.right)
-  if (source.moved !== undefined && isSame) return E.right(!isUnreleased)
-  if (!isUnreleased) return E.left({ _tag: 'RunExists', runId })
+  const isMarked = isMarkedCopy(source, restored.right)
+  if (source.moved !== undefined && isSame) return E.right(!isMarked)
+  if (!isMarked) return E.left({ _tag: 'RunExists', runId })
   const removed = await removeChecked(target, restored.right)
   if (E.isRight(removed)) return E.right(false)
   return E.left(removed.left._tag === 'RunChanged' ? { _tag: 'RunExists', runId } : removed.left)
@@ -95,7 +95,8 @@ const clearTarget = async (source: Checkpoint, { to, target }: Moving): Promise<
 /** Names of stores do not decide: this store may have been renamed, and another host may have one of the same name. */
 const isSameRun = (source: Checkpoint, there: Checkpoint): boolean => there.createdAt === source.createdAt
 
-const isUnreleasedCopy = (source: Checkpoint, there: Checkpoint): boolean =>
+/** The mark of a copy is the change `Moved` with `way: 'from'`. */
+const isMarkedCopy = (source: Checkpoint, there: Checkpoint): boolean =>
   isSameRun(source, there) && there.moved?.way === 'from'
 
 /** Another run with the id may have started since the look at the target. */
@@ -103,7 +104,7 @@ const copyOf = (source: Checkpoint, stored: Stored): E.Either<RunError, Checkpoi
   const { runId } = source
   const restored = restoreStored(stored, runId)
   if (E.isLeft(restored)) return restored
-  return isUnreleasedCopy(source, restored.right) ? restored : E.left({ _tag: 'RunExists', runId })
+  return isMarkedCopy(source, restored.right) ? restored : E.left({ _tag: 'RunExists', runId })
 }
 
 interface ClaimedMove {

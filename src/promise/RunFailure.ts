@@ -64,7 +64,9 @@ const remedyOf = (units: ReadonlyArray<PendingUnit>): string => {
   const asked = units.flatMap(({ _tag, unit }) => (_tag === 'Answer' ? [unit] : []))
   return [
     ...(units.some(({ _tag }) => _tag === 'Job') ? ['poll the run'] : []),
-    ...(asked.length === 0 ? [] : [asked.length === 1 ? `answer "${asked.join('')}"` : 'answer each']),
+    ...(asked.length === 0
+      ? []
+      : [asked.length === 1 ? `call answer with unit "${asked.join('')}" and a value` : 'call answer for each']),
     'then resume the run'
   ].join(', ')
 }

@@ -15,7 +15,16 @@ import {
   text
 } from '../domain/data/Options.js'
 import { notStore } from '../domain/data/storeMethods.js'
-import { answers, having, isProgram, isWorkflow, map, refusal, workflows } from '../executor/arguments.js'
+import {
+  answerMap,
+  answers,
+  having,
+  isProgram,
+  isWorkflow,
+  outputMap,
+  refusal,
+  workflows
+} from '../executor/arguments.js'
 import type { InvalidOptions } from '../executor/errors/RunError.js'
 import type { ResumeOptions, RunOptions } from '../executor/RunOptions.js'
 import type { Environment } from '../ports/Environment.js'
@@ -69,7 +78,7 @@ const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
   restartWave: text,
   changes: oneOf('strict', 'completed', 'ignore'),
   confirm: answers,
-  outputs: map,
+  outputs: outputMap,
   evidence: arrayOf(isFound, 'an array of what collectEvidence returns'),
   onChanged: oneOf('refuse', 'keep'),
   planHash: text,
@@ -114,7 +123,7 @@ const KNOWN = {
   runOrResume: { ...ONE, ...RESUME, ...RUN },
   oneRun: ONE,
   answer: { ...ONE, unit: text, value: present, by: text },
-  confirm: { ...ONE, confirm: map },
+  confirm: { ...ONE, confirm: answerMap },
   pause: { ...ONE, commit: flag },
   fork: {
     ...ONE,

@@ -129,6 +129,10 @@ describe('an artifact edited by hand, in a pipe', () => {
       expect(place.read('gen.js')).toBe('fixed\n')
     }
     const { stderr } = await place.dogear(['resume', 'r', '--from-step', 'generate'])
+    expect(linesOf(stderr).slice(-2)).toEqual([
+      'To resume without --from-step, and answer for the changes first:',
+      '  dogear resume r'
+    ])
     const [, again = ''] = /^ {2}(dogear resume r --from-step generate .*)$/m.exec(stderr) ?? []
     expect(again).toContain('--confirm generate=again')
     expect((await place.shell(again)).code).toBe(1)
@@ -270,7 +274,7 @@ steps:
     expect(offered).toEqual(answers)
   })
 
-  test('plan names the steps whose questions come after that about an edited artifact', async () => {
+  test('plan names the steps that may raise a question once the one about an edited artifact is answered', async () => {
     await fixed(workflow.replace("grep -q fixed gen.js' }", "false', idempotent: false }"))
     const { stdout } = await place.dogear(['plan', 'r'])
     expect(stdout).toContain('2 questions to answer\n')

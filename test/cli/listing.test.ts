@@ -77,7 +77,7 @@ test('`show` marks every step and group, and prints the errors and variables', a
   expect(lines.slice(0, 5)).toEqual([
     `run       ${uuid}`,
     `workflow  release (${place.folder}/release.yml)`,
-    'status    failed, 1/3 steps completed',
+    'status    failed',
     'progress  1/3 steps done (33%)',
     `folder    ${place.folder}`
   ])

@@ -752,8 +752,36 @@ describe('damaged state', () => {
     damage()
     const { stdout } = await place.dogear(['verify', 'r'])
     expect(stdout).toContain('      dogear resume r --confirm three=again --yes\n')
+    expect(stdout).not.toContain('  dogear resume r --yes\n')
     place.write('fixed', '')
     expect((await place.dogear(['resume', 'r', '--confirm', 'three=again', '--yes'])).code).toBe(0)
+  })
+
+  test('a resume of a damaged run with a question prints only commands that also answer it', async () => {
+    await failedRun('r', three.replace('echo three >> log }', 'echo three >> log, idempotent: false }'))
+    damage()
+    const refused = await place.dogear(['resume', 'r', '--confirm', 'one=done'])
+    expect(refused.code).toBe(5)
+    expect(linesOf(refused.stderr).slice(-5)).toEqual([
+      expect.stringMatching(/^"three" may already have taken effect, and is not idempotent: /),
+      'To run again:',
+      '  dogear resume r --confirm three=again --yes',
+      'To count as done:',
+      '  dogear resume r --confirm three=done --yes'
+    ])
+    place.write('fixed', '')
+    expect((await place.dogear(['resume', 'r', '--confirm', 'three=again', '--yes'])).code).toBe(0)
+  })
+
+  test('printed commands leave out an answer about a completed step, which has no effect', async () => {
+    await failedRun('r', three.replace('echo two >> log }', 'echo two >> log, idempotent: false }'))
+    const refused = await place.dogear(['resume', 'r', '--confirm', 'one=done'])
+    expect(refused.code).toBe(4)
+    expect(linesOf(refused.stderr)).toContain('  dogear resume r --confirm two=again')
+    const plan = await place.dogear(['plan', 'r', '--confirm', 'one=done'])
+    expect(linesOf(plan.stdout)).toContain('  dogear resume r --confirm two=again')
+    const answered = await place.dogear(['plan', 'r', '--confirm', 'one=done', '--confirm', 'two=again'])
+    expect(answered.stdout).toMatch(/\n {2}dogear resume r --confirm two=again --plan [0-9a-f]{16}\n/)
   })
 
   test('verify prints a resume that reopens a cancelled run and accepts its recovered state', async () => {

@@ -91,6 +91,14 @@ test('a step fails with WAIT_TIMEOUT when no answer came in time, and a resume w
   expect((await place.dogear(['resume'])).code).toBe(75)
 })
 
+test('a step whose answer did not come in time ends with the command that waits again', async () => {
+  await started(release.replace('3d', '50ms'))
+  await delay(60)
+  const { code, stderr } = await place.dogear(['resume'])
+  expect(code).toBe(1)
+  expect(linesOf(stderr).slice(-2)).toEqual(['To wait again, resume with:', '  dogear resume r-1'])
+})
+
 test('a late answer is refused with the command that ends the wait', async () => {
   await started(release.replace('3d', '50ms'))
   await delay(60)

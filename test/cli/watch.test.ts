@@ -46,7 +46,7 @@ test('watch follows a run of another process, reports each completed unit, and e
     '✓ checks/lint (T)',
     '✓ checks/unit (T)',
     '✓ checks (T)',
-    'Run first is completed: 2/2 steps done (100%), last record T after its start'
+    'Run first is completed: 2/2 steps done (100%), last change T after the run started'
   ])
   expect((await run.ended).code).toBe(0)
 })

@@ -107,7 +107,7 @@ describe('a wave', () => {
     for (let group = 0; group < 10_000; group++) retry(group)
     expect(lines).toHaveLength(21)
     expect(lines[0]).toBe('checks/g0: attempt 1/2 failed: broken')
-    expect(lines.at(-1)).toBe('checks: more groups fail; -v reports each')
+    expect(lines.at(-1)).toBe('checks: more attempts fail; -v reports each')
   })
 })
 

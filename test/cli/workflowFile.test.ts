@@ -278,6 +278,10 @@ test.each([
   ['env: {A: b}\nsteps: [{shell: x}]', 'a workflow has no key "env"; use "input" in its place'],
   ['steps: [{uses: actions/checkout@v4}]', 'a step has no key "uses"; write a command under "shell"'],
   ['steps: [{shell: x, if: always()}]', 'a step has no key "if"; write the condition into the script'],
+  [
+    'steps: [{waitFor: {}, timeout: 5m}]',
+    'a wait has no key "timeout"; a wait for an answer has it inside, as in waitFor: { question: "Publish?", timeout: 5m }'
+  ],
   ['steps: [{script: make}]', 'a step has no key "script"; use "shell" in its place'],
   ['steps: [{shell: x, command: y}]', 'a step has no key "command"; remove it, because "shell" is there'],
   ['steps: [a', 'this list has no closing ]; add it, and indent the lines between'],
@@ -361,7 +365,7 @@ test.each([
       '3:13: the name "a b" is used more than once in "fallback"; rename all but one: 2:13 and 3:13'
     ]
   ]
-])('a mistake is reported once, without errors that only follow from it: %s', (text, problems) => {
+])('each mistake in the file %j is reported once, without errors that only follow from it', (text, problems) => {
   expect(problemsOf(text)).toEqual(
     problems.map((problem: unknown) => (typeof problem === 'string' ? `w.yml:${problem}` : problem))
   )
@@ -392,7 +396,7 @@ test.each([
   ['> x', '2:14', '"|" and ">" must end their line; begin the string on the next line'],
   ['!x y', '2:12', 'this begins with "!", which marks a tag; put it in quotes'],
   ['echo x\n     name: y', '2:12', 'the next line is indented more than the key before it; align them']
-])('`shell: %s` is reported once, with the remedy', (script, at, message) => {
+])('`shell:` before %j is reported once, with the remedy', (script, at, message) => {
   expect(problemsOf(`steps:\n  - shell: ${script}`)).toEqual([`w.yml:${at}: ${message}`])
 })
 
@@ -642,7 +646,7 @@ test.each([
   [
     'sleep: 1s, timeout: 5s',
     '2:18',
-    'a wait has no key "timeout"; use one of "name", "sleep", "waitFor", "summary", "capture"'
+    'a wait has no key "timeout"; a wait for an answer has it inside, as in waitFor: { question: "Publish?", timeout: 5m }'
   ],
   ['sleep: 999999d', '2:14', '"sleep" must be at most 1,000 years']
 ])('a wait that is written as `%s` is refused with the place', (keys, at, message) => {

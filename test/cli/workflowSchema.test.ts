@@ -89,7 +89,7 @@ test.each([
   ['checks', 'before: x, after: [x, [a, 1]], expect: { files: [a], commits: true, cleanTree: true }, artifacts: [a]'],
   ['an unknown retry strategy, which is only warned about', 'retry: { strategy: exponental }'],
   ['a folder of its own without commits', 'workspace: fresh, commits: [], onCheckFailure: ask']
-])('editors and dogear accept in a step: %s', (_, keys) => {
+])('editors and dogear accept a step with %s', (_, keys) => {
   const text = `steps: [{ shell: x, ${keys} }]`
   expect({ editor: byEditor(text), dogear: byDogear(text) }).toEqual({ editor: [], dogear: [] })
 })
@@ -99,7 +99,7 @@ test.each([
   ['a sleep with a name and a summary', 'name: nap, sleep: 1.5h, summary: a nap'],
   ['a wait for an answer', 'waitFor: {}'],
   ['every key of a wait', 'name: a, waitFor: { question: "Publish?", timeout: 3d }, capture: v, summary: approval']
-])('editors and dogear accept as a step, a group and a body: %s', (_, keys) => {
+])('editors and dogear accept %s as a step, a group and a body', (_, keys) => {
   const inWave = keys.replace(/name: \w+, /, '')
   const inMap = inWave.replace(' capture: v,', '')
   for (const text of [
@@ -192,7 +192,7 @@ test.each([
   ['a key without items', task('wave: a, groups: { a: { shell: x } }, key: id')],
   ['items in a number', task('wave: a, forEach: 5, each: { shell: x }')],
   ['needs of a body', task('wave: a, forEach: v, each: { shell: x, needs: [a] }')]
-])('editors and dogear refuse in a workflow file: %s', (_, text) => {
+])('editors and dogear refuse a workflow file: %s', (_, text) => {
   expect(byEditor(text)).not.toEqual([])
   expect(byDogear(text)).not.toEqual([])
 })

@@ -21,7 +21,7 @@ const refusal = (one: unknown, other: unknown): ReadonlyArray<string> => {
 
 describe('planResume refuses', () => {
   test.each([
-    ['undefined', undefined, 'steps of "the workflow" must be an array of steps; the workflow is undefined'],
+    ['undefined', undefined, 'the workflow must be a Program or a Workflow, not undefined'],
     ['a step', W.task('a'), 'steps of "a" must be an array of steps, not undefined'],
     [
       'a missing step',

@@ -338,7 +338,7 @@ describe('a change with an explanation', () => {
       )
     )
 
-  test('a change is explained by a group that declares the path and has failed since, and the previous wave stays completed', async () => {
+  test('a change at a path that a failed group declared in advance raises no question, and the step that recorded it stays completed', async () => {
     const world = newWorld()
     let fails = true
     const program = groups(world, { evidence: [artifact('v')] }, () => fails)
@@ -348,7 +348,7 @@ describe('a change with an explanation', () => {
     assert.deepEqual(world.log, ['make', 'sign', 'sign'])
   })
 
-  test('a change raises a question although another group failed, if that group does not declare the path before it runs', async () => {
+  test('a change that a failed group made raises a question if that group did not declare the path in advance', async () => {
     for (const sign of [{}, { evidence: () => [artifact('v')] }, { expect: { files: ['v'] } }]) {
       const world = newWorld()
       const program = groups(world, sign, () => true)

@@ -78,7 +78,7 @@ describe('the text of a storage error', () => {
     const call = code === 'THREW' ? 'lock ' : 'lock: '
     assert.equal(RunError.describe({ _tag: 'ReadFailed', ...facts }), `Reading /state/x failed: ${call}${expected}`)
     const holds = {
-      no: 'Earlier saves are intact; nothing of this write is stored, and the next call continues without it',
+      no: 'Earlier saves are intact; nothing of this write is stored',
       unknown: 'Earlier saves are intact. It is unknown whether this write took effect; the next resume determines it'
     }
     for (const committed of ['no', 'unknown'] as const)

@@ -58,7 +58,7 @@ test('a confirm with an invalid answer is refused by planRun, resume and runOrRe
   )
   const options = { confirm: new Map([['pay', { _tag: 'again' }]]) as never }
   const expected =
-    "a Map with units as keys; the answer to \"pay\" must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }, not { _tag: 'again' }"
+    "a Map of answers by unit; the answer to \"pay\" must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }, not { _tag: 'again' }"
   for (const ended of [
     await planRun(program, 'r', options)(environment)(),
     await resume(program, 'r', options)(environment)(),
@@ -76,7 +76,10 @@ test('a confirm or outputs that is no Map is refused by planRun, resume and runO
     Program.start('w'),
     Program.step('pay', () => 1)
   )
-  for (const option of ['confirm', 'outputs']) {
+  for (const [option, expected] of [
+    ['confirm', 'a Map of answers by unit, such as new Map([["build", { _tag: "Again" }]]), not an object'],
+    ['outputs', 'a Map of outputs by unit, such as new Map([["build", "1.2.3"]]), not an object']
+  ] as const) {
     const options = { [option]: { pay: { _tag: 'Again' } } }
     for (const ended of [
       await planRun(program, 'r', options)(environment)(),
@@ -85,7 +88,7 @@ test('a confirm or outputs that is no Map is refused by planRun, resume and runO
     ])
       assert.deepEqual(ended, {
         _tag: 'Left',
-        left: { _tag: 'InvalidOptions', problems: [{ option, expected: 'a Map with units as keys, not an object' }] }
+        left: { _tag: 'InvalidOptions', problems: [{ option, expected }] }
       })
   }
 })

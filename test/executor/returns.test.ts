@@ -49,7 +49,7 @@ const errorOf = (outcome: RunOutcome): StepError.StepError => {
   return outcome.failures[0]?.error ?? assert.fail()
 }
 
-describe('a function of an author', () => {
+describe('code of users', () => {
   test.each(ways)('a function in a program may return %s, as a step, a check, or a part of a job', async (_, as) => {
     const process = newProcess()
     const program = pipe(
@@ -109,9 +109,9 @@ describe('a function of an author', () => {
 
   test.each([
     ['a number', 3, 'the number 3'],
-    ['a combinator', Program.step('one', () => 1), 'a function'],
+    ['a combinator (Program.step)', Program.step('one', () => 1), 'a function'],
     ['a task of a workflow, which has no code', W.task('one'), 'an object']
-  ])('a program whose second step is %s is refused', async (_, step, found) => {
+  ])('a program from Program.fromSteps with %s as its second step is refused', async (_, step, found) => {
     const program = Program.fromSteps('p', [task('s', { run: () => TE.right(1) }), step as ProgramStep])
     const outcome = await run(program, 'r', {})(nodeEnvironment(memoryStorage()))()
     assert.ok(E.isLeft(outcome))
@@ -192,8 +192,8 @@ describe('a function of an author', () => {
       () => Program.task('s', { run: () => 1, reuse: { fromRun: 'a', artifact: 'a' } } as never),
       'reuse of "s" must be the argument of Program.reuse, which makes the step'
     ],
-    ['no array of steps', () => null, `step 1 of "p" must be ${made}, not null`]
-  ])('a program is refused and nothing throws: %s', async (_, step, why) => {
+    ['Program.fromSteps without an array of steps', () => null, `step 1 of "p" must be ${made}, not null`]
+  ])('%s does not throw, and the run of its program is refused', async (_, step, why) => {
     const first = step()
     const program = Program.fromSteps('p', first === null ? (null as never) : [first as ProgramStep])
     const outcome = await run(program, 'r', {})(nodeEnvironment(memoryStorage()))()
@@ -202,14 +202,13 @@ describe('a function of an author', () => {
   })
 
   test.each([
-    [undefined, 'an array of steps; the workflow is undefined'],
-    [5, 'an array of steps; the workflow is the number 5'],
-    [{}, 'an array of steps, not undefined']
+    [undefined, 'the workflow must be a Program or a Workflow, not undefined'],
+    [5, 'the workflow must be a Program or a Workflow, not the number 5'],
+    [{}, 'steps must be an array of steps, not undefined']
   ])('the value %j in place of a program is refused, and nothing throws', async (program, expected) => {
     const [problem] = Program.problems(program as never)
-    const value = 'steps of "the workflow" must be '
-    assert.equal(problem === undefined ? '' : describeProblem(problem), `${value}${expected}`)
-    assert.equal(Workflow.problems(program as never).map(describeProblem)[0], `${value}${expected}`)
+    assert.equal(problem === undefined ? '' : describeProblem(problem), expected)
+    assert.equal(Workflow.problems(program as never).map(describeProblem)[0], expected)
     for (const call of [
       run(program as never, 'r', {}),
       resume(program as never, 'r'),

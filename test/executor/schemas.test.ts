@@ -215,7 +215,7 @@ describe('a schema whose validate returns a promise', () => {
   ] as const
 
   test.each(schemas)(
-    'an output whose schema returns a promise fails its step permanently, with the remedy: %s',
+    '%s: an output whose schema returns a promise fails its step permanently, with the remedy',
     async (_, output) => {
       const one = Program.fromSteps('w', [task('one', { output, run: () => TE.right('x') })])
       const outcome = ended(await newProcess().perform(run(one, 'r', {})), 'Failed')
@@ -224,7 +224,7 @@ describe('a schema whose validate returns a promise', () => {
     }
   )
 
-  test.each(schemas)('an input whose schema returns a promise is refused, with the remedy: %s', async (_, input) => {
+  test.each(schemas)('%s: an input whose schema returns a promise is refused, with the remedy', async (_, input) => {
     const process = newProcess()
     const one = pipe(Program.start('w', { input }), Program.step('one', { run: () => TE.right(1) }))
     const error = refused(await process.perform(run(one, 'r', 'x')), 'InvalidInput')
@@ -232,7 +232,7 @@ describe('a schema whose validate returns a promise', () => {
     assert.deepEqual(process.calls, [])
   })
 
-  test.each(schemas)('items whose schema returns a promise fail their map, with the remedy: %s', async (_, item) => {
+  test.each(schemas)('%s: items whose schema returns a promise fail their map, with the remedy', async (_, item) => {
     const one = pipe(Program.start('w'), Program.map('m', { forEach: () => ['x'], item }, { run: () => TE.right(1) }))
     const outcome = ended(await newProcess().perform(run(one, 'r', {})), 'Failed')
     assert.equal(outcome.failures[0]?.error.code, 'NOT_ITEMS')
@@ -240,7 +240,7 @@ describe('a schema whose validate returns a promise', () => {
   })
 
   test.each(schemas)(
-    'a plan refuses a recorded output whose schema returns a promise, with the remedy: %s',
+    '%s: a plan refuses a recorded output whose schema returns a promise, with the remedy',
     async (_, output) => {
       const world = newWorld()
       const made = (edited: Program.Schema, passes: boolean) =>

@@ -147,7 +147,7 @@ describe('resumeAll', () => {
     assert.deepEqual([one.why, one.error?._tag], ['Refused', 'RecoveryRefused'])
   })
 
-  test('a waiting run that an edit made unresumable is refused with the reason, and still wakes at its time', async () => {
+  test('resumeAll refuses a waiting run that an edit made unresumable, and reports the reason and its wakeAt', async () => {
     const data = memoryData()
     const clock = virtualClock()
     const options = { storage: memoryStorage(data), environment: { clock } }

@@ -128,12 +128,12 @@ test.each([
   [
     'an answer',
     dogear.workflow('w').waitFor('ask'),
-    'Run r is pending: "ask" waits for an answer; answer "ask", then resume the run'
+    'Run r is pending: "ask" waits for an answer; call answer with unit "ask" and a value, then resume the run'
   ],
   [
     'several answers',
     dogear.workflow('w').step('t', ({ waitFor }) => Promise.all([waitFor('a'), waitFor('b')])),
-    'Run r is pending: "t/a" waits for an answer, "t/b" waits for an answer; answer each, then resume the run'
+    'Run r is pending: "t/a" waits for an answer, "t/b" waits for an answer; call answer for each, then resume the run'
   ],
   [
     'a time',
@@ -152,7 +152,7 @@ test('the promise of a run whose answer does not fit rejects with the reason', a
   await dogear.answer({ ...options, unit: 'ask', value: 'yes' })
   await assert.rejects(dogear.resume(flow, options), {
     message:
-      'Run r is pending: the answer to "ask" was rejected: at $ expected boolean; "ask" waits for an answer; answer "ask", then resume the run'
+      'Run r is pending: the answer to "ask" was rejected: at $ expected boolean; "ask" waits for an answer; call answer with unit "ask" and a value, then resume the run'
   })
   const again = await dogear.runOutcome(flow, options)
   assert.ok(again._tag === 'Pending' && again.rejected === undefined)

@@ -25,7 +25,10 @@ describe('options of calls', () => {
   test.each([
     [{ changes: 'foo' }, "changes must be 'strict', 'completed' or 'ignore'"],
     [{ onChanged: true }, "onChanged must be 'refuse' or 'keep'"],
-    [{ confirm: { one: 'again' } }, 'confirm must be a Map with units as keys'],
+    [
+      { confirm: { one: 'again' } },
+      'confirm must be a Map of answers by unit, such as new Map([["build", { _tag: "Again" }]])'
+    ],
     [{ wait: 'yes' }, 'wait must be true or false'],
     [{ environment: { request: {} } }, 'unknown option "environment.request"; did you mean "environment.requests"?'],
     [{ fromStep: 1 }, 'fromStep must be a string'],
@@ -36,7 +39,7 @@ describe('options of calls', () => {
     [{ formStep: 'one' }, 'unknown option "formStep"; did you mean "fromStep"?'],
     [
       { confirm: new Map([['one', 'again']]) },
-      `confirm must be a Map with units as keys; the answer to "one" must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }, not the string "again"`
+      `confirm must be a Map of answers by unit; the answer to "one" must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }, not the string "again"`
     ]
   ])('an invalid value is refused with what is expected: %j', async (options, expected) => {
     const host = { id: 'r', storage: memoryStorage() }
@@ -143,7 +146,11 @@ describe('arguments of calls', () => {
       { workflows: [one(), one()] },
       'workflows must be an array of workflows with different names; it has "w" twice'
     ],
-    ['confirm', { id: 'r' }, 'confirm must be a Map with units as keys'],
+    [
+      'confirm',
+      { id: 'r' },
+      'confirm must be a Map of answers by unit, such as new Map([["build", { _tag: "Again" }]])'
+    ],
     ['fork', { id: 'r' }, 'fromStep must be a string'],
     ['answer', { id: 'r', unit: 'one' }, 'value must be plain JSON; it is missing'],
     ['pause', { id: 'r', comit: false }, 'unknown option "comit"; did you mean "commit"?'],
@@ -224,7 +231,7 @@ describe('arguments of calls', () => {
     const like = { get: given.get.bind(given), has: given.has.bind(given), entries: given.entries.bind(given) }
     for (const name of ['resume', 'runOutcome']) {
       const ended = await calls[name]?.(one(), { ...host(), confirm: like }).catch((error: Error) => error.message)
-      expect(JSON.stringify(ended)).toContain('a Map with units as keys')
+      expect(JSON.stringify(ended)).toContain('a Map of ')
     }
   })
 
@@ -481,7 +488,10 @@ describe('calls of the fp form', () => {
     ['programs must be an array of workflows, not an object', fp.resumeAll(one() as never)],
     ['programs must be an array of workflows', fp.resumeAll([undefined] as never)],
     ['fromStep must be a string, not undefined', fp.fork('w-1', 'w-2', NONE)],
-    ['answers must be a Map with units as keys, not undefined', fp.confirm('w-1', NONE)],
+    [
+      'answers must be a Map of answers by unit, such as new Map([["build", { _tag: "Again" }]]), not undefined',
+      fp.confirm('w-1', NONE)
+    ],
     ['runs must be an array of summaries of runs, not the string "w-1"', fp.removeRuns('w-1' as never)],
     ['policy must be an object, such as { keep: 10 }', fp.findExpired(NONE)],
     ['options must be an object, not null', fp.prune(null as never)],

@@ -127,7 +127,7 @@ const attempt = async (
 const BUSY: Failure<never> = {
   code: '55P03',
   cause: new Error('the row of the run changes all the time; try again'),
-  passes: true,
+  isTransient: true,
   effect: 'none'
 }
 

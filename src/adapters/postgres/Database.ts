@@ -145,7 +145,7 @@ export const persist = async <A, Refused extends StorageError>(
     if (E.isRight(result)) return result
     if (result.left.effect === 'unknown') effect = 'unknown'
     const isOver = performance.now() >= end || signal?.aborted === true || lost?.aborted === true
-    if (!result.left.passes || isOver) return E.left({ ...result.left, effect })
+    if (!result.left.isTransient || isOver) return E.left({ ...result.left, effect })
     const pause = Math.min(LONGEST_PAUSE_MILLIS, 20 * 2 ** attempt, Math.max(0, end - performance.now()))
     await sleep(pause * (0.5 + Math.random() / 2), signal, lost)
   }
@@ -179,7 +179,7 @@ const preparation = async (database: Database): Promise<E.Either<Failure, Prepar
     if (E.isLeft(migrated))
       return E.left({
         ...migrated.left,
-        passes: migrated.left.passes || /^(23505|42P0[67]|42710)$/.test(migrated.left.code)
+        isTransient: migrated.left.isTransient || /^(23505|42P0[67]|42710)$/.test(migrated.left.code)
       })
     found = await versionOf(database)
   }

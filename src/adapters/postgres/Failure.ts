@@ -1,18 +1,18 @@
-/** Tells which failures of PostgreSQL and its driver pass, and which leave open whether the statement took effect. */
+/** Classifies failures of PostgreSQL and its driver: whether they are transient, and whether the statement may have taken effect. */
 
 import type { StorageError, UnsupportedFormat } from '../../ports/CheckpointStorage.js'
 
-/** `passes`: worth another attempt. `effect`: whether the statement may have taken effect. `error`: what the call refuses, if the database did not fail. */
+/** `isTransient`: worth another attempt. `effect`: whether the statement may have taken effect. `error`: what the call refuses, if the database did not fail. */
 export interface Failure<Refused extends StorageError = UnsupportedFormat> {
   readonly code: string
   readonly cause: unknown
-  readonly passes: boolean
+  readonly isTransient: boolean
   readonly effect: 'none' | 'unknown'
   readonly error?: Refused
 }
 
 /** States of SQL: connection lost, server going down, read-only (a failover), too many connections, conflicts, timeouts. */
-const PASSING = /^(08...|57P0.|25006|53300|40001|40P01|55P03|57014)$/
+const TRANSIENT = /^(08...|57P0.|25006|53300|40001|40P01|55P03|57014)$/
 
 /** The server may have committed before it closed the connection. */
 const OPEN = /^(08...|57P0[124])$/
@@ -31,20 +31,25 @@ export const failureOf = (cause: unknown): Failure<never> => {
   const { code, severity, message, syscall } = Object(cause) as Readonly<Record<string, unknown>>
   const known = typeof code === 'string' ? code : undefined
   if (known !== undefined && severity !== undefined)
-    return { code: known, cause, passes: PASSING.test(known), effect: OPEN.test(known) ? 'unknown' : 'none' }
+    return { code: known, cause, isTransient: TRANSIENT.test(known), effect: OPEN.test(known) ? 'unknown' : 'none' }
   if (known !== undefined)
-    return { code: known, cause, passes: BROKEN.test(known), effect: UNCONNECTED.has(syscall) ? 'none' : 'unknown' }
+    return {
+      code: known,
+      cause,
+      isTransient: BROKEN.test(known),
+      effect: UNCONNECTED.has(syscall) ? 'none' : 'unknown'
+    }
   const text = typeof message === 'string' ? message : ''
-  if (UNSENT.test(text)) return { code: 'ETIMEDOUT', cause, passes: true, effect: 'none' }
-  if (CUT.test(text)) return { code: 'ECONNRESET', cause, passes: true, effect: 'unknown' }
-  return { code: 'UNKNOWN', cause, passes: false, effect: /after calling end/.test(text) ? 'none' : 'unknown' }
+  if (UNSENT.test(text)) return { code: 'ETIMEDOUT', cause, isTransient: true, effect: 'none' }
+  if (CUT.test(text)) return { code: 'ECONNRESET', cause, isTransient: true, effect: 'unknown' }
+  return { code: 'UNKNOWN', cause, isTransient: false, effect: /after calling end/.test(text) ? 'none' : 'unknown' }
 }
 
 /** A failure that this package found itself. */
 export const refusal = (code: string, message: string): Failure<never> => ({
   code,
   cause: new Error(message),
-  passes: false,
+  isTransient: false,
   effect: 'none'
 })
 
@@ -52,7 +57,7 @@ export const refusal = (code: string, message: string): Failure<never> => ({
 export const refused = <Refused extends StorageError>(error: Refused): Failure<Refused> => ({
   code: error._tag,
   cause: error,
-  passes: false,
+  isTransient: false,
   effect: 'none',
   error
 })

@@ -130,13 +130,13 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
     (moving ??= (async () => {
       for (let pause = 20; held.size > 0 && !isClosed; pause = Math.min(2 * pause, checkIntervalMillis)) {
         const moved = await moveOnce()
-        if (E.isRight(moved) || !moved.left.passes) break
+        if (E.isRight(moved) || !moved.left.isTransient) break
         await new Promise((resolve) => setTimeout(resolve, pause).unref())
       }
       moving = undefined
     })())
 
-  /** Finds fenced claims, and requests. Returns false only after a failure that does not pass. */
+  /** Finds fenced claims, and requests. Returns false only after a permanent failure. */
   const look = async (): Promise<boolean> => {
     const all = holdings()
     const found = await send(database, {
@@ -144,7 +144,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
         FROM ${database.table('runs')} r WHERE r.id = ANY($1::text[])`,
       values: [all.map(({ claim }) => claim.runId)]
     })
-    if (E.isLeft(found)) return found.left.passes
+    if (E.isLeft(found)) return found.left.isTransient
     const rows = new Map(found.right.map((row) => [row['id'], row]))
     for (const one of all) {
       const row = rows.get(one.claim.runId)
@@ -158,7 +158,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
     const key = liveness.current()
     const result = await liveness.beat()
     if (E.isRight(result)) beaten = { key, at: performance.now() }
-    if (E.isLeft(result) && !result.left.passes) {
+    if (E.isLeft(result) && !result.left.isTransient) {
       const reason = readFailed(database, { table: 'runs', operation: 'liveness' })(result.left)
       for (const one of holdings()) lose(one, reason)
     } else if (liveness.current() === undefined) await move()

@@ -127,7 +127,7 @@ const attempt = async (
 const UNCLEAR: Failure<never> = {
   code: '40001',
   cause: new Error('the row of the run changed and changed back; try again'),
-  passes: true,
+  isTransient: true,
   effect: 'none'
 }
 

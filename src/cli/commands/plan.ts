@@ -28,7 +28,7 @@ import { inputNamesIn, withoutSecrets } from './execution/input.js'
 import type { Overwrite } from './execution/overwrites.js'
 import { overwriteWarning, findOverwrites, repeatWarnings } from './execution/overwrites.js'
 import type { PlanFlags } from './execution/planFlags.js'
-import { optionsFrom, surveyRun, treeFor, usablePlan } from './execution/survey.js'
+import { optionsFrom, surveyRun, treeFor, usablePlan, withoutIdleAnswers } from './execution/survey.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
 import { nowText, rowFolded, shortened, processText } from '../report/text.js'
 
@@ -41,13 +41,14 @@ export const planCommand = async (context: Context, id: string | undefined, type
   const options = optionsFrom(context, workflow.right, found.right, typed)
   if (E.isLeft(options)) return options
   printWarnings(context, workflow.right, typed)
-  const flags = withoutSecrets(context, workflow.right.file, typed)
+  const given = withoutSecrets(context, workflow.right.file, typed)
   const program = plannable(workflow.right)
   const tree = treeFor(context, found.right)
   const surveyed = await surveyRun(context, program, found.right, options.right, tree)
   if (E.isLeft(surveyed)) return surveyed
-  const planned = usablePlan(context, program, surveyed.right, flags)
+  const planned = usablePlan(context, program, surveyed.right, given)
   if (E.isLeft(planned)) return planned
+  const flags = withoutIdleAnswers(program, planned.right, given)
   const { plan } = planned.right
   const repeats = repeatWarnings(program, planned.right, flags)
   const edits = editsOf(checkpoint, program, options.right)

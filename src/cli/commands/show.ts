@@ -2,7 +2,6 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../../domain/change/Change.js'
-import { progress } from '../../domain/checkpoint/Checkpoint.js'
 import type { JsonObject } from '../../domain/data/Json.js'
 import { unitsOf } from '../../domain/explain/UnitView.js'
 import type { Environment } from '../../ports/Environment.js'
@@ -102,7 +101,6 @@ const showLines = (
 ): ReadonlyArray<string> => {
   const { runId, checkpoint, status, heldBy, found } = view
   const { forkedFrom } = checkpoint
-  const { completed, total } = progress(checkpoint)
   const fact = (name: string, value: string): string => `${style.dim(name.padEnd(10))}${value}`
   return [
     fact('run', runId),
@@ -110,7 +108,7 @@ const showLines = (
       'workflow',
       `${checkpoint.workflow.name}${checkpoint.workflow.path === undefined ? '' : ` (${checkpoint.workflow.path})`}`
     ),
-    fact('status', `${status}, ${completed}/${total} steps completed`),
+    fact('status', status),
     fact('progress', progressOf(checkpoint)),
     ...(O.isNone(heldBy) ? [] : [fact('held by', holderText(heldBy.value))]),
     ...(found._tag === 'Exact' ? [] : [style.yellow(fact('damaged', `${found.lost}; recovered from ${found.from}`))]),

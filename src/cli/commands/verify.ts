@@ -88,10 +88,10 @@ const findingLines = (context: Context, finding: Finding, style: Style): Readonl
   const isClear = found._tag === 'Exact' && more.length === 0
   const mark = isClear ? style.green(style.symbols.completed) : style.yellow('!')
   const what = found._tag === 'Exact' ? `intact, revision ${revision}` : `recovered from ${found.from}`
-  const lost =
-    found._tag === 'Exact'
-      ? []
-      : [`    damage: ${found.lost}`, ...linesOf(ofDamage(context, runId, flags)).map((line) => `    ${line}`)]
+  // The commands that answer a question also accept the recovered state.
+  const isAsked = finding.preview.obstacles.some(({ code }) => code === 'Unconfirmed')
+  const accept = isAsked ? [] : linesOf(ofDamage(context, runId, flags))
+  const lost = found._tag === 'Exact' ? [] : [`damage: ${found.lost}`, ...accept].map((line) => `    ${line}`)
   return [`${mark} ${runId}  ${what}${held}`, ...lost, ...more]
 }
 

@@ -125,7 +125,7 @@ const changeLines = (change: Change, { green, red, yellow, symbols }: Style): Re
 const endLines = (context: Context, view: RunView): ReadonlyArray<string> => {
   const { style } = context.screen
   const millis = Date.parse(view.updatedAt) - Date.parse(view.createdAt)
-  const end = `Run ${view.runId} is ${view.status}: ${progressOf(view.checkpoint)}, last record ${duration(millis)} after its start`
+  const end = `Run ${view.runId} is ${view.status}: ${progressOf(view.checkpoint)}, last change ${duration(millis)} after the run started`
   const colour = view.status === 'completed' ? style.green : view.status === 'failed' ? style.red : style.yellow
   return [colour(end), ...linesOf(nextOf(context, view), style)]
 }

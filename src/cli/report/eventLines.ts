@@ -8,6 +8,7 @@ import type { Unit } from '../../domain/workflow/Unit.js'
 import { ancestors, isTop, nameOf as lastOf } from '../../domain/workflow/Unit.js'
 import { describe } from '../../executor/errors/describe.js'
 import { describeRequest } from '../../executor/errors/portErrors.js'
+import type { CheckAnswer } from '../../ports/Checks.js'
 import type { Event, EventUnit } from '../../ports/Events.js'
 import { counted, duration, grouped } from '../../view/text.js'
 import type { Style } from '../terminal/Style.js'
@@ -71,7 +72,8 @@ export const linesOf = (run: LiveRun, event: Event): Lines => {
       return isNothingLeft(run) ? [] : [style.green(completedText(run))]
     case 'CheckFailed':
       // The end of the run reports an aborting check.
-      return event.answer === 'abort' ? [] : [warning(`${event.unit}: ${event.wrong.join('; ')}${reaction(event)}`)]
+      if (event.answer === 'abort') return []
+      return [warning(`${event.unit}: ${event.wrong.join('; ')}${reaction(event.answer, event.previousWave)}`)]
     case 'RunRemoved':
     case 'RunNotRemoved':
       return removal(event, style)
@@ -123,7 +125,7 @@ const paused = ({ pointer, where, unreadable, problems }: Of<'RunPaused'>, style
   ]
 }
 
-const reaction = ({ answer, previousWave }: Of<'CheckFailed'>): string => {
+const reaction = (answer: Exclude<CheckAnswer, 'abort'>, previousWave: Unit | undefined): string => {
   switch (answer) {
     case 'retry':
       // Whether an attempt is left is reported with that attempt.
@@ -133,7 +135,6 @@ const reaction = ({ answer, previousWave }: Of<'CheckFailed'>): string => {
     case 'previousWave':
       return `; running ${previousWave ?? 'the previous wave'} again`
     case 'continue':
-    case 'abort':
       return '; continuing anyway'
   }
 }
@@ -293,7 +294,7 @@ const progressed = (run: LiveRun, event: EventUnit): Lines => {
     : [`${wave.unit}: ${Waves.countOf(wave)}`]
 }
 
-/** Of a wide wave, only the first retries and failures are reported. */
+/** Of a wide wave, only the first failed attempts are reported, whether they are retried or not. */
 const troubles = (run: LiveRun, event: EventUnit, lines: Lines): Lines => {
   const wave = wideWave(run, event)
   if (wave === undefined) return lines
@@ -301,6 +302,6 @@ const troubles = (run: LiveRun, event: EventUnit, lines: Lines): Lines => {
   if (wave.troubles <= Waves.MAX_TROUBLES) return lines
   const { style } = run.screen
   return wave.troubles === Waves.MAX_TROUBLES + 1
-    ? [style.yellow(`${wave.unit}: more groups fail; -v reports each`)]
+    ? [style.yellow(`${wave.unit}: more attempts fail; -v reports each`)]
     : []
 }

@@ -40,7 +40,7 @@ export const adopted = (
   const completedSteps = finishedOnly(records, { workflow, items })
   const isThere = (unit: Unit, kind: PendingUnit['_tag']): boolean => {
     const whole = find(workflow, items, unit)?.definition
-    // A wait stands in the code of the task right above it.
+    // A wait that is not in the tree was called by the code of the task right above it.
     if (whole === undefined) return kind !== 'Job' && !isTop(unit) && taskOf(unit)?.unit === parent(unit)
     return whole._tag === 'Task' && (whole.wait ?? 'Job') === kind
   }

@@ -57,7 +57,7 @@ const decideByRecord = (
 
 const NOT_STARTED: RunReason = { _tag: 'NotStarted' }
 
-/** Appends the decision about a unit, then those about its parts. Returns whether all of them have records that count. */
+/** Appends the decision about a unit, then those about its parts. Returns whether each of them has a record that stands: it does not run again, and no question about its evidence is open. */
 const decide = (context: PlanContext, placed: Placed<Step>, out: Planned): boolean => {
   switch (placed.step._tag) {
     case 'Task':
@@ -132,8 +132,8 @@ const isClosed = (context: PlanContext, map: Unit, items: ReadonlyArray<Item>): 
 const WHOLE: Kept = { changed: [], evidence: [], own: true, isWhole: true }
 
 /**
- * Returns the items that a plan uses, or undefined if the map computes them again. A map with an empty list
- * that runs again computes it, having no items to run.
+ * Returns the recorded items, or undefined if there are none or the map computes them again: if it is forced or follows a step that runs
+ * again, and, with an empty list, also if its evidence makes it run again, because there is no item to run.
  */
 const itemsDue = ({ checkpoint, evidence }: PlanContext, { unit, demand }: Placed): ReadonlyArray<Item> | undefined => {
   const items = checkpoint.items.get(unit)
@@ -157,9 +157,9 @@ const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned)
     accepts: hasNoOutput
   }
   const isInside = (one: Unit): boolean => isWithin(one, unit)
-  // A map that does not run again has no items here: what waits in it was a part of a unit that an edit replaced.
+  // Unless the map runs again, its items are unknown, so a wait inside it belongs to a unit that an edit replaced.
   const waiting = rerunReason(context, map) === undefined ? [] : Units.within(context.checkpoint.pending, unit)
-  // Only a job would be submitted twice.
+  // Prefers a job, the only wait with an effect outside: running the map again would submit it twice.
   const pending = waiting.find(({ _tag }) => _tag === 'Job') ?? waiting[0]
   const items = context.checkpoint.items.get(unit)
   const changed = changedIn(context, unit)
@@ -221,7 +221,7 @@ const decideParts = (
   return isDone && record !== undefined && decision._tag === 'Skip'
 }
 
-/** Decides about each part of a composite. `isDone`: all of them have records that count. */
+/** Decides about each part of a composite. `isDone`: all their records stand (see `decide`). */
 const decideEach = (
   context: PlanContext,
   { unit, stepIndex, step, demand, keptAbove }: Placed<Sequence | Wave | MapStep>,
@@ -290,7 +290,7 @@ const decideByEvidence = (
 
 /**
  * Derives the decision of a composite: for a sequence that of its next part, for a wave or map the most significant one. If all parts are
- * skipped, so is it, unless they have records that count (`isDone`) and it has none: then it runs, to be closed.
+ * skipped, so is it, unless all their records stand (`isDone`) and it has none: then it runs, to be closed.
  */
 const compositeDecision = (
   context: PlanContext,

@@ -54,8 +54,8 @@ export const planResume = (
 ): E.Either<PlanError, ResumePlan> => {
   const invalid = problemsOf(workflow)
   const [problem] = invalid
-  // Nothing else can be read from these.
-  if (problem?._tag === 'InvalidSetting' && problem.field === 'steps')
+  // Without a list of steps nothing else can be checked.
+  if (problem?._tag === 'InvalidSetting' && (problem.field === 'steps' || problem.place === ''))
     return refuse([{ _tag: 'InvalidWorkflow', problem }])
   const why = notDecoded(checkpoint)
   if (why !== undefined) return refuse([{ _tag: 'InconsistentCheckpoint', why }])
@@ -87,7 +87,7 @@ export const planResume = (
   return isNonEmpty(problems) ? refuse(problems) : E.right(planOf(checkpoint, workflow, decisions, context, input))
 }
 
-/** Untyped callers may pass anything, such as stored JSON. Its lists are arrays, which have no size. */
+/** Detects what untyped callers may pass, such as stored JSON that was not decoded: its `completedSteps` is an array, which has no `size`. */
 const notDecoded = (checkpoint: unknown): string | undefined => {
   const { state, workflow, completedSteps } = fieldsOf(checkpoint)
   const isDecoded = Array.isArray(fieldsOf(workflow)['steps']) && typeof fieldsOf(completedSteps)['size'] === 'number'

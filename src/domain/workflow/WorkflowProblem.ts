@@ -12,7 +12,7 @@ import { definitionExpected, MAX_DEPTH, tasks } from './Workflow.js'
 export const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
 /**
- * A problem of a definition. `unit` is a path; `place` is a path or the name of the workflow. `*` stands for the key of an item.
+ * A problem of a definition. `unit` is a path; `place` is a path or the name of the workflow, empty if it has none. `*` stands for the key of an item.
  *
  * @category model
  */
@@ -55,9 +55,9 @@ export const problems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => 
 export const notWorkflow = (workflow: unknown): WorkflowProblem | undefined => {
   const { name, steps } = fieldsOf(workflow)
   if (Array.isArray(steps)) return undefined
-  const found = Object(workflow) === workflow ? `, not ${kindOf(steps)}` : `; the workflow is ${kindOf(workflow)}`
-  const place = typeof name === 'string' ? name : 'the workflow'
-  return invalid(place, 'steps', `an array of steps${found}`)
+  if (Object(workflow) !== workflow)
+    return invalid('', 'the workflow', `a Program or a Workflow, not ${kindOf(workflow)}`)
+  return invalid(typeof name === 'string' ? name : '', 'steps', `an array of steps, not ${kindOf(steps)}`)
 }
 
 const invalid = (place: string, field: string, expected: string): WorkflowProblem => ({
@@ -225,7 +225,7 @@ export const describeProblem = (problem: WorkflowProblem): string => {
     case 'UnknownNeed':
       return `group "${problem.group}" of wave "${problem.unit}" needs "${problem.need}", which is not a group of that wave; fix its needs`
     case 'InvalidSetting':
-      return describeOption({ option: problem.field, expected: problem.expected }, problem.place)
+      return describeOption({ option: problem.field, expected: problem.expected }, problem.place || undefined)
     case 'UnknownOption':
       return describeOption(problem, problem.place)
     case 'NeedCycle':

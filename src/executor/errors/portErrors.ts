@@ -61,7 +61,7 @@ const callOf = (error: ReadFailed | WriteFailed): string =>
   `${error.operation}${error.code === 'THREW' ? ' ' : ': '}${reasonOf(error)}`
 
 const COMMITTED: Readonly<Record<WriteFailed['committed'], string>> = {
-  no: '; nothing of this write is stored, and the next call continues without it',
+  no: '; nothing of this write is stored',
   unknown: '. It is unknown whether this write took effect; the next resume determines it'
 }
 

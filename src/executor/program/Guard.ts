@@ -4,7 +4,7 @@ import type { ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
 import { policyOf } from '../../domain/workflow/RetryPolicy.js'
 import type { CheckAnswer } from '../../ports/Checks.js'
-import { settling } from '../steps/settle.js'
+import { settling } from '../steps/callUserCode.js'
 
 /**
  * What must hold after a unit ran: these files exist, so many commits were made meanwhile (`true`: at least one), and nothing differs from

@@ -21,7 +21,7 @@ import { conversions } from './conversions.js'
 import type { Guard } from './Guard.js'
 import { fromSpec as guardFrom } from './Guard.js'
 import { ITEMS, MAP, NEEDS, notReuse, SEQUENCE, taskProblems, WAVE } from './stepOptions.js'
-import { settling } from '../steps/settle.js'
+import { settling } from '../steps/callUserCode.js'
 import type {
   ForJob,
   Job,

@@ -11,7 +11,7 @@ import { ancestors } from '../../domain/workflow/Unit.js'
 import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
-import { argument, map, notAnswer, unless } from '../arguments.js'
+import { answerMap, argument, notAnswer, unless } from '../arguments.js'
 import type { Planned } from '../planRun.js'
 import { withoutQuestions, planStored } from '../planRun.js'
 import type { RunError } from '../errors/RunError.js'
@@ -50,7 +50,7 @@ import { recorderFor } from './inbox.js'
  * @category running
  */
 export const confirm = (runId: string, answers: ReadonlyMap<Unit, Answer>): Executor<void> =>
-  unless(argument('answers', answers, map), () => confirmAll(runId, answers))
+  unless(argument('answers', answers, answerMap), () => confirmAll(runId, answers))
 
 const confirmAll =
   (runId: string, answers: ReadonlyMap<Unit, Answer>): Executor<void> =>

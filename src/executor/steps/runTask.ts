@@ -21,7 +21,7 @@ import {
   taskSuspended,
   unitCompleted
 } from '../storage/changes.js'
-import { endFailed } from './ends.js'
+import { endFailed } from './endFailed.js'
 import { CHECK_FAILED } from './guarded.js'
 import type { ProgramStep, ProgramTask } from '../program/Program.js'
 import type { Ending, AttemptTimes, StepToRun, RunScope, StepEnd } from '../RunScope.js'

@@ -16,7 +16,7 @@ import type { Ending, RunScope, StepToRun } from '../RunScope.js'
 import { report, timestamp } from '../RunScope.js'
 import { stageCompleted, unitCompleted } from '../storage/changes.js'
 import type { Place } from '../Values.js'
-import { endFailed } from './ends.js'
+import { endFailed } from './endFailed.js'
 
 /** The waits that are over, and their ancestors. */
 export const awakeIn = ({ pending, answers }: Checkpoint, now: number): Set<Unit> => {

@@ -8,7 +8,7 @@ import { mustStop } from '../requests/RequestWatch.js'
 import { join } from '../../domain/workflow/Unit.js'
 import { nextAttempt, attemptsStart, HALTED, runningFailed } from '../storage/changes.js'
 import { closeComposite, openComposite } from './compositeChecks.js'
-import { endFailedBy } from './ends.js'
+import { endFailedBy } from './endFailed.js'
 import { onAbort } from '../onAbort.js'
 import type { ProgramGroup, ProgramWave } from '../program/Program.js'
 import { hasCode, runStarted } from './runTask.js'
@@ -230,7 +230,7 @@ const linkedTo = (
   }
 }
 
-/** `take` returns everything that arrived since the last call. */
+/** `take` waits for an item, then one turn more if fewer than `expected` have arrived, so that groups that end at the same time share a save. */
 const makeMailbox = <A>(): {
   readonly put: (item: A) => void
   readonly take: (expected: number) => Promise<ReadonlyArray<A>>

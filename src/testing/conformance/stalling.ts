@@ -1,4 +1,4 @@
-/** Helpers for cases that hold a call below the store. */
+/** Helpers for cases that stall a call: they hold it at a place below the store. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -12,7 +12,7 @@ import { pause } from './fixtures.js'
 /** The maximum number of places to hold a call at. */
 const PLACES = 40
 
-/** Other calls that take longer, and longer than three times all that came before, count as waiting for the held one. */
+/** Other calls that take longer, and longer than three times all that came before, count as waiting for the stalled one. */
 const PATIENCE_MILLIS = 300
 
 /** The longest time from one place to the next. */
@@ -28,13 +28,13 @@ export interface Stall {
     task: TaskEither<StorageError, A>
   ) => Promise<{ readonly outcome: Promise<E.Either<StorageError, A>> }>
   /**
-   * Runs other calls while the call is held, then releases it. If the store makes them wait, they end afterwards. `first`
-   * repeats a call that fails only because of the held one.
+   * Runs other calls while the call is held, then releases it. If the store makes them wait, they end afterwards. `retrying`
+   * repeats a call that fails only because of the stalled one.
    */
-  readonly meanwhile: <A>(act: (first: First) => Promise<A>) => Promise<A>
+  readonly meanwhile: <A>(act: (retrying: Retrying) => Promise<A>) => Promise<A>
 }
 
-type First = <A>(task: TaskEither<StorageError, A>) => Promise<A>
+type Retrying = <A>(task: TaskEither<StorageError, A>) => Promise<A>
 
 /**
  * Runs `attempt` for each place where a call can be held: before its first operation below the store, its second, and so on,
@@ -79,7 +79,7 @@ const stallAt = (
       return { outcome }
     },
     meanwhile: async (act) => {
-      const first: First = async (task) => {
+      const retrying: Retrying = async (task) => {
         for (;;) {
           const wasHeld = isHeld
           const result = await task()
@@ -90,7 +90,7 @@ const stallAt = (
         }
       }
       const patience = Math.max(PATIENCE_MILLIS, 3 * (performance.now() - start))
-      const done = act(first)
+      const done = act(retrying)
       await Promise.race([done, pause(patience)]).finally(letGo)
       return done
     }

@@ -63,8 +63,8 @@ export type Invariant<World> = (seen: Observation<World>) => unknown
  * - `mayFail`: how many processes of a run may end because a step failed, default 0. The next one continues.
  * - `twice`: the number of sampled runs with two crashes, default 100.
  * - `overridden`: the number of sampled runs with interventions and crashes between them, default 0.
- * - `pauses`: also sends pause requests during each store call and each unit, and crashes the process at each point
- *   after that. Default false.
+ * - `pauses`: also requests a pause before and after each store call, and when a unit first starts; after a pause at a
+ *   unit it also crashes the process at each later point. Default false.
  * - `seed`: the seed of the samples, default 1.
  * - `stopAfter`: the number of violations that ends the test, default 10.
  * - `reply`: the answer to a wait, or undefined for none; the default answers none. Virtual time passes until a wait is

@@ -68,7 +68,7 @@ const assertOwnersAreLeftAlone = (model: Model): void => {
 }
 
 const assertNotLost = ({ runId, epoch, lost }: Claim, problem: string): void =>
-  assert.equal(lost.aborted, false, `the lost signal of claim ${epoch} of ${runId} ${problem}`)
+  assert.equal(lost.aborted, false, `the lost signal of the claim with epoch ${epoch} of ${runId} ${problem}`)
 
 /** The n-th from the newest, modulo the number. */
 const pick = <A>(all: ReadonlyArray<A>, which: number): A => all[all.length - 1 - (which % all.length)] as A
@@ -167,17 +167,21 @@ const judge = (
   const run = M.runOf(model, runId)
   const expected = run.payloads.length
   if (E.isRight(result)) {
-    assert.notEqual(standing, 'over', `a save of claim ${epoch} was accepted, although that claim is over`)
+    assert.notEqual(
+      standing,
+      'over',
+      `a save of the claim with epoch ${epoch} was accepted, although that claim is over`
+    )
     assert.equal(first, expected, `a save was accepted that begins at revision ${first}`)
     run.payloads = all
     return
   }
   if (result.left._tag === 'Fenced') {
-    assert.notEqual(standing, 'owner', `a save was refused as Fenced, although its claim ${epoch} is in force`)
+    assert.notEqual(standing, 'owner', `a save was refused as Fenced, although its claim (epoch ${epoch}) is in force`)
     // The lost signal of a released claim need not fire.
     assert.ok(
       lost.aborted || granted.isReleased,
-      `the owner of claim ${epoch} was refused, and its lost signal did not fire`
+      `the owner with epoch ${epoch} was refused, and its lost signal did not fire`
     )
     return M.end(model, granted)
   }
@@ -185,7 +189,7 @@ const judge = (
   assert.notEqual(
     standing,
     'over',
-    `a save was refused with RevisionConflict instead of Fenced, although its claim ${epoch} is over`
+    `a save was refused with RevisionConflict instead of Fenced, although its claim (epoch ${epoch}) is over`
   )
   assert.notEqual(first, expected, `a save was refused with RevisionConflict, although revision ${first} is due`)
   assert.deepEqual({ expected: result.left.expected, found: result.left.found }, { expected, found: first })

@@ -59,8 +59,9 @@ interface Building {
   readonly open: Map<Unit, Bar>
   readonly waits: Map<Unit, Bar>
   readonly gaps: Array<Gap>
-  /** The top-level steps, and those that are completed. */
+  /** The top-level steps. */
   steps: ReadonlyArray<{ readonly name: Unit }>
+  /** The completed top-level steps. */
   readonly done: Set<Unit>
   gap: Gap | undefined
   last: number

@@ -152,6 +152,20 @@ describe('damage to a run without an owner', () => {
     assert.equal(await assertIsHonest(root, 'no journals, and nothing in checkpoint.json'), 'Corrupt')
   })
 
+  test('damage to each checkpoint of the journals is reported as one loss: which lines, and what they leave', async () => {
+    const root = await make(true)
+    for (const number of [1, 2])
+      writeFileSync(
+        journalOf(root, number),
+        readFileSync(journalOf(root, number), 'utf8').replaceAll('"kind":"base"', '"kind":"bas3"')
+      )
+    const { found } = some(await right(next(root).load('a')))
+    assert.match(
+      found._tag === 'Recovered' ? found.lost : '',
+      /^line \d+ of history\/e000002.jsonl is damaged .*; this leaves no journal with a readable checkpoint; revisions after/
+    )
+  })
+
   test('a run in which everything is damaged is refused and never counts as missing', async () => {
     const root = await make(true)
     for (const file of filesOf(root)) truncateSync(file, 100)

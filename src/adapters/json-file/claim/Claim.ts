@@ -31,8 +31,9 @@ export interface Granted {
 }
 
 /**
- * `removal`: of a claim that removes the run. It reads no content, unless the options name a revision that is not in the highest journal. It
- * acknowledges no save, so the name of its journal need not be durable, and it renames in the same synchronous code as its check, so it needs no heartbeat.
+ * `removal`: the options of the removal, if the claim only serves to remove the run. Such a claim reads no content, unless the options name a
+ * revision that is not in the highest journal. It acknowledges no save, so it does not make the name of its journal durable. It checks and renames in
+ * the same synchronous code, so it has no heartbeat.
  */
 export interface ClaimSettings extends ClaimOptions {
   readonly removal?: RemoveOptions
@@ -147,8 +148,8 @@ const look = async (attempt: Attempt): Promise<E.Either<StorageError, Journals |
 const REMOVAL_MILLIS = 10
 
 /**
- * Reads the run, unless another owner holds it. A claim waits for a removal, which may have begun before it and removes nothing that was
- * saved; meanwhile it reads only the highest journal, because a run may be large.
+ * Reads the run, unless another owner holds it. While a removal holds it, a claim waits, because a removal is short: then the run is
+ * deleted, or kept because of a newer save. While it waits, the claim reads only the highest journal, because a run may be large.
  */
 const readFree = async (attempt: Attempt): Promise<E.Either<StorageError, Reading | undefined>> => {
   const { context, layout, removal } = attempt

@@ -213,12 +213,20 @@ const fromCopy = ({ of, checkpoint }: Copy.Copy, { newest, damage }: Journals, r
   found: {
     _tag: 'Recovered',
     from: `checkpoint.json, revision ${of.revision}`,
-    lost: `${[...damage, ...shortfallOf(newest, reached, of)].join('; ')}; ${lostAfter(of.revision)}`
+    lost: `${[...damage, ...shortfallOf(newest, reached, of, damage)].join('; ')}; ${lostAfter(of.revision)}`
   }
 })
 
-const shortfallOf = (newest: Numbered | undefined, reached: number, of: Copy.CopyOf): ReadonlyArray<string> => {
-  if (newest === undefined) return ['no journal has a readable checkpoint']
+const shortfallOf = (
+  newest: Numbered | undefined,
+  reached: number,
+  of: Copy.CopyOf,
+  above: ReadonlyArray<string>
+): ReadonlyArray<string> => {
+  if (newest === undefined)
+    return [
+      above.length === 0 ? 'no journal has a readable checkpoint' : 'this leaves no journal with a readable checkpoint'
+    ]
   const { number, journal } = newest
   return journal.damage.length === 0
     ? [

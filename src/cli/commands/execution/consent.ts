@@ -18,12 +18,12 @@ import { choose, confirm } from '../../terminal/Prompt.js'
 import type { AnyProgram } from '../../workflow/toProgram.js'
 import { environmentFor, userName } from '../Context.js'
 import { asksForChanges, captures } from '../find/definitions.js'
-import { forcedAnswers, ofQuestions } from '../hints/ofPlan.js'
-import { ofDamage } from '../hints/ofRun.js'
+import { forcedAnswers, ofQuestions, resumeHints } from '../hints/ofPlan.js'
+import { OF_DAMAGE } from '../hints/ofRun.js'
 import { findOverwrites, overwriteWarning, repeatWarnings } from './overwrites.js'
 import type { PrintedFlags } from './planFlags.js'
 import { answerFrom, resumeLine } from './planFlags.js'
-import { usablePlan } from './survey.js'
+import { usablePlan, withoutIdleAnswers } from './survey.js'
 import type { PromptContext } from './withPrompt.js'
 import { agree } from './withPrompt.js'
 import type { MergeFlags } from './workspace.js'
@@ -44,12 +44,14 @@ export interface Proposal {
 /** Returns how to resume, as the user agreed to it. */
 export const agreeToPlan = async (
   context: PromptContext,
-  proposal: Proposal
+  proposed: Proposal
 ): Promise<E.Either<CliError, ResumeOptions>> => {
-  const { program, view, surveyed, flags } = proposal
-  const planned = usablePlan(context, program, surveyed, flags)
+  const { program, view, surveyed } = proposed
+  const planned = usablePlan(context, program, surveyed, proposed.flags)
   // A missing workspace is refused before the consent to a recovery, a plan with problems after it.
   if (E.isLeft(planned) && E.isRight(surveyed.plan)) return planned
+  const flags = E.isLeft(planned) ? proposed.flags : withoutIdleAnswers(program, planned.right, proposed.flags)
+  const proposal = { ...proposed, flags }
   const agreed = await agreeToRecovery(context, proposal)
   if (E.isLeft(agreed)) return agreed
   if (E.isLeft(planned)) return planned
@@ -71,14 +73,17 @@ export const agreeToPlan = async (
 /** Returns who agreed to continue from the recovered state. */
 const agreeToRecovery = async (
   context: PromptContext,
-  { view: { runId, found }, surveyed: { plan }, flags }: Proposal
+  { program, view: { runId, found }, surveyed: { plan }, flags }: Proposal
 ): Promise<E.Either<CliError, O.Option<string>>> => {
   if (found._tag === 'Exact') return E.right(O.none)
   if (flags.yes === true) return E.right(O.some(`${userName()} (--yes)`))
   const { from, lost } = found
   const refused = notDone(
     { _tag: 'RecoveryRefused', runId, from, lost, cause: undefined },
-    ofDamage(context, runId, flags)
+    resumeHints(context, runId, program, E.isLeft(plan) ? [] : openQuestions(plan.right), OF_DAMAGE, {
+      ...flags,
+      yes: true
+    })
   )
   if (!context.interactive) return E.left(refused)
   const again = E.isLeft(plan)

@@ -42,6 +42,7 @@ import type { Loaded } from '../find/workflowOf.js'
 import { failedCheckOf, resumeHints, ofFailedCheck } from '../hints/ofPlan.js'
 import { ofPending } from '../hints/ofRun.js'
 import { ofRunError } from '../hints/ofError.js'
+import { WAIT_TIMEOUT } from '../../../domain/checkpoint/Due.js'
 import { resumeLine } from './planFlags.js'
 import { warningsOf } from './input.js'
 import type { PlanFlags } from './planFlags.js'
@@ -208,6 +209,7 @@ const wakeHints = (
 const leadOf = (outcome: RunOutcome, program: AnyProgram): string => {
   if (outcome._tag !== 'Failed') return 'Resume with:'
   if (failedCheckOf(program, outcome)?.when === 'after') return 'After fixing this, repeat the check with:'
+  if (outcome.failures.every(({ error }) => error.code === WAIT_TIMEOUT)) return 'To wait again, resume with:'
   return outcome.retryable
     ? 'The error may be temporary. Wait or fix it, then resume with:'
     : 'After fixing this, resume with:'

@@ -5,6 +5,10 @@ import * as E from 'fp-ts/lib/Either.js'
 import { workingTree } from '../../../adapters/node/index.js'
 import type { Planned, State, Survey, SurveyOptions } from '../../../executor/planRun.js'
 import { survey, usable } from '../../../executor/planRun.js'
+import type { Decision } from '../../../domain/plan/Plan.js'
+import { hashPlan } from '../../../domain/plan/Plan.js'
+import { planResume } from '../../../domain/plan/planResume.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
 import type { WorkingTree } from '../../../ports/WorkingTree.js'
 import type { CliError } from '../../CliError.js'
 import { notDone } from '../../CliError.js'
@@ -63,3 +67,23 @@ export const usablePlan = (
   const hints = ofRefusedPlan(context, { checkpoint, workflow: program, options, flags }, planned.left)
   return E.left(notDone(planned.left, hints, checkpoint.runId))
 }
+
+/** Leaves out answers without effect, about completed steps, so that printed commands do not repeat them. */
+export const withoutIdleAnswers = <F extends PlanFlags>(
+  program: AnyProgram,
+  { checkpoint, options, plan }: Pick<Planned, 'checkpoint' | 'options' | 'plan'>,
+  flags: F
+): F => {
+  if (flags.confirm === undefined) return flags
+  const completed = new Set(plan.decisions.flatMap(({ unit, reason }) => (COMPLETED.has(reason._tag) ? [unit] : [])))
+  const kept = new Map(options.confirm)
+  const isIdle = (unit: Unit): boolean => {
+    const others = new Map([...kept].filter(([one]) => one !== unit))
+    const without = planResume(checkpoint, program, { ...options, confirm: others })
+    return E.isRight(without) && hashPlan(without.right) === hashPlan(plan)
+  }
+  for (const unit of [...kept.keys()]) if (completed.has(unit) && isIdle(unit)) kept.delete(unit)
+  return { ...flags, confirm: flags.confirm.filter((text) => kept.has(text.slice(0, text.indexOf('=')))) }
+}
+
+const COMPLETED: ReadonlySet<Decision['reason']['_tag']> = new Set(['Completed', 'AcceptedDespiteChange'])

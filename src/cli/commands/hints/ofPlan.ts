@@ -29,13 +29,14 @@ export const resumeHints = (
   runId: string,
   workflow: Workflow,
   questions: ReadonlyArray<Confirm>,
-  text: string
+  text: string,
+  flags: PrintedFlags = {}
 ): ReadonlyArray<Hint> =>
   questions.length === 0
-    ? [resumeHint(place, text, runId)]
+    ? [resumeHint(place, text, runId, flags)]
     : [
         ...questions.map((question) => ({ text: describeQuestion(question) })),
-        ...ofQuestions(place, runId, {}, workflow, questions)
+        ...ofQuestions(place, runId, flags, workflow, questions)
       ]
 
 /** The composite whose check failed, if that is why the run failed. */
@@ -50,7 +51,7 @@ export const failedCheckOf = (
   return failure && { unit: failure.unit, when: failure.outcome === 'notApplied' ? 'before' : 'after' }
 }
 
-/** How to run a wave again after its `after` check, or before a wave whose `before` check, failed; if that can be planned. */
+/** The command that runs a wave again: the one whose `after` check failed, or the one before a failed `before` check. Nothing if that cannot be planned. */
 export const ofFailedCheck = (
   place: Place,
   workflow: Workflow,
@@ -115,10 +116,11 @@ export const forcedAnswers = (
   questions: ReadonlyArray<Confirm>
 ): ReadonlyArray<Hint> => {
   const again = [...questions.flatMap((one) => ['--confirm', `${one.unit}=again`]), ...pin]
-  const { force: _, fromStep: __, restartWave: ___, input: ____, ...others } = flags
+  const { force, fromStep: _, restartWave, input: __, ...others } = flags
+  const forcing = force === true ? '--force' : restartWave === undefined ? '--from-step' : '--restart-wave'
   return [
     resumeHint(place, 'To run again and overwrite the changes:', runId, flags, again),
-    resumeHint(place, 'To resume from the current step instead, after a question:', runId, others)
+    resumeHint(place, `To resume without ${forcing}, and answer for the changes first:`, runId, others)
   ]
 }
 

@@ -113,8 +113,10 @@ export const ofOtherInput = (
   hintTo(place, 'To start a new run with the new input:', start)
 ]
 
+export const OF_DAMAGE = 'To resume from the recovered state:'
+
 export const ofDamage = (place: Place, runId: string, flags: PrintedFlags): ReadonlyArray<Hint> => [
-  resumeHint(place, 'To resume from the recovered state:', runId, { ...flags, yes: true })
+  resumeHint(place, OF_DAMAGE, runId, { ...flags, yes: true })
 ]
 
 /** For a workflow without runs. */

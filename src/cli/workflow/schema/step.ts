@@ -28,7 +28,7 @@ import {
   onlyWith,
   wrong
 } from './Schema.js'
-import { waitFields, waitOf, waitRules } from './wait.js'
+import { waitFields, waitForeign, waitOf, waitRules } from './wait.js'
 import { standIn, taskFields, taskOf, taskRules } from './task.js'
 
 type Place = 'step' | 'group' | 'each'
@@ -292,7 +292,7 @@ const wait = (place: Place): Schema<AnyStep> =>
         ...waitFields,
         ...groupFields
       },
-      { except: notAt(place), rules: waitRules }
+      { except: notAt(place), rules: waitRules, foreign: waitForeign }
     ),
     (read, reading) => ({ ...waitOf(read, reading), ...needsOf(read) })
   )

@@ -49,6 +49,10 @@ const oneKind: Rule<Wait> = {
   json: { ...hasAny(KINDS), dependencies: { sleep: hasNone(['waitFor', 'capture']) } } satisfies JsonObject
 }
 
+export const waitForeign = {
+  timeout: 'a wait for an answer has it inside, as in waitFor: { question: "Publish?", timeout: 5m }'
+}
+
 export const waitRules: ReadonlyArray<Rule<Wait>> = [oneKind]
 
 export const waitOf = ({ sleep, waitFor, summary, capture }: Wait, { unit }: Reading): WaitEntry => ({

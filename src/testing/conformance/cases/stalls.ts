@@ -1,4 +1,4 @@
-/** Cases that hold one call below the store while others proceed. */
+/** Cases that stall one call below the store while others proceed. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -14,42 +14,42 @@ import { atEachPlace } from '../stalling.js'
 
 const law = lawsOf({ needs: ['stalls'] })
 
-/** States laws that hold one call, at each place below the store, for each variant. */
-const heldLawsOf =
+/** Makes a law that stalls one call, at each place below the store, once for each variant. */
+const stallLawsOf =
   <Variant extends string>(...variants: ReadonlyArray<Variant>) =>
   (id: string, title: string, holds: (stall: Stall, variant: Variant) => Promise<void>) =>
     law(id, title, async (context) => {
       for (const variant of variants) await atEachPlace(context, (stall) => holds(stall, variant), variant)
     })
 
-const heldLaw = heldLawsOf('run')
+const stallLaw = stallLawsOf('run')
 
 const OLD = ['old', 'old, second', 'old, third']
 const NEW = ['new', 'new, second', 'new, third', 'new, fourth', 'new, fifth']
 
 export const stallCases = [
-  heldLaw(
+  stallLaw(
     'CS-STALL-01',
     'a save stalled below the store during a takeover is found by the new owner, or refused',
     async ({ former, runId, reopen, hold, meanwhile }) => {
       const zombie = await former.begin(runId, ['first'])
       const late = await hold(zombie.saving(['first', 'late']))
       const latter = await reopen()
-      const next = await meanwhile((first) => first(latter.claiming(runId, OTHER)))
+      const next = await meanwhile((retrying) => retrying(latter.claiming(runId, OTHER)))
       const payloads = await assertGoesOn(latter, next, await late.outcome)
       await zombie.assertFenced([...payloads, 'zombie'])
     }
   ),
 
-  heldLawsOf('load', 'revision')(
+  stallLawsOf('load', 'revision')(
     'CS-STALL-02',
     'a load stalled below the store while its run is removed and recreated never mixes the two',
     async ({ former, runId, reopen, hold, meanwhile }, call) => {
       await former.seed(runId, OLD)
       const load = await hold(call === 'load' ? former.raw.load(runId) : former.raw.loadRevision(runId, 1))
       const other = await reopen()
-      await meanwhile(async (first) => {
-        await first(other.raw.remove(runId))
+      await meanwhile(async (retrying) => {
+        await retrying(other.raw.remove(runId))
         await other.seed(runId, NEW)
       })
       const result = await load.outcome
@@ -60,36 +60,36 @@ export const stallCases = [
     }
   ),
 
-  heldLawsOf('released', 'held')(
+  stallLawsOf('released', 'held')(
     'CS-STALL-03',
     'a claim stalled below the store while another one is granted is refused, or granted after it',
     async ({ former, runId, reopen, hold, meanwhile }, other) => {
       await former.seed(runId, ['first'])
       const waiting = await hold(former.claiming(runId))
       const latter = await reopen()
-      const claim = await meanwhile(async (first) => {
-        const granted = await first(latter.claiming(runId, OTHER))
+      const claim = await meanwhile(async (retrying) => {
+        const granted = await retrying(latter.claiming(runId, OTHER))
         await granted.save(['first', 'second'])
         if (other === 'released') await granted.release()
         return granted
       })
       const result = await waiting.outcome
-      if (E.isLeft(result)) assertSame(result.left._tag, 'HeldBy', 'the error of the held claim')
+      if (E.isLeft(result)) assertSame(result.left._tag, 'HeldBy', 'the error of the stalled claim')
       else await assertIsBeforeOrAfter(result.right, claim.epoch, other)
       if (other === 'held') await claim.save(['first', 'second', 'third'])
       else await claim.assertFenced(['first', 'second', 'late'])
     }
   ),
 
-  heldLaw(
+  stallLaw(
     'CS-STALL-04',
     'a removal stalled below the store while its run is claimed leaves the new owner its claim and all that it saves',
     async ({ former, runId, reopen, hold, meanwhile }) => {
       await former.seed(runId, ['old'])
       const removal = await hold(former.raw.remove(runId))
       const latter = await reopen()
-      const { claim, payloads } = await meanwhile(async (first) => {
-        const granted = await first(latter.claiming(runId, OTHER))
+      const { claim, payloads } = await meanwhile(async (retrying) => {
+        const granted = await retrying(latter.claiming(runId, OTHER))
         const saved = [...(O.isSome(granted.stored) ? ['old'] : []), 'new']
         await granted.save(saved)
         return { claim: granted, payloads: saved }
@@ -100,14 +100,14 @@ export const stallCases = [
     }
   ),
 
-  heldLaw(
+  stallLaw(
     'CS-STALL-05',
     'a release stalled below the store during a takeover frees nothing',
     async ({ former, runId, reopen, hold, meanwhile }) => {
       const zombie = await former.begin(runId, ['first'])
       const release = await hold(zombie.releasing())
       const latter = await reopen()
-      const claim = await meanwhile((first) => first(latter.claiming(runId, OTHER)))
+      const claim = await meanwhile((retrying) => retrying(latter.claiming(runId, OTHER)))
       await release.outcome
       await latter.assertHeld(runId, OWNER, 'a claim after the late release of the former owner')
       await claim.save(['first', 'second'])
@@ -115,15 +115,15 @@ export const stallCases = [
     }
   ),
 
-  heldLaw(
+  stallLaw(
     'CS-STALL-06',
     'a removal that names the newest revision and stalls below the store deletes nothing that another process saves and releases meanwhile',
     async ({ former, runId, reopen, hold, meanwhile }) => {
       await former.seed(runId, ['old'])
       const removal = await hold(former.raw.remove(runId, newest(0)))
       const latter = await reopen()
-      const payloads = await meanwhile(async (first) => {
-        const claim = await first(latter.claiming(runId, OTHER))
+      const payloads = await meanwhile(async (retrying) => {
+        const claim = await retrying(latter.claiming(runId, OTHER))
         const saved = [...(O.isSome(claim.stored) ? ['old'] : []), 'new']
         await claim.saveAt(LATER, saved)
         await claim.release()
@@ -157,7 +157,7 @@ export const stallCases = [
     }
   ),
 
-  heldLawsOf('saved', 'claimed')(
+  stallLawsOf('saved', 'claimed')(
     'CS-STALL-08',
     'a removal that names the newest revision and stalls below the store ends no claim and deletes no save of a later run with the same id',
     async ({ former, runId, reopen, hold, meanwhile }, laterRun) => {
@@ -168,10 +168,10 @@ export const stallCases = [
         await claim.saveAt(LATER, ['new'])
         await claim.release()
       }
-      const claim = await meanwhile(async (first) => {
+      const claim = await meanwhile(async (retrying) => {
         const replaced = await latter.raw.remove(runId)()
         if (E.isLeft(replaced)) return undefined
-        const granted = await first(latter.claiming(runId, OTHER))
+        const granted = await retrying(latter.claiming(runId, OTHER))
         if (laterRun === 'saved') await save(granted)
         return granted
       })
@@ -197,12 +197,12 @@ const assertIsOneOf = (stored: Stored, runs: ReadonlyArray<ReadonlyArray<Json>>)
     assert.fail(`the loaded run: expected the old run or the new one, found ${inWords({ ...stored, heldBy: null })}`)
 }
 
-/** Asserts that a granted claim, which was held, was granted before the other one, which then superseded it, or after its release. */
+/** Asserts that the stalled claim was granted before the other one, which then superseded it, or after the other one's release. */
 const assertIsBeforeOrAfter = async (claim: ClientClaim, epoch: number, other: 'released' | 'held'): Promise<void> => {
   assert.notEqual(claim.epoch, epoch, `the epochs of two claims: expected different ones, found ${epoch} twice`)
   if (claim.epoch < epoch) return void (await claim.assertFenced(['first', 'second', 'zombie']))
-  assertSame(other, 'released', 'the other claim when the held claim was granted')
-  claim.assertFound(['first', 'second'], 'the run that the held claim found')
+  assertSame(other, 'released', 'the other claim when the stalled claim was granted')
+  claim.assertFound(['first', 'second'], 'the run that the stalled claim found')
   // Its process counts as dead, so the claim may be lost as soon as it is granted.
   const saved = await claim.saving(['first', 'second', 'third'])()
   if (E.isLeft(saved))

@@ -12,7 +12,7 @@ import type {
   SubStepContext,
   SubStepOptions
 } from '../../../executor/program/Program.js'
-import { settle } from '../../../executor/steps/settle.js'
+import { settle } from '../../../executor/steps/callUserCode.js'
 import type { AtUnit, CrashPoint } from '../CrashPoint.js'
 import type { Activity, Life } from './Life.js'
 import { counted, never, whileAlive } from './Life.js'

@@ -1,4 +1,4 @@
-/** Builds the scope of one execution. */
+/** Makes the scope of one execution. */
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import { inFlight } from '../domain/checkpoint/CheckpointState.js'
 import type { Claim, Revision } from '../ports/CheckpointStorage.js'
@@ -16,7 +16,7 @@ import { workingTreeOf } from './workspace/workspace.js'
 const NOBODY: ReadonlySet<string> = new Set()
 
 /** `first`: revisions that go out with the first save. */
-export const scopeOf = <Outputs, Input>(
+export const makeRunScope = <Outputs, Input>(
   environment: SecuredEnvironment,
   program: Program<Outputs, Input, unknown, unknown>,
   claim: Claim,

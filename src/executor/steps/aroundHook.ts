@@ -17,7 +17,7 @@ interface NoResult {
   readonly error: Failure.StepFailure
 }
 
-/** `cut`: the attempt ends although its code does not, so `act` rejects. */
+/** `cut` ends the attempt although its code still runs: the promise of `act`, which `around` may await, rejects. */
 export interface Wrapped<A> {
   readonly run: () => Promise<A | NoResult>
   readonly cut: (end: End) => void
