@@ -4,6 +4,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { describe, expect, test } from 'vitest'
 import type { Change } from '../../src/domain/change/Change.js'
 import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
+import type { SubStep } from '../../src/domain/checkpoint/SubStep.js'
 import * as C from '../../src/domain/checkpoint/Checkpoint.js'
 import { explain } from '../../src/domain/explain/Explain.js'
 import { describeProblem } from '../../src/domain/explain/problems.js'
@@ -219,6 +220,20 @@ describe('the body of a map', () => {
   })
 })
 
+const started = (...units: ReadonlyArray<Unit>): Change => ({
+  _tag: 'AttemptStarted',
+  at,
+  attempts: units.map((unit) => ({ unit, attempt: 1 }))
+})
+const failing = (unit: Unit, subStep?: SubStep, outcome: 'unknown' | 'notApplied' = 'unknown'): Change => ({
+  _tag: 'UnitFailed',
+  at,
+  unit,
+  retryable: false,
+  last: { attempt: 1, startedAt: at, error: { name: 'Error', message: 'no' }, outcome },
+  ...(subStep === undefined ? {} : { subStep })
+})
+
 describe('an answer about a unit whose attempts an edit drops', () => {
   const ask = (
     step: string,
@@ -237,33 +252,49 @@ describe('an answer about a unit whose attempts an edit drops', () => {
     const again = planResume(next.right, now)
     return E.isRight(again) ? again.right.decisions.map(({ _tag, unit }) => `${_tag} ${unit}`) : []
   }
-  const start = (...units: ReadonlyArray<Unit>): Change => ({
-    _tag: 'AttemptStarted',
-    at,
-    attempts: units.map((unit) => ({ unit, attempt: 1 }))
-  })
   const pay = W.task('pay', { idempotent: false })
 
   test('an answer about a wave that failed its check and became a task is accepted', () => {
-    const error = { name: 'Error', message: 'no' }
-    const failed: Change = {
-      _tag: 'UnitFailed',
-      at,
-      unit: 'pay',
-      retryable: false,
-      last: { attempt: 1, startedAt: at, error, outcome: 'unknown' }
-    }
-    expect(ask('pay', flow(wave('pay', task('a'))), flow(pay), failed)).toEqual(['Run pay'])
+    expect(ask('pay', flow(wave('pay', task('a'))), flow(pay), failing('pay'))).toEqual(['Run pay'])
   })
 
   test('an answer about a sub-step in flight that became a step is accepted', () => {
     const now = flow(W.sequence('a', [pay]))
-    expect(ask('a/pay', flow(task('a')), now, start('a', 'a/pay'))).toEqual(['Run a', 'Run a/pay'])
+    expect(ask('a/pay', flow(task('a')), now, started('a', 'a/pay'))).toEqual(['Run a', 'Run a/pay'])
   })
 
   test('an answer about a sub-step in flight whose task became a wait is accepted', () => {
     const now = flow(W.task('a', { wait: 'Answer' }))
-    expect(ask('a/pay', flow(task('a')), now, start('a', 'a/pay'))).toEqual(['Run a'])
+    expect(ask('a/pay', flow(task('a')), now, started('a', 'a/pay'))).toEqual(['Run a'])
+  })
+
+  test('an answer about a failed sub-step whose task became a wait is accepted', () => {
+    const now = flow(W.task('a', { wait: 'Answer' }))
+    const failed = [started('a'), started('a/pay'), failing('a/pay', { idempotent: false })]
+    expect(ask('a/pay', flow(task('a')), now, ...failed)).toEqual(['Run a'])
+  })
+})
+
+describe.each([
+  ['that is in flight', []],
+  ['that failed', [failing('a')]]
+])('an edit that turns a task %s into a wait', (_, ended) => {
+  const now = flow(W.task('a', { wait: 'Answer' }))
+  const decided = (outcome: 'unknown' | 'notApplied'): ReadonlyArray<string> => {
+    const changes = [started('a'), started('a/pay'), failing('a/pay', { idempotent: false }, outcome), ...ended]
+    const run = replay(having(flow(task('a')), []), changes)
+    assert.ok(E.isRight(run), JSON.stringify(run))
+    const plan = planResume(run.right, now, { changes: 'ignore' })
+    assert.ok(E.isRight(plan), JSON.stringify(plan))
+    return plan.right.decisions.map(({ _tag, unit }) => `${_tag} ${unit}`)
+  }
+
+  test('asks about a failed sub-step that may have taken effect, because no code throws its failure again', () => {
+    expect(decided('unknown')).toEqual(['Run a', 'Confirm a/pay'])
+  })
+
+  test('drops a failed sub-step that did nothing', () => {
+    expect(decided('notApplied')).toEqual(['Run a'])
   })
 })
 

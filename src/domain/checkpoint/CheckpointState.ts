@@ -228,5 +228,5 @@ export const inDoubt = (state: CheckpointState): ReadonlySet<Unit> => {
 }
 
 /** A unit may have acted if any of its attempts may have. */
-const mayHaveActed = (failure: Failure): boolean =>
+export const mayHaveActed = (failure: Failure): boolean =>
   failure.outcome === 'unknown' || failure.attempts.some(({ outcome }) => outcome === 'unknown')

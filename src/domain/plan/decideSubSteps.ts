@@ -42,6 +42,8 @@ export const decideWithSubSteps = (
   const runsFromStart = (one: Unit): boolean =>
     context.confirm.get(one)?._tag === 'Again' &&
     (one === unit ? restart === undefined && !task.idempotent : isOpenDoubt(context, one))
+  // The step that replaces a task does not repeat its attempt.
+  const isRepeatedTask = Units.has(context.inFlight, unit) && !context.replaced.has(unit)
   // A skipped task needs no lines for its sub-steps.
   if (decision._tag !== 'Skip')
     for (const known of all) {
@@ -49,8 +51,7 @@ export const decideWithSubSteps = (
       // Until a question about the evidence of a completed task is answered, its code does not run.
       if (again === undefined && (isDone ? recordAt(context, known.unit) === undefined : isCaught(context, known)))
         continue
-      const isRepeated =
-        again === undefined && Units.has(context.inFlight, unit) && ![...ancestors(known.unit)].some(runsFromStart)
+      const isRepeated = again === undefined && isRepeatedTask && ![...ancestors(known.unit)].some(runsFromStart)
       out.decisions.push(decideSubStep(context, known, { stepIndex, task, again, isRepeated }, out))
     }
   return isDone && !evidence.open.has(unit)

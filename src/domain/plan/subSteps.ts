@@ -48,8 +48,11 @@ export const subStepsOf = (
 const NOT_IDEMPOTENT: SubStep = { idempotent: false }
 
 /** Detects a sub-step that is not idempotent and may have taken effect. */
-export const isSubStepInDoubt = (state: CheckpointState, unit: Unit): boolean =>
-  Units.has(State.inFlight(state), unit) || Units.get(State.failures(state), unit)?.subStep?.idempotent === false
+export const isSubStepInDoubt = (state: CheckpointState, unit: Unit): boolean => {
+  if (Units.has(State.inFlight(state), unit)) return true
+  const failure = Units.get(State.failures(state), unit)
+  return failure?.subStep?.idempotent === false && State.mayHaveActed(failure)
+}
 
 export const harmfulSubSteps = (checkpoint: Checkpoint): ReadonlyArray<Unit> =>
   [...subStepsOf(checkpoint).values()].flat().flatMap(({ unit, call }) => (call.idempotent === false ? [unit] : []))

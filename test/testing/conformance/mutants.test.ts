@@ -1,5 +1,6 @@
 /** The kit finds faulty stores: the case that names its flaw fails each mutant. */
 import assert from 'node:assert/strict'
+import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import type { Faulty } from '../../../src/testing/index.js'
 import { checkpointStorageCases, conformanceTests, runConformance } from '../../../src/testing/index.js'
@@ -60,6 +61,12 @@ describe('the kit', () => {
       results.flatMap(({ id, outcome }) => (outcome._tag === 'Failed' ? [id, outcome.why.split(': ')[0]] : [])),
       ['CS-ERROR-01', 'a claim while reads fail']
     )
+  })
+
+  test('CS-TRIP-18 leaves the shared `none` of fp-ts unchanged, which a faulty store may return', async () => {
+    const { spec } = mutants.find(({ flaw }) => flaw === 'lists every run as free') ?? assert.fail()
+    await runConformance(spec, { only: ['CS-TRIP-18'] })
+    assert.deepEqual({ ...O.none }, { _tag: 'None' })
   })
 
   test('each case has its own valid id', () => {

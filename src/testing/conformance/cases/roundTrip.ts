@@ -217,9 +217,9 @@ const assertCanContinue = async ({ storage, reopen }: CaseContext, megabytes: nu
 /** The bytes of the character in UTF-8. */
 const BYTES_EACH = 3
 
-/** Mutates everything mutable. A store may also return frozen values. */
+/** Mutates everything mutable except `none`, which fp-ts shares with all code. A store may also return frozen values. */
 const spoil = (value: unknown): void => {
-  if (typeof value !== 'object' || value === null) return
+  if (typeof value !== 'object' || value === null || ('_tag' in value && value._tag === 'None')) return
   Object.values(value).forEach(spoil)
   if (Array.isArray(value) && !Object.isFrozen(value)) value.push('added by the taker')
   for (const key of Object.keys(value)) Reflect.set(value, key, 'changed by the taker')

@@ -11,8 +11,11 @@ import { overrides } from '../../../domain/plan/Overrides.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import type { Decision, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
-import type { Task, Workflow } from '../../../domain/workflow/Workflow.js'
+import { find } from '../../../domain/checkpoint/Tree.js'
+import { hasCode } from '../../../domain/workflow/Node.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin } from '../../../domain/workflow/Unit.js'
+import type { Step, Task, Workflow } from '../../../domain/workflow/Workflow.js'
 import { of as identityOf } from '../../../domain/workflow/WorkflowIdentity.js'
 import type { Choices } from '../arbitrary/Choices.js'
 import { choicesOf, numbers } from '../arbitrary/Choices.js'
@@ -169,18 +172,18 @@ export const recorded = ({ completedSteps }: Checkpoint): ReadonlySet<string> =>
   new Set([...completedSteps].map(({ unit }) => unit))
 
 /** The pending units of which an edit left the kind, and the suspended tasks. The code of a task that an edit made non-idempotent does not continue. */
-export const waiting = (moment: Moment): ReadonlySet<string> => {
-  const { pending, state } = moment.checkpoint
-  const tasks = unitsOf(moment)
+export const waiting = ({ checkpoint, workflow }: Moment): ReadonlySet<string> => {
+  const { pending, state, items } = checkpoint
   const suspended = [...State.inFlight(state)].filter((one) => one.suspended === true)
+  const stepAt = (unit: Unit): Step | undefined => find<Step>(workflow, items, unit, state.stepIndex)?.definition
   return new Set([
     ...[...pending].flatMap(({ unit, _tag }) => {
-      const task = tasks.get(unit)
-      return task === undefined || (task.wait ?? 'Job') === _tag ? [unit] : []
+      const step = stepAt(unit)
+      return step === undefined || (step._tag === 'Task' && (step.wait ?? 'Job') === _tag) ? [unit] : []
     }),
     ...suspended.flatMap(({ unit }) => {
-      const task = tasks.get(unit)
-      return task?.idempotent === true && task.wait === undefined ? [unit] : []
+      const step = stepAt(unit)
+      return hasCode(step) && step.idempotent ? [unit] : []
     })
   ])
 }

@@ -100,16 +100,19 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       const { checkpoint, workflow } = edited
       const [units, waits] = [unitsOf(edited), waiting(edited)]
       const doubts = inDoubt(checkpoint, workflow)
-      // A plan that ignores changes also ignores that a unit in doubt was removed.
       const { workflow: before, items, state } = checkpoint
-      const isGone = doubts.some((unit) => !units.has(taskAround(before, items, unit, state.stepIndex)?.unit ?? unit))
+      const taskOf = (unit: Unit): Unit => taskAround(before, items, unit, state.stepIndex)?.unit ?? unit
+      // A plan that ignores changes also ignores that a unit in doubt was removed.
+      const isGone = doubts.some((unit) => !units.has(taskOf(unit)))
+      // The question of a task follows those of its sub-steps; that of a map in its place covers them.
+      const isMap = (unit: Unit): boolean => find<Step>(workflow, items, unit)?.definition._tag === 'Map'
+      const covers = (unit: Unit, name: Unit): boolean => isWithin(unit, name) || (unit === taskOf(name) && isMap(unit))
       for (const changes of ['completed', 'ignore'] as const) {
         const plan = acceptedPlan(edited, { changes })
         if (plan === undefined || (changes === 'ignore' && isGone)) continue
         const asked = openQuestions(plan).map(({ unit }) => unit)
-        // The question of a task follows those of its sub-steps.
         for (const name of doubts) {
-          const isAsked = asked.some((unit) => isWithin(unit, name))
+          const isAsked = asked.some((unit) => covers(unit, name))
           assert.ok(waits.has(name) || isAsked, `${name} is in doubt, and gets no question`)
         }
       }
