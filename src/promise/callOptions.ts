@@ -14,8 +14,7 @@ import {
   signal,
   text
 } from '../domain/data/Options.js'
-import { notStore } from '../domain/data/storeMethods.js'
-import { answers, having, isProgram, isWorkflow, map, refusal, workflows } from '../executor/arguments.js'
+import { answers, having, isProgram, isWorkflow, map, refusal, store, workflows } from '../executor/arguments.js'
 import type { InvalidOptions } from '../executor/errors/RunError.js'
 import type { ResumeOptions, RunOptions } from '../executor/RunOptions.js'
 import type { Environment } from '../ports/Environment.js'
@@ -56,11 +55,6 @@ const interrupt: Check = (value) => {
   return signal(fieldsOf(value)['signal']) === undefined ? having(['reason'], expected)(value) : expected
 }
 
-const storage: Check = (value) => {
-  const wrong = notStore(value)
-  return wrong === undefined ? undefined : `a CheckpointStorage, such as jsonFileStorage('.dogear'), ${wrong}`
-}
-
 const RUN: Readonly<Record<keyof RunOptions, Check>> = { workspace, wait: flag }
 
 const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
@@ -80,7 +74,7 @@ const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
 }
 
 const HOST: Readonly<Record<keyof HostOptions, Check>> = {
-  storage,
+  storage: store,
   signal,
   environment: object
 }
