@@ -97,6 +97,9 @@ describe('planResume refuses', () => {
     ],
     ...damaged
   ])('%s in place of a checkpoint', (_, given) => {
-    assert.match(refusal(given, workflow).join(), /^the checkpoint is inconsistent: it is .+; decode stored JSON/)
+    assert.match(
+      refusal(given, workflow).join(),
+      /^the checkpoint must be a Checkpoint, not (undefined|an object that is malformed); decode stored JSON with CheckpointCodec\.decode$/
+    )
   })
 })

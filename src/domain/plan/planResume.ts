@@ -57,16 +57,12 @@ export const planResume = (
   const invalid = problemsOf(workflow)
   const [problem] = invalid
   if (problem !== undefined && isUnreadable(problem)) return refuse([{ _tag: 'InvalidWorkflow', problem }])
-  const why = notDecoded(checkpoint)
-  if (why !== undefined) return refuse([{ _tag: 'InconsistentCheckpoint', why }])
+  if (!isDecoded(checkpoint)) return refuse([notCheckpoint(checkpoint)])
   try {
     return plan(checkpoint, workflow, options, invalid)
   } catch {
     // A check before each plan would cost as much as the plan. An error that has another cause is thrown again.
-    const why = malformed(checkpoint)
-    return why === undefined
-      ? plan(checkpoint, workflow, options, invalid)
-      : refuse([{ _tag: 'InconsistentCheckpoint', why }])
+    return isWhole(checkpoint) ? plan(checkpoint, workflow, options, invalid) : refuse([notCheckpoint(checkpoint)])
   }
 }
 
@@ -105,23 +101,20 @@ const plan = (
 }
 
 /** Untyped callers may pass anything, such as stored JSON. Its lists are arrays, which have no size. */
-const notDecoded = (checkpoint: unknown): string | undefined => {
+const isDecoded = (checkpoint: unknown): boolean => {
   const { workflow, completedSteps } = fieldsOf(checkpoint)
-  const isDecoded = Array.isArray(fieldsOf(workflow)['steps']) && typeof fieldsOf(completedSteps)['size'] === 'number'
-  return isDecoded ? undefined : notCheckpoint(checkpoint)
+  return Array.isArray(fieldsOf(workflow)['steps']) && typeof fieldsOf(completedSteps)['size'] === 'number'
 }
 
-const malformed = (checkpoint: Checkpoint): string | undefined => {
+const isWhole = (checkpoint: Checkpoint): boolean => {
   try {
-    const decoded = decode(encode(checkpoint))
-    return E.isRight(decoded) ? undefined : notCheckpoint(checkpoint)
+    return E.isRight(decode(encode(checkpoint)))
   } catch {
-    return notCheckpoint(checkpoint)
+    return false
   }
 }
 
-const notCheckpoint = (given: unknown): string =>
-  `it is ${kindOf(given)}, but no checkpoint; decode stored JSON with CheckpointCodec.decode`
+const notCheckpoint = (given: unknown): PlanProblem => ({ _tag: 'NotACheckpoint', found: kindOf(given) })
 
 const newInput = (checkpoint: Checkpoint, { input }: PlanOptions): Json | undefined =>
   input === undefined || equals(input, checkpoint.input) ? undefined : input
