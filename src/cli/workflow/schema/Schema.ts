@@ -1,7 +1,7 @@
 /** Schemas that decode values and describe them as JSON Schema. Knows nothing of steps. */
 import { defined } from '../../../domain/data/defined.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
-import type { Position } from '../Problem.js'
+import type { Position, Problem, Report } from '../Problem.js'
 import type { Entry, Node } from '../Source.js'
 import { kindOf } from '../Source.js'
 import { closest, didYouMean } from '../../../domain/data/Suggestion.js'
@@ -198,13 +198,18 @@ export const object = <F extends Fields>(
         if (schema !== undefined) found.set(one.key, { entry: one, value: schema.decode(reading, one) })
         else report(one.at, unknownKey(of, one.key, known, remedyFor(one.key, node.entries)))
       }
+      const certain = Object.fromEntries(found) as Read<F>
       for (const one of node.entries) {
         const meant = meantBy(one.key)
         if (meant !== undefined && !found.has(meant)) found.set(meant, { entry: one, value: undefined })
       }
       for (const [key, { missing }] of own) if (missing !== undefined && !found.has(key)) report(entry.at, missing)
       const read = Object.fromEntries(found) as Read<F>
-      for (const { check } of rules) check(read, reading, node)
+      const broken = brokenRules(rules, read, reading, node)
+      // A rule that only a misspelt key breaks, or only its absence, is not reported: the key is.
+      const also = Object.keys(certain).length === found.size ? broken : brokenRules(rules, certain, reading, node)
+      for (const { at, message } of broken)
+        if (also.some((one) => one.at === at && one.message === message)) report(at, message)
       return read
     },
     json: (definitions) => {
@@ -223,6 +228,18 @@ export const object = <F extends Fields>(
       }
     }
   }
+}
+
+const brokenRules = <R>(
+  rules: ReadonlyArray<Rule<R>>,
+  read: R,
+  reading: Reading,
+  node: Node
+): ReadonlyArray<Problem> => {
+  const broken: Array<Problem> = []
+  const report: Report = (at, message) => void broken.push({ at, message })
+  for (const { check } of rules) check(read, { ...reading, report }, node)
+  return broken
 }
 
 /** More keys are not listed in a message. */
