@@ -253,27 +253,46 @@ const unknownKey = (of: string, key: string, known: ReadonlyArray<string>, remed
   return `${of} has no key "${key}"${hint}`
 }
 
-/** The first variant with a key of the mapping decodes it, else the last. */
+interface Variant<A> {
+  readonly keys: ReadonlyArray<string>
+  readonly schema: Schema<A>
+}
+
+/**
+ * The first variant with a key of the mapping decodes it, else the last, unless its keys are missing, too, and one of another variant is
+ * misspelt. `known`: all keys of the last.
+ */
 export const byKey = <A>(
   otherwise: (kind: string) => string,
-  variants: ReadonlyArray<{ readonly keys: ReadonlyArray<string>; readonly schema: Schema<A> }>,
-  last: Schema<A>
+  variants: ReadonlyArray<Variant<A>>,
+  last: Variant<A> & { readonly known: ReadonlyArray<string> }
 ): Schema<A> => ({
   decode: (reading, entry) => {
     const { value: node } = entry
     if (node._tag !== 'Mapping') return void reading.report(node.at, otherwise(kindOf(node)))
-    const fits = ({ keys }: { readonly keys: ReadonlyArray<string> }): boolean =>
-      node.entries.some(({ key }) => keys.includes(key))
-    return (variants.find(fits)?.schema ?? last).decode(reading, entry)
+    const given = node.entries.map(({ key }) => key)
+    const fits = ({ keys }: Variant<A>): boolean => given.some((key) => keys.includes(key))
+    const { schema } = [...variants, last].find(fits) ?? variantMeant(given, variants, last.known) ?? last
+    return schema.decode(reading, entry)
   },
   json: (definitions) => ({
     type: 'object',
     ...variants.reduceRight<JsonObject>(
       (rest, { keys, schema }) => ({ if: hasAny(keys), then: schema.json(definitions), else: rest }),
-      last.json(definitions)
+      last.schema.json(definitions)
     )
   })
 })
+
+const variantMeant = <A>(
+  given: ReadonlyArray<string>,
+  variants: ReadonlyArray<Variant<A>>,
+  others: ReadonlyArray<string>
+): Variant<A> | undefined => {
+  const known = [...others, ...variants.flatMap(({ keys }) => keys)]
+  const meant = given.filter((key) => !known.includes(key)).map((key) => closest(key, known))
+  return variants.find(({ keys }) => meant.some((key) => key !== undefined && keys.includes(key)))
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // rules
