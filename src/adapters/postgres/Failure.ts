@@ -1,14 +1,16 @@
 /** Tells which failures of PostgreSQL and its driver pass, and which leave open whether the statement took effect. */
 
+import { defined } from '../../domain/data/defined.js'
 import type { StorageError, UnsupportedFormat } from '../../ports/CheckpointStorage.js'
 
-/** `passes`: worth another attempt. `effect`: whether the statement may have taken effect. `error`: what the call refuses, if the database did not fail. */
+/** `passes`: worth another attempt. `effect`: whether the statement may have taken effect. `error`: what the call refuses, if the database did not fail; `option`: as in the port. */
 export interface Failure<Refused extends StorageError = UnsupportedFormat> {
   readonly code: string
   readonly cause: unknown
   readonly passes: boolean
   readonly effect: 'none' | 'unknown'
   readonly error?: Refused
+  readonly option?: string
 }
 
 /** States of SQL: connection lost, server going down, read-only (a failover), too many connections, conflicts, timeouts. */
@@ -41,11 +43,12 @@ export const failureOf = (cause: unknown): Failure<never> => {
 }
 
 /** A failure that this package found itself. */
-export const refusal = (code: string, message: string): Failure<never> => ({
+export const refusal = (code: string, message: string, option?: string): Failure<never> => ({
   code,
   cause: new Error(message),
   passes: false,
-  effect: 'none'
+  effect: 'none',
+  ...defined({ option })
 })
 
 /** An error of the port that this package found. */
