@@ -218,7 +218,7 @@ const notDoneLines = ({
 }
 
 /** Leaves out the option of a store, which the command does not have. */
-const withoutOption = <Failed extends StorageError>(error: Failed): Failed =>
+export const withoutOption = <Failed extends RunError>(error: Failed): Failed =>
   'option' in error ? { ...error, option: undefined } : error
 
 export const describeStored = (error: StorageError): string => describeStorage(withoutOption(error))
