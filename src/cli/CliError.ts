@@ -10,7 +10,7 @@ import {
   headOf,
   withEffect
 } from '../executor/errors/describe.js'
-import { describeTooLarge } from '../executor/errors/portErrors.js'
+import { describeStorage, describeTooLarge } from '../executor/errors/portErrors.js'
 import { describeQuestion } from '../domain/explain/Explain.js'
 import { describeProblems } from '../domain/explain/problems.js'
 import { printableLines } from '../domain/explain/printable.js'
@@ -19,6 +19,7 @@ import { linesOf } from './report/Hint.js'
 import { withoutPassword } from './store/Location.js'
 import type { Problem } from './workflow/Problem.js'
 import { describeAll, firstOf } from './workflow/Problem.js'
+import type { StorageError } from '../ports/CheckpointStorage.js'
 import { holderText, shortened } from './report/text.js'
 import { orList, didYouMean } from '../domain/data/Suggestion.js'
 
@@ -210,14 +211,17 @@ const notDoneLines = ({
         : [`Run ${error.runId} is held by ${holderText(error.holder)}`]
     case 'ReadFailed':
     case 'WriteFailed':
-      return describeRunError(error).split('\n').map(withoutOption)
+      return describeRunError(withoutOption(error)).split('\n')
     default:
       return describeRunError(error).split('\n')
   }
 }
 
 /** Leaves out the option of a store, which the command does not have. */
-const withoutOption = (line: string): string => line.replace(/, or pass `[^`]+`/, '')
+export const withoutOption = <Failed extends RunError>(error: Failed): Failed =>
+  'option' in error ? { ...error, option: undefined } : error
+
+export const describeStored = (error: StorageError): string => describeStorage(withoutOption(error))
 
 const REQUESTED: Readonly<Record<Stop, string>> = {
   Pause: 'it pauses once its current steps have ended',

@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ArtifactError } from '../ports/ArtifactStore.js'
-import type { CheckpointStorage, ReadFailed, StorageError, Stored, WriteFailed } from '../ports/CheckpointStorage.js'
+import type { ReadFailed, StorageError, Stored, WriteFailed } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import type { AlreadyAnswered, PointerError, RequestError } from '../ports/Requests.js'
 import type { TreeUnreadable } from '../ports/WorkingTree.js'
@@ -72,19 +72,7 @@ export const INBOX = 'the requests'
 
 export const ARTIFACTS = 'the artifacts'
 
-/** Calls the store to read. An untyped caller may have passed the store in place of the environment. */
-export const readStore = <A>(
-  { storage }: { readonly storage: CheckpointStorage | undefined },
-  operation: string,
-  ask: (storage: CheckpointStorage) => TaskEither<StorageError, A>
-): Promise<E.Either<StorageError, A>> =>
-  storage === undefined
-    ? Promise.resolve(E.left(readFailed(STORE)('open', NO_STORAGE, 'INVALID_OPTIONS')))
-    : callPort(operation, () => ask(storage), readFailed(STORE))
-
-const NO_STORAGE = new Error('the environment has no `storage`; pass nodeEnvironment(storage)')
-
 export const load = (
-  environment: Pick<Environment, 'storage'>,
+  { storage }: Pick<Environment, 'storage'>,
   runId: string
-): Promise<E.Either<StorageError, O.Option<Stored>>> => readStore(environment, 'load', (storage) => storage.load(runId))
+): Promise<E.Either<StorageError, O.Option<Stored>>> => callPort('load', () => storage.load(runId), readFailed(STORE))

@@ -2,6 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Executor } from '../executor/Executor.js'
+import { inEnvironment } from '../executor/arguments.js'
 import type { Program } from '../executor/program/Program.js'
 import { run } from '../executor/run.js'
 import type { RunError } from '../executor/errors/RunError.js'
@@ -40,22 +41,22 @@ export interface RunHandle<Outputs> {
  *
  * @category running
  */
-export const start =
-  <Outputs, Input>(
-    program: Program<Outputs, Input, unknown, unknown>,
-    runId: string,
-    input: Input,
-    options: RunOptions = {}
-  ): Executor<RunHandle<Outputs>> =>
-  (environment) =>
-  () =>
-    new Promise((resolve, reject) => {
-      const handle = (): E.Either<never, RunHandle<Outputs>> => E.right({ runId, outcome: () => ended })
-      const observed = (event: Event): void => {
-        report(environment, event)
-        if (event._tag === 'CheckpointSaved') resolve(handle())
-      }
-      const ended = run(program, runId, input, options)({ ...environment, events: { report: observed } })()
-      // A run that failed before its first save was not started.
-      ended.then((end) => resolve(E.isLeft(end) ? end : handle()), reject)
-    })
+export const start = <Outputs, Input>(
+  program: Program<Outputs, Input, unknown, unknown>,
+  runId: string,
+  input: Input,
+  options: RunOptions = {}
+): Executor<RunHandle<Outputs>> =>
+  inEnvironment(
+    (environment) => () =>
+      new Promise((resolve, reject) => {
+        const handle = (): E.Either<never, RunHandle<Outputs>> => E.right({ runId, outcome: () => ended })
+        const observed = (event: Event): void => {
+          report(environment, event)
+          if (event._tag === 'CheckpointSaved') resolve(handle())
+        }
+        const ended = run(program, runId, input, options)({ ...environment, events: { report: observed } })()
+        // A run that failed before its first save was not started.
+        ended.then((end) => resolve(E.isLeft(end) ? end : handle()), reject)
+      })
+  )

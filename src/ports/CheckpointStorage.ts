@@ -299,7 +299,8 @@ export interface Insecure {
 }
 
 /**
- * Reading failed. `code`: of the system (`EIO`); `operation`: the call (`open`).
+ * Reading failed. `code`: of the system (`EIO`); `operation`: the call (`open`). `option`: an option of the store that avoids the failure, as
+ * code (`liveness: 'lease'`).
  *
  * @category errors
  */
@@ -309,11 +310,12 @@ export interface ReadFailed {
   readonly operation: string
   readonly code: string
   readonly cause: unknown
+  readonly option?: string
 }
 
 /**
  * Writing failed. Acknowledged saves are intact. `committed`: `no`: this write has no effect; `unknown`: it may take effect until the next
- * claim, which finds the save or makes it impossible. The claim is unusable.
+ * claim, which finds the save or makes it impossible. The claim is unusable. `option`: as in {@link ReadFailed}.
  *
  * @category errors
  */
@@ -324,6 +326,7 @@ export interface WriteFailed {
   readonly operation: string
   readonly code: string
   readonly cause: unknown
+  readonly option?: string
 }
 
 /**

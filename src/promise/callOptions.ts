@@ -14,7 +14,6 @@ import {
   signal,
   text
 } from '../domain/data/Options.js'
-import { notStore } from '../domain/data/storeMethods.js'
 import {
   answerMap,
   answers,
@@ -23,6 +22,7 @@ import {
   isWorkflow,
   outputMap,
   refusal,
+  store,
   workflows
 } from '../executor/arguments.js'
 import type { InvalidOptions } from '../executor/errors/RunError.js'
@@ -65,11 +65,6 @@ const interrupt: Check = (value) => {
   return signal(fieldsOf(value)['signal']) === undefined ? having(['reason'], expected)(value) : expected
 }
 
-const storage: Check = (value) => {
-  const wrong = notStore(value)
-  return wrong === undefined ? undefined : `a CheckpointStorage, such as jsonFileStorage('.dogear'), ${wrong}`
-}
-
 const RUN: Readonly<Record<keyof RunOptions, Check>> = { workspace, wait: flag }
 
 const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
@@ -89,7 +84,7 @@ const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
 }
 
 const HOST: Readonly<Record<keyof HostOptions, Check>> = {
-  storage,
+  storage: store,
   signal,
   environment: object
 }

@@ -1,7 +1,8 @@
 import { chmodSync, statSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
 import { afterEach, describe, expect, test } from 'vitest'
-import { describe as described, notDone } from '../../src/cli/CliError.js'
+import { describe as described, describeStored, notDone } from '../../src/cli/CliError.js'
+import * as RunError from '../../src/public/RunError.js'
 import { parse, show, withoutPassword } from '../../src/cli/store/Location.js'
 import { open } from '../../src/cli/store/open.js'
 import type { ReadFailed } from '../../src/ports/CheckpointStorage.js'
@@ -155,11 +156,16 @@ describe('--store', () => {
       where: 'runs',
       operation: 'liveness',
       code: 'LOCK_LOST',
-      cause: new Error("the lock is lost; connect directly, or pass `liveness: 'lease'`")
+      cause: new Error('the lock is lost; connect directly'),
+      option: "liveness: 'lease'"
     }
+    expect(RunError.describe(lost)).toBe(
+      "Reading runs failed: liveness: LOCK_LOST: the lock is lost; connect directly, or pass `liveness: 'lease'`"
+    )
     expect(described(notDone(lost))).toEqual([
       'Reading runs failed: liveness: LOCK_LOST: the lock is lost; connect directly'
     ])
+    expect(describeStored(lost)).toBe('Reading runs failed: liveness: LOCK_LOST: the lock is lost; connect directly')
   })
 
   test.each([

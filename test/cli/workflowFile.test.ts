@@ -146,6 +146,36 @@ test('a misspelt key is reported once: its problem names the key, and none says 
   ])
 })
 
+test('a misspelt key by which a step is a wave, sequence or wait suggests that key', () => {
+  const found = (step: string): ReadonlyArray<string> =>
+    problemsOf(`steps:\n  - ${step}\n`).map((one) => one.replace(/^w\.yml:\d+:\d+: /, ''))
+  expect(found('{ name: w, grups: { a: { shell: x } } }')).toEqual([
+    'a wave has no key "name"; use "wave" in its place',
+    'a wave has no key "grups". Did you mean "groups"?'
+  ])
+  expect(found('{ name: s, stesp: [{ shell: x }] }')).toEqual(['a sequence has no key "stesp". Did you mean "steps"?'])
+  expect(found('{ slep: 5s }')).toEqual(['a wait has no key "slep". Did you mean "sleep"?'])
+  expect(found('{ wave: w, groups: { a: { grups: { b: { shell: x } } } } }')).toEqual([
+    'a group has no key "grups". Did you mean "groups"?'
+  ])
+  expect(found('{ shell: x, slep: 5s }')).toEqual(['a step has no key "slep". Did you mean "sleep"?'])
+})
+
+test('a misspelt key that conflicts with another key is reported once', () => {
+  const once = (step: string): ReadonlyArray<string> =>
+    problemsOf(`steps:\n  - ${step}\n`).map((one) => one.replace(/^w\.yml:\d+:\d+: /, ''))
+  expect(once('{ shel: x, run: [x] }')).toEqual(['a step has no key "shel". Did you mean "shell"?'])
+  expect(once('{ sleep: 5s, waitfor: {} }')).toEqual(['a wait has no key "waitfor". Did you mean "waitFor"?'])
+  expect(once('{ sleep: 5s, captur: x }')).toEqual(['a wait has no key "captur". Did you mean "capture"?'])
+  expect(once('{ wave: w, groups: { a: { shell: x } }, foreach: [1] }')).toEqual([
+    'a wave has no key "foreach". Did you mean "forEach"?'
+  ])
+  expect(once('{ shell: x, run: [x], timeot: 5s }')).toEqual([
+    'a task has either "shell" or "run", not both',
+    'a step has no key "timeot". Did you mean "timeout"?'
+  ])
+})
+
 test('all problems are listed at once, each with its place, in the order of the file', () => {
   expect(
     problemsOf(`name: 5

@@ -14,6 +14,12 @@ const workflow = { name: 'w', steps: [W.task('a')] }
 const at = '2026-01-02T03:04:05.678Z'
 const checkpoint = C.start({ _tag: 'Started', runId: 'r', workflow: Identity.of(workflow), input: {}, at })
 
+/** A plan does not read these. */
+const UNREAD: ReadonlySet<string> = new Set([
+  ...['format', 'runId', 'revision', 'generation', 'createdAt', 'updatedAt'],
+  ...['input', 'renewals', 'variables']
+])
+
 const refusal = (one: unknown, other: unknown): ReadonlyArray<string> => {
   const plan = planResume(one as never, other as never)
   return E.isLeft(plan) ? describeProblems(plan.left.problems) : assert.fail('there is a plan')
@@ -28,17 +34,72 @@ describe('planResume refuses', () => {
       { name: 'w', steps: [W.task('a'), undefined] },
       'steps of "w" must be an array of steps; step 2 is undefined'
     ],
-    ['a function', { name: 'w', steps: [() => 1] }, 'steps of "w" must be an array of steps; step 1 is a function']
+    ['a function', { name: 'w', steps: [() => 1] }, 'steps of "w" must be an array of steps; step 1 is a function'],
+    [
+      'a bare task',
+      { name: 'w', steps: [{ _tag: 'Task' }] },
+      'steps of "w" must be an array of steps; step 1 is an object without fingerprint, idempotent, captures, accepts'
+    ],
+    [
+      'a nested step without a tag',
+      { name: 'w', steps: [W.task('a'), { ...W.sequence('s', [W.task('b')]), steps: [W.task('b'), { name: 'c' }] }] },
+      'steps of "s" must be an array of steps; step 2 is an object without _tag'
+    ],
+    [
+      'a sequence without steps',
+      { name: 'w', steps: [{ ...W.sequence('s', [W.task('b')]), steps: undefined }] },
+      'steps of "w" must be an array of steps; step 1 is an object without steps'
+    ],
+    [
+      'a group without needs',
+      { name: 'w', steps: [{ ...W.wave('all', []), groups: [W.group(W.task('a')), W.task('b')] }] },
+      'groups of "all" must be an array of groups; group 2 is an object without needs'
+    ],
+    [
+      'a group that is null',
+      { name: 'w', steps: [W.sequence('s', [{ ...W.wave('all', []), groups: [null as never] }])] },
+      'groups of "s/all" must be an array of groups; group 1 is null'
+    ],
+    [
+      'a body without steps',
+      { name: 'w', steps: [{ ...W.mapOf('all', W.task('a')), each: { _tag: 'Sequence' } }] },
+      'each of "all" must be a step, not an object without fingerprint, ownFingerprint, steps'
+    ],
+    [
+      'secrets that are a string',
+      { name: 'w', steps: [W.task('a')], secrets: 'TOKEN' },
+      'secrets of "w" must be an array of names of 1 to 128 characters without whitespace or "="'
+    ],
+    [
+      'a step without a name',
+      { name: 'w', steps: [{ ...W.sequence('s', [W.task('b')]), name: undefined }] },
+      '"undefined" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters'
+    ]
   ])('%s in place of a workflow', (_, given, text) => {
     assert.deepEqual(refusal(checkpoint, given), [text])
     assert.deepEqual(WorkflowProblem.problems(given as never).map(WorkflowProblem.describeProblem), [text])
   })
 
-  test.each([
+  const damaged = Object.keys(checkpoint)
+    .filter((field) => !UNREAD.has(field))
+    .flatMap((field): ReadonlyArray<readonly [string, unknown]> => [
+      [`a checkpoint whose ${field} is null`, { ...checkpoint, [field]: null }],
+      [`a checkpoint without ${field}`, { ...checkpoint, [field]: undefined }]
+    ])
+
+  test.each<readonly [string, unknown]>([
     ['undefined', undefined],
     ['a workflow', workflow],
-    ['the JSON of a checkpoint', JSON.parse(JSON.stringify(encode(checkpoint))) as unknown]
+    ['the JSON of a checkpoint', JSON.parse(JSON.stringify(encode(checkpoint)))],
+    [
+      'a checkpoint with a step that is null',
+      { ...checkpoint, workflow: { ...checkpoint.workflow, steps: [...checkpoint.workflow.steps, null] } }
+    ],
+    ...damaged
   ])('%s in place of a checkpoint', (_, given) => {
-    assert.match(refusal(given, workflow).join(), /^the checkpoint is inconsistent: it is .+; decode stored JSON/)
+    assert.match(
+      refusal(given, workflow).join(),
+      /^the checkpoint must be a Checkpoint, not (undefined|an object that is malformed); decode stored JSON with CheckpointCodec\.decode$/
+    )
   })
 })

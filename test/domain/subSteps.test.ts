@@ -393,6 +393,17 @@ describe('a plan', () => {
     assert.deepEqual(recorded(accepted(checkpoint, { fromStep: 'agent/turn' })), ['first'])
   })
 
+  test('fromStep of a sub-step runs those that failed before it again if their task failed; a task in flight throws their errors again', () => {
+    const changes = [done('agent/a', 1, {}), failed('agent/b', {}), failed('agent/c', {}), failed('agent/d', {})]
+    const before = (checkpoint: Checkpoint, fromStep: string): ReadonlyArray<string> =>
+      decided(checkpoint, { fromStep }).filter((one) => / agent\/[b-d] /.test(one) && !/Forced|Earlier/.test(one))
+    const [ended, cut] = [after(...changes, failed('agent')), after(...changes)]
+    for (const checkpoint of [ended, cut])
+      for (const first of ['agent/a', 'agent/b']) assert.deepEqual(before(checkpoint, first), [])
+    assert.deepEqual(before(ended, 'agent/d'), ['Retry agent/b Failed', 'Retry agent/c Failed'])
+    assert.deepEqual(before(cut, 'agent/d'), ['Skip agent/b FailedBefore', 'Skip agent/c FailedBefore'])
+  })
+
   test('fromStep of a nested sub-step also drops the outer one, and fromStep of an outer sub-step also drops its nested ones', () => {
     const checkpoint = after(
       done('agent/a', 1, {}),

@@ -78,7 +78,7 @@ test('a pause lets the running step end, and a repeated HTTP request continues t
   expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
 })
 
-test('a run that failed says why, and a repeated request retries it', async () => {
+test('the status of a failed run has the error of its step, and the next POST runs only that step again', async () => {
   const first = await serve(undefined, { DOGEAR_TEST_FAIL: 'ship order-7' })
   expect((await fetch(first.url, { method: 'POST' })).status).toBe(202)
   await until('the run is failed', async () => (await status(first)) === 'failed')

@@ -6,20 +6,31 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import { memoryArtifacts, memoryRequests } from '../../src/adapters/memory.js'
-import type { ArtifactStore, CheckpointStorage, Environment, Requests, Workspaces } from '../../src/index.js'
+import type { ArtifactStore, CheckpointStorage, Environment, Executor, Requests, Workspaces } from '../../src/index.js'
 import {
   answer,
   cancel,
   cleanWorkspace,
+  collectEvidence,
+  confirm,
+  findExpired,
+  fork,
   hasWorkspace,
   listRuns,
   mergeWorkspace,
   pause,
+  planRun,
+  poll,
   Program,
+  prune,
   removeRuns,
   resume,
+  resumeAll,
   run,
+  runChanges,
   RunError,
+  runOrResume,
+  start,
   StepError,
   StepFailure,
   viewRun
@@ -266,33 +277,56 @@ describe('a store that is no store of TaskEithers', () => {
   })
 })
 
-test.each([
-  [{}, 'an object'],
-  [undefined, 'undefined'],
-  ['.dogear', 'the string ".dogear"'],
-  [{ ...memoryStorage(), history: undefined, remove: 1 }, 'an object without history, remove']
-])('with nodeEnvironment(%o) each call is refused with what the environment needs', async (storage, shown) => {
-  const environment = nodeEnvironment(storage as unknown as CheckpointStorage)
-  const refusals = [await run(once(), 'r', {})(environment)(), await listRuns()(environment)()]
-  for (const refusal of refusals as ReadonlyArray<E.Either<RunError, unknown>>)
-    assert.equal(
-      RunError.describe(refused(refusal, 'ReadFailed')),
-      `Cannot use the store: nodeEnvironment needs a CheckpointStorage, not ${shown}; pass one, such as jsonFileStorage('.dogear')`
-    )
-})
-
-test('a call with a store in place of the environment is refused with how to make one', async () => {
-  const environment = memoryStorage() as unknown as Environment
-  const refusals = [
-    await run(once(), 'r', {})(environment)(),
-    await viewRun('r')(environment)(),
-    await listRuns()(environment)()
+describe('a call of an untyped host without a usable environment', () => {
+  const program = once()
+  const summaries: Parameters<typeof removeRuns>[0] = []
+  const calls: Readonly<Record<string, Executor<unknown>>> = {
+    answer: answer('r', 'one', 1),
+    cancel: cancel('r'),
+    cleanWorkspace: cleanWorkspace('r'),
+    collectEvidence: collectEvidence({ runId: 'r', completedSteps: [] }),
+    confirm: confirm('r', new Map()),
+    findExpired: findExpired({ keep: 1 }),
+    fork: fork('r', 's', { fromStep: 'one' }),
+    hasWorkspace: hasWorkspace({ runId: 'r' }),
+    listRuns: listRuns(),
+    mergeWorkspace: mergeWorkspace('r'),
+    pause: pause('r'),
+    planRun: planRun(program, 'r'),
+    poll: poll(program, 'r'),
+    prune: prune({ keep: 1 }),
+    removeRuns: removeRuns(summaries),
+    resume: resume(program, 'r'),
+    resumeAll: resumeAll([program]),
+    run: run(program, 'r', {}),
+    runChanges: runChanges('r'),
+    runOrResume: runOrResume(program, 'r', {}),
+    start: start(program, 'r', {}),
+    viewRun: viewRun('r')
+  }
+  const whole = nodeEnvironment(memoryStorage())
+  const store = memoryStorage()
+  const environment = 'the environment must be an Environment, such as nodeEnvironment(storage), not '
+  const storage = "environment.storage must be a CheckpointStorage, such as jsonFileStorage('.dogear'), not "
+  const rest = 'clock, tree, owner, interrupt, events, random, graceMillis'
+  const cases: ReadonlyArray<readonly [unknown, string]> = [
+    [undefined, `${environment}undefined`],
+    [null, `${environment}null`],
+    ['.dogear', `${environment}the string ".dogear"`],
+    [store, `${environment}an object without storage, ${rest}`],
+    [{ storage: store }, `${environment}an object without ${rest}`],
+    [nodeEnvironment(undefined as never), `${environment}an object without storage`],
+    [{ ...whole, storage: {} }, `${storage}an object`],
+    [{ ...whole, storage: '.dogear' }, `${storage}the string ".dogear"`],
+    [{ ...whole, storage: { ...store, history: undefined, remove: 1 } }, `${storage}an object without history, remove`]
   ]
-  for (const refusal of refusals as ReadonlyArray<E.Either<RunError, unknown>>)
-    assert.match(
-      RunError.describe(refused(refusal, 'ReadFailed')),
-      /^Cannot use the store: the environment has no `storage`; pass nodeEnvironment\(storage\)$/
-    )
+
+  test.each(Object.entries(calls))('%s is refused with what is missing and what to pass', async (_, call) => {
+    for (const [given, problem] of cases) {
+      const ended = (await call(given as Environment)()) as E.Either<RunError, unknown>
+      assert.equal(RunError.describe(refused(ended, 'InvalidOptions')), `These options are invalid:\n  ${problem}`)
+    }
+  })
 })
 
 test('a clock whose sleep returns a promise sleeps as long as one that returns a task', async () => {

@@ -1,7 +1,5 @@
 /** Builds the executor's environment for a Node process. */
-import * as TE from 'fp-ts/lib/TaskEither.js'
-import { notStore, sameFor, STORE_METHODS } from '../../domain/data/storeMethods.js'
-import type { CheckpointStorage, ReadFailed } from '../../ports/CheckpointStorage.js'
+import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import { asyncContext } from './asyncContext.js'
 import { systemClock } from './clock.js'
@@ -30,7 +28,7 @@ export const nodeEnvironment = (
   storage: CheckpointStorage,
   given: Partial<Omit<Environment, 'storage'>> = {}
 ): Environment => ({
-  storage: usable(storage),
+  storage,
   clock: systemClock,
   tree: workingTree('.'),
   owner: processOwner(),
@@ -42,13 +40,3 @@ export const nodeEnvironment = (
   graceMillis: 10_000,
   ...given
 })
-
-/** A store, or what stands in for anything else that an untyped host passes: it fails each call. */
-const usable = (given: CheckpointStorage): CheckpointStorage => {
-  const wrong = notStore(given)
-  if (wrong === undefined) return given
-  const why = `nodeEnvironment needs a CheckpointStorage, ${wrong}; pass one, such as jsonFileStorage('.dogear')`
-  const code = 'INVALID_OPTIONS'
-  const error: ReadFailed = { _tag: 'ReadFailed', where: 'the store', operation: 'open', code, cause: new Error(why) }
-  return sameFor(STORE_METHODS, () => TE.left(error))
-}

@@ -1,4 +1,5 @@
 /** Sends statements to the database: prepares it at the first one, and repeats those that fail for a passing reason. */
+import { defined } from '../../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Check, OptionTable } from '../../domain/data/Options.js'
 import {
@@ -239,10 +240,7 @@ export const durable = ({ allow }: Database): ReadonlyArray<string> => [
 
 /** Refuses a setting that may lose acknowledged writes. */
 export const weak = (weakness: string): Failure<never> =>
-  refusal(
-    weakness,
-    `an acknowledged save may be lost with ${weakness}; change the setting, or pass \`allow: ['${weakness}']\``
-  )
+  refusal(weakness, `an acknowledged save may be lost with ${weakness}; change the setting`, `allow: ['${weakness}']`)
 
 /** Ensures that the tables exist, and that an acknowledged write is durable. */
 export const prepareToWrite = async (database: Database): Promise<E.Either<Failure, void>> => {
@@ -267,11 +265,12 @@ const about = <Refused extends StorageError>({ runId }: Place, error: Refused): 
   runId === undefined ? error : { ...error, runId }
 
 /** A missing pool and invalid options concern no single table. */
-const factsOf = (database: Database, { table, operation }: Place, { code, cause }: Failure<StorageError>) => ({
+const factsOf = (database: Database, { table, operation }: Place, { code, cause, option }: Failure<StorageError>) => ({
   where: code === 'NO_POOL' || code === 'INVALID_OPTIONS' ? 'the database' : database.where(table),
   operation,
   code,
-  cause
+  cause,
+  ...defined({ option })
 })
 
 export const readFailed =

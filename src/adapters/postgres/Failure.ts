@@ -1,14 +1,16 @@
 /** Classifies failures of PostgreSQL and its driver: whether they are transient, and whether the statement may have taken effect. */
 
+import { defined } from '../../domain/data/defined.js'
 import type { StorageError, UnsupportedFormat } from '../../ports/CheckpointStorage.js'
 
-/** `isTransient`: worth another attempt. `effect`: whether the statement may have taken effect. `error`: what the call refuses, if the database did not fail. */
+/** `isTransient`: worth another attempt. `effect`: whether the statement may have taken effect. `error`: what the call refuses, if the database did not fail; `option`: as in the port. */
 export interface Failure<Refused extends StorageError = UnsupportedFormat> {
   readonly code: string
   readonly cause: unknown
   readonly isTransient: boolean
   readonly effect: 'none' | 'unknown'
   readonly error?: Refused
+  readonly option?: string
 }
 
 /** States of SQL: connection lost, server going down, read-only (a failover), too many connections, conflicts, timeouts. */
@@ -46,11 +48,12 @@ export const failureOf = (cause: unknown): Failure<never> => {
 }
 
 /** A failure that this package found itself. */
-export const refusal = (code: string, message: string): Failure<never> => ({
+export const refusal = (code: string, message: string, option?: string): Failure<never> => ({
   code,
   cause: new Error(message),
   isTransient: false,
-  effect: 'none'
+  effect: 'none',
+  ...defined({ option })
 })
 
 /** An error of the port that this package found. */

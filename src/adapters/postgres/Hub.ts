@@ -72,13 +72,22 @@ export const holderColumns = ({ table }: Database, run = 'r'): string => `${run}
 
 const IDLE_MILLIS = 10_000
 
+/** A statement whose connection was cut may wait this long at the server for the row of its run. */
+const LATE_MILLIS = 600_000
+
+interface Abandoned {
+  readonly runId: string
+  /** By `performance.now()`. */
+  readonly since: number
+}
+
 /** How often a process checks that it holds its lock. */
 const BEAT_MILLIS = 10_000
 
 export const hubOf = (database: Database, options: HubOptions): Hub => {
   const held = new Map<string, Held>()
   const inboxes = new Map<string, boolean>()
-  const abandoned = new Map<string, string>()
+  const abandoned = new Map<string, Abandoned>()
   const keys = new Set<string>()
   const { checkIntervalMillis, leaseMillis } = options
   const beatMillis = options.liveness === 'lock' ? BEAT_MILLIS : leaseMillis / 4
@@ -168,12 +177,17 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   const isBeatDue = (): boolean => beaten.key !== liveness.current() || performance.now() - beaten.at > beatMillis
 
   const clear = async (): Promise<void> => {
-    const tokens = [...abandoned.keys()]
+    const asked = [...abandoned]
+    const [tokens, runs] = [asked.map(([token]) => token), asked.map(([, { runId }]) => runId)]
     const cleared = await send(database, {
-      text: `UPDATE ${database.table('runs')} SET ${RELEASED} WHERE id = ANY($1::text[]) AND token = ANY($2::uuid[])`,
-      values: [[...abandoned.values()], tokens]
+      text: `WITH cleared AS (SELECT id, token FROM ${database.table('runs')} WHERE id = ANY($1::text[]) AND token = ANY($2::uuid[]) FOR UPDATE)
+        UPDATE ${database.table('runs')} r SET ${RELEASED} FROM cleared WHERE r.id = cleared.id RETURNING cleared.token::text AS token`,
+      values: [runs, tokens]
     })
-    if (E.isRight(cleared)) for (const token of tokens) abandoned.delete(token)
+    if (E.isLeft(cleared)) return
+    for (const { token } of cleared.right) abandoned.delete(String(token))
+    const now = performance.now()
+    for (const [token, { since }] of asked) if (now - since > LATE_MILLIS) abandoned.delete(token)
   }
 
   const tick = async (): Promise<void> => {
@@ -186,9 +200,19 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   }
 
   let idle: ReturnType<typeof setTimeout> | undefined
+  /** A row that gets an abandoned token later then carries the key of a dead process. */
+  const rest = (): void => {
+    idle = undefined
+    if (held.size > 0) return
+    abandoned.clear()
+    void liveness.close()
+  }
+
   const schedule = (): void => {
-    clearTimeout(idle)
-    if (held.size === 0) idle = setTimeout(() => void (held.size > 0 || liveness.close()), IDLE_MILLIS).unref()
+    if (held.size > 0) {
+      clearTimeout(idle)
+      idle = undefined
+    } else idle ??= setTimeout(rest, IDLE_MILLIS).unref()
     if (held.size > 0 || abandoned.size > 0) timer ??= setTimeout(() => void tick(), checkIntervalMillis).unref()
   }
 
@@ -217,7 +241,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
     forget,
     lose,
     abandon: (runId, token) => {
-      abandoned.set(token, runId)
+      abandoned.set(token, { runId, since: performance.now() })
       schedule()
     },
     holderOf: (row) => {

@@ -82,7 +82,8 @@ export const lockLiveness = (pool: PostgresPool, onBroken: () => void): Liveness
 
 const POOLED = refusal(
   'LOCK_LOST',
-  "the advisory lock of this process is not held by its connection any more, as behind a transaction pooler; connect directly, or pass `liveness: 'lease'`"
+  'the advisory lock of this process is not held by its connection any more, as behind a transaction pooler; connect directly',
+  "liveness: 'lease'"
 )
 
 /** A connection of its own that holds the lock on a new key. It does not keep the process running. */
@@ -92,7 +93,7 @@ const connected = async (
 ): Promise<E.Either<Failure, Session>> => {
   const client = clientOf(pool)
   if (client === undefined)
-    return E.left(refusal('NO_CLIENT', "the pool has no `Client`; pass a `Pool` of `pg`, or `liveness: 'lease'`"))
+    return E.left(refusal('NO_CLIENT', 'the pool has no `Client`; pass a `Pool` of `pg`', "liveness: 'lease'"))
   client.on('error', () => onEnd(client))
   client.on('end', () => onEnd(client))
   try {

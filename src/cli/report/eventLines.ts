@@ -11,6 +11,7 @@ import { describeRequest } from '../../executor/errors/portErrors.js'
 import type { CheckAnswer } from '../../ports/Checks.js'
 import type { Event, EventUnit } from '../../ports/Events.js'
 import { counted, duration, grouped } from '../../view/text.js'
+import { describeStored } from '../CliError.js'
 import type { Style } from '../terminal/Style.js'
 import type { StepEntry } from '../workflow/WorkflowFile.js'
 import { commandLine } from '../workflow/WorkflowFile.js'
@@ -80,7 +81,7 @@ export const linesOf = (run: LiveRun, event: Event): Lines => {
     case 'RunPaused':
       return paused(event, style)
     case 'ReleaseFailed':
-      return detail(`the claim could not be released: ${describe(event.error)}`)
+      return detail(`the claim could not be released: ${describeStored(event.error)}`)
     case 'EvidenceKept':
     case 'StepSuspended':
     case 'WorkspaceReady':

@@ -88,6 +88,8 @@ export const describeProblem = (problem: PlanProblem): string => {
       return `the checkpoint is at step ${problem.stepIndex + 1}, but its workflow has ${count(problem.steps, 'step')}; ${RESTORE}`
     case 'InconsistentCheckpoint':
       return `the checkpoint is inconsistent: ${problem.why}; ${RESTORE}`
+    case 'NotACheckpoint':
+      return `the checkpoint must be a Checkpoint, not ${problem.found}${problem.found === 'an object' ? ' that is malformed' : ''}; decode stored JSON with CheckpointCodec.decode`
     case 'OutputNotDecodable':
       if (problem.assumed === true)
         return `"${problem.unit}" was declared done without an output that it accepts: at ${problem.path} expected ${problem.expected}; resume with the answer done and that output`

@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Checkpoint, Variables } from '../checkpoint/Checkpoint.js'
 import { variablesOf } from '../checkpoint/Checkpoint.js'
+import { decode, encode } from '../checkpoint/CheckpointCodec.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { PendingJob } from '../checkpoint/Pending.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
@@ -21,7 +22,8 @@ import { hasCode } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
 import { fromTop, isTop, isWithin } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
-import { problems as problemsOf } from '../workflow/WorkflowProblem.js'
+import type { WorkflowProblem } from '../workflow/WorkflowProblem.js'
+import { isUnreadable, problems as problemsOf } from '../workflow/WorkflowProblem.js'
 
 /**
  * Plans a resume: what is skipped, run, retried, polled or needs confirmation, and why. Pure, total and deterministic, in time linear in
@@ -55,10 +57,22 @@ export const planResume = (
   const invalid = problemsOf(workflow)
   const [problem] = invalid
   // Without a list of steps nothing else can be checked.
-  if (problem?._tag === 'InvalidSetting' && (problem.field === 'steps' || problem.place === ''))
-    return refuse([{ _tag: 'InvalidWorkflow', problem }])
-  const why = notDecoded(checkpoint)
-  if (why !== undefined) return refuse([{ _tag: 'InconsistentCheckpoint', why }])
+  if (problem !== undefined && isUnreadable(problem)) return refuse([{ _tag: 'InvalidWorkflow', problem }])
+  if (!isDecoded(checkpoint)) return refuse([notCheckpoint(checkpoint)])
+  try {
+    return plan(checkpoint, workflow, options, invalid)
+  } catch {
+    // A check before each plan would cost as much as the plan. An error that has another cause is thrown again.
+    return isWhole(checkpoint) ? plan(checkpoint, workflow, options, invalid) : refuse([notCheckpoint(checkpoint)])
+  }
+}
+
+const plan = (
+  checkpoint: Checkpoint,
+  workflow: Workflow,
+  options: PlanOptions,
+  invalid: ReadonlyArray<WorkflowProblem>
+): E.Either<PlanError, ResumePlan> => {
   const [first, ...more] = [
     ...invalid.map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem })),
     ...inconsistencies(checkpoint)
@@ -88,13 +102,20 @@ export const planResume = (
 }
 
 /** Detects what untyped callers may pass, such as stored JSON that was not decoded: its `completedSteps` is an array, which has no `size`. */
-const notDecoded = (checkpoint: unknown): string | undefined => {
-  const { state, workflow, completedSteps } = fieldsOf(checkpoint)
-  const isDecoded = Array.isArray(fieldsOf(workflow)['steps']) && typeof fieldsOf(completedSteps)['size'] === 'number'
-  return isDecoded && state !== undefined
-    ? undefined
-    : `it is ${kindOf(checkpoint)}, but no checkpoint; decode stored JSON with CheckpointCodec.decode`
+const isDecoded = (checkpoint: unknown): boolean => {
+  const { workflow, completedSteps } = fieldsOf(checkpoint)
+  return Array.isArray(fieldsOf(workflow)['steps']) && typeof fieldsOf(completedSteps)['size'] === 'number'
 }
+
+const isWhole = (checkpoint: Checkpoint): boolean => {
+  try {
+    return E.isRight(decode(encode(checkpoint)))
+  } catch {
+    return false
+  }
+}
+
+const notCheckpoint = (given: unknown): PlanProblem => ({ _tag: 'NotACheckpoint', found: kindOf(given) })
 
 const newInput = (checkpoint: Checkpoint, { input }: PlanOptions): Json | undefined =>
   input === undefined || equals(input, checkpoint.input) ? undefined : input

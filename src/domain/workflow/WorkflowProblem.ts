@@ -5,8 +5,9 @@ import { describeOption, fieldsOf, kindOf } from '../data/Options.js'
 import { cycleIn } from './needs.js'
 import { listedParts } from './Node.js'
 import { join } from './Unit.js'
-import type { Step, Wave, Workflow } from './Workflow.js'
+import type { MapStep, Step, Wave, Workflow } from './Workflow.js'
 import { definitionExpected, MAX_DEPTH, tasks } from './Workflow.js'
+import { wrongGroup, wrongStep } from './wrongStep.js'
 
 /** The form of a name: letters, digits, `.`, `_` and `-`, first a letter or digit, at most 128 characters. */
 export const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
@@ -71,10 +72,8 @@ const invalid = (place: string, field: string, expected: string): WorkflowProble
 const PROBLEMS = new WeakMap<Workflow, ReadonlyArray<WorkflowProblem>>()
 
 const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
-  const at = workflow.steps.findIndex((step) => !TAGS.has(fieldsOf(step)['_tag']))
-  if (at !== -1)
-    return [invalid(workflow.name, 'steps', `an array of steps; step ${at + 1} is ${kindOf(workflow.steps[at])}`)]
   const found: Array<WorkflowProblem> = []
+  let unreadable: WorkflowProblem | undefined
   let units = 0
   const add = (more: Iterable<WorkflowProblem>): void => {
     for (const problem of more) found.push(problem)
@@ -82,6 +81,8 @@ const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
   const level = (parts: ReadonlyArray<Step>, parent: string | undefined, depth: number): void => {
     units += parts.length
     if (units > MAX_UNITS) return
+    unreadable ??= wrongParts(parts, parent ?? workflow.name)
+    if (unreadable !== undefined) return
     const names = parts.map(({ name }) => name)
     add(nameProblems(names))
     add(duplicates(names, parent ?? workflow.name))
@@ -102,10 +103,14 @@ const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
         if (step.steps.length === 0) found.push({ _tag: 'NoSteps', unit })
         return level(step.steps, unit, depth + 1)
       case 'Wave':
+        unreadable ??= wrongGroups(step, unit)
+        if (unreadable !== undefined) return
         add(waveProblems(step, unit))
         return level(step.groups, unit, depth + 1)
       case 'Map':
         units += 1
+        unreadable ??= wrongBody(step, unit)
+        if (unreadable !== undefined) return
         if (step.each._tag === 'Task' && step.each.captures.length > 0)
           found.push(invalid(unit, 'capture', NOT_CAPTURED))
         if (depth + 1 > MAX_DEPTH) found.push({ _tag: 'TooDeep', unit })
@@ -115,12 +120,36 @@ const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
   add(nameProblems([workflow.name]))
   if (workflow.steps.length === 0) found.push({ _tag: 'NoSteps' })
   level(workflow.steps, undefined, 1)
+  if (unreadable !== undefined) return [unreadable]
   return units > MAX_UNITS
     ? [...found, { _tag: 'TooManyUnits' }]
     : [...found, ...captureProblems(workflow.steps), ...secretProblems(workflow)]
 }
 
-const TAGS: ReadonlySet<unknown> = new Set<Step['_tag']>(['Task', 'Sequence', 'Wave', 'Map'])
+const wrongParts = (parts: ReadonlyArray<Step>, place: string): WorkflowProblem | undefined => {
+  const at = parts.findIndex((part) => wrongStep(part) !== undefined)
+  return at === -1
+    ? undefined
+    : invalid(place, 'steps', `an array of steps; step ${at + 1} is ${wrongStep(parts[at]) ?? ''}`)
+}
+
+const wrongGroups = ({ groups }: Wave, unit: string): WorkflowProblem | undefined => {
+  const at = groups.findIndex((group) => wrongGroup(group) !== undefined)
+  return at === -1
+    ? undefined
+    : invalid(unit, 'groups', `an array of groups; group ${at + 1} is ${wrongGroup(groups[at]) ?? ''}`)
+}
+
+const wrongBody = ({ each }: MapStep, unit: string): WorkflowProblem | undefined => {
+  const wrong = wrongStep(each)
+  return wrong === undefined ? undefined : invalid(unit, 'each', `a step, not ${wrong}`)
+}
+
+/** Detects that a definition has something else in place of a step. It is then the only problem: nothing else can be read. */
+export const isUnreadable = (problem: WorkflowProblem | undefined): boolean =>
+  problem?._tag === 'InvalidSetting' && PARTS.has(problem.field)
+
+const PARTS: ReadonlySet<string> = new Set(['steps', 'groups', 'each'])
 
 const nameProblems = (names: ReadonlyArray<string>): ReadonlyArray<WorkflowProblem> =>
   names
@@ -180,6 +209,7 @@ const captureProblems = (steps: ReadonlyArray<Step>): ReadonlyArray<WorkflowProb
 
 /** A value recorded under a secret's name could be mistaken for the secret. */
 const secretProblems = ({ name, steps, secrets = [] }: Workflow): ReadonlyArray<WorkflowProblem> => {
+  if (!Array.isArray(secrets)) return [invalid(name, 'secrets', SECRET_NAMES)]
   if (secrets.length === 0) return []
   const known = new Set(secrets)
   return [

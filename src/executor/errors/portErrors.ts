@@ -52,13 +52,16 @@ const UNUSABLE: ReadonlySet<string> = new Set([
 
 const isUnusable = ({ code }: ReadFailed | WriteFailed): boolean => UNUSABLE.has(code)
 
-const describeUnusable = ({ where, cause }: ReadFailed | WriteFailed): string =>
-  `Cannot use ${where}: ${cause instanceof Error ? cause.message : String(cause)}`
+const describeUnusable = (error: ReadFailed | WriteFailed): string =>
+  `Cannot use ${error.where}: ${error.cause instanceof Error ? error.cause.message : String(error.cause)}${orOption(error)}`
+
+const orOption = ({ option }: ReadFailed | WriteFailed): string =>
+  option === undefined ? '' : `, or pass \`${option}\``
 
 const describeWrite = (error: WriteFailed): string => `Writing ${error.where} failed: ${callOf(error)}`
 
 const callOf = (error: ReadFailed | WriteFailed): string =>
-  `${error.operation}${error.code === 'THREW' ? ' ' : ': '}${reasonOf(error)}`
+  `${error.operation}${error.code === 'THREW' ? ' ' : ': '}${reasonOf(error)}${orOption(error)}`
 
 const COMMITTED: Readonly<Record<WriteFailed['committed'], string>> = {
   no: '; nothing of this write is stored',

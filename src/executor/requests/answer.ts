@@ -13,6 +13,7 @@ import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { AlreadyAnswered } from '../../ports/Requests.js'
 import type { Executor } from '../Executor.js'
+import { inEnvironment } from '../arguments.js'
 import { askOrAct, askOwner, readRun, MAX_ATTEMPTS, recorderFor, withdraw } from './inbox.js'
 import { readAnswers, takeAnswer, withInboxAnswers } from './inboxAnswers.js'
 import { A_WAIT } from '../storage/changes.js'
@@ -66,10 +67,13 @@ export type AnswerResult =
  *
  * @category running
  */
-export const answer =
-  (runId: string, unit: Unit, value: unknown, options: AnswerOptions = {}): Executor<AnswerResult> =>
-  (environment) =>
-  async () => {
+export const answer = (
+  runId: string,
+  unit: Unit,
+  value: unknown,
+  options: AnswerOptions = {}
+): Executor<AnswerResult> =>
+  inEnvironment((environment) => async () => {
     const json = fromUnknown(value)
     if (E.isLeft(json)) {
       const expected =
@@ -94,7 +98,7 @@ export const answer =
       return recorded
     }
     return await askOrAct(environment, () => ask(environment, request()), act)
-  }
+  })
 
 /** Leaves the answer for the owner of the run. `None`: the run has no owner. */
 const ask = async (

@@ -9,6 +9,7 @@ import type { Claim, ClaimOptions, Holder, Stored } from '../../ports/Checkpoint
 import type { Environment } from '../../ports/Environment.js'
 import { recordLeftAnswers } from './answer.js'
 import type { Executor } from '../Executor.js'
+import { inEnvironment } from '../arguments.js'
 import { askOrAct, askOwner, mayHaveRequests, readRun, recorderFor, requestsFor, withdraw } from './inbox.js'
 import { clearRequest, removePointer } from './pause.js'
 import type { RunError } from '../errors/RunError.js'
@@ -52,10 +53,8 @@ export type CancelResult =
  *
  * @category running
  */
-export const cancel =
-  (runId: string): Executor<CancelResult> =>
-  (environment) =>
-  async () => {
+export const cancel = (runId: string): Executor<CancelResult> =>
+  inEnvironment((environment) => async () => {
     if (environment.requests === undefined) return E.left({ _tag: 'NoRequests', runId })
     const request = (): CancelRequest => ({ _tag: 'Cancel', runId, requestedAt: timestamp(environment.clock.now()) })
     const ask = async (): Promise<E.Either<RunError, O.Option<CancelResult>>> => {
@@ -68,7 +67,7 @@ export const cancel =
         : E.right(O.none)
     }
     return await askOrAct(environment, ask, () => cancelUnclaimed(environment, runId))
-  }
+  })
 
 const isOver = (checkpoint: Checkpoint): boolean => isFinal(status(checkpoint, false))
 

@@ -11,6 +11,7 @@ import type { PointerError } from '../../ports/Requests.js'
 import type { WorkspaceError } from '../../ports/Workspaces.js'
 import { callPort, writeFailed } from '../callPort.js'
 import type { Executor } from '../Executor.js'
+import { inEnvironment } from '../arguments.js'
 import { askOrAct, askOwner, mayHaveRequests, recorderFor, withdraw } from './inbox.js'
 import type { Asked } from './RequestWatch.js'
 import type { RunError } from '../errors/RunError.js'
@@ -66,10 +67,8 @@ export type PauseResult =
  *
  * @category running
  */
-export const pause =
-  (runId: string, { commit = true }: PauseOptions = {}): Executor<PauseResult> =>
-  (environment) =>
-  async () => {
+export const pause = (runId: string, { commit = true }: PauseOptions = {}): Executor<PauseResult> =>
+  inEnvironment((environment) => async () => {
     const { requests, clock } = environment
     if (requests === undefined) return E.left({ _tag: 'NoRequests', runId })
     const requestTo = ({ host, pid, since }: Holder): PauseRequest => {
@@ -88,7 +87,7 @@ export const pause =
       return E.right(is === 'pending' ? O.none : O.some({ _tag: 'AtRest', runId, status: is }))
     }
     return await askOrAct(environment, ask, () => pauseUnclaimed(environment, runId, commit))
-  }
+  })
 
 /** A process may wait for the run without a claim: it ends when it sees this record. */
 const pauseUnclaimed = (

@@ -5,6 +5,7 @@ import type { Change } from '../../domain/change/Change.js'
 import { decode } from '../../domain/change/ChangeCodec.js'
 import { callPort, readFailed, STORE } from '../callPort.js'
 import type { Executor } from '../Executor.js'
+import { inEnvironment } from '../arguments.js'
 
 /**
  * Returns the changes of a run that its store still has, by revision. Does not include revision 0 (`Started`, `Forked` or `Moved`), which
@@ -12,10 +13,8 @@ import type { Executor } from '../Executor.js'
  *
  * @category looking
  */
-export const runChanges =
-  (runId: string): Executor<ReadonlyMap<number, Change>> =>
-  ({ storage }) =>
-  async () => {
+export const runChanges = (runId: string): Executor<ReadonlyMap<number, Change>> =>
+  inEnvironment(({ storage }) => async () => {
     const history = await callPort('history', () => storage.history(runId), readFailed(STORE))
     if (E.isLeft(history)) return history
     const known = new Map<number, Change>()
@@ -33,4 +32,4 @@ export const runChanges =
       revision = Math.min(first, revision) - 1
     }
     return E.right(known)
-  }
+  })

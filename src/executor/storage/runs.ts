@@ -13,8 +13,9 @@ import type {
   Stored
 } from '../../ports/CheckpointStorage.js'
 import type { Executor } from '../Executor.js'
+import { inEnvironment } from '../arguments.js'
 import { fieldsOf, isText, kindOf } from '../../domain/data/Options.js'
-import { load, readFailed, readStore, STORE } from '../callPort.js'
+import { callPort, load, readFailed, STORE } from '../callPort.js'
 import { withInboxAnswers } from '../requests/inboxAnswers.js'
 import { restoreStored } from './stored.js'
 
@@ -55,10 +56,8 @@ export interface ListedRun {
  *
  * @category looking
  */
-export const viewRun =
-  (runId: string): Executor<O.Option<RunView>> =>
-  (environment) =>
-  async () => {
+export const viewRun = (runId: string): Executor<O.Option<RunView>> =>
+  inEnvironment((environment) => async () => {
     const stored = await storedRun(runId)(environment)()
     if (E.isLeft(stored) || O.isNone(stored.right)) return stored
     const view = stored.right.value
@@ -66,7 +65,7 @@ export const viewRun =
     if (view.found._tag === 'Recovered') return stored
     const checkpoint = await withInboxAnswers(environment, view.checkpoint)
     return E.right(O.some(viewWith(checkpoint, view)))
-  }
+  })
 
 /** Reads one run as it is stored. */
 export const storedRun =
@@ -101,11 +100,12 @@ export const storedRun =
  *
  * @category looking
  */
-export const listRuns =
-  (page: ListOptions = {}): Executor<ReadonlyArray<ListedRun>> =>
-  ({ storage }) =>
-  async () =>
-    E.map(({ runs }: Listing) => runs)(await listStored(storage, page))
+export const listRuns = (page: ListOptions = {}): Executor<ReadonlyArray<ListedRun>> =>
+  inEnvironment(
+    ({ storage }) =>
+      async () =>
+        E.map(({ runs }: Listing) => runs)(await listStored(storage, page))
+  )
 
 /** `abandoned`: the ids of runs of which a claim that never saved left something. */
 interface Listing {
@@ -122,7 +122,7 @@ export const listStored = async (
   let rest = page
   for (;;) {
     const asked = rest
-    const listed = await readStore({ storage }, 'list', (store) => store.list(asked))
+    const listed = await callPort('list', () => storage.list(asked), readFailed(STORE))
     if (E.isLeft(listed)) return listed
     const wrong = misplaced(listed.right, asked)
     if (wrong !== undefined) return E.left(readFailed(STORE)('list', wrong))

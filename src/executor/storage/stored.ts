@@ -15,7 +15,7 @@ import type {
   Stored
 } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
-import { callPort, readStore, STORE, writeFailed } from '../callPort.js'
+import { callPort, readFailed, STORE, writeFailed } from '../callPort.js'
 import type { RecoveryRefused, RunError, RunMoved } from '../errors/RunError.js'
 import type { Fenced } from '../RunOutcome.js'
 import { report } from '../RunScope.js'
@@ -37,7 +37,7 @@ const claimRun = async (
   runId: string,
   how: ClaimOptions
 ): Promise<E.Either<StorageError, Claimed>> => {
-  const claim = () => readStore({ storage }, 'claim', (store) => store.claim(runId, owner, how))
+  const claim = () => callPort('claim', () => storage.claim(runId, owner, how), readFailed(STORE))
   const claimed = await claim()
   if (E.isLeft(claimed) && claimed.left._tag !== 'HeldBy') return claimed
   const former = takeRemembered(storage, runId)

@@ -12,6 +12,7 @@ import type { ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { Content, TreeUnreadable, WorkingTree } from '../../ports/WorkingTree.js'
 import { ARTIFACTS, callPort, readFailed } from '../callPort.js'
 import type { Executor } from '../Executor.js'
+import { inEnvironment } from '../arguments.js'
 import { describeArtifact } from '../errors/portErrors.js'
 import { workingTreeOf } from './workspace.js'
 
@@ -54,13 +55,11 @@ export interface CompletedUnits {
  *
  * @category looking
  */
-export const collectEvidence =
-  (
-    { runId, completedSteps, workspace }: CompletedUnits,
-    signal?: AbortSignal
-  ): Executor<ReadonlyArray<FoundEvidence>> =>
-  (environment) =>
-  async () => {
+export const collectEvidence = (
+  { runId, completedSteps, workspace }: CompletedUnits,
+  signal?: AbortSignal
+): Executor<ReadonlyArray<FoundEvidence>> =>
+  inEnvironment((environment) => async () => {
     const records = [...completedSteps].filter(({ evidence }) => evidence.length > 0)
     if (records.length === 0) return E.right([])
     const evidence = records.flatMap((record) => record.evidence)
@@ -70,7 +69,7 @@ export const collectEvidence =
     const inStore = await lookInStore(environment.artifacts, runId, evidence, diff)
     if (E.isLeft(inStore)) return inStore
     return E.right(records.flatMap((record) => foundOf(record, diff)))
-  }
+  })
 
 interface Diff {
   readonly missing: Set<Evidence>

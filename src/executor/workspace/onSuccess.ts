@@ -12,6 +12,7 @@ import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import { ARTIFACTS, callPort, load, readFailed, STORE, writeFailed } from '../callPort.js'
 import type { Executor } from '../Executor.js'
+import { inEnvironment } from '../arguments.js'
 import type { Program } from '../program/Program.js'
 import { describeArtifact, describeStorage } from '../errors/portErrors.js'
 import { report } from '../RunScope.js'
@@ -19,14 +20,16 @@ import type { RunSummary } from '../storage/runs.js'
 import { callWorkspaces } from './workspace.js'
 
 /** Acts once the completion is durable and the run is released. If that fails, the next resume of the run tries again. */
-export const applyOnSuccess =
-  <Outputs, Input, A extends { readonly checkpoint: Checkpoint } | { readonly _tag: 'Fenced' }>(
-    program: Program<Outputs, Input, unknown, unknown>,
-    runId: string,
-    execute: Executor<A>
-  ): Executor<A> =>
-  (environment) =>
-  async () => {
+export const applyOnSuccess = <
+  Outputs,
+  Input,
+  A extends { readonly checkpoint: Checkpoint } | { readonly _tag: 'Fenced' }
+>(
+  program: Program<Outputs, Input, unknown, unknown>,
+  runId: string,
+  execute: Executor<A>
+): Executor<A> =>
+  inEnvironment((environment) => async () => {
     const { onSuccess = 'keep' } = readable(program)
     if (onSuccess === 'keep') return await execute(environment)()
     if (onSuccess === 'archive' && environment.archive === undefined) return E.left({ _tag: 'NoArchive', runId })
@@ -34,7 +37,7 @@ export const applyOnSuccess =
     if (E.isLeft(ended) || !('checkpoint' in ended.right)) return ended
     await dispose(onSuccess, ended.right.checkpoint)(environment)()
     return ended
-  }
+  })
 
 /** The run is archived before its state is removed. */
 export const dispose =

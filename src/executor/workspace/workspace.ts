@@ -17,6 +17,7 @@ import type { WorkingTree } from '../../ports/WorkingTree.js'
 import type { MergeEnd, RemovedWorkspace, WorkspaceError, Workspaces } from '../../ports/Workspaces.js'
 import { callPort, load } from '../callPort.js'
 import type { Executor } from '../Executor.js'
+import { inEnvironment } from '../arguments.js'
 import type { Runnable } from '../program/Program.js'
 import type { NoWorkspaces, RunError } from '../errors/RunError.js'
 import { describeWorkspace } from '../errors/portErrors.js'
@@ -51,15 +52,13 @@ const noPort = (runId: string): E.Either<NoWorkspaces, never> => E.left({ _tag: 
  *
  * @category looking
  */
-export const hasWorkspace =
-  ({ runId, workspace }: Pick<Checkpoint, 'runId' | 'workspace'>): Executor<boolean> =>
-  ({ workspaces }) =>
-  async () => {
+export const hasWorkspace = ({ runId, workspace }: Pick<Checkpoint, 'runId' | 'workspace'>): Executor<boolean> =>
+  inEnvironment(({ workspaces }) => async () => {
     if (workspace === undefined) return E.right(true)
     if (workspaces === undefined) return isOwn(workspace) ? noPort(runId) : E.right(true)
     const found = await callWorkspaces('find', () => workspaces.find(runId, workspace))
     return E.isLeft(found) ? found : E.right(found.right.there)
-  }
+  })
 
 /** Refuses a plan that needs a missing workspace. */
 export const requireWorkspace = (checkpoint: Checkpoint, plan: ResumePlan, there: boolean): E.Either<RunError, void> =>
@@ -124,13 +123,13 @@ export const makeReady = async (
  *
  * @category running
  */
-export const cleanWorkspace =
-  (runId: string): Executor<RemovedWorkspace> =>
-  (environment) =>
-  () =>
-    withClaimedWorkspace(environment, runId, (workspaces, { workspace }) =>
-      callWorkspaces('remove', () => workspaces.remove(runId, workspace))
-    )
+export const cleanWorkspace = (runId: string): Executor<RemovedWorkspace> =>
+  inEnvironment(
+    (environment) => () =>
+      withClaimedWorkspace(environment, runId, (workspaces, { workspace }) =>
+        callWorkspaces('remove', () => workspaces.remove(runId, workspace))
+      )
+  )
 
 /**
  * Merges the worktree of a run into the branch that it was made from, and removes it. `None` if the run has no worktree.
@@ -138,17 +137,17 @@ export const cleanWorkspace =
  *
  * @category running
  */
-export const mergeWorkspace =
-  (runId: string): Executor<O.Option<MergeEnd>> =>
-  (environment) =>
-  () =>
-    withClaimedWorkspace<O.Option<MergeEnd>>(environment, runId, async (workspaces, { workspace }) => {
-      if (workspace?.kind !== 'worktree') return E.right(O.none)
-      const found = await callWorkspaces('find', () => workspaces.find(runId, workspace))
-      if (E.isLeft(found) || !found.right.there) return E.map(() => O.none)(found)
-      const merged = await callWorkspaces('merge', () => workspaces.merge(runId, workspace))
-      return E.map((ended: MergeEnd) => O.some(ended))(merged)
-    })
+export const mergeWorkspace = (runId: string): Executor<O.Option<MergeEnd>> =>
+  inEnvironment(
+    (environment) => () =>
+      withClaimedWorkspace<O.Option<MergeEnd>>(environment, runId, async (workspaces, { workspace }) => {
+        if (workspace?.kind !== 'worktree') return E.right(O.none)
+        const found = await callWorkspaces('find', () => workspaces.find(runId, workspace))
+        if (E.isLeft(found) || !found.right.there) return E.map(() => O.none)(found)
+        const merged = await callWorkspaces('merge', () => workspaces.merge(runId, workspace))
+        return E.map((ended: MergeEnd) => O.some(ended))(merged)
+      })
+  )
 
 /** Uses the workspace of a run under a claim, so that no other process resumes the run meanwhile. */
 const withClaimedWorkspace = async <A>(

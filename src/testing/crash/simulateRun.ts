@@ -146,7 +146,7 @@ const runProcesses = async <World, Data>(simulation: Simulation<World, Data>): P
   for (let life = 1; ; life++) {
     const override = intervene(simulation.one, life, before, simulation.tree, (entry) => trace.push(entry))
     const process = processOf(simulation, storage, life, schedule[life - 1], startsAt)
-    const over = await runProcess(simulation, process, override, before)
+    const over = await runProcess({ simulation, process, override, before })
     simulation.points.push(process.points)
     simulation.dead.push({ process, storage })
     storage = await reopen(simulation.data)
@@ -209,12 +209,16 @@ const cleanUpDead = async <World, Data>({ dead, setting }: Simulation<World, Dat
 
 type Ended = E.Either<RunError, RunOutcome>
 
-const runProcess = async <World, Data>(
-  simulation: Simulation<World, Data>,
-  process: Process<World>,
-  override: Override | undefined,
-  before: Checkpoint | undefined
-): Promise<ProcessEnd> => {
+/** `before`: the checkpoint that the last process left. */
+interface OneProcess<World, Data> {
+  readonly simulation: Simulation<World, Data>
+  readonly process: Process<World>
+  readonly override: Override | undefined
+  readonly before: Checkpoint | undefined
+}
+
+const runProcess = async <World, Data>(one: OneProcess<World, Data>): Promise<ProcessEnd> => {
+  const { simulation, process, override } = one
   const { setting, trace, findings, trouble } = simulation
   const { life } = process.context
   simulation.trouble = 0
@@ -223,7 +227,7 @@ const runProcess = async <World, Data>(
     return 'wrong'
   }
   let thrown: unknown
-  const running = runWithAnswers(simulation, process, override, before).catch((error: unknown) => {
+  const running = runWithAnswers(one).catch((error: unknown) => {
     thrown = error
     return undefined
   })
@@ -277,12 +281,12 @@ const tolerates = <World, Data>(
 }
 
 /** Runs the program again with answers while it has questions, and after each rest. */
-const runWithAnswers = async <World, Data>(
-  simulation: Simulation<World, Data>,
-  process: Process<World>,
-  override: Override | undefined,
-  before: Checkpoint | undefined
-): Promise<Ended> => {
+const runWithAnswers = async <World, Data>({
+  simulation,
+  process,
+  override,
+  before
+}: OneProcess<World, Data>): Promise<Ended> => {
   const { setting, trace, oracle } = simulation
   const { program } = process
   const { life } = process.context

@@ -8,12 +8,11 @@ import { didYouMean } from '../../../domain/data/Suggestion.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { isFinal } from '../../../domain/checkpoint/Checkpoint.js'
 import * as RunId from '../../../domain/checkpoint/RunId.js'
-import { describeStorage } from '../../../executor/errors/portErrors.js'
 import type { ListedRun, RunSummary, RunView } from '../../../executor/storage/runs.js'
 import { listRuns, newestFirst, viewRun } from '../../../executor/storage/runs.js'
 import type { CheckpointStorage, Listed, StorageError } from '../../../ports/CheckpointStorage.js'
 import type { Candidate, CliError } from '../../CliError.js'
-import { notDone } from '../../CliError.js'
+import { describeStored, notDone } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
@@ -55,7 +54,7 @@ const sorted = (listed: ReadonlyArray<ListedRun>): Runs => {
 }
 
 export const warnOfDamaged = ({ screen }: Context, { damaged }: Runs): void => {
-  for (const { error } of damaged) screen.warn(`${describeStorage(error)}`)
+  for (const { error } of damaged) screen.warn(`${describeStored(error)}`)
 }
 
 /** Accepts an unambiguous prefix. */

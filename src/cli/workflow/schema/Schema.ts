@@ -1,7 +1,7 @@
 /** Schemas that decode values and describe them as JSON Schema. Knows nothing of steps. */
 import { defined } from '../../../domain/data/defined.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
-import type { Position } from '../Problem.js'
+import type { Position, Problem, Report } from '../Problem.js'
 import type { Entry, Node } from '../Source.js'
 import { kindOf } from '../Source.js'
 import { closest, didYouMean } from '../../../domain/data/Suggestion.js'
@@ -198,13 +198,18 @@ export const object = <F extends Fields>(
         if (schema !== undefined) found.set(one.key, { entry: one, value: schema.decode(reading, one) })
         else report(one.at, unknownKey(of, one.key, known, remedyFor(one.key, node.entries)))
       }
+      const certain = Object.fromEntries(found) as Read<F>
       for (const one of node.entries) {
         const meant = meantBy(one.key)
         if (meant !== undefined && !found.has(meant)) found.set(meant, { entry: one, value: undefined })
       }
       for (const [key, { missing }] of own) if (missing !== undefined && !found.has(key)) report(entry.at, missing)
       const read = Object.fromEntries(found) as Read<F>
-      for (const { check } of rules) check(read, reading, node)
+      const broken = brokenRules(rules, read, reading, node)
+      // A rule that only a misspelt key breaks, or only its absence, is not reported: the key is.
+      const also = Object.keys(certain).length === found.size ? broken : brokenRules(rules, certain, reading, node)
+      for (const { at, message } of broken)
+        if (also.some((one) => one.at === at && one.message === message)) report(at, message)
       return read
     },
     json: (definitions) => {
@@ -225,6 +230,18 @@ export const object = <F extends Fields>(
   }
 }
 
+const brokenRules = <R>(
+  rules: ReadonlyArray<Rule<R>>,
+  read: R,
+  reading: Reading,
+  node: Node
+): ReadonlyArray<Problem> => {
+  const broken: Array<Problem> = []
+  const report: Report = (at, message) => void broken.push({ at, message })
+  for (const { check } of rules) check(read, { ...reading, report }, node)
+  return broken
+}
+
 /** More keys are not listed in a message. */
 const MAX_KEYS = 8
 
@@ -236,27 +253,46 @@ const unknownKey = (of: string, key: string, known: ReadonlyArray<string>, remed
   return `${of} has no key "${key}"${hint}`
 }
 
-/** The first variant with a key of the mapping decodes it, else the last. */
+interface Variant<A> {
+  readonly keys: ReadonlyArray<string>
+  readonly schema: Schema<A>
+}
+
+/**
+ * The first variant with a key of the mapping decodes it, else the last, unless its keys are missing, too, and one of another variant is
+ * misspelt. `known`: all keys of the last.
+ */
 export const byKey = <A>(
   otherwise: (kind: string) => string,
-  variants: ReadonlyArray<{ readonly keys: ReadonlyArray<string>; readonly schema: Schema<A> }>,
-  last: Schema<A>
+  variants: ReadonlyArray<Variant<A>>,
+  last: Variant<A> & { readonly known: ReadonlyArray<string> }
 ): Schema<A> => ({
   decode: (reading, entry) => {
     const { value: node } = entry
     if (node._tag !== 'Mapping') return void reading.report(node.at, otherwise(kindOf(node)))
-    const fits = ({ keys }: { readonly keys: ReadonlyArray<string> }): boolean =>
-      node.entries.some(({ key }) => keys.includes(key))
-    return (variants.find(fits)?.schema ?? last).decode(reading, entry)
+    const given = node.entries.map(({ key }) => key)
+    const fits = ({ keys }: Variant<A>): boolean => given.some((key) => keys.includes(key))
+    const { schema } = [...variants, last].find(fits) ?? variantMeant(given, variants, last.known) ?? last
+    return schema.decode(reading, entry)
   },
   json: (definitions) => ({
     type: 'object',
     ...variants.reduceRight<JsonObject>(
       (rest, { keys, schema }) => ({ if: hasAny(keys), then: schema.json(definitions), else: rest }),
-      last.json(definitions)
+      last.schema.json(definitions)
     )
   })
 })
+
+const variantMeant = <A>(
+  given: ReadonlyArray<string>,
+  variants: ReadonlyArray<Variant<A>>,
+  others: ReadonlyArray<string>
+): Variant<A> | undefined => {
+  const known = [...others, ...variants.flatMap(({ keys }) => keys)]
+  const meant = given.filter((key) => !known.includes(key)).map((key) => closest(key, known))
+  return variants.find(({ keys }) => meant.some((key) => key !== undefined && keys.includes(key)))
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // rules

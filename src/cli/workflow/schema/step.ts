@@ -29,7 +29,7 @@ import {
   wrong
 } from './Schema.js'
 import { waitFields, waitForeign, waitOf, waitRules } from './wait.js'
-import { standIn, taskFields, taskOf, taskRules } from './task.js'
+import { standIn, taskFields, taskOf, taskRules, WORK } from './task.js'
 
 type Place = 'step' | 'group' | 'each'
 
@@ -353,7 +353,7 @@ const anyStep = (place: Place): Schema<AnyStep> => {
       { keys: ['wave', 'groups', 'forEach', 'each'], schema: named(`${place}:wave`, () => wave(place)) },
       { keys: ['sleep', 'waitFor'], schema: named(`${place}:wait`, () => wait(place)) }
     ],
-    named(`${place}:task`, () => task(place))
+    { keys: WORK, known: Object.keys(stepFields), schema: named(`${place}:task`, () => task(place)) }
   )
   return { decode: (reading, entry) => decode({ ...reading, unit: unitAt(place, reading, entry) }, entry), json }
 }

@@ -192,7 +192,7 @@ type Task = Read<typeof taskFields>
 // rules about several keys
 // ---------------------------------------------------------------------------------------------------------------------
 
-const WORK = ['shell', 'run', 'reuse', 'job']
+export const WORK = ['shell', 'run', 'reuse', 'job']
 
 const oneWork: Rule<Task> = {
   check: ({ shell, run, reuse, job }, { report, unit }) => {

@@ -1,0 +1,45 @@
+/** Detects values that are no steps, because untyped callers may pass anything. */
+import { listed } from '../data/listed.js'
+import { fieldsOf, kindOf } from '../data/Options.js'
+import type { Step } from './Workflow.js'
+
+type IsField = (value: unknown) => boolean
+
+type Shape = ReadonlyArray<readonly [field: string, isField: IsField]>
+
+const isString: IsField = (value) => typeof value === 'string'
+const isObject: IsField = (value) => typeof value === 'object' && value !== null
+
+const COMPOSITE: Shape = [
+  ['fingerprint', isString],
+  ['ownFingerprint', isString]
+]
+
+/** The fields that a plan reads from each kind of step. An invalid name has a problem of its own. */
+const SHAPES: Readonly<Record<Step['_tag'], Shape>> = {
+  Task: [
+    ['fingerprint', isString],
+    ['idempotent', (value) => typeof value === 'boolean'],
+    ['captures', Array.isArray],
+    ['accepts', (value) => typeof value === 'function']
+  ],
+  Sequence: [...COMPOSITE, ['steps', Array.isArray]],
+  Wave: [...COMPOSITE, ['groups', Array.isArray]],
+  Map: [...COMPOSITE, ['each', isObject]]
+}
+
+const NO_SHAPE: Shape = [['_tag', () => false]]
+
+/** Says what a value is that is no step: `an object without captures`; undefined for a step, whatever its parts are. */
+export const wrongStep = (step: unknown): string | undefined => {
+  const fields = fieldsOf(step)
+  const tag = fields['_tag'] as Step['_tag']
+  const shape = Object.hasOwn(SHAPES, tag) ? SHAPES[tag] : NO_SHAPE
+  if (shape.every(([field, isField]) => isField(fields[field]))) return undefined
+  const missing = shape.filter(([field, isField]) => !isField(fields[field])).map(([field]) => field)
+  return kindOf(step) === 'an object' ? `an object without ${listed(missing)}` : kindOf(step)
+}
+
+/** The same for a group of a wave. */
+export const wrongGroup = (step: unknown): string | undefined =>
+  wrongStep(step) ?? (Array.isArray(fieldsOf(step)['needs']) ? undefined : 'an object without needs')
