@@ -323,7 +323,7 @@ describe('a call of an untyped host without a usable environment', () => {
 
   test.each(Object.entries(calls))('%s is refused with what is missing and what to pass', async (_, call) => {
     for (const [given, problem] of cases) {
-      const ended = (await call(given as Environment)()) as E.Either<RunError, unknown>
+      const ended = await call(given as Environment)()
       assert.equal(RunError.describe(refused(ended, 'InvalidOptions')), `These options are invalid:\n  ${problem}`)
     }
   })

@@ -56,8 +56,7 @@ export const problems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => 
 export const notWorkflow = (workflow: unknown): WorkflowProblem | undefined => {
   const { name, steps } = fieldsOf(workflow)
   if (Array.isArray(steps)) return undefined
-  if (Object(workflow) !== workflow)
-    return invalid('', 'the workflow', `a Program or a Workflow, not ${kindOf(workflow)}`)
+  if (Object(workflow) !== workflow) return invalid('', WORKFLOW, `a Program or a Workflow, not ${kindOf(workflow)}`)
   return invalid(typeof name === 'string' ? name : '', 'steps', `an array of steps, not ${kindOf(steps)}`)
 }
 
@@ -145,11 +144,13 @@ const wrongBody = ({ each }: MapStep, unit: string): WorkflowProblem | undefined
   return wrong === undefined ? undefined : invalid(unit, 'each', `a step, not ${wrong}`)
 }
 
-/** Detects that a definition has something else in place of a step. It is then the only problem: nothing else can be read. */
+/** Detects that something else stands in place of a workflow or step. It is then the only problem: nothing else can be read. */
 export const isUnreadable = (problem: WorkflowProblem | undefined): boolean =>
   problem?._tag === 'InvalidSetting' && PARTS.has(problem.field)
 
-const PARTS: ReadonlySet<string> = new Set(['steps', 'groups', 'each'])
+const WORKFLOW = 'the workflow'
+
+const PARTS: ReadonlySet<string> = new Set([WORKFLOW, 'steps', 'groups', 'each'])
 
 const nameProblems = (names: ReadonlyArray<string>): ReadonlyArray<WorkflowProblem> =>
   names
@@ -209,7 +210,8 @@ const captureProblems = (steps: ReadonlyArray<Step>): ReadonlyArray<WorkflowProb
 
 /** A value recorded under a secret's name could be mistaken for the secret. */
 const secretProblems = ({ name, steps, secrets = [] }: Workflow): ReadonlyArray<WorkflowProblem> => {
-  if (!Array.isArray(secrets)) return [invalid(name, 'secrets', SECRET_NAMES)]
+  const isList: boolean = Array.isArray(secrets)
+  if (!isList) return [invalid(name, 'secrets', SECRET_NAMES)]
   if (secrets.length === 0) return []
   const known = new Set(secrets)
   return [

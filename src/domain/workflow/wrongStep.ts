@@ -33,6 +33,10 @@ const NO_SHAPE: Shape = [['_tag', () => false]]
 /** Says what a value is that is no step: `an object without captures`; undefined for a step, whatever its parts are. */
 export const wrongStep = (step: unknown): string | undefined => {
   const fields = fieldsOf(step)
+  // Most steps are valid tasks: a loop over their shape would take milliseconds in a long workflow.
+  const { _tag, fingerprint, idempotent, captures, accepts } = fields
+  const isTask = _tag === 'Task' && typeof fingerprint === 'string' && typeof idempotent === 'boolean'
+  if (isTask && Array.isArray(captures) && typeof accepts === 'function') return undefined
   const tag = fields['_tag'] as Step['_tag']
   const shape = Object.hasOwn(SHAPES, tag) ? SHAPES[tag] : NO_SHAPE
   if (shape.every(([field, isField]) => isField(fields[field]))) return undefined
