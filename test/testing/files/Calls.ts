@@ -187,12 +187,13 @@ const write = (disk: Disk, fd: number, bytes: Uint8Array, position: number): num
   return bytes.length
 }
 
-const NUL = new Uint8Array(1)
-
 const extend = (disk: Disk, fd: number, from: number, to: number): void => {
   const { PAGE_BYTES } = Content
-  for (let end = (Math.floor(from / PAGE_BYTES) + 1) * PAGE_BYTES; end <= to; end += PAGE_BYTES) {
-    write(disk, fd, NUL, end - 1)
+  for (let at = from; ;) {
+    const end = (Math.floor(at / PAGE_BYTES) + 1) * PAGE_BYTES
+    if (end > to) return
+    write(disk, fd, new Uint8Array(end - at), at)
+    at = end
   }
 }
 

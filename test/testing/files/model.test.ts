@@ -166,6 +166,20 @@ describe('files in memory', () => {
     }
   )
 
+  test('an extension overwrites what a file already has there, as on a real file system', async () => {
+    const root = mkdtempSync(join(tmpdir(), 'dogear-model-'))
+    folders.push(root)
+    const extended = async (world: World): Promise<unknown> => {
+      const fd = await world.fs.open(join(world.root, 'a'), 'create')
+      world.fs.writeSync(fd, new Uint8Array(10).fill(1), 0)
+      world.fs.extendSync(fd, 5, 10_000)
+      await world.fs.close(fd)
+      return await treeOf(world)
+    }
+    const real = await extended({ fs: nodeFileSystem, root, fds: [], inos: new Map() })
+    assert.deepEqual(await extended({ fs: crashFiles().fs, root: '/', fds: [], inos: new Map() }), real)
+  })
+
   test('files in memory have hard links, as on a real file system', async () => {
     const root = mkdtempSync(join(tmpdir(), 'dogear-model-'))
     folders.push(root)
