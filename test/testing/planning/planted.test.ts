@@ -181,6 +181,15 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault, s
     }
   ],
   [
+    'forgets that the recorded body of a map was not idempotent',
+    'PL-EDIT-06',
+    {
+      module: 'decideTask.ts',
+      text: "before?._tag === 'Task' || before?._tag === 'Map'",
+      instead: "before?._tag === 'Task'"
+    }
+  ],
+  [
     'accepts an edit that removes the task of a sub-step in doubt',
     'PL-EDIT-06',
     {
