@@ -133,6 +133,9 @@ describe('an artifact edited by hand, in a pipe', () => {
       'To resume without --from-step, and answer for the changes first:',
       '  dogear resume r'
     ])
+    // An answer that only the force needs would be refused without it.
+    const answered = await place.dogear(['resume', 'r', '--from-step', 'generate', '--confirm', 'check=again'])
+    expect(linesOf(answered.stderr).at(-1)).toBe('  dogear resume r')
     const [, again = ''] = /^ {2}(dogear resume r --from-step generate .*)$/m.exec(stderr) ?? []
     expect(again).toContain('--confirm generate=again')
     expect((await place.shell(again)).code).toBe(1)

@@ -757,6 +757,18 @@ describe('damaged state', () => {
     expect((await place.dogear(['resume', 'r', '--confirm', 'three=again', '--yes'])).code).toBe(0)
   })
 
+  test('the refusal of a damaged run names the steps that the printed --yes also repeats', async () => {
+    await failedRun('r', three.replace('echo one >> log', 'echo one >> log, idempotent: false'))
+    damage()
+    const refused = await place.dogear(['resume', 'r', '--from-step', 'one'])
+    expect(refused.code).toBe(5)
+    expect(linesOf(refused.stderr).slice(-3)).toEqual([
+      'This completed step is not idempotent, and would run again: one.',
+      'To resume from the recovered state:',
+      '  dogear resume r --from-step one --yes'
+    ])
+  })
+
   test('a resume of a damaged run with a question prints only commands that also answer it', async () => {
     await failedRun('r', three.replace('echo three >> log }', 'echo three >> log, idempotent: false }'))
     damage()

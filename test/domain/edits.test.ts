@@ -640,3 +640,22 @@ test('the record of a composite has the definition of the composite alone, witho
   expect(record?.fingerprint).toBe(sequence.ownFingerprint)
   expect(W.sequence('deploy', [task('push'), task('more')]).ownFingerprint).toBe(sequence.ownFingerprint)
 })
+
+describe('a task that is the body of a map', () => {
+  const map = (body: string): Workflow => flow(W.mapOf('all', W.task(body)), W.task('end'))
+
+  test('it is changed if it gets another name, because items are found by their keys', () => {
+    const done = having(map('resize'), ['all/x'], { all: ['x', 'y'] })
+    const plan = planResume(done, map('upload'))
+    assert.ok(E.isLeft(plan))
+    assert.deepEqual(
+      plan.left.problems.map((one) => (one._tag === 'WorkflowChanged' ? [one.edit, one.unit] : one._tag)),
+      [['changed', 'all']]
+    )
+    assert.ok(E.isRight(planResume(done, map('resize'))))
+  })
+
+  test('it is changed if it gets a name of its own', () => {
+    assert.ok(E.isLeft(planResume(having(map('all'), ['all/x'], { all: ['x'] }), map('upload'))))
+  })
+})

@@ -95,6 +95,10 @@ describe('planResume refuses', () => {
       'a checkpoint with a step that is null',
       { ...checkpoint, workflow: { ...checkpoint.workflow, steps: [...checkpoint.workflow.steps, null] } }
     ],
+    ['a checkpoint whose pending units are an array', { ...checkpoint, pending: [] }],
+    ['a checkpoint whose records are a Map', { ...checkpoint, completedSteps: new Map() }],
+    ['a checkpoint whose attempts are an array', { ...checkpoint, state: { ...checkpoint.state, inFlight: [] } }],
+    ['a checkpoint whose failures are a Set', { ...checkpoint, state: { ...checkpoint.state, failures: new Set() } }],
     ...damaged
   ])('%s in place of a checkpoint', (_, given) => {
     assert.match(

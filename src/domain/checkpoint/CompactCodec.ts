@@ -32,7 +32,7 @@ const isPlain = (step: StepIdentity): boolean =>
 
 // --- codecs
 
-const compactStep: t.Type<CompactStep> = t.recursion('a step', () =>
+const compactStep: t.Type<CompactStep> = t.recursion('a step, only as its name if it has nothing else', () =>
   textOr(
     suchThat('its name if it has nothing else', stepOf(compactStep as t.Type<StepIdentity>), (step) => !isPlain(step))
   )

@@ -103,7 +103,8 @@ const make = <A extends OfUnit>(
 /** Builds a list in order. Lookups return the first of two records of a unit. */
 export const from = <A extends OfUnit>(records: Iterable<A>): Units<A> => (isUnits(records) ? records : build(records))
 
-const isUnits = <A extends OfUnit>(records: Iterable<A>): records is Units<A> => 'inner' in records
+/** Detects a list that this module made. */
+export const isUnits = <A extends OfUnit>(records: Iterable<A>): records is Units<A> => 'inner' in records
 
 /** The maximum length of a list without an index: most lists have one record, and change with each step. */
 const SHORT = 8

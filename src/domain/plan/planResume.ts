@@ -5,6 +5,7 @@ import type { Checkpoint, Variables } from '../checkpoint/Checkpoint.js'
 import { variablesOf } from '../checkpoint/Checkpoint.js'
 import { decode, encode } from '../checkpoint/CheckpointCodec.js'
 import * as State from '../checkpoint/CheckpointState.js'
+import * as Units from '../checkpoint/Units.js'
 import type { PendingJob } from '../checkpoint/Pending.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import { decideAll } from './decide.js'
@@ -109,7 +110,14 @@ const isDecoded = (checkpoint: unknown): boolean => {
 
 const isWhole = (checkpoint: Checkpoint): boolean => {
   try {
-    return E.isRight(decode(encode(checkpoint)))
+    const { state, completedSteps, pending } = checkpoint
+    const lists: ReadonlyArray<Iterable<Units.OfUnit>> = [
+      completedSteps,
+      pending,
+      State.inFlight(state),
+      State.failures(state)
+    ]
+    return lists.every(Units.isUnits) && E.isRight(decode(encode(checkpoint)))
   } catch {
     return false
   }

@@ -263,8 +263,14 @@ export const mapOf = (name: string, each: Step, summary: string = name, definiti
   name,
   summary,
   ...fingerprintsOf('map', { each: named(each) }, definition),
-  each
+  each: bodyOf(name, each)
 })
+
+/** Items are found by their keys, so the fingerprint of a body must cover its name, if it has one of its own. */
+const bodyOf = (map: string, each: Step): Step =>
+  each._tag !== 'Task' || each.name === map || definitionExpected(each) !== undefined
+    ? each
+    : { ...each, fingerprint: fingerprint(named(each)) }
 
 // --- destructors
 

@@ -347,7 +347,7 @@ export const mapOf = (
     ...optionProblems({ forEach, key }, ITEMS, { required: ['forEach', 'key'] }),
     ...optionProblems(options, MAP)
   ]
-  return { ...wave, ...defined, problems, each: body, items: conversions(item), forEach, key }
+  return { ...wave, ...defined, problems, each: defined.each as ProgramStep, items: conversions(item), forEach, key }
 }
 
 /** A name that is no string becomes its kind, which is refused as an invalid name. */

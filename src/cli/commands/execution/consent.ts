@@ -52,7 +52,7 @@ export const agreeToPlan = async (
   if (E.isLeft(planned) && E.isRight(surveyed.plan)) return planned
   const flags = E.isLeft(planned) ? proposed.flags : withoutIdleAnswers(program, planned.right, proposed.flags)
   const proposal = { ...proposed, flags }
-  const agreed = await agreeToRecovery(context, proposal)
+  const agreed = await agreeToRecovery(context, proposal, E.isLeft(planned) ? undefined : planned.right)
   if (E.isLeft(agreed)) return agreed
   if (E.isLeft(planned)) return planned
   const forced = await agreeToForce(context, proposal, planned.right)
@@ -73,18 +73,20 @@ export const agreeToPlan = async (
 /** Returns who agreed to continue from the recovered state. */
 const agreeToRecovery = async (
   context: PromptContext,
-  { program, view: { runId, found }, surveyed: { plan }, flags }: Proposal
+  { program, view: { runId, found }, surveyed: { plan }, flags }: Proposal,
+  planned: Planned | undefined
 ): Promise<E.Either<CliError, O.Option<string>>> => {
   if (found._tag === 'Exact') return E.right(O.none)
   if (flags.yes === true) return E.right(O.some(`${userName()} (--yes)`))
   const { from, lost } = found
-  const refused = notDone(
-    { _tag: 'RecoveryRefused', runId, from, lost, cause: undefined },
-    resumeHints(context, runId, program, E.isLeft(plan) ? [] : openQuestions(plan.right), OF_DAMAGE, {
+  const refused = notDone({ _tag: 'RecoveryRefused', runId, from, lost, cause: undefined }, [
+    // The same `--yes` agrees to both.
+    ...(planned === undefined ? [] : repeatWarnings(program, planned, flags).map((text) => ({ text }))),
+    ...resumeHints(context, runId, program, E.isLeft(plan) ? [] : openQuestions(plan.right), OF_DAMAGE, {
       ...flags,
       yes: true
     })
-  )
+  ])
   if (!context.interactive) return E.left(refused)
   const again = E.isLeft(plan)
     ? []

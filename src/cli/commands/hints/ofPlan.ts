@@ -116,7 +116,8 @@ export const forcedAnswers = (
   questions: ReadonlyArray<Confirm>
 ): ReadonlyArray<Hint> => {
   const again = [...questions.flatMap((one) => ['--confirm', `${one.unit}=again`]), ...pin]
-  const { force, fromStep: _, restartWave, input: __, ...others } = flags
+  // Without the force, other answers may have no question.
+  const { force, fromStep: _, restartWave, input: __, confirm: ___, ...others } = flags
   const forcing = force === true ? '--force' : restartWave === undefined ? '--from-step' : '--restart-wave'
   return [
     resumeHint(place, 'To run again and overwrite the changes:', runId, flags, again),
