@@ -31,7 +31,7 @@ const TAGS: Readonly<Record<Tag, true>> = {
   Confirmed: true
 }
 
-const rows = table(read('docs/file-format.md'), '2.3 States and changes').rows.flatMap(([from, change, to]) =>
+const rows = table(read('docs/file-format.md'), '2.4 States and changes').rows.flatMap(([from, change, to]) =>
   (codes(from ?? '').length === 0 ? [''] : codes(from ?? '')).map((one) => ({
     from: one,
     change: codes(change ?? '')[0] as Tag,
