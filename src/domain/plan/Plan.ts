@@ -309,12 +309,12 @@ export const runsAgain = (
   { completedSteps }: { readonly completedSteps: Iterable<CompletedStep> }
 ): ReadonlyArray<Run> => {
   const records = Units.from(completedSteps)
-  return plan.decisions.flatMap((decision, index) =>
+  const isRepeated = (decision: Decision, index: number): decision is Run =>
     decision._tag === 'Run' && decision.reason._tag !== 'NotStarted' && !hasParts(plan, index)
-      ? Units.within(records, decision.unit)
-          .filter(({ unit }) => unit === decision.unit || !Units.has(records, parent(unit) ?? ''))
-          .map(({ unit }) => ({ ...decision, unit }))
-      : []
+  return plan.decisions.filter(isRepeated).flatMap((decision) =>
+    Units.within(records, decision.unit)
+      .filter(({ unit }) => unit === decision.unit || !Units.has(records, parent(unit) ?? ''))
+      .map(({ unit }) => ({ ...decision, unit }))
   )
 }
 

@@ -59,7 +59,11 @@ export const fromSpec = <Context, Output>(
   { before, expect, after, onCheckFailure, retry }: GuardSpec<Context> & { readonly retry?: Partial<RetryPolicy> },
   evidence?: ReadonlyArray<ExpectedEvidence> | Guard<Context, Output>['evidence']
 ): Guard<Context, Output> | undefined =>
-  [before, expect, after, onCheckFailure, evidence].every((one) => one === undefined)
+  before === undefined &&
+  expect === undefined &&
+  after === undefined &&
+  onCheckFailure === undefined &&
+  evidence === undefined
     ? undefined
     : {
         before: before === undefined ? undefined : settling(before),

@@ -132,18 +132,20 @@ export const task = <C>(
   const waitingSpec: Waiting | undefined = isWaiting(spec) ? spec : undefined
   const { accepts, encode, decode, codecExpected, seen } = conversions(spec.output)
   const loose = spec as unknown as Loose
+  const { summary, idempotent, numbered, capture } = spec
   const named = artifactPaths ?? artifactPathsOf(spec)
-  // An invalid option is reported, and not hashed: it may be no JSON.
-  const defined = W.task(nameFrom(name), {
-    definition: definition === undefined ? definitionOf(spec) : definition,
+  // An invalid option is reported, and not hashed: it may be no JSON. Field by field, because spreads slow down a long chain.
+  const options: Writable<W.TaskOptions> = {
     accepts,
-    ...(named === undefined ? {} : { artifactPaths: named }),
-    ...(spec.summary === undefined ? {} : { summary: spec.summary }),
-    ...(typeof spec.idempotent === 'boolean' ? { idempotent: spec.idempotent } : {}),
-    ...(spec.numbered === undefined ? {} : { numbered: spec.numbered }),
-    ...(typeof spec.capture === 'string' ? { captures: [spec.capture] } : {}),
-    ...(waitingSpec === undefined ? {} : { wait: waitingSpec.wait })
-  })
+    definition: definition === undefined ? definitionOf(spec) : definition
+  }
+  if (named !== undefined) options.artifactPaths = named
+  if (summary !== undefined) options.summary = summary
+  if (typeof idempotent === 'boolean') options.idempotent = idempotent
+  if (numbered !== undefined) options.numbered = numbered
+  if (typeof capture === 'string') options.captures = [capture]
+  if (waitingSpec !== undefined) options.wait = waitingSpec.wait
+  const defined = W.task(nameFrom(name), options)
   const guard = guardFrom(loose, evidenceOf(loose.evidence, seen))
   // Field by field, not spread: all tasks then share one hidden class, which makes large plans fast.
   return {
@@ -171,6 +173,8 @@ export const task = <C>(
     guard: 'job' in spec && guard !== undefined ? beforeOnly(guard) : guard
   }
 }
+
+type Writable<A> = { -readonly [K in keyof A]: A[K] }
 
 type SpecOf<C> = TaskSpec<never, C> | JobSpec<never, C> | (TaskSpec<never, C> & Waiting)
 
@@ -220,13 +224,15 @@ const artifactPathsOf = <C>({ evidence, workspace }: TaskOptions<never, C>): Tas
 
 /** What a fingerprint covers besides the options: the version, an own folder, and that the task submits a job. */
 const definitionOf = <C>(spec: TaskOptions<never, C>): Json => {
-  const definition = {
-    ...(typeof spec.version === 'string' ? { version: spec.version } : {}),
-    ...(typeof spec.workspace === 'string' ? { workspace: spec.workspace } : {}),
-    ...('job' in spec ? { job: true } : {}),
+  const { version, workspace } = spec
+  const isJob = 'job' in spec
+  if (typeof version !== 'string' && typeof workspace !== 'string' && !isJob && !isWaiting(spec)) return null
+  return {
+    ...(typeof version === 'string' ? { version } : {}),
+    ...(typeof workspace === 'string' ? { workspace } : {}),
+    ...(isJob ? { job: true } : {}),
     ...(isWaiting(spec) ? { wait: spec.wait } : {})
   }
-  return Object.keys(definition).length === 0 ? null : definition
 }
 
 /** All other checks of a job run after its collection. */
