@@ -10,7 +10,7 @@ import {
   headOf,
   withEffect
 } from '../executor/errors/describe.js'
-import { describeStorage, describeTooLarge } from '../executor/errors/portErrors.js'
+import { describeTooLarge } from '../executor/errors/portErrors.js'
 import { describeQuestion } from '../domain/explain/Explain.js'
 import { describeProblems } from '../domain/explain/problems.js'
 import { printableLines } from '../domain/explain/printable.js'
@@ -19,7 +19,6 @@ import { linesOf } from './report/Hint.js'
 import { withoutPassword } from './store/Location.js'
 import type { Problem } from './workflow/Problem.js'
 import { describeAll, firstOf } from './workflow/Problem.js'
-import type { StorageError } from '../ports/CheckpointStorage.js'
 import { holderText, shortened } from './report/text.js'
 import { orList, didYouMean } from '../domain/data/Suggestion.js'
 
@@ -209,19 +208,10 @@ const notDoneLines = ({
       return error.holder.liveness === 'alive'
         ? describeRunError(error).split('\n')
         : [`Run ${error.runId} is held by ${holderText(error.holder)}`]
-    case 'ReadFailed':
-    case 'WriteFailed':
-      return describeRunError(withoutOption(error)).split('\n')
     default:
       return describeRunError(error).split('\n')
   }
 }
-
-/** Leaves out the option of a store, which the command does not have. */
-export const withoutOption = <Failed extends RunError>(error: Failed): Failed =>
-  'option' in error ? { ...error, option: undefined } : error
-
-export const describeStored = (error: StorageError): string => describeStorage(withoutOption(error))
 
 const REQUESTED: Readonly<Record<Stop, string>> = {
   Pause: 'it pauses once its current steps have ended',

@@ -1,9 +1,10 @@
 /** `dogear runs`: lists runs. */
 import * as E from 'fp-ts/lib/Either.js'
+import { describeStorage } from '../../executor/errors/portErrors.js'
 import { statuses } from '../../domain/checkpoint/Summary.js'
 import type { JsonObject } from '../../domain/data/Json.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
-import { describeStored, wrongUse, wordAmong } from '../CliError.js'
+import { wrongUse, wordAmong } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printHints } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
@@ -70,7 +71,7 @@ const unreadableJson = ({ runId, error }: Runs['damaged'][number]): JsonObject =
   updated_at: null,
   steps_completed: null,
   steps_total: null,
-  error: { code: error._tag, message: describeStored(error) }
+  error: { code: error._tag, message: describeStorage(error) }
 })
 
 /** A resume of a recovered run needs consent. */

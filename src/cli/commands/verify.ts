@@ -1,12 +1,13 @@
 /** `dogear verify`: checks the stored state, and predicts a resume. */
 import * as E from 'fp-ts/lib/Either.js'
+import { describeStorage } from '../../executor/errors/portErrors.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describeReason } from '../../domain/explain/Explain.js'
 import type { Json, JsonObject } from '../../domain/data/Json.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
-import { describeStored, notDone } from '../CliError.js'
+import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
 import { holderJson, printed, runAgainJson } from '../report/runJson.js'
@@ -76,7 +77,7 @@ const oneRun = async (context: Context, id: string): Promise<E.Either<CliError, 
 const findingLines = (context: Context, finding: Finding, style: Style): ReadonlyArray<string> => {
   if (finding._tag === 'Damaged') {
     return [
-      `${style.red(style.symbols.failed)} ${finding.runId}  damaged: ${describeStored(finding.error)}`,
+      `${style.red(style.symbols.failed)} ${finding.runId}  damaged: ${describeStorage(finding.error)}`,
       ...linesOf(nextActions(context, notDone(finding.error))).map((line) => `    ${line}`)
     ]
   }
@@ -137,7 +138,7 @@ const under = (title: string, lines: ReadonlyArray<string>): ReadonlyArray<strin
 const findingJson = (context: Context, finding: Finding): Json => {
   if (finding._tag === 'Damaged') {
     const { runId, error } = finding
-    return { run_id: runId, found: 'damaged', error: { code: error._tag, message: describeStored(error) } }
+    return { run_id: runId, found: 'damaged', error: { code: error._tag, message: describeStorage(error) } }
   }
   const { runId, revision, found } = finding.run
   const { obstacles, again, unrecorded } = finding.preview

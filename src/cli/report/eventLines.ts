@@ -1,5 +1,6 @@
 /** The lines of a live run: what each event says to a person. */
 import { describeAbandons, describeKept, describeJob, describeReason, explain } from '../../domain/explain/Explain.js'
+import { describeStorage } from '../../executor/errors/portErrors.js'
 import type { StepError } from '../../domain/data/StepError.js'
 import type { Decision, ResumePlan, Run } from '../../domain/plan/Plan.js'
 import { describePosition } from '../../domain/request/Pause.js'
@@ -11,7 +12,6 @@ import { describeRequest } from '../../executor/errors/portErrors.js'
 import type { CheckAnswer } from '../../ports/Checks.js'
 import type { Event, EventUnit } from '../../ports/Events.js'
 import { counted, duration, grouped } from '../../view/text.js'
-import { describeStored } from '../CliError.js'
 import type { Style } from '../terminal/Style.js'
 import type { StepEntry } from '../workflow/WorkflowFile.js'
 import { commandLine } from '../workflow/WorkflowFile.js'
@@ -81,7 +81,7 @@ export const linesOf = (run: LiveRun, event: Event): Lines => {
     case 'RunPaused':
       return paused(event, style)
     case 'ReleaseFailed':
-      return detail(`the claim could not be released: ${describeStored(event.error)}`)
+      return detail(`the claim could not be released: ${describeStorage(event.error)}`)
     case 'EvidenceKept':
     case 'StepSuspended':
     case 'WorkspaceReady':

@@ -12,7 +12,6 @@ import { isOwn } from '../../../domain/workflow/Workspace.js'
 import { describe } from '../../../executor/errors/describe.js'
 import { hasWorkspace, mergeWorkspace } from '../../../executor/workspace/workspace.js'
 import type { MergeEnd } from '../../../ports/Workspaces.js'
-import { withoutOption } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import { linesOf, printHints } from '../../report/Hint.js'
 import type { PromptContext } from './withPrompt.js'
@@ -85,7 +84,7 @@ export const settleWorkspace = async (
   if (!isOwn(workspace)) return withoutMerge(`run ${runId} has no worktree`)
   const there = await hasWorkspace({ runId, workspace })(environmentFor(context))()
   if (E.isLeft(there)) {
-    screen.warn(`${describe(withoutOption(there.left))}`)
+    screen.warn(`${describe(there.left)}`)
     return {}
   }
   if (!there.right) return withoutMerge(`the workspace of run ${runId} no longer exists`)
@@ -117,7 +116,7 @@ const settleWorktree = async (
   }
   const ended = await mergeWorkspace(runId)(environmentFor(context))()
   if (E.isLeft(ended)) {
-    screen.line(screen.style.red(`Not merged: ${Redaction.text(redaction, describe(withoutOption(ended.left)))}`))
+    screen.line(screen.style.red(`Not merged: ${Redaction.text(redaction, describe(ended.left))}`))
     keepingLines(context, runId, worktree, work).forEach(screen.line)
     return workspaceJson(worktree, 'kept', ended.left._tag)
   }

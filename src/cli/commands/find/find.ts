@@ -1,5 +1,6 @@
 /** Finds runs by id, by prefix, or as the only unfinished one. */
 import { statSync } from 'node:fs'
+import { describeStorage } from '../../../executor/errors/portErrors.js'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -12,7 +13,7 @@ import type { ListedRun, RunSummary, RunView } from '../../../executor/storage/r
 import { listRuns, newestFirst, viewRun } from '../../../executor/storage/runs.js'
 import type { CheckpointStorage, Listed, StorageError } from '../../../ports/CheckpointStorage.js'
 import type { Candidate, CliError } from '../../CliError.js'
-import { describeStored, notDone } from '../../CliError.js'
+import { notDone } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
@@ -54,7 +55,7 @@ const sorted = (listed: ReadonlyArray<ListedRun>): Runs => {
 }
 
 export const warnOfDamaged = ({ screen }: Context, { damaged }: Runs): void => {
-  for (const { error } of damaged) screen.warn(`${describeStored(error)}`)
+  for (const { error } of damaged) screen.warn(`${describeStorage(error)}`)
 }
 
 /** Accepts an unambiguous prefix. */
