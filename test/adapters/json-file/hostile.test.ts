@@ -1,7 +1,16 @@
 /** Hostile files in place of those of the store: each causes an error of the port or is skipped; nothing is executed, followed or changed. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync
+} from 'node:fs'
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { createServer } from 'node:net'
@@ -347,6 +356,21 @@ describe('names in the folders', () => {
     const claim = await claimed(storage, 'a')
     await right(storage.save(claim, revisions([1, 2, 3])))
     for (const name of strangers) assert.equal(readFileSync(join(history, name), 'utf8'), 'x')
+  })
+
+  test('a removal deletes links among its files and in place of removed folders, and not what they name', async () => {
+    const root = folder()
+    const outside = folder()
+    writeFileSync(join(outside, 'kept.txt'), 'x')
+    await seed(next(root), 'a', [1, 2])
+    const { history, run } = placesOf(root)
+    const links = [join(run, 'link'), join(history, 'link'), join(root, `removed-${id}-b`)]
+    for (const link of links) symlinkSync(outside, link)
+    mkdirSync(join(run, 'inner', 'empty'), { recursive: true })
+    await right(next(root).remove('a'))
+    for (const path of [run, ...links]) assert.ok(!existsSync(path), path)
+    assert.deepEqual(readdirSync(root).toSorted(), ['runs'])
+    assert.equal(readFileSync(join(outside, 'kept.txt'), 'utf8'), 'x')
   })
 
   test('a claim after the highest possible number is refused with the reason', async () => {
