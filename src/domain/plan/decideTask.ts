@@ -189,8 +189,8 @@ export const skipRecorded = (
 ): Decision => {
   const { step: task, unit } = placed
   const fits = fitsOf(task, record.output)
-  const assumed = record.assumed === true ? ({ assumed: true } as const) : {}
-  if (E.isLeft(fits)) out.problems.push({ _tag: 'OutputNotDecodable', unit, ...fits.left, ...assumed })
+  if (E.isLeft(fits))
+    out.problems.push({ _tag: 'OutputNotDecodable', unit, ...fits.left, ...(record.assumed ? { assumed: true } : {}) })
   if (record.fingerprint !== task.fingerprint) reportUncaptured(placed, record, out)
   return skip(placed, kept === undefined ? skipReasonOf(placed, record) : keptReason(kept))
 }

@@ -125,7 +125,8 @@ const ACCEPTED = E.right(undefined)
 
 const NOTHING: ReadonlyArray<never> = []
 
-const acceptsAnything: Task['accepts'] = () => ACCEPTED
+/** The check of a task without a codec. */
+export const acceptsAnything: Task['accepts'] = () => ACCEPTED
 
 /**
  * Declares a task.

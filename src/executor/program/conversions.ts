@@ -5,6 +5,7 @@ import type { Json } from '../../domain/data/Json.js'
 import { fromUnknown } from '../../domain/data/Json.js'
 import { fromUnknown as fromThrown } from '../../domain/data/StepError.js'
 import type { OutputMismatch, Task } from '../../domain/workflow/Workflow.js'
+import { acceptsAnything } from '../../domain/workflow/Workflow.js'
 import type { StandardIssue, StandardSchema } from './StandardSchema.js'
 
 /** How a task's outputs are stored and decoded. */
@@ -46,7 +47,7 @@ export const conversions = (schema: unknown): Conversions & Pick<Task, 'accepts'
 const PLAIN_JSON: ReturnType<typeof conversions> = {
   encode: toJson,
   decode: (output) => E.right(output === undefined ? null : structuredClone(output)),
-  accepts: () => E.right(undefined),
+  accepts: acceptsAnything,
   codecExpected: undefined,
   seen: (output) => E.map((json: Json | undefined) => json ?? null)(toJson(output))
 }
