@@ -14,7 +14,7 @@ import { isOwn } from '../domain/workflow/Workspace.js'
 import { toWorkflow } from '../domain/workflow/WorkflowIdentity.js'
 import { callPort, load, STORE, writeFailed } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
-import { unless, argument } from '../executor/arguments.js'
+import { argument, unless, wrongMaps } from '../executor/arguments.js'
 import { replacing } from '../executor/input.js'
 import { withoutQuestions } from '../executor/planRun.js'
 import { planRecorded } from '../executor/requests/confirm.js'
@@ -49,8 +49,8 @@ export interface ForkedRun {
 }
 
 /**
- * Makes a new run that starts at `fromStep` with the records of an old one, and does not run it: resume it under its id. The old run stays as it
- * is, whatever its status. Everything before `fromStep` counts as done, as in a resume with `fromStep`; every unit that runs has an idempotency
+ * Makes a new run that starts at `fromStep` with the records of an old one, and does not run it: resume it under its id, or let `resumeAll` on
+ * the same storage do so. The old run stays as it is, whatever its status. Everything before `fromStep` counts as done, as in a resume with `fromStep`; every unit that runs has an idempotency
  * key of its own. Plans the recorded definition, so the new run may be resumed with an edited one. Artifacts of kept records are copied. Fails
  * with `ForkRefused` if the old run has a workspace of its own, and with `RunExists` if the new id exists.
  *
@@ -73,7 +73,9 @@ export interface ForkedRun {
  * @category running
  */
 export const fork = (runId: string, newId: string, options: ForkOptions): Executor<ForkedRun> =>
-  unless(argument('fromStep', readable(options).fromStep, text), () => forkNow(runId, newId, options))
+  unless([...argument('fromStep', readable(options).fromStep, text), ...wrongMaps(options)], () =>
+    forkNow(runId, newId, options)
+  )
 
 const forkNow =
   (runId: string, newId: string, options: ForkOptions): Executor<ForkedRun> =>

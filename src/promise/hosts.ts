@@ -73,8 +73,9 @@ export interface ForkOptions extends Options, FpForkOptions {
 export type { ForkedRun } from '../hosts/fork.js'
 
 /**
- * Makes a new run that starts at `fromStep` with the records of an old one, and does not run it: resume it under the returned `runId`. The old run
- * stays as it is; see `fork` of `dogear`. Rejects with a {@link RunFailure} if nothing was made.
+ * Makes a new run that starts at `fromStep` with the records of an old one, and does not run it: resume it under the returned `runId`, or let
+ * {@link resumeAll} on the same storage do so. The old run stays as it is; see `fork` of `dogear`. Rejects with a {@link RunFailure} if nothing was
+ * made.
  *
  * @example
  * import { memoryStorage } from 'dogear/memory'

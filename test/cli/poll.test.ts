@@ -320,6 +320,18 @@ describe('a workflow file with a job', () => {
   })
 })
 
+test('no printed command accepts an edit that leaves a pending job to a step that cannot poll it', async () => {
+  within({ 'w.yml': 'steps: [{ name: train, job: { submit: echo 7, poll: exit 75 } }]' })
+  await place.dogear(['run', 'w.yml', '--id', 'edited'])
+  place.write('w.yml', 'steps: [{ name: train, shell: echo trained }]')
+  const refused = await place.dogear(['resume', 'edited'])
+  expect(linesOf(refused.stderr).slice(-2)).toEqual([
+    'To abandon the job and run again from "train" on:',
+    '  dogear resume edited --from-step train'
+  ])
+  expect((await place.dogear(['resume', 'edited', '--from-step', 'train'])).code).toBe(0)
+})
+
 test.each([
   ['waits instead', '{ name: train, waitFor: { question: Go? } }'],
   ['was removed', '{ name: other, shell: echo }']

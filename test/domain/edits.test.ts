@@ -396,6 +396,20 @@ test.each([
   }
 )
 
+test('the refusal of an edited step whose job is pending says that "ignore" needs a step that still polls it', () => {
+  const run = replay(having(flow(task('a')), []), [
+    { _tag: 'AttemptStarted', at, attempts: [{ unit: 'a', attempt: 1 }], submissions: [{ unit: 'a', key: 'k' }] },
+    { _tag: 'JobSubmitted', at, unit: 'a', attempt: 1 }
+  ])
+  assert.ok(E.isRight(run))
+  const plan = planResume(run.right, flow(W.task('a', { definition: 'edited' })))
+  assert.ok(E.isLeft(plan))
+  const [said = ''] = plan.left.problems.map(describeProblem)
+  expect(said.replace(/v1:\w+/g, 'F')).toBe(
+    '"a" was changed while its job is pending: recorded F, now F; restore it to keep waiting for that job, or run from that step to abandon it; accept the edit with "ignore" only if the step still polls that job'
+  )
+})
+
 describe('a unit whose kind an edit changed', () => {
   const submitted: ReadonlyArray<Change> = [
     { _tag: 'AttemptStarted', at, attempts: [{ unit: 'a', attempt: 1 }], submissions: [{ unit: 'a', key: 'k' }] },

@@ -7,8 +7,9 @@ import * as t from 'io-ts'
 import { describe, test } from 'vitest'
 import { fileArtifacts, jsonFileStorage } from '../../src/adapters/json-file/index.js'
 import { memoryArtifacts, memoryData, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
-import { workspaces } from '../../src/adapters/node/index.js'
+import { nodeEnvironment, workspaces } from '../../src/adapters/node/index.js'
 import type { CheckpointStorage, RunError } from '../../src/index.js'
+import { fork as forkInFp } from '../../src/index.js'
 import { cancel, fork, isRunFailure, listRuns, resume, runOutcome, viewRun, workflow } from '../../src/promise/index.js'
 import { withFaults } from '../../src/testing/faults.js'
 import { folder } from '../adapters/json-file/kit.js'
@@ -39,6 +40,18 @@ const idsIn = async (storage: CheckpointStorage): Promise<ReadonlyArray<string>>
   (await listRuns({ storage })).map(({ runId }) => runId)
 
 describe('fork', () => {
+  test('the form for fp-ts refuses a confirm that is no Map, and makes no run', async () => {
+    const storage = memoryStorage()
+    await runOutcome(logging().program, { id: 'old', storage })
+    const options = { fromStep: 'two', confirm: { two: { _tag: 'Again' } } as unknown as Map<string, never> }
+    const expected = 'a Map of answers by unit, such as new Map([["build", { _tag: "Again" }]]), not an object'
+    assert.deepEqual(await forkInFp('old', 'new', options)(nodeEnvironment(storage))(), {
+      _tag: 'Left',
+      left: { _tag: 'InvalidOptions', problems: [{ option: 'confirm', expected }] }
+    })
+    assert.deepEqual(await idsIn(storage), ['old'])
+  })
+
   test('a fork of a completed run keeps the outputs before its unit, runs the others under new keys, and both runs are completed', async () => {
     const storage = memoryStorage()
     const { program, keys, ran } = logging()

@@ -121,7 +121,7 @@ const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged
     const what = `"${name}" was ${problem.edit} while its job is pending: recorded ${problem.recorded}`
     if (problem.present === undefined)
       return `${what}; restore it to keep waiting for that job, or accept the edit with "ignore" to abandon the job`
-    return `${what}, now ${problem.present}; restore it, or accept the edit with "ignore", to keep waiting for that job, or run from that step to abandon the job and submit another`
+    return `${what}, now ${problem.present}; restore it to keep waiting for that job, or run from that step to abandon it; accept the edit with "ignore" only if the step still polls that job`
   }
   if (problem.inDoubt === true && problem.present !== undefined) {
     return `"${name}" now names another step; the recorded one is not idempotent and may have taken effect (recorded ${problem.recorded}, now ${problem.present}). Restore it under this name and confirm it, or accept the edit with "ignore"`

@@ -110,8 +110,8 @@ export interface Cancel {
 }
 
 /**
- * Process number `life` (from 1) answers this unit before it starts or resumes the run for the `n`-th time (from 1),
- * whether the unit waits or not. `value`: an answer that the unit may reject; the default is what `reply` of
+ * The unit is answered before the `n`-th time (from 1) that process number `life` (from 1) starts or resumes the run (each time that the run was
+ * pending, it resumes it), whether the unit waits or not. `value`: an answer that the unit may reject; the default is what `reply` of
  * `crashEverywhere` returns.
  *
  * @category model

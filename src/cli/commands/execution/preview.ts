@@ -8,8 +8,6 @@ import type { Confirm, Decision, ResumePlan, Run } from '../../../domain/plan/Pl
 import { openQuestions, runsAgain } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { planResume } from '../../../domain/plan/planResume.js'
-import type { Workflow } from '../../../domain/workflow/Workflow.js'
-import type { WorkflowIdentity } from '../../../domain/workflow/WorkflowIdentity.js'
 import { collectEvidence } from '../../../executor/workspace/evidence.js'
 import type { Survey } from '../../../executor/planRun.js'
 import type { RunView } from '../../../executor/storage/runs.js'
@@ -20,6 +18,7 @@ import { code, describeCause, hintsOf, notDone } from '../../CliError.js'
 import { ExitCode, ofError } from '../../ExitCode.js'
 import type { Hint } from '../../report/Hint.js'
 import { nowText } from '../../report/text.js'
+import type { AnyProgram } from '../../workflow/toProgram.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
 import { ofQuestions } from '../hints/ofPlan.js'
@@ -96,7 +95,7 @@ const obstaclesInFolder = async (context: Context, checkpoint: Checkpoint): Prom
 /** `secrets`: the obstacle if some are missing. If the plan is refused, it predicts what remains once the edits are accepted. */
 const previewOfSurvey = (
   context: Context,
-  program: Workflow & { readonly identity: WorkflowIdentity },
+  program: AnyProgram,
   { checkpoint, options, workspaceFound, plan }: Survey,
   secrets: ReadonlyArray<Obstacle>
 ): Preview => {

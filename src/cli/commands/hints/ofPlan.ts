@@ -10,10 +10,10 @@ import { ancestors, top } from '../../../domain/workflow/Unit.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
-import type { WorkflowIdentity } from '../../../domain/workflow/WorkflowIdentity.js'
 import type { RunError } from '../../../executor/errors/RunError.js'
 import { editsToUndo } from '../../../executor/errors/describe.js'
 import type { Hint } from '../../report/Hint.js'
+import type { AnyProgram } from '../../workflow/toProgram.js'
 import type { Place } from '../Context.js'
 import type { PrintedFlags } from '../execution/planFlags.js'
 import { resumeHint, resumeLine } from '../execution/planFlags.js'
@@ -146,7 +146,7 @@ const ofLaterRuns = (questions: ReadonlyArray<Confirm>): ReadonlyArray<Hint> => 
 
 export interface Planning {
   readonly checkpoint: Checkpoint
-  readonly workflow: Workflow & { readonly identity: WorkflowIdentity }
+  readonly workflow: AnyProgram
   readonly options: PlanOptions
   readonly flags: PrintedFlags
 }
@@ -236,12 +236,23 @@ const ofEdits = (place: Place, planning: Planning, problems: ReadonlyArray<PlanP
           { fromStep: from, changes: 'completed' },
           { fromStep: from, changes: 'ignore' }
         )),
-    ...offer(
-      (plan) => accepting(checkpoint, plan, edits),
-      ...(options.changes === 'strict' ? [{ changes: 'completed' } as const] : []),
-      { changes: 'ignore' }
-    )
+    ...(edits.some((edit) => leavesJob(workflow, edit))
+      ? []
+      : offer(
+          (plan) => accepting(checkpoint, plan, edits),
+          ...(options.changes === 'strict' ? [{ changes: 'completed' } as const] : []),
+          { changes: 'ignore' }
+        ))
   ]
+}
+
+/** Returns whether a plan that accepts this edit waits for a job that the step can no longer poll. */
+const leavesJob = (
+  { steps }: Planning['workflow'],
+  { unit, pending, present }: PlanProblem & { readonly _tag: 'WorkflowChanged' }
+): boolean => {
+  const step = pending === true && present !== undefined ? definitionAt({ steps }, unit) : undefined
+  return step?._tag === 'Task' && step.job === undefined
 }
 
 /** Says what a plan that accepts these edits keeps: it skips a unit with a record, or drops the record; it polls a job, or abandons it. */
