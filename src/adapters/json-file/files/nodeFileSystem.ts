@@ -1,7 +1,7 @@
 /** The file system of this machine; the JSON store makes every file call through it. */
 import * as fs from 'node:fs'
 import * as fsp from 'node:fs/promises'
-import * as Beat from './Beat.js'
+import * as HeartbeatTimer from './HeartbeatTimer.js'
 import type { FileStats, FileSystem } from './FileSystem.js'
 import { loadForJest, writeFunction } from './Packages.js'
 import { exposureOf, foreigner } from './Users.js'
@@ -106,5 +106,5 @@ export const nodeFileSystem: FileSystem = {
   rmdirSync: (path) => fs.rmdirSync(path),
   removeTree: (path) => fsp.rm(path, { recursive: true, force: true }),
   replace,
-  heartbeat: (path, timing, onDisturbed) => loadForJest().then(() => Beat.keep(path, timing, onDisturbed))
+  heartbeat: (path, timing, onDisturbed) => loadForJest().then(() => HeartbeatTimer.keep(path, timing, onDisturbed))
 }
