@@ -71,6 +71,21 @@ describe('planResume refuses', () => {
       'secrets of "w" must be an array of names of 1 to 128 characters without whitespace or "="'
     ],
     [
+      'secrets that are numbers',
+      { name: 'w', steps: [W.task('a')], secrets: [1] },
+      'secrets of "w" must be an array of names of 1 to 128 characters without whitespace or "="'
+    ],
+    [
+      'captured variables that are numbers',
+      { name: 'w', steps: [{ ...W.task('a'), captures: [1] }] },
+      'steps of "w" must be an array of steps; step 1 is an object with invalid captures'
+    ],
+    [
+      'an unknown wait',
+      { name: 'w', steps: [{ ...W.task('a'), wait: 'x' }] },
+      'steps of "w" must be an array of steps; step 1 is an object with invalid wait'
+    ],
+    [
       'a step without a name',
       { name: 'w', steps: [{ ...W.sequence('s', [W.task('b')]), name: undefined }] },
       '"undefined" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters'
