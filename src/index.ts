@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type * as model from './public/model.js'
+import type * as types from './public/signatureTypes.js'
 
 // --- run
 
@@ -32,11 +32,11 @@ export { start } from './hosts/start.js'
 export type { RunHandle } from './hosts/start.js'
 
 /** Errors that end a call without an outcome. */
-export type RunError = model.RunError
+export type RunError = types.RunError
 export * as RunError from './public/RunError.js'
 
 /** How a run ended. */
-export type RunOutcome<Outputs = unknown> = model.RunOutcome<Outputs>
+export type RunOutcome<Outputs = unknown> = types.RunOutcome<Outputs>
 export * as RunOutcome from './public/RunOutcome.js'
 
 // --- look after runs
@@ -56,7 +56,7 @@ export type { OnSuccess, RetentionPolicy } from './domain/checkpoint/Retention.j
 // --- define a program
 
 /** A workflow together with its code. */
-export type Program<Outputs, Input = model.Json, Given = unknown, Seen = model.SeenOf<Input>> = model.Program<
+export type Program<Outputs, Input = types.Json, Given = unknown, Seen = types.SeenOf<Input>> = types.Program<
   Outputs,
   Input,
   Given,
@@ -86,15 +86,15 @@ export type {
 } from './executor/program/StepSpec.js'
 
 /** The maximum number of attempts of a step, and the delays between them. */
-export type RetryPolicy = model.RetryPolicy
+export type RetryPolicy = types.RetryPolicy
 export * as RetryPolicy from './public/RetryPolicy.js'
 
 /** A stored error. */
-export type StepError = model.StepError
+export type StepError = types.StepError
 export * as StepError from './public/StepError.js'
 
 /** An error with its class: transient or permanent. */
-export type StepFailure = model.StepFailure
+export type StepFailure = types.StepFailure
 export * as StepFailure from './public/StepFailure.js'
 
 // --- plan
@@ -106,11 +106,11 @@ export type { Answer, Changes, Decision, FoundEvidence, PlanOptions, ResumePlan 
 export type { PlanProblem } from './domain/plan/PlanProblem.js'
 
 /** All problems of a plan. */
-export type PlanError = model.PlanError
+export type PlanError = types.PlanError
 export * as PlanError from './public/PlanError.js'
 
 /** A workflow as data that the planner reads. */
-export type Workflow = model.Workflow
+export type Workflow = types.Workflow
 export * as Workflow from './public/Workflow.js'
 export type { OptionProblem } from './domain/data/Options.js'
 export type { Step } from './domain/workflow/Workflow.js'
@@ -118,17 +118,17 @@ export type { WorkflowProblem } from './domain/workflow/WorkflowProblem.js'
 export type { OwnWorkspace, Workspace } from './domain/workflow/Workspace.js'
 
 /** The recorded definition of a workflow: names, kinds and fingerprints. */
-export type WorkflowIdentity = model.WorkflowIdentity
+export type WorkflowIdentity = types.WorkflowIdentity
 export * as WorkflowIdentity from './public/WorkflowIdentity.js'
 
 /** The path of a unit: `checks/unit`. */
-export type Unit = model.Unit
+export type Unit = types.Unit
 export * as Unit from './public/Unit.js'
 
 // --- the record of a run
 
 /** The whole state of a run at one revision. */
-export type Checkpoint = model.Checkpoint
+export type Checkpoint = types.Checkpoint
 export * as Checkpoint from './public/Checkpoint.js'
 export * as CheckpointCodec from './public/CheckpointCodec.js'
 export type { Status, Variables } from './domain/checkpoint/Checkpoint.js'
@@ -139,7 +139,7 @@ export type { SubStep } from './domain/checkpoint/SubStep.js'
 export type { Units } from './domain/checkpoint/Units.js'
 
 /** The state of a run. */
-export type CheckpointState = model.CheckpointState
+export type CheckpointState = types.CheckpointState
 export * as CheckpointState from './public/CheckpointState.js'
 export type {
   BeforeStep,
@@ -156,7 +156,7 @@ export type { Change } from './domain/change/Change.js'
 export type { TransitionError } from './domain/change/Transition.js'
 
 /** Plain JSON, read-only. */
-export type Json = model.Json
+export type Json = types.Json
 export * as Json from './public/Json.js'
 export type { NotJson } from './domain/data/Json.js'
 

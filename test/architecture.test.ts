@@ -41,7 +41,7 @@ const table: readonly Row[] = [
   { files: /^index\.ts$/, mayImport: [/^(domain|ports|executor|hosts|view|public)\//] },
   { files: /^public\//, mayImport: [/^(domain|ports|executor)\//] },
   // TypeScript names these types in the declarations of users.
-  { files: /^public\/model\.ts$/, mayImport: [], mayImportTypes: [fpTs] },
+  { files: /^public\/signatureTypes\.ts$/, mayImport: [], mayImportTypes: [fpTs] },
   { files: /^promise\//, mayImport: [/^(?!cli\/|testing\/)/] },
   { files: /^cli\//, mayImport: [/^/] }
 ]

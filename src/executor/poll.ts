@@ -49,8 +49,9 @@ import { workspaceMissing } from './workspace/workspace.js'
  *
  * - `Unfinished`: nothing has changed; `done` of `total`, if known.
  * - `Collected`: its output is recorded, and its step or group has completed.
- * - `Failed`: the job failed or no longer exists (code `JOB_MISSING`), or its output is not storable. Its step has failed.
- * - `Unknown`: polling or collecting failed for now. Nothing has changed.
+ * - `Failed`: the job failed or no longer exists (code `JOB_MISSING`), collecting it failed permanently, a check refused its result, or its
+ *   output is not storable. Its step has failed.
+ * - `Unknown`: polling failed, or collecting failed in a way that may pass. Nothing has changed.
  */
 export type JobEnd =
   | { readonly _tag: 'Unfinished'; readonly done?: number; readonly total?: number }

@@ -153,7 +153,7 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
   const holder = O.toUndefined(run.heldBy)
   if (holder?.liveness === 'alive') return reportRun(host, leftRun(run, 'Held', { holder }))
   const program = host.programs.get(run.workflow.name)
-  const what = isUnfinished(run, program) ? 'resume' : byStatus(run.status)
+  const what = needsCleanup(run, program) ? 'resume' : byStatus(run.status)
   if (what === 'leave') {
     const [leaving, before] = [leftByStatus(run), host.reports.get(runId)]
     // The resume that failed has reported it.
@@ -166,7 +166,7 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
 }
 
 /** Detects a completed run that its program should have archived or deleted: the process died before it did. */
-const isUnfinished = ({ status }: RunSummary, program: AnyProgram | undefined): boolean =>
+const needsCleanup = ({ status }: RunSummary, program: AnyProgram | undefined): boolean =>
   status === 'completed' && (program?.onSuccess ?? 'keep') !== 'keep'
 
 /** Returns what is known of a run, and reports one that waits. Undefined: the run was removed, or it cannot be read. */
@@ -299,8 +299,9 @@ const remember = async (
     return
   }
   const tries = known.tries + 1
-  const isTransient = TRANSIENT.has(end.left._tag) || (await hasRequests(host, runId))
-  const at = isTransient ? now + Math.min(MAX_DELAY_MILLIS, LOOK_MILLIS * 2 ** tries) : Infinity
+  // A request may answer the refusal. One that does not must not cause a resume at each look.
+  const mayPass = TRANSIENT.has(end.left._tag) || (await hasRequests(host, runId))
+  const at = mayPass ? now + Math.min(MAX_DELAY_MILLIS, LOOK_MILLIS * 2 ** tries) : Infinity
   host.known.set(runId, { ...known, at, tries })
 }
 

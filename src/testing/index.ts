@@ -7,10 +7,10 @@
  *
  * @module
  */
-import type * as model from './public/model.js'
+import type * as types from './public/signatureTypes.js'
 
 /** The result of a conformance run, as plain data. */
-export type ConformanceReport = model.Report
+export type ConformanceReport = types.Report
 export * as ConformanceReport from './public/ConformanceReport.js'
 export type { ConformanceCase } from './conformance/Case.js'
 export type { Gate } from './conformance/Gate.js'
@@ -39,7 +39,7 @@ export {
 } from './conformance/run.js'
 
 /** The result of a crash test, as plain data. */
-export type CrashReport = model.CrashReport
+export type CrashReport = types.CrashReport
 export * as CrashReport from './public/CrashReport.js'
 export type { CrashCase, Violation } from './crash/CrashReport.js'
 export type { CrashPoint } from './crash/CrashPoint.js'
@@ -59,13 +59,13 @@ export type { TreeData } from './memoryTree.js'
 export { memoryTree, treeData } from './memoryTree.js'
 
 /** The result of a model-based test, as plain data. */
-export type ModelReport = model.ModelReport
+export type ModelReport = types.ModelReport
 export * as ModelReport from './public/ModelReport.js'
 export type { ModelOptions } from './model/checkModel.js'
 export { checkModel } from './model/checkModel.js'
 
 /** The result of checking the plan laws, as plain data. */
-export type PlanLawReport = model.PlanLawReport
+export type PlanLawReport = types.PlanLawReport
 export * as PlanLawReport from './public/PlanLawReport.js'
 export * as Arbitrary from './planning/arbitrary/Arbitrary.js'
 export type { LawOptions, LawResult, PlanLaw } from './planning/laws/PlanLaw.js'

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { COMMANDS, type Command, HELP, HOME, STORE, VERSION, type Word } from '../../src/cli/commands/table.js'
+import { COMMANDS, type Command, HELP, HOME, STORE, VERSION, type Word } from '../../src/cli/commands/commandTable.js'
 
 const GUIDE = fileURLToPath(new URL('../../docs/guide/command-line.md', import.meta.url))
 

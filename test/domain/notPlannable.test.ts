@@ -20,8 +20,8 @@ const UNREAD: ReadonlySet<string> = new Set([
   ...['input', 'renewals', 'variables']
 ])
 
-const refusal = (one: unknown, other: unknown): ReadonlyArray<string> => {
-  const plan = planResume(one as never, other as never)
+const refusal = (one: unknown, other: unknown, options?: unknown): ReadonlyArray<string> => {
+  const plan = planResume(one as never, other as never, options as never)
   return E.isLeft(plan) ? describeProblems(plan.left.problems) : assert.fail('there is a plan')
 }
 
@@ -71,6 +71,21 @@ describe('planResume refuses', () => {
       'secrets of "w" must be an array of names of 1 to 128 characters without whitespace or "="'
     ],
     [
+      'secrets that are numbers',
+      { name: 'w', steps: [W.task('a')], secrets: [1] },
+      'secrets of "w" must be an array of names of 1 to 128 characters without whitespace or "="'
+    ],
+    [
+      'captured variables that are numbers',
+      { name: 'w', steps: [{ ...W.task('a'), captures: [1] }] },
+      'steps of "w" must be an array of steps; step 1 is an object with invalid captures'
+    ],
+    [
+      'an unknown wait',
+      { name: 'w', steps: [{ ...W.task('a'), wait: 'x' }] },
+      'steps of "w" must be an array of steps; step 1 is an object with invalid wait'
+    ],
+    [
       'a step without a name',
       { name: 'w', steps: [{ ...W.sequence('s', [W.task('b')]), name: undefined }] },
       '"undefined" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters'
@@ -78,6 +93,17 @@ describe('planResume refuses', () => {
   ])('%s in place of a workflow', (_, given, text) => {
     assert.deepEqual(refusal(checkpoint, given), [text])
     assert.deepEqual(WorkflowProblem.problems(given as never).map(WorkflowProblem.describeProblem), [text])
+  })
+
+  test.each([
+    ['null', null, 'options must be an object, not null'],
+    ['a fromStep of null', { fromStep: null }, 'fromStep must be a string'],
+    ['a restartWave that is a number', { restartWave: 1 }, 'restartWave must be a string'],
+    ['a confirm of null', { confirm: null }, 'confirm must be a Map of answers by unit'],
+    ['outputs in an object', { outputs: { a: 1 } }, 'outputs must be a Map of outputs by unit'],
+    ['evidence of null', { evidence: null }, 'evidence must be an array']
+  ])('%s in place of options', (_, given, text) => {
+    assert.deepEqual(refusal(checkpoint, workflow, given), [text])
   })
 
   const damaged = Object.keys(checkpoint)

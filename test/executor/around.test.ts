@@ -173,7 +173,7 @@ describe('around', () => {
     assert.equal(ran, 1)
   })
 
-  test('the end of the code counts, whether around hides an error, throws or does not wait', async () => {
+  test('the result of the code decides, also if the around hook hides its error, throws or does not await it', async () => {
     const good = workflow('good').step('work', () => 'done')
     const bad = workflow('bad').step('work', () => Promise.reject(new Error('no')))
     const hides: Around = (_unit, _attempt, act) => act().catch(() => undefined)

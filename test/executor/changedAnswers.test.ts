@@ -274,7 +274,7 @@ describe('declaring a unit done', () => {
   })
 
   test.each(['Again', 'Keep', 'Done'] as const)(
-    'of two steps with one edited artifact the first is declared done, and the answer %s about the second is obeyed',
+    'if two steps made the same artifact and it was edited, Done for the first and %s for the second both apply',
     async (answer) => {
       const world = newWorld()
       const program = pipe(

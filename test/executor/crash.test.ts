@@ -222,10 +222,17 @@ describe('a run that is killed', () => {
     }
   )
 
-  test.each(['before', 'after', 'fails', 'failsAfter', 'torn', 'late'] as const)(
-    'a run of every kind of step survives the fault "%s" at single calls, and at pairs of calls',
+  test.each([
+    ['a death before a store call', 'before'],
+    ['a death after a store call', 'after'],
+    ['a store call that fails', 'fails'],
+    ['a store call that takes effect and fails', 'failsAfter'],
+    ['a death during a store call', 'torn'],
+    ['a store call that arrives after the next claim', 'late']
+  ] as const)(
+    'a run of every kind of step survives %s, alone and together with a death',
     { timeout: 120_000 },
-    async (how) => {
+    async (_, how) => {
       for (let first = 1; first <= 22; first += sweep ? 1 : 2) {
         await survives(everything, [{ _tag: 'AtCall', n: first, how }])
         for (let second = 1; second <= 22; second += sweep ? 1 : 7) {

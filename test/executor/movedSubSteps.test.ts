@@ -63,7 +63,7 @@ test.each(['fails', 'waits'] as const)('a map in place of a task whose code %s r
   assert.deepEqual(ran.sort(), ['f', 's', 'w'])
 })
 
-test('fromStep counts an earlier sequence that replaced a task as done, also in later resumes, even if its step is named like a sub-step', async () => {
+test('fromStep counts an earlier sequence as done, also if it replaced a task, and so do later resumes, even if its step is named like a sub-step', async () => {
   const ran: Array<string> = []
   const same = options()
   const last = (isFixed: boolean) => {

@@ -110,8 +110,8 @@ describe('code of users', () => {
   test.each([
     ['a number', 3, 'the number 3'],
     ['a combinator (Program.step)', Program.step('one', () => 1), 'a function'],
-    ['a task of a workflow, which has no code', W.task('one'), 'an object']
-  ])('a program from Program.fromSteps with %s as its second step is refused', async (_, step, found) => {
+    ['a task without code', W.task('one'), 'an object']
+  ])('Program.fromSteps refuses %s as its second step', async (_, step, found) => {
     const program = Program.fromSteps('p', [task('s', { run: () => TE.right(1) }), step as ProgramStep])
     const outcome = await run(program, 'r', {})(nodeEnvironment(memoryStorage()))()
     assert.ok(E.isLeft(outcome))
@@ -171,7 +171,7 @@ describe('code of users', () => {
       'definition of "s" must be plain JSON, not a cycle at $.cycle'
     ],
     [
-      'mapOf with a function as its definition, and a body with NaN',
+      'mapOf with a function as its definition and NaN as that of its body',
       () =>
         Program.mapOf('s', Program.sequenceOf('b', [Program.task('t', () => 1, NaN)]), items, {}, (() => 1) as never),
       'definition of "s" must be plain JSON, not a function at $\n  definition of "s/*/t" must be plain JSON, not NaN at $'

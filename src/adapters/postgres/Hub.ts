@@ -88,6 +88,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   const held = new Map<string, Held>()
   const inboxes = new Map<string, boolean>()
   const abandoned = new Map<string, Abandoned>()
+  /** All keys that this process has had: it judges the rows with one of them by itself. */
   const keys = new Set<string>()
   const { checkIntervalMillis, leaseMillis } = options
   const beatMillis = options.liveness === 'lock' ? BEAT_MILLIS : leaseMillis / 4
@@ -193,6 +194,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   const tick = async (): Promise<void> => {
     const isUsable = held.size === 0 || (await look())
     timer = undefined
+    // After `close`, the held claims are still checked while the pool works.
     if (isClosed && !isUsable) return
     if (held.size > 0 && !isClosed && isBeatDue()) await beat()
     if (abandoned.size > 0) await clear()
@@ -200,7 +202,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   }
 
   let idle: ReturnType<typeof setTimeout> | undefined
-  /** A row that gets an abandoned token later then carries the key of a dead process. */
+  /** Gives up the key: a row that gets an abandoned token later carries a key that no process holds, so its holder is dead. */
   const rest = (): void => {
     idle = undefined
     if (held.size > 0) return

@@ -176,6 +176,7 @@ export const save = async (
         progress = holding.progress
         plan = planned()
       }
+      // `Fenced` takes precedence over an invalid save.
       if (E.isLeft(plan)) return isCurrent(holding) ? plan : Holdings.supersededBy(holding)
       return writeSave(holding, plan.right, keep) ? plan : Holdings.supersededBy(holding)
     },
@@ -200,7 +201,7 @@ const writeSave = ({ connection, claim, token, progress }: Holding, save: Save, 
   return true
 }
 
-/** `Fenced` takes precedence over an invalid save. */
+/** Returns whether the row still has the token of this claim. */
 const isCurrent = ({ connection, claim, token }: Holding): boolean => runRow(connection, claim.runId)?.token === token
 
 /** An invalid save leaves the claim as it was; after any other failure it is unusable. */

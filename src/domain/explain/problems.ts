@@ -1,6 +1,7 @@
 /** Describes the problems of a plan, each with its remedy. */
 import type { PendingUnit } from '../checkpoint/Pending.js'
 import { listed } from '../data/listed.js'
+import { describeOption } from '../data/Options.js'
 import { didYouMean } from '../data/Suggestion.js'
 import type { PlanProblem } from '../plan/PlanProblem.js'
 import { isWithin } from '../workflow/Unit.js'
@@ -90,6 +91,8 @@ export const describeProblem = (problem: PlanProblem): string => {
       return `the checkpoint is inconsistent: ${problem.why}; ${RESTORE}`
     case 'NotACheckpoint':
       return `the checkpoint must be a Checkpoint, not ${problem.found}${problem.found === 'an object' ? ' that is malformed' : ''}; decode stored JSON with CheckpointCodec.decode`
+    case 'InvalidOption':
+      return describeOption(problem)
     case 'OutputNotDecodable':
       if (problem.assumed === true)
         return `"${problem.unit}" was declared done without an output that it accepts: at ${problem.path} expected ${problem.expected}; resume with the answer done and that output`

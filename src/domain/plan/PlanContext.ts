@@ -24,8 +24,8 @@ import type { Step, Workflow } from '../workflow/Workflow.js'
  * The facts for decisions, each found in constant time.
  *
  * - `begun`: composites with a recorded part.
- * - `replaced`: units with a state of which an edit changed the kind: they start from their beginning; `inDoubt`: without replaced composites,
- *   whose parts acted.
+ * - `replaced`: units that started or failed, and that an edit turned into another kind of step: they start over.
+ * - `inDoubt`: units that may have taken effect. A replaced composite is not one of them: its parts acted.
  * - `evidence`: the decisions about missing and changed evidence.
  * - `demands`: what runs again, or counts as done, whatever is recorded.
  * - `answerable`: collects the units that can be answered, if there are answers.
@@ -86,7 +86,7 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
   }
 }
 
-/** Finds the units with a state of which an edit changed the kind. A removed one has no decision. */
+/** Finds the units that started or failed, and that an edit turned into another kind of step. A removed unit has no decision. */
 const replacedIn = ({ workflow: before, items, state }: Checkpoint, workflow: Workflow): ReadonlySet<Unit> => {
   const replaced = new Set<Unit>()
   const compare = (unit: Unit): void => {

@@ -32,6 +32,7 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  * - `StepOutOfRange`: the checkpoint is at a step that its own workflow does not have.
  * - `InconsistentCheckpoint`: the checkpoint is inconsistent.
  * - `NotACheckpoint`: the argument is no checkpoint, or a part of it is malformed; stored JSON is decoded first. `found`: what it is, in words.
+ * - `InvalidOption`: an option has the wrong type.
  * - `OutputNotDecodable`: a recorded output no longer fits its step, with the path into it. `assumed`: a user declared the step done.
  * - `AssumedOutputMissing`: a step that is assumed done has no output, or (`evidence`) its evidence is missing.
  *
@@ -75,6 +76,7 @@ export type PlanProblem =
   | { readonly _tag: 'StepOutOfRange'; readonly stepIndex: number; readonly steps: number }
   | { readonly _tag: 'InconsistentCheckpoint'; readonly why: string }
   | { readonly _tag: 'NotACheckpoint'; readonly found: string }
+  | { readonly _tag: 'InvalidOption'; readonly option: string; readonly expected: string }
   | {
       readonly _tag: 'OutputNotDecodable'
       readonly unit: Unit

@@ -47,7 +47,7 @@ export interface Placed<A extends Described = Described> extends Subject<A> {
   readonly keptAbove: Kept | undefined
   /** It may have acted, although it has neither a record nor a state of its own: a map whose parts began, a suspended task, a sub-step in doubt. */
   readonly hasBegun?: boolean
-  /** Of a composite: the fingerprint in its record. */
+  /** Of a composite: the current fingerprint of its own settings, without its parts. Its record has this one. */
   readonly ownFingerprint?: string
   /** The wait in the code of a suspended task, or in a part of a map whose items are unknown. */
   readonly pending?: PendingUnit
@@ -201,6 +201,7 @@ const pendingOf = (
   { unit, step: task, ownFingerprint }: Placed<Task>
 ): PendingUnit | undefined => {
   const pending = Units.get(checkpoint.pending, unit)
+  // A map whose items are unknown is decided as a task.
   const isTask = ownFingerprint === undefined
   return isTask && pending?._tag === (task.wait ?? 'Job') ? pending : undefined
 }

@@ -15,10 +15,10 @@ import type { Unit } from '../workflow/Unit.js'
 import { ancestors, childToward, fromTop, join, nameOf } from '../workflow/Unit.js'
 import type { Wave, Workflow } from '../workflow/Workflow.js'
 
-/** The demand on a unit and all its parts: it counts as done, it runs again, or neither. */
+/** The demand on a unit and all its parts: `assumed` counts it as done; a reason makes it run again; `none` leaves it to its record. */
 export type Demand = 'none' | 'assumed' | RunReason
 
-/** Returns whether the whole unit runs again, whatever evidence it has. */
+/** Returns whether the whole unit runs again for this reason. Any other reason is evidence of a composite around the unit; evidence of the unit itself replaces it. */
 export const isRerun = (demand: Demand): demand is RunReason =>
   typeof demand === 'object' && (demand._tag === 'Forced' || demand._tag === 'EarlierStepRunsAgain')
 

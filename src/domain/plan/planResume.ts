@@ -11,7 +11,8 @@ import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import { decideAll } from './decide.js'
 import type { Json } from '../data/Json.js'
 import { equals } from '../data/Json.js'
-import { fieldsOf, kindOf } from '../data/Options.js'
+import type { Check } from '../data/Options.js'
+import { fieldsOf, kindOf, optionProblems, text } from '../data/Options.js'
 import type { Decision, PlanOptions, ResumePlan, Skip } from './Plan.js'
 import type { PlanError, PlanProblem } from './PlanProblem.js'
 import { compare, inconsistencies, wrongWorkflow } from './PlanCheck.js'
@@ -64,7 +65,9 @@ export const planResume = (
     return plan(checkpoint, workflow, options, invalid)
   } catch {
     // A check before each plan would cost as much as the plan. An error that has another cause is thrown again.
-    return isWhole(checkpoint) ? plan(checkpoint, workflow, options, invalid) : refuse([notCheckpoint(checkpoint)])
+    if (!isWhole(checkpoint)) return refuse([notCheckpoint(checkpoint)])
+    const wrong = wrongOptions(options)
+    return isNonEmpty(wrong) ? refuse(wrong) : plan(checkpoint, workflow, options, invalid)
   }
 }
 
@@ -122,6 +125,25 @@ const isWhole = (checkpoint: Checkpoint): boolean => {
     return false
   }
 }
+
+const aMap =
+  (expected: string): Check =>
+  (value) =>
+    typeof fieldsOf(value)['get'] === 'function' ? undefined : expected
+
+/** The options that a plan cannot read if they have another type. */
+const READ = {
+  fromStep: text,
+  restartWave: text,
+  confirm: aMap('a Map of answers by unit'),
+  outputs: aMap('a Map of outputs by unit'),
+  evidence: (value: unknown) => (Array.isArray(value) ? undefined : 'an array')
+}
+
+const wrongOptions = (options: unknown): ReadonlyArray<PlanProblem> =>
+  optionProblems(options, READ).flatMap((problem) =>
+    'expected' in problem ? [{ _tag: 'InvalidOption', ...problem }] : []
+  )
 
 const notCheckpoint = (given: unknown): PlanProblem => ({ _tag: 'NotACheckpoint', found: kindOf(given) })
 

@@ -215,7 +215,7 @@ const secretProblems = ({ name, steps, secrets = [] }: Workflow): ReadonlyArray<
   if (secrets.length === 0) return []
   const known = new Set(secrets)
   return [
-    ...(secrets.every((one) => SECRET_NAME.test(one)) ? [] : [invalid(name, 'secrets', SECRET_NAMES)]),
+    ...(secrets.every(isSecretName) ? [] : [invalid(name, 'secrets', SECRET_NAMES)]),
     ...(known.size === secrets.length ? [] : [invalid(name, 'secrets', 'an array without duplicates')]),
     ...tasks(steps).flatMap(({ task, place }) =>
       task.captures
@@ -226,6 +226,8 @@ const secretProblems = ({ name, steps, secrets = [] }: Workflow): ReadonlyArray<
 }
 
 const SECRET_NAME = /^[^\s\p{Cc}=]{1,128}$/u
+
+const isSecretName = (name: unknown): boolean => typeof name === 'string' && SECRET_NAME.test(name)
 
 const SECRET_NAMES = 'an array of names of 1 to 128 characters without whitespace or "="'
 

@@ -8,6 +8,8 @@ type IsField = (value: unknown) => boolean
 type Shape = ReadonlyArray<readonly [field: string, isField: IsField]>
 
 const isString: IsField = (value) => typeof value === 'string'
+const areStrings: IsField = (value) => Array.isArray(value) && value.every(isString)
+const isWait: IsField = (value) => value === undefined || value === 'Timer' || value === 'Answer'
 const isObject: IsField = (value) => typeof value === 'object' && value !== null
 
 const COMPOSITE: Shape = [
@@ -20,7 +22,8 @@ const SHAPES: Readonly<Record<Step['_tag'], Shape>> = {
   Task: [
     ['fingerprint', isString],
     ['idempotent', (value) => typeof value === 'boolean'],
-    ['captures', Array.isArray],
+    ['captures', areStrings],
+    ['wait', isWait],
     ['accepts', (value) => typeof value === 'function']
   ],
   Sequence: [...COMPOSITE, ['steps', Array.isArray]],
@@ -30,18 +33,20 @@ const SHAPES: Readonly<Record<Step['_tag'], Shape>> = {
 
 const NO_SHAPE: Shape = [['_tag', () => false]]
 
-/** Says what a value is that is no step: `an object without captures`; undefined for a step, whatever its parts are. */
+/** Says what a value is that is no step: `an object without captures`, or `with invalid captures`; undefined for a step, whatever its parts are. */
 export const wrongStep = (step: unknown): string | undefined => {
   const fields = fieldsOf(step)
   // Most steps are valid tasks: a loop over their shape would take milliseconds in a long workflow.
-  const { _tag, fingerprint, idempotent, captures, accepts } = fields
+  const { _tag, fingerprint, idempotent, captures, wait, accepts } = fields
   const isTask = _tag === 'Task' && typeof fingerprint === 'string' && typeof idempotent === 'boolean'
-  if (isTask && Array.isArray(captures) && typeof accepts === 'function') return undefined
+  if (isTask && areStrings(captures) && isWait(wait) && typeof accepts === 'function') return undefined
   const tag = fields['_tag'] as Step['_tag']
   const shape = Object.hasOwn(SHAPES, tag) ? SHAPES[tag] : NO_SHAPE
   if (shape.every(([field, isField]) => isField(fields[field]))) return undefined
-  const missing = shape.filter(([field, isField]) => !isField(fields[field])).map(([field]) => field)
-  return kindOf(step) === 'an object' ? `an object without ${listed(missing)}` : kindOf(step)
+  if (kindOf(step) !== 'an object') return kindOf(step)
+  const wrong = shape.filter(([field, isField]) => !isField(fields[field])).map(([field]) => field)
+  const missing = wrong.filter((field) => fields[field] === undefined)
+  return missing.length > 0 ? `an object without ${listed(missing)}` : `an object with invalid ${listed(wrong)}`
 }
 
 /** The same for a group of a wave. */

@@ -110,8 +110,8 @@ const tryCase = async <S extends Spec>(
   { limitMillis }: ConformanceOptions
 ): Promise<CaseResult> => {
   const began = performance.now()
-  const result = (wouldHave: 'passed' | 'failed' | 'not been tried', why?: string): CaseResult =>
-    resultOf(one, spec.capabilities, Math.round(performance.now() - began), wouldHave, why)
+  const result = (ended: 'passed' | 'failed' | 'not been tried', why?: string): CaseResult =>
+    resultOf(one, spec.capabilities, Math.round(performance.now() - began), ended, why)
   const missing = one.needs
     .flatMap((need) => kit.tools[need] ?? [])
     .filter((tool) => fieldsOf(spec)[tool] === undefined)

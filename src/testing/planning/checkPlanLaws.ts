@@ -7,8 +7,8 @@ import type { TableOf } from '../arguments.js'
 import { isWorkflow, problemsOf, recordOf, selection } from '../arguments.js'
 import { lawsOfEdits } from './laws/lawsOfEdits.js'
 import { lawsOfEvidence } from './laws/lawsOfEvidence.js'
+import { lawsOfOptions } from './laws/lawsOfOptions.js'
 import { lawsOfPlans } from './laws/lawsOfPlans.js'
-import { lawsOfRequests } from './laws/lawsOfRequests.js'
 import { lawsOfRuns } from './laws/lawsOfRuns.js'
 import { lawsOfSubSteps } from './laws/lawsOfSubSteps.js'
 import { lawsOfTrees } from './laws/lawsOfTrees.js'
@@ -42,7 +42,7 @@ import { samplesOf, thrownBy, withoutSample } from './arbitrary/Samples.js'
 export const planLaws: ReadonlyArray<PlanLaw> = [
   ...lawsOfPlans,
   ...lawsOfEdits,
-  ...lawsOfRequests,
+  ...lawsOfOptions,
   ...lawsOfEvidence,
   ...lawsOfRuns,
   ...lawsOfTrees,

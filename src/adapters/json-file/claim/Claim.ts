@@ -4,7 +4,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { ClaimOptions, Holder, Owner, RemoveOptions, StorageError } from '../../../ports/CheckpointStorage.js'
 import { changedSince } from '../../../domain/checkpoint/RunChanged.js'
 import type { Context } from '../Context.js'
-import * as Copy from '../journal/Copy.js'
+import * as CheckpointCopy from '../journal/CheckpointCopy.js'
 import { isMissing, quietly, reading, writeFailed } from '../files/Fault.js'
 import { sync, syncOther, writeFully } from '../files/Files.js'
 import * as Folders from '../files/Folders.js'
@@ -335,7 +335,7 @@ const readBelow = async (
   before: Journals | undefined
 ): Promise<E.Either<StorageError, StartingPoint>> => {
   if (removal !== undefined) return E.right(NOTHING)
-  const probed = await Copy.probe(context, layout)
+  const probed = await CheckpointCopy.probe(context, layout)
   if (E.isLeft(probed)) return probed
   const known = before === undefined ? E.right(false) : await stillHolds(context, layout, number, before)
   if (E.isLeft(known)) return known

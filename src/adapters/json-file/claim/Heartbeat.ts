@@ -46,7 +46,7 @@ export const start = async (
   return E.map((): Heartbeat => ({ stop }))(await begin())
 }
 
-/** Dead if this thread twice, the stale time apart by the monotonic clock, observed the same beat; the owner's clock never counts. */
+/** Returns `dead` if this thread observed the same beat twice, at least the stale time apart by its monotonic clock. The owner's clock never counts. */
 export const look = async (context: Context, layout: Layout, token: string): Promise<Answer> => {
   const path = heartbeat(layout, token)
   const beat = beatOf(context, path)

@@ -1,4 +1,4 @@
-/** Decides whether a journal's owner lives (`docs/file-format.md` §5). It only permits a claim; the numbers decide who writes. A wrong `dead` may run a step twice, so an uncertain source answers undecided. */
+/** Decides whether a journal's owner lives (`docs/file-format.md` §5). `dead` only permits a claim; the number of the journal decides who writes. A wrong `dead` may run a step twice, so an uncertain source answers undecided. */
 import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { Answer, Context } from '../Context.js'
 import * as Heartbeat from './Heartbeat.js'

@@ -5,7 +5,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { RemoveOptions, StorageError } from '../../../ports/CheckpointStorage.js'
 import { claim } from './Claim.js'
 import type { Context } from '../Context.js'
-import * as Copying from '../journal/Copying.js'
+import * as BackgroundCopy from '../journal/BackgroundCopy.js'
 import { isMissing, quietly, writing } from '../files/Fault.js'
 import { writeFully } from '../files/Files.js'
 import type { Layout } from '../files/Layout.js'
@@ -26,9 +26,9 @@ export const release = (holding: Holding): Promise<Result> =>
 const releaseNow = async (holding: Holding): Promise<Result> => {
   if (holding.released) return E.right(undefined)
   holding.released = true
-  Copying.stop(holding)
+  BackgroundCopy.stop(holding)
   await holding.background
-  await quietly(() => Copying.make(holding))
+  await quietly(() => BackgroundCopy.make(holding))
   const isOwner = Holdings.watch(holding)
   const ended = isOwner ? await endJournal(holding) : E.right(undefined)
   // Without a released line, the next number releases the run for others, and the socket stays to refuse connections.

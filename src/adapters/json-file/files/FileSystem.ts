@@ -80,6 +80,6 @@ export interface FileSystem {
   readonly removeTree: (path: string) => Promise<void>
   /** Replaces a file's content atomically (write-file-atomic), mode 0600. */
   readonly replace: (path: string, text: string) => Promise<void>
-  /** Creates a folder (mode 0700) and touches it (`Beat.ts`) until the returned function is called, which deletes it. Ends with one `onDisturbed` if another process touches or deletes the folder. */
+  /** Creates a folder (mode 0700) and touches it (`HeartbeatTimer.ts`) until the returned function is called, which deletes it. Ends with one `onDisturbed` if another process touches or deletes the folder. */
   readonly heartbeat: (path: string, timing: HeartbeatTiming, onDisturbed: () => void) => Promise<() => Promise<void>>
 }

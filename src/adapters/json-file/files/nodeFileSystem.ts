@@ -2,7 +2,7 @@
 import * as fs from 'node:fs'
 import * as fsp from 'node:fs/promises'
 import { join } from 'node:path'
-import * as Beat from './Beat.js'
+import * as HeartbeatTimer from './HeartbeatTimer.js'
 import type { FileStats, FileSystem } from './FileSystem.js'
 import { loadForJest, writeFunction } from './Packages.js'
 import { exposureOf, foreigner } from './Users.js'
@@ -125,5 +125,5 @@ export const nodeFileSystem: FileSystem = {
   rmdirSync: (path) => fs.rmdirSync(path),
   removeTree,
   replace,
-  heartbeat: (path, timing, onDisturbed) => loadForJest().then(() => Beat.keep(path, timing, onDisturbed))
+  heartbeat: (path, timing, onDisturbed) => loadForJest().then(() => HeartbeatTimer.keep(path, timing, onDisturbed))
 }

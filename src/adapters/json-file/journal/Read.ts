@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Corrupt, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
 import type { Newest } from '../../../domain/checkpoint/RunChanged.js'
 import type { Context } from '../Context.js'
-import * as Copy from './Copy.js'
+import * as CheckpointCopy from './CheckpointCopy.js'
 import { readFailed } from '../files/Fault.js'
 import { areFolders, namesIn } from '../files/Files.js'
 import * as Journal from './Journal.js'
@@ -152,14 +152,14 @@ const describe = (number: number, damage: ReadonlyArray<Journal.Damage>): Readon
 export const contentOf = async (
   context: Context,
   layout: Layout.Layout,
-  probed: Copy.Probe,
+  probed: CheckpointCopy.Probe,
   journals: Journals
 ): Promise<E.Either<StorageError, Content | undefined>> => {
   const { newest, damage } = journals
   const reached = newest === undefined ? -1 : Journal.newestRevision(newest.journal)
   const ahead = probed._tag === 'Copy' && isAhead(probed.of, journals, reached) ? probed.of : undefined
   if (ahead !== undefined) {
-    const copy = await Copy.read(context, layout)
+    const copy = await CheckpointCopy.read(context, layout)
     if (E.isLeft(copy)) return copy
     if (copy.right !== undefined) return E.right(fromCopy(copy.right, journals, reached))
   }
@@ -176,10 +176,10 @@ export const contentOf = async (
 const corrupt = (runId: string, where: string, why: string): Corrupt => ({ _tag: 'Corrupt', runId, where, why })
 
 /** A copy of another lineage was written by a zombie of a removed run. */
-const isAhead = (of: Copy.CopyOf, { lineage, newest }: Journals, reached: number): boolean =>
-  (lineage === undefined || lineage === of.lineage) && Copy.isAhead(of, newest?.number ?? 0, reached)
+const isAhead = (of: CheckpointCopy.CopyOf, { lineage, newest }: Journals, reached: number): boolean =>
+  (lineage === undefined || lineage === of.lineage) && CheckpointCopy.isAhead(of, newest?.number ?? 0, reached)
 
-const describeAhead = (of: Copy.CopyOf | undefined): ReadonlyArray<string> =>
+const describeAhead = (of: CheckpointCopy.CopyOf | undefined): ReadonlyArray<string> =>
   of === undefined ? [] : [`checkpoint.json records revision ${of.revision} and is itself damaged`]
 
 const fromJournal = ({ number, journal }: Numbered, above: ReadonlyArray<string>): Content => {
@@ -206,7 +206,7 @@ const lossOf = ({ damage }: Journal.Journal, above: ReadonlyArray<string>, revis
 
 const lostAfter = (revision: number): string => `revisions after ${revision}, if there were any, are lost`
 
-const fromCopy = ({ of, checkpoint }: Copy.Copy, { newest, damage }: Journals, reached: number): Content => ({
+const fromCopy = ({ of, checkpoint }: CheckpointCopy.Copy, { newest, damage }: Journals, reached: number): Content => ({
   revision: of.revision,
   checkpoint,
   changes: [],
@@ -220,7 +220,7 @@ const fromCopy = ({ of, checkpoint }: Copy.Copy, { newest, damage }: Journals, r
 const shortfallOf = (
   newest: Numbered | undefined,
   reached: number,
-  of: Copy.CopyOf,
+  of: CheckpointCopy.CopyOf,
   above: ReadonlyArray<string>
 ): ReadonlyArray<string> => {
   if (newest === undefined)
@@ -262,7 +262,7 @@ const readRun = async (
   const there = isThere(context, layout)
   if (E.isLeft(there)) return there
   if (!there.right) return E.right(undefined)
-  const probed = await Copy.probe(context, layout)
+  const probed = await CheckpointCopy.probe(context, layout)
   if (E.isLeft(probed)) return probed
   const journals = await readJournals(context, layout)
   if (E.isLeft(journals)) return journals
@@ -307,6 +307,6 @@ export const readHighest = (
   })
 
 const lineageOfCopy = async (context: Context, layout: Layout.Layout): Promise<string | undefined> => {
-  const probed = await Copy.probe(context, layout)
+  const probed = await CheckpointCopy.probe(context, layout)
   return E.isRight(probed) && probed.right._tag === 'Copy' ? probed.right.of.lineage : undefined
 }

@@ -6,7 +6,7 @@ import { growth, RESUME_BYTES, slack } from '../../../domain/change/growth.js'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
 import { conflictOf } from '../../../domain/checkpoint/RevisionConflict.js'
 import type { Revision, StorageError, WriteFailed } from '../../../ports/CheckpointStorage.js'
-import * as Copying from './Copying.js'
+import * as BackgroundCopy from './BackgroundCopy.js'
 import { codeOf, quietly, writeFailed } from '../files/Fault.js'
 import { NOTHING_WRITTEN, writeFully } from '../files/Files.js'
 import { FORMAT } from './Journal.js'
@@ -130,7 +130,7 @@ const acknowledge = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision
   holding.revision = newest.revision
   holding.saved = { revision: newest, number: holding.journal.number }
   done(E.right(undefined))
-  Copying.consider(holding)
+  BackgroundCopy.consider(holding)
   if (holding.baseBytes + holding.changeBytes > holding.warnAtBytes) reportSize(holding, newest)
 }
 

@@ -52,7 +52,7 @@ export const workflowEdit: fc.Arbitrary<WorkflowEdit> = plain({
 })
 
 /**
- * An edited workflow, and the index of the `first` top-level step that changed.
+ * An edited workflow. Its top-level steps before the index `first` are unchanged: all of them, if `first` is their number.
  *
  * @category model
  */
@@ -62,7 +62,7 @@ export interface EditedWorkflow {
 }
 
 /**
- * Applies an edit. The result is a valid workflow, and the index of the `first` top-level step that changed.
+ * Applies an edit. The result is a valid workflow.
  *
  * @example
  * import { Workflow } from 'dogear'

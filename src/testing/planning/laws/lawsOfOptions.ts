@@ -20,10 +20,10 @@ import type { Samples } from '../arbitrary/Samples.js'
 import type { Moment } from '../arbitrary/RunRecorder.js'
 import { isSubStep, placeOf } from '../arbitrary/tree.js'
 
-export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
+export const lawsOfOptions: ReadonlyArray<PlanLaw> = [
   lawOfChoices(
     'PL-FORCE-01',
-    'fromStep runs its unit and what follows and skips what precedes; restartWave runs its unit and schedules what follows; siblings continue; a question is asked only for a pending job that must not run twice',
+    'fromStep skips what precedes its unit, and runs the unit and what follows; restartWave runs its unit, and what follows runs or raises a question; other units follow their records; a forced unit raises a question only for a pending job that must not run twice',
     moment,
     (moment, choices, samples) => {
       const options = chooseStart(choices, moment, samples)

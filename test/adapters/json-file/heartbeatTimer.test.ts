@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync } from
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, test } from 'vitest'
-import { keep } from '../../../src/adapters/json-file/files/Beat.js'
+import { keep } from '../../../src/adapters/json-file/files/HeartbeatTimer.js'
 import type { Lock } from '../../../src/adapters/json-file/files/Packages.js'
 import { lockFunction } from '../../../src/adapters/json-file/files/Packages.js'
 import { folder, until } from './kit.js'

@@ -1,6 +1,6 @@
 /** Keeps `checkpoint.json` up to date in the background, without delaying or failing a save (`docs/file-format.md` §7). */
 import * as E from 'fp-ts/lib/Either.js'
-import * as Copy from './Copy.js'
+import * as CheckpointCopy from './CheckpointCopy.js'
 import { quietly } from '../files/Fault.js'
 import { readWhole } from '../files/Files.js'
 import { FORMAT } from './Journal.js'
@@ -80,7 +80,7 @@ const copy = async (holding: Holding, { revision, number }: Saved): Promise<void
     epoch: number,
     revision: revision.revision
   }
-  const text = Copy.encode(of, revision.checkpoint(), context.settings.readBytes)
+  const text = CheckpointCopy.encode(of, revision.checkpoint(), context.settings.readBytes)
   const bytes = Buffer.from(text)
   holding.copyBytes = bytes.length
   if (isTooLarge(holding) && !isAtRest(holding)) return
