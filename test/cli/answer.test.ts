@@ -284,7 +284,7 @@ test('a value for a question is refused with the command for a word, and a word 
   expect((await follow(value)).code).toBe(0)
 })
 
-test('a word for a wait that already has its answer is refused with the command that resumes, not with one that passes a value', async () => {
+test('`answer again` for a wait that is already answered is refused, and the message suggests a resume, not `--value`', async () => {
   await resting()
   await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
   const refused = await place.dogear(['answer', 'r-1', 'approve', 'again'])

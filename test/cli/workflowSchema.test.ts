@@ -149,7 +149,7 @@ test.each([
   ['a number of attempts that is not whole', task('shell: x, retry: { attempts: 1.5 }')],
   ['a bad duration', task('shell: x, timeout: 10')],
   ['a duration in days', task('shell: x, timeout: 1d')],
-  ['no time', task('shell: x, timeout: 0s')],
+  ['a timeout of zero', task('shell: x, timeout: 0s')],
   ['text for a flag', task('shell: x, idempotent: "no"')],
   ['a workspace of a task that is a worktree', task('shell: x, workspace: worktree')],
   ['commits in a folder of its own', task('shell: x, workspace: fresh, commits: [a]')],
