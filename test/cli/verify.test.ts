@@ -61,7 +61,10 @@ describe('verify', () => {
     const { code, stdout } = await place.dogear(['verify', 'r'], { environment: SECRET })
     expect([code, linesOf(stdout)]).toEqual([
       0,
-      [expect.stringMatching(/^! r {2}newest state intact, revision \d+$/), '  history: revisions 4 to 6 cannot be read']
+      [
+        expect.stringMatching(/^! r {2}newest state intact, revision \d+$/),
+        '  history: revisions 4 to 6 cannot be read'
+      ]
     ])
     expect(await reportOf()).toMatchObject({ found: 'exact', history_gaps: [{ first: 4, last: 6 }] })
     const shown = await place.dogear(['show', 'r', '--history'])
