@@ -31,7 +31,7 @@ console.log(outcome._tag, outcome.outputs?.publish)
 const host = (word = '') => place.shell(`'${process.execPath}' host.mjs ${word}`)
 
 const resting = async (): Promise<void> => {
-  place = sandbox({ 'host.mjs': program, 'w.yml': 'steps: [{ name: only, shell: "false" }]' })
+  place = sandbox({ 'host.mjs': program, 'w.yml': 'steps: [{ name: only, shell: test -e go }]' })
   expect((await host()).stdout).toContain('Pending')
 }
 
@@ -116,8 +116,8 @@ test('the history shows who answered', async () => {
 
 test.each([
   ['approv', 'the run has no such unit; these units need an answer: approve. Did you mean "approve"?'],
-  ['build', 'it has completed; these units need an answer: approve'],
-  ['publish', 'it does not wait for an answer; these units need an answer: approve']
+  ['build', 'it needs no answer: completed; these units need an answer: approve'],
+  ['publish', 'it needs no answer to run: not started; these units need an answer: approve']
 ])('an answer to %s is refused with the unit that waits', async (unit, why) => {
   await resting()
   const { code, stderr } = await place.dogear(['answer', 'r-1', unit, '--value', 'true'])
@@ -134,7 +134,8 @@ test('an answer to a run that waits for none is refused, and the output ends wit
   await place.dogear(['run', 'w.yml', '--id', 'file'])
   const refused = await place.dogear(['answer', 'file', 'only', '--value', 'true'])
   expect(refused.code).toBe(4)
-  expect(refused.stderr).toContain('; no unit of the run waits for an answer\n')
+  expect(refused.stderr).toContain('only of run file: it needs no answer to run again: failed')
+  place.write('go', '')
   expect(await follow(refused)).toMatchObject({ code: 0 })
 })
 
@@ -265,7 +266,7 @@ test('a value for a question is refused with the command for a word, and a word 
   await resting()
   const word = await place.dogear(['answer', 'r-1', 'approve', 'again'])
   expect(linesOf(word.stderr)).toEqual([
-    'dogear: Cannot answer approve of run r-1: a resume asks no question about it',
+    'dogear: Cannot answer approve of run r-1: it waits for an answer: Publish?',
     'approve waits for a value; answer it with:',
     '  dogear answer r-1 approve --value JSON'
   ])
@@ -275,7 +276,7 @@ test('a value for a question is refused with the command for a word, and a word 
   expect([value.code, linesOf(value.stderr)]).toEqual([
     4,
     [
-      'dogear: Cannot answer pay of run question: it does not wait for an answer; no unit of the run waits for an answer',
+      'dogear: Cannot answer pay of run question: it does not wait for a value: "pay" may already have taken effect, and is not idempotent: it failed: exit code 1',
       'To answer its question, for example:',
       '  dogear answer question pay again'
     ]
@@ -283,12 +284,12 @@ test('a value for a question is refused with the command for a word, and a word 
   expect((await follow(value)).code).toBe(0)
 })
 
-test('a word for a wait that already has its answer is refused with the command that resumes, not with one that passes a value', async () => {
+test('`answer again` for a wait that is already answered is refused, and the message suggests a resume, not `--value`', async () => {
   await resting()
   await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
   const refused = await place.dogear(['answer', 'r-1', 'approve', 'again'])
   expect(linesOf(refused.stderr)).toEqual([
-    'dogear: Cannot answer approve of run r-1: a resume asks no question about it',
+    'dogear: Cannot answer approve of run r-1: its answer is recorded',
     'To be asked again, resume with `fromStep` "approve"',
     'Resume it in the program that started it. Show it with:',
     '  dogear show r-1'
@@ -300,7 +301,7 @@ test('a word for a wait whose time limit has passed is refused with the command 
   await place.dogear(['run', 'w.yml', '--id', 'late'])
   await delay(60)
   expect(linesOf((await place.dogear(['answer', 'late', 'approve', 'again'])).stderr)).toEqual([
-    'dogear: Cannot answer approve of run late: a resume asks no question about it',
+    'dogear: Cannot answer approve of run late: its time limit is over, and it ends with WAIT_TIMEOUT; resume until it waits again, then answer',
     'Resume with:',
     '  dogear resume late'
   ])
@@ -317,9 +318,13 @@ test('a missing or empty unit is refused with the command that lists the units',
   expect(linesOf(empty.stderr)[0]).toContain('Cannot answer "" of run r-1: the run has no such unit')
 })
 
-test('answer without an answer, for a step that does not wait, ends with an example that answers a question', async () => {
+test('a missing answer to a step that does not wait is refused, and the example answers the unit that waits', async () => {
   await resting()
   const refused = await place.dogear(['answer', 'r-1', 'publish'])
-  expect(refused.code).toBe(2)
-  expect(linesOf(refused.stderr).at(-1)).toBe('  dogear answer r-1 publish again')
+  expect(refused.code).toBe(4)
+  expect(linesOf(refused.stderr)).toEqual([
+    'dogear: Cannot answer publish of run r-1: it needs no answer to run: not started; these units need an answer: approve',
+    'For example:',
+    '  dogear answer r-1 approve --value JSON'
+  ])
 })

@@ -151,8 +151,8 @@ test('`verify` reports for every run whether its state is intact', async () => {
   const { code, stdout } = await place.dogear(['verify'])
   expect(code).toBe(0)
   expect(linesOf(stdout)).toEqual([
-    expect.stringMatching(/^✓ nightly {2}intact, revision \d+$/),
-    expect.stringMatching(new RegExp(`^✓ ${uuid} {2}intact, revision \\d+$`))
+    expect.stringMatching(/^✓ nightly {2}newest state intact, revision \d+$/),
+    expect.stringMatching(new RegExp(`^✓ ${uuid} {2}newest state intact, revision \\d+$`))
   ])
   expect(JSON.parse((await place.dogear(['verify', 'nightly', '--json'])).stdout)).toMatchObject([
     { run_id: 'nightly', found: 'exact', held_by: null }

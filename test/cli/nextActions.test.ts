@@ -108,7 +108,7 @@ describe('a run that does not exist', () => {
       expect(refused.code).toBe(3)
       expect(linesOf(refused.stderr)).toEqual([
         'dogear: No checkpoint found for run nobody',
-        'Check the id and the store; the run may have been deleted, archived or moved',
+        'Check the id and the store; the run may have been deleted, archived or moved, or its process died before the first save',
         `Looked in ${place.folder}/.dogear`,
         'List the runs with:',
         '  dogear runs'

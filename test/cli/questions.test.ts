@@ -1,6 +1,6 @@
 /** Questions of a program's run, answered at a terminal. */
 import { afterEach, expect, test } from 'vitest'
-import { linesOf, type Sandbox, sandbox } from './dogear.js'
+import { type Ended, linesOf, type Sandbox, sandbox } from './dogear.js'
 
 let place: Sandbox
 afterEach(() => place.remove())
@@ -82,13 +82,10 @@ test.each([
   [
     ['ship', 'again'],
     4,
-    'Cannot answer ship of run o-1: a resume asks no question about it; units with an open question: charge'
+    'Cannot answer ship of run o-1: it needs no answer to run: not started; units with an open question: charge'
   ],
-  [
-    ['ship', '--value', '1'],
-    4,
-    'Cannot answer ship of run o-1: it does not wait for an answer; no unit of the run waits for an answer'
-  ],
+  [['ship', '--value', '1'], 4, 'Cannot answer ship of run o-1: it needs no answer to run: not started'],
+  [['ship'], 4, 'Cannot answer ship of run o-1: it needs no answer to run: not started'],
   [['shop', '--value', '1'], 4, 'Cannot answer shop of run o-1: the run has no such unit; check its path']
 ])('an answer that fits no open question is refused, and nothing is recorded: %j', async (words, code, message) => {
   await killed()
@@ -159,8 +156,91 @@ test('the message of a refused answer is about the answer, not about a resume', 
   await place.dogear(['run', 'pay.yml', '--id', 'p-1'])
   const refused = await place.dogear(['answer', 'p-1', 'all/charge', 'keep'])
   expect(refused.code).toBe(4)
-  expect(linesOf(refused.stderr).slice(0, 2)).toEqual([
+  expect(linesOf(refused.stderr)).toEqual([
     'dogear: Cannot answer p-1:',
-    '  "all/charge" has nothing to keep: it has not completed, or its evidence did not change; omit the answer, or, if the unit is in doubt, answer again or done'
+    '  "all/charge" has nothing to keep: it has not completed, or its evidence did not change; answer again or done',
+    'To answer its question, for example:',
+    '  dogear answer p-1 all/charge again'
   ])
+  expect((await follow(refused)).code).toBe(0)
+})
+
+/** Runs the command in the last line of a message. */
+const follow = ({ stderr }: Ended): Promise<Ended> => place.shell(linesOf(stderr).at(-1) ?? 'exit 99')
+
+const failing = `
+name: f
+steps:
+  - { name: a, shell: exit 0 }
+  - { name: b, shell: test -e go }
+  - { name: c, shell: exit 0 }
+`
+
+test.each([
+  ['an unknown answer', ['yes']],
+  ['no answer', []],
+  ['the answer "done"', ['done']],
+  ['a value', ['--value', '1']]
+])(
+  'a failed step that runs again needs no answer: with %s the message says so, and each command that it prints works',
+  async (_, words) => {
+    place = sandbox({ 'f.yml': failing })
+    await place.dogear(['run', 'f.yml', '--id', 'f-1'])
+    const refused = await place.dogear(['answer', 'f-1', 'b', ...words])
+    expect([refused.code, linesOf(refused.stderr)]).toEqual([
+      4,
+      [
+        expect.stringMatching(/^dogear: Cannot answer b of run f-1: it needs no answer to run again: failed: /),
+        'Resume with:',
+        '  dogear resume f-1',
+        'To count it and all before it as done:',
+        '  dogear resume f-1 --from-step c'
+      ]
+    ])
+    expect((await follow(refused)).code).toBe(0)
+    const over = await place.dogear(['answer', 'f-1', 'a', ...words])
+    expect([over.code, linesOf(over.stderr)]).toEqual([
+      4,
+      [
+        'dogear: Cannot answer a of run f-1: it needs no answer: completed',
+        'To run it and all later steps again:',
+        '  dogear resume f-1 --from-step a'
+      ]
+    ])
+    place.write('go', '')
+    expect((await follow(over)).code).toBe(0)
+  }
+)
+
+test('a step that waits for its job takes no answer: the message says so, and each command that it prints works', async () => {
+  const job = "{ submit: 'echo 7', poll: 'exit 75' }"
+  place = sandbox({ 'j.yml': `name: j\nsteps: [{ name: train, idempotent: false, job: ${job} }]` })
+  expect((await place.dogear(['run', 'j.yml', '--id', 'j-1'])).code).toBe(75)
+  for (const words of [['done'], ['--value', '1'], ['no'], []]) {
+    const refused = await place.dogear(['answer', 'j-1', 'train', ...words])
+    expect([refused.code, linesOf(refused.stderr)]).toEqual([
+      4,
+      [
+        expect.stringMatching(/^dogear: Cannot answer train of run j-1: it waits for its job, submitted at .+: 7$/),
+        'Poll the job with:',
+        '  dogear poll j-1',
+        'To abandon the job and run again from "train" on:',
+        '  dogear resume j-1 --from-step train --confirm train=again'
+      ]
+    ])
+    expect((await place.dogear(['poll', 'j-1'])).code).toBe(75)
+    expect((await follow(refused)).code).toBe(75)
+  }
+})
+
+test('an example after a wrong unit answers all open questions', async () => {
+  place = sandbox({ 'pay.yml': both })
+  await place.dogear(['run', 'pay.yml', '--id', 'p-1'])
+  const refused = await place.dogear(['answer', 'p-1', 'all', 'again'])
+  expect(linesOf(refused.stderr)).toEqual([
+    'dogear: Cannot answer all of run p-1: a resume asks no question about it; units with an open question: all/charge, all/invoice',
+    'For example:',
+    '  dogear answer p-1 all/charge again --confirm all/invoice=again'
+  ])
+  expect((await follow(refused)).code).toBe(0)
 })

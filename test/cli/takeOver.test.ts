@@ -133,7 +133,9 @@ describe('an owner that may be dead', { concurrent: true }, () => {
     for (const words of [['verify', 'r'], ['verify']]) {
       const { code, stdout } = await place.process(words)
       expect(code).toBe(4)
-      expect(stdout).toMatch(/^! r {2}intact, revision \d+, held by process \d+ on .*, which may be dead$/m)
+      expect(stdout).toMatch(
+        /^! r {2}newest state intact, revision \d+, held by process \d+ on .*, which may be dead$/m
+      )
       expect(stdout).toContain(
         '    If you know that it is dead, take the run over:\n      dogear resume r --take-over\n'
       )

@@ -48,8 +48,29 @@ describe('verify', () => {
     await failed()
     const { code, stdout } = await place.dogear(['verify', 'r'], { environment: SECRET })
     expect(code).toBe(0)
-    expect(linesOf(stdout)).toEqual([expect.stringMatching(/^✓ r {2}intact, revision \d+$/)])
+    expect(linesOf(stdout)).toEqual([expect.stringMatching(/^✓ r {2}newest state intact, revision \d+$/)])
     expect(await reportOf()).toMatchObject({ obstacles: [], runs_again: [], unrecorded: [] })
+  })
+
+  test('verify and show name earlier revisions that cannot be read, and a resume works', async () => {
+    await failed()
+    await place.dogear(['resume', 'r'], { environment: SECRET })
+    const journal = '.dogear/runs/r/history/e000001.jsonl'
+    const lines = place.read(journal).split('\n')
+    place.write(journal, lines.map((line, index) => (index === 4 ? line.replace('a', 'b') : line)).join('\n'))
+    const { code, stdout } = await place.dogear(['verify', 'r'], { environment: SECRET })
+    expect([code, linesOf(stdout)]).toEqual([
+      0,
+      [
+        expect.stringMatching(/^! r {2}newest state intact, revision \d+$/),
+        '  history: revisions 4 to 6 cannot be read'
+      ]
+    ])
+    expect(await reportOf()).toMatchObject({ found: 'exact', history_gaps: [{ first: 4, last: 6 }] })
+    const shown = await place.dogear(['show', 'r', '--history'])
+    expect(shown.stdout).toMatch(/\n {6}7 .*\n +revisions 4 to 6 cannot be read\n {6}3 /)
+    place.write('ready', '')
+    expect((await place.dogear(['resume', 'r'], { environment: SECRET })).code).toBe(0)
   })
 
   test('verify names missing secrets and where they are looked up', async () => {

@@ -254,6 +254,16 @@ test.each([
   ['steps: [{shell: x}]\ncommands: [{shell: y}]', 'use "steps" or "commands", not both'],
   ['steps: [{shell: x}]\n---\nsteps: []', 'a workflow file holds one document, and this is a second; remove it'],
   ['%YAML 1.1\n---\nsteps: [{shell: x}]', 'only YAML 1.2 is supported; remove the directive'],
+  [
+    'steps:\n  - name: a\n   shell: x',
+    'w.yml:3:4: this line is neither a list item ("- …") nor aligned with the keys of the item above; check its indentation'
+  ],
+  ['steps:\n  - name: a\n  shell: x', 'w.yml:3:3: this line is not aligned with the keys above; align them'],
+  [
+    'steps:\n  - shell: x\n    name: a\n   - shell: y',
+    'w.yml:4:4: this list item is not aligned with the items above; align them'
+  ],
+  ['steps:\n  - name: w\n    forEach: [1]', 'w.yml:3:5: "forEach" needs "each": the work for each item'],
   ['steps: [{shell: "x}]', 'w.yml:1:17: this string has no closing "; add it'],
   ['steps:\n  - shell: "x\n  - shell: y\n  - shell: z', 'w.yml:2:12: this string has no closing "; add it'],
   ["steps:\n  - shell: 'x\n\n  - shell: y", "w.yml:2:12: this string has no closing '; add it"],

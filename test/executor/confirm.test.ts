@@ -13,7 +13,8 @@ import { get } from '../../src/domain/checkpoint/Units.js'
 import type { Answer } from '../../src/domain/plan/Plan.js'
 import * as Program from '../../src/executor/program/Program.js'
 import { describe as describeError } from '../../src/executor/errors/describe.js'
-import { confirm, pause, resume, run } from '../../src/index.js'
+import { answer, confirm, pause, resume, run } from '../../src/index.js'
+import { workflow } from '../../src/promise/index.js'
 import type { World } from './fixtures.js'
 import { ended, historyOf, newProcess, newWorld, refused, right, stored } from './fixtures.js'
 
@@ -137,10 +138,13 @@ describe('a step that is not idempotent and may have taken effect', () => {
     const error = refused(await answering(world, 'ship', DONE), 'AnswerRefused')
     assert.equal(
       describeError(error),
-      'Cannot answer ship of run r: a resume asks no question about it; units with an open question: pay/charge'
+      'Cannot answer ship of run r: it needs no answer to run: not started; units with an open question: pay/charge'
     )
     const none = { ...error, waiting: [] }
-    assert.equal(describeError(none), 'Cannot answer ship of run r: a resume asks no question about it')
+    assert.equal(
+      describeError(none),
+      'Cannot answer ship of run r: it needs no answer to run: not started; resume the run'
+    )
     refused(await answering(world, 'pay/charge', KEEP), 'PlanError')
     assert.equal((await storedIn(world)).revision, before)
   })
@@ -409,5 +413,74 @@ describe('an answer "done" without the output that the step needs', () => {
     const { revision } = await storedIn(world)
     ended(await newProcess(world).perform(resume(program, 'r', { confirm: paid })), 'Completed')
     assert.equal((await storedIn(world)).revision, revision)
+  })
+})
+
+describe('a refused answer says what a resume would do with the unit, and which call helps', () => {
+  const why = async (program: Program.Program<unknown>, unit: string, value?: number): Promise<string> => {
+    const world = newWorld()
+    const { environment, perform } = newProcess(world)
+    await perform(run(program, 'r', {}))
+    const answers = new Map([[unit, DONE]])
+    return describeError(
+      value === undefined
+        ? refused(await confirm('r', answers)(environment)(), 'AnswerRefused')
+        : refused(await answer('r', unit, value)(environment)(), 'AnswerRefused')
+    )
+  }
+  const job = {
+    submit: () => TE.right(7),
+    poll: () => TE.right({ _tag: 'Unfinished' as const }),
+    collect: () => TE.right(1)
+  }
+  const boom = { run: () => TE.left(new Error('boom')) }
+  const suspended = workflow('w').step('t', ({ waitFor }) => waitFor('ok', { question: 'Go?' }))
+
+  test.each([
+    [
+      'a pending job',
+      pipe(Program.start('w'), Program.step('a', { job })),
+      'a',
+      /^Cannot answer a of run r: it waits for its job, submitted at \S+: 7; poll the run, or, to abandon the job, resume with `fromStep` "a"$/
+    ],
+    [
+      'a step that sleeps',
+      pipe(Program.start('w'), Program.sleep('a', { millis: 60_000 })),
+      'a',
+      /^Cannot answer a of run r: it sleeps until \S+Z; resume the run$/
+    ],
+    [
+      'a completed step',
+      pipe(
+        Program.start('w'),
+        Program.step('a', () => TE.right(1)),
+        Program.step('b', boom)
+      ),
+      'a',
+      /^Cannot answer a of run r: it needs no answer: completed; to run it again, resume with `fromStep` "a"$/
+    ],
+    [
+      'a failed step that runs again',
+      pipe(Program.start('w'), Program.step('a', boom)),
+      'a',
+      /^Cannot answer a of run r: it needs no answer to run again: failed: boom; resume the run, or, to count it as done, resume with a later step as `fromStep`$/
+    ]
+  ])('%s', async (_, program, unit, message) => {
+    assert.match(await why(program, unit), message)
+    assert.match(await why(program, unit, 1), message)
+  })
+
+  test('a wait in the code of a task takes a value', async () => {
+    assert.equal(
+      await why(suspended, 't/ok'),
+      'Cannot answer t/ok of run r: it waits for an answer: Go?; pass a value with `answer`'
+    )
+  })
+
+  test('a step in doubt takes an answer of `confirm`, not a value', async () => {
+    assert.equal(
+      await why(pipe(Program.start('w'), Program.step('pay', { ...boom, idempotent: false })), 'pay', 1),
+      'Cannot answer pay of run r: it does not wait for a value: "pay" may already have taken effect, and is not idempotent: it failed: boom; answer with `confirm`, or with the option `confirm` of a resume'
+    )
   })
 })

@@ -239,7 +239,7 @@ describe('evidence of the items of a map that is answered as a whole', () => {
     assert.deepEqual(refusal.questions.map(answersTo), [['Again', 'Done']])
     assert.doesNotMatch(RunError.describe(refusal), /Keep/)
     const { problems } = refused(await newProcess(world).perform(resume(pages(world), 'r', keep)), 'PlanError')
-    assert.deepEqual(problems, [{ _tag: 'NothingToConfirm', unit: 'make', keep: true }])
+    assert.deepEqual(problems, [{ _tag: 'NothingToConfirm', unit: 'make', keep: true, asked: true }])
     assert.deepEqual(world.log, [])
   })
 

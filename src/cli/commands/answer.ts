@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
-import { overAt } from '../../domain/checkpoint/Due.js'
 import { find, findOrTask } from '../../domain/checkpoint/Tree.js'
 import { get, has } from '../../domain/checkpoint/Units.js'
 import type { Json } from '../../domain/data/Json.js'
@@ -12,8 +12,8 @@ import { didYouMean } from '../../domain/data/Suggestion.js'
 import { unitsOf } from '../../domain/explain/UnitView.js'
 import type { Answer } from '../../domain/plan/Plan.js'
 import { answer } from '../../executor/requests/answer.js'
-import { confirm, planRecorded } from '../../executor/requests/confirm.js'
-import type { RunError } from '../../executor/errors/RunError.js'
+import { confirm, withDecision } from '../../executor/requests/confirm.js'
+import { takeAnswer } from '../../executor/requests/inboxAnswers.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage, wrongUse } from '../CliError.js'
@@ -21,11 +21,11 @@ import type { Hint } from '../report/Hint.js'
 import { nowText, processText } from '../report/text.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, hintTo, showHint, userName, printDone } from './Context.js'
-import { answerFrom, parseConfirm, resumeHint } from './execution/planFlags.js'
+import { answerFrom, parseConfirm } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
 import { WHY } from '../workflow/load.js'
 import { findRun } from './find/find.js'
-import { answerHint, ofResume } from './hints/ofRun.js'
+import { ofRefusal, ofResumeOrReopen, planOf } from './hints/ofAnswer.js'
 
 export interface AnswerFlags {
   readonly value?: string
@@ -50,6 +50,10 @@ export const answerCommand = async (
   const isUsable = E.isRight(given) && given.right !== undefined
   if (E.isRight(view) && !isUsable && isUnknown(view.right.checkpoint, unit))
     return E.left(unknown(context, view.right.checkpoint, unit))
+  if (E.isRight(view) && !isUsable) {
+    const refused = await refusalOf(context, view.right, unit, word)
+    if (refused !== undefined) return E.left(refused)
+  }
   if (E.isLeft(given)) return given
   if (E.isLeft(view)) return view
   const { runId, checkpoint } = view.right
@@ -69,6 +73,25 @@ export const answerCommand = async (
   }
   const line = `Run ${runId} takes the answer to ${unit} before its next unit (${processText(answered.right.holder)})`
   return printDone(context, { run_id: runId, unit, requested: true }, line)
+}
+
+/** The refusal of every answer, if the unit takes none. An owner may have changed that meanwhile. */
+const refusalOf = async (
+  context: Context,
+  view: RunView,
+  unit: string,
+  word: string | undefined
+): Promise<CliError | undefined> => {
+  const { runId, checkpoint, heldBy } = view
+  if (O.isSome(heldBy) || (isWait(checkpoint, unit) && !has(checkpoint.completedSteps, unit))) return undefined
+  const planned = await planOf(context, view)
+  if (E.isLeft(planned)) return notDone(planned.left, [], runId, 'answer')
+  if (planned.right.questions.some((question) => question.unit === unit)) return undefined
+  const request = { _tag: 'Answer', runId, unit, value: null, by: userName(), requestedAt: nowText() } as const
+  const taken = takeAnswer(checkpoint, request)
+  if (E.isRight(taken) || taken.left._tag !== 'AnswerRefused') return undefined
+  const error = withDecision(planned.right, taken.left)
+  return notDone(error, await ofRefusal(context, view, unit, word, error), runId, 'answer')
 }
 
 const isUnknown = ({ workflow, items, pending }: Checkpoint, unit: string): boolean =>
@@ -94,7 +117,7 @@ const missing = (context: Context, checkpoint: Checkpoint, unit: string): CliErr
 
 const isWait = ({ workflow, items, pending }: Checkpoint, unit: string): boolean => {
   const definition = find(workflow, items, unit)?.definition
-  return has(pending, unit) || (definition?._tag === 'Task' && definition.wait !== undefined)
+  return get(pending, unit)?._tag === 'Answer' || (definition?._tag === 'Task' && definition.wait === 'Answer')
 }
 
 const ofQuestion = (context: Context, id: string, unit: string): Hint =>
@@ -109,55 +132,6 @@ interface Answers {
 }
 
 const RECORDED = { _tag: 'Recorded' } as const
-
-/** A plain resume of a cancelled run is refused. A program reopens its own. */
-const ofResumeOrReopen = (context: Context, { runId, workflow, status }: RunView): Hint =>
-  status === 'cancelled' && workflow.path !== undefined
-    ? resumeHint(context, `Run ${runId} is cancelled. To resume it anyway:`, runId, { reopen: true })
-    : ofResume(context, runId, workflow)
-
-/** A resume from a unit that does not wait yet would count earlier steps as done. */
-const ofAnswered = (context: Context, view: RunView, unit: string): ReadonlyArray<Hint> => {
-  const { runId, workflow, status, checkpoint } = view
-  const resuming = ofResumeOrReopen(context, view)
-  if (status === 'cancelled' || !has(checkpoint.pending, unit)) return [resuming]
-  if (workflow.path === undefined) return [{ text: `To be asked again, resume with \`fromStep\` "${unit}"` }, resuming]
-  const text = 'To be asked again, and to run all later steps again:'
-  return [resuming, resumeHint(context, text, runId, { fromStep: unit })]
-}
-
-/** The questions that are left, with a command that answers them together; how to pass an output; or how to end a wait that is over. */
-const ofRefusal = async (
-  context: Context,
-  view: RunView,
-  unit: string,
-  word: string | undefined,
-  error: RunError
-): Promise<ReadonlyArray<Hint>> => {
-  const { runId, checkpoint } = view
-  if (error._tag === 'AlreadyAnswered') return view.status === 'running' ? [] : ofAnswered(context, view, unit)
-  if (error._tag === 'AnswerRefused' && error.why === 'WaitOver') return [ofResumeOrReopen(context, view)]
-  if (
-    error._tag === 'PlanError' &&
-    error.problems.every((one) => one._tag === 'AssumedOutputMissing' && one.unit === unit)
-  )
-    return [hintTo(context, 'Pass its output:', ['answer', runId, unit, 'done', '--output', 'JSON'])]
-  const refusal = error._tag === 'AnswerRefused' && error.unit === unit ? error.why : undefined
-  const wait = get(checkpoint.pending, unit)
-  if (refusal === 'NotAsked' && wait?._tag === 'Answer') {
-    if (has(checkpoint.answers, unit)) return ofAnswered(context, view, unit)
-    if (overAt(wait, false, nowText()) !== undefined) return [ofResumeOrReopen(context, view)]
-    return [answerHint(context, runId, unit, `${unit} waits for a value; answer it with:`)]
-  }
-  if (refusal === 'NotAWait' || refusal === 'AlreadyCompleted') {
-    const planned = await planRecorded(checkpoint, {})(environmentFor(context, { tree: treeFor(context, view) }))()
-    const isAsked = E.isRight(planned) && planned.right.questions.some((question) => question.unit === unit)
-    return isAsked ? [hintTo(context, 'To answer its question, for example:', ['answer', runId, unit, 'again'])] : []
-  }
-  if (word === undefined || error._tag !== 'Unconfirmed') return []
-  const others = error.questions.flatMap((question) => ['--confirm', `${question.unit}=again`])
-  return [hintTo(context, 'Answer all questions together, for example:', ['answer', runId, unit, word, ...others])]
-}
 
 /** The answers to the questions of a resume: the one to the unit, and those of `--confirm`. */
 const answersOf = (

@@ -1,4 +1,4 @@
-/** `dogear prune`: deletes the state of final runs. */
+/** `dogear prune`: deletes the state of runs by age and count; by default of completed and cancelled ones. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { exitCode as ofSignal, type StopSignal } from '../../adapters/node/index.js'

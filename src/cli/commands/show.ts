@@ -20,6 +20,7 @@ import { changeJson } from '../report/changeJson.js'
 import { failuresJson, holderJson, printed, summaryJson } from '../report/runJson.js'
 import type { Hint } from '../report/Hint.js'
 import { printHints } from '../report/Hint.js'
+import { describeGap, gapAfter } from '../report/gaps.js'
 import { factsOf } from '../report/facts.js'
 import { rowLines } from '../report/rows.js'
 import { toJson } from '../report/UnitView.js'
@@ -142,9 +143,12 @@ const variableLines = ({ checkpoint }: RunView, style: Style): ReadonlyArray<str
 const historyLines = (history: ReadonlyArray<HistoryLine>, style: Style): ReadonlyArray<string> => [
   '',
   style.bold('history'),
-  ...history.map(({ revision, change, at, known }) => {
+  ...history.flatMap(({ revision, change, at, known }, index) => {
     const facts = known === undefined ? '' : factsOf(known)
-    return `  ${String(revision).padStart(5)}  ${at}  ${facts === '' ? change : change.padEnd(14)}  ${facts}`.trimEnd()
+    const line =
+      `  ${String(revision).padStart(5)}  ${at}  ${facts === '' ? change : change.padEnd(14)}  ${facts}`.trimEnd()
+    const gap = gapAfter(history, index)
+    return gap === undefined ? [line] : [line, style.yellow(`         ${describeGap(gap)}`)]
   })
 ]
 

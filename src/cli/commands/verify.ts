@@ -9,10 +9,13 @@ import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
+import type { Gap } from '../report/gaps.js'
+import { describeGap, gapsIn } from '../report/gaps.js'
 import { linesOf } from '../report/Hint.js'
 import { holderJson, printed, runAgainJson } from '../report/runJson.js'
 import type { Style } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
+import { environmentFor } from './Context.js'
 import type { Runs } from './find/find.js'
 import { findRun, isUndecided, isResumable, readRuns, viewOf } from './find/find.js'
 import { ofDamage } from './hints/ofRun.js'
@@ -29,16 +32,21 @@ interface Readable {
   readonly _tag: 'Readable'
   readonly run: RunSummary
   readonly preview: Preview
+  /** Earlier revisions that cannot be read; a resume does not need them. */
+  readonly gaps: ReadonlyArray<Gap>
 }
 
 /** Without an id, completed runs and those of a live process get no prediction. */
 export const verifyCommand = async (context: Context, id: string | undefined): Promise<Result> => {
   const runs = id === undefined ? await readRuns(context) : await oneRun(context, id)
   if (E.isLeft(runs)) return runs
+  const { storage } = environmentFor(context)
   const found: Array<Finding> = []
   for (const run of runs.right.runs) {
     const isDue = isResumable(run) || isUndecided(run) || id !== undefined
-    found.push({ _tag: 'Readable', run, preview: isDue ? await previewFor(context, run) : CLEAR })
+    const preview = isDue ? await previewFor(context, run) : CLEAR
+    const history = await storage.history(run.runId)()
+    found.push({ _tag: 'Readable', run, preview, gaps: E.isRight(history) ? gapsIn(history.right) : [] })
   }
   for (const one of runs.right.damaged) found.push({ _tag: 'Damaged', ...one })
   const { screen } = context
@@ -84,10 +92,11 @@ const findingLines = (context: Context, finding: Finding, style: Style): Readonl
   const { runId, revision, heldBy, found, status } = finding.run
   const flags = status === 'cancelled' ? { reopen: true } : {}
   const held = O.isNone(heldBy) ? '' : `, held by ${holderText(heldBy.value)}`
-  const more = previewLines(context, runId, finding.preview)
+  const gaps = finding.gaps.map((gap) => `  history: ${describeGap(gap)}`)
+  const more = [...gaps, ...previewLines(context, runId, finding.preview)]
   const isClear = found._tag === 'Exact' && more.length === 0
   const mark = isClear ? style.green(style.symbols.completed) : style.yellow('!')
-  const what = found._tag === 'Exact' ? `intact, revision ${revision}` : `recovered from ${found.from}`
+  const what = found._tag === 'Exact' ? `newest state intact, revision ${revision}` : `recovered from ${found.from}`
   // The commands that answer a question also accept the recovered state.
   const isAsked = finding.preview.obstacles.some(({ code }) => code === 'Unconfirmed')
   const accept = isAsked ? [] : linesOf(ofDamage(context, runId, flags))
@@ -148,6 +157,7 @@ const findingJson = (context: Context, finding: Finding): Json => {
     revision,
     held_by: holderJson(finding.run),
     ...(found._tag === 'Exact' ? {} : { from: found.from, lost: found.lost }),
+    history_gaps: finding.gaps.map(({ first, last }) => ({ first, last })),
     obstacles: obstacles.map(obstacleJson),
     runs_again: again.map(runAgainJson),
     unrecorded: unrecorded.map(unrecordedJson),

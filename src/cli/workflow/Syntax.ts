@@ -20,7 +20,8 @@ export const syntaxProblems = (
   let lineEnd = text.indexOf('\n')
   const all = errors.map(({ code, message, pos: [noticed] }) => {
     const end = unclosed(message)
-    return { code, message, end, offset: end === undefined ? noticed : (startOf(end, noticed) ?? noticed) }
+    const offset = end === undefined ? noticed : (startOf(end, noticed) ?? noticed)
+    return { code, message, end, offset: INDENTED[message] === undefined ? offset : textFrom(text, offset) }
   })
   // An open string takes the ends of the lists and mappings around it.
   const relevant = all.some(({ end }) => isQuote(end))
@@ -45,6 +46,20 @@ export const syntaxProblems = (
 const unclosed = (message: string): string | undefined =>
   /^Missing closing (.)quote$/.exec(message)?.[1] ?? /^Flow .* end with a ([\]}])$/.exec(message)?.[1]
 
+/** Own words for the parser's messages about the indentation of a line. */
+const INDENTED: Readonly<Record<string, string>> = {
+  'Sequence item without - indicator':
+    'this line is neither a list item ("- …") nor aligned with the keys of the item above; check its indentation',
+  'All sequence items must start at the same column': 'this list item is not aligned with the items above; align them',
+  'All mapping items must start at the same column': 'this line is not aligned with the keys above; align them'
+}
+
+/** The parser reports the start of the line. */
+const textFrom = (text: string, offset: number): number => {
+  const indent = /^ */.exec(text.slice(offset))?.[0] ?? ''
+  return offset + indent.length
+}
+
 const isQuote = (end: string | undefined): boolean => end === '"' || end === "'"
 
 const noEnd = (end: string): string =>
@@ -53,6 +68,8 @@ const noEnd = (end: string): string =>
     : `this ${end === ']' ? 'list' : 'mapping'} has no closing ${end}; add it, and indent the lines between`
 
 const explained = (code: YAMLParseError['code'], message: string, character: string): string => {
+  const indented = INDENTED[message]
+  if (indented !== undefined) return indented
   switch (code) {
     case 'TAG_RESOLVE_FAILED':
       return tagged(/^Unresolved tag: (.*)$/.exec(message)?.[1] ?? '!')

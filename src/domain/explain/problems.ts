@@ -73,7 +73,7 @@ export const describeProblem = (problem: PlanProblem): string => {
       if (problem.forced === true)
         return `"${problem.unit}" cannot be ${problem.keep === true ? 'kept' : 'confirmed as done'}: you asked to run it again; omit the answer, or run from a later step`
       if (problem.keep === true)
-        return `"${problem.unit}" has nothing to keep: it has not completed, or its evidence did not change; omit the answer, or, if the unit is in doubt, answer again or done`
+        return `"${problem.unit}" has nothing to keep: it has not completed, or its evidence did not change; ${problem.asked === true ? 'answer again or done' : 'omit the answer'}`
       return `"${problem.unit}" cannot be confirmed as done: it is due to run and not in doubt; omit the answer`
     case 'UnitPending':
       return `"${problem.unit}" cannot be confirmed: ${problem.answered === true ? `${ANSWERED}; resume without this one` : WAITING[problem.waitsFor]}, or run from that step`

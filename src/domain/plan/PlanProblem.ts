@@ -20,8 +20,8 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  *   its own settings. `movedTo`: the new place of a removed task, with `*` for the key of an item. `inDoubt`: the step did not complete but
  *   may have taken effect, so it must not be removed. `pending`: its job is pending, and was submitted with the recorded definition.
  * - `NothingToConfirm`: an answer to a unit that runs does not apply: `Done`, although the unit is not in doubt; or `Keep` (`keep`),
- *   although its evidence did not change, or it has not completed. `forced`: `fromStep` or `restartWave` runs the unit, whatever is
- *   recorded.
+ *   although its evidence did not change, or it has not completed. `asked`: the unit has a question, which takes `Again` or `Done`. `forced`:
+ *   `fromStep` or `restartWave` runs the unit, whatever is recorded.
  * - `UnitPending`: an answer says that a pending unit runs again or is done; `unit`: the unit that waits, in a suspended task the wait
  *   itself; `waitsFor`: what it waits for; `answered`: the answer that it waits for is recorded.
  * - `UnknownStep`: an option names an unknown step; `option`: which one, absent for `fromStep`; `available`: the known steps.
@@ -51,7 +51,13 @@ export type PlanProblem =
       readonly inDoubt?: true
       readonly pending?: true
     }
-  | { readonly _tag: 'NothingToConfirm'; readonly unit: Unit; readonly keep?: true; readonly forced?: true }
+  | {
+      readonly _tag: 'NothingToConfirm'
+      readonly unit: Unit
+      readonly keep?: true
+      readonly asked?: true
+      readonly forced?: true
+    }
   | {
       readonly _tag: 'UnitPending'
       readonly unit: Unit

@@ -168,6 +168,7 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
       _tag: 'NothingToConfirm',
       unit: placed.unit,
       ...(answer._tag === 'Keep' ? { keep: true } : {}),
+      ...(decision._tag === 'Confirm' ? { asked: true } : {}),
       ...(decision.reason._tag === 'Forced' ? { forced: true } : {})
     })
   return decision
@@ -292,7 +293,10 @@ export const rerunReason = ({ evidence: { rerun } }: PlanContext, { unit, demand
   return rerun.get(unit) ?? (demand === 'none' ? undefined : demand)
 }
 
-const pollReason = ({ checkpoint: { answers } }: PlanContext, pending: PendingUnit): PollReason => {
+export const pollReason = (
+  { checkpoint: { answers } }: Pick<PlanContext, 'checkpoint'>,
+  pending: PendingUnit
+): PollReason => {
   switch (pending._tag) {
     case 'Job': {
       const { submittedAt, job } = pending

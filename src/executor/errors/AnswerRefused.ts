@@ -1,12 +1,14 @@
 /** Why a unit cannot take an answer. */
 import { didYouMean } from '../../domain/data/Suggestion.js'
+import { describeQuestion, describeReason } from '../../domain/explain/Explain.js'
+import type { Decision } from '../../domain/plan/Plan.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 
 /**
  * A unit cannot take an answer. `why`: the run has no such unit; it has completed; it does not wait for an answer; its time limit is
  * over; the answer is not plain JSON, and `expected` says where; `by` is too long, empty or has control characters; a resume asks no
  * question about it; or the answer to a question is invalid, and `expected` says why. `waiting`: the units that wait for an answer, or of `confirm`
- * those with an open question. Nothing was recorded.
+ * those with an open question. `decision`: what a resume would do with the unit, if that is known. Nothing was recorded.
  */
 export interface AnswerRefused {
   readonly _tag: 'AnswerRefused'
@@ -23,27 +25,68 @@ export interface AnswerRefused {
     | 'NotAsked'
   readonly expected?: string
   readonly waiting: ReadonlyArray<Unit>
+  readonly decision?: Decision
 }
 
-export const describe = ({ runId, unit: given, why, expected, waiting }: AnswerRefused): string => {
+/** Says what the unit is, and which call helps. */
+export const describe = (refused: AnswerRefused): string => {
+  const remedy = remedyOf(refused)
+  return remedy === undefined ? describeUnit(refused) : `${describeUnit(refused)}; ${remedy}`
+}
+
+/** Describes the refusal without a remedy in terms of calls; the command adds its own. */
+export const describeUnit = ({ runId, unit: given, why, expected, waiting, decision }: AnswerRefused): string => {
   const unit = given === '' ? '""' : given
   if (expected !== undefined) return `Cannot answer ${unit} of run ${runId}: the answer must be ${expected}`
   if (why === 'InvalidName' || why === 'WaitOver') return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}`
-  if (why === 'NotAsked') {
-    const asked =
-      waiting.length === 0
-        ? REFUSED[why]
-        : `${REFUSED[why]}; units with an open question: ${waiting.join(', ')}${didYouMean(unit, waiting)}`
-    return `Cannot answer ${unit} of run ${runId}: ${asked}`
-  }
   const isUnknown = why === 'UnknownUnit'
+  const isQuestion = why === 'NotAsked'
+  // A unit with a question that cannot be answered yet is a composite, or changed evidence comes first.
+  const what = decision === undefined || (isQuestion && decision._tag === 'Confirm') ? REFUSED[why] : whatItIs(decision)
   // `confirm` refuses an unknown unit, too, and does not know which units wait.
-  const none = isUnknown ? 'check its path' : 'no unit of the run waits for an answer'
-  const open =
-    waiting.length === 0
-      ? none
-      : `these units need an answer: ${waiting.join(', ')}${isUnknown ? didYouMean(unit, waiting) : ''}`
-  return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${open}`
+  const none = isUnknown ? '; check its path' : isQuestion || decision ? '' : '; no unit of the run waits for an answer'
+  const others = isQuestion ? 'units with an open question' : 'these units need an answer'
+  const near = isUnknown || isQuestion ? didYouMean(unit, waiting) : ''
+  const open = waiting.length === 0 ? none : `; ${others}: ${waiting.join(', ')}${near}`
+  return `Cannot answer ${unit} of run ${runId}: ${what}${open}`
+}
+
+const whatItIs = (decision: Decision): string => {
+  const reason = describeReason(decision)
+  switch (decision._tag) {
+    case 'Skip':
+      return `it needs no answer: ${reason}`
+    case 'Run':
+      return `it needs no answer to run: ${reason}`
+    case 'Retry':
+      return `it needs no answer to run again: ${reason}`
+    case 'Poll':
+      return 'answered' in decision.reason ? reason : `it ${reason}`
+    case 'Confirm':
+      return `it does not wait for a value: ${describeQuestion(decision)}`
+  }
+}
+
+/** The call that helps, if the units that wait do not say it. */
+const remedyOf = ({ why, decision, unit, waiting }: AnswerRefused): string | undefined => {
+  if (why === 'WaitOver') return undefined
+  switch (decision?._tag) {
+    case undefined:
+      return undefined
+    case 'Skip':
+      return `to run it again, resume with \`fromStep\` "${unit}"`
+    case 'Run':
+      return waiting.length === 0 ? 'resume the run' : undefined
+    case 'Retry':
+      return 'resume the run, or, to count it as done, resume with a later step as `fromStep`'
+    case 'Poll':
+      if (decision.reason._tag === 'JobPending')
+        return `poll the run, or, to abandon the job, resume with \`fromStep\` "${unit}"`
+      if (decision.reason._tag === 'TimerPending' || 'answered' in decision.reason) return 'resume the run'
+      return why === 'NotAsked' ? 'pass a value with `answer`' : undefined
+    case 'Confirm':
+      return why === 'NotAsked' ? undefined : 'answer with `confirm`, or with the option `confirm` of a resume'
+  }
 }
 
 const REFUSED: Readonly<Record<AnswerRefused['why'], string>> = {

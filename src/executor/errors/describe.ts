@@ -49,7 +49,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
     case 'NoSuchRun':
       return [
         `No checkpoint found for run ${error.runId}`,
-        'Check the id and the store; the run may have been deleted, archived or moved'
+        'Check the id and the store; the run may have been deleted, archived or moved, or its process died before the first save'
       ]
     case 'SecretsMissing':
       return [

@@ -14,6 +14,7 @@ import type { Environment } from '../../ports/Environment.js'
 import type { AlreadyAnswered } from '../../ports/Requests.js'
 import type { Executor } from '../Executor.js'
 import { inEnvironment } from '../arguments.js'
+import { planRecorded, withDecision } from './confirm.js'
 import { askOrAct, askOwner, readRun, MAX_ATTEMPTS, recorderFor, withdraw } from './inbox.js'
 import { readAnswers, takeAnswer, withInboxAnswers } from './inboxAnswers.js'
 import { A_WAIT } from '../storage/changes.js'
@@ -97,8 +98,21 @@ export const answer = (
       await recordLeftAnswers(environment, runId)
       return recorded
     }
-    return await askOrAct(environment, () => ask(environment, request()), act)
+    const answered = await askOrAct(environment, () => ask(environment, request()), act)
+    return E.isLeft(answered) && answered.left._tag === 'AnswerRefused' && EXPLAINED.has(answered.left.why)
+      ? E.left(await explained(environment, answered.left))
+      : answered
   })
+
+const EXPLAINED: ReadonlySet<AnswerRefused['why']> = new Set(['AlreadyCompleted', 'NotAWait'])
+
+/** Adds what a resume would do with the unit of a run at rest. */
+const explained = async (environment: Environment, refused: AnswerRefused): Promise<AnswerRefused> => {
+  const seen = await readRun(environment, refused.runId)
+  if (E.isLeft(seen) || O.isSome(seen.right.holder)) return refused
+  const planned = await planRecorded(seen.right.checkpoint, {})(environment)()
+  return E.isLeft(planned) ? refused : withDecision(planned.right, refused)
+}
 
 /** Leaves the answer for the owner of the run. `None`: the run has no owner. */
 const ask = async (

@@ -3,17 +3,22 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Interrupted } from '../../domain/change/Change.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import { get } from '../../domain/checkpoint/Units.js'
+import { defined } from '../../domain/data/defined.js'
 import { findOrTask } from '../../domain/checkpoint/Tree.js'
 import { overrides } from '../../domain/plan/Overrides.js'
-import type { Answer, PlanOptions } from '../../domain/plan/Plan.js'
+import { overOf } from '../../domain/explain/Explain.js'
+import { pollReason } from '../../domain/plan/decideTask.js'
+import type { Answer, Decision, PlanOptions } from '../../domain/plan/Plan.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
-import { ancestors } from '../../domain/workflow/Unit.js'
+import { ancestors, parent } from '../../domain/workflow/Unit.js'
 import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
 import { answerMap, argument, notAnswer, unless } from '../arguments.js'
 import type { Planned } from '../planRun.js'
 import { withoutQuestions, planStored } from '../planRun.js'
+import type { AnswerRefused } from '../errors/AnswerRefused.js'
 import type { RunError } from '../errors/RunError.js'
 import { timestamp } from '../RunScope.js'
 import { secure } from '../secrets.js'
@@ -98,13 +103,27 @@ const stillPaused = (before: Checkpoint, { state, workflow }: Checkpoint, at: st
 export const planRecorded = (checkpoint: Checkpoint, options: PlanOptions): Executor<Planned> =>
   planStored({ ...toWorkflow(checkpoint.workflow), decodeInput: E.right }, { checkpoint, found: EXACT }, options)
 
+/** Adds what a resume would do with the unit. */
+export const withDecision = ({ plan, checkpoint }: Planned, refused: AnswerRefused): AnswerRefused => {
+  const { unit } = refused
+  const of = (one: Unit): Decision | undefined => plan.decisions.find((decision) => decision.unit === one)
+  const pending = get(checkpoint.pending, unit)
+  const task = parent(unit)
+  const around = pending === undefined || task === undefined ? undefined : of(task)
+  // A wait in the code of a task has no decision of its own.
+  const inCode: Decision | undefined =
+    pending !== undefined && around?._tag === 'Poll'
+      ? { ...around, unit, reason: pollReason({ checkpoint }, pending) }
+      : undefined
+  return { ...refused, ...defined({ decision: of(unit) ?? inCode }) }
+}
+
 /** Plans with the answers. Each must answer a question that is open or that another answer raises, and none may stay open. */
 const planAnswered = async (
   environment: Environment,
   checkpoint: Checkpoint,
   answers: ReadonlyMap<Unit, Answer>
 ): Promise<E.Either<RunError, Planned>> => {
-  const { runId } = checkpoint
   const planWith = (confirm: ReadonlyMap<Unit, Answer>, known?: Planned): Promise<E.Either<RunError, Planned>> =>
     planRecorded(checkpoint, { ...known?.options, confirm })(environment)()
   const before = await planWith(new Map())
@@ -120,9 +139,12 @@ const planAnswered = async (
     if (E.isLeft(planned)) return planned
     const asked = planned.right.questions.map((question) => question.unit)
     if (asked.includes(unit)) continue
-    const { workflow, items } = checkpoint
+    const { runId, workflow, items } = checkpoint
     const why = findOrTask(workflow, items, unit) !== undefined ? 'NotAsked' : 'UnknownUnit'
-    return E.left({ _tag: 'AnswerRefused', runId, unit, why, waiting: [...new Set([...open, ...asked])] })
+    const waiting = [...new Set([...open, ...asked])]
+    const refusal = withDecision(before.right, { _tag: 'AnswerRefused', runId, unit, why, waiting })
+    const isOver = refusal.decision && overOf(refusal.decision, timestamp(environment.clock.now())) === 'TimedOut'
+    return E.left(isOver === true ? { ...refusal, why: 'WaitOver' } : refusal)
   }
   const planned = await planWith(answers, before.right)
   return E.isLeft(planned) ? planned : withoutQuestions(planned.right)

@@ -48,7 +48,7 @@ export const agreeToPlan = async (
 ): Promise<E.Either<CliError, ResumeOptions>> => {
   const { program, view, surveyed } = proposed
   const planned = usablePlan(context, program, surveyed, proposed.flags)
-  // A missing workspace is refused before the consent to a recovery, a plan with problems after it.
+  // There is a plan, but its workspace is missing: refused before the consent to a recovery. Problems of a plan are refused after it.
   if (E.isLeft(planned) && E.isRight(surveyed.plan)) return planned
   const flags = E.isLeft(planned) ? proposed.flags : withoutIdleAnswers(program, planned.right, proposed.flags)
   const proposal = { ...proposed, flags }

@@ -11,6 +11,7 @@ import { hintTo, showHint, sameCommand, dogearCommand } from '../Context.js'
 import { answerHint, ofMove, ofExisting, ofMissingWorkspace, ofDamage, ofHeld } from './ofRun.js'
 import type { Workflow } from '../../../domain/workflow/Workflow.js'
 import { resumeLine } from '../execution/planFlags.js'
+import { answering } from './ofAnswer.js'
 import { ofQuestions } from './ofPlan.js'
 
 export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> => {
@@ -141,8 +142,9 @@ const ofAnswerRefused = (
 ): Hint => {
   const [unit] = waiting
   const isOfWait = why !== 'NotAsked' && typed.words.some((word) => word.startsWith('--value'))
-  const answer = isOfWait ? ['--value', 'JSON'] : ['again']
-  return unit === undefined ? showHint(typed, runId) : hintTo(typed, 'For example:', ['answer', runId, unit, ...answer])
+  const example = 'For example:'
+  if (unit !== undefined && isOfWait) return answerHint(typed, runId, unit, example)
+  return answering(typed, example, runId, waiting)[0] ?? showHint(typed, runId)
 }
 
 const planning = (typed: Typed, runId: string): Hint =>

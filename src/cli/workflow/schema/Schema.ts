@@ -1,7 +1,7 @@
 /** Schemas that decode values and describe them as JSON Schema. Knows nothing of steps. */
 import { defined } from '../../../domain/data/defined.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
-import type { Position, Problem, Report } from '../Problem.js'
+import type { Problem, Report } from '../Problem.js'
 import type { Entry, Node } from '../Source.js'
 import { kindOf } from '../Source.js'
 import { closest, didYouMean } from '../../../domain/data/Suggestion.js'
@@ -329,16 +329,10 @@ export const notWith = <K extends string>(key: K, others: ReadonlyArray<K>, mess
 })
 
 /** Reported at the key, unless `place` is given. */
-export const onlyWith = <K extends string>(
-  key: K,
-  others: ReadonlyArray<K>,
-  message: string,
-  place?: (reading: Reading) => Position
-): Rule<Keyed<K>> => ({
-  check: (read, reading) => {
+export const onlyWith = <K extends string>(key: K, others: ReadonlyArray<K>, message: string): Rule<Keyed<K>> => ({
+  check: (read, { report }) => {
     const found = read[key]
-    if (found !== undefined && others.every((other) => read[other] === undefined))
-      reading.report(place?.(reading) ?? found.entry.at, message)
+    if (found !== undefined && others.every((other) => read[other] === undefined)) report(found.entry.at, message)
   },
   json: { dependencies: { [key]: hasAny(others) } }
 })

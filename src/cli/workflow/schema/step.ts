@@ -241,21 +241,14 @@ const waveFields = {
   ...groupFields
 }
 
-const atStep = ({ unit: { at } }: Reading): Position => at
-
 const wave = (place: Place): Schema<AnyStep> =>
   mapped(
     object(ofAt(place, 'a wave'), waveFields, {
       except: place === 'step' ? ['needs'] : place === 'group' ? ['wave'] : ['wave', 'needs'],
       rules: [
         notWith('groups', ['forEach', 'each'], 'a wave has either "groups", or "forEach" and "each", not both'),
-        onlyWith(
-          'each',
-          ['forEach'],
-          '"each" needs "forEach": the variable that has the items, or a list of them',
-          atStep
-        ),
-        onlyWith('forEach', ['each'], '"forEach" needs "each": the work for each item', atStep),
+        onlyWith('each', ['forEach'], '"each" needs "forEach": the variable that has the items, or a list of them'),
+        onlyWith('forEach', ['each'], '"forEach" needs "each": the work for each item'),
         onlyWith('key', ['forEach', 'each'], '"key" is for the items of "forEach"'),
         atLeastOne(['groups', 'forEach', 'each'], 'a wave needs "groups", or "forEach" and "each"')
       ],
