@@ -148,7 +148,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault, s
     'PL-FIT-01',
     {
       module: 'decideTask.ts',
-      text: 'if (E.isLeft(fits)) out.problems.push',
+      text: 'if (E.isLeft(fits))\n    out.problems.push',
       instead: 'if (!fits) out.problems.push'
     }
   ],
