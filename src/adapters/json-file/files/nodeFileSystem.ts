@@ -1,7 +1,6 @@
 /** The file system of this machine; the JSON store makes every file call through it. */
 import * as fs from 'node:fs'
 import * as fsp from 'node:fs/promises'
-import { join } from 'node:path'
 import * as HeartbeatTimer from './HeartbeatTimer.js'
 import type { FileStats, FileSystem } from './FileSystem.js'
 import { loadForJest, writeFunction } from './Packages.js'
@@ -69,24 +68,6 @@ const replace = async (path: string, text: string): Promise<void> => {
   await write(path, text, { mode: 0o600 })
 }
 
-/** Half the calls of `fsp.rm`, which first tries to remove each folder as if it were empty. A link, and what cannot be removed so, is left to it. */
-const removeTree = async (path: string): Promise<void> => {
-  try {
-    if ((await fsp.lstat(path)).isDirectory()) return await removeFolder(path)
-  } catch {
-    // `fsp.rm` succeeds, or says why not.
-  }
-  await fsp.rm(path, { recursive: true, force: true })
-}
-
-const removeFolder = async (path: string): Promise<void> => {
-  const inside = await fsp.readdir(path, { withFileTypes: true })
-  await Promise.all(
-    inside.map((one) => (one.isDirectory() ? removeFolder(join(path, one.name)) : fsp.unlink(join(path, one.name))))
-  )
-  await fsp.rmdir(path)
-}
-
 /**
  * The file system of this machine.
  *
@@ -123,7 +104,7 @@ export const nodeFileSystem: FileSystem = {
   renameSync: (from, to) => fs.renameSync(from, to),
   unlinkSync: (path) => fs.unlinkSync(path),
   rmdirSync: (path) => fs.rmdirSync(path),
-  removeTree,
+  removeTree: (path) => fsp.rm(path, { recursive: true, force: true }),
   replace,
   heartbeat: (path, timing, onDisturbed) => loadForJest().then(() => HeartbeatTimer.keep(path, timing, onDisturbed))
 }
