@@ -107,7 +107,7 @@ const UNSEEN: ReadonlyArray<string> = [
   'draws an epoch in a statement before the claim',
   'reads what is stored in a statement before the claim',
   'checks the holder in a statement before the claim',
-  'checks the holder in a statement before the removal',
+  'checks the holder in a statement before a removal of any revision',
   'checks the revision in a statement before the removal',
   'checks whose revision it is in a statement before the removal',
   'relies on a dead owner to save no more',

@@ -109,7 +109,7 @@ export const KILLED_BY = {
   'draws an epoch in a statement before the claim': 'CS-STALL-03',
   'reads what is stored in a statement before the claim': 'CS-STALL-03',
   'checks the holder in a statement before the claim': 'CS-STALL-03',
-  'checks the holder in a statement before the removal': 'CS-STALL-04',
+  'checks the holder in a statement before a removal of any revision': 'CS-STALL-04',
   'checks the revision in a statement before the removal': 'CS-STALL-06',
   'relies on a dead owner to save no more': 'CS-STALL-07',
   'checks whose revision it is in a statement before the removal': 'CS-STALL-08',

@@ -79,7 +79,7 @@ const keep = async (
   if (has('prunes before it writes')) pruneAtOnce(instance, runId, run, next.right)
   const written = await write(instance, runId, next.right)
   noteFailure(instance, runId, next.right, E.isLeft(written))
-  if (E.isLeft(written) && has('keeps a part of a save that failed'))
+  if (E.isLeft(written) && revisions.length > 1 && has('keeps a part of a save that failed'))
     instance.disk.texts.set(runId, textOf(runId, withRevisions(instance, run, revisions.slice(0, 1)), has))
   return written
 }

@@ -27,7 +27,7 @@ export const IN_STATEMENTS = [
   'draws an epoch in a statement before the claim',
   'reads what is stored in a statement before the claim',
   'checks the holder in a statement before the claim',
-  'checks the holder in a statement before the removal',
+  'checks the holder in a statement before a removal of any revision',
   'checks the revision in a statement before the removal',
   'checks whose revision it is in a statement before the removal',
   'relies on a dead owner to save no more',
@@ -104,7 +104,8 @@ export const removeInStatements = async (
   const { has } = instance
   const first = await read(instance, runId)
   if (E.isLeft(first)) return first
-  const isFirstEnough = has('checks the holder in a statement before the removal')
+  const isFirstEnough =
+    has('checks the holder in a statement before a removal of any revision') && options.newest === undefined
   const hadDeadOwner = first.right.held !== null && holderOf(instance, runId, first.right) === undefined
   const isFirstNewest = ({ revisions }: Run): boolean =>
     has('checks the revision in a statement before the removal') ||
