@@ -121,6 +121,16 @@ describe('code of users', () => {
     )
   })
 
+  test('Program.fromSteps takes any iterable of steps, and refuses the characters of a string', () => {
+    const steps = [task('a', { run: () => TE.right(1) }), task('b', { run: () => TE.right(2) })]
+    const ofSet = Program.fromSteps('p', new Set(steps) as never)
+    assert.deepEqual([Program.problems(ofSet), ofSet.steps.map(({ name }) => name)], [[], ['a', 'b']])
+    assert.deepEqual(
+      Program.problems(Program.fromSteps('p', 'ab' as never)).map(({ _tag }) => _tag),
+      ['InvalidSetting', 'InvalidSetting']
+    )
+  })
+
   const made = 'made by Program.task, sequenceOf, waveOf or mapOf'
   const one = Program.task('one', { run: () => 1 })
   const items = { forEach: () => E.right([]), key: () => E.right('a') }

@@ -19,7 +19,7 @@ import type { BufferedAnswer, Submission } from './Pending.js'
 import { checkpointState, item, move, origin, pending, submission, workspace } from './StateCodec.js'
 import type { Unit } from '../workflow/Unit.js'
 import type { Plain } from './Units.js'
-import { all, from } from './Units.js'
+import { from } from './Units.js'
 import { from as fromMap } from './UnitMap.js'
 
 // --- model
@@ -110,7 +110,7 @@ export const encode = (checkpoint: Checkpoint): Json => {
   return {
     ...head,
     state: toPlain(state),
-    completedSteps: all(completedSteps).map(Compact.toCompactRecord),
+    completedSteps: Array.from(completedSteps, Compact.toCompactRecord),
     variables: objectFrom(variables),
     ...(items.size === 0 ? {} : { items: Array.from(items, ([unit, items]) => ({ unit, items })) }),
     ...rest,

@@ -110,18 +110,18 @@ export const isUnits = <A extends OfUnit>(records: Iterable<A>): records is Unit
 const SHORT = 8
 
 const build = <A extends OfUnit>(records: Iterable<A>): Units<A> => {
-  const given = Array.isArray(records) ? (records as ReadonlyArray<A>) : [...records]
-  const places = Vec.from(given)
-  const placed = given.length > SHORT ? new Map<Unit, number>() : undefined
-  let steps = 0
+  const places = Vec.from(records)
+  const placed = places.length > SHORT ? new Map<Unit, number>() : undefined
+  let [place, steps] = [0, 0]
   let twice: Unit | undefined
-  given.forEach(({ unit }, place) => {
+  for (const { unit } of places) {
     const first = placed === undefined ? search(places, unit) : placed.get(unit)
     if (first !== undefined && first < place) twice ??= unit
     else placed?.set(unit, place)
+    place += 1
     if (isTop(unit)) steps += 1
-  })
-  return make(places, placed === undefined ? undefined : { placed, parts: undefined }, given.length, steps, twice)
+  }
+  return make(places, placed === undefined ? undefined : { placed, parts: undefined }, place, steps, twice)
 }
 
 /** No records. */

@@ -15,14 +15,12 @@ export type Base<Input, Seen> = Pick<
 /** How a program was made. A program made by a spread, or by another copy of this module, has only its array of steps. */
 interface Source {
   readonly self: Workflow
-  readonly from: ReadonlyArray<ProgramStep> | Vector<ProgramStep>
+  readonly from: Iterable<ProgramStep>
   steps?: ReadonlyArray<ProgramStep>
   identity?: WorkflowIdentity
 }
 
 const SOURCE = Symbol('source')
-
-const isVector = (from: Source['from']): from is Vector<ProgramStep> => 'root' in from
 
 /** Made when they are first read: the programs inside a chain never need theirs. Own properties, so that the spread of a program has them. */
 const STEPS = {
@@ -30,7 +28,7 @@ const STEPS = {
   get(this: Made): ReadonlyArray<ProgramStep> {
     const source = this[SOURCE]()
     const { from } = source
-    return (source.steps ??= isVector(from) ? Vec.toArray(from) : from)
+    return (source.steps ??= Array.isArray(from) ? (from as ReadonlyArray<ProgramStep>) : [...from])
   }
 }
 
@@ -51,7 +49,7 @@ interface Made {
 /** `methods`: the prototype. Properties shared by all programs keep them in one hidden class, which makes a long chain fast. */
 export const build = <Outputs, Input, Given, Seen>(
   base: Base<Input, Seen>,
-  from: Source['from'],
+  from: Iterable<ProgramStep>,
   path?: string,
   methods: object | null = Object.prototype
 ): Program<Outputs, Input, Given, Seen> => {
@@ -78,7 +76,8 @@ export const add = <Outputs, Input, Given, Seen>(
 ): Program<Outputs, Input, Given, Seen> => {
   const source = (self as Partial<Made>)[SOURCE]?.()
   // A proxy or an heir may have other steps.
-  const steps = source?.self === self && isVector(source.from) ? source.from : Vec.from(self.steps)
+  const steps =
+    source?.self !== self || Array.isArray(source.from) ? Vec.from(self.steps) : (source.from as Vector<ProgramStep>)
   return build(self, Vec.append(steps, last), undefined, methodsOf(self))
 }
 
