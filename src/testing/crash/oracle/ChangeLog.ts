@@ -123,20 +123,7 @@ export const follow = ({ records, assumed, jobs, rewound }: Recorded, change: Ch
       for (const units of [records, jobs]) for (const unit of units) if (!steps.has(top(unit))) units.delete(unit)
       break
     }
-    case 'Started':
-    case 'Forked':
-    case 'Moved':
-    case 'Recovered':
-    case 'InputReplaced':
-    case 'Expanded':
-    case 'WaitStarted':
-    case 'Answered':
-    case 'Suspended':
-    case 'AttemptStarted':
-    case 'AttemptFailed':
-    case 'UnitFailed':
-    case 'Interrupted':
-    case 'Confirmed':
+    default:
       break
   }
 }

@@ -15,14 +15,14 @@ import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { Claim, Claimed, Revision } from '../../../ports/CheckpointStorage.js'
 import type { TreeData } from '../../memoryTree.js'
 import type { CrashLaw } from '../CrashReport.js'
+import type { AttemptOracle } from './AttemptOracle.js'
+import { makeAttemptOracle } from './AttemptOracle.js'
 import type { Due } from './due.js'
 import { dueIn, NOTHING_DUE } from './due.js'
 import type { Call, Entry, Note, Recorded } from './ChangeLog.js'
 import { copyOf, follow, isRewound, makeChangeLog } from './ChangeLog.js'
 import type { PauseOracle } from './PauseOracle.js'
 import { makePauseOracle } from './PauseOracle.js'
-import type { SubStepOracle } from './SubStepOracle.js'
-import { makeSubStepOracle } from './SubStepOracle.js'
 import { tasksOf } from '../tasksOf.js'
 import type { TraceEntry } from '../Trace.js'
 import type { WaitOracle } from './WaitOracle.js'
@@ -37,7 +37,7 @@ export interface Finding {
 
 export interface Oracle {
   readonly pauses: PauseOracle
-  readonly subSteps: SubStepOracle
+  readonly attempts: AttemptOracle
   readonly waits: WaitOracle
   readonly begins: (call: Call) => void
   readonly claimed: (granted: Claimed) => void
@@ -45,7 +45,7 @@ export interface Oracle {
   readonly acknowledged: (life: number, claim: Claim, revisions: ReadonlyArray<Revision>) => void
   /** A process that pauses or cancels the run saved these, in place of what a dead process tried to save. */
   readonly savedByRequester: (life: number, claim: Claim, revisions: ReadonlyArray<Revision>) => void
-  readonly starts: (unit: string, attempt: number) => void
+  readonly starts: (unit: string, idempotent: boolean, attempt: number) => void
   readonly endsWell: (unit: string) => void
   /** The process reported to an observer that a unit completed. */
   readonly told: (unit: string) => void
@@ -70,7 +70,6 @@ interface Execution extends Call {
   given: Recorded | undefined
   due: Due
   saves: number
-  readonly starts: Map<string, number>
   readonly endedWell: Set<string>
 }
 
@@ -87,24 +86,23 @@ export const makeOracle = (
   const found: Note = (law, what, unit) => void findings.push({ law, what, ...(unit === undefined ? {} : { unit }) })
   const known = (entries: ReadonlyArray<Entry>): void => {
     for (const entry of entries) {
-      subSteps.recorded(entry)
+      attempts.recorded(entry)
       waits.recorded(entry)
       for (const one of tracesOf(entry, current)) note(one)
     }
   }
   const pauses = makePauseOracle(found, mayFail)
-  const subSteps = makeSubStepOracle(found, changeLog)
+  const attempts = makeAttemptOracle(found, changeLog)
   const waits = makeWaitOracle(found, note, misfits)
   return {
     pauses,
-    subSteps,
+    attempts,
     waits,
     begins: (call) => {
       pauses.begins(call.life)
-      subSteps.begins(call)
+      attempts.begins(call)
       waits.begins(call.program)
-      const nothing = { items: none, given: undefined, due: NOTHING_DUE, saves: 0 }
-      current = { ...call, ...nothing, starts: new Map(), endedWell: new Set() }
+      current = { ...call, items: none, given: undefined, due: NOTHING_DUE, saves: 0, endedWell: new Set() }
     },
     claimed: ({ claim, stored }) => {
       if (current === undefined || (O.isSome(stored) && stored.value.found._tag === 'Recovered')) return
@@ -135,24 +133,15 @@ export const makeOracle = (
     acknowledged: (life, claim, revisions) => {
       changeLog.attempt(life, claim.epoch, revisions, byEpoch.get(claim.epoch)?.due.isDue)
       known(changeLog.advance(Math.max(...revisions.map(({ revision }) => revision))))
-      const starts = byEpoch.get(claim.epoch)?.starts
       pauses.acknowledged(life, revisions)
-      for (const { change } of revisions) {
-        // A pause does not cut off a suspended attempt.
-        if (change._tag === 'Suspended') pauses.endsWell(change.unit)
-        if (change._tag !== 'AttemptStarted') continue
-        for (const { unit, attempt } of change.attempts) starts?.set(unit, attempt)
-      }
+      // A pause does not cut off a suspended attempt.
+      for (const { change } of revisions) if (change._tag === 'Suspended') pauses.endsWell(change.unit)
     },
     savedByRequester: (life, { epoch }, revisions) => changeLog.attempt(life, epoch, revisions),
-    starts: (unit, attempt) => {
+    starts: (unit, idempotent, attempt) => {
       pauses.starts(unit)
       waits.starts(unit)
-      const { records, jobs } = changeLog.recorded()
-      if (records.has(unit)) found('NothingTwice', `${unit} was recorded completed, and ran again`, unit)
-      if (jobs.has(unit)) found('NothingTwice', `the job of ${unit} is pending, and it was submitted again`, unit)
-      if (current?.starts.get(unit) !== attempt)
-        found('DurableFirst', `attempt ${attempt} of ${unit} started before its start was recorded`, unit)
+      attempts.starts(unit, idempotent, attempt)
     },
     endsWell: (unit) => {
       pauses.endsWell(unit)
@@ -223,21 +212,7 @@ const tracesOf = ({ life, change, isDue }: Entry, current: Execution | undefined
       const isUndone = change.subStep === undefined && change.last?.error.name === HALTED
       return isUndone ? recorded('not attempted', change.unit) : []
     }
-    case 'Started':
-    case 'Forked':
-    case 'Moved':
-    case 'WaitStarted':
-    case 'Answered':
-    case 'Suspended':
-    case 'WorkflowEdited':
-    case 'Recovered':
-    case 'InputReplaced':
-    case 'Expanded':
-    case 'AttemptStarted':
-    case 'AttemptFailed':
-    case 'UnitCompleted':
-    case 'JobSubmitted':
-    case 'Interrupted':
+    default:
       return []
   }
 }

@@ -6,11 +6,9 @@ import { equals } from '../../../domain/data/Json.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
-import { ancestors, fromTop, isWithin } from '../../../domain/workflow/Unit.js'
+import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 import type { ProgramTask } from '../../../executor/program/Program.js'
-import type { Override } from '../Intervention.js'
-import { isForced } from '../Intervention.js'
 import type { Between } from '../simulateRun.js'
 import { tasksOf } from '../tasksOf.js'
 import type { Finding } from './Oracle.js'
@@ -31,7 +29,6 @@ export const judge =
   (undisturbed: Result | undefined, mayDiffer: ReadonlySet<string>) =>
   <World>(between: Between<World>): ReadonlyArray<Finding> => [
     ...nothingForgotten(between),
-    ...atMostOnce(between),
     ...sameKey(between),
     ...sameAttempt(between),
     ...(between.completed ? [...atLeastOnce(between), ...sameEnd(between, undisturbed, mayDiffer)] : [])
@@ -66,57 +63,6 @@ const planOrThrown = (checkpoint: Checkpoint, workflow: Workflow): ReturnType<ty
     return error instanceof Error ? error.message : String(error)
   }
 }
-
-/** An answer settles a doubt, in its process and, once recorded, in later ones. */
-const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
-  const { trace } = between
-  const units = unitsOf(between)
-  const inDoubt = new Set<string>()
-  const answered = new Map<string, number>()
-  const overrides = new Map<number, Override>()
-  // An answer for a map that is expanded again covers all its items.
-  const isAnswered = (unit: string, life: number): boolean => fromTop(unit).some((name) => answered.get(name) === life)
-  const found: Array<Finding> = []
-  for (const entry of trace) {
-    switch (entry._tag) {
-      case 'Started': {
-        const { unit, life } = entry
-        if (units.get(unit)?.idempotent !== false) break
-        if (inDoubt.has(unit) && !isAnswered(unit, life)) {
-          const what = `${unit} is not idempotent, may have taken effect, and ran again without an answer`
-          found.push({ law: 'AtMostOnce', unit, what })
-        }
-        inDoubt.add(unit)
-        answered.delete(unit)
-        break
-      }
-      case 'Failed':
-        if (!entry.applied) inDoubt.delete(entry.unit)
-        break
-      case 'Answered':
-        answered.set(entry.unit, entry.life)
-        break
-      case 'Intervened':
-        if (entry.by._tag === 'FromStep' || entry.by._tag === 'RestartWave') overrides.set(entry.life, entry.by)
-        break
-      case 'Recorded':
-        for (const unit of entry.units) {
-          const isMeant = isAnswered(unit, entry.life) || isForced(unit, overrides.get(entry.life))
-          if (!UNSETTLED.has(entry.what) && (entry.what !== 'rewound' || isMeant)) inDoubt.delete(unit)
-        }
-        break
-      case 'Done':
-      case 'Effect':
-      case 'Died':
-      case 'Ended':
-        break
-    }
-  }
-  return found
-}
-
-/** Records of units whose effect stays unknown. */
-const UNSETTLED: ReadonlySet<string> = new Set(['job failed', 'not attempted'])
 
 /** A unit keeps its key until it is rewound itself or its job fails. */
 const sameKey = <World>({ trace, program }: Between<World>): ReadonlyArray<Finding> => {

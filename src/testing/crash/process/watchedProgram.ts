@@ -88,7 +88,7 @@ const watchedRun = (inside: HostProcess, unit: string, task: ProgramTask): Progr
     state.running += 1
     state.progress += 1
     note({ _tag: 'Started', life, unit, attempt: context.attempt, key: context.idempotencyKey })
-    oracle.starts(unit, context.attempt)
+    oracle.starts(unit, task.idempotent, context.attempt)
     const ending = settle(() => task.run(killableContext(inside, context)))
     const asked = inside.whileRunning(unit)
     // Virtual time waits for the replies to requests.
@@ -99,7 +99,12 @@ const watchedRun = (inside: HostProcess, unit: string, task: ProgramTask): Progr
     state.running -= 1
     state.progress += 1
     if (!lifetime.alive()) return await never()
-    note(E.isRight(result) ? { _tag: 'Done', life, unit } : { _tag: 'Failed', life, unit, ...failureOf(result.left) })
+    if (E.isRight(result)) note({ _tag: 'Done', life, unit })
+    else {
+      const failure = failureOf(result.left)
+      note({ _tag: 'Failed', life, unit, ...failure })
+      if (!failure.applied) oracle.attempts.didNothing(unit)
+    }
     // A result that arrives after an abort is discarded.
     if (E.isRight(result) && !context.signal.aborted) oracle.endsWell(unit)
     if (how === 'after') inside.die()
@@ -180,13 +185,13 @@ const watchedSubStep =
     const { unit } = context
     const ended = await whileAlive(lifetime, () =>
       counted(state, 'running', () => {
-        oracle.subSteps.starts(unit, idempotent)
+        oracle.attempts.starts(unit, idempotent)
         oracle.waits.calls(unit)
         return settle(() => run(killableContext(inside, context)))
       })
     )
     if (E.isRight(ended)) return ended.right
-    if (fromUnknown(ended.left).outcome === 'notApplied') oracle.subSteps.didNothing(unit)
+    if (fromUnknown(ended.left).outcome === 'notApplied') oracle.attempts.didNothing(unit)
     const error = ended.left as Error
     return await Promise.reject(error)
   }

@@ -1,45 +1,49 @@
-/** Checks that recorded sub-steps do not run again. */
+/** Checks the attempts of tasks and sub-steps: none starts before its start is recorded, after its record, or again without an answer. */
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { fromTop, isWithin } from '../../../domain/workflow/Unit.js'
 import { isForced } from '../Intervention.js'
 import type { Call, ChangeLog, Entry, Note } from './ChangeLog.js'
 import { forget, isRewound } from './ChangeLog.js'
 
-export interface SubStepOracle {
+export interface AttemptOracle {
   readonly begins: (call: Call) => void
-  readonly starts: (unit: string, idempotent: boolean) => void
-  readonly didNothing: (unit: string) => void
+  /** `attempt`: of a task; the code of a sub-step does not know it. */
+  readonly starts: (unit: Unit, idempotent: boolean, attempt?: number) => void
+  readonly didNothing: (unit: Unit) => void
   readonly recorded: (entry: Entry) => void
 }
 
-export const makeSubStepOracle = (found: Note, changeLog: Pick<ChangeLog, 'recorded'>): SubStepOracle => {
+export const makeAttemptOracle = (found: Note, changeLog: Pick<ChangeLog, 'recorded'>): AttemptOracle => {
   const calls = new Map<number, Call>()
   const acted = new Set<Unit>()
-  /** The recorded failures that a repeated attempt must return again. */
+  /** The recorded failures of sub-steps that a repeated attempt must return again. */
   const failed = new Set<Unit>()
   const begun = new Map<Unit, number>()
   let current: Call | undefined
-  let started = new Set<Unit>()
+  let started = new Map<Unit, number>()
   let answered = new Set<Unit>()
-
   const isAnswered = (call: Call | undefined, unit: Unit): boolean =>
     fromTop(unit).some((one) => call?.answers.has(one))
-
   const isMeant = (call: Call | undefined, unit: Unit): boolean =>
     isAnswered(call, unit) || isForced(unit, call?.override)
-
   return {
     begins: (call) => {
       calls.set(call.life, call)
       current = call
-      started = new Set()
+      started = new Map()
       answered = new Set()
     },
-    starts: (unit, idempotent) => {
-      if (changeLog.recorded().records.has(unit)) found('NothingTwice', `${unit} was recorded, and ran again`, unit)
+    starts: (unit, idempotent, attempt) => {
+      const { records, jobs } = changeLog.recorded()
+      if (records.has(unit)) found('NothingTwice', `${unit} was recorded completed, and ran again`, unit)
+      if (jobs.has(unit)) found('NothingTwice', `the job of ${unit} is pending, and it was submitted again`, unit)
       if (failed.has(unit)) found('NothingTwice', `the failure of ${unit} was recorded, and it ran again`, unit)
+      const isRecorded = attempt === undefined ? idempotent || started.has(unit) : started.get(unit) === attempt
+      if (!isRecorded) {
+        const what = attempt === undefined ? unit : `attempt ${attempt} of ${unit}`
+        found('DurableFirst', `${what} started before its start was recorded`, unit)
+      }
       if (idempotent) return
-      if (!started.has(unit)) found('DurableFirst', `${unit} started before its start was recorded`, unit)
       const isSaid = isAnswered(current, unit) && !answered.has(unit)
       if (acted.has(unit) && !isSaid)
         found('AtMostOnce', `${unit} is not idempotent, may have taken effect, and ran again without an answer`, unit)
@@ -51,7 +55,7 @@ export const makeSubStepOracle = (found: Note, changeLog: Pick<ChangeLog, 'recor
       switch (change._tag) {
         case 'AttemptStarted':
           for (const { unit, attempt } of change.attempts) {
-            if (current?.life === life) started.add(unit)
+            if (current?.life === life) started.set(unit, attempt)
             if (begun.get(unit) !== attempt) forget([failed], (one) => one !== unit && isWithin(one, unit))
             begun.set(unit, attempt)
           }
@@ -60,6 +64,9 @@ export const makeSubStepOracle = (found: Note, changeLog: Pick<ChangeLog, 'recor
         case 'AttemptFailed':
           begun.delete(change.unit)
           if (change._tag === 'UnitFailed' && change.subStep !== undefined) failed.add(change.unit)
+          break
+        case 'JobEnded':
+          if (change.outcome === 'notApplied') acted.delete(change.unit)
           break
         case 'Rewound':
           forget([begun, failed], (unit) => isRewound(change, unit))
