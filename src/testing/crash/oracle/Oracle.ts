@@ -86,14 +86,14 @@ export const makeOracle = (
   const found: Note = (law, what, unit) => void findings.push({ law, what, ...(unit === undefined ? {} : { unit }) })
   const known = (entries: ReadonlyArray<Entry>): void => {
     for (const entry of entries) {
+      for (const one of tracesOf(entry, current, waits)) note(one)
       attempts.recorded(entry)
       waits.recorded(entry)
-      for (const one of tracesOf(entry, current)) note(one)
     }
   }
   const pauses = makePauseOracle(found, mayFail)
   const attempts = makeAttemptOracle(found, changeLog)
-  const waits = makeWaitOracle(found, note, misfits)
+  const waits = makeWaitOracle(found, misfits)
   return {
     pauses,
     attempts,
@@ -192,7 +192,11 @@ const compare = (found: Note, checkpoint: Checkpoint | undefined, { records, rew
 type RecordedTrace = Extract<TraceEntry, { readonly _tag: 'Recorded' }>
 
 /** The trace entries of a durable change. A rewind lists only the units that had to be rewound. */
-const tracesOf = ({ life, change, isDue }: Entry, current: Execution | undefined): ReadonlyArray<TraceEntry> => {
+const tracesOf = (
+  { life, change, isDue }: Entry,
+  current: Execution | undefined,
+  { isOpen }: WaitOracle
+): ReadonlyArray<TraceEntry> => {
   const recorded = (what: RecordedTrace['what'], unit: string): ReadonlyArray<TraceEntry> => [
     { _tag: 'Recorded', life, what, units: [unit] }
   ]
@@ -206,6 +210,12 @@ const tracesOf = ({ life, change, isDue }: Entry, current: Execution | undefined
       return recorded(change.evidence === undefined ? 'to run again' : 'kept', change.unit)
     case 'Assumed':
       return recorded('assumed done', change.unit)
+    case 'WaitStarted':
+      return recorded('waiting', change.unit)
+    case 'Answered':
+      return recorded('answered', change.unit)
+    case 'UnitCompleted':
+      return isOpen(change.unit) ? recorded('wait over', change.unit) : []
     case 'JobEnded':
       return recorded(change.outcome === 'notApplied' ? 'job refused' : 'job failed', change.unit)
     case 'UnitFailed': {

@@ -56,35 +56,22 @@ export interface PauseOracle {
 }
 
 /** One execution. `inDoubt`: it may not know whom a request addresses. `agreed`, `looking`: when it agreed to pause, or read its requests. `saving`: composites whose parts start in a save that was in flight then. */
-interface Execution {
-  readonly life: number
-  readonly started: Set<string>
-  readonly open: Set<string>
-  holds: boolean
-  asked: boolean
-  inDoubt: boolean
-  agreed: string | undefined
-  looking: string | undefined
-  starting: ReadonlySet<Unit | undefined>
-  saving: ReadonlySet<Unit | undefined> | undefined
-  recorded: boolean
-  over: boolean
-}
-
-const begun = (life: number): Execution => ({
+const begun = (life: number) => ({
   life,
-  started: new Set(),
-  open: new Set(),
+  started: new Set<Unit>(),
+  open: new Set<Unit>(),
   holds: false,
   asked: false,
   inDoubt: false,
-  agreed: undefined,
-  looking: undefined,
-  starting: new Set(),
-  saving: undefined,
+  agreed: undefined as string | undefined,
+  looking: undefined as string | undefined,
+  starting: new Set<Unit | undefined>(),
+  saving: undefined as ReadonlySet<Unit | undefined> | undefined,
   recorded: false,
   over: false
 })
+
+type Execution = ReturnType<typeof begun>
 
 /** `mayFail`: the store has injected faults, so requesters may get errors. */
 export const makePauseOracle = (found: Note, mayFail: boolean): PauseOracle => {

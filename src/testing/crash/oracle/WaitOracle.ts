@@ -14,10 +14,10 @@ import { placeIn } from '../../planning/arbitrary/tree.js'
 import type { Entry, Note } from './ChangeLog.js'
 import { forget, isRewound } from './ChangeLog.js'
 import { tasksOf } from '../tasksOf.js'
-import type { TraceEntry } from '../Trace.js'
 
 export interface WaitOracle {
   readonly begins: (program: Program<unknown, unknown>) => void
+  readonly isOpen: (unit: Unit) => boolean
   readonly recorded: (entry: Entry) => void
   readonly starts: (unit: Unit) => void
   readonly calls: (unit: Unit) => void
@@ -29,51 +29,39 @@ export interface WaitOracle {
 }
 
 /** `done`: units with a record. `suspended`: the suspended attempts by task. */
-interface Kept {
-  readonly open: Map<Unit, PendingWait>
-  readonly answers: Map<Unit, Json>
+const nothingKept = () => ({
+  open: new Map<Unit, PendingWait>(),
+  answers: new Map<Unit, Json>(),
   /** The units whose answers may still be in the inbox. */
-  readonly asked: Set<Unit>
-  readonly done: Set<Unit>
-  readonly failed: Set<Unit>
+  asked: new Set<Unit>(),
+  done: new Set<Unit>(),
+  failed: new Set<Unit>(),
   /** Tasks whose last attempt failed; the next attempt drops the waits of their code. */
-  readonly ended: Set<Unit>
-  readonly attempts: Map<Unit, number>
-  readonly suspended: Map<Unit, number>
-  readonly items: Map<Unit, ReadonlyArray<Item>>
-}
+  ended: new Set<Unit>(),
+  attempts: new Map<Unit, number>(),
+  suspended: new Map<Unit, number>(),
+  items: new Map<Unit, ReadonlyArray<Item>>()
+})
+
+type Kept = ReturnType<typeof nothingKept>
+
+type Found = (unit: Unit, what: string) => void
 
 /** `misfits`: the answers that their waits may reject. */
-export const makeWaitOracle = (
-  note: Note,
-  tell: (entry: TraceEntry) => void,
-  misfits: ReadonlyArray<Json>
-): WaitOracle => {
+export const makeWaitOracle = (note: Note, misfits: ReadonlyArray<Json>): WaitOracle => {
   let program: Program<unknown, unknown> | undefined
-  const kept: Kept = {
-    open: new Map(),
-    answers: new Map(),
-    asked: new Set(),
-    done: new Set(),
-    failed: new Set(),
-    ended: new Set(),
-    attempts: new Map(),
-    suspended: new Map(),
-    items: new Map()
-  }
-  const found = (unit: Unit, what: string): void => note('WaitKept', what, unit)
+  const kept = nothingKept()
+  const found: Found = (unit, what) => note('WaitKept', what, unit)
   const { open, answers, asked, done, failed, suspended, items } = kept
   const isWait = (unit: Unit): boolean =>
     program !== undefined && tasksOf(program, items).get(unit)?.awaits !== undefined
   return {
     begins: (of) => void (program = of),
-    recorded: ({ life, change }) => {
-      check(kept, found, change, misfits)
+    isOpen: (unit) => open.has(unit),
+    recorded: ({ change }) => {
       if (change._tag === 'UnitCompleted' && !open.has(change.unit) && isWait(change.unit))
         found(change.unit, `${change.unit} completed, and its wait is not recorded`)
-      const what = change._tag === 'UnitCompleted' && open.has(change.unit) ? 'wait over' : TOLD[change._tag]
-      if (what !== undefined && 'unit' in change) tell({ _tag: 'Recorded', life, what, units: [change.unit] })
-      follow(kept, change)
+      follow(kept, found, change, misfits)
     },
     starts: (unit) => {
       if (program === undefined) return
@@ -108,68 +96,16 @@ export const makeWaitOracle = (
   }
 }
 
-const TOLD: Partial<Record<Change.Change['_tag'], 'waiting' | 'answered'>> = {
-  WaitStarted: 'waiting',
-  Answered: 'answered'
-}
-
 const isOver = (wait: PendingWait | undefined, at: string): boolean =>
   wait?._tag === 'Answer' && wait.until !== undefined && wait.until <= at
-
-const check = (
-  { open, answers, done, suspended }: Kept,
-  found: (unit: Unit, what: string) => void,
-  change: Change.Change,
-  misfits: ReadonlyArray<Json>
-): void => {
-  switch (change._tag) {
-    case 'WaitStarted': {
-      const { unit, wait } = change
-      const [before, answer] = [open.get(unit), answers.get(unit)]
-      if (done.has(unit)) found(unit, `the wait of ${unit} was over, and starts again`)
-      if (before === undefined) break
-      if (timeOf(before) !== timeOf(wait))
-        found(unit, `the wait of ${unit} was due to end at ${timeOf(before)}, and is now due at ${timeOf(wait)}`)
-      if (answer === undefined) found(unit, `${unit} waits, and starts to wait again`)
-      else if (!misfits.some((one) => equals(one, answer))) found(unit, `an answer to ${unit} that fits was dropped`)
-      break
-    }
-    case 'Answered':
-      if (answers.has(change.unit)) found(change.unit, `two answers to ${change.unit} were recorded`)
-      if (done.has(change.unit))
-        found(change.unit, `${change.unit} was completed, and then an answer to it was recorded`)
-      if (isOver(open.get(change.unit), change.at))
-        found(change.unit, `${change.unit} was answered after its time limit`)
-      break
-    case 'UnitCompleted':
-    case 'UnitFailed': {
-      const { unit } = change
-      const wait = open.get(unit)
-      if (wait !== undefined) checkEnd(wait, answers.get(unit), change, found)
-      break
-    }
-    case 'AttemptStarted':
-      for (const { unit, attempt } of change.attempts) {
-        const before = suspended.get(unit) ?? attempt
-        if (before !== attempt)
-          found(unit, `${unit} was suspended in attempt ${before}, and continued as attempt ${attempt}`)
-      }
-      break
-    default:
-      break
-  }
-}
 
 const timeOf = (wait: Wait): string => (wait._tag === 'Timer' ? wait.wakeAt : wait.until) ?? 'no time'
 
 /** A timer ends at its time; a wait ends with its answer, or at its timeout. */
-const checkEnd = (
-  wait: PendingWait,
-  answer: Json | undefined,
-  change: Change.UnitCompleted | Change.UnitFailed,
-  found: (unit: Unit, what: string) => void
-): void => {
-  const { unit } = wait
+const checkEnd = ({ open, answers }: Kept, found: Found, change: Change.UnitCompleted | Change.UnitFailed): void => {
+  const { unit } = change
+  const [wait, answer] = [open.get(unit), answers.get(unit)]
+  if (wait === undefined) return
   const isDone = change._tag === 'UnitCompleted'
   if (wait._tag === 'Answer' && answer !== undefined) {
     if (!isDone) found(unit, `${unit} failed, though it was answered`)
@@ -183,29 +119,39 @@ const checkEnd = (
     found(unit, `the wait of ${unit} was over at ${change.at}, before ${timeOf(wait)}`)
 }
 
-const follow = (kept: Kept, change: Change.Change): void => {
-  const { open, answers, done, failed, attempts, suspended, items } = kept
+/** Checks a durable change against what is kept, and then keeps it. */
+const follow = (kept: Kept, found: Found, change: Change.Change, misfits: ReadonlyArray<Json>): void => {
+  const { open, answers, done, failed, ended, attempts, suspended, items } = kept
   switch (change._tag) {
     case 'Expanded':
       items.set(change.unit, change.items)
       break
     case 'WaitStarted':
+      checkStart(kept, found, change, misfits)
       if (open.has(change.unit)) answers.delete(change.unit)
       open.set(change.unit, { ...change.wait, unit: change.unit, startedAt: change.at })
       break
-    case 'Answered':
-      kept.asked.delete(change.unit)
-      answers.set(change.unit, change.value)
+    case 'Answered': {
+      const { unit, at, value } = change
+      if (answers.has(unit)) found(unit, `two answers to ${unit} were recorded`)
+      if (done.has(unit)) found(unit, `${unit} was completed, and then an answer to it was recorded`)
+      if (isOver(open.get(unit), at)) found(unit, `${unit} was answered after its time limit`)
+      kept.asked.delete(unit)
+      answers.set(unit, value)
       break
+    }
     case 'AttemptStarted':
       for (const { unit, attempt } of change.attempts) {
+        const before = suspended.get(unit) ?? attempt
+        if (before !== attempt)
+          found(unit, `${unit} was suspended in attempt ${before}, and continued as attempt ${attempt}`)
         attempts.set(unit, attempt)
         suspended.delete(unit)
-        if (kept.ended.delete(unit)) forget([open], (one) => one !== unit && isWithin(one, unit))
+        if (ended.delete(unit)) forget([open], (one) => one !== unit && isWithin(one, unit))
       }
       break
     case 'AttemptFailed':
-      kept.ended.add(change.unit)
+      ended.add(change.unit)
       break
     case 'Suspended':
       suspended.set(change.unit, attempts.get(change.unit) ?? 1)
@@ -213,14 +159,16 @@ const follow = (kept: Kept, change: Change.Change): void => {
       break
     case 'UnitCompleted':
     case 'Assumed':
+      if (change._tag === 'UnitCompleted') checkEnd(kept, found, change)
       done.add(change.unit)
       forget([open, answers, suspended], (unit) => isWithin(unit, change.unit))
       break
     case 'UnitFailed':
+      checkEnd(kept, found, change)
       suspended.delete(change.unit)
       open.delete(change.unit)
       if (change.subStep === undefined) {
-        kept.ended.add(change.unit)
+        ended.add(change.unit)
         break
       }
       failed.add(change.unit)
@@ -235,12 +183,23 @@ const follow = (kept: Kept, change: Change.Change): void => {
   }
 }
 
-/** The stored waits and answers must be those that were saved. */
-const compare = (
-  { open, answers }: Kept,
-  found: (unit: Unit, what: string) => void,
-  { pending, answers: given }: Checkpoint
+const checkStart = (
+  { open, answers, done }: Kept,
+  found: Found,
+  { unit, wait }: Change.WaitStarted,
+  misfits: ReadonlyArray<Json>
 ): void => {
+  const [before, answer] = [open.get(unit), answers.get(unit)]
+  if (done.has(unit)) found(unit, `the wait of ${unit} was over, and starts again`)
+  if (before === undefined) return
+  if (timeOf(before) !== timeOf(wait))
+    found(unit, `the wait of ${unit} was due to end at ${timeOf(before)}, and is now due at ${timeOf(wait)}`)
+  if (answer === undefined) found(unit, `${unit} waits, and starts to wait again`)
+  else if (!misfits.some((one) => equals(one, answer))) found(unit, `an answer to ${unit} that fits was dropped`)
+}
+
+/** The stored waits and answers must be those that were saved. */
+const compare = ({ open, answers }: Kept, found: Found, { pending, answers: given }: Checkpoint): void => {
   const there = new Map([...pending].flatMap((one) => (one._tag === 'Job' ? [] : [[one.unit, one] as const])))
   for (const [unit, wait] of open) {
     const other = there.get(unit)
