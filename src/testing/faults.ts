@@ -180,7 +180,7 @@ const GIVES_NOTHING: ReadonlySet<StorageCall> = new Set<StorageCall>(['save', 'r
 
 const READS: ReadonlySet<StorageCall> = new Set<StorageCall>(['load', 'history', 'loadRevision', 'list'])
 
-const failureOf = (call: StorageCall): StorageError => {
+export const failureOf = (call: StorageCall): StorageError => {
   const facts = { where: 'the store', operation: call, code: 'EIO', cause: 'a planned fault' }
   return READS.has(call) ? { _tag: 'ReadFailed', ...facts } : { _tag: 'WriteFailed', committed: 'unknown', ...facts }
 }

@@ -51,7 +51,7 @@ export const patiently = async <A>(clock: FakeClock, promise: Promise<A>): Promi
 export const killingAt =
   (life: Life, n: number, how: DeathAtCall) =>
   (storage: CheckpointStorage): CheckpointStorage =>
-    killable(life, storage, { death: (_, count) => (count === n ? how : undefined) })
+    killable(life, storage, { at: (_, count) => (count === n ? how : undefined) })
 
 // ---------------------------------------------------------------------------------------------------------------------
 // a process

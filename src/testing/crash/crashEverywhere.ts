@@ -15,7 +15,7 @@ import type { CrashStorage } from './process/CrashStorage.js'
 import type { Result } from './oracle/judge.js'
 import { judge, resultOf } from './oracle/judge.js'
 import { crashCase } from './crashCase.js'
-import type { Intervention, Pause, PauseAtCall } from './Intervention.js'
+import type { Pause, PauseAtCall } from './Intervention.js'
 import type { ProcessContext } from './process/Process.js'
 import type { Between, Setting, SimulatedCase } from './simulateRun.js'
 import { simulateRun } from './simulateRun.js'
@@ -117,14 +117,9 @@ type Each = <A>(all: ReadonlyArray<A>, act: (one: A) => Promise<unknown>) => Pro
 
 const UNDISTURBED: CrashCase = { schedule: [], answer: 'again' }
 
-interface Report extends CrashReport {
-  readonly points: Array<CrashPoint>
-  readonly unreached: Array<CrashPoint | Intervention>
-  readonly violations: Array<Violation>
-  runs: number
-  twice: number
-  overridden: number
-  paused: number
+/** A report in the making. */
+type Report = {
+  -readonly [K in keyof CrashReport]: CrashReport[K] extends ReadonlyArray<infer A> ? Array<A> : CrashReport[K]
 }
 
 /** A run with one crash: the point, and the points that its second process reached. */

@@ -7,6 +7,7 @@ import { poll } from '../../executor/poll.js'
 import type { RunError } from '../../executor/errors/RunError.js'
 import type { Pending } from '../../executor/RunOutcome.js'
 import type { AnswerWait } from './Intervention.js'
+import { RUN_ID } from './process/CrashStorage.js'
 import type { Process } from './process/Process.js'
 import type { TraceEntry } from './Trace.js'
 import type { Oracle } from './oracle/Oracle.js'
@@ -15,7 +16,6 @@ import type { Oracle } from './oracle/Oracle.js'
 export type AnswerSource<World> = (wait: PendingWait, world: World) => unknown
 
 export interface Resting<World> {
-  readonly runId: string
   readonly process: Process<World>
   readonly oracle: Oracle
   readonly replyTo: AnswerSource<World>
@@ -44,7 +44,7 @@ const POLL_MILLIS = 1000
 
 /** Does not resume a run that is pending again at the same revision after its waits are over. */
 export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Promise<RestResult>) => {
-  const { process, replyTo, runId } = all
+  const { process, replyTo } = all
   const { context } = process
   const early = new Set<string>()
   let rested = -1
@@ -54,7 +54,7 @@ export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Prom
     const hasJobs = units.some(({ _tag }) => _tag === 'Job')
     if (hasJobs) {
       begins(all, 'poll')
-      const polled = await poll(process.program, runId)(process.environment)()
+      const polled = await poll(process.program, RUN_ID)(process.environment)()
       if (E.isLeft(polled)) return polled
     }
     let replied = 0
@@ -88,11 +88,11 @@ const begins = <World>({ oracle, process }: Resting<World>, how: 'poll' | 'answe
 
 /** Answers a unit, as another command of the same process does. */
 const give = async <World>(resting: Resting<World>, unit: string, value: unknown): Promise<RestResult> => {
-  const { runId, process, oracle } = resting
+  const { process, oracle } = resting
   const { environment, context } = process
   begins(resting, 'answer')
   const at = new Date(context.now()).toISOString()
-  const given = await answer(runId, unit, value, { by: 'the simulation' })(environment)()
+  const given = await answer(RUN_ID, unit, value, { by: 'the simulation' })(environment)()
   if (!process.alive()) return E.right(false)
   if (E.isLeft(given) && !REFUSALS.has(given.left._tag)) return given
   const how = E.isLeft(given) ? 'refused' : given.right._tag === 'Requested' ? 'requested' : 'acknowledged'

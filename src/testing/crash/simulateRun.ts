@@ -9,13 +9,11 @@ import type { RunError } from '../../executor/errors/RunError.js'
 import { describe } from '../../executor/errors/describe.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
-import type { Requests } from '../../ports/Requests.js'
-import type { TreeData } from '../memoryTree.js'
 import { treeData } from '../memoryTree.js'
 import type { CrashCase, CrashLaw } from './CrashReport.js'
 import { isUndisturbed } from './CrashReport.js'
 import type { CrashStorage } from './process/CrashStorage.js'
-import { requestsOn } from './process/CrashStorage.js'
+import { requestsOn, RUN_ID } from './process/CrashStorage.js'
 import type { CrashPoint } from './CrashPoint.js'
 import type { Limits } from './process/drive.js'
 import { drive } from './process/drive.js'
@@ -30,9 +28,8 @@ import {
   waitAnswersIn
 } from './intervene.js'
 import type { Override } from './Intervention.js'
-import type { DelayedCalls } from './process/DelayedCalls.js'
 import { makeDelayedCalls } from './process/DelayedCalls.js'
-import type { Process, ProcessContext } from './process/Process.js'
+import type { Outside, Process, ProcessContext } from './process/Process.js'
 import { startProcess } from './process/Process.js'
 import { look, withTimeout } from './process/look.js'
 import type { AnswerSource } from './resting.js'
@@ -41,7 +38,7 @@ import { tasksOf } from './tasksOf.js'
 import { none } from '../../domain/checkpoint/Items.js'
 import type { Trace, TraceEntry } from './Trace.js'
 import { quiet } from './process/VirtualClock.js'
-import type { Finding, Oracle } from './oracle/Oracle.js'
+import type { Finding } from './oracle/Oracle.js'
 import { makeOracle } from './oracle/Oracle.js'
 
 export interface Setting<World, Data> {
@@ -77,26 +74,19 @@ export interface SimulatedCase {
   readonly checkpoint: Checkpoint | undefined
 }
 
-interface Simulation<World, Data> {
+interface Simulation<World, Data> extends Outside<World> {
   readonly setting: Setting<World, Data>
   readonly one: CrashCase
-  readonly world: World
-  readonly tree: TreeData
   readonly data: Data
   readonly trace: Array<TraceEntry>
   readonly findings: Array<Finding>
-  readonly requests: () => Requests
-  readonly oracle: Oracle
   readonly points: Array<ReadonlyArray<CrashPoint>>
-  readonly delayed: DelayedCalls
   readonly dead: Array<{ readonly process: Process<World>; readonly storage: CheckpointStorage }>
   asked: boolean
   /** How many processes in a row ended with a storage error. */
   trouble: number
   failures: number
 }
-
-export const RUN_ID = 'simulated'
 
 /** The n-th process dies at the n-th point of the schedule. */
 export const simulateRun = async <World, Data>(
@@ -107,22 +97,19 @@ export const simulateRun = async <World, Data>(
   const tree = treeData()
   const findings: Array<Finding> = []
   const trace: Array<TraceEntry> = []
-  const oracle = makeOracle(tree, findings, (entry) => trace.push(entry), {
+  const note = (entry: TraceEntry): void => void trace.push(entry)
+  const oracle = makeOracle(tree, findings, note, {
     mayFail: setting.storage.start !== undefined,
     misfits: waitAnswersIn(one).flatMap(({ value }) => (value === undefined ? [] : [value]))
   })
   const simulation: Simulation<World, Data> = {
-    setting,
-    one,
+    ...{ setting, one, tree, data, trace, findings, note, oracle },
     world: setting.world(),
-    tree,
-    data,
-    trace,
-    findings,
+    programOf: setting.programOf,
     requests: requestsOn(setting.storage, data),
-    oracle,
-    points: [],
+    requested: concurrentRequestsIn(one),
     delayed: makeDelayedCalls(oracle, findings, setting.limits),
+    points: [],
     dead: [],
     asked: false,
     trouble: 0,
@@ -144,13 +131,13 @@ const runProcesses = async <World, Data>(simulation: Simulation<World, Data>): P
   const { reopen, start } = setting.storage
   let storage = await (start?.(simulation.data, 1) ?? reopen(simulation.data))
   for (let life = 1; ; life++) {
-    const override = intervene(simulation.one, life, before, simulation.tree, (entry) => trace.push(entry))
-    const process = processOf(simulation, storage, life, schedule[life - 1], startsAt)
+    const override = intervene(simulation.one, life, before, simulation.tree, simulation.note)
+    const process = startProcess({ ...simulation, life, storage, startsAt, point: schedule[life - 1] })
     const over = await runProcess({ simulation, process, override, before })
     simulation.points.push(process.points)
     simulation.dead.push({ process, storage })
     storage = await reopen(simulation.data)
-    const found = await look(storage, RUN_ID, setting.limits)
+    const found = await look(storage, setting.limits)
     if (E.isLeft(found)) {
       findings.push({ law: 'NothingLost', what: `the stored run cannot be read: ${describe(found.left)}` })
       return undefined
@@ -171,30 +158,6 @@ const runProcesses = async <World, Data>(simulation: Simulation<World, Data>): P
     startsAt = checkpoint === undefined ? undefined : process.clock.now()
   }
 }
-
-const processOf = <World, Data>(
-  simulation: Simulation<World, Data>,
-  storage: CheckpointStorage,
-  life: number,
-  point: CrashPoint | undefined,
-  startsAt: number | undefined
-): Process<World> =>
-  startProcess({
-    runId: RUN_ID,
-    world: simulation.world,
-    tree: simulation.tree,
-    life,
-    storage,
-    startsAt,
-    point,
-    programOf: simulation.setting.programOf,
-    note: (entry) => simulation.trace.push(entry),
-    oracle: simulation.oracle,
-    requests: simulation.requests,
-    pausing: concurrentRequestsIn(simulation.one).length > 0,
-    requested: concurrentRequestsIn(simulation.one).filter((by) => by.life === life),
-    delayed: simulation.delayed
-  })
 
 /** Waits for calls of dead processes, then releases their claims. */
 const cleanUpDead = async <World, Data>({ dead, setting }: Simulation<World, Data>): Promise<void> => {
@@ -294,14 +257,8 @@ const runWithAnswers = async <World, Data>({
   const confirm = new Map<string, Answer>()
   let due = override
   let reopen = false
-  const rest = {
-    runId: RUN_ID,
-    process,
-    oracle,
-    replyTo: setting.reply,
-    replies: waitAnswersIn(simulation.one).filter((by) => by.life === life),
-    note: (entry: TraceEntry) => void trace.push(entry)
-  }
+  const replies = waitAnswersIn(simulation.one).filter((by) => by.life === life)
+  const rest = { process, oracle, note: simulation.note, replyTo: setting.reply, replies }
   const onceRested = resting(rest)
   for (let n = 1; ; n++) {
     const given = await answerBefore(rest, n)
@@ -319,7 +276,7 @@ const runWithAnswers = async <World, Data>({
     if (process.alive()) oracle.ended(ended)
     if (E.isRight(ended) && ended.right._tag === 'Pending') {
       // A request may address an execution whose release failed. The next execution need not obey it.
-      if (process.state.failed && concurrentRequestsIn(simulation.one).length > 0) return ended
+      if (process.state.failed && simulation.requested.length > 0) return ended
       const rested = await onceRested(ended.right)
       if (E.isLeft(rested)) return rested
       if (!rested.right) return ended

@@ -19,6 +19,9 @@ export interface CrashStorage<Data> extends Pick<StorageSpec<Data>, 'create' | '
   readonly requests?: (data: Data) => Requests
 }
 
+/** The id of the simulated run. */
+export const RUN_ID = 'simulated'
+
 export const requestsOn = <Data>({ requests }: CrashStorage<Data>, data: Data): (() => Requests) => {
   if (requests !== undefined) return () => requests(data)
   const inMemory = memoryRequests()

@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { CheckpointStorage, StorageError } from '../../../ports/CheckpointStorage.js'
 import type { StorageCall } from '../../faults.js'
-import { aroundEach } from '../../faults.js'
+import { aroundEach, failureOf } from '../../faults.js'
 
 /** `signal` fires when the process is killed. */
 export interface Life {
@@ -37,11 +37,11 @@ export type DeathAtCall = 'before' | 'after' | 'torn' | Delayed
 export type Delayed = 'slow' | 'meanwhile' | 'late'
 
 /**
- * `death` decides whether the n-th call (from 1) kills the process. `delayed` receives a call to make when the next process
+ * `at` decides what goes wrong at the n-th call (from 1). `delayed` receives a call to make when the next process
  * claims. `around` watches a call that is made.
  */
 export interface CallWatch {
-  readonly death: (call: StorageCall, n: number) => DeathAtCall | undefined
+  readonly at: (call: StorageCall, n: number) => DeathAtCall | 'fails' | 'failsAfter' | undefined
   readonly delayed?: (call: StorageCall, how: Delayed, make: () => Promise<E.Either<StorageError, unknown>>) => void
   readonly around?: <A>(make: () => Promise<A>) => Promise<A>
 }
@@ -70,16 +70,17 @@ export const whileAlive = async <A>({ alive }: Pick<Life, 'alive'>, work: () => 
   return alive() ? result : await never()
 }
 
-/** Wraps a store so that the process can die at a call. After that no call takes effect or returns. */
+/** Wraps a store so that a call can fail, or the process can die at it. After that no call takes effect or returns. */
 export const killable = (life: Life, storage: CheckpointStorage, watch: CallWatch): CheckpointStorage => {
-  const { death, delayed, around = (make) => make() } = watch
+  const { at, delayed, around = (make) => make() } = watch
   let count = 0
   return aroundEach(storage, (call, task) => () => {
     count += 1
     const n = count
     return whileAlive(life, async () => {
-      const how = death(call, n)
-      if (how !== undefined && how !== 'after' && how !== 'torn') {
+      const how = at(call, n)
+      if (how === 'fails') return E.left(failureOf(call))
+      if (how === 'before' || how === 'slow' || how === 'meanwhile' || how === 'late') {
         if (how !== 'before') delayed?.(call, how, task)
         life.kill()
         return await never()
@@ -88,7 +89,7 @@ export const killable = (life: Life, storage: CheckpointStorage, watch: CallWatc
       if (how === 'torn') life.kill()
       const result = await made
       if (how === 'after') life.kill()
-      return result
+      return how === 'failsAfter' ? E.left(failureOf(call)) : result
     })
   })
 }

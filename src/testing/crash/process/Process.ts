@@ -4,7 +4,6 @@ import type { Program } from '../../../executor/program/Program.js'
 import type { CheckpointStorage, Claim } from '../../../ports/CheckpointStorage.js'
 import type { Environment } from '../../../ports/Environment.js'
 import type { Requests } from '../../../ports/Requests.js'
-import { withFaults } from '../../faults.js'
 import type { TreeData } from '../../memoryTree.js'
 import { memoryTree } from '../../memoryTree.js'
 import type { CrashPoint } from '../CrashPoint.js'
@@ -68,23 +67,24 @@ interface State extends Activity {
   failed: boolean
 }
 
-export interface ProcessParts<World> {
-  readonly runId: string
+/** What outlives the processes of a run. */
+export interface Outside<World> {
   readonly world: World
   readonly tree: TreeData
-  readonly life: number
-  readonly storage: CheckpointStorage
-  readonly startsAt: number | undefined
-  readonly point: CrashPoint | undefined
   readonly programOf: (context: ProcessContext<World>) => Program<unknown, unknown>
   readonly note: (entry: TraceEntry) => void
   readonly oracle: Oracle
   readonly requests: () => Requests
-  /** Whether the case has requests; then calls of the requests port are crash points too. */
-  readonly pausing: boolean
-  /** The requests of other processes to this one. */
+  /** The requests of other processes. If there are any, calls of the requests port are crash points too. */
   readonly requested: ReadonlyArray<ConcurrentRequest>
   readonly delayed: DelayedCalls
+}
+
+interface ProcessParts<World> extends Outside<World> {
+  readonly life: number
+  readonly storage: CheckpointStorage
+  readonly startsAt: number | undefined
+  readonly point: CrashPoint | undefined
 }
 
 interface ProcessState<World> extends ProcessParts<World>, HostProcess {
@@ -150,22 +150,16 @@ const portsOf = <World>(inside: ProcessState<World>): Omit<Environment, 'storage
 
 const storageIn = <World>(inside: ProcessState<World>, opened: CheckpointStorage): CheckpointStorage => {
   const { point, state, points, life } = inside
-  const storage = noting(inside, opened)
-  const faulty =
-    point?._tag === 'AtCall' && (point.how === 'fails' || point.how === 'failsAfter')
-      ? withFaults(storage, [
-          { nth: point.n, fault: { _tag: 'Fail', when: point.how === 'fails' ? 'before' : 'after' } }
-        ])
-      : storage
-  const watched = killable({ ...inside.lifetime, kill: inside.die }, faulty, {
-    death: (call, n) => {
+  const watched = killable({ ...inside.lifetime, kill: inside.die }, noting(inside, opened), {
+    at: (call, n) => {
       points.push({ _tag: 'AtCall', n, how: 'before', call })
       if (point?._tag !== 'AtCall' || point.n !== n) return undefined
-      if (point.how !== 'fails' && point.how !== 'failsAfter') return point.how
-      state.failed = true
-      inside.oracle.pauses.storeFailed(call)
-      inside.note({ _tag: 'Died', life, where: describePoint({ ...point, call }) })
-      return undefined
+      if (point.how === 'fails' || point.how === 'failsAfter') {
+        state.failed = true
+        inside.oracle.pauses.storeFailed(call)
+        inside.note({ _tag: 'Died', life, where: describePoint({ ...point, call }) })
+      }
+      return point.how
     },
     delayed: inside.delayed.add,
     around: (make) => counted(state, 'calls', make)
@@ -200,7 +194,7 @@ const requestsIn = <World>(inside: ProcessState<World>): Requests => {
   return killableRequests({ ...inside.lifetime, kill: inside.die }, inside.requests(), {
     at: (call, n) => {
       if (call === 'point') oracle.pauses.points()
-      if (inside.pausing) points.push({ _tag: 'AtRequest', n, how: 'before', call })
+      if (inside.requested.length > 0) points.push({ _tag: 'AtRequest', n, how: 'before', call })
       const how = point?._tag === 'AtRequest' && point.n === n ? point.how : undefined
       if (how === 'fails') oracle.pauses.requestFailed()
       return how
@@ -211,10 +205,9 @@ const requestsIn = <World>(inside: ProcessState<World>): Requests => {
 
 /** A requester has its own environment on the same store and outlives the process. */
 const requesterOf = <World>(inside: ProcessState<World>): Requester => {
-  const { runId, storage, requested, life, lifetime, oracle, note } = inside
+  const { storage, requested, life, lifetime, oracle, note } = inside
   return {
-    runId,
-    due: requested,
+    due: requested.filter((by) => by.life === life),
     environment: {
       ...portsOf(inside),
       storage: {

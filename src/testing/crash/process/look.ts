@@ -5,18 +5,18 @@ import type * as TE from 'fp-ts/lib/TaskEither.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { restoreStored } from '../../../executor/storage/stored.js'
 import type { CheckpointStorage, StorageError } from '../../../ports/CheckpointStorage.js'
+import { RUN_ID } from './CrashStorage.js'
 import type { Limits } from './drive.js'
 import { STORE_PATIENCE } from './drive.js'
 
 /** Loads what the next process will find. */
 export const look = async (
   storage: CheckpointStorage,
-  runId: string,
   limits: Limits
 ): Promise<E.Either<StorageError, Checkpoint | undefined>> => {
-  const stored = await withTimeout(storage.load(runId), limits)
+  const stored = await withTimeout(storage.load(RUN_ID), limits)
   if (E.isLeft(stored)) return stored
-  return O.isNone(stored.right) ? E.right(undefined) : restoreStored(stored.right.value, runId)
+  return O.isNone(stored.right) ? E.right(undefined) : restoreStored(stored.right.value, RUN_ID)
 }
 
 export const withTimeout = async <A>(

@@ -8,13 +8,13 @@ import type { Requests } from '../../../ports/Requests.js'
 import type { StorageCall } from '../../faults.js'
 import { aroundEach } from '../../faults.js'
 import type { ConcurrentRequest, Pause, PauseAtCall } from '../Intervention.js'
+import { RUN_ID } from './CrashStorage.js'
 import { never } from './Life.js'
 import type { PauseOracle } from '../oracle/PauseOracle.js'
 import { quiet } from './VirtualClock.js'
 
 /** `late` delivers a request after another process has claimed the run. */
 export interface Requester {
-  readonly runId: string
   readonly due: ReadonlyArray<ConcurrentRequest>
   readonly environment: Environment & { readonly requests: Requests }
   readonly alive: () => boolean
@@ -62,7 +62,7 @@ const inTurn = async <A>(all: ReadonlyArray<A>, act: (one: A) => Promise<void>):
 }
 
 const requestNow = async (
-  { runId, environment, alive, oracle, note }: Requester,
+  { environment, alive, oracle, note }: Requester,
   by: ConcurrentRequest,
   call?: StorageCall
 ): Promise<void> => {
@@ -75,7 +75,7 @@ const requestNow = async (
       return environment.requests.leave(request)()
     }
   }
-  const ask = by._tag === 'Cancel' ? cancel(runId) : pause(runId)
+  const ask = by._tag === 'Cancel' ? cancel(RUN_ID) : pause(RUN_ID)
   const answer = await ask({ ...environment, requests })()
   // Work that was decided before the request arrived has started by now.
   await quiet()
@@ -83,7 +83,7 @@ const requestNow = async (
 }
 
 /** Resolves when the request is in flight. */
-const requestLate = ({ runId, environment, note, late }: Requester, by: Pause): Promise<void> =>
+const requestLate = ({ environment, note, late }: Requester, by: Pause): Promise<void> =>
   new Promise((resolve) => {
     note(by)
     const requests: Requests = {
@@ -94,5 +94,5 @@ const requestLate = ({ runId, environment, note, late }: Requester, by: Pause): 
         return never()
       }
     }
-    void pause(runId)({ ...environment, requests })().then(() => resolve())
+    void pause(RUN_ID)({ ...environment, requests })().then(() => resolve())
   })
