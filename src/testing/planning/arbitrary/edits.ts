@@ -1,6 +1,6 @@
 /** Arbitrary edits of workflows. */
 import * as fc from 'fast-check'
-import type { Group, Step, Task, TaskOptions, Workflow } from '../../../domain/workflow/Workflow.js'
+import type { Step, Task, TaskOptions, Workflow } from '../../../domain/workflow/Workflow.js'
 import { listedParts } from '../../../domain/workflow/Node.js'
 import { defined } from '../../../domain/data/defined.js'
 import { plain } from '../../plain.js'
@@ -96,35 +96,32 @@ const replaced = <A>(all: ReadonlyArray<A>, index: number, ...by: ReadonlyArray<
   ...all.slice(index + 1)
 ]
 
-/** The body of a map has no siblings. */
-const editedInside = (
-  step: Exclude<Step, Task>,
-  change: EditAmong,
-  at: number,
-  inside: ReadonlyArray<number>
-): Step => {
-  if (step._tag === 'Map') {
-    const [deeper, ...rest] = inside
-    if (deeper !== undefined && step.each._tag !== 'Task')
-      return mapOf(step, editedInside(step.each, change, deeper, rest))
-    const [each = step.each] = editedAmong([step.each], { ...change, at: 0 })
-    return mapOf(step, each._tag === 'Task' && each.captures.length > 0 ? again(each, { captures: [] }) : each)
-  }
-  const { steps } = edit({ name: step.name, steps: listedParts<Step>(step) }, { ...change, at, inside }).workflow
-  return step._tag === 'Sequence'
-    ? W.sequence(step.name, steps, step.summary)
-    : W.wave(step.name, grouped(steps), step.summary)
-}
+/** The parts of a composite; a map has one, its body. */
+const partsOf = (step: Exclude<Step, Task>): ReadonlyArray<Step> =>
+  step._tag === 'Map' ? [step.each] : listedParts<Step>(step)
 
-/** Groups keep their needs, except those that were removed. */
-const grouped = (steps: ReadonlyArray<Step>): ReadonlyArray<Group> => {
-  const names = new Set(steps.map(({ name }) => name))
-  return steps.map((step) =>
-    W.group(
-      step,
-      needsOf(step).filter((name) => names.has(name))
-    )
-  )
+/** A composite of this kind in place of a step. Groups keep their needs, except those that were removed. The body of a map captures nothing. */
+const composed = (of: Step, kind: Exclude<Step, Task>['_tag'], parts: ReadonlyArray<Step>): Step => {
+  const { name, summary } = of
+  switch (kind) {
+    case 'Sequence':
+      return instead(of, W.sequence(name, parts, summary))
+    case 'Wave': {
+      const names = new Set(parts.map((part) => part.name))
+      const groups = parts.map((part) =>
+        W.group(
+          part,
+          needsOf(part).filter((one) => names.has(one))
+        )
+      )
+      return instead(of, W.wave(name, groups, summary))
+    }
+    case 'Map': {
+      const [each] = parts as readonly [Step]
+      const captures = each._tag === 'Task' && each.captures.length > 0
+      return instead(of, W.mapOf(name, captures ? again(each, { captures: [] }) : each, summary))
+    }
+  }
 }
 
 const needsOf = (step: Step): ReadonlyArray<string> => ('needs' in step ? (step.needs as ReadonlyArray<string>) : [])
@@ -132,7 +129,17 @@ const needsOf = (step: Step): ReadonlyArray<string> => ('needs' in step ? (step.
 /** Keeps the needs if the replaced step was a group. */
 const instead = (of: Step, step: Step): Step => ('needs' in of ? W.group(step, needsOf(of)) : step)
 
-const mapOf = ({ name, summary }: Step, each: Step): Step => W.mapOf(name, each, summary)
+/** The body of a map has no siblings. */
+const editedInside = (
+  step: Exclude<Step, Task>,
+  change: EditAmong,
+  at: number,
+  inside: ReadonlyArray<number>
+): Step => {
+  const before = { name: step.name, steps: partsOf(step) }
+  const { steps } = edit(before, { ...change, at: step._tag === 'Map' ? 0 : at, inside }).workflow
+  return composed(step, step._tag, steps)
+}
 
 /** Returns the same steps if the edit does nothing. */
 const editedAmong = (steps: ReadonlyArray<Step>, { kind, at, salt }: EditAmong): ReadonlyArray<Step> => {
@@ -152,14 +159,10 @@ const editedAmong = (steps: ReadonlyArray<Step>, { kind, at, salt }: EditAmong):
       return steps.toSpliced(at % (steps.length + 1), 0, W.task(fresh, { idempotent: salt % 2 === 0 }))
     case 'rename':
       if (taken) return steps
-      return replaced(steps, first, renamed(step, fresh)).map((one) =>
-        needsOf(one).includes(step.name)
-          ? W.group(
-              one,
-              needsOf(one).map((name) => (name === step.name ? fresh : name))
-            )
-          : one
-      )
+      return replaced(steps, first, renamed(step, fresh)).map((one) => {
+        const needs = needsOf(one).map((name) => (name === step.name ? fresh : name))
+        return 'needs' in one ? W.group(one, needs) : one
+      })
     case 'move':
       return replaced(steps, first).toSpliced(salt % steps.length, 0, step)
     case 'change':
@@ -184,58 +187,37 @@ const again = (task: Omit<Task, 'wait'> & Partial<Pick<Task, 'wait'>>, options: 
     ...options
   })
 
-const eachTask = (step: Step, of: (task: Task) => Task): Step => {
-  switch (step._tag) {
-    case 'Task':
-      return instead(step, of(step))
-    case 'Sequence':
-    case 'Wave':
-      return composed(
+const eachTask = (step: Step, of: (task: Task) => Task): Step =>
+  step._tag === 'Task'
+    ? instead(step, of(step))
+    : composed(
         step,
         step._tag,
-        listedParts<Step>(step).map((part) => eachTask(part, of))
+        partsOf(step).map((part) => eachTask(part, of))
       )
-    case 'Map':
-      return instead(step, mapOf(step, eachTask(step.each, of)))
-  }
-}
 
-const composed = (of: Step, kind: 'Sequence' | 'Wave', parts: ReadonlyArray<Step>): Step => {
-  const step =
-    kind === 'Sequence' ? W.sequence(of.name, parts, of.summary) : W.wave(of.name, grouped(parts), of.summary)
-  return instead(of, step)
-}
-
-const renamed = (step: Step, name: string): Step => {
-  const named = { ...step, name }
-  return step._tag === 'Task' ? instead(step, again({ ...step, name }, {})) : eachTask(named, (task) => task)
-}
+const renamed = (step: Step, name: string): Step =>
+  step._tag === 'Task'
+    ? instead(step, again({ ...step, name }, {}))
+    : composed({ ...step, name }, step._tag, partsOf(step))
 
 /** A task becomes a composite of itself, or a wait, and a wait a task; a composite becomes its first task, or a wave a sequence and the reverse. */
 const otherKind = (step: Step, salt: number): Step => {
-  const { name } = step
   switch (step._tag) {
-    case 'Task':
-      switch (salt % 4) {
-        case 0:
-          return composed(step, 'Wave', [again(step, {})])
-        case 1:
-          return composed(step, 'Sequence', [again(step, {})])
-        case 2:
-          return mapOf(step, again(step, { captures: [] }))
-        default: {
-          const { wait, ...task } = step
-          const definition = [step.fingerprint, wait === undefined ? 'Answer' : 'code']
-          return again(task, wait === undefined ? { definition, wait: 'Answer', idempotent: true } : { definition })
-        }
-      }
+    case 'Task': {
+      const kind = (['Wave', 'Sequence', 'Map'] as const)[salt % 4]
+      if (kind !== undefined) return composed(step, kind, [again(step, {})])
+      const { wait, ...task } = step
+      const definition = [step.fingerprint, wait === undefined ? 'Answer' : 'code']
+      return again(task, wait === undefined ? { definition, wait: 'Answer', idempotent: true } : { definition })
+    }
     case 'Map':
       return composed(step, 'Wave', [renamed(step.each, '1')])
     case 'Sequence':
     case 'Wave': {
-      if (salt % 2 === 1) return composed(step, step._tag === 'Wave' ? 'Sequence' : 'Wave', listedParts<Step>(step))
+      if (salt % 2 === 1) return composed(step, step._tag === 'Wave' ? 'Sequence' : 'Wave', partsOf(step))
       const [first] = W.tasks([step])
-      return again({ ...(first?.task as Task), name }, {})
+      return again({ ...(first?.task as Task), name: step.name }, {})
     }
   }
 }

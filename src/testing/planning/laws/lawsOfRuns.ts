@@ -223,20 +223,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
           case 'Assumed':
             inDoubt.delete(change.unit)
             break
-          case 'Started':
-          case 'Forked':
-          case 'Moved':
-          case 'WorkflowEdited':
-          case 'Recovered':
-          case 'InputReplaced':
-          case 'Expanded':
-          case 'WaitStarted':
-          case 'Answered':
-          case 'Suspended':
-          case 'UnitCompleted':
-          case 'JobSubmitted':
-          case 'Interrupted':
-          case 'Rewound':
+          default:
             break
         }
       }
@@ -359,16 +346,7 @@ const leftBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, InFlightUni
       case 'Confirmed':
         left.delete(change.unit)
         break
-      case 'Started':
-      case 'Forked':
-      case 'Moved':
-      case 'WorkflowEdited':
-      case 'Recovered':
-      case 'InputReplaced':
-      case 'Expanded':
-      case 'Answered':
-      case 'Interrupted':
-      case 'Rewound':
+      default:
         break
     }
   }
