@@ -139,30 +139,26 @@ export type ConcurrentRequest = Pause | PauseAtCall | Cancel
  */
 export type Intervention = Override | DeleteEvidence | EditEvidence | ConcurrentRequest | AnswerWait
 
-export const describeIntervention = (one: Intervention): string => {
-  switch (one._tag) {
-    case 'FromStep':
-      return `process ${one.life} starts from ${one.step}`
-    case 'RestartWave':
-      return `process ${one.life} restarts ${one.wave}`
-    case 'DeleteEvidence':
-      return `before process ${one.life} a user deletes the evidence of ${one.unit}`
-    case 'EditEvidence':
-      return `before process ${one.life} a user edits the evidence of ${one.unit} and answers ${one.answer}`
-    case 'Pause': {
-      const asked = `process ${one.life} gets a pause request while ${one.unit} runs`
-      return one.when === 'late' ? `${asked}, which arrives only at the next process` : asked
-    }
-    case 'Cancel':
-      return `process ${one.life} gets a cancel request while ${one.unit} runs`
-    case 'AnswerWait': {
-      const what = one.value === undefined ? '' : ` with ${JSON.stringify(one.value)}`
-      return `process ${one.life} answers ${one.unit}${what} before run ${one.n}`
-    }
-    case 'PauseAtCall':
-      return `process ${one.life} gets a pause request ${one.how} its store call ${one.n} takes effect`
-  }
+const DESCRIPTIONS: {
+  readonly [Tag in Intervention['_tag']]: (one: Extract<Intervention, { readonly _tag: Tag }>) => string
+} = {
+  FromStep: ({ life, step }) => `process ${life} starts from ${step}`,
+  RestartWave: ({ life, wave }) => `process ${life} restarts ${wave}`,
+  DeleteEvidence: ({ life, unit }) => `before process ${life} a user deletes the evidence of ${unit}`,
+  EditEvidence: ({ life, unit, answer }) =>
+    `before process ${life} a user edits the evidence of ${unit} and answers ${answer}`,
+  Pause: ({ life, unit, when }) =>
+    `process ${life} gets a pause request while ${unit} runs${when === 'late' ? ', which arrives only at the next process' : ''}`,
+  Cancel: ({ life, unit }) => `process ${life} gets a cancel request while ${unit} runs`,
+  AnswerWait: ({ life, unit, value, n }) =>
+    `process ${life} answers ${unit}${value === undefined ? '' : ` with ${JSON.stringify(value)}`} before run ${n}`,
+  PauseAtCall: ({ life, how, n }) => `process ${life} gets a pause request ${how} its store call ${n} takes effect`
 }
+
+/** The kinds of interventions. */
+export const INTERVENTIONS = Object.keys(DESCRIPTIONS)
+
+export const describeIntervention = (one: Intervention): string => DESCRIPTIONS[one._tag](one as never)
 
 /** Interventions in the first three processes, none of which starts behind a map. `leaving`: the units that leave evidence, default all. Shrink towards none. */
 export const interventions = (

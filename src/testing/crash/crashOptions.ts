@@ -19,7 +19,7 @@ import type { TableOf } from '../arguments.js'
 import { isWorkflow, problemsOf, recordOf, refuse } from '../arguments.js'
 import { HOWS } from './CrashPoint.js'
 import type { CrashCase } from './CrashReport.js'
-import type { Intervention } from './Intervention.js'
+import { INTERVENTIONS } from './Intervention.js'
 import type { CrashStorage } from './process/CrashStorage.js'
 import type { Trace } from './Trace.js'
 
@@ -97,27 +97,18 @@ export interface CrashOptions<World, Data, Input> {
   readonly only?: CrashCase
 }
 
-const INTERVENTIONS: Readonly<Record<Intervention['_tag'], true>> = {
-  FromStep: true,
-  RestartWave: true,
-  DeleteEvidence: true,
-  EditEvidence: true,
-  Pause: true,
-  PauseAtCall: true,
-  Cancel: true,
-  AnswerWait: true
-}
+const isOf = (tags: ReadonlyArray<string>, value: unknown): boolean => tags.includes(String(fieldsOf(value)['_tag']))
 
-const isOf = (tags: object, value: unknown): boolean => Object.hasOwn(tags, String(fieldsOf(value)['_tag']))
+const POINTS = Object.keys(HOWS)
 
 const schedule = arrayOf(
-  (point) => isOf(HOWS, point) && isText(fieldsOf(point)['how']) && wholeFrom(1)(fieldsOf(point)['n']) === undefined,
-  `an array of crash points: ${Object.keys(HOWS).join(', ')}, each with \`n\` (from 1) and \`how\``
+  (point) => isOf(POINTS, point) && isText(fieldsOf(point)['how']) && wholeFrom(1)(fieldsOf(point)['n']) === undefined,
+  `an array of crash points: ${POINTS.join(', ')}, each with \`n\` (from 1) and \`how\``
 )
 
 const interventions = arrayOf(
   (one) => isOf(INTERVENTIONS, one) && wholeFrom(1)(fieldsOf(one)['life']) === undefined,
-  `an array of interventions: ${Object.keys(INTERVENTIONS).join(', ')}, each with \`life\` (from 1)`
+  `an array of interventions: ${INTERVENTIONS.join(', ')}, each with \`life\` (from 1)`
 )
 
 const CASE: TableOf<CrashCase> = { schedule, answer: oneOf('again', 'done'), interventions }

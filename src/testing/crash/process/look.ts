@@ -5,6 +5,7 @@ import type * as TE from 'fp-ts/lib/TaskEither.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { restoreStored } from '../../../executor/storage/stored.js'
 import type { CheckpointStorage, StorageError } from '../../../ports/CheckpointStorage.js'
+import { isLate, within } from '../../conformance/Trial.js'
 import { RUN_ID } from './CrashStorage.js'
 import type { Limits } from './drive.js'
 import { STORE_PATIENCE } from './drive.js'
@@ -19,21 +20,12 @@ export const look = async (
   return O.isNone(stored.right) ? E.right(undefined) : restoreStored(stored.right.value, RUN_ID)
 }
 
-export const withTimeout = async <A>(
+/** A store that throws, or takes too long, has failed as well. */
+export const withTimeout = <A>(
   call: TE.TaskEither<StorageError, A>,
   { patienceMillis }: Limits
-): Promise<E.Either<StorageError, A>> => {
-  const failed = (code: string, cause: unknown): E.Either<StorageError, never> =>
-    E.left({ _tag: 'ReadFailed', where: 'the store', operation: 'call', code, cause })
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<E.Either<StorageError, A>>((resolve) => {
-    timer = setTimeout(() => resolve(failed('TIMEOUT', 'no answer came')), patienceMillis * STORE_PATIENCE)
+): Promise<E.Either<StorageError, A>> =>
+  within(call, patienceMillis * STORE_PATIENCE, (late) => `the call ${late}`).catch((cause: unknown) => {
+    const code = isLate(cause) ? 'TIMEOUT' : 'THREW'
+    return E.left({ _tag: 'ReadFailed', where: 'the store', operation: 'call', code, cause })
   })
-  try {
-    return await Promise.race([call(), late])
-  } catch (cause) {
-    return failed('THREW', cause)
-  } finally {
-    clearTimeout(timer)
-  }
-}
