@@ -24,7 +24,7 @@ import type { RunsOf } from '../arbitrary/runs.js'
 import { moment } from '../arbitrary/runs.js'
 import type { Samples } from '../arbitrary/Samples.js'
 import { samplesOf } from '../arbitrary/Samples.js'
-import type { Moment } from '../arbitrary/RunRecorder.js'
+import type { Moment, SimulatedRun } from '../arbitrary/RunRecorder.js'
 import { isSubStep, taskUnits } from '../arbitrary/tree.js'
 
 /**
@@ -187,6 +187,19 @@ export const waiting = ({ checkpoint, workflow }: Moment): ReadonlySet<string> =
     })
   ])
 }
+
+/** A change of a run, and the moments before and after it. */
+export interface Transition<C extends Change = Change> {
+  readonly change: C
+  readonly before: Moment
+  readonly after: Moment
+}
+
+/** All changes of a run but the first. */
+export const transitions = ({ changes, trail }: SimulatedRun): ReadonlyArray<Transition> =>
+  changes
+    .slice(1)
+    .map((change, index) => ({ change, before: trail[index] as Moment, after: trail[index + 1] as Moment }))
 
 /** The comparable part of a plan. */
 export const dataOf = ({ decisions, startIndex, retryCurrent, skipSteps, variables }: ResumePlan): unknown => ({

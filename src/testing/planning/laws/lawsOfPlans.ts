@@ -20,6 +20,7 @@ import {
   planOf,
   recorded,
   scheduled,
+  transitions,
   waiting,
   withoutSubSteps,
   works
@@ -114,14 +115,12 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
     undisturbedRun,
     (run, choices, samples) => {
       const { evidence: _, ...options } = chooseOptions(choices, run, samples)
-      for (const [index, earlier] of run.trail.entries()) {
-        const later = run.trail[index + 1]
-        const change = run.changes[index + 1]
-        if (later === undefined || change?._tag !== 'UnitCompleted') continue
-        const [before, after] = [acceptedPlan(earlier, options), acceptedPlan(later, options)]
-        if (before === undefined || after === undefined) continue
-        const allowed = new Set(scheduled(before))
-        for (const name of scheduled(after))
+      for (const { change, before, after } of transitions(run)) {
+        if (change._tag !== 'UnitCompleted') continue
+        const [earlier, later] = [acceptedPlan(before, options), acceptedPlan(after, options)]
+        if (earlier === undefined || later === undefined) continue
+        const allowed = new Set(scheduled(earlier))
+        for (const name of scheduled(later))
           assert.ok(allowed.has(name), `the completion of ${change.unit} makes ${name} run`)
       }
     }

@@ -24,6 +24,7 @@ import {
   planOf,
   recorded,
   scheduled,
+  transitions,
   unitsOf,
   waiting,
   withoutSubSteps,
@@ -137,20 +138,19 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     'PL-KEY-01',
     'a unit gets another idempotency key if and only if a rewind covers it, its job fails, or an edit drops what it had recorded',
     run,
-    ({ changes, trail }) => {
-      for (const [index, moment] of trail.entries()) {
-        const { checkpoint: before } = trail[index - 1] ?? moment
-        const change = index === 0 ? undefined : changes[index]
-        const renewed = renewedBy(change, before, moment.checkpoint)
-        assert.equal(moment.checkpoint.generation - before.generation, change?._tag === 'Rewound' ? 1 : 0)
-        if (moment.checkpoint.renewals === before.renewals) assert.deepEqual(renewed, [])
+    (run) => {
+      for (const { change, before, after } of transitions(run)) {
+        const [was, is] = [before.checkpoint, after.checkpoint]
+        const renewed = renewedBy(change, was, is)
+        assert.equal(is.generation - was.generation, change._tag === 'Rewound' ? 1 : 0)
+        if (is.renewals === was.renewals) assert.deepEqual(renewed, [])
         else
-          for (const unit of unitsOf(trail[index - 1] ?? moment).keys()) {
+          for (const unit of unitsOf(before).keys()) {
             // An edit may change the kind of the unit.
-            if (!unitsOf(moment).has(unit)) continue
-            const isSame = IdempotencyKey.of(moment.checkpoint, unit) === IdempotencyKey.of(before, unit)
+            if (!unitsOf(after).has(unit)) continue
+            const isSame = IdempotencyKey.of(is, unit) === IdempotencyKey.of(was, unit)
             const isKept = !renewed.some((one) => isWithin(unit, one))
-            assert.equal(isSame, isKept, `${unit} ${isSame ? 'keeps its' : 'gets another'} key at ${change?._tag}`)
+            assert.equal(isSame, isKept, `${unit} ${isSame ? 'keeps its' : 'gets another'} key at ${change._tag}`)
           }
       }
     }
@@ -229,19 +229,13 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       }
     }
   ),
-  law(
-    'PL-JOB-01',
-    'a unit with a pending job never starts again unless the job was abandoned',
-    run,
-    ({ changes, trail }) => {
-      for (const [index, { checkpoint }] of trail.entries()) {
-        const next = changes[index + 1]
-        if (next?._tag !== 'AttemptStarted') continue
-        for (const { unit } of next.attempts)
-          assert.ok(!Units.has(checkpoint.pending, unit), `the job of ${unit} is pending, and it starts again`)
-      }
+  law('PL-JOB-01', 'a unit with a pending job never starts again unless the job was abandoned', run, (run) => {
+    for (const { change, before } of transitions(run)) {
+      if (change._tag !== 'AttemptStarted') continue
+      for (const { unit } of change.attempts)
+        assert.ok(!Units.has(before.checkpoint.pending, unit), `the job of ${unit} is pending, and it starts again`)
     }
-  ),
+  }),
   law(
     'PL-JOB-02',
     'in a run without edits and options, a unit submits under one key until the outcome of its job is known',
@@ -260,12 +254,12 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       }
     }
   ),
-  law('PL-JOB-03', 'no unit submits under the key of a job that ended badly', run, ({ changes, trail }) => {
+  law('PL-JOB-03', 'no unit submits under the key of a job that ended badly', run, (run) => {
     const ended = new Set<string>()
-    for (const [index, change] of changes.entries()) {
-      const before = trail[index - 1]?.checkpoint.pending ?? []
+    for (const { change, before } of transitions(run)) {
       if (change._tag === 'JobEnded')
-        for (const one of before) if (one._tag === 'Job' && one.unit === change.unit) ended.add(one.key)
+        for (const one of before.checkpoint.pending)
+          if (one._tag === 'Job' && one.unit === change.unit) ended.add(one.key)
       if (change._tag === 'AttemptStarted')
         for (const { unit, key } of change.submissions ?? [])
           assert.ok(!ended.has(key), `${unit} submits under the key of its failed job`)
@@ -290,10 +284,10 @@ const followed = (
   return E.isLeft(chosen) ? undefined : { ...chosen.right, done: follow(moment, chosen.right, samples) }
 }
 
-const renewedBy = (change: Change | undefined, before: Checkpoint, after: Checkpoint): ReadonlyArray<Unit> => {
-  if (change?._tag === 'Rewound') return change.units
-  if (change?._tag === 'JobEnded') return [change.unit]
-  return change?._tag === 'WorkflowEdited' ? droppedBetween(before, after) : []
+const renewedBy = (change: Change, before: Checkpoint, after: Checkpoint): ReadonlyArray<Unit> => {
+  if (change._tag === 'Rewound') return change.units
+  if (change._tag === 'JobEnded') return [change.unit]
+  return change._tag === 'WorkflowEdited' ? droppedBetween(before, after) : []
 }
 
 /** The units with a record, a wait or a submission that an edit dropped. Reopened composites lose their own. */

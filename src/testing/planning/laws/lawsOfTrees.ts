@@ -11,8 +11,8 @@ import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin } from '../../../domain/workflow/Unit.js'
 import type { OfUnit } from '../../../domain/checkpoint/Units.js'
 import { problems } from '../../../domain/workflow/WorkflowProblem.js'
-import type { PlanLaw } from './PlanLaw.js'
-import { acceptedPlan, law, planOf, unitsOf } from './PlanLaw.js'
+import type { PlanLaw, Transition } from './PlanLaw.js'
+import { acceptedPlan, law, planOf, transitions, unitsOf } from './PlanLaw.js'
 import { momentWithOptions, run } from '../arbitrary/runs.js'
 import type { Moment, SimulatedRun } from '../arbitrary/RunRecorder.js'
 import { isSubStep, placeOf } from '../arbitrary/tree.js'
@@ -104,14 +104,8 @@ export const comparable = (moment: Moment, options: PlanOptions): ReturnType<typ
 /** A task keeps its attempt when sub-steps of it are rewound, and a map its items. */
 const KEPT_AROUND: ReadonlySet<string> = new Set(['items', 'attempt'])
 
-const rewindsOf = ({
-  changes,
-  trail
-}: SimulatedRun): ReadonlyArray<{ readonly change: Rewound; readonly before: Moment; readonly after: Moment }> =>
-  changes.flatMap((change, index) => {
-    const [before, after] = [trail[index - 1], trail[index]]
-    return change._tag === 'Rewound' && before !== undefined && after !== undefined ? [{ change, before, after }] : []
-  })
+const rewindsOf = (run: SimulatedRun): ReadonlyArray<Transition<Rewound>> =>
+  transitions(run).filter((one): one is Transition<Rewound> => one.change._tag === 'Rewound')
 
 const knownOf = (checkpoint: Checkpoint): ReadonlyArray<readonly [what: string, unit: Unit]> => {
   const { completedSteps, state, items, pending, answers, submissions } = checkpoint
