@@ -102,13 +102,13 @@ test('the kit refuses an invalid spec, and says what the spec lacks', async () =
     'runConformance: the spec: it must be an object, not undefined'
   )
   expect(await messageOf(() => checkModel(untyped(noCreate)))).toBe(
-    'checkModel: the spec: `create` is missing: a function that creates an empty place for runs'
+    'checkModel: the spec: create must be a function that creates an empty place for runs, not undefined'
   )
   expect(await messageOf(() => checkModel(untyped({ ...spec, capabilities: undefined })))).toContain(
-    '`capabilities` is missing'
+    'capabilities must be an array, possibly empty, of history, '
   )
   expect(await messageOf(() => runArtifactConformance(untyped({ ...artifacts, capabilities: ['history'] })))).toContain(
-    'unknown capability "history"; use large, damage'
+    'capabilities must be an array, possibly empty, of large, damage, not of the string "history"'
   )
 })
 

@@ -14,10 +14,7 @@ export const claimCases = [
     const claim = await storage.claim('a')
     claim.assertFound([], 'what a claim of a new run found stored')
     assertSame(claim.runId, 'a', 'the run id of the claim')
-    assert.ok(
-      Number.isSafeInteger(claim.epoch),
-      `the epoch of the claim: expected a safe integer, found ${claim.epoch}`
-    )
+    assertSame(Number.isSafeInteger(claim.epoch), true, 'whether the epoch of the claim is a safe integer')
     claim.assertNotLost()
     await storage.assertLoads('a', [])
   }),
@@ -111,9 +108,7 @@ export const claimCases = [
   law('CS-CLAIM-09', 'of ten concurrent claims one is granted', async ({ storage }) => {
     const results = await atOnce(Array.from({ length: 10 }, () => storage.claiming('a')))
     assertSame(tally(results), { success: 1, HeldBy: 9 }, 'the results of ten concurrent claims')
-    const winner =
-      results.find(E.isRight)?.right ?? assert.fail('ten concurrent claims: expected one granted, found none')
-    await winner.save([1])
+    for (const result of results) if (E.isRight(result)) await result.right.save([1])
     await storage.assertLoads('a', [1])
   }),
 

@@ -1,5 +1,4 @@
 /** Cases about history. */
-import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import type { CaseContext } from '../Case.js'
 import { law, lawsOf } from '../Case.js'
@@ -18,10 +17,7 @@ export const historyCases = [
       for (const one of [storage, await reopen()]) {
         const history = await one.history('a')
         const expected = [2, 1, 0].map((revision) => ({ revision, change: 'UnitCompleted', at: AT }))
-        assert.ok(
-          history.length > 0,
-          'the history of a run with three revisions: expected at least one entry, found none'
-        )
+        assertAtLeast(history.length, 1, 'the history of a run with three revisions', ' entry')
         assertSame(history, expected.slice(0, history.length), 'the history')
       }
     }
@@ -36,10 +32,7 @@ export const historyCases = [
     await storage.seed('a', payloads)
     const next = await reopen()
     const kept = await next.kept('a')
-    assert.ok(
-      kept.length > 10,
-      `the history of a run with 30 revisions: expected more than 10 entries, found ${kept.length}`
-    )
+    assertAtLeast(kept.length, 11, 'the history of a run with 30 revisions', ' entries')
     for (const revision of kept.slice(0, 11)) {
       await next.assertLoadsRevision('a', revision, payloads.slice(0, revision + 1))
     }
