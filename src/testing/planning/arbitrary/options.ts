@@ -121,23 +121,27 @@ export const chooseMissing = (choices: Choices, { completedSteps }: Checkpoint):
     .map(({ unit }) => ({ unit, missing: [{ _tag: 'File', path: `${top(unit)}.txt` }] }))
 
 /** Changed evidence at some recorded places: the record and the current state. */
-export const chooseChanged = (
-  choices: Choices,
-  { completedSteps, revision }: Checkpoint
-): ReadonlyArray<ChangedEvidence> => {
+export const chooseChanged = (choices: Choices, checkpoint: Checkpoint): ReadonlyArray<ChangedEvidence> => {
   const now = new Map<string, Evidence | undefined>()
-  return [...completedSteps].flatMap(({ unit, evidence }): ReadonlyArray<ChangedEvidence> => {
-    const [first, ...more] = evidence.flatMap((was): ReadonlyArray<Changed> => {
-      // A file is identified by its existence only.
-      if (was._tag !== 'Commit' && was._tag !== 'Artifact') return []
-      const key = keyOf(was)
-      if (!now.has(key)) now.set(key, choices.below(2) === 0 ? otherThan(was, revision) : undefined)
-      const is = now.get(key)
-      return is === undefined ? [] : [{ was, is }]
-    })
-    return first === undefined ? [] : [{ unit, changed: [first, ...more] }]
+  return changedIn(checkpoint, (was) => {
+    // A file is identified by its existence only.
+    if (was._tag !== 'Commit' && was._tag !== 'Artifact') return []
+    const key = keyOf(was)
+    if (!now.has(key)) now.set(key, choices.below(2) === 0 ? otherThan(was, checkpoint.revision) : undefined)
+    const is = now.get(key)
+    return is === undefined ? [] : [{ was, is }]
   })
 }
+
+/** The records with changed evidence. */
+export const changedIn = (
+  { completedSteps }: Checkpoint,
+  changeOf: (was: Evidence) => ReadonlyArray<Changed>
+): ReadonlyArray<ChangedEvidence> =>
+  [...completedSteps].flatMap(({ unit, evidence }): ReadonlyArray<ChangedEvidence> => {
+    const [first, ...more] = evidence.flatMap(changeOf)
+    return first === undefined ? [] : [{ unit, changed: [first, ...more] }]
+  })
 
 /** Content that no earlier revision recorded. */
 const otherThan = (was: Evidence, revision: number): Evidence =>

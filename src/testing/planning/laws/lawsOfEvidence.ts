@@ -3,12 +3,13 @@ import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { CompletedStep, Evidence } from '../../../domain/checkpoint/CompletedStep.js'
+import { defined } from '../../../domain/data/defined.js'
 import { afterIntact } from '../../../domain/plan/evidenceToCheck.js'
 import type { Answer, Changed, ChangedEvidence, Decision } from '../../../domain/plan/Plan.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import { choicesOf, numbers } from '../arbitrary/Choices.js'
 import { runAgain } from './lawsOfOptions.js'
-import { chooseChanged } from '../arbitrary/options.js'
+import { changedIn, chooseChanged } from '../arbitrary/options.js'
 import type { PlanLaw } from './PlanLaw.js'
 import { checkDecision, law, lawOfChoices, planOf, recorded, scheduled, works } from './PlanLaw.js'
 import type { RunsOf } from '../arbitrary/runs.js'
@@ -146,15 +147,7 @@ const lookAt = (
     const is = now.get(place)
     for (const was of afterIntact(left, (one) => isArtifactAs(one, is))) other.add(was)
   }
-  return [...checkpoint.completedSteps].flatMap(({ unit, evidence }): ReadonlyArray<ChangedEvidence> => {
-    const [first, ...more] = evidence
-      .filter((was) => other.has(was))
-      .map((was): Changed => {
-        const is = now.get(keyOf(was))
-        return { was, ...(is === undefined ? {} : { is }) }
-      })
-    return first === undefined ? [] : [{ unit, changed: [first, ...more] }]
-  })
+  return changedIn(checkpoint, (was) => (other.has(was) ? [{ was, ...defined({ is: now.get(keyOf(was)) }) }] : []))
 }
 
 const isArtifactAs = (one: Evidence, is: Evidence | undefined): boolean =>
@@ -188,7 +181,7 @@ const askedAbout = (
     )
       continue
     const { unit } = left.record
-    asked.set(unit, [...(asked.get(unit) ?? []), { was: left.was, ...(is === undefined ? {} : { is }) }])
+    asked.set(unit, [...(asked.get(unit) ?? []), { was: left.was, ...defined({ is }) }])
   }
   return asked
 }
