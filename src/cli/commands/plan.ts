@@ -28,7 +28,7 @@ import { inputNamesIn, withoutSecrets } from './execution/input.js'
 import type { Overwrite } from './execution/overwrites.js'
 import { overwriteWarning, findOverwrites, repeatWarnings } from './execution/overwrites.js'
 import type { PlanFlags } from './execution/planFlags.js'
-import { optionsFrom, surveyRun, treeFor, usablePlan, withoutIdleAnswers } from './execution/survey.js'
+import { optionsFrom, surveyRun, usablePlan, withoutIdleAnswers } from './execution/survey.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
 import { nowText, rowFolded, shortened, processText } from '../report/text.js'
 
@@ -43,16 +43,15 @@ export const planCommand = async (context: Context, id: string | undefined, type
   printWarnings(context, workflow.right, typed)
   const given = withoutSecrets(context, workflow.right.file, typed)
   const program = plannable(workflow.right)
-  const tree = treeFor(context, found.right)
-  const surveyed = await surveyRun(context, program, found.right, options.right, tree)
+  const surveyed = await surveyRun(context, program, found.right, given, options.right)
   if (E.isLeft(surveyed)) return surveyed
-  const planned = usablePlan(context, program, surveyed.right, given)
+  const planned = usablePlan(context, surveyed.right)
   if (E.isLeft(planned)) return planned
-  const flags = withoutIdleAnswers(program, planned.right, given)
+  const flags = withoutIdleAnswers(surveyed.right, planned.right)
   const { plan } = planned.right
   const repeats = repeatWarnings(program, planned.right, flags)
   const edits = editsOf(checkpoint, program, options.right)
-  const over = await findOverwrites(context, program, surveyed.right, tree)
+  const over = await findOverwrites(context, surveyed.right)
   if (E.isLeft(over)) context.screen.warn(over.left)
   const overwrites = E.isLeft(over) ? [] : over.right
   if (context.json) context.screen.out(printed(planJson(found.right, plan, edits, overwrites)))
@@ -145,7 +144,11 @@ const nextLines = (
     ...questions.map((question) => style.yellow(describeQuestion(question))),
     ...(overwrites.length === 0 ? [] : [style.yellow(overwriteWarning(overwrites))]),
     ...consent,
-    ...linesOf(questions.length > 0 ? ofQuestions(context, runId, { ...flags, confirm }, program, questions) : exactly),
+    ...linesOf(
+      questions.length > 0
+        ? ofQuestions(context, { checkpoint, program, flags: { ...flags, confirm } }, questions)
+        : exactly
+    ),
     ...(later.length === 0
       ? []
       : [`After these answers, ${listed(later.map(({ unit }) => `"${unit}"`))} may need one, too`])

@@ -142,22 +142,13 @@ const start = async (
   const known = checkVariables(workflow, Object.keys(input))
   if (E.isLeft(known)) return known
   printWarnings(context, workflow)
-  const words = wordsOf(workflow, given, flags)
-  const execution = { workflow, runId, folder: context.folder, done: 0, start: words, merging: flags }
+  const execution = { workflow, runId, folder: context.folder, done: 0, merging: flags }
   const { program, reporter } = programFor(context, execution)
   const { workspace: kind } = workflow.file
   if (kind === 'worktree') await warnOfUncommitted(context)
   const workspace = kind === 'none' ? { kind, path: context.folder } : kind
   return execute(context, { ...execution, program }, reporter, run(program, runId, input, { workspace }))
 }
-
-const wordsOf = ({ shown }: Loaded, given: Given, { id, merge }: RunFlags): ReadonlyArray<string> => [
-  'run',
-  shown,
-  ...(id === undefined ? [] : ['--id', id]),
-  ...inputWords(given),
-  ...(merge === undefined ? [] : [merge ? '--merge' : '--no-merge'])
-]
 
 const inputWords = (given: Given): ReadonlyArray<string> =>
   Object.entries(given).flatMap(([name, value]) => ['--input', `${name}=${value}`])

@@ -9,7 +9,6 @@ import { openQuestions, runsAgain } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { collectEvidence } from '../../../executor/workspace/evidence.js'
-import type { Survey } from '../../../executor/planRun.js'
 import type { RunView } from '../../../executor/storage/runs.js'
 import { secure } from '../../../executor/secrets.js'
 import { workspaceMissing, hasWorkspace, requireWorkspace } from '../../../executor/workspace/workspace.js'
@@ -18,17 +17,14 @@ import { code, describeCause, hintsOf, notDone } from '../../CliError.js'
 import { ExitCode, ofError } from '../../ExitCode.js'
 import type { Hint } from '../../report/Hint.js'
 import { nowText } from '../../report/text.js'
-import type { AnyProgram } from '../../workflow/toProgram.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
-import { ofQuestions } from '../hints/ofPlan.js'
-import { ofMissingWorkspace } from '../hints/ofRun.js'
-import { ofRunError } from '../hints/ofError.js'
-import { ofPlanError } from '../hints/ofPlan.js'
+import { ofPlanError, ofQuestions } from '../hints/ofPlan.js'
 import { nextActions } from '../hints/ofError.js'
 import type { NextUnit } from './nextUnits.js'
 import { isWait, nextUnits } from './nextUnits.js'
-import { resumeLine } from './planFlags.js'
+import { resumeHint } from './planFlags.js'
+import type { Surveyed } from './survey.js'
 import { surveyRun, treeFor } from './survey.js'
 import { plannable, workflowOf } from '../find/workflowOf.js'
 
@@ -67,12 +63,12 @@ export const previewOf = async (context: Context, view: RunView): Promise<Previe
   }
   const program = plannable(workflow.right)
   const secured = await secure(environmentFor(context), program)
-  const hints = E.isRight(secured) ? [] : ofRunError(context, checkpoint.runId, program, undefined, secured.left)
+  const hints = [resumeHint(context, 'After fixing this:', checkpoint.runId)]
   const secrets = E.isRight(secured) ? [] : [obstacle(notDone(secured.left, hints))]
-  const surveyed = await surveyRun(context, program, view)
+  const surveyed = await surveyRun(context, program, view, view.found._tag === 'Exact' ? {} : { yes: true })
   return E.isLeft(surveyed)
     ? previewFrom(checkpoint, [refusal(context, surveyed.left), ...secrets])
-    : previewOfSurvey(context, program, surveyed.right, secrets)
+    : previewOfSurvey(context, surveyed.right, secrets)
 }
 
 /** `plan`: what the resume does once nothing is in its way. */
@@ -93,14 +89,8 @@ const obstaclesInFolder = async (context: Context, checkpoint: Checkpoint): Prom
 }
 
 /** `secrets`: the obstacle if some are missing. If the plan is refused, it predicts what remains once the edits are accepted. */
-const previewOfSurvey = (
-  context: Context,
-  program: AnyProgram,
-  { checkpoint, options, workspaceFound, plan }: Survey,
-  secrets: ReadonlyArray<Obstacle>
-): Preview => {
-  const { runId } = checkpoint
-  const flags = options.recovered === true ? { yes: true } : {}
+const previewOfSurvey = (context: Context, surveyed: Surveyed, secrets: ReadonlyArray<Obstacle>): Preview => {
+  const { checkpoint, options, workspaceFound, plan, program, flags } = surveyed
   const missing = (isMissing: boolean): ReadonlyArray<Obstacle> =>
     isMissing ? [missingWorkspace(context, checkpoint)] : []
   if (E.isRight(plan)) {
@@ -108,16 +98,16 @@ const previewOfSurvey = (
     const open = openQuestions(plan.right)
     const obstacles = [
       ...missing(E.isLeft(requireWorkspace(checkpoint, plan.right, workspaceFound))),
-      ...questions(open, ofQuestions(context, runId, flags, program, open)),
+      ...questions(open, ofQuestions(context, surveyed, open)),
       ...secrets,
-      ...timeouts(resumeLine(context, runId, flags), units)
+      ...timeouts(resumeHint(context, 'End the wait with:', checkpoint.runId, flags), units)
     ]
     const waits = units.length > 0 && units.every((one) => isWait(one, nowText()))
     return { ...previewFrom(checkpoint, obstacles, plan.right), waits }
   }
   const { problems } = plan.left
   const refused = problems.map((problem) => ({ code: problem._tag, message: describeProblem(problem) }))
-  const remedies = ofPlanError(context, { checkpoint, workflow: program, options, flags }, problems)
+  const remedies = ofPlanError(context, surveyed, problems)
   const likely = O.toUndefined(O.fromEither(planResume(checkpoint, program, { ...options, changes: 'ignore' })))
   const obstacles = [
     ...missing(!workspaceFound),
@@ -129,14 +119,14 @@ const previewOfSurvey = (
 }
 
 /** A resume ends a wait that is over without an answer, and fails. */
-const timeouts = (command: string, units: ReadonlyArray<NextUnit>): ReadonlyArray<Obstacle> =>
+const timeouts = (hint: Hint, units: ReadonlyArray<NextUnit>): ReadonlyArray<Obstacle> =>
   units.flatMap(({ decision }) =>
     overOf(decision, nowText()) === 'TimedOut'
       ? [
           {
             code: 'WaitTimeout',
             message: `${decision.unit}: ${describeOver('TimedOut')}`,
-            next: [{ text: 'End the wait with:', command }],
+            next: [hint],
             exit: ExitCode.stepFailed
           }
         ]
@@ -168,10 +158,8 @@ export const refusal = (context: Context, error: CliError): Obstacle => ({
   next: [...hintsOf(error), ...nextActions(context, error)]
 })
 
-const missingWorkspace = (context: Context, checkpoint: Checkpoint): Obstacle => {
-  const error = workspaceMissing(checkpoint)
-  return obstacle(notDone(error, ofMissingWorkspace(context, error), checkpoint.runId))
-}
+const missingWorkspace = (context: Context, checkpoint: Checkpoint): Obstacle =>
+  refusal(context, notDone(workspaceMissing(checkpoint), [], checkpoint.runId))
 
 /** The obstacles for one error; the last one has the hints. */
 const refusedTogether = (
