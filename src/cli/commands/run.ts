@@ -99,7 +99,11 @@ const runLoaded = async (
     how !== undefined
       ? await chooseRepeated(context, workflow, given.right, flags.run, how)
       : id === undefined
-        ? await chooseEarlier(context, workflow, given.right, flags)
+        ? await startUnless(context, workflow, given.right, {
+            runId: randomUUID(),
+            resumes: flags.resume === true || yes === true,
+            asks: context.interactive
+          })
         : await chooseById(context, workflow, id, given.right, flags)
   if (E.isLeft(choice)) return choice
   return choice.right._tag === 'Start'
@@ -163,10 +167,8 @@ const chooseById = async (
   const { file } = workflow
   const found = await viewRun(id)(environmentFor(context))()
   if (E.isLeft(found)) return E.left(notDone(found.left))
-  if (O.isNone(found.right)) {
-    const earlier = context.interactive ? E.right(undefined) : await mentionEarlier(context, workflow, given)
-    return E.isLeft(earlier) ? earlier : E.right({ _tag: 'Start', runId: id })
-  }
+  // An explicit id skips the prompt; an earlier run is only reported.
+  if (O.isNone(found.right)) return startUnless(context, workflow, given, { runId: id, asks: false })
   const view = found.right.value
   if (flags.resume === true || flags.yes === true) return E.right({ _tag: 'Resume', view, how: {} })
   if (O.isSome(view.heldBy)) return E.left(await heldError(context, id, view.heldBy.value))
@@ -179,40 +181,26 @@ const chooseById = async (
     : E.left(exists)
 }
 
-const chooseEarlier = async (
+/** Starts a run, unless an earlier one is resumed. `resumes`: without a question; `asks`: at a terminal. */
+const startUnless = async (
   context: PromptContext,
   workflow: Loaded,
   given: Given,
-  flags: RunFlags
+  { runId, resumes = false, asks }: { readonly runId: string; readonly resumes?: boolean; readonly asks: boolean }
 ): Promise<E.Either<CliError, Choice>> => {
-  const fresh: Choice = { _tag: 'Start', runId: randomUUID() }
+  const fresh: E.Either<CliError, Choice> = E.right({ _tag: 'Start', runId })
   const runs = await runsOf(context, workflow)
   if (E.isLeft(runs)) return runs
   const mine = runs.right.filter(isResumable)
   const nearest = await firstLike(context, mine, given)
   await printRunning(context, runs.right, given)
-  if (flags.resume === true || flags.yes === true) {
-    const earlier = nearest ?? mine[0]
-    return earlier === undefined ? E.right(fresh) : taken(await viewOf(context, earlier.runId))
-  }
-  if (nearest === undefined) return E.right(fresh)
-  if (context.interactive) return offered(context, nearest, workflow.file, 'start a new run', E.right(fresh))
-  printEarlier(context, nearest)
-  return E.right(fresh)
-}
-
-/** An explicit id skips the prompt; an earlier run is only reported. */
-const mentionEarlier = async (
-  context: PromptContext,
-  workflow: Loaded,
-  given: Given
-): Promise<E.Either<CliError, undefined>> => {
-  const runs = await runsOf(context, workflow)
-  if (E.isLeft(runs)) return runs
-  await printRunning(context, runs.right, given)
-  const nearest = await firstLike(context, runs.right.filter(isResumable), given)
-  if (nearest !== undefined) printEarlier(context, nearest)
-  return E.right(undefined)
+  const earlier = nearest ?? (resumes ? mine[0] : undefined)
+  if (earlier === undefined) return fresh
+  if (resumes) return taken(await viewOf(context, earlier.runId))
+  if (asks && nearest !== undefined) return offered(context, nearest, workflow.file, 'start a new run', fresh)
+  context.screen.line(`An earlier run is unfinished (${positionOf(earlier)}). To resume it instead:`)
+  context.screen.line(`  ${resumeLine(context, earlier.runId)}`)
+  return fresh
 }
 
 /** The first of these runs that has this input. A summary has none, so runs are read until it is found. */
@@ -236,11 +224,6 @@ const printRunning = async (context: Context, runs: ReadonlyArray<RunSummary>, g
   const owner = processText(running.heldBy.value)
   context.screen.line(`Run ${running.runId} of this workflow is in progress (${owner}). To show it:`)
   context.screen.line(`  ${showHint(context, running.runId).command}`)
-}
-
-const printEarlier = (context: PromptContext, run: RunSummary): void => {
-  context.screen.line(`An earlier run is unfinished (${positionOf(run)}). To resume it instead:`)
-  context.screen.line(`  ${resumeLine(context, run.runId)}`)
 }
 
 /** Prefers `--run`, then the newest run with this input, then the newest. */

@@ -17,11 +17,11 @@ import { choose, confirm } from '../../terminal/Prompt.js'
 import type { AnyProgram } from '../../workflow/toProgram.js'
 import { environmentFor, userName } from '../Context.js'
 import { asksForChanges, captures } from '../find/definitions.js'
-import { asking, forcedAnswers, ofQuestions } from '../hints/ofPlan.js'
+import { asking, forcedAnswers, unconfirmed } from '../hints/ofPlan.js'
 import { ofDamage } from '../hints/ofRun.js'
 import { findOverwrites, overwriteWarning, repeatWarnings } from './overwrites.js'
 import type { PrintedFlags } from './planFlags.js'
-import { answerFrom, resumeLine } from './planFlags.js'
+import { answerFrom, resumeHint } from './planFlags.js'
 import type { Surveyed } from './survey.js'
 import { usablePlan, withoutIdleAnswers } from './survey.js'
 import type { PromptContext } from './withPrompt.js'
@@ -120,11 +120,8 @@ const agreeToForce = async (
     ...(flags.yes !== true && E.isLeft(found) ? ['Changes made by hand are unknown.'] : [])
   ]
   if (warnings.length === 0) return E.right(undefined)
-  if (!context.interactive) {
-    const command = resumeLine(context, checkpoint.runId, { ...flags, yes: true }, pinOf(flags))
-    return E.left(consentMissing(warnings.join(' '), [{ text: 'To agree:', command }]))
-  }
-  return agree(context, `${warnings.join(' ')} Continue?`)
+  const agreeing = resumeHint(context, 'To agree:', checkpoint.runId, { ...flags, yes: true }, pinOf(flags))
+  return agree(context, `${warnings.join(' ')} Continue?`, () => consentMissing(warnings.join(' '), [agreeing]))
 }
 
 /** Answers hold for the run that was shown. Without a prompt the executor plans again. */
@@ -159,10 +156,7 @@ const answerQuestions = async (
   for (;;) {
     const [question, ...more] = openQuestions(plan)
     if (question === undefined) return E.right({ options, pinned: hasAsked ? hashPlan(plan) : undefined })
-    if (!context.interactive) {
-      const hints = ofQuestions(context, proposal, [question, ...more])
-      return E.left(notDone({ _tag: 'Unconfirmed', questions: [question, ...more] }, hints))
-    }
+    if (!context.interactive) return E.left(unconfirmed(context, proposal, [question, ...more]))
     hasAsked = true
     for (const one of [question, ...more]) {
       const answer = await answerTo(context, program, one)

@@ -84,15 +84,10 @@ export const repeatWarnings = (
   const what = repeated.every(({ unit }) => isTop(unit)) ? 'completed step' : 'completed unit'
   return [
     ...(twice.length === 0 ? [] : [repeatWarning(twice)]),
-    ...(doubted.length === 0 ? [] : [doubtWarning(doubted)]),
+    ...(doubted.length === 0 ? [] : [repeatWarning(doubted, false)]),
     ...(force === true && repeated.length > 0 ? [`--force runs ${counted(repeated.length, what)} again.`] : [])
   ]
 }
-
-const doubtWarning = (units: ReadonlyArray<string>): string =>
-  units.length === 1
-    ? `This step is not idempotent, may already have taken effect, and would run again: ${listed(units)}.`
-    : `These steps are not idempotent, may already have taken effect, and would run again: ${listed(units)}.`
 
 /** The units in doubt that a flag runs again: the plan takes the flag for consent, and asks nothing. */
 const forcedInDoubt = (plan: ResumePlan, checkpoint: Checkpoint): ReadonlyArray<Unit> => {

@@ -1,5 +1,6 @@
 /** Suggests how to resume, as commands to copy: with questions to answer, a failed check, or a refused plan. */
 import * as E from 'fp-ts/lib/Either.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { defined } from '../../../domain/data/defined.js'
 import { listed } from '../../../domain/data/listed.js'
 import { describeQuestion } from '../../../domain/explain/Explain.js'
@@ -15,6 +16,8 @@ import { editsToUndo } from '../../../executor/errors/describe.js'
 import type { Survey } from '../../../executor/planRun.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import { CHECK_FAILED } from '../../../executor/steps/guarded.js'
+import type { CliError } from '../../CliError.js'
+import { notDone } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Place } from '../Context.js'
 import type { PrintedFlags } from '../execution/planFlags.js'
@@ -111,6 +114,14 @@ export const asking = (place: Place, planning: Planning, questions: ReadonlyArra
   ...questions.map((question) => ({ text: describeQuestion(question) })),
   ...ofQuestions(place, planning, questions)
 ]
+
+/** The refusal of a resume with open questions. */
+export const unconfirmed = (
+  place: Place,
+  planning: Planning,
+  questions: ReadonlyNonEmptyArray<Confirm>
+): CliError & { readonly _tag: 'NotDone' } =>
+  notDone({ _tag: 'Unconfirmed', questions }, ofQuestions(place, planning, questions), planning.checkpoint.runId)
 
 export const ofQuestions = (
   place: Place,
