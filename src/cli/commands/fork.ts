@@ -98,10 +98,10 @@ const inputFor = (
   checkpoint: Checkpoint,
   { input = [], fromStep = '' }: ForkFlags
 ): E.Either<CliError, JsonObject | undefined> => {
-  const { path, secrets = [] } = checkpoint.workflow
-  return path === undefined && input.length > 0
+  const { workflow } = checkpoint
+  return workflow.path === undefined && input.length > 0
     ? wrongUse('--input: a program started the run and checks its input; pass `input` to its `fork`')
-    : replacementOf(context, { secrets }, checkpoint, { input, fromStep })
+    : replacementOf(context, workflow, checkpoint, { input, fromStep })
 }
 
 /** Secrets are redacted in `input`. */

@@ -11,13 +11,13 @@ import type { CliError } from '../CliError.js'
 import { notDone, usage, wrongUse } from '../CliError.js'
 import { defined } from '../../domain/data/defined.js'
 import type { Context, Result } from './Context.js'
-import { environmentFor, showHint } from './Context.js'
+import { environmentFor, hintTo, showHint } from './Context.js'
 import { positionOf, processText } from '../report/text.js'
 import type { PromptContext } from './execution/withPrompt.js'
 import { execute, programFor, printWarnings } from './execution/execution.js'
 import { allRuns, findRun, isResumable, viewOf, warnOfDamaged } from './find/find.js'
-import { ofExisting, ofNoRunOf, ofOtherInput, ofTaken } from './hints/ofRun.js'
-import { resumeLine } from './execution/planFlags.js'
+import { ofNoRun, ofOtherInput, ofTaken } from './hints/ofRun.js'
+import { resumeHint, resumeLine } from './execution/planFlags.js'
 import type { Given } from './execution/input.js'
 import { differencesFrom, redactedIn, inputOf, recordable, redactionFor } from './execution/input.js'
 import { withNextActions } from './hints/ofError.js'
@@ -63,7 +63,9 @@ const errorForRunId = async (context: PromptContext, name: string): Promise<CliE
   if (E.isLeft(RunId.parse(name))) return undefined
   const found = await viewRun(name)(environmentFor(context))()
   return E.isRight(found) && O.isSome(found.right)
-    ? usage(`${name} is the id of a run: this command takes a workflow file`, ofExisting(context, name))
+    ? usage(`${name} is the id of a run: this command takes a workflow file`, [
+        resumeHint(context, 'To resume it:', name)
+      ])
     : undefined
 }
 
@@ -75,7 +77,9 @@ const howOf = (
   if (fromStep === undefined && restartWave === undefined)
     return run === undefined
       ? E.right(undefined)
-      : wrongUse('--run has no effect alone; add --from-step or --restart-wave', ofExisting(context, run))
+      : wrongUse('--run has no effect alone; add --from-step or --restart-wave', [
+          resumeHint(context, 'To resume it:', run)
+        ])
   const flag = fromStep === undefined ? '--restart-wave' : '--from-step'
   return id === undefined
     ? E.right(defined({ fromStep, restartWave }))
@@ -240,7 +244,11 @@ const chooseRepeated = async (
   const newest = (await firstLike(context, runs.right, given)) ?? runs.right[0]
   if (newest !== undefined) return taken(await viewOf(context, newest.runId), how)
   const { file, shown } = workflow
-  return E.left({ _tag: 'NoRunOfWorkflow', workflow: file.name, hints: ofNoRunOf(context, shown) })
+  return E.left({
+    _tag: 'NoRunOfWorkflow',
+    workflow: file.name,
+    hints: [...ofNoRun(context), hintTo(context, 'Start one:', ['run', shown])]
+  })
 }
 
 /** Runs of this very file first, then newest first. */

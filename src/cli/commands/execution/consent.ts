@@ -10,13 +10,13 @@ import { planResume } from '../../../domain/plan/planResume.js'
 import type { Planned } from '../../../executor/planRun.js'
 import type { Recovery, ResumeOptions } from '../../../executor/RunOptions.js'
 import type { RunView } from '../../../executor/storage/runs.js'
-import { viewRun } from '../../../executor/storage/runs.js'
 import type { CliError } from '../../CliError.js'
 import { consentMissing, notDone } from '../../CliError.js'
 import { choose, confirm } from '../../terminal/Prompt.js'
 import type { AnyProgram } from '../../workflow/toProgram.js'
-import { environmentFor, userName } from '../Context.js'
+import { userName } from '../Context.js'
 import { asksForChanges, captures } from '../find/definitions.js'
+import { viewOf } from '../find/find.js'
 import { asking, forcedAnswers, unconfirmed } from '../hints/ofPlan.js'
 import { ofDamage } from '../hints/ofRun.js'
 import { findOverwrites, overwriteWarning, repeatWarnings } from './overwrites.js'
@@ -130,11 +130,9 @@ const unlessChanged = async (
   { runId, checkpoint, heldBy }: RunView
 ): Promise<E.Either<CliError, void>> => {
   if (!context.interactive) return E.right(undefined)
-  const now = await viewRun(runId)(environmentFor(context))()
-  if (E.isLeft(now)) return E.left(notDone(now.left))
-  if (O.isNone(now.right)) return E.left({ _tag: 'RunChanged', runId })
-  const { value } = now.right
-  const isSame = value.checkpoint.revision === checkpoint.revision && !isOtherOwner(value.heldBy, heldBy)
+  const now = await viewOf(context, runId)
+  if (E.isLeft(now)) return now
+  const isSame = now.right.revision === checkpoint.revision && !isOtherOwner(now.right.heldBy, heldBy)
   return isSame ? E.right(undefined) : E.left({ _tag: 'RunChanged', runId })
 }
 

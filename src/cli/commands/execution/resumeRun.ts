@@ -16,7 +16,7 @@ import { differencesFrom, inputOf, inputReplaced, withoutSecrets } from './input
 import { claimable } from './owner.js'
 import type { PlanFlags } from './planFlags.js'
 import { wordsOf } from './planFlags.js'
-import { optionsFrom, surveyRun } from './survey.js'
+import { surveyRun } from './survey.js'
 import type { PromptContext } from './withPrompt.js'
 import { warnOfOtherKind } from './workspace.js'
 
@@ -33,8 +33,6 @@ export const resumeRun = async (
   if (E.isLeft(free)) return free
   const { view, takeOver } = free.right
   const { runId, checkpoint } = view
-  const options = optionsFrom(context, workflow, view, typed)
-  if (E.isLeft(options)) return options
   const execution = {
     workflow,
     runId,
@@ -48,7 +46,7 @@ export const resumeRun = async (
     }
   }
   const { program, reporter } = programFor(context, execution)
-  const surveyed = await surveyRun(context, program, view, flags, options.right)
+  const surveyed = await surveyRun(context, program, view, typed)
   if (E.isLeft(surveyed)) return surveyed
   printWarnings(context, workflow, typed)
   warnOfOtherKind(context, checkpoint, workflow)

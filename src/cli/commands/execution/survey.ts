@@ -14,10 +14,9 @@ import type { CliError } from '../../CliError.js'
 import { notDone } from '../../CliError.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
-import type { PlanFlags, PrintedFlags } from './planFlags.js'
+import type { PrintedFlags } from './planFlags.js'
 import { planOptions } from './planFlags.js'
 import { replacementOf, withoutSecrets } from './input.js'
-import type { Loaded } from '../find/workflowOf.js'
 import type { AnyProgram } from '../../workflow/toProgram.js'
 import { ofPlanError } from '../hints/ofPlan.js'
 
@@ -30,19 +29,6 @@ export const treeAt = ({ home }: Pick<Context, 'home'>, folder: string): Working
 export const treeFor = (context: Context, { checkpoint }: Pick<State, 'checkpoint'>): WorkingTree =>
   treeAt(context, checkpoint.workspace?.path ?? context.folder)
 
-/** The flags of `resume` and `plan` as options. */
-export const optionsFrom = (
-  context: Context,
-  { file }: Pick<Loaded, 'file'>,
-  { checkpoint }: Pick<State, 'checkpoint'>,
-  typed: PlanFlags
-): E.Either<CliError, SurveyOptions> => {
-  const options = planOptions(withoutSecrets(context, file, typed), file)
-  if (E.isLeft(options)) return options
-  const input = replacementOf(context, file, checkpoint, typed)
-  return E.isLeft(input) ? input : E.right({ ...options.right, ...defined({ input: input.right }) })
-}
-
 /** What all that a resume prints depends on. `flags`: as typed, without secrets; `tree`: a shared one keeps its hashes. */
 export interface Surveyed<F extends PrintedFlags = PrintedFlags> extends Survey {
   readonly program: AnyProgram
@@ -54,11 +40,17 @@ export const surveyRun = async <F extends PrintedFlags>(
   context: Context,
   program: AnyProgram,
   state: State,
-  flags: F,
+  typed: F,
   given: SurveyOptions = {}
 ): Promise<E.Either<CliError, Surveyed<F>>> => {
+  const flags = withoutSecrets(context, program, typed)
+  const options = planOptions(flags, program)
+  if (E.isLeft(options)) return options
+  const input = replacementOf(context, program, state.checkpoint, typed)
+  if (E.isLeft(input)) return input
   const tree = treeFor(context, state)
-  const surveyed = await survey(program, state, given)(environmentFor(context, { tree }))()
+  const wanted = { ...options.right, ...defined({ input: input.right }), ...given }
+  const surveyed = await survey(program, state, wanted)(environmentFor(context, { tree }))()
   return E.isLeft(surveyed)
     ? E.left(notDone(surveyed.left, [], state.checkpoint.runId))
     : E.right({ ...surveyed.right, program, flags, tree })

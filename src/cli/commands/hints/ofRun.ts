@@ -82,10 +82,6 @@ export const ofMove = (place: Place, runId: string, { way, store }: Move): Hint 
       : commandOf(['dogear', 'move', runId, '--to', place.store.shown, '--store', store])
 })
 
-/** For a run that another process took over or deleted. */
-export const ofLostRun = (place: Place, runId: string, isThere: boolean): Hint =>
-  isThere ? showHint(place, runId) : hintTo(place, 'It no longer exists. List the runs with:', ['runs'])
-
 export const ofHeld = (
   place: Place,
   runId: string,
@@ -97,10 +93,6 @@ export const ofHeld = (
       ? [{ text: '--take-over was refused: the owner is proven alive' }]
       : []
     : [resumeHint(place, 'If you know that it is dead, take the run over:', runId, { ...flags, takeOver: true })]
-
-export const ofExisting = (place: Place, runId: string): ReadonlyArray<Hint> => [
-  resumeHint(place, 'To resume it:', runId)
-]
 
 /** For a new run whose id is in use. `start`: the words that start a run with another id. */
 export const ofTaken = (place: Place, run: RunView, start: ReadonlyArray<string>): ReadonlyArray<Hint> => {
@@ -134,31 +126,14 @@ export const ofDamage = (place: Place, runId: string, flags: PrintedFlags): Read
   resumeHint(place, 'To resume from the recovered state:', runId, { ...flags, yes: true })
 ]
 
-/** For a workflow without runs. */
-export const ofNoRunOf = (place: Place, shown: string): ReadonlyArray<Hint> => [
-  ...ofNoRun(place),
-  hintTo(place, 'Start one:', ['run', shown])
-]
-
 /** `tooShortFor`: the minimum length of an id prefix, if this one is shorter. */
 export const ofNoRun = ({ store }: Place, tooShortFor?: number): ReadonlyArray<Hint> => [
   { text: `Looked in ${store.shown}` },
   ...(tooShortFor === undefined ? [] : [{ text: `An id prefix needs at least ${tooShortFor} characters` }])
 ]
 
-/** For a workflow file passed in place of a run. */
-export const ofFile = (file: string): Hint => ({
-  text: `${file} is a file: this command takes the id of a run; "dogear run" takes a file`
-})
-
 /** For a run whose workflow file is unreadable. */
 export const ofMissingFile = (place: Place, runId: string): ReadonlyArray<Hint> => [
   { text: `Run ${runId} was started from it; restore it, then resume` },
   hintTo(place, 'Or, if it was moved, resume with its new path:', ['run', 'NEWPATH', '--id', runId, '--resume'])
 ]
-
-/** For a resume without a resumable run: lists the runs in progress, or where runs were looked for. */
-export const ofNothing = (place: Place, active: ReadonlyArray<string>, total: number): ReadonlyArray<Hint> => {
-  if (active.length > 0) return active.map((text) => ({ text: `  ${text}` }))
-  return total === 0 ? [{ text: `Looked in ${place.store.shown}` }] : []
-}
