@@ -25,7 +25,7 @@ import type { PromptContext } from './execution/withPrompt.js'
 import { printWarnings } from './execution/execution.js'
 import { afterLoss, findOrOnly } from './find/find.js'
 import { treeAt } from './execution/survey.js'
-import { continuing, ofHeld } from './hints/ofRun.js'
+import { continuing } from './hints/ofRun.js'
 import { ofPlanError } from './hints/ofPlan.js'
 import { workflowOf } from './find/workflowOf.js'
 
@@ -56,12 +56,7 @@ export const pollCommand = async (context: PromptContext, id: string | undefined
   const polled = await poll(program, runId)(environment)()
   if (E.isLeft(polled)) {
     const planning = { checkpoint, program, options: {}, flags: {} }
-    const hints =
-      polled.left._tag === 'HeldBy'
-        ? ofHeld(context, runId, polled.left.holder)
-        : polled.left._tag === 'PlanError'
-          ? ofPlanError(context, planning, polled.left.problems)
-          : []
+    const hints = polled.left._tag === 'PlanError' ? ofPlanError(context, planning, polled.left.problems) : []
     return E.left(notDone(polled.left, hints, runId, 'poll'))
   }
   return E.right(await report(context, runId, polled.right, heldBy))

@@ -150,7 +150,7 @@ const start = async (
   const known = checkVariables(workflow, Object.keys(input))
   if (E.isLeft(known)) return known
   printWarnings(context, workflow)
-  const execution = { workflow, runId, folder: context.folder, done: 0, merging: flags }
+  const execution = { workflow, runId, folder: context.folder, done: 0, isNew: true, merging: flags } as const
   const { program, reporter } = programFor(context, execution)
   const { workspace: kind } = workflow.file
   if (kind === 'worktree') await warnOfUncommitted(context)

@@ -97,7 +97,7 @@ const sameLoss = ({ found }: RunView, recovery: Recovery): boolean =>
   found._tag === 'Recovered' && found.from === recovery.from && found.lost === recovery.lost
 
 /** `--plan`, for commands that add `--yes`: consent does not change the plan, so its hash stays valid. */
-export const pinOf = ({ plan }: ResumeFlags): ReadonlyArray<string> => (plan === undefined ? [] : ['--plan', plan])
+const pinOf = ({ plan }: ResumeFlags): ReadonlyArray<string> => (plan === undefined ? [] : ['--plan', plan])
 
 /** Consent to discard or repeat work; a user's changes need an explicit answer, not `--yes`. */
 const agreeToForce = async (

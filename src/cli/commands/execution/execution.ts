@@ -54,6 +54,7 @@ export interface Execution {
   readonly runId: string
   readonly folder: string
   readonly done: number
+  readonly isNew?: true
   readonly merging?: MergeFlags
   /** A working tree that the caller already read. */
   readonly tree?: WorkingTree
@@ -117,13 +118,13 @@ export const execute = async (
 
 const observe = (
   context: PromptContext,
-  { program, onPlanned }: Execution & { readonly program: AnyProgram },
+  { program, isNew, onPlanned }: Execution & { readonly program: AnyProgram },
   reporter: Reporter.Reporter,
   seen: Seen,
   event: Event
 ): void => {
   if (event._tag === 'CheckpointSaved') {
-    if (!seen.saved) ignoreHome(context)
+    if (!seen.saved && isNew === true) ignoreHome(context)
     seen.saved = true
   }
   if (event._tag === 'WorkspaceReady') printWorkspace(context, event.workspace, event.renamed)

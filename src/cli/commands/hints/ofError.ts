@@ -10,7 +10,7 @@ import type { Hint } from '../../report/Hint.js'
 import type { Typed } from '../Context.js'
 import { hintTo, showHint, sameCommand } from '../Context.js'
 import { resumeHint } from '../execution/planFlags.js'
-import { answerHint, ofMove } from './ofRun.js'
+import { answerHint, ofHeld, ofMove } from './ofRun.js'
 
 export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> => {
   if (hintsOf(error).some(({ command }) => command !== undefined)) return []
@@ -81,7 +81,9 @@ const afterRunError = (typed: Typed, error: RunError, known?: string): ReadonlyA
     case 'InvalidPointer':
       return [listHint(typed)]
     case 'HeldBy':
-      return [look, hintTo(typed, 'To pause it at the next safe point:', ['pause', error.runId])]
+      return error.holder.liveness === 'alive'
+        ? [look, hintTo(typed, 'To pause it at the next safe point:', ['pause', error.runId])]
+        : ofHeld(typed, error.runId, error.holder)
     case 'InvalidRunId':
     case 'WorkspaceTaken':
     case 'RunExists':
