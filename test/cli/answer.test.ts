@@ -73,7 +73,7 @@ test('a second answer is refused and the first stays', async () => {
   expect(refused.code).toBe(4)
   expect(linesOf(refused.stderr)).toEqual([
     'dogear: "approve" of run r-1 already has an answer',
-    'To be asked again, resume with `fromStep` "approve"',
+    'To run again from "approve" on, resume with `fromStep`',
     'Resume it in the program that started it. Show it with:',
     '  dogear show r-1'
   ])
@@ -95,7 +95,7 @@ test('a second answer to a run of a workflow file is refused, and the printed fl
     'dogear: "approve" of run file already has an answer',
     'Resume with:',
     '  dogear resume file',
-    'To be asked again, and to run all later steps again:',
+    'To run again from "approve" on:',
     '  dogear resume file --from-step approve'
   ])
   // The flag would count the earlier wait as done.
@@ -115,16 +115,21 @@ test('the history shows who answered', async () => {
 })
 
 test.each([
-  ['approv', 'the run has no such unit; these units need an answer: approve. Did you mean "approve"?'],
-  ['build', 'it needs no answer: completed; these units need an answer: approve'],
-  ['publish', 'it needs no answer to run: not started; these units need an answer: approve']
-])('an answer to %s is refused with the unit that waits', async (unit, why) => {
+  ['approv', 'the run has no such unit; these units need an answer: approve. Did you mean "approve"?', []],
+  [
+    'build',
+    'it needs no answer: completed; these units need an answer: approve',
+    ['To run again from "build" on, resume with `fromStep`']
+  ],
+  ['publish', 'it needs no answer to run: not started; these units need an answer: approve', []]
+])('an answer to %s is refused with the unit that waits', async (unit, why, more) => {
   await resting()
   const { code, stderr } = await place.dogear(['answer', 'r-1', unit, '--value', 'true'])
   expect(code).toBe(4)
   expect(linesOf(stderr)).toEqual([
     `dogear: Cannot answer ${unit} of run r-1: ${why}`,
-    'For example:',
+    ...more,
+    'Answer approve with:',
     '  dogear answer r-1 approve --value JSON'
   ])
 })
@@ -267,7 +272,7 @@ test('a value for a question is refused with the command for a word, and a word 
   const word = await place.dogear(['answer', 'r-1', 'approve', 'again'])
   expect(linesOf(word.stderr)).toEqual([
     'dogear: Cannot answer approve of run r-1: it waits for an answer: Publish?',
-    'approve waits for a value; answer it with:',
+    'Answer approve with:',
     '  dogear answer r-1 approve --value JSON'
   ])
   place.write('w.yml', 'name: q\nsteps:\n  - { name: pay, idempotent: false, shell: exit 1 }\n')
@@ -277,7 +282,7 @@ test('a value for a question is refused with the command for a word, and a word 
     4,
     [
       'dogear: Cannot answer pay of run question: it does not wait for a value: "pay" may already have taken effect, and is not idempotent: it failed: exit code 1',
-      'To answer its question, for example:',
+      'For example:',
       '  dogear answer question pay again'
     ]
   ])
@@ -290,7 +295,7 @@ test('`answer again` for a wait that is already answered is refused, and the mes
   const refused = await place.dogear(['answer', 'r-1', 'approve', 'again'])
   expect(linesOf(refused.stderr)).toEqual([
     'dogear: Cannot answer approve of run r-1: its answer is recorded',
-    'To be asked again, resume with `fromStep` "approve"',
+    'To run again from "approve" on, resume with `fromStep`',
     'Resume it in the program that started it. Show it with:',
     '  dogear show r-1'
   ])
@@ -324,7 +329,7 @@ test('a missing answer to a step that does not wait is refused, and the example 
   expect(refused.code).toBe(4)
   expect(linesOf(refused.stderr)).toEqual([
     'dogear: Cannot answer publish of run r-1: it needs no answer to run: not started; these units need an answer: approve',
-    'For example:',
+    'Answer approve with:',
     '  dogear answer r-1 approve --value JSON'
   ])
 })

@@ -31,7 +31,7 @@ test('a cancelled live run ends its current steps; resume without an id ignores 
   expect(ended.code).toBe(4)
   expect(linesOf(timeless(ended.stderr)).slice(-3)).toEqual([
     'Cancelled before step 2/2 last after T: 1 step completed',
-    'To resume it anyway:',
+    'It is cancelled. To resume it anyway:',
     '  dogear resume r --reopen'
   ])
   expect(place.exists('.dogear/runs/r/requests')).toBe(false)

@@ -94,7 +94,7 @@ describe.skipIf(process.platform !== 'linux')('an exhausted resource', () => {
     expect((await box.process(['run', 'w.yml', '--id', 'r1'])).code).toBe(0)
     const { code, stderr } = await limited('ulimit -f 0', 'resume', 'r1', '--force', '--yes')
     expect({ code, log: box.read('log') }).toEqual({ code: 5, log: 'a\nb\nc\n' })
-    const [, command = ''] = /After fixing this, resume with:\n {2}(.*)\n/.exec(stderr) ?? []
+    const [, command = ''] = /After fixing this:\n {2}(.*)\n/.exec(stderr) ?? []
     expect(command).toBe('dogear resume r1 --force --yes')
     expect((await box.shell(command)).code).toBe(0)
     expect(box.read('log')).toBe('a\nb\nc\na\nb\nc\n')

@@ -148,11 +148,13 @@ test('a move back to the copy that a killed move left is refused with the comman
   expect((await place.dogear(['plan', 'r-one'])).code).toBe(0)
 })
 
-test('a move of a cancelled run prints no command to resume it', async () => {
+test('a move of a cancelled run prints the command that reopens it there', async () => {
   await started()
   await place.dogear(['cancel', 'r-one'])
   const moved = await place.dogear(['move', 'r-one', '--to', 'state.db'])
-  expect(moved.stderr).toBe(`Show the run with:\n  dogear show r-one --store sqlite:${place.folder}/state.db\n`)
+  expect(moved.stderr).toBe(
+    `It is cancelled. To resume it anyway:\n  dogear resume r-one --reopen --store sqlite:${place.folder}/state.db\n`
+  )
 })
 
 test('a move is refused without a store, to the same store, and to a store that already has the id', async () => {

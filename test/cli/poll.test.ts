@@ -132,7 +132,7 @@ describe('a step with a job', () => {
     asking.child.kill('SIGINT')
     const { code, stdout, stderr } = await asking.ended
     expect({ code, stdout }).toEqual({ code: 130, stdout: '' })
-    expect(stderr).toContain('Stopped: not all jobs were polled\nPoll again with:\n  dogear poll nightly\n')
+    expect(stderr).toContain('Stopped: not all jobs were polled\nPoll the job with:\n  dogear poll nightly\n')
     expect(submissions()).toHaveLength(1)
   })
 
@@ -310,7 +310,7 @@ describe('a workflow file with a job', () => {
       expect(linesOf(refused.stderr).slice(-4)).toEqual([
         'To abandon the job and run again from "all/train" on:',
         '  dogear resume nightly --from-step all/train',
-        'To keep the submitted job despite the change:',
+        'To accept the change:',
         '  dogear resume nightly --changes ignore'
       ])
     }

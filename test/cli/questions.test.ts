@@ -159,7 +159,7 @@ test('the message of a refused answer is about the answer, not about a resume', 
   expect(linesOf(refused.stderr)).toEqual([
     'dogear: Cannot answer p-1:',
     '  "all/charge" has nothing to keep: it has not completed, or its evidence did not change; answer again or done',
-    'To answer its question, for example:',
+    'For example:',
     '  dogear answer p-1 all/charge again'
   ])
   expect((await follow(refused)).code).toBe(0)
@@ -203,7 +203,9 @@ test.each([
       4,
       [
         'dogear: Cannot answer a of run f-1: it needs no answer: completed',
-        'To run it and all later steps again:',
+        'Show the run with:',
+        '  dogear show f-1',
+        'To run again from "a" on:',
         '  dogear resume f-1 --from-step a'
       ]
     ])

@@ -245,7 +245,7 @@ describe('an earlier run', () => {
       expect(code).toBe(5)
       expect(stderr).not.toContain('dogear resume')
       expect(linesOf(stderr).slice(-2)).toEqual([
-        'No step ran. After fixing this, run it again:',
+        'After fixing this:',
         "  dogear run f.yml --id f-2 --input 'v=a b' --home /proc/dogear"
       ])
     }

@@ -100,7 +100,7 @@ describe('a declared secret', () => {
     const before = state()
     const refused = await place.dogear(['resume', 'r', '--json'])
     expect(refused.code).toBe(4)
-    expect(refused.stderr).toContain('After fixing this:\n  dogear resume r\n')
+    expect(refused.stderr).toContain('After fixing this:\n  dogear resume r --json\n')
     expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: 'SecretsMissing' } })
     expect(state()).toBe(before)
     expect((await place.dogear(['resume', 'r'], { environment: { TOKEN: 'second-value' } })).code).toBe(0)
@@ -112,7 +112,7 @@ describe('a declared secret', () => {
     const refused = await place.dogear(['resume', 'r', '--from-step', 'step-2', '--yes'])
     expect(refused.stderr).toContain('After fixing this:\n  dogear resume r --from-step step-2 --yes\n')
     const through = await place.dogear(['run', 'w.yml', '--from-step', 'step-2'])
-    expect(through.stderr).toContain('After fixing this:\n  dogear resume r --from-step step-2\n')
+    expect(through.stderr).toContain('After fixing this:\n  dogear run w.yml --from-step step-2\n')
   })
 
   test('a secret cannot be an input or an argument, and its value in an input does not change which run is resumed', async () => {

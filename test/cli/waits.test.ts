@@ -120,7 +120,7 @@ test('the command printed after an answer to a cancelled run resumes the run', a
   const { code, stderr } = await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
   expect([code, linesOf(stderr)]).toEqual([
     0,
-    ['Run r-1 is cancelled. To resume it anyway:', '  dogear resume r-1 --reopen']
+    ['It is cancelled. To resume it anyway:', '  dogear resume r-1 --reopen']
   ])
   expect((await place.shell('dogear resume r-1 --reopen')).code).toBe(0)
 })
@@ -132,7 +132,7 @@ test('a late answer to a cancelled run is refused with a command that resumes th
   const { code, stderr } = await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
   expect([code, linesOf(stderr).slice(1)]).toEqual([
     4,
-    ['Run r-1 is cancelled. To resume it anyway:', '  dogear resume r-1 --reopen']
+    ['It is cancelled. To resume it anyway:', '  dogear resume r-1 --reopen']
   ])
 })
 
@@ -238,7 +238,7 @@ test('a poll of a run that only sleeps says when to resume, and ends', async () 
   const polled = await place.dogear(['poll', 'r-1'])
   expect([polled.code, polled.stdout]).toEqual([0, 'Run r-1 has no pending job\n'])
   expect(linesOf(polled.stderr)).toEqual([
-    expect.stringMatching(/^nap sleeps until \S+\. Resume then with:$/),
+    expect.stringMatching(/^Resume at \S+Z or later with:$/),
     '  dogear resume r-1'
   ])
 })

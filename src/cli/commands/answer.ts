@@ -24,8 +24,9 @@ import { environmentFor, hintTo, showHint, userName, printDone } from './Context
 import { answerFrom, parseConfirm } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
 import { WHY } from '../workflow/load.js'
-import { findRun } from './find/find.js'
-import { ofRefusal, ofResumeOrReopen, planOf } from './hints/ofAnswer.js'
+import { findRun, viewOf } from './find/find.js'
+import { ofRefusal, planOf } from './hints/ofAnswer.js'
+import { continuing } from './hints/ofRun.js'
 
 export interface AnswerFlags {
   readonly value?: string
@@ -51,7 +52,7 @@ export const answerCommand = async (
   if (E.isRight(view) && !isUsable && isUnknown(view.right.checkpoint, unit))
     return E.left(unknown(context, view.right.checkpoint, unit))
   if (E.isRight(view) && !isUsable) {
-    const refused = await refusalOf(context, view.right, unit, word)
+    const refused = await refusalOf(context, view.right, unit)
     if (refused !== undefined) return E.left(refused)
   }
   if (E.isLeft(given)) return given
@@ -64,24 +65,19 @@ export const answerCommand = async (
       ? E.map(() => RECORDED)(await confirm(runId, given.right.answers)(environment)())
       : await answer(runId, unit, given.right.value, { by: userName() })(environment)()
   if (E.isLeft(answered))
-    return E.left(
-      notDone(answered.left, await ofRefusal(context, view.right, unit, word, answered.left), runId, 'answer')
-    )
+    return E.left(notDone(answered.left, await ofRefusal(context, view.right, unit, answered.left), runId, 'answer'))
   if (answered.right._tag !== 'Requested') {
     const line = `Recorded the answer to ${unit} of run ${runId}`
-    return printDone(context, { run_id: runId, unit, requested: false }, line, [ofResumeOrReopen(context, view.right)])
+    const now = await viewOf(context, runId)
+    const next = E.isLeft(now) ? [] : continuing(context, now.right)
+    return printDone(context, { run_id: runId, unit, requested: false }, line, next)
   }
   const line = `Run ${runId} takes the answer to ${unit} before its next unit (${processText(answered.right.holder)})`
   return printDone(context, { run_id: runId, unit, requested: true }, line)
 }
 
 /** The refusal of every answer, if the unit takes none. An owner may have changed that meanwhile. */
-const refusalOf = async (
-  context: Context,
-  view: RunView,
-  unit: string,
-  word: string | undefined
-): Promise<CliError | undefined> => {
+const refusalOf = async (context: Context, view: RunView, unit: string): Promise<CliError | undefined> => {
   const { runId, checkpoint, heldBy } = view
   if (O.isSome(heldBy) || (isWait(checkpoint, unit) && !has(checkpoint.completedSteps, unit))) return undefined
   const planned = await planOf(context, view)
@@ -91,7 +87,7 @@ const refusalOf = async (
   const taken = takeAnswer(checkpoint, request)
   if (E.isRight(taken) || taken.left._tag !== 'AnswerRefused') return undefined
   const error = withDecision(planned.right, taken.left)
-  return notDone(error, await ofRefusal(context, view, unit, word, error), runId, 'answer')
+  return notDone(error, await ofRefusal(context, view, unit, error), runId, 'answer')
 }
 
 const isUnknown = ({ workflow, items, pending }: Checkpoint, unit: string): boolean =>

@@ -132,15 +132,12 @@ const mayDelete = async (
   { yes }: CleanFlags
 ): Promise<E.Either<CliError, void>> => {
   if (yes === true) return E.right(undefined)
-  if (!context.interactive) {
-    return E.left(
-      consentMissing('The listed workspaces would be deleted', [
-        { text: 'To agree:', command: sameCommand(context, ['--yes']) }
-      ])
-    )
-  }
   const count = candidates.reduce((sum, { folders }) => sum + folders.length, 0)
-  return agree(context, `Delete ${count === 1 ? 'this folder' : `these ${count} folders`}?`)
+  return agree(context, `Delete ${count === 1 ? 'this folder' : `these ${count} folders`}?`, () =>
+    consentMissing('The listed workspaces would be deleted', [
+      { text: 'To agree:', command: sameCommand(context, ['--yes']) }
+    ])
+  )
 }
 
 /** A failure for one run does not stop the others. */

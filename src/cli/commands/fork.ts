@@ -1,6 +1,7 @@
 /** `dogear fork`: makes a new run from the records of another one. */
 import { randomUUID } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import { defined } from '../../domain/data/defined.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { isDone } from '../../domain/change/transitionParts.js'
@@ -25,7 +26,8 @@ import { nonIdempotent } from './find/definitions.js'
 import { findRun } from './find/find.js'
 import { shownPath } from '../workflow/load.js'
 import { checkInputs, loadWorkflow } from './find/workflowOf.js'
-import { ofResume } from './hints/ofRun.js'
+import { answeringToo } from './hints/ofError.js'
+import { continuing } from './hints/ofRun.js'
 
 export interface ForkFlags {
   readonly fromStep?: string
@@ -70,7 +72,7 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   const steps = `${made.right.checkpoint.completedSteps.steps} of ${workflow.steps.length} steps completed`
   const line = `Run ${newId} starts at ${fromStep} with the records of ${runId}, ${steps}`
   const document = { run_id: newId, forked_from: runId, from_step: fromStep }
-  return printDone(context, document, line, [ofResume(context, newId, workflow)])
+  return printDone(context, document, line, continuing(context, { ...made.right, heldBy: O.none }))
 }
 
 const repetition = (newId: string, units: ReadonlyArray<string>, earlier: string): string => {
@@ -96,10 +98,10 @@ const inputFor = (
   checkpoint: Checkpoint,
   { input = [], fromStep = '' }: ForkFlags
 ): E.Either<CliError, JsonObject | undefined> => {
-  const { path, secrets = [] } = checkpoint.workflow
-  return path === undefined && input.length > 0
+  const { workflow } = checkpoint
+  return workflow.path === undefined && input.length > 0
     ? wrongUse('--input: a program started the run and checks its input; pass `input` to its `fork`')
-    : replacementOf(context, { secrets }, checkpoint, { input, fromStep })
+    : replacementOf(context, workflow, checkpoint, { input, fromStep })
 }
 
 /** Secrets are redacted in `input`. */
@@ -108,12 +110,9 @@ const replaced = (fromStep: string, old: Checkpoint, input: JsonObject): string 
   return inputReplaced(fromStep, differencesFrom(old, Object.fromEntries(texts)))
 }
 
-/** The command that answers all questions, or passes the missing outputs; else the one that lists the steps. */
+/** The command that passes the missing outputs; else the one that lists the steps. */
 const ofRefusal = (context: Context, runId: string, error: RunError): ReadonlyArray<Hint> => {
-  if (error._tag === 'Unconfirmed') {
-    const answers = error.questions.flatMap(({ unit }) => ['--confirm', `${unit}=again`])
-    return [{ text: 'Answer them, for example:', command: sameCommand(context, answers) }]
-  }
+  if (error._tag === 'Unconfirmed') return [answeringToo(context, error.questions)]
   if (error._tag !== 'PlanError') return []
   const missing = error.problems.flatMap((one) =>
     one._tag === 'AssumedOutputMissing' && one.evidence !== true ? [`${one.unit}=done`] : []

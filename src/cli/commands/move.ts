@@ -1,5 +1,6 @@
 /** `dogear move`: moves a run to another store. */
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { RunError } from '../../executor/errors/RunError.js'
 import { move } from '../../hosts/move.js'
 import type { CliError } from '../CliError.js'
@@ -12,7 +13,7 @@ import { open } from '../store/open.js'
 import type { Context, Result } from './Context.js'
 import { checkFolder, databaseAt, environmentFor, hintTo, showHint, storeAt, printDone } from './Context.js'
 import { findRun, viewOf } from './find/find.js'
-import { ofMove, ofResume } from './hints/ofRun.js'
+import { continuing, ofMove } from './hints/ofRun.js'
 
 export const moveCommand = async (context: Context, id: string, flags: { readonly to?: string }): Promise<Result> => {
   const { folder, store } = context
@@ -28,7 +29,7 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   if (E.isLeft(view)) return view
   const target = await openTarget(context, location.right)
   if (E.isLeft(target)) return target
-  const { runId, workflow, status } = view.right
+  const { runId, checkpoint } = view.right
   const environment = environmentFor(context)
   try {
     const moving = { from: store.shown, to, target: environmentFor(target.right) }
@@ -37,8 +38,9 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   } finally {
     await target.right.store.database?.close()
   }
-  const next = ofResume(target.right, runId, workflow, status)
-  return printDone(context, { run_id: runId, moved_to: to }, `Run ${runId} moved to ${to}`, [next])
+  const { moved: _, ...there } = checkpoint
+  const next = continuing(target.right, { checkpoint: there, heldBy: O.none })
+  return printDone(context, { run_id: runId, moved_to: to }, `Run ${runId} moved to ${to}`, next)
 }
 
 /** A killed move leaves its source, which only a repetition of that move deletes. A source that is another run by now stays. */

@@ -29,11 +29,10 @@ import type { Hint } from '../report/Hint.js'
 import { nowText } from '../report/text.js'
 import type { Context } from './Context.js'
 import { environmentFor } from './Context.js'
-import { resumeHint } from './execution/planFlags.js'
 import { surveyRun, usablePlan } from './execution/survey.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
-import { ofHeld, ofPending } from './hints/ofRun.js'
-import { resumeHints } from './hints/ofPlan.js'
+import { continuing } from './hints/ofRun.js'
+import { asking } from './hints/ofPlan.js'
 
 /** Standard output as the target of a page. */
 const STDOUT = '-'
@@ -67,21 +66,18 @@ interface Outlook {
 
 /** The plan of a resume, or why there is none, and what to type next. A program that started the run plans it itself. */
 const outlookOf = async (context: Context, view: RunView): Promise<Outlook> => {
-  const { runId, checkpoint, status, heldBy } = view
-  if (O.isSome(heldBy)) return { next: ofHeld(context, runId, heldBy.value) }
-  if (status === 'cancelled') return { next: [resumeHint(context, 'To resume it anyway:', runId, { reopen: true })] }
-  if (isFinal(status)) return { next: [] }
-  const waits = ofPending(context, checkpoint)
-  if (checkpoint.workflow.path === undefined) return { next: waits }
+  const { checkpoint, status, heldBy } = view
+  const next = status === 'completed' ? [] : continuing(context, view)
+  if (O.isSome(heldBy) || isFinal(status) || checkpoint.workflow.path === undefined) return { next }
   const workflow = workflowOf(context, checkpoint)
   if (E.isLeft(workflow)) return refused(workflow.left)
-  const program = plannable(workflow.right)
-  const surveyed = await surveyRun(context, program, view)
+  const surveyed = await surveyRun(context, plannable(workflow.right), view, {})
   if (E.isLeft(surveyed)) return refused(surveyed.left)
-  const planned = usablePlan(context, program, surveyed.right, {})
+  const planned = usablePlan(context, surveyed.right)
   if (E.isLeft(planned)) return refused(planned.left)
   const { plan } = planned.right
-  return { plan, next: [...waits, ...resumeHints(context, runId, program, openQuestions(plan), 'Resume with:')] }
+  const questions = openQuestions(plan)
+  return { plan, next: questions.length === 0 ? next : asking(context, surveyed.right, questions) }
 }
 
 const refused = (error: CliError): Outlook => ({

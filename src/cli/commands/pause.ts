@@ -1,16 +1,13 @@
 /** `dogear pause`: asks the process that runs a run to pause it. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Status } from '../../domain/checkpoint/Checkpoint.js'
-import { isFinal } from '../../domain/checkpoint/Checkpoint.js'
 import { pause } from '../../executor/requests/pause.js'
-import type { RunView } from '../../executor/storage/runs.js'
 import { notDone } from '../CliError.js'
-import type { Hint } from '../report/Hint.js'
 import { processText } from '../report/text.js'
 import type { Context, Result } from './Context.js'
-import { environmentFor, hintTo, printDone, showHint } from './Context.js'
+import { environmentFor, printDone } from './Context.js'
 import { findRun } from './find/find.js'
-import { ofPending } from './hints/ofRun.js'
+import { continuing } from './hints/ofRun.js'
 
 export interface PauseFlags {
   readonly commit?: boolean
@@ -29,19 +26,10 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
   const text = isRequested
     ? `Run ${runId} pauses once its current steps have ended (${processText(answer.holder)})`
     : `Run ${runId} ${answer._tag === 'Paused' ? 'is paused' : AT_REST[status]}`
-  const next = isRequested ? [] : nextFor(context, view.right, status)
+  const next = isRequested ? [] : continuing(context, view.right)
   return isRequested || status === 'paused'
     ? printDone(context, { run_id: runId, requested: isRequested, status }, text, next)
     : E.left({ _tag: 'NothingToStop', message: text, hints: next })
-}
-
-const nextFor = (context: Context, { runId, workflow, checkpoint }: RunView, status: Status): ReadonlyArray<Hint> => {
-  const waits = status === 'pending' ? ofPending(context, checkpoint) : []
-  if (waits.length > 0) return waits
-  if (workflow.path === undefined || isFinal(status)) return [showHint(context, runId)]
-  return status === 'running'
-    ? [hintTo(context, 'Pause it again with:', ['pause', runId])]
-    : [hintTo(context, 'Resume with:', ['resume', runId])]
 }
 
 const AT_REST: Readonly<Record<Status, string>> = {

@@ -2,16 +2,14 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { presentOf } from '../../domain/checkpoint/Due.js'
-import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { describeQuestion, describeReason, explain } from '../../domain/explain/Explain.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { JsonObject } from '../../domain/data/Json.js'
 import { listed } from '../../domain/data/listed.js'
-import type { Decision, PlanOptions, ResumePlan } from '../../domain/plan/Plan.js'
+import type { Decision, ResumePlan } from '../../domain/plan/Plan.js'
 import type { PlanProblem } from '../../domain/plan/PlanProblem.js'
 import { confirms, hashPlan, openQuestions } from '../../domain/plan/Plan.js'
 import { planResume } from '../../domain/plan/planResume.js'
-import type { Workflow } from '../../domain/workflow/Workflow.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import { ExitCode } from '../ExitCode.js'
@@ -24,11 +22,12 @@ import { findOrOnly } from './find/find.js'
 import { ofQuestions, forcedAnswers } from './hints/ofPlan.js'
 import { ofHeld, ofPending } from './hints/ofRun.js'
 import { resumeLine } from './execution/planFlags.js'
-import { inputNamesIn, withoutSecrets } from './execution/input.js'
+import { inputNamesIn } from './execution/input.js'
 import type { Overwrite } from './execution/overwrites.js'
 import { overwriteWarning, findOverwrites, repeatWarnings } from './execution/overwrites.js'
 import type { PlanFlags } from './execution/planFlags.js'
-import { optionsFrom, surveyRun, treeFor, usablePlan, withoutIdleAnswers } from './execution/survey.js'
+import type { Surveyed } from './execution/survey.js'
+import { surveyRun, usablePlan, withoutIdleAnswers } from './execution/survey.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
 import { nowText, rowFolded, shortened, processText } from '../report/text.js'
 
@@ -38,34 +37,26 @@ export const planCommand = async (context: Context, id: string | undefined, type
   const { checkpoint } = found.right
   const workflow = workflowOf(context, checkpoint, inputNamesIn(typed))
   if (E.isLeft(workflow)) return workflow
-  const options = optionsFrom(context, workflow.right, found.right, typed)
-  if (E.isLeft(options)) return options
-  printWarnings(context, workflow.right, typed)
-  const given = withoutSecrets(context, workflow.right.file, typed)
-  const program = plannable(workflow.right)
-  const tree = treeFor(context, found.right)
-  const surveyed = await surveyRun(context, program, found.right, options.right, tree)
+  const surveyed = await surveyRun(context, plannable(workflow.right), found.right, typed)
   if (E.isLeft(surveyed)) return surveyed
-  const planned = usablePlan(context, program, surveyed.right, given)
+  printWarnings(context, workflow.right, typed)
+  const planned = usablePlan(context, surveyed.right)
   if (E.isLeft(planned)) return planned
-  const flags = withoutIdleAnswers(program, planned.right, given)
   const { plan } = planned.right
-  const repeats = repeatWarnings(program, planned.right, flags)
-  const edits = editsOf(checkpoint, program, options.right)
-  const over = await findOverwrites(context, program, surveyed.right, tree)
+  const shown = { ...surveyed.right, flags: withoutIdleAnswers(surveyed.right, planned.right) }
+  const repeats = repeatWarnings(shown.program, planned.right, shown.flags)
+  const over = await findOverwrites(context, shown)
   if (E.isLeft(over)) context.screen.warn(over.left)
-  const overwrites = E.isLeft(over) ? [] : over.right
-  if (context.json) context.screen.out(printed(planJson(found.right, plan, edits, overwrites)))
-  else
-    for (const line of planLines(context, found.right, program, plan, flags, edits, { overwrites, repeats }))
-      context.screen.print(line)
+  const findings = { edits: editsOf(shown), overwrites: E.isLeft(over) ? [] : over.right, repeats }
+  if (context.json) context.screen.out(printed(planJson(found.right, plan, findings)))
+  else planLines(context, found.right, shown, plan, findings).forEach(context.screen.print)
   return E.right(ExitCode.done)
 }
 
 type StepEdit = PlanProblem & { readonly _tag: 'WorkflowChanged' }
 
 /** The edits that the strictest policy would refuse. */
-const editsOf = (checkpoint: Checkpoint, program: Workflow, options: PlanOptions): ReadonlyArray<StepEdit> => {
+const editsOf = ({ checkpoint, program, options }: Surveyed): ReadonlyArray<StepEdit> => {
   const strict = planResume(checkpoint, program, { ...options, changes: 'strict' })
   return E.isRight(strict) ? [] : strict.left.problems.filter((problem) => problem._tag === 'WorkflowChanged')
 }
@@ -78,11 +69,9 @@ const editLines = (edits: ReadonlyArray<StepEdit>): ReadonlyArray<string> =>
 const planLines = (
   context: Context,
   { runId, checkpoint, status, found, heldBy }: RunView,
-  program: Workflow,
+  surveyed: Surveyed,
   plan: ResumePlan,
-  flags: PlanFlags,
-  edits: ReadonlyArray<StepEdit>,
-  consents: Consents
+  findings: Findings
 ): ReadonlyArray<string> => {
   const { outStyle: style } = context.screen
   return [
@@ -93,10 +82,10 @@ const planLines = (
       .split('\n')
       .map((line) => shortened(asOf(heldBy, line)))
       .flatMap((line) => rowFolded(line, style.width)),
-    ...editLines(edits),
+    ...editLines(findings.edits),
     ...(O.isSome(heldBy)
-      ? linesOf(ofHeld(context, runId, heldBy.value, flags))
-      : nextLines(context, checkpoint, program, plan, { ...flags, recovered: found._tag !== 'Exact' }, consents))
+      ? linesOf(ofHeld(context, runId, heldBy.value, surveyed.flags))
+      : nextLines(context, surveyed, plan, findings))
   ]
 }
 
@@ -105,23 +94,23 @@ const inProgress = (holder: Holder): string =>
     ? `In progress: ${processText(holder)}; if it died now, a resume would do this:`
     : `In progress, or abandoned by a dead process: ${processText(holder)}`
 
-/** What a resume asks consent for: changes that it would overwrite, and work that it would repeat. */
-interface Consents {
+/** Edits since the run began, and what a resume asks consent for: changes that it would overwrite, and work that it would repeat. */
+interface Findings {
+  readonly edits: ReadonlyArray<StepEdit>
   readonly overwrites: ReadonlyArray<Overwrite>
   readonly repeats: ReadonlyArray<string>
 }
 
-/** `recovered`: the state was recovered, which needs consent. */
 const nextLines = (
   context: Context,
-  checkpoint: Checkpoint,
-  program: Workflow,
+  { checkpoint, found, program, flags: typed }: Surveyed,
   plan: ResumePlan,
-  { recovered, ...typed }: PlanFlags & { readonly recovered: boolean },
-  { overwrites, repeats }: Consents
+  { overwrites, repeats }: Findings
 ): ReadonlyArray<string> => {
   if (plan.decisions.every(({ _tag }) => _tag === 'Skip')) return []
   const { runId } = checkpoint
+  // A recovered state needs consent.
+  const recovered = found._tag !== 'Exact'
   const { outStyle: style } = context.screen
   const flags = { ...typed, yes: recovered || repeats.length > 0 }
   const questions = openQuestions(plan)
@@ -145,7 +134,11 @@ const nextLines = (
     ...questions.map((question) => style.yellow(describeQuestion(question))),
     ...(overwrites.length === 0 ? [] : [style.yellow(overwriteWarning(overwrites))]),
     ...consent,
-    ...linesOf(questions.length > 0 ? ofQuestions(context, runId, { ...flags, confirm }, program, questions) : exactly),
+    ...linesOf(
+      questions.length > 0
+        ? ofQuestions(context, { checkpoint, program, flags: { ...flags, confirm } }, questions)
+        : exactly
+    ),
     ...(later.length === 0
       ? []
       : [`After these answers, ${listed(later.map(({ unit }) => `"${unit}"`))} may need one, too`])
@@ -162,12 +155,7 @@ const describeEdit = ({ edit, unit, recorded, present }: StepEdit): string => {
   return shortened(`${edit.padEnd(9)}  ${unit}${prints === '' ? '' : `  (${prints})`}`)
 }
 
-const planJson = (
-  view: RunView,
-  plan: ResumePlan,
-  edits: ReadonlyArray<StepEdit>,
-  overwrites: ReadonlyArray<Overwrite>
-): JsonObject => {
+const planJson = (view: RunView, plan: ResumePlan, { edits, overwrites }: Findings): JsonObject => {
   const now = presentOf(view, nowText())
   return {
     ...summaryJson(view),

@@ -12,7 +12,6 @@ import { describeFenced } from '../../executor/errors/portErrors.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import { notDone } from '../CliError.js'
 import { ExitCode, ofStop } from '../ExitCode.js'
-import type { Hint } from '../report/Hint.js'
 import { printHints } from '../report/Hint.js'
 import { removal } from '../report/eventLines.js'
 import { jobJson } from '../report/pending.js'
@@ -21,16 +20,14 @@ import { runnerIn } from '../steps/jobStep.js'
 import type { Style } from '../terminal/Style.js'
 import { toProgram } from '../workflow/toProgram.js'
 import type { Result } from './Context.js'
-import { environmentFor, hintTo, showHint } from './Context.js'
+import { environmentFor } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
 import { printWarnings } from './execution/execution.js'
 import { afterLoss, findOrOnly } from './find/find.js'
 import { treeAt } from './execution/survey.js'
-import { ofHeld, ofPending } from './hints/ofRun.js'
-import { ofRefusedPlan } from './hints/ofPlan.js'
-import { resumeHint } from './execution/planFlags.js'
+import { continuing } from './hints/ofRun.js'
+import { ofPlanError } from './hints/ofPlan.js'
 import { workflowOf } from './find/workflowOf.js'
-import { holderText, processText } from '../report/text.js'
 
 export const pollCommand = async (context: PromptContext, id: string | undefined): Promise<Result> => {
   const view = await findOrOnly(context, id, { what: 'a pending job', fits: hasJob })
@@ -58,11 +55,8 @@ export const pollCommand = async (context: PromptContext, id: string | undefined
   })
   const polled = await poll(program, runId)(environment)()
   if (E.isLeft(polled)) {
-    const planning = { checkpoint, workflow: program, options: {}, flags: {} }
-    const hints =
-      polled.left._tag === 'HeldBy'
-        ? ofHeld(context, runId, polled.left.holder)
-        : ofRefusedPlan(context, planning, polled.left)
+    const planning = { checkpoint, program, options: {}, flags: {} }
+    const hints = polled.left._tag === 'PlanError' ? ofPlanError(context, planning, polled.left.problems) : []
     return E.left(notDone(polled.left, hints, runId, 'poll'))
   }
   return E.right(await report(context, runId, polled.right, heldBy))
@@ -87,40 +81,20 @@ const report = async (
   const isOpen = hasJob(checkpoint)
   // A recorded end took the claim, so the owner seen before has left.
   const hasRecorded = jobs.some(({ end }) => end._tag === 'Collected' || end._tag === 'Failed')
-  const next = nextFor(context, checkpoint, hasRecorded ? O.none : heldBy)
-  const now = status(checkpoint, !hasRecorded && O.isSome(heldBy))
+  const owner = hasRecorded ? O.none : heldBy
+  const next = continuing(context, { checkpoint, heldBy: owner })
+  const now = status(checkpoint, O.isSome(owner))
   if (json) {
-    screen.out(printed({ run_id: runId, status: now, jobs: jobs.map(polledJson), next: next.command }))
+    screen.out(printed({ run_id: runId, status: now, jobs: jobs.map(polledJson), next: next[0]?.command ?? null }))
   } else {
     if (jobs.length === 0 && !isOpen) screen.print(`Run ${runId} has no pending job`)
     for (const job of jobs) screen.print(lineOf(job, screen.outStyle))
     if (outcome._tag === 'Stopped') screen.line(screen.style.yellow('Stopped: not all jobs were polled'))
-    if (now !== 'completed') printHints(screen, [next])
+    if (now !== 'completed') printHints(screen, next)
   }
   if (outcome._tag === 'Stopped') return ofStop(context.signals.received())
   if (jobs.some(({ end }) => end._tag === 'Failed')) return ExitCode.stepFailed
   return isOpen ? ExitCode.pending : ExitCode.done
-}
-
-/** A run with an owner cannot be resumed. */
-const nextFor = (context: PromptContext, checkpoint: Checkpoint, heldBy: O.Option<Holder>): Required<Hint> => {
-  const { runId } = checkpoint
-  if (hasJob(checkpoint)) return hintTo(context, 'Poll again with:', ['poll', runId])
-  if (O.isNone(heldBy)) return ofWait(context, checkpoint) ?? resumeHint(context, 'Resume with:', runId)
-  const [takeOver] = ofHeld(context, runId, heldBy.value)
-  return takeOver?.command === undefined
-    ? showHint(context, runId, `It is in progress: ${processText(heldBy.value)}. Show it with:`)
-    : { text: `It is held by ${holderText(heldBy.value)}. ${takeOver.text}`, command: takeOver.command }
-}
-
-/** The command that ends the next wait of a run without a pending job. */
-const ofWait = (context: PromptContext, checkpoint: Checkpoint): Required<Hint> | undefined => {
-  const [answer] = ofPending(context, checkpoint)
-  if (answer?.command !== undefined) return { text: answer.text, command: answer.command }
-  const timer = [...checkpoint.pending].find(({ _tag }) => _tag === 'Timer')
-  return timer?._tag === 'Timer'
-    ? resumeHint(context, `${timer.unit} sleeps until ${timer.wakeAt}. Resume then with:`, checkpoint.runId)
-    : undefined
 }
 
 const lineOf = ({ end, job, unit }: PolledJob, style: Style): string => {

@@ -88,18 +88,14 @@ const mayDelete = async (
   runs: ReadonlyArray<RunSummary>,
   { yes }: PruneFlags
 ): Promise<E.Either<CliError, void>> => {
-  const { interactive, screen } = context
   if (yes === true) return E.right(undefined)
-  if (!interactive) {
-    return E.left(
-      consentMissing(`${count(runs)} would be deleted`, [
-        { text: 'List them with:', command: sameCommand(context, ['--dry-run']) },
-        { text: 'To agree:', command: sameCommand(context, ['--yes']) }
-      ])
-    )
-  }
-  for (const run of runs) screen.line(lineOf(run))
-  return agree(context, `Delete ${count(runs)}, with outputs and artifacts?`)
+  if (context.interactive) for (const run of runs) context.screen.line(lineOf(run))
+  return agree(context, `Delete ${count(runs)}, with outputs and artifacts?`, () =>
+    consentMissing(`${count(runs)} would be deleted`, [
+      { text: 'List them with:', command: sameCommand(context, ['--dry-run']) },
+      { text: 'To agree:', command: sameCommand(context, ['--yes']) }
+    ])
+  )
 }
 
 const report = async (

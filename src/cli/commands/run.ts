@@ -11,13 +11,13 @@ import type { CliError } from '../CliError.js'
 import { notDone, usage, wrongUse } from '../CliError.js'
 import { defined } from '../../domain/data/defined.js'
 import type { Context, Result } from './Context.js'
-import { environmentFor, showHint } from './Context.js'
+import { environmentFor, hintTo, showHint } from './Context.js'
 import { positionOf, processText } from '../report/text.js'
 import type { PromptContext } from './execution/withPrompt.js'
 import { execute, programFor, printWarnings } from './execution/execution.js'
 import { allRuns, findRun, isResumable, viewOf, warnOfDamaged } from './find/find.js'
-import { ofExisting, ofNoRunOf, ofOtherInput, ofTaken } from './hints/ofRun.js'
-import { resumeLine } from './execution/planFlags.js'
+import { ofNoRun, ofOtherInput, ofTaken } from './hints/ofRun.js'
+import { resumeHint, resumeLine } from './execution/planFlags.js'
 import type { Given } from './execution/input.js'
 import { differencesFrom, redactedIn, inputOf, recordable, redactionFor } from './execution/input.js'
 import { withNextActions } from './hints/ofError.js'
@@ -63,7 +63,9 @@ const errorForRunId = async (context: PromptContext, name: string): Promise<CliE
   if (E.isLeft(RunId.parse(name))) return undefined
   const found = await viewRun(name)(environmentFor(context))()
   return E.isRight(found) && O.isSome(found.right)
-    ? usage(`${name} is the id of a run: this command takes a workflow file`, ofExisting(context, name))
+    ? usage(`${name} is the id of a run: this command takes a workflow file`, [
+        resumeHint(context, 'To resume it:', name)
+      ])
     : undefined
 }
 
@@ -75,7 +77,9 @@ const howOf = (
   if (fromStep === undefined && restartWave === undefined)
     return run === undefined
       ? E.right(undefined)
-      : wrongUse('--run has no effect alone; add --from-step or --restart-wave', ofExisting(context, run))
+      : wrongUse('--run has no effect alone; add --from-step or --restart-wave', [
+          resumeHint(context, 'To resume it:', run)
+        ])
   const flag = fromStep === undefined ? '--restart-wave' : '--from-step'
   return id === undefined
     ? E.right(defined({ fromStep, restartWave }))
@@ -99,7 +103,11 @@ const runLoaded = async (
     how !== undefined
       ? await chooseRepeated(context, workflow, given.right, flags.run, how)
       : id === undefined
-        ? await chooseEarlier(context, workflow, given.right, flags)
+        ? await startUnless(context, workflow, given.right, {
+            runId: randomUUID(),
+            resumes: flags.resume === true || yes === true,
+            asks: context.interactive
+          })
         : await chooseById(context, workflow, id, given.right, flags)
   if (E.isLeft(choice)) return choice
   return choice.right._tag === 'Start'
@@ -142,22 +150,13 @@ const start = async (
   const known = checkVariables(workflow, Object.keys(input))
   if (E.isLeft(known)) return known
   printWarnings(context, workflow)
-  const words = wordsOf(workflow, given, flags)
-  const execution = { workflow, runId, folder: context.folder, done: 0, start: words, merging: flags }
+  const execution = { workflow, runId, folder: context.folder, done: 0, isNew: true, merging: flags } as const
   const { program, reporter } = programFor(context, execution)
   const { workspace: kind } = workflow.file
   if (kind === 'worktree') await warnOfUncommitted(context)
   const workspace = kind === 'none' ? { kind, path: context.folder } : kind
   return execute(context, { ...execution, program }, reporter, run(program, runId, input, { workspace }))
 }
-
-const wordsOf = ({ shown }: Loaded, given: Given, { id, merge }: RunFlags): ReadonlyArray<string> => [
-  'run',
-  shown,
-  ...(id === undefined ? [] : ['--id', id]),
-  ...inputWords(given),
-  ...(merge === undefined ? [] : [merge ? '--merge' : '--no-merge'])
-]
 
 const inputWords = (given: Given): ReadonlyArray<string> =>
   Object.entries(given).flatMap(([name, value]) => ['--input', `${name}=${value}`])
@@ -172,10 +171,8 @@ const chooseById = async (
   const { file } = workflow
   const found = await viewRun(id)(environmentFor(context))()
   if (E.isLeft(found)) return E.left(notDone(found.left))
-  if (O.isNone(found.right)) {
-    const earlier = context.interactive ? E.right(undefined) : await mentionEarlier(context, workflow, given)
-    return E.isLeft(earlier) ? earlier : E.right({ _tag: 'Start', runId: id })
-  }
+  // An explicit id skips the prompt; an earlier run is only reported.
+  if (O.isNone(found.right)) return startUnless(context, workflow, given, { runId: id, asks: false })
   const view = found.right.value
   if (flags.resume === true || flags.yes === true) return E.right({ _tag: 'Resume', view, how: {} })
   if (O.isSome(view.heldBy)) return E.left(await heldError(context, id, view.heldBy.value))
@@ -188,40 +185,26 @@ const chooseById = async (
     : E.left(exists)
 }
 
-const chooseEarlier = async (
+/** Starts a run, unless an earlier one is resumed. `resumes`: without a question; `asks`: at a terminal. */
+const startUnless = async (
   context: PromptContext,
   workflow: Loaded,
   given: Given,
-  flags: RunFlags
+  { runId, resumes = false, asks }: { readonly runId: string; readonly resumes?: boolean; readonly asks: boolean }
 ): Promise<E.Either<CliError, Choice>> => {
-  const fresh: Choice = { _tag: 'Start', runId: randomUUID() }
+  const fresh: E.Either<CliError, Choice> = E.right({ _tag: 'Start', runId })
   const runs = await runsOf(context, workflow)
   if (E.isLeft(runs)) return runs
   const mine = runs.right.filter(isResumable)
   const nearest = await firstLike(context, mine, given)
   await printRunning(context, runs.right, given)
-  if (flags.resume === true || flags.yes === true) {
-    const earlier = nearest ?? mine[0]
-    return earlier === undefined ? E.right(fresh) : taken(await viewOf(context, earlier.runId))
-  }
-  if (nearest === undefined) return E.right(fresh)
-  if (context.interactive) return offered(context, nearest, workflow.file, 'start a new run', E.right(fresh))
-  printEarlier(context, nearest)
-  return E.right(fresh)
-}
-
-/** An explicit id skips the prompt; an earlier run is only reported. */
-const mentionEarlier = async (
-  context: PromptContext,
-  workflow: Loaded,
-  given: Given
-): Promise<E.Either<CliError, undefined>> => {
-  const runs = await runsOf(context, workflow)
-  if (E.isLeft(runs)) return runs
-  await printRunning(context, runs.right, given)
-  const nearest = await firstLike(context, runs.right.filter(isResumable), given)
-  if (nearest !== undefined) printEarlier(context, nearest)
-  return E.right(undefined)
+  const earlier = nearest ?? (resumes ? mine[0] : undefined)
+  if (earlier === undefined) return fresh
+  if (resumes) return taken(await viewOf(context, earlier.runId))
+  if (asks && nearest !== undefined) return offered(context, nearest, workflow.file, 'start a new run', fresh)
+  context.screen.line(`An earlier run is unfinished (${positionOf(earlier)}). To resume it instead:`)
+  context.screen.line(`  ${resumeLine(context, earlier.runId)}`)
+  return fresh
 }
 
 /** The first of these runs that has this input. A summary has none, so runs are read until it is found. */
@@ -247,11 +230,6 @@ const printRunning = async (context: Context, runs: ReadonlyArray<RunSummary>, g
   context.screen.line(`  ${showHint(context, running.runId).command}`)
 }
 
-const printEarlier = (context: PromptContext, run: RunSummary): void => {
-  context.screen.line(`An earlier run is unfinished (${positionOf(run)}). To resume it instead:`)
-  context.screen.line(`  ${resumeLine(context, run.runId)}`)
-}
-
 /** Prefers `--run`, then the newest run with this input, then the newest. */
 const chooseRepeated = async (
   context: PromptContext,
@@ -266,7 +244,11 @@ const chooseRepeated = async (
   const newest = (await firstLike(context, runs.right, given)) ?? runs.right[0]
   if (newest !== undefined) return taken(await viewOf(context, newest.runId), how)
   const { file, shown } = workflow
-  return E.left({ _tag: 'NoRunOfWorkflow', workflow: file.name, hints: ofNoRunOf(context, shown) })
+  return E.left({
+    _tag: 'NoRunOfWorkflow',
+    workflow: file.name,
+    hints: [...ofNoRun(context), hintTo(context, 'Start one:', ['run', shown])]
+  })
 }
 
 /** Runs of this very file first, then newest first. */

@@ -22,7 +22,7 @@ import { ofDamage } from './hints/ofRun.js'
 import { resumeLine } from './execution/planFlags.js'
 import { nextActions } from './hints/ofError.js'
 import type { Obstacle, Preview, Unrecorded } from './execution/preview.js'
-import { CLEAR, obstacle, previewOf, refusal } from './execution/preview.js'
+import { CLEAR, obstaclesOf, previewOf } from './execution/preview.js'
 import { heldError } from './execution/owner.js'
 import { holderText, shortened } from '../report/text.js'
 
@@ -58,12 +58,12 @@ export const verifyCommand = async (context: Context, id: string | undefined): P
 
 const previewFor = async (context: Context, { runId, heldBy }: RunSummary): Promise<Preview> => {
   const view = await viewOf(context, runId)
-  if (E.isLeft(view)) return { ...CLEAR, obstacles: [obstacle(view.left)] }
+  if (E.isLeft(view)) return { ...CLEAR, obstacles: obstaclesOf(context, view.left) }
   if (O.isNone(heldBy)) return await previewOf(context, view.right)
   const error = await heldError(context, runId, heldBy.value)
   // A live process will leave another state.
   const preview = heldBy.value.liveness === 'alive' ? CLEAR : await previewOf(context, view.right)
-  return { ...preview, obstacles: [refusal(context, error), ...preview.obstacles] }
+  return { ...preview, obstacles: [...obstaclesOf(context, error), ...preview.obstacles] }
 }
 
 /** Damage comes first, then the exit code of the refused resume. */

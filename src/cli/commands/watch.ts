@@ -12,7 +12,6 @@ import { viewRun } from '../../executor/storage/runs.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { factsOf } from '../report/facts.js'
-import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
 import { rowLines } from '../report/rows.js'
 import { changeJson, lineOf } from '../report/changeJson.js'
@@ -20,10 +19,9 @@ import { summaryJson } from '../report/runJson.js'
 import { positionOf, progressOf } from '../report/text.js'
 import type { Style } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
-import { environmentFor, showHint } from './Context.js'
-import { resumeHint } from './execution/planFlags.js'
+import { environmentFor } from './Context.js'
 import { findRun } from './find/find.js'
-import { ofPending } from './hints/ofRun.js'
+import { continuing } from './hints/ofRun.js'
 import { duration, firstLine } from '../../view/text.js'
 
 /** How often the state is read. */
@@ -127,16 +125,5 @@ const endLines = (context: Context, view: RunView): ReadonlyArray<string> => {
   const millis = Date.parse(view.updatedAt) - Date.parse(view.createdAt)
   const end = `Run ${view.runId} is ${view.status}: ${progressOf(view.checkpoint)}, last change ${duration(millis)} after the run started`
   const colour = view.status === 'completed' ? style.green : view.status === 'failed' ? style.red : style.yellow
-  return [colour(end), ...linesOf(nextOf(context, view), style)]
-}
-
-/** What continues the run; a run of a program is resumed by its program. */
-const nextOf = (context: Context, { runId, status, checkpoint }: RunView): ReadonlyArray<Hint> => {
-  if (status === 'completed') return []
-  const waits = status === 'pending' ? ofPending(context, checkpoint) : []
-  if (waits.length > 0) return waits
-  const isResumable = status === 'failed' || status === 'interrupted' || status === 'paused' || status === 'pending'
-  return isResumable && checkpoint.workflow.path !== undefined
-    ? [resumeHint(context, 'Resume with:', runId)]
-    : [showHint(context, runId)]
+  return [colour(end), ...(view.status === 'completed' ? [] : linesOf(continuing(context, view), style))]
 }

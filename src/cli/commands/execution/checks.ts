@@ -68,7 +68,11 @@ const mayRunTwice = async (
   return twice.length === 0 || (await confirm(prompt, `${repeatWarning(twice)} Continue?`))
 }
 
-export const repeatWarning = (units: ReadonlyArray<string>): string =>
-  units.length === 1
-    ? `This completed step is not idempotent, and would run again: ${listed(units)}.`
-    : `These completed steps are not idempotent, and would run again: ${listed(units)}.`
+/** `isCompleted`: the units have completed; otherwise they are in doubt. */
+export const repeatWarning = (units: ReadonlyArray<string>, isCompleted = true): string => {
+  const [these, step, are] = units.length === 1 ? ['This', 'step', 'is'] : ['These', 'steps', 'are']
+  const what = isCompleted
+    ? `completed ${step} ${are} not idempotent,`
+    : `${step} ${are} not idempotent, may already have taken effect,`
+  return `${these} ${what} and would run again: ${listed(units)}.`
+}

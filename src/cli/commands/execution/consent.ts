@@ -7,22 +7,22 @@ import { describeQuestion } from '../../../domain/explain/Explain.js'
 import type { Answer, Confirm, PlanOptions } from '../../../domain/plan/Plan.js'
 import { answersTo, hashPlan, openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
-import type { Planned, Survey } from '../../../executor/planRun.js'
+import type { Planned } from '../../../executor/planRun.js'
 import type { Recovery, ResumeOptions } from '../../../executor/RunOptions.js'
 import type { RunView } from '../../../executor/storage/runs.js'
-import { viewRun } from '../../../executor/storage/runs.js'
-import type { WorkingTree } from '../../../ports/WorkingTree.js'
 import type { CliError } from '../../CliError.js'
 import { consentMissing, notDone } from '../../CliError.js'
 import { choose, confirm } from '../../terminal/Prompt.js'
 import type { AnyProgram } from '../../workflow/toProgram.js'
-import { environmentFor, userName } from '../Context.js'
+import { userName } from '../Context.js'
 import { asksForChanges, captures } from '../find/definitions.js'
-import { forcedAnswers, ofQuestions, resumeHints } from '../hints/ofPlan.js'
-import { OF_DAMAGE } from '../hints/ofRun.js'
+import { viewOf } from '../find/find.js'
+import { asking, forcedAnswers, unconfirmed } from '../hints/ofPlan.js'
+import { ofDamage } from '../hints/ofRun.js'
 import { findOverwrites, overwriteWarning, repeatWarnings } from './overwrites.js'
 import type { PrintedFlags } from './planFlags.js'
-import { answerFrom, resumeLine } from './planFlags.js'
+import { answerFrom, resumeHint } from './planFlags.js'
+import type { Surveyed } from './survey.js'
 import { usablePlan, withoutIdleAnswers } from './survey.js'
 import type { PromptContext } from './withPrompt.js'
 import { agree } from './withPrompt.js'
@@ -32,27 +32,20 @@ export interface ResumeFlags extends PrintedFlags, MergeFlags {
   readonly plan?: string
 }
 
-/** A resume before anything was asked. `flags`: without secrets. */
-export interface Proposal {
-  readonly program: AnyProgram
-  readonly view: RunView
-  readonly surveyed: Survey
-  readonly flags: ResumeFlags
-  readonly tree: WorkingTree
-}
+type Proposal = Surveyed<ResumeFlags>
 
 /** Returns how to resume, as the user agreed to it. */
 export const agreeToPlan = async (
   context: PromptContext,
-  proposed: Proposal
+  view: RunView,
+  surveyed: Proposal
 ): Promise<E.Either<CliError, ResumeOptions>> => {
-  const { program, view, surveyed } = proposed
-  const planned = usablePlan(context, program, surveyed, proposed.flags)
+  const planned = usablePlan(context, surveyed)
   // There is a plan, but its workspace is missing: refused before the consent to a recovery. Problems of a plan are refused after it.
   if (E.isLeft(planned) && E.isRight(surveyed.plan)) return planned
-  const flags = E.isLeft(planned) ? proposed.flags : withoutIdleAnswers(program, planned.right, proposed.flags)
-  const proposal = { ...proposed, flags }
-  const agreed = await agreeToRecovery(context, proposal, E.isLeft(planned) ? undefined : planned.right)
+  const flags = E.isLeft(planned) ? surveyed.flags : withoutIdleAnswers(surveyed, planned.right)
+  const proposal = { ...surveyed, flags }
+  const agreed = await agreeToRecovery(context, proposal, planned)
   if (E.isLeft(agreed)) return agreed
   if (E.isLeft(planned)) return planned
   const forced = await agreeToForce(context, proposal, planned.right)
@@ -73,19 +66,20 @@ export const agreeToPlan = async (
 /** Returns who agreed to continue from the recovered state. */
 const agreeToRecovery = async (
   context: PromptContext,
-  { program, view: { runId, found }, surveyed: { plan }, flags }: Proposal,
-  planned: Planned | undefined
+  proposal: Proposal,
+  planned: E.Either<CliError, Planned>
 ): Promise<E.Either<CliError, O.Option<string>>> => {
+  const { checkpoint, found, plan, program, flags } = proposal
+  const { runId } = checkpoint
   if (found._tag === 'Exact') return E.right(O.none)
   if (flags.yes === true) return E.right(O.some(`${userName()} (--yes)`))
   const { from, lost } = found
+  const withYes = { ...proposal, flags: { ...flags, yes: true } }
+  const questions = E.isLeft(planned) ? [] : planned.right.questions
   const refused = notDone({ _tag: 'RecoveryRefused', runId, from, lost, cause: undefined }, [
     // The same `--yes` agrees to both.
-    ...(planned === undefined ? [] : repeatWarnings(program, planned, flags).map((text) => ({ text }))),
-    ...resumeHints(context, runId, program, E.isLeft(plan) ? [] : openQuestions(plan.right), OF_DAMAGE, {
-      ...flags,
-      yes: true
-    })
+    ...(E.isLeft(planned) ? [] : repeatWarnings(program, planned.right, flags).map((text) => ({ text }))),
+    ...(questions.length === 0 ? ofDamage(context, runId, withYes.flags) : asking(context, withYes, questions))
   ])
   if (!context.interactive) return E.left(refused)
   const again = E.isLeft(plan)
@@ -103,15 +97,16 @@ const sameLoss = ({ found }: RunView, recovery: Recovery): boolean =>
   found._tag === 'Recovered' && found.from === recovery.from && found.lost === recovery.lost
 
 /** `--plan`, for commands that add `--yes`: consent does not change the plan, so its hash stays valid. */
-export const pinOf = ({ plan }: ResumeFlags): ReadonlyArray<string> => (plan === undefined ? [] : ['--plan', plan])
+const pinOf = ({ plan }: ResumeFlags): ReadonlyArray<string> => (plan === undefined ? [] : ['--plan', plan])
 
 /** Consent to discard or repeat work; a user's changes need an explicit answer, not `--yes`. */
 const agreeToForce = async (
   context: PromptContext,
-  { program, surveyed, flags, tree }: Proposal,
-  { checkpoint, options, plan }: Planned
+  proposal: Proposal,
+  planned: Planned
 ): Promise<E.Either<CliError, void>> => {
-  const found = await findOverwrites(context, program, surveyed, tree)
+  const { checkpoint, program, flags } = proposal
+  const found = await findOverwrites(context, proposal)
   const overwrites = E.isLeft(found) ? [] : found.right
   const [first, ...more] = overwrites
   if (first !== undefined && !context.interactive) {
@@ -121,15 +116,12 @@ const agreeToForce = async (
   if (E.isLeft(found)) context.screen.warn(found.left)
   const warnings = [
     ...(overwrites.length === 0 ? [] : [overwriteWarning(overwrites)]),
-    ...(flags.yes === true ? [] : repeatWarnings(program, { checkpoint, options, plan }, flags)),
+    ...(flags.yes === true ? [] : repeatWarnings(program, planned, flags)),
     ...(flags.yes !== true && E.isLeft(found) ? ['Changes made by hand are unknown.'] : [])
   ]
   if (warnings.length === 0) return E.right(undefined)
-  if (!context.interactive) {
-    const command = resumeLine(context, checkpoint.runId, { ...flags, yes: true }, pinOf(flags))
-    return E.left(consentMissing(warnings.join(' '), [{ text: 'To agree:', command }]))
-  }
-  return agree(context, `${warnings.join(' ')} Continue?`)
+  const agreeing = resumeHint(context, 'To agree:', checkpoint.runId, { ...flags, yes: true }, pinOf(flags))
+  return agree(context, `${warnings.join(' ')} Continue?`, () => consentMissing(warnings.join(' '), [agreeing]))
 }
 
 /** Answers hold for the run that was shown. Without a prompt the executor plans again. */
@@ -138,11 +130,9 @@ const unlessChanged = async (
   { runId, checkpoint, heldBy }: RunView
 ): Promise<E.Either<CliError, void>> => {
   if (!context.interactive) return E.right(undefined)
-  const now = await viewRun(runId)(environmentFor(context))()
-  if (E.isLeft(now)) return E.left(notDone(now.left))
-  if (O.isNone(now.right)) return E.left({ _tag: 'RunChanged', runId })
-  const { value } = now.right
-  const isSame = value.checkpoint.revision === checkpoint.revision && !isOtherOwner(value.heldBy, heldBy)
+  const now = await viewOf(context, runId)
+  if (E.isLeft(now)) return now
+  const isSame = now.right.revision === checkpoint.revision && !isOtherOwner(now.right.heldBy, heldBy)
   return isSame ? E.right(undefined) : E.left({ _tag: 'RunChanged', runId })
 }
 
@@ -152,10 +142,11 @@ const isOtherOwner = (now: RunView['heldBy'], then: RunView['heldBy']): boolean 
 /** After a prompt, only the plan that was shown may be executed. */
 const answerQuestions = async (
   context: PromptContext,
-  { program, flags }: Proposal,
+  proposal: Proposal,
   planned: Planned
 ): Promise<E.Either<CliError, { readonly options: PlanOptions; readonly pinned: string | undefined }>> => {
   const { runId, checkpoint } = planned
+  const { program } = proposal
   const given = new Map(planned.options.confirm)
   const options = { ...planned.options, confirm: given }
   let { plan } = planned
@@ -163,10 +154,7 @@ const answerQuestions = async (
   for (;;) {
     const [question, ...more] = openQuestions(plan)
     if (question === undefined) return E.right({ options, pinned: hasAsked ? hashPlan(plan) : undefined })
-    if (!context.interactive) {
-      const hints = ofQuestions(context, runId, flags, program, [question, ...more])
-      return E.left(notDone({ _tag: 'Unconfirmed', questions: [question, ...more] }, hints))
-    }
+    if (!context.interactive) return E.left(unconfirmed(context, proposal, [question, ...more]))
     hasAsked = true
     for (const one of [question, ...more]) {
       const answer = await answerTo(context, program, one)

@@ -6,7 +6,7 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import { subprocess, systemClock } from '../../../adapters/node/index.js'
 import { status } from '../../../domain/checkpoint/Checkpoint.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
-import type { Confirm, FoundEvidence, ResumePlan, Run } from '../../../domain/plan/Plan.js'
+import type { Confirm, ResumePlan, Run } from '../../../domain/plan/Plan.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
@@ -19,7 +19,6 @@ import type { Event } from '../../../ports/Events.js'
 import type { WorkingTree } from '../../../ports/WorkingTree.js'
 import { notDone } from '../../CliError.js'
 import { ofOutcome } from '../../ExitCode.js'
-import type { Hint } from '../../report/Hint.js'
 import { endingOf, MAX_UNITS } from '../../report/ending.js'
 import * as Reporter from '../../report/Reporter.js'
 import { changeJson, lineOf, plannedJson } from '../../report/changeJson.js'
@@ -36,27 +35,26 @@ import type { PromptContext } from './withPrompt.js'
 import { SIGNALS } from './withPrompt.js'
 import type { Context, Result } from '../Context.js'
 import { environmentFor, ignoreHome } from '../Context.js'
+import type { Surveyed } from './survey.js'
 import { surveyRun, treeAt } from './survey.js'
 import { afterLoss } from '../find/find.js'
 import type { Loaded } from '../find/workflowOf.js'
-import { failedCheckOf, resumeHints, ofFailedCheck } from '../hints/ofPlan.js'
-import { ofPending } from '../hints/ofRun.js'
-import { ofRunError } from '../hints/ofError.js'
+import { asking, failedCheckOf, ofFailedCheck } from '../hints/ofPlan.js'
+import { continuing } from '../hints/ofRun.js'
 import { WAIT_TIMEOUT } from '../../../domain/checkpoint/Due.js'
-import { resumeLine } from './planFlags.js'
+import { resumeHint, resumeLine } from './planFlags.js'
 import { warningsOf } from './input.js'
 import type { PlanFlags } from './planFlags.js'
 import type { MergeFlags } from './workspace.js'
 import { settleWorkspace, printWorkspace } from './workspace.js'
 
-/** `done`: the number of completed steps; `start`: the words that start a new run; `resuming`: the command of this resume, with its flags. */
+/** `done`: the number of completed steps. */
 export interface Execution {
   readonly workflow: Loaded
   readonly runId: string
   readonly folder: string
   readonly done: number
-  readonly start?: ReadonlyArray<string>
-  readonly resuming?: string
+  readonly isNew?: true
   readonly merging?: MergeFlags
   /** A working tree that the caller already read. */
   readonly tree?: WorkingTree
@@ -110,8 +108,8 @@ export const execute = async (
   stopAnnouncing()
   reporter.finish()
   if (E.isLeft(ended)) {
-    const { start, resuming } = seen.saved ? {} : execution
-    const hints = ofRunError(context, runId, program, start, ended.left, resuming)
+    // Before the first save, the same command starts or resumes the run.
+    const hints = seen.saved ? [resumeHint(context, 'After fixing this, resume with:', runId)] : []
     return E.left(notDone(ended.left, hints, runId))
   }
   await reportEnd(context, execution, environment, reporter, seen, ended.right)
@@ -120,13 +118,13 @@ export const execute = async (
 
 const observe = (
   context: PromptContext,
-  { program, start, onPlanned }: Execution & { readonly program: AnyProgram },
+  { program, isNew, onPlanned }: Execution & { readonly program: AnyProgram },
   reporter: Reporter.Reporter,
   seen: Seen,
   event: Event
 ): void => {
   if (event._tag === 'CheckpointSaved') {
-    if (!seen.saved && start !== undefined) ignoreHome(context)
+    if (!seen.saved && isNew === true) ignoreHome(context)
     seen.saved = true
   }
   if (event._tag === 'WorkspaceReady') printWorkspace(context, event.workspace, event.renamed)
@@ -152,10 +150,18 @@ const reportEnd = async (
 ): Promise<void> => {
   const { screen } = context
   const ownFolders = await ownFoldersOf(environment, outcome, file)
-  const { questions, evidence } = await previewAfter(context, outcome, program)
+  const surveyed = await surveyAfter(context, outcome, program)
+  const questions = surveyed === undefined || E.isLeft(surveyed.plan) ? [] : openQuestions(surveyed.plan.right)
   const resumeCommand = resumeLine(context, runId, isCancelled(outcome) ? { reopen: true } : {})
-  const restarts = ofFailedCheck(context, program, outcome, evidence)
-  const hints = [...(await nextAfter(context, program, outcome, questions, resumeCommand)), ...restarts]
+  const restarts =
+    questions.length > 0 ? [] : ofFailedCheck(context, program, outcome, surveyed?.options.evidence ?? [])
+  const next =
+    outcome._tag === 'Fenced'
+      ? [await afterLoss(context, runId)]
+      : surveyed !== undefined && questions.length > 0
+        ? asking(context, surveyed, questions)
+        : continuing(context, { ...outcome, heldBy: O.none }, leadOf(outcome, program))
+  const hints = [...next, ...restarts]
   const ending = { hints, ownFolders, summary: reporter.summary(outcome), printed: reporter.printed }
   for (const line of endingOf(outcome, file, ending, screen.style)) screen.line(line)
   const isCompleted = outcome._tag === 'Completed'
@@ -184,28 +190,6 @@ const reporting = ({ screen }: Context, { storage }: Environment): Environment['
 
 const isCancelled = (outcome: RunOutcome): boolean => outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
 
-const nextAfter = async (
-  context: Context,
-  program: AnyProgram,
-  outcome: RunOutcome,
-  questions: ReadonlyArray<Confirm>,
-  resumeCommand: string
-): Promise<ReadonlyArray<Hint>> => {
-  if (outcome._tag === 'Fenced') return [await afterLoss(context, outcome.runId)]
-  if (outcome._tag === 'Pending') return [...ofPending(context, outcome.checkpoint), ...wakeHints(context, outcome)]
-  if (isCancelled(outcome)) return [{ text: 'To resume it anyway:', command: resumeCommand }]
-  return resumeHints(context, outcome.runId, program, questions, leadOf(outcome, program))
-}
-
-/** A timer needs a resume once it has ended. */
-const wakeHints = (
-  context: Context,
-  { runId, units, wakeAt }: RunOutcome & { readonly _tag: 'Pending' }
-): ReadonlyArray<Hint> =>
-  wakeAt !== undefined && units.some(({ _tag }) => _tag === 'Timer')
-    ? [{ text: `Resume at ${wakeAt} or later with:`, command: resumeLine(context, runId) }]
-    : []
-
 const leadOf = (outcome: RunOutcome, program: AnyProgram): string => {
   if (outcome._tag !== 'Failed') return 'Resume with:'
   if (failedCheckOf(program, outcome)?.when === 'after') return 'After fixing this, repeat the check with:'
@@ -216,20 +200,16 @@ const leadOf = (outcome: RunOutcome, program: AnyProgram): string => {
 }
 
 /** Reads evidence only if it may be why a wave did not start. */
-const previewAfter = async (
+const surveyAfter = async (
   context: Context,
   outcome: RunOutcome,
   program: AnyProgram
-): Promise<{ readonly questions: ReadonlyArray<Confirm>; readonly evidence: ReadonlyArray<FoundEvidence> }> => {
-  const none = { questions: [], evidence: [] }
-  if (outcome._tag === 'Fenced' || outcome._tag === 'Completed') return none
-  const { checkpoint } = outcome
+): Promise<Surveyed | undefined> => {
+  if (outcome._tag === 'Fenced' || outcome._tag === 'Completed') return undefined
   const isRefused = outcome._tag === 'Failed' && failedCheckOf(program, outcome)?.when === 'before'
-  const given = isRefused ? {} : { evidence: [] }
-  const surveyed = await surveyRun(context, program, { checkpoint, found: EXACT }, given)
-  if (E.isLeft(surveyed)) return none
-  const { plan, options } = surveyed.right
-  return { questions: E.isRight(plan) ? openQuestions(plan.right) : [], evidence: options.evidence ?? [] }
+  const state = { checkpoint: outcome.checkpoint, found: EXACT }
+  const surveyed = await surveyRun(context, program, state, {}, isRefused ? {} : { evidence: [] })
+  return E.isLeft(surveyed) ? undefined : surveyed.right
 }
 
 /** The private folders of failed steps, by unit. */

@@ -6,6 +6,7 @@ import type { Json, JsonObject } from '../../../domain/data/Json.js'
 import { isObject } from '../../../domain/data/Json.js'
 import * as Redaction from '../../../domain/data/Redaction.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import type { WorkflowIdentity } from '../../../domain/workflow/WorkflowIdentity.js'
 import type { CliError } from '../../CliError.js'
 import { usage, wrongUse } from '../../CliError.js'
 import { capturedInputs } from '../../workflow/unknownInputs.js'
@@ -40,16 +41,16 @@ export const inputOf = (texts: ReadonlyArray<string>): E.Either<CliError, Given>
 
 export const redactionFor = (
   { inherited }: Pick<Context, 'inherited'>,
-  { secrets }: Pick<WorkflowFile, 'secrets'>
+  { secrets = [] }: Pick<WorkflowIdentity, 'secrets'>
 ): Redaction.Redaction => Redaction.make(secrets.flatMap((name) => inherited[name] ?? []))
 
 /** An input or a declared output may contain a secret. */
 export const withoutSecrets = <F extends PlanFlags>(
   context: Pick<Context, 'inherited'>,
-  file: Pick<WorkflowFile, 'secrets'>,
+  definition: Pick<WorkflowIdentity, 'secrets'>,
   flags: F
 ): F => {
-  const redaction = redactionFor(context, file)
+  const redaction = redactionFor(context, definition)
   const shown = (texts: ReadonlyArray<string> | undefined): ReadonlyArray<string> | undefined =>
     texts?.map((one) => Redaction.text(redaction, one))
   return { ...flags, ...defined({ confirm: shown(flags.confirm), input: shown(flags.input) }) }
@@ -58,13 +59,13 @@ export const withoutSecrets = <F extends PlanFlags>(
 /** Refuses a secret as input, because an input is stored, and redacts its value in others. */
 export const recordable = (
   context: Pick<Context, 'inherited'>,
-  file: Pick<WorkflowFile, 'secrets'>,
+  definition: Pick<WorkflowIdentity, 'secrets'>,
   given: Given
 ): E.Either<CliError, Given> => {
-  const secret = file.secrets.find((name) => Object.hasOwn(given, name))
+  const secret = (definition.secrets ?? []).find((name) => Object.hasOwn(given, name))
   if (secret !== undefined)
     return wrongUse(`--input: "${secret}" is a secret, and an input is stored; set it in the environment`)
-  const redaction = redactionFor(context, file)
+  const redaction = redactionFor(context, definition)
   const redacted = Object.entries(given).map(([name, value]) => [name, Redaction.text(redaction, value)])
   return E.right(Object.fromEntries(redacted) as Given)
 }
@@ -83,14 +84,14 @@ const seenBySteps = (value: Json): string => (typeof value === 'string' ? value 
 /** The recorded input with the changed values; undefined if no value differs. */
 export const replacementOf = (
   context: Pick<Context, 'inherited' | 'store'>,
-  file: Pick<WorkflowFile, 'secrets'>,
+  definition: Pick<WorkflowIdentity, 'secrets'>,
   run: Pick<Checkpoint, 'input' | 'runId'>,
   { input = [], fromStep, force }: PlanFlags
 ): E.Either<CliError, JsonObject | undefined> => {
   if (input.length === 0) return E.right(undefined)
   const typed = inputOf(input)
   if (E.isLeft(typed)) return typed
-  const given = recordable(context, file, typed.right)
+  const given = recordable(context, definition, typed.right)
   if (E.isLeft(given)) return given
   if (fromStep === undefined && force !== true) return E.left(needsStep(context, run.runId, input))
   const changed = differencesFrom(run, given.right).map(({ name, given: value }) => [name, value] as const)

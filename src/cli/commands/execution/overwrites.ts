@@ -15,8 +15,7 @@ import { ancestors, isTop, isWithin } from '../../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 import { toWorkflow } from '../../../domain/workflow/WorkflowIdentity.js'
 import { collectEvidence } from '../../../executor/workspace/evidence.js'
-import type { Planned, Survey } from '../../../executor/planRun.js'
-import type { WorkingTree } from '../../../ports/WorkingTree.js'
+import type { Planned } from '../../../executor/planRun.js'
 import { counted } from '../../../view/text.js'
 import { describe, notDone } from '../../CliError.js'
 import type { Context } from '../Context.js'
@@ -24,15 +23,14 @@ import { environmentFor } from '../Context.js'
 import { nonIdempotent } from '../find/definitions.js'
 import { repeatWarning } from './checks.js'
 import type { PlanFlags } from './planFlags.js'
+import type { Surveyed } from './survey.js'
 
 export type Overwrite = Confirm & { readonly reason: EvidenceChanged }
 
 /** The forced units whose changes no answer covers, or why they are unknown. */
 export const findOverwrites = async (
   context: Context,
-  program: Workflow,
-  { checkpoint, options, workspaceFound, plan }: Survey,
-  tree: WorkingTree
+  { checkpoint, options, workspaceFound, plan, program, tree }: Surveyed
 ): Promise<E.Either<string, ReadonlyArray<Overwrite>>> => {
   const forced = E.isLeft(plan) ? [] : plan.right.decisions.filter(({ reason }) => reason._tag === 'Forced')
   if (forced.length === 0 || !workspaceFound) return E.right([])
@@ -67,7 +65,7 @@ export const overwriteWarning = (overwrites: ReadonlyArray<Overwrite>): string =
 /** What a resume asks before it repeats work; with `--yes` it does not ask. A step is idempotent only if its recorded definition says so, too. */
 export const repeatWarnings = (
   program: Workflow,
-  { checkpoint, options, plan }: Pick<Planned, 'checkpoint' | 'options' | 'plan'>,
+  { checkpoint, options, plan }: Planned,
   { force }: Pick<PlanFlags, 'force'>
 ): ReadonlyArray<string> => {
   const repeated = runsAgain(plan, checkpoint)
@@ -86,15 +84,10 @@ export const repeatWarnings = (
   const what = repeated.every(({ unit }) => isTop(unit)) ? 'completed step' : 'completed unit'
   return [
     ...(twice.length === 0 ? [] : [repeatWarning(twice)]),
-    ...(doubted.length === 0 ? [] : [doubtWarning(doubted)]),
+    ...(doubted.length === 0 ? [] : [repeatWarning(doubted, false)]),
     ...(force === true && repeated.length > 0 ? [`--force runs ${counted(repeated.length, what)} again.`] : [])
   ]
 }
-
-const doubtWarning = (units: ReadonlyArray<string>): string =>
-  units.length === 1
-    ? `This step is not idempotent, may already have taken effect, and would run again: ${listed(units)}.`
-    : `These steps are not idempotent, may already have taken effect, and would run again: ${listed(units)}.`
 
 /** The units in doubt that a flag runs again: the plan takes the flag for consent, and asks nothing. */
 const forcedInDoubt = (plan: ResumePlan, checkpoint: Checkpoint): ReadonlyArray<Unit> => {

@@ -116,11 +116,11 @@ const agreeToTakeOver = async (
   context: PromptContext,
   view: RunView,
   holder: Holder,
-  { yes }: PrintedFlags
+  flags: PrintedFlags
 ): Promise<E.Either<CliError, void>> => {
   const { screen } = context
   const who = holderText({ ...holder, liveness: 'alive' })
   screen.line(screen.style.yellow(`No sign of life from ${who}. ${riskOf(view)}`))
-  if (yes === true) return E.right(undefined)
-  return agree(context, `Take run ${view.runId} over?`)
+  if (flags.yes === true) return E.right(undefined)
+  return agree(context, `Take run ${view.runId} over?`, () => withoutConsent(context, view, holder, flags))
 }

@@ -3,13 +3,13 @@ import { defined } from '../../../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Answer, Changes } from '../../../domain/plan/Plan.js'
 import type { Json } from '../../../domain/data/Json.js'
+import type { Workflow } from '../../../domain/workflow/Workflow.js'
 import type { SurveyOptions } from '../../../executor/planRun.js'
 import type { CliError } from '../../CliError.js'
 import { wrongUse, wordAmong } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Place } from '../Context.js'
 import { dogearCommand } from '../Context.js'
-import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 
 export interface PlanFlags {
   readonly force?: boolean
@@ -29,7 +29,7 @@ export interface PrintedFlags extends PlanFlags {
 
 const CHANGES: ReadonlyArray<Changes> = ['strict', 'completed', 'ignore']
 
-export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either<CliError, SurveyOptions> => {
+export const planOptions = (flags: PlanFlags, { steps }: Workflow): E.Either<CliError, SurveyOptions> => {
   const restarts = [
     ...(flags.force === true ? ['--force'] : []),
     ...(flags.fromStep === undefined ? [] : ['--from-step']),

@@ -1,15 +1,13 @@
 /** Predicts what a resume would refuse, ask or run again, without running or writing anything. */
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { describeOver, describeQuestion, overOf } from '../../../domain/explain/Explain.js'
 import { describeProblem } from '../../../domain/explain/problems.js'
-import type { Confirm, Decision, ResumePlan, Run } from '../../../domain/plan/Plan.js'
+import type { Decision, ResumePlan, Run } from '../../../domain/plan/Plan.js'
 import { openQuestions, runsAgain } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { collectEvidence } from '../../../executor/workspace/evidence.js'
-import type { Survey } from '../../../executor/planRun.js'
 import type { RunView } from '../../../executor/storage/runs.js'
 import { secure } from '../../../executor/secrets.js'
 import { workspaceMissing, hasWorkspace, requireWorkspace } from '../../../executor/workspace/workspace.js'
@@ -18,17 +16,14 @@ import { code, describeCause, hintsOf, notDone } from '../../CliError.js'
 import { ExitCode, ofError } from '../../ExitCode.js'
 import type { Hint } from '../../report/Hint.js'
 import { nowText } from '../../report/text.js'
-import type { AnyProgram } from '../../workflow/toProgram.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
-import { ofQuestions } from '../hints/ofPlan.js'
-import { ofMissingWorkspace } from '../hints/ofRun.js'
-import { ofRunError } from '../hints/ofError.js'
-import { ofPlanError } from '../hints/ofPlan.js'
+import { ofPlanError, unconfirmed } from '../hints/ofPlan.js'
 import { nextActions } from '../hints/ofError.js'
 import type { NextUnit } from './nextUnits.js'
 import { isWait, nextUnits } from './nextUnits.js'
-import { resumeLine } from './planFlags.js'
+import { resumeHint } from './planFlags.js'
+import type { Surveyed } from './survey.js'
 import { surveyRun, treeFor } from './survey.js'
 import { plannable, workflowOf } from '../find/workflowOf.js'
 
@@ -63,90 +58,77 @@ export const previewOf = async (context: Context, view: RunView): Promise<Previe
   if (E.isLeft(workflow)) {
     // A completed run does not need its file any more.
     if (view.status === 'completed' && workflow.left._tag === 'Usage') return CLEAR
-    return previewFrom(checkpoint, [obstacle(workflow.left), ...(await obstaclesInFolder(context, checkpoint))])
+    return previewFrom(context, checkpoint, [workflow.left, ...(await errorsInFolder(context, checkpoint))])
   }
   const program = plannable(workflow.right)
   const secured = await secure(environmentFor(context), program)
-  const hints = E.isRight(secured) ? [] : ofRunError(context, checkpoint.runId, program, undefined, secured.left)
-  const secrets = E.isRight(secured) ? [] : [obstacle(notDone(secured.left, hints))]
-  const surveyed = await surveyRun(context, program, view)
+  const hints = [resumeHint(context, 'After fixing this:', checkpoint.runId)]
+  const secrets = E.isRight(secured) ? [] : [notDone(secured.left, hints)]
+  const surveyed = await surveyRun(context, program, view, view.found._tag === 'Exact' ? {} : { yes: true })
   return E.isLeft(surveyed)
-    ? previewFrom(checkpoint, [refusal(context, surveyed.left), ...secrets])
-    : previewOfSurvey(context, program, surveyed.right, secrets)
+    ? previewFrom(context, checkpoint, [surveyed.left, ...secrets])
+    : previewOfSurvey(context, surveyed.right, secrets)
 }
 
 /** `plan`: what the resume does once nothing is in its way. */
-const previewFrom = (checkpoint: Checkpoint, obstacles: ReadonlyArray<Obstacle>, plan?: ResumePlan): Preview => ({
-  obstacles,
+const previewFrom = (
+  context: Context,
+  checkpoint: Checkpoint,
+  errors: ReadonlyArray<CliError>,
+  plan?: ResumePlan
+): Preview => ({
+  obstacles: errors.flatMap((error) => obstaclesOf(context, error)),
   again: plan === undefined ? [] : runsAgain(plan, checkpoint),
   unrecorded: unrecordedOf(checkpoint, plan),
   waits: false
 })
 
-/** Obstacles in the folder of a run whose workflow is unreadable. */
-const obstaclesInFolder = async (context: Context, checkpoint: Checkpoint): Promise<ReadonlyArray<Obstacle>> => {
+/** What is wrong in the folder of a run whose workflow is unreadable. */
+const errorsInFolder = async (context: Context, checkpoint: Checkpoint): Promise<ReadonlyArray<CliError>> => {
   const environment = environmentFor(context, { tree: treeFor(context, { checkpoint }) })
   const there = await hasWorkspace(checkpoint)(environment)()
-  if (E.isRight(there) && !there.right) return [missingWorkspace(context, checkpoint)]
+  if (E.isRight(there) && !there.right) return [notDone(workspaceMissing(checkpoint))]
   const evidence = E.isLeft(there) ? there : await collectEvidence(checkpoint)(environment)()
-  return E.isLeft(evidence) ? [obstacle(notDone(evidence.left, [], checkpoint.runId))] : []
+  return E.isLeft(evidence) ? [notDone(evidence.left, [], checkpoint.runId)] : []
 }
 
-/** `secrets`: the obstacle if some are missing. If the plan is refused, it predicts what remains once the edits are accepted. */
-const previewOfSurvey = (
-  context: Context,
-  program: AnyProgram,
-  { checkpoint, options, workspaceFound, plan }: Survey,
-  secrets: ReadonlyArray<Obstacle>
-): Preview => {
+/** `secrets`: the error if some are missing. If the plan is refused, it predicts what remains once the edits are accepted. */
+const previewOfSurvey = (context: Context, surveyed: Surveyed, secrets: ReadonlyArray<CliError>): Preview => {
+  const { checkpoint, options, workspaceFound, plan, program, flags } = surveyed
   const { runId } = checkpoint
-  const flags = options.recovered === true ? { yes: true } : {}
-  const missing = (isMissing: boolean): ReadonlyArray<Obstacle> =>
-    isMissing ? [missingWorkspace(context, checkpoint)] : []
-  if (E.isRight(plan)) {
-    const units = nextUnits(program, plan.right)
-    const open = openQuestions(plan.right)
-    const obstacles = [
-      ...missing(E.isLeft(requireWorkspace(checkpoint, plan.right, workspaceFound))),
-      ...questions(open, ofQuestions(context, runId, flags, program, open)),
-      ...secrets,
-      ...timeouts(resumeLine(context, runId, flags), units)
-    ]
-    const waits = units.length > 0 && units.every((one) => isWait(one, nowText()))
-    return { ...previewFrom(checkpoint, obstacles, plan.right), waits }
-  }
-  const { problems } = plan.left
-  const refused = problems.map((problem) => ({ code: problem._tag, message: describeProblem(problem) }))
-  const remedies = ofPlanError(context, { checkpoint, workflow: program, options, flags }, problems)
-  const likely = O.toUndefined(O.fromEither(planResume(checkpoint, program, { ...options, changes: 'ignore' })))
-  const obstacles = [
-    ...missing(!workspaceFound),
-    ...refusedTogether(refused, remedies),
-    ...questions(likely === undefined ? [] : openQuestions(likely), []),
+  const [likely, accepted] = E.isRight(plan)
+    ? [plan, flags]
+    : [planResume(checkpoint, program, { ...options, changes: 'ignore' }), { ...flags, changes: 'ignore' }]
+  const isMissing = E.isLeft(plan)
+    ? !workspaceFound
+    : E.isLeft(requireWorkspace(checkpoint, plan.right, workspaceFound))
+  const [question, ...more] = E.isLeft(likely) ? [] : openQuestions(likely.right)
+  const errors = [
+    ...(isMissing ? [notDone(workspaceMissing(checkpoint))] : []),
+    ...(E.isRight(plan) ? [] : [notDone(plan.left, ofPlanError(context, surveyed, plan.left.problems), runId)]),
+    ...(question === undefined ? [] : [unconfirmed(context, { ...surveyed, flags: accepted }, [question, ...more])]),
     ...secrets
   ]
-  return previewFrom(checkpoint, obstacles, likely)
+  const preview = previewFrom(context, checkpoint, errors, E.isLeft(likely) ? undefined : likely.right)
+  if (E.isLeft(plan)) return preview
+  const units = nextUnits(program, plan.right)
+  const obstacles = [...preview.obstacles, ...timeouts(resumeHint(context, 'End the wait with:', runId, flags), units)]
+  return { ...preview, obstacles, waits: units.length > 0 && units.every((one) => isWait(one, nowText())) }
 }
 
 /** A resume ends a wait that is over without an answer, and fails. */
-const timeouts = (command: string, units: ReadonlyArray<NextUnit>): ReadonlyArray<Obstacle> =>
+const timeouts = (hint: Hint, units: ReadonlyArray<NextUnit>): ReadonlyArray<Obstacle> =>
   units.flatMap(({ decision }) =>
     overOf(decision, nowText()) === 'TimedOut'
       ? [
           {
             code: 'WaitTimeout',
             message: `${decision.unit}: ${describeOver('TimedOut')}`,
-            next: [{ text: 'End the wait with:', command }],
+            next: [hint],
             exit: ExitCode.stepFailed
           }
         ]
       : []
-  )
-
-const questions = (open: ReadonlyArray<Confirm>, next: ReadonlyArray<Hint>): ReadonlyArray<Obstacle> =>
-  refusedTogether(
-    open.map((one) => ({ code: 'Unconfirmed', message: describeQuestion(one) })),
-    next
   )
 
 const unrecordedOf = ({ state }: Checkpoint, plan?: ResumePlan): ReadonlyArray<Unrecorded> => {
@@ -155,27 +137,18 @@ const unrecordedOf = ({ state }: Checkpoint, plan?: ResumePlan): ReadonlyArray<U
   return Array.from(state.inFlight, ({ unit, attempt }) => ({ unit, attempt, decision: decisions.get(unit) }))
 }
 
-export const obstacle = (error: CliError): Obstacle => ({
-  code: code(error),
-  message: describeCause(error),
-  next: hintsOf(error),
-  exit: ofError(error)
-})
-
-/** An obstacle with the command to type next, as the refused command would print it. */
-export const refusal = (context: Context, error: CliError): Obstacle => ({
-  ...obstacle(error),
-  next: [...hintsOf(error), ...nextActions(context, error)]
-})
-
-const missingWorkspace = (context: Context, checkpoint: Checkpoint): Obstacle => {
-  const error = workspaceMissing(checkpoint)
-  return obstacle(notDone(error, ofMissingWorkspace(context, error), checkpoint.runId))
+/** An obstacle for each part of an error; the last one has the commands to type next, as the refused command would print them. */
+export const obstaclesOf = (context: Context, error: CliError): ReadonlyArray<Obstacle> => {
+  const parts = partsOf(error)
+  const next = [...hintsOf(error), ...nextActions(context, error)]
+  return parts.map((one, index) => ({ ...one, next: index === parts.length - 1 ? next : [], exit: ofError(error) }))
 }
 
-/** The obstacles for one error; the last one has the hints. */
-const refusedTogether = (
-  all: ReadonlyArray<Pick<Obstacle, 'code' | 'message'>>,
-  next: ReadonlyArray<Hint>
-): ReadonlyArray<Obstacle> =>
-  all.map((one, index) => ({ ...one, next: index === all.length - 1 ? next : [], exit: ExitCode.refused }))
+const partsOf = (error: CliError): ReadonlyArray<Pick<Obstacle, 'code' | 'message'>> => {
+  const cause = error._tag === 'NotDone' ? error.error : undefined
+  if (cause?._tag === 'PlanError')
+    return cause.problems.map((problem) => ({ code: problem._tag, message: describeProblem(problem) }))
+  if (cause?._tag === 'Unconfirmed')
+    return cause.questions.map((question) => ({ code: cause._tag, message: describeQuestion(question) }))
+  return [{ code: code(error), message: describeCause(error) }]
+}

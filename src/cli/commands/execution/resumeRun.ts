@@ -10,13 +10,13 @@ import { hintTo } from '../Context.js'
 import type { Loaded } from '../find/workflowOf.js'
 import { printPosition } from '../find/pointer.js'
 import type { ResumeFlags } from './consent.js'
-import { agreeToPlan, pinOf } from './consent.js'
+import { agreeToPlan } from './consent.js'
 import { execute, printWarnings, programFor } from './execution.js'
 import { differencesFrom, inputOf, inputReplaced, withoutSecrets } from './input.js'
 import { claimable } from './owner.js'
 import type { PlanFlags } from './planFlags.js'
-import { resumeLine, wordsOf } from './planFlags.js'
-import { optionsFrom, surveyRun, treeFor } from './survey.js'
+import { wordsOf } from './planFlags.js'
+import { surveyRun } from './survey.js'
 import type { PromptContext } from './withPrompt.js'
 import { warnOfOtherKind } from './workspace.js'
 
@@ -33,9 +33,6 @@ export const resumeRun = async (
   if (E.isLeft(free)) return free
   const { view, takeOver } = free.right
   const { runId, checkpoint } = view
-  const options = optionsFrom(context, workflow, view, typed)
-  if (E.isLeft(options)) return options
-  const tree = treeFor(context, view)
   const execution = {
     workflow,
     runId,
@@ -43,23 +40,25 @@ export const resumeRun = async (
     done: progress(checkpoint).completed,
     assumed: new Set(Array.from(checkpoint.completedSteps).flatMap((one) => (one.assumed === true ? [one.unit] : []))),
     merging: flags,
-    tree,
-    // Printed if nothing was saved: the flags are then not recorded, and must be repeated.
-    resuming: resumeLine(context, runId, flags, pinOf(flags)),
     onPlanned: (plan: ResumePlan) => {
       if (pointed) printPosition(context, checkpoint, plan)
       printInput(context, view, plan, flags)
     }
   }
   const { program, reporter } = programFor(context, execution)
-  const surveyed = await surveyRun(context, program, view, options.right, tree)
+  const surveyed = await surveyRun(context, program, view, typed)
   if (E.isLeft(surveyed)) return surveyed
   printWarnings(context, workflow, typed)
   warnOfOtherKind(context, checkpoint, workflow)
-  const agreed = await agreeToPlan(context, { program, view, surveyed: surveyed.right, flags, tree })
+  const agreed = await agreeToPlan(context, view, surveyed.right)
   if (E.isLeft(agreed)) return agreed
   const how = { ...agreed.right, ...(takeOver ? { takeOver } : {}) }
-  const ended = await execute(context, { ...execution, program }, reporter, resume(program, runId, how))
+  const ended = await execute(
+    context,
+    { ...execution, program, tree: surveyed.right.tree },
+    reporter,
+    resume(program, runId, how)
+  )
   if (E.isRight(ended) || ended.left._tag !== 'NotDone' || ended.left.error._tag !== 'PlanChanged') return ended
   const review = hintTo(context, 'To see what a resume would do now:', ['plan', runId, ...wordsOf(flags)])
   return E.left(notDone(ended.left.error, [review], runId))

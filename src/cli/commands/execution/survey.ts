@@ -14,12 +14,11 @@ import type { CliError } from '../../CliError.js'
 import { notDone } from '../../CliError.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
-import type { PlanFlags, PrintedFlags } from './planFlags.js'
+import type { PrintedFlags } from './planFlags.js'
 import { planOptions } from './planFlags.js'
 import { replacementOf, withoutSecrets } from './input.js'
-import type { Loaded } from '../find/workflowOf.js'
 import type { AnyProgram } from '../../workflow/toProgram.js'
-import { ofRefusedPlan } from '../hints/ofPlan.js'
+import { ofPlanError } from '../hints/ofPlan.js'
 
 /** Excludes the state folder. */
 export const treeAt = ({ home }: Pick<Context, 'home'>, folder: string): WorkingTree => {
@@ -30,49 +29,45 @@ export const treeAt = ({ home }: Pick<Context, 'home'>, folder: string): Working
 export const treeFor = (context: Context, { checkpoint }: Pick<State, 'checkpoint'>): WorkingTree =>
   treeAt(context, checkpoint.workspace?.path ?? context.folder)
 
-/** The flags of `resume` and `plan` as options. */
-export const optionsFrom = (
-  context: Context,
-  { file }: Pick<Loaded, 'file'>,
-  { checkpoint }: Pick<State, 'checkpoint'>,
-  typed: PlanFlags
-): E.Either<CliError, SurveyOptions> => {
-  const options = planOptions(withoutSecrets(context, file, typed), file)
-  if (E.isLeft(options)) return options
-  const input = replacementOf(context, file, checkpoint, typed)
-  return E.isLeft(input) ? input : E.right({ ...options.right, ...defined({ input: input.right }) })
+/** What all that a resume prints depends on. `flags`: as typed, without secrets; `tree`: a shared one keeps its hashes. */
+export interface Surveyed<F extends PrintedFlags = PrintedFlags> extends Survey {
+  readonly program: AnyProgram
+  readonly flags: F
+  readonly tree: WorkingTree
 }
 
-/** `tree`: a shared one keeps its hashes. */
-export const surveyRun = async (
+export const surveyRun = async <F extends PrintedFlags>(
   context: Context,
   program: AnyProgram,
   state: State,
-  given: SurveyOptions = {},
-  tree: WorkingTree = treeFor(context, state)
-): Promise<E.Either<CliError, Survey>> => {
-  const surveyed = await survey(program, state, given)(environmentFor(context, { tree }))()
-  return E.isLeft(surveyed) ? E.left(notDone(surveyed.left, [], state.checkpoint.runId)) : surveyed
+  typed: F,
+  given: SurveyOptions = {}
+): Promise<E.Either<CliError, Surveyed<F>>> => {
+  const flags = withoutSecrets(context, program, typed)
+  const options = planOptions(flags, program)
+  if (E.isLeft(options)) return options
+  const input = replacementOf(context, program, state.checkpoint, typed)
+  if (E.isLeft(input)) return input
+  const tree = treeFor(context, state)
+  const wanted = { ...options.right, ...defined({ input: input.right }), ...given }
+  const surveyed = await survey(program, state, wanted)(environmentFor(context, { tree }))()
+  return E.isLeft(surveyed)
+    ? E.left(notDone(surveyed.left, [], state.checkpoint.runId))
+    : E.right({ ...surveyed.right, program, flags, tree })
 }
 
-export const usablePlan = (
-  context: Context,
-  program: AnyProgram,
-  surveyed: Survey,
-  flags: PrintedFlags
-): E.Either<CliError, Planned> => {
+export const usablePlan = (context: Context, surveyed: Surveyed): E.Either<CliError, Planned> => {
   const planned = usable(surveyed)
   if (E.isRight(planned)) return planned
-  const { checkpoint, options } = surveyed
-  const hints = ofRefusedPlan(context, { checkpoint, workflow: program, options, flags }, planned.left)
-  return E.left(notDone(planned.left, hints, checkpoint.runId))
+  const { left: error } = planned
+  const hints = error._tag === 'PlanError' ? ofPlanError(context, surveyed, error.problems) : []
+  return E.left(notDone(error, hints, surveyed.checkpoint.runId))
 }
 
 /** Leaves out answers without effect, about completed steps, so that printed commands do not repeat them. */
-export const withoutIdleAnswers = <F extends PlanFlags>(
-  program: AnyProgram,
-  { checkpoint, options, plan }: Pick<Planned, 'checkpoint' | 'options' | 'plan'>,
-  flags: F
+export const withoutIdleAnswers = <F extends PrintedFlags>(
+  { program, flags }: Surveyed<F>,
+  { checkpoint, options, plan }: Planned
 ): F => {
   if (flags.confirm === undefined) return flags
   const completed = new Set(plan.decisions.flatMap(({ unit, reason }) => (COMPLETED.has(reason._tag) ? [unit] : [])))

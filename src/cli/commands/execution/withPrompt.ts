@@ -14,9 +14,15 @@ export interface PromptContext extends Context {
   readonly verbose: boolean
 }
 
-/** Fails unless the user agrees. */
-export const agree = async ({ prompt }: PromptContext, question: string): Promise<E.Either<CliError, void>> =>
-  (await Prompt.confirm(prompt, question)) ? E.right(undefined) : E.left({ _tag: 'Declined' })
+/** Fails unless the user agrees: at a terminal to the question; in a pipe with a flag, which the error names. */
+export const agree = async (
+  { prompt, interactive }: PromptContext,
+  question: string,
+  missing: () => CliError
+): Promise<E.Either<CliError, void>> => {
+  if (!interactive) return E.left(missing())
+  return (await Prompt.confirm(prompt, question)) ? E.right(undefined) : E.left({ _tag: 'Declined' })
+}
 
 /** All signals that end a process and can be caught: a stop must always end the commands of the steps too. */
 export const SIGNALS: ReadonlyArray<StopSignal> = [

@@ -76,7 +76,7 @@ export const settleWorkspace = async (
   worked: boolean
 ): Promise<JsonObject> => {
   const { screen } = context
-  const redaction = redactionFor(context, { secrets: workflow.secrets ?? [] })
+  const redaction = redactionFor(context, workflow)
   const withoutMerge = (why: string): JsonObject => {
     if (flags.merge !== undefined) screen.warn(`${flags.merge ? '--merge' : '--no-merge'} has no effect: ${why}`)
     return {}
@@ -109,17 +109,14 @@ const settleWorktree = async (
 ): Promise<JsonObject> => {
   const { screen } = context
   const work = await workIn(context, worktree)
-  const wanted = await isWanted(context, worktree, work, flags, worked)
-  if (!wanted) {
+  const kept = (why?: string, obstacle?: string): JsonObject => {
+    if (obstacle !== undefined) screen.line(screen.style.red(`Not merged: ${Redaction.text(redaction, obstacle)}`))
     keepingLines(context, runId, worktree, work).forEach(screen.line)
-    return workspaceJson(worktree, 'kept')
+    return workspaceJson(worktree, 'kept', why)
   }
+  if (!(await isWanted(context, worktree, work, flags, worked))) return kept()
   const ended = await mergeWorkspace(runId)(environmentFor(context))()
-  if (E.isLeft(ended)) {
-    screen.line(screen.style.red(`Not merged: ${Redaction.text(redaction, describe(ended.left))}`))
-    keepingLines(context, runId, worktree, work).forEach(screen.line)
-    return workspaceJson(worktree, 'kept', ended.left._tag)
-  }
+  if (E.isLeft(ended)) return kept(ended.left._tag, describe(ended.left))
   if (O.isNone(ended.right)) return {}
   const end = ended.right.value
   if (end.committed) screen.line(`Committed the uncommitted changes of the worktree on branch ${worktree.branch}`)
@@ -129,9 +126,7 @@ const settleWorktree = async (
     )
     return workspaceJson(worktree, 'merged')
   }
-  screen.line(screen.style.red(`Not merged: ${Redaction.text(redaction, obstacleOf(worktree, end))}`))
-  keepingLines(context, runId, worktree, work).forEach(screen.line)
-  return workspaceJson(worktree, 'kept', end.why)
+  return kept(end.why, obstacleOf(worktree, end))
 }
 
 /** The merge reports what cannot be read here. */

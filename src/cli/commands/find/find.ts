@@ -16,8 +16,8 @@ import type { Candidate, CliError } from '../../CliError.js'
 import { notDone } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Context } from '../Context.js'
-import { environmentFor } from '../Context.js'
-import { ofFile, ofLostRun, ofNoRun, ofNothing } from '../hints/ofRun.js'
+import { environmentFor, hintTo, showHint } from '../Context.js'
+import { ofNoRun } from '../hints/ofRun.js'
 import { minute } from '../../report/text.js'
 
 /** The minimum length of an id prefix. */
@@ -61,7 +61,9 @@ export const warnOfDamaged = ({ screen }: Context, { damaged }: Runs): void => {
 /** Accepts an unambiguous prefix. */
 export const findRun = async (context: Context, id: string): Promise<E.Either<CliError, RunView>> => {
   const tooShort = id.length < MIN_PREFIX && id !== ''
-  const file = isFile(context, id) ? [ofFile(id)] : []
+  const file = isFile(context, id)
+    ? [{ text: `${id} is a file: this command takes the id of a run; "dogear run" takes a file` }]
+    : []
   const invalid = RunId.parse(id)
   const none = (meant: ReadonlyArray<Hint>): E.Either<CliError, never> =>
     E.left(
@@ -105,9 +107,12 @@ const isFile = ({ folder }: Context, name: string): boolean => {
   }
 }
 
+/** For a run that another process took over or deleted. */
 export const afterLoss = async (context: Context, runId: string): Promise<Hint> => {
   const found = await viewRun(runId)(environmentFor(context))()
-  return ofLostRun(context, runId, E.isLeft(found) || O.isSome(found.right))
+  return E.isRight(found) && O.isNone(found.right)
+    ? hintTo(context, 'It no longer exists. List the runs with:', ['runs'])
+    : showHint(context, runId)
 }
 
 export const viewOf = async (context: Context, runId: string): Promise<E.Either<CliError, RunView>> => {
@@ -135,7 +140,7 @@ export const findOrOnly = async (
   const [only, ...others] = unfinished
   if (only === undefined) {
     const active = runs.right.runs.filter((run) => !isFinal(run.status)).map(summaryLine)
-    const hints = ofNothing(context, active, runs.right.runs.length)
+    const hints = runs.right.runs.length === 0 ? ofNoRun(context) : active.map((text) => ({ text: `  ${text}` }))
     const newest = runs.right.runs.find(({ status }) => status === 'completed')
     const completed =
       newest === undefined || active.length > 0 || runs.right.damaged.length > 0 ? {} : { completed: newest.runId }

@@ -1,18 +1,16 @@
 /** Suggests what to do after an error, so that each one ends with a command. */
 import { join } from 'node:path'
+import type { Confirm } from '../../../domain/plan/Plan.js'
 import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
 import * as Redaction from '../../../domain/data/Redaction.js'
 import type { RunError } from '../../../executor/errors/RunError.js'
 import type { CliError } from '../../CliError.js'
 import { hintsOf } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
-import type { Typed, Place } from '../Context.js'
-import { hintTo, showHint, sameCommand, dogearCommand } from '../Context.js'
-import { answerHint, ofMove, ofExisting, ofMissingWorkspace, ofDamage, ofHeld } from './ofRun.js'
-import type { Workflow } from '../../../domain/workflow/Workflow.js'
-import { resumeLine } from '../execution/planFlags.js'
-import { answering } from './ofAnswer.js'
-import { ofQuestions } from './ofPlan.js'
+import type { Typed } from '../Context.js'
+import { hintTo, showHint, sameCommand } from '../Context.js'
+import { resumeHint } from '../execution/planFlags.js'
+import { answerHint, ofHeld, ofMove } from './ofRun.js'
 
 export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> => {
   if (hintsOf(error).some(({ command }) => command !== undefined)) return []
@@ -27,15 +25,7 @@ export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> 
       return [showHint(typed, error.runId)]
     case 'NotDone':
       return afterRunError(typed, error.error, error.runId)
-    case 'Usage':
-    case 'ConsentMissing':
-    case 'NothingToStop':
-    case 'InvalidWorkflow':
-    case 'NoRunOfWorkflow':
-    case 'Declined':
-    case 'NoDriver':
-    case 'NotWritten':
-    case 'Stopped':
+    default:
       return []
   }
 }
@@ -63,6 +53,15 @@ const inFull = (word: string, { prefix, candidates: [first] }: CliError & { read
     ? `${word.slice(0, word.length - prefix.length)}${first.runId}`
     : word
 
+/** The same command, with the answer `again` to the questions that it left open. */
+export const answeringToo = (typed: Typed, questions: ReadonlyArray<Confirm>): Hint => ({
+  text: 'Answer all questions together, for example:',
+  command: sameCommand(
+    { ...typed, words: withoutValues(typed.words) },
+    questions.flatMap(({ unit }) => ['--confirm', `${unit}=again`])
+  )
+})
+
 const listHint = (typed: Typed): Hint => hintTo(typed, 'List the runs with:', ['runs'])
 
 const again = (typed: Typed, text = 'After fixing this:'): Hint => ({ text, command: sameCommand(typed) })
@@ -82,7 +81,9 @@ const afterRunError = (typed: Typed, error: RunError, known?: string): ReadonlyA
     case 'InvalidPointer':
       return [listHint(typed)]
     case 'HeldBy':
-      return [look, hintTo(typed, 'To pause it at the next safe point:', ['pause', error.runId])]
+      return error.holder.liveness === 'alive'
+        ? [look, hintTo(typed, 'To pause it at the next safe point:', ['pause', error.runId])]
+        : ofHeld(typed, error.runId, error.holder)
     case 'InvalidRunId':
     case 'WorkspaceTaken':
     case 'RunExists':
@@ -102,13 +103,17 @@ const afterRunError = (typed: Typed, error: RunError, known?: string): ReadonlyA
     case 'Unconfirmed':
       return runId === undefined ? [look] : [planning(typed, runId)]
     case 'RunCancelled':
-      return [hintTo(typed, 'To resume it anyway:', ['resume', error.runId, '--reopen'])]
-    case 'AnswerRefused':
-      return [ofAnswerRefused(typed, error)]
+      return [resumeHint(typed, 'To resume it anyway:', error.runId, { reopen: true })]
+    // The folder of a user can only be restored.
+    case 'WorkspaceMissing':
+      return error.kind === 'none'
+        ? [again(typed, 'After creating the folder again with the missing files:')]
+        : [resumeHint(typed, 'Nothing ran. To start over with a new workspace:', error.runId, { force: true })]
     case 'RunMoved':
       return [ofMove(typed, error.runId, error)]
     case 'RecoveryRefused':
-      return [hintTo(typed, 'To resume from the recovered state first:', ['resume', error.runId, '--yes'])]
+      return [resumeHint(typed, 'To resume from the recovered state first:', error.runId, { yes: true })]
+    case 'AnswerRefused':
     case 'AlreadyAnswered':
     case 'ForkRefused':
     case 'Fenced':
@@ -116,35 +121,9 @@ const afterRunError = (typed: Typed, error: RunError, known?: string): ReadonlyA
     case 'RunChanged':
     case 'TransitionError':
       return [look]
-    case 'InvalidInput':
-    case 'InputMissing':
-    case 'InvalidOptions':
-    case 'SecretsMissing':
-    case 'NoArchive':
-    case 'NoWorktree':
-    case 'NoWorkspaces':
-    case 'NoRequests':
-    case 'TooLarge':
-    case 'Insecure':
-    case 'ReadFailed':
-    case 'WriteFailed':
-    case 'TreeUnreadable':
-    case 'ArtifactsNotCopied':
-    case 'WorkspaceFailed':
-    case 'WorkspaceMissing':
+    default:
       return [again(typed)]
   }
-}
-
-const ofAnswerRefused = (
-  typed: Typed,
-  { runId, why, waiting }: RunError & { readonly _tag: 'AnswerRefused' }
-): Hint => {
-  const [unit] = waiting
-  const isOfWait = why !== 'NotAsked' && typed.words.some((word) => word.startsWith('--value'))
-  const example = 'For example:'
-  if (unit !== undefined && isOfWait) return answerHint(typed, runId, unit, example)
-  return answering(typed, example, runId, waiting)[0] ?? showHint(typed, runId)
 }
 
 const planning = (typed: Typed, runId: string): Hint =>
@@ -169,38 +148,3 @@ const OF_FLAGS: ReadonlySet<PlanProblem['_tag']> = new Set([
   'UnitPending',
   'AssumedOutputMissing'
 ])
-
-/** The remedies for an execution without an outcome. `restart`: the words that start the run again, if nothing was saved. */
-export const ofRunError = (
-  place: Place,
-  runId: string,
-  workflow: Workflow,
-  restart: ReadonlyArray<string> | undefined,
-  error: RunError,
-  resuming = resumeLine(place, runId)
-): ReadonlyArray<Hint> => {
-  const command = restart === undefined ? resuming : dogearCommand(place, restart)
-  switch (error._tag) {
-    case 'RunExists':
-    case 'InputChanged':
-      return ofExisting(place, runId)
-    case 'WorkspaceMissing':
-      return ofMissingWorkspace(place, error)
-    case 'WriteFailed':
-    case 'TooLarge':
-    case 'WorkspaceFailed': {
-      const text = restart === undefined ? 'resume with:' : 'run it again:'
-      return [{ text: `${restart === undefined ? '' : 'No step ran. '}After fixing this, ${text}`, command }]
-    }
-    case 'SecretsMissing':
-      return [{ text: 'After fixing this:', command }]
-    case 'RecoveryRefused':
-      return ofDamage(place, runId, {})
-    case 'HeldBy':
-      return ofHeld(place, runId, error.holder, {})
-    case 'Unconfirmed':
-      return ofQuestions(place, runId, {}, workflow, error.questions)
-    default:
-      return []
-  }
-}
