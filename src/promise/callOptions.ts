@@ -2,29 +2,19 @@
 import type { Check, OptionProblem, OptionTable } from '../domain/data/Options.js'
 import {
   anything,
-  arrayOf,
   callback,
   fieldsOf,
   flag,
+  having,
   isText,
   kindOf,
   millis,
-  oneOf,
   optionProblems,
   signal,
   text
 } from '../domain/data/Options.js'
-import {
-  answerMap,
-  answers,
-  having,
-  isProgram,
-  isWorkflow,
-  outputMap,
-  refusal,
-  store,
-  workflows
-} from '../executor/arguments.js'
+import { isProgram, isWorkflow, refusal, store, workflows } from '../executor/arguments.js'
+import { answerMap, PLAN_OPTIONS } from '../domain/plan/planOptions.js'
 import type { InvalidOptions } from '../executor/errors/RunError.js'
 import type { ResumeOptions, RunOptions } from '../executor/RunOptions.js'
 import type { Environment } from '../ports/Environment.js'
@@ -54,12 +44,6 @@ const workspace: Check = (value) => {
     : `'directory', 'worktree' or { kind: 'none', path }, not ${kindOf(value)}`
 }
 
-/** Detects a `FoundEvidence`. */
-const isFound = (value: unknown): boolean => {
-  const { unit, missing, changed } = fieldsOf(value)
-  return isText(unit) && (Array.isArray(missing) || Array.isArray(changed))
-}
-
 const interrupt: Check = (value) => {
   const expected = 'an Interrupt, with signal and reason'
   return signal(fieldsOf(value)['signal']) === undefined ? having(['reason'], expected)(value) : expected
@@ -67,15 +51,10 @@ const interrupt: Check = (value) => {
 
 const RUN: Readonly<Record<keyof RunOptions, Check>> = { workspace, wait: flag }
 
+const { recovered: _, ...OF_PLAN } = PLAN_OPTIONS
+
 const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
-  input: anything,
-  fromStep: text,
-  restartWave: text,
-  changes: oneOf('strict', 'completed', 'ignore'),
-  confirm: answers,
-  outputs: outputMap,
-  evidence: arrayOf(isFound, 'an array of what collectEvidence returns'),
-  onChanged: oneOf('refuse', 'keep'),
+  ...OF_PLAN,
   planHash: text,
   onRecovered: callback,
   takeOver: flag,
@@ -125,15 +104,15 @@ const KNOWN = {
     newId: text,
     fromStep: text,
     input: anything,
-    confirm: answers,
-    onChanged: RESUME.onChanged
+    confirm: PLAN_OPTIONS.confirm,
+    onChanged: PLAN_OPTIONS.onChanged
   },
   list: { ...HOST, after: text, limit: count },
   resumeAll: {
     ...HOST,
     workflows: differing,
-    changes: RESUME.changes,
-    onChanged: RESUME.onChanged,
+    changes: PLAN_OPTIONS.changes,
+    onChanged: PLAN_OPTIONS.onChanged,
     concurrency: count,
     watch: flag,
     onRun: callback,

@@ -175,6 +175,14 @@ export const nested =
     return problem === undefined ? undefined : `an object of valid options: ${describeOption(problem)}`
   }
 
+/** Test runners have a `Map` and an `AbortSignal` of their own. */
+export const having =
+  (methods: ReadonlyArray<PropertyKey>, expected: string): Check =>
+  (value) =>
+    methods.every((name) => typeof (value as Readonly<Record<PropertyKey, unknown>> | null)?.[name] === 'function')
+      ? undefined
+      : expected
+
 export const signal: Check = (value) =>
   typeof fieldsOf(value)['addEventListener'] === 'function' ? undefined : 'an AbortSignal'
 
