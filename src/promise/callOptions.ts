@@ -1,11 +1,12 @@
 /** Checks the arguments of calls, because untyped hosts may pass anything: an ignored option may repeat work or discard it. */
-import type { Check, OptionProblem, OptionTable } from '../domain/data/Options.js'
+import type { Check, OptionCheck, OptionProblem, OptionTable } from '../domain/data/Options.js'
 import {
   anything,
   callback,
   fieldsOf,
   flag,
   having,
+  inside,
   isText,
   kindOf,
   millis,
@@ -62,12 +63,6 @@ const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
   reopen: flag
 }
 
-const HOST: Readonly<Record<keyof HostOptions, Check>> = {
-  storage: store,
-  signal,
-  environment: object
-}
-
 /** The parts of an environment. Its storage is that of the call. */
 const ENVIRONMENT: Readonly<Record<keyof Environment, Check>> = {
   storage: anything,
@@ -86,6 +81,12 @@ const ENVIRONMENT: Readonly<Record<keyof Environment, Check>> = {
   asyncContext: object,
   workspaces: object,
   around: callback
+}
+
+const HOST: Readonly<Record<keyof HostOptions, OptionCheck>> = {
+  storage: store,
+  signal,
+  environment: inside('environment', ENVIRONMENT, 'an object')
 }
 
 const ONE = { id: text, ...HOST }
@@ -142,15 +143,8 @@ export const invalidOptions = (call: CallName, options: unknown): InvalidOptions
     ...optionProblems(options, KNOWN[call], {
       required: ['storage', ...('id' in KNOWN[call] ? ['id'] : []), ...(NEEDED[call] ?? [])],
       unlisted: SHARING.has(call) ? OF_RUNS : {}
-    }),
-    ...optionProblems(fieldsOf(fieldsOf(options)['environment']), ENVIRONMENT).map(inEnvironment)
+    })
   ])
-}
-
-const inEnvironment = (problem: OptionProblem): OptionProblem => {
-  const inside = (part: string): string => `environment.${part}`
-  const option = inside(problem.option)
-  return 'known' in problem ? { option, known: problem.known.map(inside) } : { ...problem, option }
 }
 
 /** Returns the options of a call, and the parts of its environment, as plain objects: those of an instance of a class may be inherited. */

@@ -65,10 +65,9 @@ export const planResume = (
   if (isNonEmpty(wrong)) return refuse(wrong)
   try {
     return plan(checkpoint, workflow, options, invalid)
-  } catch (error) {
-    // A check before each plan would cost as much as the plan.
-    if (isWhole(checkpoint)) throw error
-    return refuse([notCheckpoint(checkpoint)])
+  } catch {
+    // A check before each plan would cost as much as the plan. An error that has another cause is thrown again.
+    return isWhole(checkpoint) ? plan(checkpoint, workflow, options, invalid) : refuse([notCheckpoint(checkpoint)])
   }
 }
 

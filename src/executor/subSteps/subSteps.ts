@@ -7,10 +7,10 @@ import * as Units from '../../domain/checkpoint/Units.js'
 import { fingerprint } from '../../domain/data/Digest.js'
 import * as IdempotencyKey from '../../domain/checkpoint/IdempotencyKey.js'
 import type { Json } from '../../domain/data/Json.js'
-import type { Check } from '../../domain/data/Options.js'
+import type { OptionCheck } from '../../domain/data/Options.js'
 import { anything, flag, millis, optionProblems, text } from '../../domain/data/Options.js'
 import * as Redaction from '../../domain/data/Redaction.js'
-import { delay, policyOf, retryProblem } from '../../domain/workflow/RetryPolicy.js'
+import { delay, policyOf, retryOption } from '../../domain/workflow/RetryPolicy.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { SubStep } from '../../domain/checkpoint/SubStep.js'
@@ -23,7 +23,7 @@ import type { Attempt } from '../steps/Attempt.js'
 import * as Attempts from '../steps/Attempt.js'
 import type { AttemptResult, CodeEnd } from '../steps/AttemptResult.js'
 import { judge, mayRetry, noteNotRetried, redacted } from '../steps/AttemptResult.js'
-import { conversions, toJson } from '../program/conversions.js'
+import { conversions, schema, toJson } from '../program/conversions.js'
 import type { ProgramTask } from '../program/ProgramStep.js'
 import { attemptFailed, subStepFailed, runningSubStepsFailed, unitCompleted } from '../storage/changes.js'
 import type { RunScope, StepToRun } from '../RunScope.js'
@@ -182,14 +182,9 @@ const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Ei
   const given = options as SubStepOptions<unknown>
   const { redaction } = root.scope.environment.vault
   const [wrong] = optionProblems(given, SUB_STEP)
-  const wrongRetry = retryProblem(given.retry)
-  if (wrongRetry !== undefined) return E.left(wrongOption(unit, wrongRetry))
   if (wrong !== undefined) return E.left(wrongOption(unit, wrong))
   if (given.version !== undefined && Redaction.isIn(redaction, given.version))
     return E.left(wrongOption(unit, { option: 'version', expected: 'text without the value of a secret' }))
-  const convert = conversions(given.output)
-  if (convert.codecExpected !== undefined)
-    return E.left(wrongOption(unit, { option: 'output', expected: convert.codecExpected }))
   const input = toJson(given.input)
   if (E.isLeft(input))
     return E.left(wrongOption(unit, { option: `input at ${input.left.path}`, expected: input.left.expected }))
@@ -199,15 +194,15 @@ const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Ei
     ...(given.version === undefined ? {} : { version: given.version }),
     ...(given.idempotent === false ? { idempotent: false } : {})
   }
-  return E.right({ unit, subStep, options: given, convert, run: run as Call['run'] })
+  return E.right({ unit, subStep, options: given, convert: conversions(given.output), run: run as Call['run'] })
 }
 
-const SUB_STEP: Readonly<Record<keyof SubStepOptions<unknown>, Check>> = {
+const SUB_STEP: Readonly<Record<keyof SubStepOptions<unknown>, OptionCheck>> = {
   input: anything,
   version: text,
   idempotent: flag,
-  output: anything,
-  retry: anything,
+  output: schema,
+  retry: retryOption,
   timeoutMillis: millis
 }
 

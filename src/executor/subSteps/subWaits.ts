@@ -6,13 +6,12 @@ import { overAt } from '../../domain/checkpoint/Due.js'
 import * as Units from '../../domain/checkpoint/Units.js'
 import { endOf, waitOf } from '../../domain/checkpoint/Pending.js'
 import type { OptionProblem } from '../../domain/data/Options.js'
-import { anything } from '../../domain/data/Options.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import type { StartWait } from '../program/awaits.js'
 import { sleepOf, waitForOf } from '../program/awaits.js'
-import { conversions } from '../program/conversions.js'
+import { conversions, schema } from '../program/conversions.js'
 import { onAbort } from '../onAbort.js'
 import { timestamp } from '../RunScope.js'
 import { LOOK_MILLIS, nextTurn, sleep as sleepOn } from '../sleep.js'
@@ -32,7 +31,7 @@ export const waitsOf = (
 ): { readonly sleep: SleepUntil; readonly waitFor: WaitForAnswer } => ({
   sleep: (name, options) => call(level, suspend, name, { awaits: sleepOf(options), output: undefined }),
   waitFor: (name: string, options: WaitForOptions<unknown> = {}) => {
-    const awaits = waitForOf(options, { output: anything })
+    const awaits = waitForOf(options, { output: schema })
     return call(level, suspend, name, { awaits, output: E.isRight(awaits) ? options.output : undefined })
   }
 })
@@ -84,11 +83,8 @@ const callOf = (level: Level, name: unknown, { awaits, output }: WaitCall): E.Ei
   if (E.isLeft(text) || E.isLeft(place)) return place as E.Left<StepFailure>
   const { unit, number } = place.right
   if (E.isLeft(awaits)) return E.left(wrongOption(unit, awaits.left))
-  const convert = conversions(output)
-  if (convert.codecExpected !== undefined)
-    return E.left(wrongOption(unit, { option: 'output', expected: convert.codecExpected }))
   level.counts.set(text.right, number)
-  return E.right({ unit, awaits: awaits.right, convert })
+  return E.right({ unit, awaits: awaits.right, convert: conversions(output) })
 }
 
 type Ending = E.Either<Error, unknown>
