@@ -5,12 +5,13 @@ import type { Change } from '../../domain/change/Change.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
 import { isFinal, status } from '../../domain/checkpoint/Checkpoint.js'
 import type { CancelRequest } from '../../domain/request/Request.js'
-import type { Claim, ClaimOptions, Holder, Stored } from '../../ports/CheckpointStorage.js'
+import type { Claim, ClaimOptions, Stored } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import { recordLeftAnswers } from './answer.js'
 import type { Executor } from '../Executor.js'
 import { inEnvironment } from '../arguments.js'
-import { askOrAct, askOwner, mayHaveRequests, readRun, recorderFor, requestsFor, withdraw } from './inbox.js'
+import type { Requested } from './inbox.js'
+import { deliver, mayHaveRequests, readRun, recorderFor, requestsFor, withdraw } from './inbox.js'
 import { clearRequest, removePointer } from './pause.js'
 import type { RunError } from '../errors/RunError.js'
 import type { Interrupted } from '../RunOutcome.js'
@@ -26,7 +27,7 @@ import { withClaim, withIntactClaim } from '../storage/stored.js'
  * @category model
  */
 export type CancelResult =
-  | { readonly _tag: 'Requested'; readonly runId: string; readonly holder: Holder }
+  | Requested
   | { readonly _tag: 'Cancelled'; readonly runId: string; readonly checkpoint: Checkpoint }
   | { readonly _tag: 'AtRest'; readonly runId: string; readonly status: Status }
 
@@ -57,16 +58,13 @@ export const cancel = (runId: string): Executor<CancelResult> =>
   inEnvironment((environment) => async () => {
     if (environment.requests === undefined) return E.left({ _tag: 'NoRequests', runId })
     const request = (): CancelRequest => ({ _tag: 'Cancel', runId, requestedAt: timestamp(environment.clock.now()) })
-    const ask = async (): Promise<E.Either<RunError, O.Option<CancelResult>>> => {
-      const asked = await askOwner(environment, runId, request, isOver)
-      if (E.isLeft(asked)) return asked
-      if (asked.right._tag === 'Requested') return E.right(O.some({ ...asked.right, runId }))
-      const { checkpoint } = asked.right.seen
-      return isOver(checkpoint)
-        ? E.right(O.some(await tooLate(environment, checkpoint, asked.right.undelivered)))
-        : E.right(O.none)
-    }
-    return await askOrAct(environment, ask, () => cancelUnclaimed(environment, runId))
+    return await deliver(environment, runId, {
+      requestTo: request,
+      isOver,
+      unclaimed: async ({ checkpoint }, left): Promise<E.Either<RunError, O.Option<CancelResult>>> =>
+        E.right(isOver(checkpoint) ? O.some(await tooLate(environment, checkpoint, left)) : O.none),
+      act: () => cancelUnclaimed(environment, runId)
+    })
   })
 
 const isOver = (checkpoint: Checkpoint): boolean => isFinal(status(checkpoint, false))
