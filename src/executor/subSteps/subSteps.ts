@@ -44,8 +44,8 @@ import {
   OF_SUB_STEP,
   wrongOption
 } from './subStepFailures.js'
-import type { Level, Root } from './subStepLevel.js'
-import { closeLevel, ENDED, levelOf, never, parseName, placeOf, save, stoppingOf, tooLate } from './subStepLevel.js'
+import type { CallEnd, Level, Root } from './subStepLevel.js'
+import { callOn, closeLevel, ENDED, levelOf, parseName, placeOf, save, stoppingOf } from './subStepLevel.js'
 import { dropVersion, leaveInDoubt, failSubSteps } from './subStepVersions.js'
 import { checkLater, waitsInside, waitsOf } from './subWaits.js'
 import type { Place } from '../Values.js'
@@ -137,38 +137,15 @@ interface Call {
 
 const stepOf = (level: Level, onCallEnded: () => void = () => undefined): RunSubStep =>
   ((name: string, ...more: ReadonlyArray<unknown>): Promise<unknown> => {
-    const ended = callSubStep(level, name, more, onCallEnded)
-    // A rejection that the task does not await must not end the process; the task fails with SubStepNotAwaited.
-    ended.catch(() => undefined)
-    return ended
+    const act = async (call: Call): Promise<CallEnd> => {
+      const ending = perform(level, call)
+      level.open.set(call.unit, ending)
+      const ended = await ending
+      level.open.delete(call.unit)
+      return ended
+    }
+    return callOn(level, name, () => callOf(level, name, more), act, onCallEnded)
   }) as RunSubStep
-
-const callSubStep = async (
-  level: Level,
-  name: string,
-  more: ReadonlyArray<unknown>,
-  onCallEnded: () => void
-): Promise<unknown> => {
-  if (level.isClosed) return await tooLate(level, name)
-  level.calls += 1
-  const { root } = level
-  const called = root.refused === undefined ? callOf(level, name, more) : E.left(root.refused)
-  if (E.isLeft(called)) {
-    // This call raised `level.calls`, so a scheduled `checkLater` will not suspend the attempt: schedule another.
-    if (level.waits.size > 0) onCallEnded()
-    if (root.refused !== undefined) level.refused = root.refused
-    return await Promise.reject(errorOf(called.left))
-  }
-  const { unit } = called.right
-  const ending = perform(level, called.right)
-  level.open.set(unit, ending)
-  const ended = await ending
-  level.open.delete(unit)
-  if (E.isLeft(ended) && root.refused !== undefined) level.refused = root.refused
-  if (level.waits.size > 0) onCallEnded()
-  if (level.isDropped) return await never()
-  return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
-}
 
 const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Either<StepFailure, Call> => {
   const { root, counts } = level
@@ -206,10 +183,8 @@ const SUB_STEP: Readonly<Record<keyof SubStepOptions<unknown>, OptionCheck>> = {
   timeoutMillis: millis
 }
 
-type Ending = E.Either<Error, unknown>
-
 /** Returns the recorded result, or runs the sub-step and records its result. */
-const perform = async (level: Level, call: Call): Promise<Ending> => {
+const perform = async (level: Level, call: Call): Promise<CallEnd> => {
   const { root } = level
   const { unit, subStep } = call
   const { completedSteps, state } = root.scope.recorder.checkpoint()
@@ -235,7 +210,7 @@ const perform = async (level: Level, call: Call): Promise<Ending> => {
   return await runSubStep(level, call)
 }
 
-const outputOf = ({ convert }: Call, record: OutputRecord): Ending => {
+const outputOf = ({ convert }: Call, record: OutputRecord): CallEnd => {
   const decoded = convert.decode(record.output)
   return E.isRight(decoded) ? decoded : E.left(errorOf(notDecodable(record, decoded.left)))
 }
@@ -259,7 +234,7 @@ const mayHaveStarted = ({ root }: Level, { unit }: Call): boolean => {
 }
 
 /** Runs a sub-step and records its end. A stopped one has no record, so the repeated attempt of its task runs it again. */
-const runSubStep = async (level: Level, call: Call): Promise<Ending> => {
+const runSubStep = async (level: Level, call: Call): Promise<CallEnd> => {
   const { scope, own } = level.root
   const { clock, random } = scope.environment
   const { unit, subStep, options } = call

@@ -19,8 +19,8 @@ import type { SleepUntil, WaitForAnswer, WaitForOptions } from '../program/StepS
 import { unitCompleted } from '../storage/changes.js'
 import type { OutputRecord } from './subStepFailures.js'
 import { changedKind, errorOf, notDecodable, noWaitInside, OF_WAIT, wrongOption } from './subStepFailures.js'
-import type { Level } from './subStepLevel.js'
-import { parseName, never, placeOf, save, stoppingOf, tooLate } from './subStepLevel.js'
+import type { CallEnd, Level } from './subStepLevel.js'
+import { callOn, parseName, never, placeOf, save, stoppingOf } from './subStepLevel.js'
 import { endOfWait, waitTimedOut } from '../steps/waits.js'
 
 export type Suspend = () => void
@@ -48,27 +48,13 @@ interface WaitCall {
 }
 
 const call = (level: Level, suspend: Suspend, name: string, asked: WaitCall): Promise<never> => {
-  const ended = callWait(level, suspend, name, asked)
-  // A rejection that the task does not await must not end the process.
-  ended.catch(() => undefined)
-  return ended as Promise<never>
-}
-
-const callWait = async (level: Level, suspend: Suspend, name: string, asked: WaitCall): Promise<unknown> => {
-  if (level.isClosed) return await tooLate(level, name)
-  level.calls += 1
-  const { refused } = level.root
-  const checked = refused === undefined ? callOf(level, name, asked) : E.left(refused)
-  if (E.isLeft(checked)) {
-    // This call raised `level.calls`, so a scheduled `checkLater` will not suspend the attempt: schedule another.
-    if (level.waits.size > 0) checkLater(level, suspend)
-    return await Promise.reject(errorOf(checked.left))
+  const act = async (one: Call): Promise<CallEnd> => {
+    const ended = await perform(level, suspend, one)
+    // The code that called it has ended.
+    return level.isClosed ? await never() : ended
   }
-  const ended = await perform(level, suspend, checked.right)
-  // Other waits could not suspend the attempt while the end of this one was saved.
-  if (level.waits.size > 0) checkLater(level, suspend)
-  if (level.isClosed) return await never()
-  return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
+  const onEnd = (): void => checkLater(level, suspend)
+  return callOn(level, name, () => callOf(level, name, asked), act, onEnd) as Promise<never>
 }
 
 interface Call {
@@ -87,10 +73,8 @@ const callOf = (level: Level, name: unknown, { awaits, output }: WaitCall): E.Ei
   return E.right({ unit, awaits: awaits.right, convert: conversions(output) })
 }
 
-type Ending = E.Either<Error, unknown>
-
 /** Returns the recorded result of the wait, or starts it and waits. */
-const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }: Call): Promise<Ending> => {
+const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }: Call): Promise<CallEnd> => {
   const { scope, reused, own } = level.root
   const { completedSteps, state } = scope.recorder.checkpoint()
   const record = Units.get(completedSteps, unit)
@@ -122,13 +106,13 @@ const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }
   }
 }
 
-const outputOf = (convert: Call['convert'], record: OutputRecord): Ending => {
+const outputOf = (convert: Call['convert'], record: OutputRecord): CallEnd => {
   const decoded = record.output === undefined ? E.right(undefined) : convert.decode(record.output)
   return E.isRight(decoded) ? decoded : E.left(errorOf(notDecodable(record, decoded.left)))
 }
 
 /** Records the end of a wait, if it is over. */
-const endIfOver = async (level: Level, unit: Unit, convert: Call['convert']): Promise<Ending | undefined> => {
+const endIfOver = async (level: Level, unit: Unit, convert: Call['convert']): Promise<CallEnd | undefined> => {
   const { scope, place } = level.root
   const { recorder, environment } = scope
   const now = environment.clock.now()
