@@ -66,16 +66,19 @@ export const toCompactWorkflow = (identity: WorkflowIdentity): CompactWorkflow =
   steps: identity.steps.map(toCompactStep)
 })
 
-const toCompactStep = (step: StepIdentity): CompactStep => {
+const toCompactStep = (step: StepIdentity): CompactStep => (isPlain(step) ? step.name : withParts(step, toCompactStep))
+
+const withParts = (step: StepIdentity, change: (part: StepIdentity) => CompactStep): StepIdentity => {
+  const changed = (part: StepIdentity): StepIdentity => change(part) as StepIdentity
   switch (step._tag) {
     case 'Task':
-      return isPlain(step) ? step.name : step
+      return step
     case 'Sequence':
-      return { ...step, steps: step.steps.map(toCompactStep) as ReadonlyArray<StepIdentity> }
+      return { ...step, steps: step.steps.map(changed) }
     case 'Wave':
-      return { ...step, groups: step.groups.map(toCompactStep) as ReadonlyArray<StepIdentity> }
+      return { ...step, groups: step.groups.map(changed) }
     case 'Map':
-      return { ...step, each: toCompactStep(step.each) as StepIdentity }
+      return { ...step, each: changed(step.each) }
   }
 }
 
@@ -107,19 +110,10 @@ export const toWorkflow = (compact: CompactWorkflow): WorkflowIdentity => ({
   steps: compact.steps.map(toStep)
 })
 
-const toStep = (step: CompactStep): StepIdentity => {
-  if (typeof step === 'string') return { _tag: 'Task', name: step, fingerprint: PLAIN, idempotent: true }
-  switch (step._tag) {
-    case 'Task':
-      return step
-    case 'Sequence':
-      return { ...step, steps: step.steps.map(toStep) }
-    case 'Wave':
-      return { ...step, groups: step.groups.map(toStep) }
-    case 'Map':
-      return { ...step, each: toStep(step.each) }
-  }
-}
+const toStep = (step: CompactStep): StepIdentity =>
+  typeof step === 'string'
+    ? { _tag: 'Task', name: step, fingerprint: PLAIN, idempotent: true }
+    : withParts(step, toStep)
 
 const NOTHING: ReadonlyArray<never> = []
 
