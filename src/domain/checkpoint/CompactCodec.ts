@@ -4,7 +4,7 @@
  */
 import * as t from 'io-ts'
 import { defined } from '../data/defined.js'
-import { fields, json, list, millis, natural, optional, suchThat, textOr, time } from '../data/JsonCodec.js'
+import { fields, json, list, millis, natural, nonEmpty, optional, suchThat, textOr, time } from '../data/JsonCodec.js'
 import { PLAIN } from '../workflow/Workflow.js'
 import type { StepIdentity, WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 import type { CompletedStep } from './CompletedStep.js'
@@ -39,9 +39,6 @@ const compactStep: t.Type<CompactStep> = t.recursion('a step, only as its name i
 )
 
 export const workflow: t.Type<CompactWorkflow> = workflowOf(compactStep)
-
-const nonEmpty = <A>(item: t.Type<A>): t.Type<ReadonlyArray<A>> =>
-  suchThat('omitted if empty', list(item), ({ length }) => length > 0)
 
 export const record: t.Type<CompactRecord> = fields<CompactRecord>('a completed step', {
   unit: t.string,
