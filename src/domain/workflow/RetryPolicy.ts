@@ -107,12 +107,20 @@ const FIELDS: Readonly<Record<keyof RetryPolicy, Check>> = {
 
 const EXPECTED = 'a RetryPolicy such as { attempts: 3 }'
 
-/** Checks an option `retry`. */
+/**
+ * Checks an option `retry`.
+ *
+ * @internal
+ */
 export const retryOption = inside('retry', FIELDS, EXPECTED)
 
 const { withinMillis: _, ...REQUIRED } = FIELDS
 
-/** Checks a policy that {@link policyOf} may not have made. */
+/**
+ * Checks a policy that {@link policyOf} may not have made.
+ *
+ * @internal
+ */
 export const wholeRetry = inside('retry', FIELDS, EXPECTED, Object.keys(REQUIRED))
 
 // --- deciding

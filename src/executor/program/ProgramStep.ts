@@ -14,9 +14,9 @@ import type { OptionProblem } from '../../domain/data/Options.js'
 import { fieldsOf, kindOf, optionProblems } from '../../domain/data/Options.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
 import { policyOf } from '../../domain/workflow/RetryPolicy.js'
+import type { Wait } from '../../domain/checkpoint/Pending.js'
 import type { MapStep, Needing, Sequence, Task, Wave } from '../../domain/workflow/Workflow.js'
 import * as W from '../../domain/workflow/Workflow.js'
-import type { StartWait } from './awaits.js'
 import { sleepOf, waitForOf } from './awaits.js'
 import type { Conversions } from './conversions.js'
 import { conversions } from './conversions.js'
@@ -58,7 +58,7 @@ export interface Runnable extends Conversions {
   /** The invalid options of an untyped author. */
   readonly problems: ReadonlyArray<OptionProblem>
   /** Starts the wait of a task without code. */
-  readonly awaits: StartWait | undefined
+  readonly awaits: ((now: number) => Wait) | undefined
   readonly retry: RetryPolicy
   readonly timeoutMillis: number | undefined
   /** Its own folder: empty for each attempt, or the existing one. */

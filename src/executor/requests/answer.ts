@@ -9,6 +9,7 @@ import { isName, VALUE_BYTES } from '../../domain/request/Request.js'
 import { findOrTask } from '../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { get, has } from '../../domain/checkpoint/Units.js'
+import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { AlreadyAnswered } from '../../ports/Requests.js'
 import type { Executor } from '../Executor.js'
@@ -40,7 +41,8 @@ export interface AnswerOptions {
  * @category model
  */
 export type AnswerResult =
-  { readonly _tag: 'Recorded'; readonly runId: string; readonly unit: Unit } | (Requested & { readonly unit: Unit })
+  | { readonly _tag: 'Recorded'; readonly runId: string; readonly unit: Unit }
+  | { readonly _tag: 'Requested'; readonly runId: string; readonly unit: Unit; readonly holder: Holder }
 
 /**
  * Answers a unit that waits (`waitFor`), from any process. The program is not needed: the answer is kept as given, and checked when the run

@@ -5,12 +5,11 @@ import type { Change } from '../../domain/change/Change.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
 import { isFinal, status } from '../../domain/checkpoint/Checkpoint.js'
 import type { CancelRequest } from '../../domain/request/Request.js'
-import type { Claim, ClaimOptions, Stored } from '../../ports/CheckpointStorage.js'
+import type { Claim, ClaimOptions, Holder, Stored } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import { recordLeftAnswers } from './answer.js'
 import type { Executor } from '../Executor.js'
 import { inEnvironment } from '../arguments.js'
-import type { Requested } from './inbox.js'
 import { deliver, mayHaveRequests, readRun, recorderFor, requestsFor, withdraw } from './inbox.js'
 import { clearRequest, removePointer } from './pause.js'
 import type { RunError } from '../errors/RunError.js'
@@ -27,7 +26,7 @@ import { withClaim, withIntactClaim } from '../storage/stored.js'
  * @category model
  */
 export type CancelResult =
-  | Requested
+  | { readonly _tag: 'Requested'; readonly runId: string; readonly holder: Holder }
   | { readonly _tag: 'Cancelled'; readonly runId: string; readonly checkpoint: Checkpoint }
   | { readonly _tag: 'AtRest'; readonly runId: string; readonly status: Status }
 

@@ -12,7 +12,7 @@ import type { WorkspaceError } from '../../ports/Workspaces.js'
 import { callPort, writeFailed } from '../callPort.js'
 import type { Executor } from '../Executor.js'
 import { inEnvironment } from '../arguments.js'
-import type { ReadRun, Requested } from './inbox.js'
+import type { ReadRun } from './inbox.js'
 import { deliver, mayHaveRequests, recorderFor, withdraw } from './inbox.js'
 import type { Asked } from './RequestWatch.js'
 import type { RunError } from '../errors/RunError.js'
@@ -37,7 +37,7 @@ export interface PauseOptions {
  * @category model
  */
 export type PauseResult =
-  | Requested
+  | { readonly _tag: 'Requested'; readonly runId: string; readonly holder: Holder }
   | { readonly _tag: 'Paused'; readonly runId: string; readonly checkpoint: Checkpoint }
   | { readonly _tag: 'AtRest'; readonly runId: string; readonly status: Status }
 
