@@ -89,17 +89,5 @@ export const match =
     readonly Pending: (outcome: Pending) => R
     readonly Fenced: (outcome: Fenced) => R
   }) =>
-  (outcome: RunOutcome<Outputs>): R => {
-    switch (outcome._tag) {
-      case 'Completed':
-        return handlers.Completed(outcome)
-      case 'Failed':
-        return handlers.Failed(outcome)
-      case 'Interrupted':
-        return handlers.Interrupted(outcome)
-      case 'Pending':
-        return handlers.Pending(outcome)
-      case 'Fenced':
-        return handlers.Fenced(outcome)
-    }
-  }
+  (outcome: RunOutcome<Outputs>): R =>
+    (handlers[outcome._tag] as (outcome: RunOutcome<Outputs>) => R)(outcome)

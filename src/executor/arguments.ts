@@ -1,10 +1,9 @@
 /** Refuses the arguments of calls, because untyped hosts may pass anything. */
 import * as E from 'fp-ts/lib/Either.js'
-import { fromUnknown } from '../domain/data/Json.js'
 import type { Check, OptionProblem } from '../domain/data/Options.js'
 import { arrayOf, fieldsOf, kindOf } from '../domain/data/Options.js'
 import { notStore } from '../domain/data/storeMethods.js'
-import type { Answer } from '../domain/plan/Plan.js'
+import { PLAN_OPTIONS } from '../domain/plan/planOptions.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Executor } from './Executor.js'
 import type { InvalidOptions } from './errors/RunError.js'
@@ -62,50 +61,12 @@ export const argument = (option: string, value: unknown, check: Check): Readonly
   return [{ option, expected: expected.startsWith(found) ? expected : `${expected}, not ${found}` }]
 }
 
-/** Test runners have a `Map` and an `AbortSignal` of their own. */
-export const having =
-  (methods: ReadonlyArray<PropertyKey>, expected: string): Check =>
-  (value) =>
-    methods.every((name) => typeof (value as Readonly<Record<PropertyKey, unknown>> | null)?.[name] === 'function')
-      ? undefined
-      : expected
-
-const aMap = (expected: string): Check => having(['get', 'has', 'keys', 'entries', Symbol.iterator], expected)
-
-export const outputMap = aMap('a Map of outputs by unit, such as new Map([["build", "1.2.3"]])')
-
-export const answerMap = aMap('a Map of answers by unit, such as new Map([["build", { _tag: "Again" }]])')
-
-/** Returns what an answer to a question should be instead, or undefined if it is valid. */
-export const notAnswer = (given: unknown): string | undefined => {
-  const answer = fieldsOf(given) as Partial<Answer>
-  if (!ANSWERS.has(answer._tag)) {
-    const found = typeof answer._tag === 'string' ? `{ _tag: '${String(answer._tag)}' }` : kindOf(given)
-    return `{ _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }, not ${found}`
-  }
-  if (answer._tag !== 'Done' || answer.output === undefined) return undefined
-  const output = fromUnknown(answer.output)
-  return E.isRight(output) ? undefined : `plain JSON at ${output.left.path}, not ${output.left.found}`
-}
-
-const ANSWERS: ReadonlySet<Answer['_tag'] | undefined> = new Set(['Again', 'Keep', 'Done'] as const)
-
-export const answers: Check = (value) => {
-  const wrong = answerMap(value)
-  if (wrong !== undefined) return wrong
-  for (const [unit, answer] of (value as ReadonlyMap<unknown, unknown>).entries()) {
-    const expected = notAnswer(answer)
-    if (expected !== undefined) return `a Map of answers by unit; the answer to "${String(unit)}" must be ${expected}`
-  }
-  return undefined
-}
-
 /** The problems of the maps among the options of a plan. */
 export const wrongMaps = (options: unknown): ReadonlyArray<OptionProblem> => {
   const { confirm, outputs } = fieldsOf(options)
   return [
-    ...(confirm === undefined ? [] : argument('confirm', confirm, answers)),
-    ...(outputs === undefined ? [] : argument('outputs', outputs, outputMap))
+    ...(confirm === undefined ? [] : argument('confirm', confirm, PLAN_OPTIONS.confirm)),
+    ...(outputs === undefined ? [] : argument('outputs', outputs, PLAN_OPTIONS.outputs))
   ]
 }
 

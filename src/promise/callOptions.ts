@@ -1,30 +1,21 @@
 /** Checks the arguments of calls, because untyped hosts may pass anything: an ignored option may repeat work or discard it. */
-import type { Check, OptionProblem, OptionTable } from '../domain/data/Options.js'
+import type { Check, OptionCheck, OptionProblem, OptionTable } from '../domain/data/Options.js'
 import {
   anything,
-  arrayOf,
   callback,
   fieldsOf,
   flag,
+  having,
+  inside,
   isText,
   kindOf,
   millis,
-  oneOf,
   optionProblems,
   signal,
   text
 } from '../domain/data/Options.js'
-import {
-  answerMap,
-  answers,
-  having,
-  isProgram,
-  isWorkflow,
-  outputMap,
-  refusal,
-  store,
-  workflows
-} from '../executor/arguments.js'
+import { isProgram, isWorkflow, refusal, store, workflows } from '../executor/arguments.js'
+import { answerMap, PLAN_OPTIONS } from '../domain/plan/planOptions.js'
 import type { InvalidOptions } from '../executor/errors/RunError.js'
 import type { ResumeOptions, RunOptions } from '../executor/RunOptions.js'
 import type { Environment } from '../ports/Environment.js'
@@ -54,12 +45,6 @@ const workspace: Check = (value) => {
     : `'directory', 'worktree' or { kind: 'none', path }, not ${kindOf(value)}`
 }
 
-/** Detects a `FoundEvidence`. */
-const isFound = (value: unknown): boolean => {
-  const { unit, missing, changed } = fieldsOf(value)
-  return isText(unit) && (Array.isArray(missing) || Array.isArray(changed))
-}
-
 const interrupt: Check = (value) => {
   const expected = 'an Interrupt, with signal and reason'
   return signal(fieldsOf(value)['signal']) === undefined ? having(['reason'], expected)(value) : expected
@@ -67,26 +52,15 @@ const interrupt: Check = (value) => {
 
 const RUN: Readonly<Record<keyof RunOptions, Check>> = { workspace, wait: flag }
 
+const { recovered: _, ...OF_PLAN } = PLAN_OPTIONS
+
 const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
-  input: anything,
-  fromStep: text,
-  restartWave: text,
-  changes: oneOf('strict', 'completed', 'ignore'),
-  confirm: answers,
-  outputs: outputMap,
-  evidence: arrayOf(isFound, 'an array of what collectEvidence returns'),
-  onChanged: oneOf('refuse', 'keep'),
+  ...OF_PLAN,
   planHash: text,
   onRecovered: callback,
   takeOver: flag,
   wait: flag,
   reopen: flag
-}
-
-const HOST: Readonly<Record<keyof HostOptions, Check>> = {
-  storage: store,
-  signal,
-  environment: object
 }
 
 /** The parts of an environment. Its storage is that of the call. */
@@ -109,6 +83,12 @@ const ENVIRONMENT: Readonly<Record<keyof Environment, Check>> = {
   around: callback
 }
 
+const HOST: Readonly<Record<keyof HostOptions, OptionCheck>> = {
+  storage: store,
+  signal,
+  environment: inside('environment', ENVIRONMENT, 'an object')
+}
+
 const ONE = { id: text, ...HOST }
 
 /** The options of each call. `oneRun`: those of calls that take only a run, such as `poll` and `cancel`. */
@@ -125,15 +105,15 @@ const KNOWN = {
     newId: text,
     fromStep: text,
     input: anything,
-    confirm: answers,
-    onChanged: RESUME.onChanged
+    confirm: PLAN_OPTIONS.confirm,
+    onChanged: PLAN_OPTIONS.onChanged
   },
   list: { ...HOST, after: text, limit: count },
   resumeAll: {
     ...HOST,
     workflows: differing,
-    changes: RESUME.changes,
-    onChanged: RESUME.onChanged,
+    changes: PLAN_OPTIONS.changes,
+    onChanged: PLAN_OPTIONS.onChanged,
     concurrency: count,
     watch: flag,
     onRun: callback,
@@ -163,15 +143,8 @@ export const invalidOptions = (call: CallName, options: unknown): InvalidOptions
     ...optionProblems(options, KNOWN[call], {
       required: ['storage', ...('id' in KNOWN[call] ? ['id'] : []), ...(NEEDED[call] ?? [])],
       unlisted: SHARING.has(call) ? OF_RUNS : {}
-    }),
-    ...optionProblems(fieldsOf(fieldsOf(options)['environment']), ENVIRONMENT).map(inEnvironment)
+    })
   ])
-}
-
-const inEnvironment = (problem: OptionProblem): OptionProblem => {
-  const inside = (part: string): string => `environment.${part}`
-  const option = inside(problem.option)
-  return 'known' in problem ? { option, known: problem.known.map(inside) } : { ...problem, option }
 }
 
 /** Returns the options of a call, and the parts of its environment, as plain objects: those of an instance of a class may be inherited. */

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import { defined } from '../domain/data/defined.js'
 import type { UnitView } from '../domain/explain/UnitView.js'
 import { unitsOf } from '../domain/explain/UnitView.js'
 import type { Program } from '../executor/program/Program.js'
@@ -92,12 +93,7 @@ export type { ForkedRun } from '../hosts/fork.js'
  */
 export const fork = (options: ForkOptions): Promise<ForkedRun> =>
   orThrow('fork', options, ({ id, newId = randomUUID(), fromStep, input, confirm, onChanged }) =>
-    forkRun(id, newId, {
-      fromStep,
-      ...(input === undefined ? {} : { input }),
-      ...(confirm === undefined ? {} : { confirm }),
-      ...(onChanged === undefined ? {} : { onChanged })
-    })
+    forkRun(id, newId, { fromStep, ...defined({ input, confirm, onChanged }) })
   )
 
 /**
@@ -147,9 +143,9 @@ export interface RunView extends RunSummary, Pick<FpRunView, 'checkpoint'> {
  */
 export const listRuns = (options: HostOptions & ListOptions): Promise<ReadonlyArray<ListedRun>> =>
   rightOrThrow(
-    attempt('list', options, ({ after, limit }) =>
-      listed({ ...(after === undefined ? {} : { after }), ...(limit === undefined ? {} : { limit }) })
-    ).then(E.map((runs) => runs.map(listedOf)))
+    attempt('list', options, ({ after, limit }) => listed(defined({ after, limit }))).then(
+      E.map((runs) => runs.map(listedOf))
+    )
   )
 
 const listedOf = ({ runId, summary }: FpListedRun): ListedRun =>

@@ -20,6 +20,8 @@ const UNREAD: ReadonlySet<string> = new Set([
   ...['input', 'renewals', 'variables']
 ])
 
+const ANSWERS = 'a Map of answers by unit, such as new Map([["build", { _tag: "Again" }]])'
+
 const refusal = (one: unknown, other: unknown, options?: unknown): ReadonlyArray<string> => {
   const plan = planResume(one as never, other as never, options as never)
   return E.isLeft(plan) ? describeProblems(plan.left.problems) : assert.fail('there is a plan')
@@ -99,9 +101,37 @@ describe('planResume refuses', () => {
     ['null', null, 'options must be an object, not null'],
     ['a fromStep of null', { fromStep: null }, 'fromStep must be a string'],
     ['a restartWave that is a number', { restartWave: 1 }, 'restartWave must be a string'],
-    ['a confirm of null', { confirm: null }, 'confirm must be a Map of answers by unit'],
-    ['outputs in an object', { outputs: { a: 1 } }, 'outputs must be a Map of outputs by unit'],
-    ['evidence of null', { evidence: null }, 'evidence must be an array']
+    ['a confirm of null', { confirm: null }, `confirm must be ${ANSWERS}`],
+    [
+      'outputs in an object',
+      { outputs: { a: 1 } },
+      'outputs must be a Map of outputs by unit, such as new Map([["build", "1.2.3"]])'
+    ],
+    ['evidence of null', { evidence: null }, 'evidence must be an array of what collectEvidence returns'],
+    ['evidence in a Map', { evidence: new Map() }, 'evidence must be an array of what collectEvidence returns'],
+    [
+      'an entry of evidence that is null',
+      { evidence: [null] },
+      'evidence must be an array of what collectEvidence returns'
+    ],
+    [
+      'missing evidence that is null',
+      { evidence: [{ unit: 'a', missing: [null] }] },
+      'evidence must be an array of what collectEvidence returns'
+    ],
+    [
+      'changed evidence without a record',
+      { evidence: [{ unit: 'a', changed: [{}] }] },
+      'evidence must be an array of what collectEvidence returns'
+    ],
+    ['a confirm with `get` alone', { confirm: { get: () => undefined } }, `confirm must be ${ANSWERS}`],
+    [
+      'an answer of null',
+      { confirm: new Map([['a', null]]) },
+      `confirm must be a Map of answers by unit; the answer to "a" must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }, not null`
+    ],
+    ['changes that are unknown', { changes: 'all' }, "changes must be 'strict', 'completed' or 'ignore'"],
+    ['recovered as a string', { recovered: 'yes' }, 'recovered must be true or false']
   ])('%s in place of options', (_, given, text) => {
     assert.deepEqual(refusal(checkpoint, workflow, given), [text])
   })

@@ -770,9 +770,9 @@ describe('a supplied output', () => {
     const says = (output: unknown): PlanOptions => ({
       confirm: new Map([['pay', { _tag: 'Done', output: output as Json }]])
     })
-    const expected = '$.at: plain JSON, not a Date'
+    const expected = 'a Map of answers by unit; the answer to "pay" must be plain JSON at $.at, not a Date'
     const [problem] = problems(asked, workflow, says({ at: new Date(0) }))
-    assert.deepEqual(problem, { _tag: 'AssumedOutputMissing', unit: 'pay', expected })
+    assert.deepEqual(problem, { _tag: 'InvalidOption', option: 'confirm', expected })
     const [first] = planned(asked, workflow, says({ a: 1, b: undefined })).decisions
     assert.deepEqual(first?.reason, { _tag: 'Assumed', output: { a: 1 } })
     const outputs = new Map([['pay', new Map() as unknown as Json]])

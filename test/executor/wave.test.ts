@@ -98,7 +98,12 @@ describe('the concurrency of a wave', () => {
     const process = newProcess()
     const outcome = await process.perform(run(waveOf(process, { a: {}, b: {} }, { concurrency }), 'r', {}))
     assert.ok(E.isLeft(outcome) && outcome.left._tag === 'PlanError')
-    const problem = { _tag: 'InvalidSetting', place: 'all', field: 'concurrency', expected: 'a whole number ≥ 1' }
+    const problem = {
+      _tag: 'InvalidSetting',
+      place: 'all',
+      field: 'concurrency',
+      expected: `a whole number ≥ 1, not the number ${concurrency}`
+    }
     assert.deepEqual(outcome.left.problems, [{ _tag: 'InvalidWorkflow', problem }])
     assert.deepEqual(process.world.log, [])
   })

@@ -154,7 +154,7 @@ describe('arguments of calls', () => {
     ['fork', { id: 'r' }, 'fromStep must be a string'],
     ['answer', { id: 'r', unit: 'one' }, 'value must be plain JSON; it is missing'],
     ['pause', { id: 'r', comit: false }, 'unknown option "comit"; did you mean "commit"?'],
-    ['cancel', { id: 'r', environment: null }, 'environment must be an object'],
+    ['cancel', { id: 'r', environment: null }, 'environment must be an object, not null'],
     ['listRuns', { limit: -1 }, 'limit must be a whole number ≥ 1'],
     ['resumeAll', { workflows: [], concurrency: 0 }, 'concurrency must be a whole number ≥ 1'],
     ['resumeAll', { workflows: [], concurrency: 1.5 }, 'concurrency must be a whole number ≥ 1'],
@@ -438,6 +438,15 @@ describe('options of steps', () => {
     const ran = await refusal(run1(add(untyped('w')) as never))
     expect(ran).toMatch(/^Cannot run this workflow:\n/)
     expect(ran).toContain(`\n  ${expected}`)
+  })
+
+  test.each([
+    ['wait', { wait: 'x', awaits: 1 }],
+    ['awaits', { wait: (): number => 1, awaits: 2 }]
+  ])('the unknown options `wait` and `awaits` of a step make it no wait: %s', async (_, more) => {
+    expect(await refusal(run1(untyped('w')['step']?.('q', { run: () => 1, ...more }) as never))).toMatch(
+      /^Cannot run this workflow:\n {2}unknown option "wait" of "q"; [^\n]+\n {2}unknown option "awaits" of "q"; [^\n]+$/
+    )
   })
 
   test('a sleep with a misspelled time is reported as one problem', async () => {

@@ -140,53 +140,8 @@ const completeAlone = (
   return next.completedSteps
 }
 
-const replaced = (self: Fields, change: Change.Change): Result => {
-  switch (change._tag) {
-    case 'Started':
-    case 'Forked':
-      return refuse('AlreadyStarted', change.runId)
-    case 'Recovered':
-      return E.right({})
-    case 'Moved': {
-      const { way, store } = change
-      return E.right({ moved: way === 'here' ? undefined : { way, store } })
-    }
-    case 'InputReplaced':
-      return inputReplaced(self, change)
-    case 'WorkflowEdited':
-      return change.workflow.steps.length === 0
-        ? refuse('UnknownUnit', change.workflow.name)
-        : E.right(adopted(self, change.workflow))
-    case 'Expanded':
-      return expanded(self, change)
-    case 'AttemptStarted':
-      return attemptStarted(self, change)
-    case 'AttemptFailed':
-      return attemptFailed(self, change)
-    case 'UnitCompleted':
-      return unitCompleted(self, change)
-    case 'UnitFailed':
-      return unitFailed(self, change)
-    case 'JobSubmitted':
-      return jobSubmitted(self, change)
-    case 'JobEnded':
-      return jobEnded(self, change)
-    case 'WaitStarted':
-      return waitStarted(self, change)
-    case 'Answered':
-      return answered(self, change)
-    case 'Suspended':
-      return suspended(self, change)
-    case 'Interrupted':
-      return interrupted(self, change)
-    case 'Rewound':
-      return rewound(self, change)
-    case 'Assumed':
-      return assumed(self, change)
-    case 'Confirmed':
-      return confirmed(self, change)
-  }
-}
+const replaced = (self: Fields, change: Change.Change): Result =>
+  (RULES[change._tag] as (self: Fields, change: Change.Change) => Result)(self, change)
 
 /** Records stay valid as facts about the old input; an open attempt or job would mix both inputs. */
 const inputReplaced = (self: Fields, change: Change.InputReplaced): Result => {
@@ -339,4 +294,35 @@ const interrupted = (self: Fields, change: Change.Interrupted): Result => {
   const before = openAt(self.state, stepIndex)
   const inProgress = isBegun(self, step, before) && !Units.has(self.completedSteps, step.name)
   return E.right({ state: State.interrupted(stepIndex, step.name, change.reason, { inProgress, ...before }) })
+}
+
+type Rules = {
+  readonly [Tag in Change.Change['_tag']]: (
+    self: Fields,
+    change: Extract<Change.Change, { readonly _tag: Tag }>
+  ) => Result
+}
+
+const RULES: Rules = {
+  Started: (_, { runId }) => refuse('AlreadyStarted', runId),
+  Forked: (_, { runId }) => refuse('AlreadyStarted', runId),
+  Moved: (_, { way, store }) => E.right({ moved: way === 'here' ? undefined : { way, store } }),
+  WorkflowEdited: (self, { workflow }) =>
+    workflow.steps.length === 0 ? refuse('UnknownUnit', workflow.name) : E.right(adopted(self, workflow)),
+  Recovered: () => E.right({}),
+  InputReplaced: inputReplaced,
+  Expanded: expanded,
+  AttemptStarted: attemptStarted,
+  AttemptFailed: attemptFailed,
+  UnitCompleted: unitCompleted,
+  UnitFailed: unitFailed,
+  JobSubmitted: jobSubmitted,
+  JobEnded: jobEnded,
+  WaitStarted: waitStarted,
+  Answered: answered,
+  Suspended: suspended,
+  Interrupted: interrupted,
+  Rewound: rewound,
+  Assumed: assumed,
+  Confirmed: confirmed
 }

@@ -13,7 +13,7 @@ import type { Item } from './Items.js'
 import type { Json, JsonObject } from '../data/Json.js'
 import { equals } from '../data/Json.js'
 import type { Malformed, NewerFormat } from '../data/Malformed.js'
-import { decodeWith, fields, json, jsonObject, list, natural, optional, time } from '../data/JsonCodec.js'
+import { decodeWith, fields, json, jsonObject, list, natural, nonEmpty, optional, time } from '../data/JsonCodec.js'
 import * as Compact from './CompactCodec.js'
 import type { BufferedAnswer, Submission } from './Pending.js'
 import { checkpointState, item, move, origin, pending, submission, workspace } from './StateCodec.js'
@@ -67,11 +67,11 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
   state: checkpointState,
   completedSteps: list(Compact.record),
   variables: jsonObject,
-  items: optional(list(fields<MapItems>('a map', { unit: t.string, items: list(item) }))),
+  items: optional(nonEmpty(fields<MapItems>('a map', { unit: t.string, items: list(item) }))),
   pending: list(pending),
-  answers: optional(list(givenAnswer)),
-  submissions: optional(list(submission)),
-  renewals: optional(list(fields<Renewal>('a renewal', { unit: t.string, times: natural }))),
+  answers: optional(nonEmpty(givenAnswer)),
+  submissions: optional(nonEmpty(submission)),
+  renewals: optional(nonEmpty(fields<Renewal>('a renewal', { unit: t.string, times: natural }))),
   workspace: optional(workspace),
   forkedFrom: optional(origin),
   moved: optional(move),
@@ -142,15 +142,11 @@ export const decode = (content: unknown): E.Either<Malformed | NewerFormat, Chec
   const decoded = decodeStored(content)
   if (E.isLeft(decoded)) return decoded
   const { variables, state, items = [], answers = [], submissions = [], renewals = [], ...plain } = decoded.right
-  for (const name of ['answers', 'submissions'] as const)
-    if (decoded.right[name]?.length === 0)
-      return malformed(name, 'at least one element; omit the field if there is none')
   const times = new Map(renewals.map(({ unit, times }) => [unit, times]))
-  if (decoded.right.renewals?.length === 0 || times.size < renewals.length || renewals.some((one) => one.times === 0))
-    return malformed('renewals', 'distinct units, each with `times` of at least 1; omit the field if there is none')
+  if (times.size < renewals.length || renewals.some((one) => one.times === 0))
+    return malformed('renewals', 'distinct units, each with `times` of at least 1')
   const itemsByMap = new Map(items.map(({ unit, items }) => [unit, items]))
-  if (decoded.right.items?.length === 0 || itemsByMap.size < items.length)
-    return malformed('items', 'distinct maps, at least one; omit the field if there is none')
+  if (itemsByMap.size < items.length) return malformed('items', 'distinct maps')
   const completedSteps = from(plain.completedSteps.map(Compact.toRecord))
   if (!holds(variables, variablesOf(plain.input, completedSteps, itemsByMap)))
     return malformed('variables', 'the variables of input and completedSteps')

@@ -182,18 +182,8 @@ export const match =
     readonly Failed: (state: Failed) => R
     readonly Interrupted: (state: Interrupted) => R
   }) =>
-  (state: CheckpointState): R => {
-    switch (state._tag) {
-      case 'BeforeStep':
-        return handlers.BeforeStep(state)
-      case 'Completed':
-        return handlers.Completed(state)
-      case 'Failed':
-        return handlers.Failed(state)
-      case 'Interrupted':
-        return handlers.Interrupted(state)
-    }
-  }
+  (state: CheckpointState): R =>
+    (handlers[state._tag] as (state: CheckpointState) => R)(state)
 
 // --- destructors
 

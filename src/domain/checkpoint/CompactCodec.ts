@@ -4,7 +4,7 @@
  */
 import * as t from 'io-ts'
 import { defined } from '../data/defined.js'
-import { fields, json, list, millis, natural, optional, suchThat, textOr, time } from '../data/JsonCodec.js'
+import { fields, json, list, millis, natural, nonEmpty, optional, suchThat, textOr, time } from '../data/JsonCodec.js'
 import { PLAIN } from '../workflow/Workflow.js'
 import type { StepIdentity, WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 import type { CompletedStep } from './CompletedStep.js'
@@ -40,9 +40,6 @@ const compactStep: t.Type<CompactStep> = t.recursion('a step, only as its name i
 
 export const workflow: t.Type<CompactWorkflow> = workflowOf(compactStep)
 
-const nonEmpty = <A>(item: t.Type<A>): t.Type<ReadonlyArray<A>> =>
-  suchThat('omitted if empty', list(item), ({ length }) => length > 0)
-
 export const record: t.Type<CompactRecord> = fields<CompactRecord>('a completed step', {
   unit: t.string,
   stepIndex: natural,
@@ -66,16 +63,19 @@ export const toCompactWorkflow = (identity: WorkflowIdentity): CompactWorkflow =
   steps: identity.steps.map(toCompactStep)
 })
 
-const toCompactStep = (step: StepIdentity): CompactStep => {
+const toCompactStep = (step: StepIdentity): CompactStep => (isPlain(step) ? step.name : withParts(step, toCompactStep))
+
+const withParts = (step: StepIdentity, change: (part: StepIdentity) => CompactStep): StepIdentity => {
+  const changed = (part: StepIdentity): StepIdentity => change(part) as StepIdentity
   switch (step._tag) {
     case 'Task':
-      return isPlain(step) ? step.name : step
+      return step
     case 'Sequence':
-      return { ...step, steps: step.steps.map(toCompactStep) as ReadonlyArray<StepIdentity> }
+      return { ...step, steps: step.steps.map(changed) }
     case 'Wave':
-      return { ...step, groups: step.groups.map(toCompactStep) as ReadonlyArray<StepIdentity> }
+      return { ...step, groups: step.groups.map(changed) }
     case 'Map':
-      return { ...step, each: toCompactStep(step.each) as StepIdentity }
+      return { ...step, each: changed(step.each) }
   }
 }
 
@@ -107,19 +107,10 @@ export const toWorkflow = (compact: CompactWorkflow): WorkflowIdentity => ({
   steps: compact.steps.map(toStep)
 })
 
-const toStep = (step: CompactStep): StepIdentity => {
-  if (typeof step === 'string') return { _tag: 'Task', name: step, fingerprint: PLAIN, idempotent: true }
-  switch (step._tag) {
-    case 'Task':
-      return step
-    case 'Sequence':
-      return { ...step, steps: step.steps.map(toStep) }
-    case 'Wave':
-      return { ...step, groups: step.groups.map(toStep) }
-    case 'Map':
-      return { ...step, each: toStep(step.each) }
-  }
-}
+const toStep = (step: CompactStep): StepIdentity =>
+  typeof step === 'string'
+    ? { _tag: 'Task', name: step, fingerprint: PLAIN, idempotent: true }
+    : withParts(step, toStep)
 
 const NOTHING: ReadonlyArray<never> = []
 

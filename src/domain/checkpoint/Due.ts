@@ -10,21 +10,18 @@ import { has } from './Units.js'
  * What a host does with a run without an owner, by its status: it resumes an interrupted one, looks when a pending one is due, and leaves the
  * others. A failed run needs a fix, a paused one its user.
  */
-export const byStatus = (status: Status): 'resume' | 'look' | 'leave' => {
-  switch (status) {
-    case 'queued':
-    case 'running':
-    case 'interrupted':
-      return 'resume'
-    case 'pending':
-      return 'look'
-    case 'completed':
-    case 'failed':
-    case 'paused':
-    case 'cancelled':
-    case 'moved':
-      return 'leave'
-  }
+export const byStatus = (status: Status): 'resume' | 'look' | 'leave' => BY_STATUS[status]
+
+const BY_STATUS: Readonly<Record<Status, ReturnType<typeof byStatus>>> = {
+  queued: 'resume',
+  running: 'resume',
+  interrupted: 'resume',
+  pending: 'look',
+  completed: 'leave',
+  failed: 'leave',
+  paused: 'leave',
+  cancelled: 'leave',
+  moved: 'leave'
 }
 
 /**

@@ -141,6 +141,10 @@ export const suchThat = <A>(why: string, codec: t.Type<A>, holds: (value: A) => 
     t.identity
   )
 
+/** An array that is omitted if it is empty, so that each value has one form. */
+export const nonEmpty = <A>(item: t.Type<A>): t.Type<ReadonlyArray<A>> =>
+  suchThat('omitted if empty', list(item), ({ length }) => length > 0)
+
 /** A string, or a value of a codec. */
 export const textOr = <A>(codec: t.Type<A>): t.Type<string | A> =>
   new t.Type<string | A>(

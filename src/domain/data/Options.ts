@@ -13,8 +13,11 @@ export type OptionProblem =
 /** Returns what a value should be instead, or undefined if it is valid. */
 export type Check = (value: unknown) => string | undefined
 
+/** The same; or the problems of the options inside a value, none if it is valid. */
+export type OptionCheck = (value: unknown) => string | ReadonlyArray<OptionProblem> | undefined
+
 /** The check of each option. */
-export type OptionTable = Readonly<Record<string, Check>>
+export type OptionTable = Readonly<Record<string, OptionCheck>>
 
 /** The fields of an object, or of anything else none. */
 export const fieldsOf = (given: unknown): Readonly<Record<string, unknown>> =>
@@ -65,9 +68,9 @@ export const optionProblems = (
       : Object.hasOwn(unlisted, option)
         ? unlisted[option]
         : undefined
-    const expected = check?.(fields[option])
-    if (check === undefined) (found ??= []).push({ option, known: Object.keys(table) })
-    else if (expected !== undefined) (found ??= []).push({ option, expected })
+    const wrong = check === undefined ? [{ option, known: Object.keys(table) }] : check(fields[option])
+    if (typeof wrong === 'string') (found ??= []).push({ option, expected: wrong })
+    else if (wrong !== undefined && wrong.length > 0) (found ??= []).push(...wrong)
   }
   return found ?? NONE
 }
@@ -79,6 +82,14 @@ export const within = (outer: string, problem: OptionProblem): OptionProblem => 
     ? { option, known: problem.known.map((one) => `${outer}.${one}`) }
     : { option, expected: problem.expected }
 }
+
+/** The check of an option that has options. `expected`: what it must be. */
+export const inside =
+  (outer: string, table: OptionTable, expected: string, required: ReadonlyArray<string> = []): OptionCheck =>
+  (value) =>
+    isObject(value) && !(Symbol.iterator in value)
+      ? optionProblems(value, table, { required }).map((one) => within(outer, one))
+      : `${expected}, not ${kindOf(value)}`
 
 /** Describes all problems of the options of `call`; undefined if there are none. `hidden`: options that no message names. */
 export const describeInvalid = (
@@ -174,6 +185,14 @@ export const nested =
     const [problem] = optionProblems(value, table)
     return problem === undefined ? undefined : `an object of valid options: ${describeOption(problem)}`
   }
+
+/** Test runners have a `Map` and an `AbortSignal` of their own. */
+export const having =
+  (methods: ReadonlyArray<PropertyKey>, expected: string): Check =>
+  (value) =>
+    methods.every((name) => typeof (value as Readonly<Record<PropertyKey, unknown>> | null)?.[name] === 'function')
+      ? undefined
+      : expected
 
 export const signal: Check = (value) =>
   typeof fieldsOf(value)['addEventListener'] === 'function' ? undefined : 'an AbortSignal'

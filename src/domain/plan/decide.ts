@@ -4,7 +4,7 @@ import type { EvidenceChanged, Kept } from './changedEvidence.js'
 import { isRerun } from './demands.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import type { Item } from '../checkpoint/Items.js'
-import type { Decision, Run, RunReason } from './Plan.js'
+import type { Decision, DecisionTree, RunReason } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
 import { hasRecords, recordOf } from './PlanContext.js'
 import type { Unit } from '../workflow/Unit.js'
@@ -82,21 +82,18 @@ const decideLeaf = (context: PlanContext, placed: Placed<Task>, out: Planned): b
   return record !== undefined && rerunReason(context, placed) === undefined && !open.has(unit)
 }
 
-/** Decisions for the parts of a map that was just expanded: the map's own, for each part. */
+/** The decisions for the parts of a map that was just expanded: the map's own, for each part. */
 export const decideItems = (
   { stepIndex, unit, ...decision }: Decision,
   { each }: MapStep,
   items: ReadonlyArray<Item>
-): ReadonlyArray<Run> => {
+): ReadonlyArray<DecisionTree> => {
   const reason: RunReason = decision._tag === 'Run' ? decision.reason : NOT_STARTED
-  const found: Array<Run> = []
-  const visit = (step: Step, unit: Unit, summary: string): void => {
-    found.push(run({ unit, stepIndex, summary, step }, reason))
-    if (step._tag === 'Sequence' || step._tag === 'Wave')
-      for (const part of listedParts<Step>(step)) visit(part, join(unit, part.name), part.summary)
-  }
-  for (const { key } of items) visit(each, join(unit, key), summaryOf(each, key))
-  return found
+  const visit = (step: Step, unit: Unit, summary: string): DecisionTree => ({
+    decision: run({ unit, stepIndex, summary, step }, reason),
+    parts: listedParts<Step>(step).map((part) => visit(part, join(unit, part.name), part.summary))
+  })
+  return items.map(({ key }) => visit(each, join(unit, key), summaryOf(each, key)))
 }
 
 const summaryOf = ({ name, summary }: Step, key: string): string => (summary === name ? key : summary)

@@ -11,9 +11,9 @@ import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import { decideAll } from './decide.js'
 import type { Json } from '../data/Json.js'
 import { equals } from '../data/Json.js'
-import type { Check } from '../data/Options.js'
-import { fieldsOf, kindOf, optionProblems, text } from '../data/Options.js'
+import { fieldsOf, kindOf, optionProblems } from '../data/Options.js'
 import type { Decision, PlanOptions, ResumePlan, Skip } from './Plan.js'
+import { PLAN_OPTIONS } from './planOptions.js'
 import type { PlanError, PlanProblem } from './PlanProblem.js'
 import { compare, inconsistencies, wrongWorkflow } from './PlanCheck.js'
 import type { PlanContext } from './PlanContext.js'
@@ -61,13 +61,13 @@ export const planResume = (
   // Without a list of steps nothing else can be checked.
   if (problem !== undefined && isUnreadable(problem)) return refuse([{ _tag: 'InvalidWorkflow', problem }])
   if (!isDecoded(checkpoint)) return refuse([notCheckpoint(checkpoint)])
+  const wrong = wrongOptions(options)
+  if (isNonEmpty(wrong)) return refuse(wrong)
   try {
     return plan(checkpoint, workflow, options, invalid)
   } catch {
     // A check before each plan would cost as much as the plan. An error that has another cause is thrown again.
-    if (!isWhole(checkpoint)) return refuse([notCheckpoint(checkpoint)])
-    const wrong = wrongOptions(options)
-    return isNonEmpty(wrong) ? refuse(wrong) : plan(checkpoint, workflow, options, invalid)
+    return isWhole(checkpoint) ? plan(checkpoint, workflow, options, invalid) : refuse([notCheckpoint(checkpoint)])
   }
 }
 
@@ -126,22 +126,8 @@ const isWhole = (checkpoint: Checkpoint): boolean => {
   }
 }
 
-const aMap =
-  (expected: string): Check =>
-  (value) =>
-    typeof fieldsOf(value)['get'] === 'function' ? undefined : expected
-
-/** The options that a plan cannot read if they have another type. */
-const READ = {
-  fromStep: text,
-  restartWave: text,
-  confirm: aMap('a Map of answers by unit'),
-  outputs: aMap('a Map of outputs by unit'),
-  evidence: (value: unknown) => (Array.isArray(value) ? undefined : 'an array')
-}
-
 const wrongOptions = (options: unknown): ReadonlyArray<PlanProblem> =>
-  optionProblems(options, READ).flatMap((problem) =>
+  optionProblems(options, PLAN_OPTIONS).flatMap((problem) =>
     'expected' in problem ? [{ _tag: 'InvalidOption', ...problem }] : []
   )
 

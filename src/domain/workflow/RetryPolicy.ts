@@ -5,8 +5,8 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { OptionProblem } from '../data/Options.js'
-import { anything, fieldsOf, kindOf, optionProblems, within } from '../data/Options.js'
+import type { Check } from '../data/Options.js'
+import { fieldsOf, inside, millis, oneOf, optionProblems, wholeFrom } from '../data/Options.js'
 
 // --- model
 
@@ -71,8 +71,6 @@ export const policyOf = (
   return { ...standard, maxDelayMillis, ...Object.fromEntries(present.map((field) => [field, fields[field]])) }
 }
 
-const STRATEGIES: ReadonlySet<string> = new Set<RetryPolicy['_tag']>(['Constant', 'Linear', 'Exponential'])
-
 /**
  * Makes a policy, or returns its invalid field. Omitted fields come from {@link standard}; a longer `delayMillis` raises an omitted
  * `maxDelayMillis`.
@@ -88,65 +86,42 @@ const STRATEGIES: ReadonlySet<string> = new Set<RetryPolicy['_tag']>(['Constant'
  * @category constructors
  */
 export const make = (given: Partial<RetryPolicy>): E.Either<InvalidRetryPolicy, RetryPolicy> => {
-  const wrong = wrongIn(given)
+  const [wrong] = optionProblems(given, FIELDS)
   if (wrong === undefined) return E.right(policyOf(given))
-  return E.left(
-    invalid(
-      wrong.option ?? 'policy',
-      'known' in wrong ? `a field of RetryPolicy: ${wrong.known.join(', ')}` : wrong.expected
-    )
-  )
+  const field = wrong.option === 'options' ? 'policy' : wrong.option
+  const expected = 'known' in wrong ? `a field of RetryPolicy: ${wrong.known.join(', ')}` : wrong.expected
+  return E.left({ _tag: 'InvalidRetryPolicy', field, expected })
 }
 
-const invalid = (field: string, expected: string): InvalidRetryPolicy => ({
-  _tag: 'InvalidRetryPolicy',
-  field,
-  expected
-})
-
-const FIELDS: Readonly<Record<keyof RetryPolicy, typeof anything>> = {
-  _tag: anything,
-  attempts: anything,
-  delayMillis: anything,
-  maxDelayMillis: anything,
-  jitter: anything,
-  withinMillis: anything
+const FIELDS: Readonly<Record<keyof RetryPolicy, Check>> = {
+  _tag: oneOf('Constant', 'Linear', 'Exponential'),
+  attempts: (value) =>
+    wholeFrom(1)(value) === undefined && (value as number) <= MAX_ATTEMPTS
+      ? undefined
+      : `a whole number from 1 to ${MAX_ATTEMPTS}`,
+  delayMillis: millis,
+  maxDelayMillis: millis,
+  jitter: (value) => (typeof value === 'number' && value >= 0 && value <= 1 ? undefined : 'a number from 0 to 1'),
+  withinMillis: millis
 }
 
-/** Returns what is wrong with an option `retry`; without `option`, it is no policy at all. */
-const wrongIn = (
-  given: unknown
-): OptionProblem | { readonly option?: never; readonly expected: string } | undefined => {
-  if (given === undefined) return undefined
-  if (typeof given !== 'object' || given === null || Symbol.iterator in given)
-    return { expected: `a RetryPolicy such as { attempts: 3 }, not ${kindOf(given)}` }
-  const [unknown] = optionProblems(given, FIELDS)
-  if (unknown !== undefined) return unknown
-  const problem = problemOf(policyOf(given))
-  return problem === undefined ? undefined : { option: problem.field, expected: problem.expected }
-}
+const EXPECTED = 'a RetryPolicy such as { attempts: 3 }'
 
-/** Returns why an option `retry` is invalid, or undefined. */
-export const retryProblem = (given: unknown): OptionProblem | undefined => {
-  const wrong = wrongIn(given)
-  if (wrong === undefined) return undefined
-  return wrong.option === undefined ? { ...wrong, option: 'retry' } : within('retry', wrong)
-}
+/**
+ * Checks an option `retry`.
+ *
+ * @internal
+ */
+export const retryOption = inside('retry', FIELDS, EXPECTED)
 
-/** Returns the invalid field of a policy, or undefined. */
-export const problemOf = (policy: RetryPolicy): InvalidRetryPolicy | undefined => {
-  const isDuration = (millis: number): boolean => Number.isFinite(millis) && millis >= 0
-  if (!STRATEGIES.has(policy._tag)) return invalid('_tag', `one of ${[...STRATEGIES].join(', ')}`)
-  if (!Number.isInteger(policy.attempts) || policy.attempts < 1 || policy.attempts > MAX_ATTEMPTS) {
-    return invalid('attempts', `a whole number from 1 to ${MAX_ATTEMPTS}`)
-  }
-  if (!isDuration(policy.delayMillis)) return invalid('delayMillis', 'a finite number ≥ 0')
-  if (!isDuration(policy.maxDelayMillis)) return invalid('maxDelayMillis', 'a finite number ≥ 0')
-  if (!isDuration(policy.jitter) || policy.jitter > 1) return invalid('jitter', 'a number from 0 to 1')
-  return policy.withinMillis === undefined || isDuration(policy.withinMillis)
-    ? undefined
-    : invalid('withinMillis', 'a finite number ≥ 0')
-}
+const { withinMillis: _, ...REQUIRED } = FIELDS
+
+/**
+ * Checks a policy that {@link policyOf} may not have made.
+ *
+ * @internal
+ */
+export const wholeRetry = inside('retry', FIELDS, EXPECTED, Object.keys(REQUIRED))
 
 // --- deciding
 

@@ -80,7 +80,7 @@ const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
   const level = (parts: ReadonlyArray<Step>, parent: string | undefined, depth: number): void => {
     units += parts.length
     if (units > MAX_UNITS) return
-    unreadable ??= wrongParts(parts, parent ?? workflow.name)
+    unreadable ??= wrongAmong(parts, 'step', parent ?? workflow.name)
     if (unreadable !== undefined) return
     const names = parts.map(({ name }) => name)
     add(nameProblems(names))
@@ -102,7 +102,7 @@ const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
         if (step.steps.length === 0) found.push({ _tag: 'NoSteps', unit })
         return level(step.steps, unit, depth + 1)
       case 'Wave':
-        unreadable ??= wrongGroups(step, unit)
+        unreadable ??= wrongAmong(step.groups, 'group', unit)
         if (unreadable !== undefined) return
         add(waveProblems(step, unit))
         return level(step.groups, unit, depth + 1)
@@ -125,18 +125,17 @@ const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
     : [...found, ...captureProblems(workflow.steps), ...secretProblems(workflow)]
 }
 
-const wrongParts = (parts: ReadonlyArray<Step>, place: string): WorkflowProblem | undefined => {
-  const at = parts.findIndex((part) => wrongStep(part) !== undefined)
+/** Returns a problem for the first of these that is no step or group. */
+const wrongAmong = (
+  all: ReadonlyArray<unknown>,
+  kind: 'step' | 'group',
+  place: string
+): WorkflowProblem | undefined => {
+  const wrongOne = kind === 'step' ? wrongStep : wrongGroup
+  const at = all.findIndex((one) => wrongOne(one) !== undefined)
   return at === -1
     ? undefined
-    : invalid(place, 'steps', `an array of steps; step ${at + 1} is ${wrongStep(parts[at]) ?? ''}`)
-}
-
-const wrongGroups = ({ groups }: Wave, unit: string): WorkflowProblem | undefined => {
-  const at = groups.findIndex((group) => wrongGroup(group) !== undefined)
-  return at === -1
-    ? undefined
-    : invalid(unit, 'groups', `an array of groups; group ${at + 1} is ${wrongGroup(groups[at]) ?? ''}`)
+    : invalid(place, `${kind}s`, `an array of ${kind}s; ${kind} ${at + 1} is ${wrongOne(all[at]) ?? ''}`)
 }
 
 const wrongBody = ({ each }: MapStep, unit: string): WorkflowProblem | undefined => {

@@ -173,17 +173,7 @@ const sentence = (error: SingleLine): string => {
       return describeWorkspace(error)
     case 'TransitionError':
       return `Change ${error.change} of ${error.unit} cannot follow revision ${error.revision}: ${error.why}. Unless you called Transition.apply yourself, this is a bug in Dogear: report it`
-    case 'HeldBy':
-    case 'Fenced':
-    case 'RevisionConflict':
-    case 'RunChanged':
-    case 'Corrupt':
-    case 'UnsupportedFormat':
-    case 'TooLarge':
-    case 'InvalidRunId':
-    case 'Insecure':
-    case 'ReadFailed':
-    case 'WriteFailed':
+    default:
       return describeStorage(error)
   }
 }

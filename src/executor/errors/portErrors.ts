@@ -127,13 +127,10 @@ export const describeArtifact = (error: ArtifactError): string => {
       return `An artifact of run ${error.runId} cannot be read: ${error.where}: ${error.why}`
     case 'TooLarge':
       return `An artifact of run ${error.runId} is too large (${error.where}): ${error.bytes} bytes, the limit is ${error.limitBytes}`
-    case 'UnsupportedFormat':
-    case 'InvalidRunId':
-    case 'Insecure':
-    case 'ReadFailed':
-      return describeStorage(error)
     case 'WriteFailed':
       return describeWrite(error)
+    default:
+      return describeStorage(error)
   }
 }
 

@@ -3,11 +3,11 @@ import * as E from 'fp-ts/lib/Either.js'
 import { identity } from 'fp-ts/lib/function.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { Check } from '../../domain/data/Options.js'
-import { anything, arrayOf, extended, fieldsOf, isText, optionProblems } from '../../domain/data/Options.js'
+import { arrayOf, extended, fieldsOf, isText, optionProblems } from '../../domain/data/Options.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
 import type { Base } from './chain.js'
 import { add, build, withoutSteps } from './chain.js'
-import { conversions, toJson } from './conversions.js'
+import { conversions, schema, toJson } from './conversions.js'
 import type { OutputOf, Schema, SeenInput, StartOf } from './Output.js'
 import type { Added, EachSpec, Groups, NewName, PartOf, Program, ProgramOptions, StepsSpec } from './ProgramSpec.js'
 import type { ProgramGroup, ProgramStep } from './ProgramStep.js'
@@ -46,7 +46,7 @@ export const fromSteps = (
   options: ProgramOptions = {}
 ): Program<Readonly<Record<string, unknown>>> =>
   build(
-    { name, ...options, decodeInput: E.right, encodeInput: anyInput },
+    { ...baseFrom(name, options), decodeInput: E.right, encodeInput: anyInput },
     // An untyped author may pass anything, which is then refused as a step.
     Symbol.iterator in Object(steps) ? steps : [steps as unknown as ProgramStep],
     path
@@ -82,12 +82,9 @@ export const start = <C extends Schema | undefined = undefined>(
   name: string,
   options: ProgramOptions & { readonly input?: C } = {}
 ): Program<object, StartOf<C>, unknown, SeenInput<C>> => {
-  const wrong = optionProblems(options, PROGRAM)
-  const { input: codec, secrets = [], onSuccess = 'keep' } = fieldsOf(options) as typeof options
-  const { encode, decode, codecExpected } = conversions(codec)
-  const problems = codecExpected === undefined ? wrong : [...wrong, { option: 'input', expected: codecExpected }]
-  // Nothing runs with invalid options.
-  const base = problems.length > 0 ? { name, problems } : { name, secrets, onSuccess }
+  const base = baseFrom(name, options)
+  const { input: codec } = fieldsOf(options) as typeof options
+  const { encode, decode } = conversions(codec)
   const decodeInput = (codec === undefined ? E.right : decode) as (
     input: Json
   ) => E.Either<OutputMismatch, SeenInput<C>>
@@ -97,8 +94,18 @@ export const start = <C extends Schema | undefined = undefined>(
   return build({ ...base, decodeInput, encodeInput }, [])
 }
 
+/** Nothing runs with invalid options. */
+const baseFrom = (
+  name: string,
+  options: ProgramOptions
+): Pick<Base<never, unknown>, 'name' | 'secrets' | 'onSuccess' | 'problems'> => {
+  const problems = optionProblems(options, PROGRAM)
+  const { secrets = [], onSuccess = 'keep' } = fieldsOf(options) as ProgramOptions
+  return problems.length > 0 ? { name, problems } : { name, secrets, onSuccess }
+}
+
 const PROGRAM: Readonly<Record<keyof ProgramOptions | 'input', Check>> = {
-  input: anything,
+  input: schema,
   secrets: arrayOf(isText, 'an array of names'),
   onSuccess: ON_SUCCESS
 }

@@ -4,10 +4,12 @@
  * @module
  */
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import { isExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../../domain/data/Json.js'
+import { defined } from '../../domain/data/defined.js'
 import type { OptionProblem } from '../../domain/data/Options.js'
 import { fieldsOf, kindOf, optionProblems } from '../../domain/data/Options.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
@@ -30,7 +32,6 @@ import type {
   OnFailure,
   Reuse,
   SequenceOptions,
-  SleepSpec,
   StepContext,
   StepSpec,
   TaskOptions,
@@ -56,8 +57,8 @@ export interface Runnable extends Conversions {
   readonly job: RunnableJob | undefined
   /** The invalid options of an untyped author. */
   readonly problems: ReadonlyArray<OptionProblem>
-  /** The wait of a task without code; or why it is invalid. */
-  readonly awaits: E.Either<OptionProblem, (now: number) => Wait> | undefined
+  /** Starts the wait of a task without code. */
+  readonly awaits: ((now: number) => Wait) | undefined
   readonly retry: RetryPolicy
   readonly timeoutMillis: number | undefined
   /** Its own folder: empty for each attempt, or the existing one. */
@@ -102,7 +103,7 @@ export interface ItemSource {
 /** A map that can run. `items`: how its items are stored and decoded. */
 export interface ProgramMap extends MapStep, ItemSource, Omit<ProgramWave, '_tag' | 'groups'> {
   readonly each: ProgramStep
-  readonly items: Pick<ProgramTask, 'encode' | 'decode' | 'codecExpected'>
+  readonly items: Pick<ProgramTask, 'encode' | 'decode'>
 }
 
 /**
@@ -123,30 +124,27 @@ export const task = <C>(
   definition?: Json,
   artifactPaths?: NonNullable<Task['artifactPaths']>
 ): ProgramTask => {
-  const spec: SpecOf<C> =
-    typeof step !== 'object' || step === null
-      ? { run: step }
-      : 'sleep' in step || 'waitFor' in step
-        ? waiting(step)
-        : step
-  const waitingSpec: Waiting | undefined = isWaiting(spec) ? spec : undefined
-  const { accepts, encode, decode, codecExpected, seen } = conversions(spec.output)
+  const waiting = waitingOf(step)
+  const spec = specOf(step, waiting)
+  const { accepts, encode, decode, seen } = conversions(spec.output)
   const loose = spec as unknown as Loose
   const { summary, idempotent, numbered, capture } = spec
   const named = artifactPaths ?? artifactPathsOf(spec)
   // An invalid option is reported, and not hashed: it may be no JSON. Field by field, because spreads slow down a long chain.
   const options: Writable<W.TaskOptions> = {
     accepts,
-    definition: definition === undefined ? definitionOf(spec) : definition
+    definition: definition === undefined ? definitionOf(spec, waiting) : definition
   }
   if (named !== undefined) options.artifactPaths = named
   if (summary !== undefined) options.summary = summary
   if (typeof idempotent === 'boolean') options.idempotent = idempotent
   if (numbered !== undefined) options.numbered = numbered
   if (typeof capture === 'string') options.captures = [capture]
-  if (waitingSpec !== undefined) options.wait = waitingSpec.wait
+  if (waiting !== undefined) options.wait = waiting.wait
   const defined = W.task(nameFrom(name), options)
   const guard = guardFrom(loose, evidenceOf(loose.evidence, seen))
+  const problems = taskProblems(step)
+  const isWrongWait = waiting !== undefined && E.isLeft(waiting.awaits)
   // Field by field, not spread: all tasks then share one hidden class, which makes large plans fast.
   return {
     _tag: defined._tag,
@@ -161,12 +159,12 @@ export const task = <C>(
     artifactPaths: defined.artifactPaths,
     encode,
     decode,
-    codecExpected,
     seen,
     run: settling('job' in spec ? jobOf(spec).submit : spec.run) as Runnable['run'],
     job: 'job' in spec ? runnableJob(jobOf(spec), guard) : undefined,
-    problems: taskProblems(step),
-    awaits: waitingSpec?.awaits,
+    // An unknown option may be the misspelled one that the wait misses.
+    problems: isWrongWait && problems.length === 0 ? [waiting.awaits.left] : problems,
+    awaits: waiting === undefined ? undefined : O.toUndefined(O.fromEither(waiting.awaits)),
     retry: policyOf(spec.retry),
     timeoutMillis: spec.timeoutMillis,
     workspace: spec.workspace,
@@ -176,29 +174,26 @@ export const task = <C>(
 
 type Writable<A> = { -readonly [K in keyof A]: A[K] }
 
-type SpecOf<C> = TaskSpec<never, C> | JobSpec<never, C> | (TaskSpec<never, C> & Waiting)
+type SpecOf<C> = TaskSpec<never, C> | JobSpec<never, C>
 
 interface Waiting {
   readonly wait: NonNullable<Task['wait']>
   readonly awaits: ReturnType<typeof sleepOf>
 }
 
-const isWaiting = (spec: object): spec is Waiting => 'awaits' in spec
+const waitingOf = <C>(step: StepSpec<never, C>): Waiting | undefined => {
+  if (typeof step !== 'object' || step === null) return undefined
+  if ('sleep' in step) return { wait: 'Timer', awaits: sleepOf(step.sleep) }
+  return 'waitFor' in step ? { wait: 'Answer', awaits: waitForOf(step.waitFor) } : undefined
+}
 
-const waiting = <C>(step: SleepSpec | WaitForSpec<C>): TaskSpec<never, C> & Waiting => {
+/** A wait has no code, and of the options of a task only some. */
+const specOf = <C>(step: StepSpec<never, C>, waiting: Waiting | undefined): SpecOf<C> => {
+  if (typeof step !== 'object' || step === null) return { run: step }
+  if (waiting === undefined) return step as SpecOf<C>
   const run = (() => undefined) as unknown as TaskSpec<never, C>['run']
-  const { summary } = step
-  const named = summary === undefined ? {} : { summary }
-  if ('sleep' in step) return { ...named, run, wait: 'Timer', awaits: sleepOf(step.sleep) }
-  const { output, capture } = step
-  return {
-    ...named,
-    ...(output === undefined ? {} : { output }),
-    ...(capture === undefined ? {} : { capture }),
-    run,
-    wait: 'Answer',
-    awaits: waitForOf(step.waitFor)
-  }
+  const { summary, output, capture } = step as Partial<WaitForSpec<C>>
+  return { run, ...defined(waiting.wait === 'Timer' ? { summary } : { summary, output, capture }) }
 }
 
 /** The options of a task with its context and output untyped. */
@@ -223,15 +218,15 @@ const artifactPathsOf = <C>({ evidence, workspace }: TaskOptions<never, C>): Tas
 }
 
 /** What a fingerprint covers besides the options: the version, an own folder, and that the task submits a job. */
-const definitionOf = <C>(spec: TaskOptions<never, C>): Json => {
+const definitionOf = <C>(spec: TaskOptions<never, C>, waiting: Waiting | undefined): Json => {
   const { version, workspace } = spec
   const isJob = 'job' in spec
-  if (typeof version !== 'string' && typeof workspace !== 'string' && !isJob && !isWaiting(spec)) return null
+  if (typeof version !== 'string' && typeof workspace !== 'string' && !isJob && waiting === undefined) return null
   return {
     ...(typeof version === 'string' ? { version } : {}),
     ...(typeof workspace === 'string' ? { workspace } : {}),
     ...(isJob ? { job: true } : {}),
-    ...(isWaiting(spec) ? { wait: spec.wait } : {})
+    ...(waiting === undefined ? {} : { wait: waiting.wait })
   }
 }
 
@@ -350,7 +345,7 @@ export const mapOf = (
   const defined = W.mapOf(nameFrom(name), body, wave.summary, definition)
   const problems = [
     ...(isStep(each) ? [] : [{ option: 'each', expected: stepExpected(each) }]),
-    ...optionProblems({ forEach, key }, ITEMS, { required: ['forEach', 'key'] }),
+    ...optionProblems({ forEach, key, item }, ITEMS, { required: ['forEach', 'key'] }),
     ...optionProblems(options, MAP)
   ]
   return { ...wave, ...defined, problems, each: defined.each as ProgramStep, items: conversions(item), forEach, key }

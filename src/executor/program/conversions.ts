@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type * as t from 'io-ts'
 import type { Json } from '../../domain/data/Json.js'
 import { fromUnknown } from '../../domain/data/Json.js'
+import type { Check } from '../../domain/data/Options.js'
 import { fromUnknown as fromThrown } from '../../domain/data/StepError.js'
 import type { OutputMismatch, Task } from '../../domain/workflow/Workflow.js'
 import { acceptsAnything } from '../../domain/workflow/Workflow.js'
@@ -14,8 +15,6 @@ export interface Conversions {
   readonly encode: (output: unknown) => E.Either<OutputMismatch, Json | undefined>
   /** Returns what readers, such as later steps, see of a stored output. */
   readonly decode: (output: Json | undefined) => E.Either<OutputMismatch, unknown>
-  /** What `output` of the step should have been, if it is neither a codec nor a schema. */
-  readonly codecExpected: string | undefined
   /** Returns what readers will see of an output that is not stored yet. */
   readonly seen: (output: unknown) => E.Either<OutputMismatch, unknown>
 }
@@ -32,15 +31,10 @@ export const toJson = (value: unknown): E.Either<OutputMismatch, Json | undefine
   return E.isRight(json) ? json : E.left({ path: json.left.path, expected: `plain JSON, not ${json.left.found}` })
 }
 
-/** Without a codec or schema, plain JSON. Decoded values are fresh copies. Anything else from an untyped caller is refused. */
-export const conversions = (schema: unknown): Conversions & Pick<Task, 'accepts'> => {
-  if (schema === undefined) return PLAIN_JSON
-  const codecExpected = expectedInstead(schema)
-  if (codecExpected !== undefined) {
-    const none = (): E.Either<OutputMismatch, never> => E.left({ path: '$', expected: codecExpected })
-    return { encode: none, decode: none, accepts: none, codecExpected, seen: none }
-  }
-  return isStandard(schema) ? withSchema(schema) : withCodec(schema as t.Mixed)
+/** Without a codec or schema, plain JSON. Decoded values are fresh copies. */
+export const conversions = (given: unknown): Conversions & Pick<Task, 'accepts'> => {
+  if (given === undefined) return PLAIN_JSON
+  return isStandard(given) ? withSchema(given) : withCodec(given as t.Mixed)
 }
 
 /** Shared by all steps without a codec. */
@@ -48,7 +42,6 @@ const PLAIN_JSON: ReturnType<typeof conversions> = {
   encode: toJson,
   decode: (output) => E.right(output === undefined ? null : structuredClone(output)),
   accepts: acceptsAnything,
-  codecExpected: undefined,
   seen: (output) => E.map((json: Json | undefined) => json ?? null)(toJson(output))
 }
 
@@ -59,7 +52,6 @@ const withCodec = (codec: t.Mixed): ReturnType<typeof conversions> => {
     encode: (output) => E.chainFirst(decode)(encodeWith(codec, output)),
     decode,
     accepts: (output) => E.map(() => undefined)(decodeWith(codec, output)),
-    codecExpected: undefined,
     seen: E.right
   }
 }
@@ -74,7 +66,6 @@ const withSchema = (schema: StandardSchema): ReturnType<typeof conversions> => {
     encode: (output) => E.chainFirst(accepts)(toJson(output)),
     decode,
     accepts,
-    codecExpected: undefined,
     seen: (output) => E.chain(decode)(toJson(output))
   }
 }
@@ -91,8 +82,8 @@ const fieldsOf = (given: unknown): Fields | undefined =>
 /** A value with both interfaces counts as a schema, as those of zod do. */
 const isStandard = (given: unknown): given is StandardSchema => fieldsOf(given)?.['~standard'] !== undefined
 
-/** The expected type, if an untyped caller passed neither a codec nor a schema. */
-const expectedInstead = (given: unknown): string | undefined => {
+/** Checks an option that takes a codec or a schema. */
+export const schema: Check = (given) => {
   const why = isStandard(given) ? whyNoSchema(given['~standard']) : whyNoCodec(given)
   return why === undefined
     ? undefined

@@ -1,8 +1,9 @@
 /** The options of steps, with the check of each. */
 import { isExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
-import type { Check, OptionProblem, OptionTable } from '../../domain/data/Options.js'
+import type { Check, OptionCheck, OptionProblem, OptionTable } from '../../domain/data/Options.js'
 import * as Opt from '../../domain/data/Options.js'
-import { retryProblem } from '../../domain/workflow/RetryPolicy.js'
+import { retryOption } from '../../domain/workflow/RetryPolicy.js'
+import { schema } from './conversions.js'
 import type { Expectation, GuardSpec } from './Guard.js'
 import type {
   Job,
@@ -17,13 +18,7 @@ import type {
   WaveOptions
 } from './StepSpec.js'
 
-type Table<Options> = Readonly<Record<keyof Options, Check>>
-
-/** A default would replace null; other values are checked with the program. */
-const notNull =
-  (expected: string): Check =>
-  (value) =>
-    value === null ? `${expected}, not null` : undefined
+type Table<Options> = Readonly<Record<keyof Options, OptionCheck>>
 
 const EXPECT: Table<Expectation> = {
   files: Opt.arrayOf(Opt.isText, 'an array of paths'),
@@ -36,16 +31,10 @@ const EVIDENCE = "an array such as [{ _tag: 'File', path: 'a.txt' }], with Artif
 /** Also checks what a function of the author returned. */
 export const evidenceProblem = Opt.arrayOf(isExpectedEvidence, EVIDENCE)
 
-const GUARD: Table<GuardSpec<never>> & { readonly evidence: Check } = {
+const GUARD: Table<GuardSpec<never> & { readonly evidence: unknown }> = {
   before: Opt.callback,
   after: Opt.callback,
-  expect: (value) => {
-    const [problem] = Opt.optionProblems(value, EXPECT)
-    if (problem === undefined) return undefined
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? `an object like { files: ['a.txt'] }: ${Opt.describeOption(problem)}`
-      : `an object like { files: ['a.txt'] }, not ${Opt.kindOf(value)}`
-  },
+  expect: Opt.inside('expect', EXPECT, "an object like { files: ['a.txt'] }"),
   onCheckFailure: Opt.oneOf('retry', 'continue', 'abort', 'ask'),
   evidence: (value) => (typeof value === 'function' ? undefined : evidenceProblem(value))
 }
@@ -60,10 +49,10 @@ export const NEEDS: Table<Needs> = { needs: Opt.arrayOf(Opt.isText, 'an array of
 
 const COMMON = {
   ...SUMMARY,
-  output: Opt.anything,
+  output: schema,
   capture: Opt.text,
   idempotent: Opt.flag,
-  retry: Opt.anything,
+  retry: retryOption,
   timeoutMillis: Opt.millis,
   ...GUARD,
   workspace: Opt.oneOf('fresh'),
@@ -73,9 +62,12 @@ const COMMON = {
 
 const TASK: Table<TaskSpec<never, unknown>> = { run: Opt.callback, ...COMMON }
 
-const JOB: Table<JobSpec<never, unknown>> = { job: Opt.anything, ...COMMON }
+const FUNCTIONS: Table<Job<never, unknown>> = { submit: Opt.callback, poll: Opt.callback, collect: Opt.callback }
 
-const JOB_FUNCTIONS: Table<Job<never, unknown>> = { submit: Opt.callback, poll: Opt.callback, collect: Opt.callback }
+const JOB: Table<JobSpec<never, unknown>> = {
+  job: Opt.inside('job', FUNCTIONS, 'an object with submit, poll and collect', Object.keys(FUNCTIONS)),
+  ...COMMON
+}
 
 const IN_SLEEP = Opt.instead('in sleep')
 
@@ -87,7 +79,7 @@ const IN_WAIT = Opt.instead('in waitFor')
 
 const OF_WAIT: OptionTable = { question: IN_WAIT, timeoutMillis: IN_WAIT }
 
-const BESIDE_WAIT = { output: Opt.anything, capture: Opt.text, ...SUMMARY }
+const BESIDE_WAIT = { output: schema, capture: Opt.text, ...SUMMARY }
 
 const WAIT: Table<WaitForSpec<unknown>> = { waitFor: Opt.anything, ...BESIDE_WAIT }
 
@@ -119,7 +111,7 @@ export const SEQUENCE: Table<SequenceOptions<never>> = { ...SUMMARY, ...GUARD }
 export const WAVE: Table<WaveOptions<never>> = {
   ...SUMMARY,
   ...GUARD,
-  concurrency: notNull('a whole number ≥ 1'),
+  concurrency: (value) => (value === Infinity ? undefined : Opt.wholeFrom(1)(value)),
   onFailure: Opt.oneOf('finish', 'continue', 'halt')
 }
 
@@ -127,13 +119,13 @@ export const MAP: Table<MapOptions<unknown, unknown, unknown>> = {
   ...WAVE,
   forEach: Opt.callback,
   key: Opt.callback,
-  item: Opt.anything
+  item: schema
 }
 
 const IN_BODY = Opt.instead('in the third argument')
 
 /** Where the items of a map come from. */
-export const ITEMS: OptionTable = { forEach: Opt.callback, key: Opt.callback }
+export const ITEMS: OptionTable = { forEach: Opt.callback, key: Opt.callback, item: schema }
 
 /** The code of a map among its options. */
 const MISPLACED_IN_MAP: OptionTable = { run: IN_BODY, job: IN_BODY, steps: IN_BODY }
@@ -163,13 +155,20 @@ export const taskProblems = (step: unknown): ReadonlyArray<OptionProblem> => {
     return 'millis' in given ? checked({ ...OF_SLEEP, ...SUMMARY }, [], SLEEP) : checked(SLEEP, [], OF_SLEEP)
   if ('waitFor' in given)
     return 'question' in given ? checked({ ...OF_WAIT, ...BESIDE_WAIT }, [], WAIT) : checked(WAIT, [], OF_WAIT)
-  const wrongRetry = retryProblem(Opt.fieldsOf(given)['retry'])
-  const ofRetry = wrongRetry === undefined ? [] : [wrongRetry]
-  if ('job' in given) return [...checked(JOB, [], MISPLACED_IN_JOB), ...jobProblems(given.job), ...ofRetry]
-  return 'steps' in given ? [NO_STEPS] : [...checked(TASK, ['run']), ...ofRetry]
+  if ('steps' in given && !('job' in given)) return [NO_STEPS]
+  const found = 'job' in given ? checked(JOB, [], MISPLACED_IN_JOB) : checked(TASK, ['run'])
+  const inConflict = conflict(given)
+  return inConflict === undefined ? found : [...found, inConflict]
 }
 
-const jobProblems = (job: unknown): ReadonlyArray<OptionProblem> =>
-  Opt.optionProblems(Opt.fieldsOf(job), JOB_FUNCTIONS, { required: Object.keys(JOB_FUNCTIONS) }).map((one) =>
-    Opt.within('job', one)
-  )
+/** The problem of checks that cannot hold. Those of a job are made after its collection. */
+const conflict = (given: object): OptionProblem | undefined => {
+  const { workspace, expect } = Opt.fieldsOf(given)
+  const { commits, cleanTree } = Opt.fieldsOf(expect)
+  if ('job' in given) return commits === undefined ? undefined : { option: 'expect.commits', expected: NOT_COUNTED }
+  const isInRepository = commits !== undefined || cleanTree !== undefined
+  return workspace !== undefined && isInRepository ? { option: 'expect', expected: NO_REPOSITORY } : undefined
+}
+
+const NO_REPOSITORY = 'without commits and cleanTree: the own folder of the step is no repository'
+const NOT_COUNTED = 'omitted: the commits of a job are not counted; declare them as its evidence'

@@ -15,7 +15,8 @@ import type { AlreadyAnswered } from '../../ports/Requests.js'
 import type { Executor } from '../Executor.js'
 import { inEnvironment } from '../arguments.js'
 import { planRecorded, withDecision } from './confirm.js'
-import { askOrAct, askOwner, readRun, MAX_ATTEMPTS, recorderFor, withdraw } from './inbox.js'
+import type { Requested } from './inbox.js'
+import { deliver, readRun, MAX_ATTEMPTS, recorderFor, withdraw } from './inbox.js'
 import { readAnswers, takeAnswer, withInboxAnswers } from './inboxAnswers.js'
 import { A_WAIT } from '../storage/changes.js'
 import type { Recorder } from '../storage/Recorder.js'
@@ -98,7 +99,7 @@ export const answer = (
       await recordLeftAnswers(environment, runId)
       return recorded
     }
-    const answered = await askOrAct(environment, () => ask(environment, request()), act)
+    const answered = await ask(environment, request(), act)
     return E.isLeft(answered) && answered.left._tag === 'AnswerRefused' && EXPLAINED.has(answered.left.why)
       ? E.left(await explained(environment, answered.left))
       : answered
@@ -114,23 +115,27 @@ const explained = async (environment: Environment, refused: AnswerRefused): Prom
   return E.isLeft(planned) ? refused : withDecision(planned.right, refused)
 }
 
-/** Leaves the answer for the owner of the run. `None`: the run has no owner. */
+/** Leaves the answer for the owner of the run, or records it. */
 const ask = async (
   environment: Environment,
-  request: AnswerRequest
-): Promise<E.Either<RunError, O.Option<AnswerResult>>> => {
+  request: AnswerRequest,
+  act: () => Promise<E.Either<RunError, AnswerResult>>
+): Promise<E.Either<RunError, AnswerResult>> => {
   const { runId, unit } = request
-  const isRefused = (checkpoint: Checkpoint): boolean => E.isLeft(takeAnswer(checkpoint, request))
-  const asked = await askOwner(environment, runId, () => request, isRefused)
-  if (E.isLeft(asked)) return asked
-  if (asked.right._tag === 'Requested') return E.right(O.some({ ...asked.right, runId, unit }))
-  const { seen, undelivered } = asked.right
-  if (O.isSome(undelivered)) await withdraw(environment, request)
-  const own = takeAnswer(await withInboxAnswers(environment, seen.checkpoint), request)
-  if (E.isRight(own)) return E.right(O.none)
-  return O.isSome(undelivered) && isRecorded(seen.checkpoint, request)
-    ? E.right(O.some({ _tag: 'Recorded', runId, unit }))
-    : own
+  const delivered = await deliver(environment, runId, {
+    requestTo: () => request,
+    isOver: (checkpoint) => E.isLeft(takeAnswer(checkpoint, request)),
+    unclaimed: async ({ checkpoint }, left): Promise<E.Either<RunError, O.Option<AnswerResult>>> => {
+      if (O.isSome(left)) await withdraw(environment, request)
+      const own = takeAnswer(await withInboxAnswers(environment, checkpoint), request)
+      if (E.isRight(own)) return E.right(O.none)
+      return O.isSome(left) && isRecorded(checkpoint, request)
+        ? E.right(O.some({ _tag: 'Recorded', runId, unit }))
+        : own
+    },
+    act
+  })
+  return E.map((result: AnswerResult | Requested): AnswerResult => ({ ...result, unit }))(delivered)
 }
 
 /** Returns whether a requested answer is recorded. Once its unit has used it, it cannot be distinguished from another. */

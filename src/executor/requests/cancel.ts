@@ -10,7 +10,7 @@ import type { Environment } from '../../ports/Environment.js'
 import { recordLeftAnswers } from './answer.js'
 import type { Executor } from '../Executor.js'
 import { inEnvironment } from '../arguments.js'
-import { askOrAct, askOwner, mayHaveRequests, readRun, recorderFor, requestsFor, withdraw } from './inbox.js'
+import { deliver, mayHaveRequests, readRun, recorderFor, requestsFor, withdraw } from './inbox.js'
 import { clearRequest, removePointer } from './pause.js'
 import type { RunError } from '../errors/RunError.js'
 import type { Interrupted } from '../RunOutcome.js'
@@ -57,16 +57,13 @@ export const cancel = (runId: string): Executor<CancelResult> =>
   inEnvironment((environment) => async () => {
     if (environment.requests === undefined) return E.left({ _tag: 'NoRequests', runId })
     const request = (): CancelRequest => ({ _tag: 'Cancel', runId, requestedAt: timestamp(environment.clock.now()) })
-    const ask = async (): Promise<E.Either<RunError, O.Option<CancelResult>>> => {
-      const asked = await askOwner(environment, runId, request, isOver)
-      if (E.isLeft(asked)) return asked
-      if (asked.right._tag === 'Requested') return E.right(O.some({ ...asked.right, runId }))
-      const { checkpoint } = asked.right.seen
-      return isOver(checkpoint)
-        ? E.right(O.some(await tooLate(environment, checkpoint, asked.right.undelivered)))
-        : E.right(O.none)
-    }
-    return await askOrAct(environment, ask, () => cancelUnclaimed(environment, runId))
+    return await deliver(environment, runId, {
+      requestTo: request,
+      isOver,
+      unclaimed: async ({ checkpoint }, left): Promise<E.Either<RunError, O.Option<CancelResult>>> =>
+        E.right(isOver(checkpoint) ? O.some(await tooLate(environment, checkpoint, left)) : O.none),
+      act: () => cancelUnclaimed(environment, runId)
+    })
   })
 
 const isOver = (checkpoint: Checkpoint): boolean => isFinal(status(checkpoint, false))

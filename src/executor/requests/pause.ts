@@ -12,7 +12,8 @@ import type { WorkspaceError } from '../../ports/Workspaces.js'
 import { callPort, writeFailed } from '../callPort.js'
 import type { Executor } from '../Executor.js'
 import { inEnvironment } from '../arguments.js'
-import { askOrAct, askOwner, mayHaveRequests, recorderFor, withdraw } from './inbox.js'
+import type { ReadRun } from './inbox.js'
+import { deliver, mayHaveRequests, recorderFor, withdraw } from './inbox.js'
 import type { Asked } from './RequestWatch.js'
 import type { RunError } from '../errors/RunError.js'
 import { report, timestamp } from '../RunScope.js'
@@ -75,18 +76,18 @@ export const pause = (runId: string, { commit = true }: PauseOptions = {}): Exec
       const addressee = { host, pid, since }
       return { _tag: 'Pause', runId, addressee, commit, requestedAt: timestamp(clock.now()) }
     }
-    const ask = async (): Promise<E.Either<RunError, O.Option<PauseResult>>> => {
-      const asked = await askOwner(environment, runId, requestTo, () => false)
-      if (E.isLeft(asked)) return asked
-      if (asked.right._tag === 'Requested') return E.right(O.some({ ...asked.right, runId }))
-      const { seen, undelivered } = asked.right
+    const unclaimed = async (
+      { checkpoint, holder }: ReadRun,
+      left: O.Option<PauseRequest>
+    ): Promise<E.Either<RunError, O.Option<PauseResult>>> => {
       // No owner will withdraw the request.
-      const withdrawn = O.isNone(undelivered) ? E.right(undefined) : await withdraw(environment, undelivered.value)
+      const withdrawn = O.isNone(left) ? E.right(undefined) : await withdraw(environment, left.value)
       if (E.isLeft(withdrawn)) return withdrawn
-      const is = status(seen.checkpoint, O.isSome(seen.holder))
+      const is = status(checkpoint, O.isSome(holder))
       return E.right(is === 'pending' ? O.none : O.some({ _tag: 'AtRest', runId, status: is }))
     }
-    return await askOrAct(environment, ask, () => pauseUnclaimed(environment, runId, commit))
+    const act = (): ReturnType<typeof pauseUnclaimed> => pauseUnclaimed(environment, runId, commit)
+    return await deliver(environment, runId, { requestTo, isOver: () => false, unclaimed, act })
   })
 
 /** A process may wait for the run without a claim: it ends when it sees this record. */

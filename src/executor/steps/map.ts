@@ -3,7 +3,6 @@ import * as E from 'fp-ts/lib/Either.js'
 import { decideItems } from '../../domain/plan/decide.js'
 import type { Item } from '../../domain/checkpoint/Items.js'
 import { check, describeProblem } from '../../domain/checkpoint/Items.js'
-import { decisionTrees } from '../../domain/plan/Plan.js'
 import * as Redaction from '../../domain/data/Redaction.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
@@ -31,20 +30,9 @@ export const runMap = async (
   if (recorded !== undefined) return await runWave(scope, { place, step, node, stopping }, run)
   const at = timestamp(scope.environment.clock.now())
   scope.recorder.stage([{ _tag: 'Expanded', at, unit: place.unit, items: items.right }])
-  const [first, ...others] = decisionTrees({
-    decisions: [node.decision, ...decideItems(node.decision, map, items.right)]
-  })
-  return first === undefined || others.length > 0
-    ? await failComposite(scope, place, NO_DECISION, startedAt)
-    : await runWave(scope, { place, step, node: first, stopping }, run)
+  const parts = decideItems(node.decision, map, items.right)
+  return await runWave(scope, { place, step, node: { decision: node.decision, parts }, stopping }, run)
 }
-
-const NO_DECISION = Failure.permanent(
-  StepError.make('NoDecision', 'the items of the map have no single decision; this is a bug in Dogear', {
-    code: 'BUG'
-  }),
-  'notApplied'
-)
 
 const asWave = (
   { each, name, summary, fingerprint, ownFingerprint, concurrency, onFailure, problems, guard }: ProgramMap,

@@ -23,14 +23,11 @@ import {
 } from '../storage/changes.js'
 import { endFailed } from './endFailed.js'
 import { CHECK_FAILED } from './guarded.js'
-import type { ProgramStep, ProgramTask } from '../program/Program.js'
+import type { ProgramTask } from '../program/Program.js'
 import type { Ending, AttemptTimes, StepToRun, RunScope, StepEnd } from '../RunScope.js'
 import { report } from '../RunScope.js'
 import { sleepUnless } from '../sleep.js'
 import type { Place } from '../Values.js'
-
-export const hasCode = <S extends ProgramStep>(step: S): step is S & ProgramTask =>
-  step._tag === 'Task' && (step.awaits === undefined || E.isLeft(step.awaits))
 
 export const runTask = async (scope: RunScope, toRun: StepToRun<ProgramTask>): Promise<Ending> => {
   const { recorder } = scope

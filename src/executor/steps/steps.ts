@@ -19,9 +19,9 @@ const runStep: RunStep = async (scope, toRun) => {
   const { step } = toRun
   switch (step._tag) {
     case 'Task':
-      return step.awaits === undefined || E.isLeft(step.awaits)
+      return step.awaits === undefined
         ? await runTask(scope, { ...toRun, step })
-        : await runWait(scope, { ...toRun, step }, step.awaits.right)
+        : await runWait(scope, { ...toRun, step }, step.awaits)
     case 'Sequence':
       return await runSequence(scope, { ...toRun, step })
     case 'Wave':

@@ -113,6 +113,45 @@ export const closeLevel = async (level: Level): Promise<ReadonlyArray<Unit>> => 
 
 export const ENDED = new DOMException('the step that called it has ended', 'AbortError')
 
+/** How a call of the code of a level ends: its result, or the error to throw. */
+export type CallEnd = E.Either<Error, unknown>
+
+/**
+ * Makes a call, unless the level is closed or the attempt is refused. `parse`: checks the arguments; `act`: returns how the call ends;
+ * `onEnd`: called when open waits may suspend the attempt again.
+ */
+export const callOn = <Call>(
+  level: Level,
+  name: unknown,
+  parse: () => E.Either<StepFailure, Call>,
+  act: (call: Call) => Promise<CallEnd>,
+  onEnd: () => void
+): Promise<unknown> => {
+  const ended = settleCall(level, name, parse, act, onEnd)
+  // A rejection that the code does not await must not end the process; a task fails with SubStepNotAwaited.
+  ended.catch(() => undefined)
+  return ended
+}
+
+const settleCall = async <Call>(
+  level: Level,
+  name: unknown,
+  parse: () => E.Either<StepFailure, Call>,
+  act: (call: Call) => Promise<CallEnd>,
+  onEnd: () => void
+): Promise<unknown> => {
+  if (level.isClosed) return await tooLate(level, name)
+  level.calls += 1
+  const { root } = level
+  const call = root.refused === undefined ? parse() : E.left(root.refused)
+  const ended = E.isLeft(call) ? E.left(errorOf(call.left)) : await act(call.right)
+  if (E.isLeft(ended) && root.refused !== undefined) level.refused = root.refused
+  // This call raised `level.calls`, so that no scheduled check suspends the attempt.
+  if (level.waits.size > 0) onEnd()
+  if (level.isDropped) return await never()
+  return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
+}
+
 export const stoppingOf = (level: Level): AbortSignal => {
   if (level.stopping === undefined) {
     const stopping = new AbortController()

@@ -7,10 +7,10 @@ import * as Units from '../../domain/checkpoint/Units.js'
 import { fingerprint } from '../../domain/data/Digest.js'
 import * as IdempotencyKey from '../../domain/checkpoint/IdempotencyKey.js'
 import type { Json } from '../../domain/data/Json.js'
-import type { Check } from '../../domain/data/Options.js'
+import type { OptionCheck } from '../../domain/data/Options.js'
 import { anything, flag, millis, optionProblems, text } from '../../domain/data/Options.js'
 import * as Redaction from '../../domain/data/Redaction.js'
-import { delay, policyOf, retryProblem } from '../../domain/workflow/RetryPolicy.js'
+import { delay, policyOf, retryOption } from '../../domain/workflow/RetryPolicy.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { SubStep } from '../../domain/checkpoint/SubStep.js'
@@ -23,7 +23,7 @@ import type { Attempt } from '../steps/Attempt.js'
 import * as Attempts from '../steps/Attempt.js'
 import type { AttemptResult, CodeEnd } from '../steps/AttemptResult.js'
 import { judge, mayRetry, noteNotRetried, redacted } from '../steps/AttemptResult.js'
-import { conversions, toJson } from '../program/conversions.js'
+import { conversions, schema, toJson } from '../program/conversions.js'
 import type { ProgramTask } from '../program/ProgramStep.js'
 import { attemptFailed, subStepFailed, runningSubStepsFailed, unitCompleted } from '../storage/changes.js'
 import type { RunScope, StepToRun } from '../RunScope.js'
@@ -44,8 +44,8 @@ import {
   OF_SUB_STEP,
   wrongOption
 } from './subStepFailures.js'
-import type { Level, Root } from './subStepLevel.js'
-import { closeLevel, ENDED, levelOf, never, parseName, placeOf, save, stoppingOf, tooLate } from './subStepLevel.js'
+import type { CallEnd, Level, Root } from './subStepLevel.js'
+import { callOn, closeLevel, ENDED, levelOf, parseName, placeOf, save, stoppingOf } from './subStepLevel.js'
 import { dropVersion, leaveInDoubt, failSubSteps } from './subStepVersions.js'
 import { checkLater, waitsInside, waitsOf } from './subWaits.js'
 import type { Place } from '../Values.js'
@@ -137,38 +137,15 @@ interface Call {
 
 const stepOf = (level: Level, onCallEnded: () => void = () => undefined): RunSubStep =>
   ((name: string, ...more: ReadonlyArray<unknown>): Promise<unknown> => {
-    const ended = callSubStep(level, name, more, onCallEnded)
-    // A rejection that the task does not await must not end the process; the task fails with SubStepNotAwaited.
-    ended.catch(() => undefined)
-    return ended
+    const act = async (call: Call): Promise<CallEnd> => {
+      const ending = perform(level, call)
+      level.open.set(call.unit, ending)
+      const ended = await ending
+      level.open.delete(call.unit)
+      return ended
+    }
+    return callOn(level, name, () => callOf(level, name, more), act, onCallEnded)
   }) as RunSubStep
-
-const callSubStep = async (
-  level: Level,
-  name: string,
-  more: ReadonlyArray<unknown>,
-  onCallEnded: () => void
-): Promise<unknown> => {
-  if (level.isClosed) return await tooLate(level, name)
-  level.calls += 1
-  const { root } = level
-  const called = root.refused === undefined ? callOf(level, name, more) : E.left(root.refused)
-  if (E.isLeft(called)) {
-    // This call raised `level.calls`, so a scheduled `checkLater` will not suspend the attempt: schedule another.
-    if (level.waits.size > 0) onCallEnded()
-    if (root.refused !== undefined) level.refused = root.refused
-    return await Promise.reject(errorOf(called.left))
-  }
-  const { unit } = called.right
-  const ending = perform(level, called.right)
-  level.open.set(unit, ending)
-  const ended = await ending
-  level.open.delete(unit)
-  if (E.isLeft(ended) && root.refused !== undefined) level.refused = root.refused
-  if (level.waits.size > 0) onCallEnded()
-  if (level.isDropped) return await never()
-  return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
-}
 
 const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Either<StepFailure, Call> => {
   const { root, counts } = level
@@ -182,14 +159,9 @@ const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Ei
   const given = options as SubStepOptions<unknown>
   const { redaction } = root.scope.environment.vault
   const [wrong] = optionProblems(given, SUB_STEP)
-  const wrongRetry = retryProblem(given.retry)
-  if (wrongRetry !== undefined) return E.left(wrongOption(unit, wrongRetry))
   if (wrong !== undefined) return E.left(wrongOption(unit, wrong))
   if (given.version !== undefined && Redaction.isIn(redaction, given.version))
     return E.left(wrongOption(unit, { option: 'version', expected: 'text without the value of a secret' }))
-  const convert = conversions(given.output)
-  if (convert.codecExpected !== undefined)
-    return E.left(wrongOption(unit, { option: 'output', expected: convert.codecExpected }))
   const input = toJson(given.input)
   if (E.isLeft(input))
     return E.left(wrongOption(unit, { option: `input at ${input.left.path}`, expected: input.left.expected }))
@@ -199,22 +171,20 @@ const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Ei
     ...(given.version === undefined ? {} : { version: given.version }),
     ...(given.idempotent === false ? { idempotent: false } : {})
   }
-  return E.right({ unit, subStep, options: given, convert, run: run as Call['run'] })
+  return E.right({ unit, subStep, options: given, convert: conversions(given.output), run: run as Call['run'] })
 }
 
-const SUB_STEP: Readonly<Record<keyof SubStepOptions<unknown>, Check>> = {
+const SUB_STEP: Readonly<Record<keyof SubStepOptions<unknown>, OptionCheck>> = {
   input: anything,
   version: text,
   idempotent: flag,
-  output: anything,
-  retry: anything,
+  output: schema,
+  retry: retryOption,
   timeoutMillis: millis
 }
 
-type Ending = E.Either<Error, unknown>
-
 /** Returns the recorded result, or runs the sub-step and records its result. */
-const perform = async (level: Level, call: Call): Promise<Ending> => {
+const perform = async (level: Level, call: Call): Promise<CallEnd> => {
   const { root } = level
   const { unit, subStep } = call
   const { completedSteps, state } = root.scope.recorder.checkpoint()
@@ -240,7 +210,7 @@ const perform = async (level: Level, call: Call): Promise<Ending> => {
   return await runSubStep(level, call)
 }
 
-const outputOf = ({ convert }: Call, record: OutputRecord): Ending => {
+const outputOf = ({ convert }: Call, record: OutputRecord): CallEnd => {
   const decoded = convert.decode(record.output)
   return E.isRight(decoded) ? decoded : E.left(errorOf(notDecodable(record, decoded.left)))
 }
@@ -264,7 +234,7 @@ const mayHaveStarted = ({ root }: Level, { unit }: Call): boolean => {
 }
 
 /** Runs a sub-step and records its end. A stopped one has no record, so the repeated attempt of its task runs it again. */
-const runSubStep = async (level: Level, call: Call): Promise<Ending> => {
+const runSubStep = async (level: Level, call: Call): Promise<CallEnd> => {
   const { scope, own } = level.root
   const { clock, random } = scope.environment
   const { unit, subStep, options } = call

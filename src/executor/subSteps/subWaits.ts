@@ -6,13 +6,12 @@ import { overAt } from '../../domain/checkpoint/Due.js'
 import * as Units from '../../domain/checkpoint/Units.js'
 import { endOf, waitOf } from '../../domain/checkpoint/Pending.js'
 import type { OptionProblem } from '../../domain/data/Options.js'
-import { anything } from '../../domain/data/Options.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import type { StartWait } from '../program/awaits.js'
 import { sleepOf, waitForOf } from '../program/awaits.js'
-import { conversions } from '../program/conversions.js'
+import { conversions, schema } from '../program/conversions.js'
 import { onAbort } from '../onAbort.js'
 import { timestamp } from '../RunScope.js'
 import { LOOK_MILLIS, nextTurn, sleep as sleepOn } from '../sleep.js'
@@ -20,8 +19,8 @@ import type { SleepUntil, WaitForAnswer, WaitForOptions } from '../program/StepS
 import { unitCompleted } from '../storage/changes.js'
 import type { OutputRecord } from './subStepFailures.js'
 import { changedKind, errorOf, notDecodable, noWaitInside, OF_WAIT, wrongOption } from './subStepFailures.js'
-import type { Level } from './subStepLevel.js'
-import { parseName, never, placeOf, save, stoppingOf, tooLate } from './subStepLevel.js'
+import type { CallEnd, Level } from './subStepLevel.js'
+import { callOn, parseName, never, placeOf, save, stoppingOf } from './subStepLevel.js'
 import { endOfWait, waitTimedOut } from '../steps/waits.js'
 
 export type Suspend = () => void
@@ -32,7 +31,7 @@ export const waitsOf = (
 ): { readonly sleep: SleepUntil; readonly waitFor: WaitForAnswer } => ({
   sleep: (name, options) => call(level, suspend, name, { awaits: sleepOf(options), output: undefined }),
   waitFor: (name: string, options: WaitForOptions<unknown> = {}) => {
-    const awaits = waitForOf(options, { output: anything })
+    const awaits = waitForOf(options, { output: schema })
     return call(level, suspend, name, { awaits, output: E.isRight(awaits) ? options.output : undefined })
   }
 })
@@ -49,27 +48,13 @@ interface WaitCall {
 }
 
 const call = (level: Level, suspend: Suspend, name: string, asked: WaitCall): Promise<never> => {
-  const ended = callWait(level, suspend, name, asked)
-  // A rejection that the task does not await must not end the process.
-  ended.catch(() => undefined)
-  return ended as Promise<never>
-}
-
-const callWait = async (level: Level, suspend: Suspend, name: string, asked: WaitCall): Promise<unknown> => {
-  if (level.isClosed) return await tooLate(level, name)
-  level.calls += 1
-  const { refused } = level.root
-  const checked = refused === undefined ? callOf(level, name, asked) : E.left(refused)
-  if (E.isLeft(checked)) {
-    // This call raised `level.calls`, so a scheduled `checkLater` will not suspend the attempt: schedule another.
-    if (level.waits.size > 0) checkLater(level, suspend)
-    return await Promise.reject(errorOf(checked.left))
+  const act = async (one: Call): Promise<CallEnd> => {
+    const ended = await perform(level, suspend, one)
+    // The code that called it has ended.
+    return level.isClosed ? await never() : ended
   }
-  const ended = await perform(level, suspend, checked.right)
-  // Other waits could not suspend the attempt while the end of this one was saved.
-  if (level.waits.size > 0) checkLater(level, suspend)
-  if (level.isClosed) return await never()
-  return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
+  const onEnd = (): void => checkLater(level, suspend)
+  return callOn(level, name, () => callOf(level, name, asked), act, onEnd) as Promise<never>
 }
 
 interface Call {
@@ -84,17 +69,12 @@ const callOf = (level: Level, name: unknown, { awaits, output }: WaitCall): E.Ei
   if (E.isLeft(text) || E.isLeft(place)) return place as E.Left<StepFailure>
   const { unit, number } = place.right
   if (E.isLeft(awaits)) return E.left(wrongOption(unit, awaits.left))
-  const convert = conversions(output)
-  if (convert.codecExpected !== undefined)
-    return E.left(wrongOption(unit, { option: 'output', expected: convert.codecExpected }))
   level.counts.set(text.right, number)
-  return E.right({ unit, awaits: awaits.right, convert })
+  return E.right({ unit, awaits: awaits.right, convert: conversions(output) })
 }
 
-type Ending = E.Either<Error, unknown>
-
 /** Returns the recorded result of the wait, or starts it and waits. */
-const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }: Call): Promise<Ending> => {
+const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }: Call): Promise<CallEnd> => {
   const { scope, reused, own } = level.root
   const { completedSteps, state } = scope.recorder.checkpoint()
   const record = Units.get(completedSteps, unit)
@@ -126,13 +106,13 @@ const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }
   }
 }
 
-const outputOf = (convert: Call['convert'], record: OutputRecord): Ending => {
+const outputOf = (convert: Call['convert'], record: OutputRecord): CallEnd => {
   const decoded = record.output === undefined ? E.right(undefined) : convert.decode(record.output)
   return E.isRight(decoded) ? decoded : E.left(errorOf(notDecodable(record, decoded.left)))
 }
 
 /** Records the end of a wait, if it is over. */
-const endIfOver = async (level: Level, unit: Unit, convert: Call['convert']): Promise<Ending | undefined> => {
+const endIfOver = async (level: Level, unit: Unit, convert: Call['convert']): Promise<CallEnd | undefined> => {
   const { scope, place } = level.root
   const { recorder, environment } = scope
   const now = environment.clock.now()

@@ -36,9 +36,7 @@ export const artifactsFor = (writer: ArtifactWriter): StepArtifacts => {
     const { redaction } = writer.scope.environment.vault
     if (Redaction.isIn(redaction, id) || Redaction.isIn(redaction, data)) return E.left(HAS_SECRET)
     if (writer.attempt.isOver) return E.left(ATTEMPT_OVER)
-    const store = writable(writer)
-    if (E.isLeft(store)) return store
-    const kept = await callStore(store.right.put(runId, id, data))
+    const kept = await using(writer, (store) => store.put(runId, id, data), true)
     if (E.isRight(kept)) {
       const { size, sha256 } = kept.right
       Attempts.put(writer.attempt, { _tag: 'Stored', id: kept.right.id, size, sha256 })
@@ -74,23 +72,15 @@ export const readOnly = <A extends { readonly artifacts: StepArtifacts }>(contex
   })
 }
 
-const readable = ({ scope }: ArtifactWriter): E.Either<StepFailure, ArtifactStore> =>
-  scope.environment.artifacts === undefined ? E.left(NO_STORE) : E.right(scope.environment.artifacts)
-
 /** Fenced attempts cannot write artifacts. */
-const writable = (writer: ArtifactWriter): E.Either<StepFailure, ArtifactStore> =>
-  writer.scope.stopReason() === 'fenced' ? E.left(LOST) : readable(writer)
-
 const using = async <A>(
-  writer: ArtifactWriter,
-  act: (store: ArtifactStore) => TaskEither<ArtifactError, A>
+  { scope: { environment, stopReason } }: ArtifactWriter,
+  act: (store: ArtifactStore) => TaskEither<ArtifactError, A>,
+  isWrite = false
 ): Promise<E.Either<StepFailure, A>> => {
-  const store = readable(writer)
-  return E.isLeft(store) ? store : callStore(act(store.right))
+  if (isWrite && stopReason() === 'fenced') return E.left(LOST)
+  return environment.artifacts === undefined ? E.left(NO_STORE) : E.mapLeft(failed)(await act(environment.artifacts)())
 }
-
-const callStore = async <A>(task: TaskEither<ArtifactError, A>): Promise<E.Either<StepFailure, A>> =>
-  E.mapLeft(failed)(await task())
 
 /** The system's error code decides whether the failure is transient. */
 const failed = (error: ArtifactError): StepFailure => {

@@ -1,0 +1,56 @@
+/** Checks the options of a plan, because untyped hosts may pass anything. */
+import * as E from 'fp-ts/lib/Either.js'
+import { fromUnknown } from '../data/Json.js'
+import type { Check } from '../data/Options.js'
+import { anything, arrayOf, fieldsOf, flag, having, isText, kindOf, oneOf, text } from '../data/Options.js'
+import type { Answer, PlanOptions } from './Plan.js'
+
+const aMap = (expected: string): Check => having(['get', 'has', 'keys', 'entries', Symbol.iterator], expected)
+
+export const answerMap = aMap('a Map of answers by unit, such as new Map([["build", { _tag: "Again" }]])')
+
+const ANSWERS: ReadonlySet<unknown> = new Set<Answer['_tag']>(['Again', 'Keep', 'Done'])
+
+/** Returns what an answer to a question should be instead, or undefined if it is valid. */
+export const notAnswer = (given: unknown): string | undefined => {
+  const { _tag, output } = fieldsOf(given)
+  if (!ANSWERS.has(_tag)) {
+    const found = typeof _tag === 'string' ? `{ _tag: '${_tag}' }` : kindOf(given)
+    return `{ _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }, not ${found}`
+  }
+  if (_tag !== 'Done' || output === undefined) return undefined
+  const json = fromUnknown(output)
+  return E.isRight(json) ? undefined : `plain JSON at ${json.left.path}, not ${json.left.found}`
+}
+
+const answers: Check = (value) => {
+  const wrong = answerMap(value)
+  if (wrong !== undefined) return wrong
+  for (const [unit, answer] of (value as ReadonlyMap<unknown, unknown>).entries()) {
+    const expected = notAnswer(answer)
+    if (expected !== undefined) return `a Map of answers by unit; the answer to "${String(unit)}" must be ${expected}`
+  }
+  return undefined
+}
+
+const areTagged = (all: unknown): boolean => Array.isArray(all) && all.every((one) => isText(fieldsOf(one)['_tag']))
+
+/** Detects a `FoundEvidence`. */
+const isFound = (value: unknown): boolean => {
+  const { unit, missing, changed } = fieldsOf(value)
+  const changes = Array.isArray(changed) ? changed.map((one) => fieldsOf(one)['was']) : undefined
+  return isText(unit) && areTagged(missing ?? changes)
+}
+
+/** The check of each option. Every call that has some of these options uses it. */
+export const PLAN_OPTIONS: Readonly<Record<keyof PlanOptions, Check>> = {
+  fromStep: text,
+  input: anything,
+  restartWave: text,
+  changes: oneOf('strict', 'completed', 'ignore'),
+  confirm: answers,
+  outputs: aMap('a Map of outputs by unit, such as new Map([["build", "1.2.3"]])'),
+  evidence: arrayOf(isFound, 'an array of what collectEvidence returns'),
+  onChanged: oneOf('refuse', 'keep'),
+  recovered: flag
+}
