@@ -401,6 +401,7 @@ test.each([
   [
     'steps:\n  - { name: a b, shell: x }\n  - { name: a b, shell: x }',
     [
+      expect.stringContaining('2:13: "a b" is not a valid name'),
       expect.stringContaining('3:13: "a b" is not a valid name'),
       '3:13: the name "a b" is used more than once in "fallback"; rename all but one: 2:13 and 3:13'
     ]

@@ -26,6 +26,7 @@ import {
   notWith,
   object,
   onlyWith,
+  refined,
   wrong
 } from './Schema.js'
 import { waitFields, waitForeign, waitOf, waitRules } from './wait.js'
@@ -38,8 +39,10 @@ type AnyStep = StepEntry & Partial<Pick<GroupEntry, 'needs'>>
 
 const stepAt = (place: Place): Schema<AnyStep> => named(place, () => STEPS[place])
 
-/** The domain reports an invalid name. */
-export const nameText: Schema<string> = { ...text, json: () => ({ type: 'string', pattern: NAME.source }) }
+const invalidName = (name: string): string | undefined =>
+  NAME.test(name) ? undefined : describeProblem({ _tag: 'InvalidName', name })
+
+export const nameText = refined(text, { pattern: NAME.source }, invalidName)
 
 /** Counts a step, and reports the first one beyond the limit. */
 const isTooMany = ({ seen, report }: Reading, at: Position): boolean => {
@@ -83,17 +86,6 @@ export const listingRules = [
 
 export const notAFile = (kind: string): string => `a workflow file has the keys "name" and "steps"; this is ${kind}`
 
-/** The keys of a workflow file that are for a whole run. */
-const NOT_INCLUDED = ['input', 'secrets', 'workspace', 'onSuccess']
-
-const withoutRunKeys = ({ report }: Reading, node: Node): Node => {
-  if (node._tag !== 'Mapping') return node
-  const isRefused = ({ key }: Entry): boolean => NOT_INCLUDED.includes(key)
-  for (const { at, key } of node.entries.filter(isRefused))
-    report(at, `"${key}" is for a whole run, so an included file cannot set it; move it to the including file`)
-  return { ...node, entries: node.entries.filter((one) => !isRefused(one)) }
-}
-
 /** Reads an included file, and reports its problems under its name. */
 const included = (
   { report, include, from }: Reading,
@@ -114,7 +106,13 @@ const included = (
   return E.isLeft(source) ? undefined : { text, node: source.right.node }
 }
 
-const includedFile = object('an included workflow', listing, { rules: listingRules, otherwise: notAFile })
+const FOR_A_RUN = 'it is for a whole run, so move it to the including file'
+
+const includedFile = object('an included workflow', listing, {
+  rules: listingRules,
+  foreign: { input: FOR_A_RUN, secrets: FOR_A_RUN, workspace: FOR_A_RUN, onSuccess: FOR_A_RUN },
+  otherwise: notAFile
+})
 
 const inclusion: Schema<{ readonly name: string; readonly steps: ReadonlyArray<StepEntry> | undefined }> = mapped(
   text,
@@ -122,9 +120,8 @@ const inclusion: Schema<{ readonly name: string; readonly steps: ReadonlyArray<S
     const file = included(reading, path, entry)
     if (file === undefined) return undefined
     const { node, text } = file
-    const value = withoutRunKeys(reading, node)
     const from = RNEA.concat([text] as const)(reading.from)
-    const read = includedFile.decode({ ...reading, from }, { ...entry, at: node.at, value })
+    const read = includedFile.decode({ ...reading, from }, { ...entry, at: node.at, value: node })
     return { name: read?.name?.value ?? text.name, steps: (read?.steps ?? read?.commands)?.value }
   }
 )
@@ -178,9 +175,11 @@ const sequence = (place: Place): Schema<AnyStep> =>
           : [])
       ]
     }),
-    (read, { unit }) => {
+    (read, { report, unit }) => {
       const { name, workflow } = read
-      const other = place === 'step' && name?.value === undefined ? workflow?.value?.name : undefined
+      const other = place === 'step' && name === undefined ? workflow?.value?.name : undefined
+      const wrongName = other === undefined ? undefined : invalidName(other)
+      if (wrongName !== undefined) report(unit.at, wrongName)
       const steps = workflow === undefined ? read.steps?.value : workflow.value?.steps
       return steps === undefined
         ? undefined
@@ -198,6 +197,8 @@ const namedGroup: Schema<GroupEntry> = {
   decode: (reading, entry) => {
     const unit = { at: entry.at, name: entry.key }
     if (isTooMany(reading, unit.at)) return undefined
+    const wrongName = invalidName(unit.name)
+    if (wrongName !== undefined) reading.report(unit.at, wrongName)
     return { needs: [], ...(stepAt('group').decode({ ...reading, unit }, entry) ?? standIn(unit)) }
   },
   json: stepAt('group').json
