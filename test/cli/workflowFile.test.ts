@@ -391,7 +391,7 @@ test.each([
     'steps:\n  - wave: w\n    groups:\n      1: { shell: x }\n      b: { shell: y, needs: [1] }',
     [
       '4:7: a key must be a string, not the number 1; put it in quotes',
-      '5:30: "needs" lists names of groups, not the number 1; put it in quotes'
+      '5:30: "needs" must be a list of names of groups, not the number 1; put it in quotes'
     ]
   ],
   [
