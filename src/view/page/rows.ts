@@ -1,6 +1,5 @@
 /** The units of a run as a table that is a tree: one row for each, with its bars on the axis. */
-import { overAt, presentOf } from '../../domain/checkpoint/Due.js'
-import type { Over } from '../../domain/checkpoint/Due.js'
+import { presentOf } from '../../domain/checkpoint/Due.js'
 import { nameOf, parent } from '../../domain/workflow/Unit.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import type { Axis } from '../timeline/Axis.js'
@@ -8,6 +7,7 @@ import type { Bar, Gap, Timeline, Why } from '../timeline/Timeline.js'
 import { coveredBy } from '../../domain/data/Span.js'
 import { duration, grouped } from '../text.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
+import { waitEnd } from '../waitEnd.js'
 import { data, escaped } from './html.js'
 import type { Page } from './RunPage.js'
 import { describeEnd, detailsOf } from './details.js'
@@ -145,21 +145,9 @@ const stateOf = (page: Page, view: UnitView): string => {
   const { status, attempts, parts } = view
   const isStopped = status === 'in flight' && run !== 'running'
   const state = isStopped ? 'stopped' : status === 'in flight' ? 'running' : status
-  const over = overNow(page, view)
+  const over = waitEnd(view, presentOf(page, page.now))
   if (over !== undefined) return `${state} <small>${over}</small>`
   return attempts > 1 && parts === undefined ? `${state} <small>attempt ${attempts}</small>` : state
-}
-
-/** Names how a wait is over, or that a unit was answered before it waits. */
-const overNow = (page: Page, { pending, answered }: UnitView): string | undefined => {
-  const over = answered === true ? 'Answered' : overAt(pending, false, presentOf(page, page.now))
-  return over === undefined ? undefined : OVER[over]
-}
-
-const OVER: Readonly<Record<Over, string>> = {
-  Answered: 'answered',
-  Due: 'its time has come',
-  TimedOut: 'no answer in time'
 }
 
 const graphicOf = ({ parts }: UnitView, bars: ReadonlyArray<Bar>, axis: Axis): string =>

@@ -156,7 +156,7 @@ export const object = <F extends Fields>(
   of: string,
   fields: F,
   options: {
-    readonly except?: ReadonlyArray<keyof F>
+    readonly except?: ReadonlyArray<string>
     readonly rules?: ReadonlyArray<Rule<Read<F>>>
     readonly otherwise?: (kind: string) => string
     readonly instead?: Readonly<Record<string, keyof F & string>>

@@ -161,13 +161,17 @@ const sequenceFields = {
   ...groupFields
 }
 
-const notAt = (place: Place): ReadonlyArray<'name' | 'needs'> =>
-  place === 'step' ? ['needs'] : place === 'group' ? ['name'] : ['name', 'needs']
+/** The key of a group names it, and the body of a map has the name of its map. */
+const NOT_AT: Readonly<Record<Place, ReadonlyArray<string>>> = {
+  step: ['needs'],
+  group: ['name', 'wave'],
+  each: ['name', 'wave', 'needs']
+}
 
 const sequence = (place: Place): Schema<AnyStep> =>
   mapped(
     object(ofAt(place, 'a sequence'), sequenceFields, {
-      except: notAt(place),
+      except: NOT_AT[place],
       rules: [
         notWith('workflow', ['steps'], 'a sequence has either "steps" or "workflow", not both'),
         ...(place === 'step'
@@ -245,7 +249,7 @@ const waveFields = {
 const wave = (place: Place): Schema<AnyStep> =>
   mapped(
     object(ofAt(place, 'a wave'), waveFields, {
-      except: place === 'step' ? ['needs'] : place === 'group' ? ['wave'] : ['wave', 'needs'],
+      except: NOT_AT[place],
       rules: [
         notWith('groups', ['forEach', 'each'], 'a wave has either "groups", or "forEach" and "each", not both'),
         onlyWith('each', ['forEach'], '"each" needs "forEach": the variable that has the items, or a list of them'),
@@ -286,7 +290,7 @@ const wait = (place: Place): Schema<AnyStep> =>
         ...waitFields,
         ...groupFields
       },
-      { except: notAt(place), rules: waitRules, foreign: waitForeign }
+      { except: NOT_AT[place], rules: waitRules, foreign: waitForeign }
     ),
     (read, reading) => ({ ...waitOf(read, reading), ...needsOf(read) })
   )
@@ -320,7 +324,7 @@ const IN_ORDER = 'steps run in order, and groups of a "wave" in parallel, where 
 const task = (place: Place): Schema<AnyStep> =>
   mapped(
     object(ofAt(place, 'a step'), stepFields, {
-      except: place === 'step' ? ['groups', 'forEach', 'needs'] : ['name', 'wave', 'workflow', ...notAt(place)],
+      except: [...NOT_AT[place], ...(place === 'step' ? ['groups', 'forEach'] : ['workflow'])],
       rules: taskRules,
       instead: {
         script: 'shell',
