@@ -331,6 +331,14 @@ test.each([
   expect([code, linesOf(stderr)[0]]).toEqual([2, `dogear: ${message}`])
 })
 
+test('flags of one letter may share a word, and a value may follow an equals sign', async () => {
+  within({ 'w.yml': one, fixed: '' })
+  const { code, stderr } = await place.dogear(['run', '--id=r', 'w.yml', '-yv', '--home=a=b'])
+  expect([code, linesOf(stderr)[0]]).toEqual([0, 'Run r started'])
+  expect(stderr).toContain('saved revision')
+  expect(place.exists('a=b')).toBe(true)
+})
+
 test('a command in a deleted folder reports that the folder is missing', async () => {
   within()
   const refused = await place.shell('mkdir deleted && cd deleted && rmdir ../deleted && dogear runs')
