@@ -1,6 +1,4 @@
 /** Formats numbers, durations and long lines for people. */
-import { listed } from '../domain/data/listed.js'
-import type { Unit } from '../domain/workflow/Unit.js'
 
 /** A number: `10,000`. */
 export const grouped = (count: number): string => String(count).replace(/\B(?=(?:\d{3})+$)/g, ',')
@@ -28,11 +26,4 @@ export const duration = (millis: number): string => {
   const minutes = Math.floor(seconds / 60)
   if (minutes < 60) return `${minutes} min ${seconds % 60} s`
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
-}
-
-/** Adds the jobs that a change abandons to what it says. */
-export const withAbandoned = (text: string, { abandons }: { readonly abandons?: ReadonlyArray<Unit> }): string => {
-  if (abandons === undefined) return text
-  const jobs = `abandons the pending ${abandons.length === 1 ? 'job' : 'jobs'} of ${listed(abandons)}`
-  return text === '' ? jobs : `${text}; ${jobs}`
 }

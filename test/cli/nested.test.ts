@@ -200,9 +200,10 @@ describe('a file that another one includes', () => {
         'b.yml': 'input: { x: 1 }\nsecrets: [Y]\nworkspace: directory\nonSuccess: delete\nsteps: [{ shell: x }]\n'
       })
     ).toEqual(
-      ['1:1: "input"', '2:1: "secrets"', '3:1: "workspace"', '4:1: "onSuccess"'].map(
-        (what) => `b.yml:${what} is for a whole run, so an included file cannot set it; move it to the including file`
-      )
+      ['1:1 input', '2:1 secrets', '3:1 workspace', '4:1 onSuccess'].map((one) => {
+        const [at = '', key = ''] = one.split(' ')
+        return `b.yml:${at}: an included workflow has no key "${key}"; it is for a whole run, so move it to the including file`
+      })
     )
   })
 

@@ -136,7 +136,7 @@ describe('a declared secret', () => {
 
   test.each([
     ['secrets: TOKEN', '"secrets" must be a list, not the string "TOKEN"'],
-    ['secrets: [4]', '"secrets" lists names of environment variables, not the number 4'],
+    ['secrets: [4]', '"secrets" must be a list of names of environment variables, not the number 4'],
     ['secrets: [PATH]', '"PATH" cannot be a secret: it would change how commands are found or started'],
     ['secrets: [A, A]', '"A" is listed twice'],
     ['secrets: [A]\ninput: { A: 1 }', '"A" is a secret and a field of "input"'],

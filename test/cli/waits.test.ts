@@ -298,7 +298,7 @@ test('verify, plan, show, runs and the page agree that an answer is recorded', a
     show: expect.stringMatching(/ approve .* pending, its answer is recorded; a resume continues\n/) as string,
     runs: expect.stringMatching(/ {2}a resume\n$/) as string,
     page: expect.stringMatching(
-      /approve\s+pending\s+answered[^]* approve .* its answer is recorded; a resume continues/
+      /approve\s+pending\s+its answer is recorded[^]* approve .* its answer is recorded; a resume continues/
     ) as string
   })
   expect((await place.dogear(['plan', '--json'])).stdout).toContain(
@@ -316,7 +316,7 @@ test('verify, plan, show and the page count an answer that the killed owner neve
   expect(code).toBe(0)
   expect(plan).toMatch(/run {6}approve .* its answer is recorded; a resume continues\n/)
   expect(show).toMatch(/ approve .* pending, its answer is recorded; a resume continues\n/)
-  expect(page).toMatch(/approve\s+pending\s+answered/)
+  expect(page).toMatch(/approve\s+pending\s+its answer is recorded/)
   const [, hash = ''] = /--plan (\S+)/.exec(plan ?? '') ?? []
   expect((await place.dogear(['resume', 'r-1', '--plan', hash])).code).toBe(0)
   expect(place.read('log')).toBe('build\npublish ada\n')

@@ -8,8 +8,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { CheckpointStorage, Claimed, StorageError } from '../../ports/CheckpointStorage.js'
-import type { Method, Reply, Request, SentClaim, SentRevision } from './storageProcessMessages.js'
-import { keyOf, receivedCause, receivedError } from './storageProcessMessages.js'
+import type { Method, Reply, Request, SentClaim, SentRevision, Start } from './storageProcessMessages.js'
+import { exitOf, keyOf, receivedCause, receivedError } from './storageProcessMessages.js'
 
 /**
  * A store in a child process. `kill` sends SIGKILL and resolves when the process has ended.
@@ -82,18 +82,12 @@ export const storageProcess = async (
     link.child.kill('SIGKILL')
     await link.exited
   }
-  const why = await started(link, {
-    _tag: 'Start',
-    module: urlOf(module),
-    exportName,
-    ...(argument === undefined ? {} : { argument })
-  })
-  if (why !== undefined) {
-    await kill()
-    return Promise.reject(new Error(why))
-  }
   link.child.on('message', (reply: Reply) => settle(link, reply))
-  unrefIfIdle(link)
+  const store: Start = { module: urlOf(module), exportName, ...(argument === undefined ? {} : { argument }) }
+  await call(link, 'start', [store]).catch(async (error: Error) => {
+    await kill()
+    return Promise.reject(error)
+  })
   return { storage: storageOver(link), kill }
 }
 
@@ -114,19 +108,7 @@ const open = (file: string): Link => {
     serialization: 'advanced',
     stdio: ['ignore', 2, 2, 'ipc']
   })
-  const ended = new Promise<string>((resolve) => {
-    child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
-    child.once('error', (error) => resolve(error.message))
-  })
-  // Messages that the child sent before it died may still arrive.
-  const silent = new Promise<void>((resolve) => {
-    child.once('disconnect', resolve)
-    child.once('error', () => resolve())
-  })
-  const exited = ended.then(async (how) => {
-    await silent
-    return how
-  })
+  const exited = exitOf(child)
   const link: Link = { child, waiting: new Map(), lost: new Map(), exited, hasEnded: false, calls: 0 }
   void exited.then((how) => {
     link.hasEnded = true
@@ -134,16 +116,6 @@ const open = (file: string): Link => {
     link.waiting.clear()
   })
   return link
-}
-
-/** The reason why the store could not start; `undefined` if it did. */
-const started = async ({ child, exited }: Link, request: Request): Promise<string | undefined> => {
-  const said = new Promise<string | undefined>((resolve) => {
-    child.once('message', (reply: Reply) => resolve(reply._tag === 'NotStarted' ? reply.why : undefined))
-  })
-  // The promise `exited` reports the failure.
-  child.send(request, () => undefined)
-  return Promise.race([said, exited.then((how) => `The process of the store ended before it could be used: ${how}`)])
 }
 
 /** The channel keeps this process alive only while a call waits for an answer. In Bun it has no `ref` and `unref`. */
@@ -166,15 +138,12 @@ const settle = (link: Link, reply: Reply): void => {
     case 'Rejected':
       link.waiting.get(reply.id)?.reject(receivedCause(reply.cause))
       break
-    case 'Started':
-    case 'NotStarted':
-      return
   }
   link.waiting.delete(reply.id)
   unrefIfIdle(link)
 }
 
-const call = (link: Link, method: Method, args: ReadonlyArray<unknown>): Promise<unknown> => {
+const call = (link: Link, method: Request['method'], args: ReadonlyArray<unknown>): Promise<unknown> => {
   if (link.hasEnded) return Promise.reject(new Error('The process of the store has ended'))
   return new Promise((resolve, reject) => {
     link.calls += 1
@@ -182,7 +151,7 @@ const call = (link: Link, method: Method, args: ReadonlyArray<unknown>): Promise
     link.child.ref()
     channelOf(link.child)?.ref?.()
     // If the process dies before it receives the message, its death rejects the call.
-    link.child.send({ _tag: 'Call', id: link.calls, method, args } satisfies Request, () => undefined)
+    link.child.send({ id: link.calls, method, args } satisfies Request, () => undefined)
   })
 }
 

@@ -4,8 +4,10 @@ import { notStore, STORE_METHODS } from '../../domain/data/storeMethods.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { CheckpointStorage, Claim, Claimed, Revision, StorageError } from '../../ports/CheckpointStorage.js'
-import type { Method, Reply, Request, SentClaim, SentRevision } from './storageProcessMessages.js'
+import type { Method, Reply, Request, SentClaim, SentRevision, Start } from './storageProcessMessages.js'
 import { keyOf, sentCause, sentError } from './storageProcessMessages.js'
+
+let storage: CheckpointStorage | undefined
 
 /** Granted claims as the store returned them, because a store may recognise a claim by identity. */
 const claims = new Map<string, Claim>()
@@ -14,30 +16,31 @@ const tell = (reply: Reply): void => {
   process.send?.(reply)
 }
 
-const start = async ({ module, exportName, argument }: Extract<Request, { _tag: 'Start' }>): Promise<void> => {
+const start = async ({ module, exportName, argument }: Start): Promise<E.Either<never, void>> => {
   const exported = (await import(module)) as Readonly<Record<string, unknown>>
   const make = exported[exportName]
   if (typeof make !== 'function') {
     const names = Object.keys(exported).join(', ') || 'nothing'
-    return tell({ _tag: 'NotStarted', why: `${module} exports no function \`${exportName}\`. It exports ${names}` })
+    return Promise.reject(new Error(`${module} exports no function \`${exportName}\`. It exports ${names}`))
   }
   const made = await (make as (given: unknown) => unknown)(argument)
   const wrong = notStore(made)
   if (wrong !== undefined) {
-    const why = `\`${exportName}\` of ${module} must return a CheckpointStorage, ${wrong}; it needs the functions ${STORE_METHODS.join(', ')}`
-    return tell({ _tag: 'NotStarted', why })
+    const needed = STORE_METHODS.join(', ')
+    return Promise.reject(
+      new Error(
+        `\`${exportName}\` of ${module} must return a CheckpointStorage, ${wrong}; it needs the functions ${needed}`
+      )
+    )
   }
-  const storage = made as CheckpointStorage
-  process.on('message', (request: Request) => {
-    if (request._tag === 'Call') void answer(storage, request)
-  })
-  tell({ _tag: 'Started' })
+  storage = made as CheckpointStorage
+  return E.right(undefined)
 }
 
-const answer = async (storage: CheckpointStorage, call: Extract<Request, { _tag: 'Call' }>): Promise<void> => {
+const answer = async (call: Request): Promise<void> => {
   const { id } = call
   try {
-    const result = await perform(storage, call)()
+    const result = await perform(call)
     const granted = call.method === 'claim' && E.isRight(result) ? (result.right as Claimed) : undefined
     if (granted !== undefined) claims.set(keyOf(granted.claim), granted.claim)
     tell({ _tag: 'Answer', id, answer: granted === undefined ? sentAnswer(result) : sentGranted(granted) })
@@ -47,18 +50,16 @@ const answer = async (storage: CheckpointStorage, call: Extract<Request, { _tag:
   }
 }
 
-const perform = (
-  storage: CheckpointStorage,
-  { method, args }: Extract<Request, { _tag: 'Call' }>
-): TaskEither<StorageError, unknown> => {
+const perform = ({ method, args }: Request): Promise<E.Either<StorageError, unknown>> => {
+  if (method === 'start' || storage === undefined) return start(args[0] as Start)
   if (method === 'save')
-    return storage.save(claimOf(args[0] as SentClaim), revisionsOf(args[1] as ReadonlyArray<SentRevision>))
-  if (method === 'release') return storage.release(claimOf(args[0] as SentClaim))
+    return storage.save(claimOf(args[0] as SentClaim), revisionsOf(args[1] as ReadonlyArray<SentRevision>))()
+  if (method === 'release') return storage.release(claimOf(args[0] as SentClaim))()
   const calls = storage as unknown as Record<
     Method,
     (...args: ReadonlyArray<unknown>) => TaskEither<StorageError, unknown>
   >
-  return calls[method](...args)
+  return calls[method](...args)()
 }
 
 const claimOf = (claim: SentClaim): Claim =>
@@ -85,9 +86,4 @@ const reportLoss = ({ runId, epoch, lost }: Claim): void => {
 }
 
 process.on('disconnect', () => process.exit())
-process.once('message', (request: Request) => {
-  if (request._tag !== 'Start') return
-  start(request).catch((error: unknown) => {
-    tell({ _tag: 'NotStarted', why: error instanceof Error ? (error.stack ?? error.message) : String(error) })
-  })
-})
+process.on('message', (request: Request) => void answer(request))

@@ -1,4 +1,5 @@
 /** The messages between a `storageProcess` and its parent. */
+import type { ChildProcess } from 'node:child_process'
 import { inspect } from 'node:util'
 import type { Summary } from '../../domain/checkpoint/Summary.js'
 import type { Json } from '../../domain/data/Json.js'
@@ -23,21 +24,42 @@ export type SentCause =
   | { readonly _tag: 'Error'; readonly message: string; readonly facts: Readonly<Record<string, unknown>> }
   | { readonly _tag: 'Other'; readonly value: unknown }
 
+/** The store that the process creates. */
+export interface Start {
+  readonly module: string
+  readonly exportName: string
+  readonly argument?: Json
+}
+
 /** A request to the process: first the store to create, then calls of its functions. */
-export type Request =
-  | { readonly _tag: 'Start'; readonly module: string; readonly exportName: string; readonly argument?: Json }
-  | { readonly _tag: 'Call'; readonly id: number; readonly method: Method; readonly args: ReadonlyArray<unknown> }
+export interface Request {
+  readonly id: number
+  readonly method: Method | 'start'
+  readonly args: ReadonlyArray<unknown>
+}
 
 /** The answer to a request. A granted claim is sent as a {@link SentClaim}, the `cause` of an error as a {@link SentCause}. */
 export type Reply =
-  | { readonly _tag: 'Started' }
-  | { readonly _tag: 'NotStarted'; readonly why: string }
   | { readonly _tag: 'Answer'; readonly id: number; readonly answer: unknown }
   | { readonly _tag: 'Rejected'; readonly id: number; readonly cause: SentCause }
   | { readonly _tag: 'Lost'; readonly claim: SentClaim; readonly reason: unknown }
 
 /** The identity of a claim on both sides. */
 export const keyOf = ({ runId, epoch }: SentClaim): string => `${epoch} ${runId}`
+
+/** Resolves when a process has ended, and all messages that it sent before have arrived. */
+export const exitOf = (child: ChildProcess): Promise<string> => {
+  const exit = new Promise<string>((resolve) => {
+    child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
+    child.once('error', (error) => resolve(error.message))
+  })
+  const silent = new Promise<void>((resolve) => {
+    if (!child.connected) resolve()
+    child.once('disconnect', resolve)
+    child.once('error', () => resolve())
+  })
+  return Promise.all([exit, silent]).then(([how]) => how)
+}
 
 const FACTS = ['name', 'stack', 'code', 'errno', 'syscall', 'path'] as const
 

@@ -21,7 +21,7 @@ import { failuresJson, holderJson, printed, summaryJson } from '../report/runJso
 import type { Hint } from '../report/Hint.js'
 import { printHints } from '../report/Hint.js'
 import { describeGap, gapAfter } from '../report/gaps.js'
-import { factsOf } from '../report/facts.js'
+import { factsOf } from '../../view/facts.js'
 import { rowLines } from '../report/rows.js'
 import { toJson } from '../report/UnitView.js'
 import type { Style } from '../terminal/Style.js'

@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
+import { exitOf } from '../../adapters/node/storageProcessMessages.js'
 import type { ConformanceCase } from '../../testing/conformance/Case.js'
 import type { Capability } from '../../testing/conformance/Spec.js'
 import type { CaseResult } from '../../testing/conformance/Report.js'
@@ -175,19 +176,6 @@ const receive = (progress: Progress, message: Message): Ending | undefined => {
       take(progress, message.result)
       return progress.results.length === progress.cases.length ? { _tag: 'Done' } : undefined
   }
-}
-
-/** Resolves when the process has ended and all its messages have arrived. */
-const exitOf = (child: ChildProcess): Promise<string> => {
-  const exit = new Promise<string>((resolve) => {
-    child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
-    child.once('error', (error) => resolve(error.message))
-  })
-  const silent = new Promise<void>((resolve) => {
-    if (!child.connected) resolve()
-    child.once('disconnect', resolve)
-  })
-  return Promise.all([exit, silent]).then(([how]) => how)
 }
 
 /** A process ends when its channel closes, unless it is blocked. */

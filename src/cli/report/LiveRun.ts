@@ -37,11 +37,9 @@ export interface LiveRun extends Options {
   decisions: ReadonlyMap<string, Decision>
 }
 
-/** The tasks of this process by their ends. */
+/** How each task of this process ended. */
 export interface Tally {
-  readonly completed: Set<Unit>
-  readonly skipped: Set<Unit>
-  readonly failed: Set<Unit>
+  readonly ends: Map<Unit, 'completed' | 'skipped' | 'failed'>
   retries: number
 }
 
@@ -53,7 +51,7 @@ export const make = (options: Options): LiveRun => ({
   active: new Map(),
   done: new Set(),
   printed: new Set(),
-  tally: { completed: new Set(), skipped: new Set(), failed: new Set(), retries: 0 },
+  tally: { ends: new Map(), retries: 0 },
   since: options.now(),
   decisions: new Map()
 })
@@ -86,14 +84,14 @@ export const follow = (run: LiveRun, event: Event): void => {
 const count = (run: LiveRun, event: Event): void => {
   const { tally } = run
   if (event._tag === 'RunPlanned') {
-    for (const { _tag, unit } of event.plan.decisions) if (_tag === 'Skip' && isTask(run, unit)) tally.skipped.add(unit)
+    for (const { _tag, unit } of event.plan.decisions)
+      if (_tag === 'Skip' && isTask(run, unit)) tally.ends.set(unit, 'skipped')
   } else if (event._tag === 'StepRetrying') tally.retries += 1
   else if (event._tag === 'StepStarted' || event._tag === 'StepCompleted' || event._tag === 'StepFailed') {
     const { unit } = event
     if (!isTask(run, unit)) return
-    for (const ends of [tally.completed, tally.skipped, tally.failed]) ends.delete(unit)
-    if (event._tag === 'StepCompleted') tally.completed.add(unit)
-    if (event._tag === 'StepFailed') tally.failed.add(unit)
+    if (event._tag === 'StepStarted') tally.ends.delete(unit)
+    else tally.ends.set(unit, event._tag === 'StepCompleted' ? 'completed' : 'failed')
   }
 }
 

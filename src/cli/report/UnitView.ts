@@ -1,34 +1,29 @@
 /** The units of a run as text and JSON. */
 import * as O from 'fp-ts/lib/Option.js'
-import { overAt, presentOf } from '../../domain/checkpoint/Due.js'
+import { presentOf } from '../../domain/checkpoint/Due.js'
 import type { JsonObject } from '../../domain/data/Json.js'
-import { ANSWERED, describeOver, describeReason } from '../../domain/explain/Explain.js'
+import { describeReason } from '../../domain/explain/Explain.js'
 import { printable } from '../../domain/explain/printable.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import type { Decision, RetryReason } from '../../domain/plan/Plan.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import { waitText } from './pending.js'
 import { duration, grouped } from '../../view/text.js'
+import { waitEnd } from '../../view/waitEnd.js'
 
 const PARTS = { task: 'parts', 'sub-step': 'parts', sequence: 'steps', wave: 'groups', map: 'groups' } as const
 
 export const describe = (run: RunView, view: UnitView, now: string): string => {
-  const { kind, status, assumed, parts, attempts, durationMillis } = view
+  const { kind, status, assumed, parts, attempts, durationMillis, pending } = view
   const stopped = stopOf(run, view)
+  const wait = waitEnd(view, presentOf(run, now)) ?? (pending === undefined ? undefined : printable(waitText(pending)))
   return [
     assumed ? 'assumed done' : (stopped ?? status),
     ...(parts === undefined ? [] : [`${grouped(parts.completed)}/${grouped(parts.total)} ${PARTS[kind]}`]),
-    ...waitOf(view, presentOf(run, now)),
+    ...(wait === undefined ? [] : [wait]),
     ...(attempts > 1 && stopped === undefined ? [`attempt ${attempts}`] : []),
     ...(durationMillis === undefined || assumed ? [] : [duration(durationMillis)])
   ].join(', ')
-}
-
-/** Says that a wait is over, or else what it waits for; also that a unit is answered before it waits. */
-const waitOf = ({ pending, answered }: UnitView, now: string | undefined): ReadonlyArray<string> => {
-  const over = overAt(pending, answered === true, now)
-  if (over !== undefined) return [describeOver(over)]
-  return answered === true ? [ANSWERED] : pending === undefined ? [] : [printable(waitText(pending))]
 }
 
 /** Why a unit that is recorded as in flight does not run any more, in the words of the plan. */

@@ -178,8 +178,9 @@ const skipped = (run: LiveRun, plan: ResumePlan): Lines => {
 /** How many tasks the end of the run will count as skipped for these units. */
 const tasksIn = ({ tally }: LiveRun, units: ReadonlyArray<Unit>): number => {
   const named = new Set(units)
-  return [...tally.skipped].filter((unit) => named.has(unit) || [...ancestors(unit)].some((one) => named.has(one)))
-    .length
+  return [...tally.ends].filter(
+    ([unit, end]) => end === 'skipped' && [unit, ...ancestors(unit)].some((one) => named.has(one))
+  ).length
 }
 
 const MAX_SKIPPED = 6

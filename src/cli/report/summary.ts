@@ -17,13 +17,15 @@ export const summaryOf = (run: LiveRun, outcome: RunOutcome): string => `after $
 
 const counts = (run: LiveRun, completed: string, outcome?: RunOutcome): string => {
   const { tally, steps, now, since } = run
+  const all = [...tally.ends.values()]
+  const of = (end: string): number => all.filter((one) => one === end).length
   const pending = outcome?._tag === 'Pending' ? outcome.units.length : 0
   const noun = steps.some(isComposite) ? 'task' : 'step'
   const ends = [
-    [tally.completed.size, completed],
-    [tally.failed.size, 'failed'],
+    [of('completed'), completed],
+    [of('failed'), 'failed'],
     [pending, 'pending'],
-    [tally.skipped.size, 'skipped']
+    [of('skipped'), 'skipped']
   ] as const
   const [first, ...others] = ends.filter(([count]) => count > 0)
   const parts = [

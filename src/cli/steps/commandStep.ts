@@ -118,8 +118,8 @@ const commandFor = (
 const filled = (action: CommandAction, variables: Variables): E.Either<string, Command['what']> => {
   if (action._tag === 'Shell') return E.right(scriptOf(action.script))
   const words: Array<string> = []
-  for (const { template } of action.argv) {
-    const word = Template.fill(template, variables)
+  for (const { text } of action.argv) {
+    const word = Template.fill(text, variables)
     if (E.isLeft(word)) return E.left(`unknown variable "${word.left}"`)
     words.push(word.right)
   }

@@ -1,17 +1,7 @@
 /** Symbols for the states of units. */
 
 /** `more` stands for omitted text. */
-export interface Symbols {
-  readonly completed: string
-  readonly failed: string
-  readonly inFlight: string
-  readonly pending: string
-  readonly notStarted: string
-  readonly skipped: string
-  readonly more: string
-}
-
-export const unicode: Symbols = {
+export const unicode = {
   completed: '✓',
   failed: '✗',
   inFlight: '⚡',
@@ -19,7 +9,9 @@ export const unicode: Symbols = {
   notStarted: '○',
   skipped: '↷',
   more: '…'
-}
+} as const
+
+export type Symbols = Readonly<Record<keyof typeof unicode, string>>
 
 export const ascii: Symbols = {
   completed: '+',

@@ -1,49 +1,23 @@
 /** Arguments of `run:` steps: `${name}` is a variable, `$${` a plain `${`. */
 import * as E from 'fp-ts/lib/Either.js'
 
-export type Part =
-  { readonly _tag: 'Text'; readonly text: string } | { readonly _tag: 'Variable'; readonly name: string }
+const TOKEN = /\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)\})?/g
 
-export type Template = ReadonlyArray<Part>
-
-/** Matches what `parse` can read. */
+/** Matches a text without a `${` that {@link unreadableIn} finds. */
 export const PATTERN = '^(?:\\$\\$\\{|\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}|\\$(?!\\$?\\{)|[^$])*$'
 
-/** Left: a `${` without a name and `}` after it. */
-export const parse = (text: string): E.Either<string, Template> => {
-  const parts: Array<Part> = []
-  let plain = ''
-  for (let at = 0; at < text.length;) {
-    if (text.startsWith('$${', at)) {
-      plain += '${'
-      at += 3
-      continue
-    }
-    if (!text.startsWith('${', at)) {
-      plain += text[at]
-      at += 1
-      continue
-    }
-    const [whole, name] = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}/.exec(text.slice(at)) ?? []
-    if (whole === undefined || name === undefined) return E.left(text.slice(at, at + 20))
-    if (plain !== '') parts.push({ _tag: 'Text', text: plain })
-    parts.push({ _tag: 'Variable', name })
-    plain = ''
-    at += whole.length
-  }
-  return E.right(plain === '' ? parts : [...parts, { _tag: 'Text', text: plain }])
+/** Returns a `${` without a name and `}` after it, and what follows. */
+export const unreadableIn = (text: string): string | undefined => {
+  const found = Array.from(text.matchAll(TOKEN)).find(([token]) => token === '${')
+  return found === undefined ? undefined : text.slice(found.index, found.index + 20)
 }
 
-export const variables = (self: Template): ReadonlyArray<string> =>
-  self.flatMap((part) => (part._tag === 'Variable' ? [part.name] : []))
+export const variablesIn = (text: string): ReadonlyArray<string> =>
+  Array.from(text.matchAll(TOKEN)).flatMap(([, name]) => name ?? [])
 
 /** Never expands a value again. Left: the name of an unset variable. */
-export const fill = (self: Template, values: ReadonlyMap<string, string>): E.Either<string, string> => {
-  let filled = ''
-  for (const part of self) {
-    const text = part._tag === 'Text' ? part.text : values.get(part.name)
-    if (text === undefined) return E.left(part._tag === 'Variable' ? part.name : '')
-    filled += text
-  }
-  return E.right(filled)
+export const fill = (text: string, values: ReadonlyMap<string, string>): E.Either<string, string> => {
+  const unset = variablesIn(text).find((name) => !values.has(name))
+  if (unset !== undefined) return E.left(unset)
+  return E.right(text.replace(TOKEN, (_, name?: string) => (name === undefined ? '${' : (values.get(name) ?? ''))))
 }

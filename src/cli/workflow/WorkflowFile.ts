@@ -10,13 +10,11 @@ import type { Expectation, OnCheckFailure } from '../../executor/program/Guard.j
 import type { OnFailure } from '../../executor/program/Program.js'
 import type { Reuse, WaitFor } from '../../executor/program/StepSpec.js'
 import type { Position, Problem } from './Problem.js'
-import type { Template } from './Template.js'
 
-/** A word of a `run:` step. `text`: as it is written. */
+/** A word of a `run:` step, as it is written. */
 export interface Argument {
   readonly at: Position
   readonly text: string
-  readonly template: Template
 }
 
 export type CommandAction =

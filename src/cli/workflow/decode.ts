@@ -1,12 +1,10 @@
 /** Decodes a YAML tree as a workflow file, or lists all its problems. */
 import * as E from 'fp-ts/lib/Either.js'
-import { definitionProblems } from './definitionProblems.js'
 import type { Problem } from './Problem.js'
 import { inFileOrder, placeOf } from './Problem.js'
 import type { Include, Reading, WorkflowText } from './schema/Reading.js'
 import { workflow } from './schema/workflow.js'
 import type { WorkflowFile } from './WorkflowFile.js'
-import { MAX_STEPS } from './WorkflowFile.js'
 
 export const decode = (text: WorkflowText, include: Include): E.Either<ReadonlyArray<Problem>, WorkflowFile> => {
   if (E.isLeft(text.source)) return text.source
@@ -25,12 +23,8 @@ export const decode = (text: WorkflowText, include: Include): E.Either<ReadonlyA
     seen: { steps: 0 },
     unit: { at: node.at, name: text.name }
   }
-  const contents = workflow.decode(reading, { at: node.at, key: '', value: node })
-  if (contents === undefined) return E.left(problems)
-  const { nameAt, steps, ...file } = contents
-  if (steps !== undefined && reading.seen.steps <= MAX_STEPS)
-    problems.push(...definitionProblems({ name: file.name, at: nameAt }, steps.entries, steps.at, file.secrets))
-  return problems.length > 0
+  const file = workflow.decode(reading, { at: node.at, key: '', value: node })
+  return file === undefined || problems.length > 0
     ? E.left(inFileOrder(problems))
-    : E.right({ ...file, steps: steps?.entries ?? [], warnings: inFileOrder(warnings) })
+    : E.right({ ...file, warnings: inFileOrder(warnings) })
 }

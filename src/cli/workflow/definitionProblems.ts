@@ -1,35 +1,32 @@
 /** Finds what the domain refuses in a workflow, with the place in the file. */
-import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import { pushTo } from '../../domain/data/indexed.js'
+import { join } from '../../domain/workflow/Unit.js'
+import * as W from '../../domain/workflow/Workflow.js'
 import type { WorkflowProblem } from '../../domain/workflow/WorkflowProblem.js'
 import { describeProblem, problems } from '../../domain/workflow/WorkflowProblem.js'
-import * as W from '../../domain/workflow/Workflow.js'
-import { join, parent } from '../../domain/workflow/Unit.js'
 import type { Position, Problem } from './Problem.js'
 import { placeOf } from './Problem.js'
-import type { StepEntry } from './WorkflowFile.js'
-import { isLeaf, placed } from './WorkflowFile.js'
+import type { StepEntry, WorkflowFile } from './WorkflowFile.js'
+import { placed } from './WorkflowFile.js'
 
-interface Named {
-  readonly name: string
-  readonly at: Position
-}
+/** The schema reports these itself, where they are read. */
+const READ: ReadonlySet<WorkflowProblem['_tag']> = new Set(['InvalidName', 'NoSteps', 'NoGroups'])
 
-/** Missing steps and groups are reported where they are read. */
 export const definitionProblems = (
-  workflow: Named,
-  steps: ReadonlyArray<StepEntry>,
-  stepsAt: Position,
-  secrets: ReadonlyArray<string> = []
+  { name, steps, secrets }: Pick<WorkflowFile, 'name' | 'steps' | 'secrets'>,
+  stepsAt: Position
 ): ReadonlyArray<Problem> => {
-  const positions = positionsIn(workflow, steps)
-  return problems({ name: workflow.name, steps: steps.map(sketchOf), secrets }).flatMap((problem) => {
-    if (problem._tag === 'NoSteps' || problem._tag === 'NoGroups') return []
+  const positions = new Map<string, Array<Position>>()
+  for (const { step, place } of placed(steps)) pushTo(positions, place, step.at)
+  return problems({ name, steps: steps.map(sketchOf), secrets }).flatMap((problem) => {
+    if (READ.has(problem._tag)) return []
     const message = describeProblem(problem)
-    if (problem._tag === 'DuplicateName') {
-      const all = positions.byParentAndName.get(`${problem.within} ${problem.name}`)
-      return [duplicateOf(message, all ?? [stepsAt])]
-    }
-    return [{ at: positionOf(positions, problem) ?? stepsAt, message }]
+    const found = placesIn(problem).map((place) => positions.get(place) ?? [])
+    if (problem._tag !== 'DuplicateName') return [{ at: found[0]?.[0] ?? stepsAt, message }]
+    const [first = stepsAt, second = first, ...more] = found.find(({ length }) => length > 1) ?? []
+    const [one, other] = [first, second].map(placeOf)
+    const all = more.length === 0 ? `${one} and ${other}` : `${one}, ${other} and ${more.length} more`
+    return [{ at: second, message: `${message}: ${all}` }]
   })
 }
 
@@ -51,57 +48,21 @@ const sketchOf = (step: StepEntry): W.Step => {
   }
 }
 
-/** Only steps can share a name: groups are keys of a mapping. */
-const duplicateOf = (message: string, places: ReadonlyNonEmptyArray<Position>): Problem => {
-  const [first, second = first, ...more] = places
-  const [one, other] = [first, second].map(placeOf)
-  const all = more.length === 0 ? `${one} and ${other}` : `${one}, ${other} and ${more.length} more`
-  return { at: second, message: `${message}: ${all}` }
-}
-
-/** `byPlace` and `byName` have the last one of several positions, `byParentAndName` all of them. */
-interface Positions {
-  readonly byPlace: ReadonlyMap<string, Position>
-  readonly byName: ReadonlyMap<string, Position>
-  readonly byParentAndName: ReadonlyMap<string, ReadonlyNonEmptyArray<Position>>
-}
-
-const positionsIn = (workflow: Named, steps: ReadonlyArray<StepEntry>): Positions => {
-  const byPlace = new Map([[workflow.name, workflow.at]])
-  const byName = new Map([[workflow.name, workflow.at]])
-  const byParentAndName = new Map<string, [Position, ...Position[]]>()
-  for (const { step, place } of placed(steps)) {
-    const { at, name } = step
-    const within = parent(place)
-    byName.set(name, at)
-    byPlace.set(place, at)
-    // The domain reports the body of a map under the path of the map.
-    if (isLeaf(step) && within !== undefined && place.endsWith('/*')) byPlace.set(within, at)
-    const key = `${within ?? workflow.name} ${name}`
-    const known = byParentAndName.get(key)
-    if (known === undefined) byParentAndName.set(key, [at])
-    else known.push(at)
-  }
-  return { byPlace, byName, byParentAndName }
-}
-
-type Placed = Exclude<WorkflowProblem, { readonly _tag: 'NoSteps' | 'NoGroups' | 'DuplicateName' }>
-
-const positionOf = ({ byPlace, byName }: Positions, problem: Placed): Position | undefined => {
+/** The path of the unit that has a problem. A name may be repeated in a unit or in the workflow, which may have the same name. */
+const placesIn = (problem: WorkflowProblem): ReadonlyArray<string> => {
   switch (problem._tag) {
-    case 'InvalidName':
-      return byName.get(problem.name)
-    case 'InvalidSetting':
-    case 'UnknownOption':
-      return byPlace.get(problem.place)
-    case 'NeedCycle':
-    case 'TooDeep':
-      return byPlace.get(problem.unit)
-    case 'UnknownNeed':
-      return byPlace.get(join(problem.unit, problem.group))
+    case 'DuplicateName':
+      return [join(problem.within, problem.name), join(undefined, problem.name)]
     case 'DuplicateCapture':
-      return byPlace.get(problem.places.at(-1) ?? '')
-    case 'TooManyUnits':
-      return undefined
+      return problem.places.slice(-1)
+    case 'UnknownNeed':
+      return [join(problem.unit, problem.group)]
+    case 'TooDeep':
+    case 'NeedCycle':
+      return [problem.unit]
+    case 'InvalidSetting':
+      return [problem.place]
+    default:
+      return []
   }
 }

@@ -153,13 +153,13 @@ const artifactPathsOf = (
   { artifacts }: ChecksEntry,
   capture: string | undefined
 ): NonNullable<ProgramTask['artifactPaths']> => {
-  const known = artifacts.filter(({ template }) => !Template.variables(template).includes(capture ?? ''))
-  const named = new Set(known.flatMap(({ template }) => Template.variables(template)))
+  const known = artifacts.filter(({ text }) => !Template.variablesIn(text).includes(capture ?? ''))
+  const named = new Set(known.flatMap(({ text }) => Template.variablesIn(text)))
   return ({ variables, ...item }) => {
     const needed = new Map([...variables].filter(([name]) => named.has(name)))
     const texts = E.getOrElse((): Variables => new Map())(variablesAsText({ variables: needed, ...item }))
-    return known.flatMap(({ template }) => {
-      const path = Template.fill(template, texts)
+    return known.flatMap(({ text }) => {
+      const path = Template.fill(text, texts)
       return E.isLeft(path) ? [] : [path.right]
     })
   }
@@ -174,7 +174,7 @@ const evidenceOf = (
 ): ReadonlyArray<ExpectedEvidence> => {
   const known = new Map(E.getOrElse((): Variables => new Map())(variablesAsText(context)))
   if (capture !== undefined && typeof output === 'string') known.set(capture, output)
-  const filled = ({ template, text }: Argument): string => E.getOrElse(() => text)(Template.fill(template, known))
+  const filled = ({ text }: Argument): string => E.getOrElse(() => text)(Template.fill(text, known))
   return [
     ...artifacts.map((one): ExpectedEvidence => ({ _tag: 'Artifact', path: filled(one) })),
     ...commits.map((one): ExpectedEvidence => ({ _tag: 'Commit', hash: filled(one) })),

@@ -1,148 +1,107 @@
 /** Finds unset variables in `run:` steps before anything runs. */
 import { listed } from '../../domain/data/listed.js'
+import { didYouMean } from '../../domain/data/Suggestion.js'
+import { needing } from '../../domain/workflow/needs.js'
+import { ITEM } from './items.js'
 import type { Position, Problem } from './Problem.js'
 import { MAX_SHOWN } from './Problem.js'
 import * as Template from './Template.js'
-import { didYouMean } from '../../domain/data/Suggestion.js'
-import type {
-  Action,
-  Argument,
-  ChecksEntry,
-  GroupEntry,
-  StepEntry,
-  TaskEntry,
-  WaitEntry,
-  WorkflowFile
-} from './WorkflowFile.js'
+import type { Action, Argument, ChecksEntry, GroupEntry, StepEntry, WorkflowFile } from './WorkflowFile.js'
 import { actionsOf, isLeaf, partsOf } from './WorkflowFile.js'
-import { ITEM } from './items.js'
-import { ancestry } from './ancestry.js'
 
 interface Named {
   readonly at: Position
   readonly name: string
 }
 
-/** The variables known at a position; `names` is slower than `has`. */
-interface Scope {
-  readonly has: (name: string) => boolean
-  readonly names: () => ReadonlyArray<string>
-}
+/** Returns whether a variable is set at a place in the file. */
+type Scope = (name: string) => boolean
 
 /** A step knows the input and earlier captures; a group also those of the groups that it needs. */
 export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): ReadonlyArray<Problem> => {
   const problems: Array<Problem> = []
+  const given = new Set(input)
+  const all = new Set([...given, ...everyCapture(file.steps), ITEM])
   const look = (names: ReadonlyArray<Named>, scope: Scope): void => {
     for (const { at, name } of names) {
-      if (scope.has(name)) continue
+      if (scope(name)) continue
       // Only listed problems need advice.
       const isListed = problems.length < MAX_SHOWN
-      problems.push({ at, message: isListed ? messageFor(file, name, scope) : unknown(name) })
+      problems.push({ at, message: isListed ? messageFor(file, name, [...all].filter(scope)) : unknown(name) })
     }
   }
-  const visit = (step: StepEntry, scope: Scope): Captured => {
-    if (isLeaf(step)) {
-      if (step._tag === 'Task') look(inTask(step), scope)
-      return capturedIn(step)
-    }
-    look([...inForEach(step), ...(step.checks?.before.flatMap(inAction) ?? [])], scope)
-    const captured = inside(step, scope)
-    if (step.checks !== undefined) look(atEnd(step.checks, undefined), adding(scope, captured))
-    return captured
+  const visit = (step: StepEntry, scope: Scope): void => {
+    look(atStart(step), scope)
+    if (step._tag === 'Sequence') inOrder(step.steps, scope)
+    if (step._tag === 'Wave') inParallel(step.groups, scope)
+    if (step._tag === 'Map') visit(step.each, (name) => name === ITEM || scope(name))
+    // The evidence of a task may name its own capture.
+    const own = capturedIn(step)
+    look(atEnd(step), (name) => own.includes(name) || scope(name))
   }
-  const inOrder = (steps: ReadonlyArray<StepEntry>, scope: Scope): Captured => {
-    const captured: Array<string> = []
-    const known = adding(scope, NOTHING)
+  const inOrder = (steps: ReadonlyArray<StepEntry>, scope: Scope): void => {
+    const captured = new Set<string>()
     for (const step of steps) {
-      const more = visit(step, known)
-      known.add(more)
-      captured.push(...more)
-    }
-    return captured
-  }
-  const inside = (step: Exclude<StepEntry, TaskEntry | WaitEntry>, scope: Scope): Captured => {
-    switch (step._tag) {
-      case 'Sequence':
-        return inOrder(step.steps, scope)
-      case 'Wave':
-        return inParallel(step.groups, scope)
-      case 'Map':
-        visit(step.each, adding(scope, [ITEM]))
-        return NOTHING
+      visit(step, (name) => captured.has(name) || scope(name))
+      for (const name of capturedIn(step)) captured.add(name)
     }
   }
-  const inParallel = (groups: ReadonlyArray<GroupEntry>, scope: Scope): Captured => {
-    const scopeOf = scopesIn(groups, scope)
-    return groups.flatMap((group) => visit(group, scopeOf(group)))
+  const inParallel = (groups: ReadonlyArray<GroupEntry>, scope: Scope): void => {
+    const isAfter = orderOf(groups)
+    const setter = new Map(groups.flatMap((group) => capturedIn(group).map((name) => [name, group.name] as const)))
+    for (const group of groups) visit(group, (name) => scope(name) || isAfter(group, setter.get(name)))
   }
-  inOrder(file.steps, adding({ has: () => false, names: () => [] }, [...input]))
+  inOrder(file.steps, (name) => given.has(name))
   return problems
 }
 
-type Captured = ReadonlyArray<string>
-
-const NOTHING: Captured = []
-
-const adding = (scope: Scope, more: Captured): Scope & { readonly add: (names: Captured) => void } => {
-  const own = new Set(more)
-  return {
-    has: (name) => own.has(name) || scope.has(name),
-    names: () => [...scope.names(), ...own],
-    add: (names) => {
-      for (const name of names) own.add(name)
-    }
+/** Looks up whether a group needs another one. Most groups name the group whose variable they use. */
+const orderOf = (groups: ReadonlyArray<GroupEntry>): ((group: GroupEntry, earlier: string | undefined) => boolean) => {
+  const known = new Map<string, ReadonlySet<string>>()
+  return ({ name, needs }, earlier) => {
+    if (earlier === undefined || needs.includes(earlier)) return earlier !== undefined
+    const later = known.get(earlier) ?? needing(groups, [earlier])
+    known.set(earlier, later)
+    return later.has(name)
   }
 }
 
-const scopesIn = (groups: ReadonlyArray<GroupEntry>, before: Scope): ((group: GroupEntry) => Scope) => {
-  const needs = ancestry(groups)
-  const captured = new Map(groups.flatMap((group) => capturedIn(group).map((variable) => [variable, group.name])))
-  return (group) => ({
-    has: (name) => {
-      const by = captured.get(name)
-      return before.has(name) || (by !== undefined && needs(group.name, by))
-    },
-    names: () => [...before.names(), ...[...captured].flatMap(([name, by]) => (needs(group.name, by) ? [name] : []))]
-  })
-}
+const everyCapture = (steps: ReadonlyArray<StepEntry>): ReadonlyArray<string> =>
+  steps.flatMap((step) => (isLeaf(step) ? capturedIn(step) : everyCapture(partsOf(step))))
 
 /** Captures in the items of a map stay there. */
-const capturedIn = (step: StepEntry): Captured => {
-  if (isLeaf(step)) return step.capture === undefined ? NOTHING : [step.capture]
-  return step._tag === 'Map' ? NOTHING : partsOf(step).flatMap(capturedIn)
+const capturedIn = (step: StepEntry): ReadonlyArray<string> => {
+  if (isLeaf(step)) return step.capture === undefined ? [] : [step.capture]
+  return step._tag === 'Map' ? [] : partsOf(step).flatMap(capturedIn)
 }
 
-const inForEach = (step: StepEntry): ReadonlyArray<Named> =>
-  step._tag === 'Map' && step.forEach._tag === 'Variable' ? [step.forEach] : []
+const checksIn = (step: StepEntry): ChecksEntry | undefined => (step._tag === 'Wait' ? undefined : step.checks)
 
-/** The evidence of a task may name its own capture. */
-const inTask = (task: TaskEntry): ReadonlyArray<Named> => {
-  const { capture, checks } = task
-  return [
-    ...actionsOf(task).flatMap(inAction),
-    ...(checks === undefined ? [] : [...checks.before.flatMap(inAction), ...atEnd(checks, capture)])
-  ]
+/** What a step uses before it ends: its items, its commands, and the checks `before`. */
+const atStart = (step: StepEntry): ReadonlyArray<Named> => [
+  ...(step._tag === 'Map' && step.forEach._tag === 'Variable' ? [step.forEach] : []),
+  ...(step._tag === 'Task' ? actionsOf(step).flatMap(inAction) : []),
+  ...(checksIn(step)?.before.flatMap(inAction) ?? [])
+]
+
+/** The evidence, and the checks `after`. */
+const atEnd = (step: StepEntry): ReadonlyArray<Named> => {
+  const { artifacts = [], commits = [], files = [], after = [] } = checksIn(step) ?? {}
+  return [...[...artifacts, ...commits, ...files].flatMap(inArgument), ...after.flatMap(inAction)]
 }
 
 const inAction = (action: Action): ReadonlyArray<Named> =>
   action._tag === 'Argv' ? action.argv.flatMap(inArgument) : []
 
-const inArgument = ({ at, template }: Argument): ReadonlyArray<Named> =>
-  Template.variables(template).map((name) => ({ at, name }))
-
-/** The evidence, and the checks `after`; without the capture of their own task. */
-const atEnd = ({ artifacts, commits, files, after }: ChecksEntry, capture: string | undefined): ReadonlyArray<Named> =>
-  [...[...artifacts, ...commits, ...files].flatMap(inArgument), ...after.flatMap(inAction)].filter(
-    ({ name }) => name !== capture
-  )
+const inArgument = ({ at, text }: Argument): ReadonlyArray<Named> =>
+  Template.variablesIn(text).map((name) => ({ at, name }))
 
 const unknown = (name: string): string => `unknown variable "${name}"`
 
-const messageFor = ({ input, secrets }: WorkflowFile, name: string, scope: Scope): string => {
+const messageFor = ({ input, secrets }: WorkflowFile, name: string, known: ReadonlyArray<string>): string => {
   if (secrets.includes(name))
     return `"${name}" is a secret, and other users can see the arguments of a command; read it from the environment, or use "shell"`
   if (Object.hasOwn(input, name)) return `${unknown(name)}. The run keeps its input, which does not set it`
-  const known = scope.names()
   const near = didYouMean(name, known)
   if (near !== '') return `${unknown(name)}${near}`
   return known.length === 0

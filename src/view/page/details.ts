@@ -51,8 +51,11 @@ export const detailsOf = (
   return { start, rows: details }
 }
 
+export const describeEnd = (end: Bar['end']): string =>
+  end === 'cut' ? 'cut short by a crash' : end === 'submitted' ? 'submitted a job' : end
+
 const attemptOf = ({ isWait, attempt, from, to, end, isRewound, message }: Bar, start: number): Attempt => {
-  const how = `${end === 'cut' ? 'cut short by a crash' : end}${isRewound ? ', run again since' : ''}`
+  const how = `${describeEnd(end)}${isRewound ? ', run again since' : ''}`
   const attempted = [isWait ? 0 : attempt, from - start, to - from, how] as const
   return message === undefined ? attempted : [...attempted, cut(printableLines(message.split('\n')), 1_000)]
 }

@@ -1,6 +1,5 @@
 /** The units of a run as a table that is a tree: one row for each, with its bars on the axis. */
-import { overAt, presentOf } from '../../domain/checkpoint/Due.js'
-import type { Over } from '../../domain/checkpoint/Due.js'
+import { presentOf } from '../../domain/checkpoint/Due.js'
 import { nameOf, parent } from '../../domain/workflow/Unit.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import type { Axis } from '../timeline/Axis.js'
@@ -8,9 +7,10 @@ import type { Bar, Gap, Timeline, Why } from '../timeline/Timeline.js'
 import { coveredBy } from '../../domain/data/Span.js'
 import { duration, grouped } from '../text.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
+import { waitEnd } from '../waitEnd.js'
 import { data, escaped } from './html.js'
 import type { Page } from './RunPage.js'
-import { detailsOf } from './details.js'
+import { describeEnd, detailsOf } from './details.js'
 
 /** The rows of a block: a browser skips the layout of a block that is out of view. */
 const BLOCK = 64
@@ -145,31 +145,9 @@ const stateOf = (page: Page, view: UnitView): string => {
   const { status, attempts, parts } = view
   const isStopped = status === 'in flight' && run !== 'running'
   const state = isStopped ? 'stopped' : status === 'in flight' ? 'running' : status
-  const over = overNow(page, view)
+  const over = waitEnd(view, presentOf(page, page.now))
   if (over !== undefined) return `${state} <small>${over}</small>`
   return attempts > 1 && parts === undefined ? `${state} <small>attempt ${attempts}</small>` : state
-}
-
-/** Names how a wait is over, or that a unit was answered before it waits. */
-const overNow = (page: Page, { pending, answered }: UnitView): string | undefined => {
-  const over = answered === true ? 'Answered' : overAt(pending, false, presentOf(page, page.now))
-  return over === undefined ? undefined : OVER[over]
-}
-
-const OVER: Readonly<Record<Over, string>> = {
-  Answered: 'answered',
-  Due: 'its time has come',
-  TimedOut: 'no answer in time'
-}
-
-const ENDS: Readonly<Record<Bar['end'], string>> = {
-  completed: 'completed',
-  failed: 'failed',
-  cut: 'cut short by a crash',
-  interrupted: 'interrupted',
-  suspended: 'suspended',
-  submitted: 'submitted its job',
-  running: 'running'
 }
 
 const graphicOf = ({ parts }: UnitView, bars: ReadonlyArray<Bar>, axis: Axis): string =>
@@ -178,7 +156,7 @@ const graphicOf = ({ parts }: UnitView, bars: ReadonlyArray<Bar>, axis: Axis): s
 const labelOf = (bar: Bar): string => {
   const what = bar.isWait ? 'wait' : `attempt ${bar.attempt}`
   const time = bar.end === 'cut' ? '' : ` after ${duration(bar.to - bar.from)}`
-  return `${what} ${bar.isWait && bar.end === 'running' ? 'lasts' : ENDS[bar.end]}${time}${bar.isRewound ? ', run again since' : ''}`
+  return `${what} ${bar.isWait && bar.end === 'running' ? 'lasts' : describeEnd(bar.end)}${time}${bar.isRewound ? ', run again since' : ''}`
 }
 
 const shapeOf = (bar: Bar, { place }: Axis, isSpan: boolean): string => {
@@ -206,28 +184,20 @@ const ticksOf = ({ ticks, place }: Axis, { gaps, to }: Timeline): string => {
   let before = 0
   const labels = gaps.map((gap) => {
     const at = (place(gap.from) + place(gap.to ?? to)) / 2
-    const { length } = WHY[gap.why]
-    const apart = (at - last) / (before + length)
+    const why = describeWhy(gap.why)
+    const apart = (at - last) / (before + why.length)
     if (apart < 0.65) return ''
     last = at
-    before = length
+    before = why.length
     const near = apart < 0.85 ? ' near' : ''
     const anchor = at > 90 ? 'end' : at < 5 ? 'start' : 'middle'
-    return `<text class="why${near}" text-anchor="${anchor}" x="${short(at > 90 ? Math.max(at, 99) : at)}%" y="31"><title>${gapText(gap)}</title>${WHY[gap.why]}</text>`
+    return `<text class="why${near}" text-anchor="${anchor}" x="${short(at > 90 ? Math.max(at, 99) : at)}%" y="31"><title>${gapText(gap)}</title>${why}</text>`
   })
   const times = ticks.map(({ at, label }) => `<text x="${short(at)}%" y="15">${label}</text>`)
   return `<svg aria-hidden="true">${times.join('')}${labels.join('')}</svg>`
 }
 
-const WHY: Readonly<Record<Why, string>> = {
-  crashed: 'crashed',
-  completed: 'completed',
-  failed: 'failed',
-  interrupted: 'interrupted',
-  paused: 'paused',
-  pending: 'waiting',
-  cancelled: 'cancelled'
-}
+const describeWhy = (why: Why): string => (why === 'pending' ? 'waiting' : why)
 
 /** Grid lines, and the gaps of the run across all rows. */
 const overlayOf = ({ gaps, to }: Timeline, { place, ticks }: Axis): string => {
@@ -244,7 +214,7 @@ const overlayOf = ({ gaps, to }: Timeline, { place, ticks }: Axis): string => {
 const gapText = ({ from, to, why }: Gap): string => {
   if (why === 'crashed')
     return to === undefined ? `${NO_RECORD} since` : `no record for ${duration(to - from)}: ${DIED}`
-  return to === undefined ? WHY[why] : `${WHY[why]}, resumed ${duration(to - from)} later`
+  return to === undefined ? describeWhy(why) : `${describeWhy(why)}, resumed ${duration(to - from)} later`
 }
 
 const NO_RECORD = 'the process died: no record'
@@ -270,14 +240,10 @@ const legendOf = (rows: ReadonlyArray<Row>, { gaps }: Timeline): string => {
   return `<ul class="legend">${shown.join('')}${noProcess}${crash}</ul>`
 }
 
+const ENDS = ['completed', 'failed', 'running', 'cut', 'interrupted', 'suspended', 'submitted'] as const
+
 const LEGEND: ReadonlyArray<readonly [string, string]> = [
-  ['completed', 'completed'],
-  ['failed', 'failed'],
-  ['running', 'running'],
-  ['cut', 'cut short by a crash'],
-  ['interrupted', 'interrupted'],
-  ['suspended', 'suspended'],
-  ['submitted', 'submitted a job'],
+  ...ENDS.map((end) => [end, describeEnd(end)] as const),
   ['w', 'waits'],
   ['d', 'delay before a retry'],
   ['o', 'run again since']

@@ -3,11 +3,11 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../../domain/change/Change.js'
 import { progress } from '../../domain/checkpoint/Checkpoint.js'
 import { presentOf } from '../../domain/checkpoint/Due.js'
-import { listed } from '../../domain/data/listed.js'
 import { explain } from '../../domain/explain/Explain.js'
 import type { Axis } from '../timeline/Axis.js'
 import type { Timeline } from '../timeline/Timeline.js'
-import { counted, cut, duration, firstLine, grouped, withAbandoned } from '../text.js'
+import { factsOf } from '../facts.js'
+import { counted, cut, duration, grouped } from '../text.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import { escaped, escapedLines } from './html.js'
 import type { Page } from './RunPage.js'
@@ -142,51 +142,24 @@ const MAX_MOMENTS = 100
 export const moments = ({ changes = new Map() }: Page): string => {
   const all = [...changes]
     .sort(([a], [b]) => a - b)
-    .flatMap(([, change]) => {
-      const text = momentOf(change)
-      return text === undefined ? [] : [`<li>${time(change.at)} <span>${escaped(text)}</span></li>`]
-    })
+    .filter(([, change]) => MOMENTS.has(change._tag))
+    .map(([, change]) => `<li>${time(change.at)} <span>${change._tag} ${escaped(factsOf(change))}</span></li>`)
   if (all.length === 0) return ''
   const rest = Math.max(0, all.length - MAX_MOMENTS)
   const more = rest === 0 ? '' : `<li>${counted(rest, 'earlier one')}</li>`
   return section('moments', 'Also recorded', `<ol class="moments">${more}${all.slice(rest).join('')}</ol>`)
 }
 
-const momentOf = (change: Change): string | undefined => {
-  switch (change._tag) {
-    case 'WorkflowEdited':
-      return withAbandoned('The run continues with an edited workflow', change)
-    case 'Recovered':
-      return `Recovered from ${change.from}; damage: ${change.lost}; agreed by ${change.agreedBy}`
-    case 'InputReplaced':
-      return 'The input was replaced'
-    case 'Answered':
-      return `${change.unit} was answered by ${change.by}`
-    case 'Interrupted':
-      return `Stopped at ${change.unit}: ${change.reason}`
-    case 'Rewound':
-      return withAbandoned(`To run again: ${listed(change.units)} (${firstLine(change.why)})`, change)
-    case 'Assumed':
-      return withAbandoned(`${change.unit} was declared done`, change)
-    case 'Confirmed':
-      return change.evidence === undefined
-        ? `${change.unit} was confirmed to run again`
-        : `The changes of ${change.unit} were kept`
-    case 'Started':
-    case 'Forked':
-    case 'Moved':
-    case 'Expanded':
-    case 'AttemptStarted':
-    case 'AttemptFailed':
-    case 'UnitCompleted':
-    case 'UnitFailed':
-    case 'JobSubmitted':
-    case 'JobEnded':
-    case 'WaitStarted':
-    case 'Suspended':
-      return undefined
-  }
-}
+const MOMENTS: ReadonlySet<Change['_tag']> = new Set([
+  'WorkflowEdited',
+  'Recovered',
+  'InputReplaced',
+  'Answered',
+  'Interrupted',
+  'Rewound',
+  'Assumed',
+  'Confirmed'
+])
 
 export const footer = ({ checkpoint: { revision }, now }: Page): string =>
   `<footer>Revision ${grouped(revision)}${now === undefined ? '' : `, shown at ${time(now)}`} · Dogear</footer>`

@@ -251,8 +251,10 @@ const endAttempt = (
   const bar = open.get(unit)
   open.delete(unit)
   if (bar !== undefined) Object.assign(bar, { to: Math.max(to, bar.from), ...result })
-  else if (!isComposite(unit))
-    pushTo(bars, unit, { attempt, from: timeOf(building, startedAt), to, isWait: false, isRewound: false, ...result })
+  else if (!isComposite(unit)) {
+    const from = timeOf(building, startedAt)
+    pushTo(bars, unit, { attempt, from, to: Math.max(to, from), isWait: false, isRewound: false, ...result })
+  }
 }
 
 const endWait = ({ waits }: Building, unit: Unit, to: number, result: Result): boolean => {
@@ -284,23 +286,16 @@ const rewind = ({ bars, open, waits, done }: Building, units: ReadonlyArray<Unit
 
 /** Adds what the checkpoint records of units without any recorded change. */
 const addUnchanged = (building: Building, { completedSteps, state, pending, updatedAt }: Checkpoint): void => {
-  const { bars, open, waits, isComposite } = building
+  const { bars, open, waits } = building
   for (const { unit, startedAt, completedAt, durationMillis, attempts, assumed } of completedSteps) {
-    if (bars.has(unit) || assumed === true || isComposite(unit)) continue
-    const to = Math.max(Date.parse(startedAt) + durationMillis, Date.parse(startedAt))
-    pushTo(bars, unit, {
-      attempt: attempts,
-      from: Date.parse(startedAt),
-      to: Math.min(to, Math.max(Date.parse(completedAt), Date.parse(startedAt))),
-      end: 'completed',
-      isWait: false,
-      isRewound: false
-    })
+    if (bars.has(unit) || assumed === true) continue
+    const to = Math.min(timeOf(building, startedAt) + durationMillis, timeOf(building, completedAt))
+    endAttempt(building, unit, attempts, startedAt, to, { end: 'completed' })
   }
   for (const { unit, attempts } of State.failures(state)) {
     if (bars.has(unit)) continue
     for (const { attempt, startedAt, failedAt, error, delayBeforeNextMillis: delayMillis } of attempts)
-      endAttempt(building, unit, attempt, startedAt, Date.parse(failedAt), {
+      endAttempt(building, unit, attempt, startedAt, timeOf(building, failedAt), {
         end: 'failed',
         message: error.message,
         ...(delayMillis === undefined ? {} : { delayMillis })

@@ -111,7 +111,7 @@ describe('a store in its own process', () => {
     await expect(storing('export const storage = async () => ({})')).rejects.toThrow(
       /`storage` of .* must return a CheckpointStorage, not an object; it needs the functions claim, .*loadRevision/
     )
-    await expect(storing('process.exit(3)')).rejects.toThrow(/ended before it could be used: exit code 3/)
+    await expect(storing('process.exit(3)')).rejects.toThrow(/^The process of the store has ended: exit code 3$/)
   })
 
   test('an error keeps its cause and the code of the cause', async () => {

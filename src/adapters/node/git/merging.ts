@@ -6,7 +6,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Worktree } from '../../../domain/workflow/Workspace.js'
 import type { MergeEnd, WorkspaceFailed } from '../../../ports/Workspaces.js'
 import { git } from './git.js'
-import { branchAt, commitAt, demand, failed, gitFolderOf, isThere, messageOf, trying } from './worktree.js'
+import { branchAt, commitAt, demand, failed, gitFolderOf, gitRefused, isThere, messageOf, trying } from './worktree.js'
 
 type End = E.Either<WorkspaceFailed, MergeEnd>
 
@@ -85,12 +85,11 @@ export const commitWorktree = async (
   worktree: Worktree
 ): Promise<E.Either<WorkspaceFailed, O.Option<string>>> => {
   const { root, branch } = worktree
-  const refused = (why: string): E.Either<WorkspaceFailed, never> =>
-    E.left({ _tag: 'WorkspaceFailed', where: root, operation: 'git commit', code: 'GIT', why, cause: undefined })
-  if ((await branchAt(root)) !== branch) return refused(`the worktree is not on its branch ${branch}`)
+  if ((await branchAt(root)) !== branch)
+    return gitRefused(root, 'git commit', `the worktree is not on its branch ${branch}`)
   const committed = await commitRest(worktree, `dogear: what run ${runId} had not committed when it paused`)
   if (E.isLeft(committed)) return committed
-  if (typeof committed.right === 'string') return refused(committed.right)
+  if (typeof committed.right === 'string') return gitRefused(root, 'git commit', committed.right)
   return committed.right
     ? E.map(O.some<string>)(await demand(root, ['rev-parse', '--verify', 'HEAD']))
     : E.right(O.none)

@@ -18,6 +18,7 @@ import { workingTree } from './workingTree.js'
 import {
   forget,
   gitFolderOf,
+  gitRefused,
   isFolder,
   isShell,
   isThere,
@@ -160,7 +161,7 @@ const find = async (
   if (!isWorktree || (await gitFolderOf(root)) !== undefined) return E.right({ there: isWorktree, folders })
   if (await isShell(root)) return E.right({ there: false, folders })
   const why = `its repository is no longer at ${repository}; run "git worktree repair" in its new folder`
-  return E.left({ _tag: 'WorkspaceFailed', where: root, operation: 'find', code: 'GIT', why, cause: undefined })
+  return gitRefused(root, 'find', why)
 }
 
 /** Deletes only paths that this adapter creates. Moves them first, so that no resume or merge sees a half-deleted workspace. */

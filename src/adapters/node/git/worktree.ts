@@ -42,16 +42,18 @@ export const demand = async (
   const operation = `git ${args.slice(0, 2).join(' ')}`
   if (E.isLeft(ended)) return E.left(failed(folder, operation, { ...ended.left }))
   const { code, stdout } = ended.right
-  if (code === 0) return E.right(stdout.replace(/\n$/, ''))
-  return E.left({
-    _tag: 'WorkspaceFailed',
-    where: folder,
-    operation,
-    code: 'GIT',
-    why: messageOf(ended.right),
-    cause: ended.right
-  })
+  return code === 0
+    ? E.right(stdout.replace(/\n$/, ''))
+    : gitRefused(folder, operation, messageOf(ended.right), ended.right)
 }
+
+/** Git worked, and what it found or said is the problem. */
+export const gitRefused = (
+  where: string,
+  operation: string,
+  why: string,
+  cause?: unknown
+): E.Either<WorkspaceFailed, never> => E.left({ _tag: 'WorkspaceFailed', where, operation, code: 'GIT', why, cause })
 
 /** Queries git for something that may not exist. */
 const ask = async (folder: string, args: ReadonlyArray<string>): Promise<string | undefined> => {
@@ -141,8 +143,7 @@ export const makeWorktree = async (
   const added = await add(worktree)
   if (E.isLeft(added)) return added
   const folder = await gitFolderOf(root)
-  if (folder === undefined)
-    return E.left(failed(root, 'git worktree add', { message: 'git created no worktree', code: 'GIT' }))
+  if (folder === undefined) return gitRefused(root, 'git worktree add', 'git created no worktree')
   const whole = await finish(folder, runId, worktree)
   return E.isLeft(whole) ? whole : renamed
 }
@@ -162,31 +163,15 @@ export const isShell = async (root: string): Promise<boolean> => {
   return E.isRight(names) && names.right.every((name) => name === '.git')
 }
 
+const nothing = (): undefined => undefined
+
 /** The content of a small file, if it exists. */
-export const textAt = async (path: string): Promise<string | undefined> => {
-  try {
-    return await readFile(path, 'utf8')
-  } catch {
-    return undefined
-  }
-}
+export const textAt = (path: string): Promise<string | undefined> => readFile(path, 'utf8').catch(nothing)
 
-export const isFolder = async (path: string): Promise<boolean> => {
-  try {
-    return (await stat(path)).isDirectory()
-  } catch {
-    return false
-  }
-}
+export const isFolder = async (path: string): Promise<boolean> =>
+  (await stat(path).catch(nothing))?.isDirectory() === true
 
-export const isThere = async (path: string): Promise<boolean> => {
-  try {
-    await lstat(path)
-    return true
-  } catch {
-    return false
-  }
-}
+export const isThere = async (path: string): Promise<boolean> => (await lstat(path).catch(nothing)) !== undefined
 
 /** Renames a branch whose commits are not those that this worktree starts from. */
 const makeRoom = async ({

@@ -14,14 +14,8 @@ export interface Schema<A> {
   readonly json: (definitions: Map<string, JsonObject>) => JsonObject
 }
 
-/** What to do with a value that YAML reads as a number or a boolean, where a string is expected. */
-export const quoting = (node: Node): string =>
-  node._tag === 'Scalar' && node.value !== null && typeof node.value !== 'string' ? '; put it in quotes' : ''
-
-export const wrong = ({ report }: Reading, { key, value }: Entry, expected: string): undefined => {
-  const hint = expected.startsWith('a string') ? quoting(value) : ''
-  report(value.at, `"${key}" must be ${expected}, not ${kindOf(value)}${hint}`)
-}
+export const wrong = ({ report }: Reading, { key, value }: Entry, expected: string, hint = ''): undefined =>
+  void report(value.at, `"${key}" must be ${expected}, not ${kindOf(value)}${hint}`)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // schemas from schemas
@@ -162,7 +156,7 @@ export const object = <F extends Fields>(
   of: string,
   fields: F,
   options: {
-    readonly except?: ReadonlyArray<keyof F>
+    readonly except?: ReadonlyArray<string>
     readonly rules?: ReadonlyArray<Rule<Read<F>>>
     readonly otherwise?: (kind: string) => string
     readonly instead?: Readonly<Record<string, keyof F & string>>

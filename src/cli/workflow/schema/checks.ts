@@ -1,6 +1,5 @@
 /** The keys for commands and checks. */
 import { defined } from '../../../domain/data/defined.js'
-import * as E from 'fp-ts/lib/Either.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
 import type { OnCheckFailure } from '../../../executor/program/Guard.js'
 import { kindOf } from '../Source.js'
@@ -35,10 +34,10 @@ const argument: Schema<Argument> = {
       return void report(at, `an argument must be a string, not ${kindOf(node)}`)
     const text = typeof node.value === 'string' ? node.value : node.source
     if (text.includes('\0')) report(at, 'an argument cannot contain a NUL character')
-    const template = Template.parse(text)
-    if (E.isRight(template)) return { at, text, template: template.right }
-    report(at, `only \${name} is replaced here, not "${template.left}"; write "$\${" for a plain "\${"`)
-    return { at, text, template: [] }
+    const unreadable = Template.unreadableIn(text)
+    if (unreadable !== undefined)
+      report(at, `only \${name} is replaced here, not "${unreadable}"; write "$\${" for a plain "\${"`)
+    return { at, text }
   },
   json: () => argumentJson(Template.PATTERN)
 }

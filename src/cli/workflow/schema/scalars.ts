@@ -1,40 +1,42 @@
 /** Schemas of scalars. */
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import type { Json } from '../../../domain/data/Json.js'
+import type { Json, JsonObject } from '../../../domain/data/Json.js'
 import * as Duration from '../Duration.js'
 import type { Report } from '../Problem.js'
-import type { Entry, Node, Scalar } from '../Source.js'
+import type { Node, Scalar } from '../Source.js'
 import { kindOf } from '../Source.js'
 import { didYouMean, orList } from '../../../domain/data/Suggestion.js'
 import * as Variable from '../Variable.js'
 import type { Schema } from './Schema.js'
-import { named, quoting, refined, wrong } from './Schema.js'
+import { named, refined, wrong } from './Schema.js'
 
-const scalarOf = ({ value }: Entry): Scalar['value'] | undefined => (value._tag === 'Scalar' ? value.value : undefined)
+/** `expected`: for messages; `read` returns undefined for another value. */
+const scalar = <A>(expected: string, json: JsonObject, read: (value: Scalar['value']) => A | undefined): Schema<A> => ({
+  decode: (reading, entry) => {
+    const { value: node } = entry
+    const value = node._tag === 'Scalar' ? read(node.value) : undefined
+    return value === undefined ? wrong(reading, entry, expected) : value
+  },
+  json: () => json
+})
 
 /** No command and no environment can hold a NUL character. `expected`: for messages, with what else the key takes. */
 export const textOr = (expected: string): Schema<string> => ({
   decode: (reading, entry) => {
-    const value = scalarOf(entry)
-    if (typeof value !== 'string') return wrong(reading, entry, expected)
+    const { key, value: node } = entry
+    const text = node._tag === 'Scalar' ? node.value : undefined
+    // YAML reads some strings without quotes as numbers or booleans.
+    const hint = text === undefined || text === null ? '' : '; put it in quotes'
+    if (typeof text !== 'string') return wrong(reading, entry, expected, hint)
     const problem =
-      value.trim() === '' ? 'must not be empty' : value.includes('\0') ? 'contains a NUL character' : undefined
-    return problem === undefined ? value : void reading.report(entry.value.at, `"${entry.key}" ${problem}`)
+      text.trim() === '' ? 'must not be empty' : text.includes('\0') ? 'contains a NUL character' : undefined
+    return problem === undefined ? text : void reading.report(node.at, `"${key}" ${problem}`)
   },
   json: () => ({ type: 'string', pattern: '\\S' })
 })
 
 export const text = textOr('a string')
-
-/** `what`: the kind of name, for messages. */
-export const nameIn = (what: string): Schema<string> => ({
-  decode: ({ report }, { key, value }) =>
-    value._tag === 'Scalar' && typeof value.value === 'string'
-      ? value.value
-      : void report(value.at, `"${key}" lists ${what}, not ${kindOf(value)}${quoting(value)}`),
-  json: () => ({ type: 'string' })
-})
 
 /** `what`: the kind of name, for messages. */
 export const variable = (schema: Schema<string>, what: string): Schema<string> =>
@@ -45,41 +47,33 @@ export const variable = (schema: Schema<string>, what: string): Schema<string> =
     })
   )
 
-export const flag: Schema<boolean> = {
-  decode: (reading, entry) => {
-    const value = scalarOf(entry)
-    return typeof value === 'boolean' ? value : wrong(reading, entry, 'true or false')
-  },
-  json: () => ({ type: 'boolean' })
-}
+export const flag = scalar('true or false', { type: 'boolean' }, (value) =>
+  typeof value === 'boolean' ? value : undefined
+)
 
 /** `beside`: alternatives, in words. */
 export const number = (
   { from, to, whole }: { readonly from: number; readonly to: number; readonly whole: boolean },
   beside = ''
-): Schema<number> => ({
-  decode: (reading, entry) => {
-    const value = scalarOf(entry)
-    return typeof value === 'number' && value >= from && value <= to && (!whole || Number.isInteger(value))
-      ? value
-      : wrong(reading, entry, `${beside}a ${whole ? 'whole number' : 'number'} from ${from} to ${to}`)
-  },
-  json: () => ({ type: whole ? 'integer' : 'number', minimum: from, maximum: to })
-})
+): Schema<number> =>
+  scalar(
+    `${beside}a ${whole ? 'whole number' : 'number'} from ${from} to ${to}`,
+    { type: whole ? 'integer' : 'number', minimum: from, maximum: to },
+    (value) =>
+      typeof value === 'number' && value >= from && value <= to && (!whole || Number.isInteger(value))
+        ? value
+        : undefined
+  )
 
 const durationBy = (
   parse: (text: string) => O.Option<number>,
   beside: string,
   examples: string,
   ...patterns: ReadonlyNonEmptyArray<string>
-): Schema<number> => ({
-  decode: (reading, entry) => {
-    const value = scalarOf(entry)
-    const millis = typeof value === 'string' ? parse(value) : O.none
-    return O.isSome(millis) ? millis.value : wrong(reading, entry, `${beside}a duration like ${examples}`)
-  },
-  json: () => ({ type: 'string', pattern: patterns.join('|') })
-})
+): Schema<number> =>
+  scalar(`${beside}a duration like ${examples}`, { type: 'string', pattern: patterns.join('|') }, (value) =>
+    typeof value === 'string' ? O.toUndefined(parse(value)) : undefined
+  )
 
 export const durationOr = (beside: string): Schema<number> =>
   durationBy(Duration.parse, beside, '250ms, 5s, 2m or 1h', Duration.PATTERN)
@@ -91,7 +85,7 @@ export const longDuration = durationBy(Duration.parseAge, '', '30s, 10m, 12h or 
 
 export const word = <W extends string>(...words: ReadonlyArray<W>): Schema<W> => ({
   decode: ({ report }, entry) => {
-    const value = scalarOf(entry)
+    const value = entry.value._tag === 'Scalar' ? entry.value.value : undefined
     const found = words.find((one) => one === value)
     if (found !== undefined) return found
     const given = typeof value === 'string' ? `"${value}"${didYouMean(value, words)}` : kindOf(entry.value)

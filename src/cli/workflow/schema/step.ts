@@ -10,7 +10,7 @@ import type { CompositeEntry, ForEach, GroupEntry, StepEntry } from '../Workflow
 import { MAX_STEPS, numberedName } from '../WorkflowFile.js'
 import { checksOf, compositeChecks } from './checks.js'
 import type { Reading, WorkflowText } from './Reading.js'
-import { json, nameIn, number, text, textOr, word } from './scalars.js'
+import { json, number, text, textOr, word } from './scalars.js'
 import type { Read, Schema } from './Schema.js'
 import {
   atLeastOne,
@@ -26,6 +26,7 @@ import {
   notWith,
   object,
   onlyWith,
+  refined,
   wrong
 } from './Schema.js'
 import { waitFields, waitForeign, waitOf, waitRules } from './wait.js'
@@ -38,8 +39,10 @@ type AnyStep = StepEntry & Partial<Pick<GroupEntry, 'needs'>>
 
 const stepAt = (place: Place): Schema<AnyStep> => named(place, () => STEPS[place])
 
-/** The domain reports an invalid name. */
-export const nameText: Schema<string> = { ...text, json: () => ({ type: 'string', pattern: NAME.source }) }
+const invalidName = (name: string): string | undefined =>
+  NAME.test(name) ? undefined : describeProblem({ _tag: 'InvalidName', name })
+
+export const nameText = refined(text, { pattern: NAME.source }, invalidName)
 
 /** Counts a step, and reports the first one beyond the limit. */
 const isTooMany = ({ seen, report }: Reading, at: Position): boolean => {
@@ -83,17 +86,6 @@ export const listingRules = [
 
 export const notAFile = (kind: string): string => `a workflow file has the keys "name" and "steps"; this is ${kind}`
 
-/** The keys of a workflow file that are for a whole run. */
-const NOT_INCLUDED = ['input', 'secrets', 'workspace', 'onSuccess']
-
-const withoutRunKeys = ({ report }: Reading, node: Node): Node => {
-  if (node._tag !== 'Mapping') return node
-  const isRefused = ({ key }: Entry): boolean => NOT_INCLUDED.includes(key)
-  for (const { at, key } of node.entries.filter(isRefused))
-    report(at, `"${key}" is for a whole run, so an included file cannot set it; move it to the including file`)
-  return { ...node, entries: node.entries.filter((one) => !isRefused(one)) }
-}
-
 /** Reads an included file, and reports its problems under its name. */
 const included = (
   { report, include, from }: Reading,
@@ -114,7 +106,13 @@ const included = (
   return E.isLeft(source) ? undefined : { text, node: source.right.node }
 }
 
-const includedFile = object('an included workflow', listing, { rules: listingRules, otherwise: notAFile })
+const FOR_A_RUN = 'it is for a whole run, so move it to the including file'
+
+const includedFile = object('an included workflow', listing, {
+  rules: listingRules,
+  foreign: { input: FOR_A_RUN, secrets: FOR_A_RUN, workspace: FOR_A_RUN, onSuccess: FOR_A_RUN },
+  otherwise: notAFile
+})
 
 const inclusion: Schema<{ readonly name: string; readonly steps: ReadonlyArray<StepEntry> | undefined }> = mapped(
   text,
@@ -122,9 +120,8 @@ const inclusion: Schema<{ readonly name: string; readonly steps: ReadonlyArray<S
     const file = included(reading, path, entry)
     if (file === undefined) return undefined
     const { node, text } = file
-    const value = withoutRunKeys(reading, node)
     const from = RNEA.concat([text] as const)(reading.from)
-    const read = includedFile.decode({ ...reading, from }, { ...entry, at: node.at, value })
+    const read = includedFile.decode({ ...reading, from }, { ...entry, at: node.at, value: node })
     return { name: read?.name?.value ?? text.name, steps: (read?.steps ?? read?.commands)?.value }
   }
 )
@@ -134,7 +131,7 @@ const inclusion: Schema<{ readonly name: string; readonly steps: ReadonlyArray<S
 // ---------------------------------------------------------------------------------------------------------------------
 
 const groupFields = {
-  needs: field(list(nameIn('names of groups')), 'The groups of its wave that must have completed.')
+  needs: field(list(textOr('a list of names of groups')), 'The groups of its wave that must have completed.')
 }
 
 const compositeFields = {
@@ -164,13 +161,17 @@ const sequenceFields = {
   ...groupFields
 }
 
-const notAt = (place: Place): ReadonlyArray<'name' | 'needs'> =>
-  place === 'step' ? ['needs'] : place === 'group' ? ['name'] : ['name', 'needs']
+/** The key of a group names it, and the body of a map has the name of its map. */
+const NOT_AT: Readonly<Record<Place, ReadonlyArray<string>>> = {
+  step: ['needs'],
+  group: ['name', 'wave'],
+  each: ['name', 'wave', 'needs']
+}
 
 const sequence = (place: Place): Schema<AnyStep> =>
   mapped(
     object(ofAt(place, 'a sequence'), sequenceFields, {
-      except: notAt(place),
+      except: NOT_AT[place],
       rules: [
         notWith('workflow', ['steps'], 'a sequence has either "steps" or "workflow", not both'),
         ...(place === 'step'
@@ -178,9 +179,11 @@ const sequence = (place: Place): Schema<AnyStep> =>
           : [])
       ]
     }),
-    (read, { unit }) => {
+    (read, { report, unit }) => {
       const { name, workflow } = read
-      const other = place === 'step' && name?.value === undefined ? workflow?.value?.name : undefined
+      const other = place === 'step' && name === undefined ? workflow?.value?.name : undefined
+      const wrongName = other === undefined ? undefined : invalidName(other)
+      if (wrongName !== undefined) report(unit.at, wrongName)
       const steps = workflow === undefined ? read.steps?.value : workflow.value?.steps
       return steps === undefined
         ? undefined
@@ -198,6 +201,8 @@ const namedGroup: Schema<GroupEntry> = {
   decode: (reading, entry) => {
     const unit = { at: entry.at, name: entry.key }
     if (isTooMany(reading, unit.at)) return undefined
+    const wrongName = invalidName(unit.name)
+    if (wrongName !== undefined) reading.report(unit.at, wrongName)
     return { needs: [], ...(stepAt('group').decode({ ...reading, unit }, entry) ?? standIn(unit)) }
   },
   json: stepAt('group').json
@@ -244,7 +249,7 @@ const waveFields = {
 const wave = (place: Place): Schema<AnyStep> =>
   mapped(
     object(ofAt(place, 'a wave'), waveFields, {
-      except: place === 'step' ? ['needs'] : place === 'group' ? ['wave'] : ['wave', 'needs'],
+      except: NOT_AT[place],
       rules: [
         notWith('groups', ['forEach', 'each'], 'a wave has either "groups", or "forEach" and "each", not both'),
         onlyWith('each', ['forEach'], '"each" needs "forEach": the variable that has the items, or a list of them'),
@@ -285,7 +290,7 @@ const wait = (place: Place): Schema<AnyStep> =>
         ...waitFields,
         ...groupFields
       },
-      { except: notAt(place), rules: waitRules, foreign: waitForeign }
+      { except: NOT_AT[place], rules: waitRules, foreign: waitForeign }
     ),
     (read, reading) => ({ ...waitOf(read, reading), ...needsOf(read) })
   )
@@ -319,7 +324,7 @@ const IN_ORDER = 'steps run in order, and groups of a "wave" in parallel, where 
 const task = (place: Place): Schema<AnyStep> =>
   mapped(
     object(ofAt(place, 'a step'), stepFields, {
-      except: place === 'step' ? ['groups', 'forEach', 'needs'] : ['name', 'wave', 'workflow', ...notAt(place)],
+      except: [...NOT_AT[place], ...(place === 'step' ? ['groups', 'forEach'] : ['workflow'])],
       rules: taskRules,
       instead: {
         script: 'shell',

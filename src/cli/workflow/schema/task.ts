@@ -13,7 +13,7 @@ import { argv, checked, checksOf, command, script, taskChecks } from './checks.j
 import type { Reading } from './Reading.js'
 import { duration, durationOr, flag, number, text, textOr, variable, word } from './scalars.js'
 import type { Read, Rule, Schema } from './Schema.js'
-import { either, field, hasAll, hasAny, hasNone, mapped, named, object, or, refined } from './Schema.js'
+import { atLeastOne, either, field, hasAll, mapped, named, notWith, object, or, refined } from './Schema.js'
 
 const NOTHING: CommandAction = { _tag: 'Shell', script: '' }
 
@@ -194,29 +194,15 @@ type Task = Read<typeof taskFields>
 
 export const WORK = ['shell', 'run', 'reuse', 'job']
 
-const oneWork: Rule<Task> = {
-  check: ({ shell, run, reuse, job }, { report, unit }) => {
-    const shellOrRun = shell ?? run
-    if (job !== undefined) {
-      const other = shellOrRun ?? reuse
-      if (other !== undefined)
-        report(other.entry.at, '"job" cannot be combined with "shell", "run" or "reuse"; use one of them')
-    } else if (reuse !== undefined) {
-      if (shellOrRun !== undefined)
-        report(reuse.entry.at, '"reuse" cannot be combined with "shell" or "run"; use one of them')
-    } else if (shell !== undefined) {
-      if (run !== undefined) report(run.entry.at, 'a task has either "shell" or "run", not both')
-    } else if (run === undefined)
-      report(
-        unit.at,
-        'a task needs "shell" (a script), "run" (a command and its arguments), "job" or "reuse"; a wait needs "sleep" or "waitFor"'
-      )
-  },
-  json: {
-    ...hasAny(WORK),
-    dependencies: Object.fromEntries(WORK.map((key) => [key, hasNone(WORK.filter((one) => one !== key))]))
-  }
-}
+const oneWork: ReadonlyArray<Rule<Task>> = [
+  notWith('job', ['shell', 'run', 'reuse'], '"job" cannot be combined with "shell", "run" or "reuse"; use one of them'),
+  notWith('reuse', ['shell', 'run'], '"reuse" cannot be combined with "shell" or "run"; use one of them'),
+  notWith('run', ['shell'], 'a task has either "shell" or "run", not both'),
+  atLeastOne(
+    ['shell', 'run', 'reuse', 'job'],
+    'a task needs "shell" (a script), "run" (a command and its arguments), "job" or "reuse"; a wait needs "sleep" or "waitFor"'
+  )
+]
 
 const jobOutput: Rule<Task> = {
   check: ({ job, capture }, { report }) => {
@@ -259,7 +245,7 @@ const freshCommits: Rule<Task> = {
   }
 }
 
-export const taskRules: ReadonlyArray<Rule<Task>> = [oneWork, jobOutput, jobCommits, freshCommits, checked]
+export const taskRules: ReadonlyArray<Rule<Task>> = [...oneWork, jobOutput, jobCommits, freshCommits, checked]
 
 /** `isNamed`: the name is the default summary; the body of a map has that of its map, and an item its key. */
 export const taskOf = (read: Task, { warn, unit: { at, name } }: Reading, isNamed: boolean): TaskEntry => {

@@ -1,13 +1,12 @@
 /** The schema of steps that wait: for a time, or for an answer. */
 import { defined } from '../../../domain/data/defined.js'
-import type { JsonObject } from '../../../domain/data/Json.js'
 import { MAX_WAIT_MILLIS } from '../../../executor/program/awaits.js'
 import type { WaitFor } from '../../../executor/program/StepSpec.js'
 import type { WaitEntry } from '../WorkflowFile.js'
 import type { Reading } from './Reading.js'
 import { longDuration, text, variable } from './scalars.js'
 import type { Read, Rule, Schema } from './Schema.js'
-import { field, hasAny, hasNone, mapped, named, object, refined } from './Schema.js'
+import { field, mapped, named, notWith, object, refined } from './Schema.js'
 
 const wait = refined(longDuration, {}, (millis, { key }) =>
   millis > MAX_WAIT_MILLIS ? `"${key}" must be at most 1,000 years` : undefined
@@ -37,23 +36,14 @@ export const waitFields = {
 
 type Wait = Read<typeof waitFields>
 
-const KINDS = ['sleep', 'waitFor']
-
-const oneKind: Rule<Wait> = {
-  check: ({ sleep, waitFor, capture }, { report }) => {
-    if (sleep === undefined) return
-    if (waitFor !== undefined) report(sleep.entry.at, 'a step has either "sleep" or "waitFor", not both')
-    else if (capture !== undefined)
-      report(capture.entry.at, '"capture" needs an answer, and "sleep" has none; remove it')
-  },
-  json: { ...hasAny(KINDS), dependencies: { sleep: hasNone(['waitFor', 'capture']) } } satisfies JsonObject
-}
-
 export const waitForeign = {
   timeout: 'a wait for an answer has it inside, as in waitFor: { question: "Publish?", timeout: 5m }'
 }
 
-export const waitRules: ReadonlyArray<Rule<Wait>> = [oneKind]
+export const waitRules: ReadonlyArray<Rule<Wait>> = [
+  notWith('sleep', ['waitFor'], 'a step has either "sleep" or "waitFor", not both'),
+  notWith('capture', ['sleep'], '"capture" needs an answer, and "sleep" has none; remove it')
+]
 
 export const waitOf = ({ sleep, waitFor, summary, capture }: Wait, { unit }: Reading): WaitEntry => ({
   _tag: 'Wait',

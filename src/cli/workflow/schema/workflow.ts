@@ -4,10 +4,11 @@ import type { OnSuccess } from '../../../domain/checkpoint/Retention.js'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
 import { NAME } from '../../../domain/workflow/WorkflowProblem.js'
 import type { Workspace } from '../../../domain/workflow/Workspace.js'
-import type { Position } from '../Problem.js'
 import * as Variable from '../Variable.js'
-import type { StepEntry, WorkflowFile } from '../WorkflowFile.js'
-import { json, nameIn, variable, word } from './scalars.js'
+import { definitionProblems } from '../definitionProblems.js'
+import type { WorkflowFile } from '../WorkflowFile.js'
+import { MAX_STEPS } from '../WorkflowFile.js'
+import { json, textOr, variable, word } from './scalars.js'
 import type { Schema } from './Schema.js'
 import { field, limited, list, mapOf, mapped, object, or } from './Schema.js'
 import { listing, listingRules, notAFile } from './step.js'
@@ -26,10 +27,13 @@ const input: Schema<JsonObject> = mapped(mapOf(Variable.JSON_SCHEMA, namedValue)
   Object.fromEntries(fields)
 )
 
-const secret = mapped(variable(nameIn('names of environment variables'), 'secret'), (name, _, { value: { at } }) => ({
-  name,
-  at
-}))
+const secret = mapped(
+  variable(textOr('a list of names of environment variables'), 'secret'),
+  (name, _, { value: { at } }) => ({
+    name,
+    at
+  })
+)
 
 const secrets = limited(
   mapped(list(secret), (all, { report }) => {
@@ -55,13 +59,7 @@ const FOREIGN = {
   tasks: LISTED
 }
 
-/** `steps` is undefined if no steps can be read. */
-export interface Contents extends Omit<WorkflowFile, 'steps' | 'warnings'> {
-  readonly nameAt: Position
-  readonly steps: { readonly at: Position; readonly entries: ReadonlyArray<StepEntry> } | undefined
-}
-
-export const workflow: Schema<Contents> = mapped(
+export const workflow: Schema<Omit<WorkflowFile, 'warnings'>> = mapped(
   object(
     'a workflow',
     {
@@ -86,7 +84,7 @@ export const workflow: Schema<Contents> = mapped(
           : notAFile(kind)
     }
   ),
-  (read, { report, unit }, { value: { at } }) => {
+  (read, { report, unit, seen }, { value: { at } }) => {
     const isName = NAME.test(unit.name)
     // A shared default name would mix the runs of several workflows.
     if (read.name === undefined && !isName) report(at, 'the file name is no valid name for the workflow; set "name"')
@@ -96,15 +94,17 @@ export const workflow: Schema<Contents> = mapped(
       if (Object.hasOwn(input, name))
         report(at, `"${name}" is a secret and a field of "input", which is stored; remove it from one of them`)
     const steps = read.steps ?? read.commands
-    return {
+    const file = {
       name: read.name?.value ?? (isName ? unit.name : 'workflow'),
-      nameAt: read.name?.entry.value.at ?? at,
       input,
       secrets: [...new Set(secrets.map(({ name }) => name))],
       onSuccess: read.onSuccess?.value ?? 'keep',
       workspace: read.workspace?.value ?? 'none',
-      steps: steps?.value === undefined ? undefined : { at: steps.entry.at, entries: steps.value }
+      steps: steps?.value ?? []
     }
+    if (steps?.value !== undefined && seen.steps <= MAX_STEPS)
+      for (const problem of definitionProblems(file, steps.entry.at)) report(problem.at, problem.message)
+    return file
   }
 )
 

@@ -1,11 +1,17 @@
 /** Describes a recorded change on one line. */
-import type { Change } from '../../domain/change/Change.js'
-import { describeJob } from '../../domain/explain/Explain.js'
-import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
-import { listed } from '../../domain/data/listed.js'
-import { clipped, counted, duration, firstLine, withAbandoned } from '../../view/text.js'
+import type { Change } from '../domain/change/Change.js'
+import { describeJob } from '../domain/explain/Explain.js'
+import { describeEvidence } from '../domain/checkpoint/CompletedStep.js'
+import { listed } from '../domain/data/listed.js'
+import { clipped, counted, duration, firstLine } from './text.js'
 
 export const factsOf = (change: Change): string => {
+  const abandons = 'abandons' in change ? (change.abandons ?? []) : []
+  const jobs = `abandons the pending ${abandons.length === 1 ? 'job' : 'jobs'} of ${listed(abandons)}`
+  return [textOf(change), ...(abandons.length === 0 ? [] : [jobs])].filter((part) => part !== '').join('; ')
+}
+
+const textOf = (change: Change): string => {
   switch (change._tag) {
     case 'Started':
       return change.workflow.name
@@ -14,7 +20,7 @@ export const factsOf = (change: Change): string => {
     case 'Moved':
       return change.way === 'here' ? `from ${change.store}, arrived` : `${change.way} ${change.store}`
     case 'WorkflowEdited':
-      return withAbandoned('', change)
+      return ''
     case 'Recovered':
       return `from ${change.from}; damage: ${change.lost}; agreed by ${change.agreedBy}`
     case 'InputReplaced':
@@ -48,9 +54,9 @@ export const factsOf = (change: Change): string => {
     case 'Interrupted':
       return `${change.unit}, ${change.reason}`
     case 'Rewound':
-      return withAbandoned(`${listed(change.units)}: ${change.why}`, change)
+      return `${listed(change.units)}: ${change.why}`
     case 'Assumed':
-      return withAbandoned(`${change.unit}, assumed done`, change)
+      return `${change.unit}, assumed done`
     case 'Confirmed':
       return change.evidence === undefined
         ? `${change.unit}, to run again`
