@@ -1,15 +1,14 @@
-/** Runs a command line, and reports its error. */
+/** Parses the command line, runs the command, and reports its error. */
+import { Command, CommanderError } from 'commander'
 import * as E from 'fp-ts/lib/Either.js'
 import type { CliError } from './CliError.js'
 import { describe, notDone, usage } from './CliError.js'
-import type { Context, Result, Store } from './commands/Context.js'
+import type { Context, Result, Store, StoreFlags } from './commands/Context.js'
 import { forSteps, locate } from './commands/Context.js'
 import { nextActions, withoutValues } from './commands/hints/ofError.js'
-import type { Command } from './commands/commandTable.js'
+import * as Table from './commands/commandTable.js'
 import { ExitCode, ofError } from './ExitCode.js'
-import { helpOf } from './help.js'
-import type { Flags, Request } from './parse.js'
-import { helpHint, parse } from './parse.js'
+import { usageError, normalized } from './usageError.js'
 import { withoutPassword } from './store/Location.js'
 import type { Hint } from './report/Hint.js'
 import { linesOf } from './report/Hint.js'
@@ -17,45 +16,50 @@ import { cliErrorJson, printedResult } from './report/runJson.js'
 import * as Output from './terminal/Output.js'
 import * as Screen from './terminal/Screen.js'
 
+/** The flags that `dogear` itself reads. */
+interface Flags extends StoreFlags {
+  readonly json?: boolean
+  readonly events?: boolean
+  readonly output?: string
+  readonly verbose?: boolean
+}
+
 /** The parts of the process that the command uses; a test passes its own. */
 export type Host = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr' | 'env' | 'cwd' | 'exit'>
 
+/** `args`: the arguments of an action, which are the operands and the flags of its command. */
+type Perform = (command: Table.Command, args: ReadonlyArray<unknown>, flags: Flags) => Promise<void>
+
 /** Runs a command line and returns the exit code. The process ends once all output is written. */
 export const main = async (words: ReadonlyArray<string>, version: string, host: Host = process): Promise<ExitCode> => {
+  let code: ExitCode = ExitCode.done
+  if (!hasFolder(host)) return refuse(host, words, usage('the current folder was deleted; change to one that exists'))
+  const program = programOf(host, version, async (command, args, flags) => {
+    code = await perform(host, words, command, args, flags)
+    if (command._tag === 'Plain' && command.endsProcess === true) await Output.endWith(host, code)
+  })
   try {
-    const { request, flags } = parse(words, host)
-    const output = outputOf(flags)
-    const refuse = (error: CliError): ExitCode => report(screenOf(host, output.json), output, error)
-    if (!hasFolder(host)) return refuse(usage('the current folder was deleted; change to one that exists'))
-    if (E.isLeft(request)) return refuse(request.left)
-    const help = (command?: Command): string => helpOf(command, host.stdout.isTTY ? host.stdout.columns : undefined)
-    switch (request.right._tag) {
-      case 'Run':
-        return await perform(host, words, request.right, output)
-      case 'Nothing':
-        if (output.json) return refuse(usage('a command is missing', [helpHint()]))
-        host.stderr.write(help())
-        return ExitCode.wrongUse
-      case 'Help':
-        host.stdout.write(help(request.right.command))
-        return ExitCode.done
-      case 'Version':
-        host.stdout.write(`${version}\n`)
-        return ExitCode.done
-    }
+    await program.parseAsync(normalized(program, words), { from: 'user' })
+    return code
   } catch (error) {
+    if (error instanceof CommanderError)
+      return error.exitCode === 0 ? ExitCode.done : refuseUsage(host, program, words, error)
     const trace = error instanceof Error ? (error.stack ?? error.message) : String(error)
     printError(screenOf(host, false), ['this is a bug in dogear:', ...trace.split('\n')])
     return ExitCode.bug
   }
 }
 
-type Outputs = Pick<Context, 'json' | 'events'>
+/** Commander has already printed its help for a command line without a command. */
+const refuseUsage = (host: Host, program: Command, words: ReadonlyArray<string>, error: CommanderError): ExitCode =>
+  error.code === 'commander.help' && !asksForJson(words)
+    ? ExitCode.wrongUse
+    : refuse(host, words, usageError(host, program, words, error))
 
-const outputOf = ({ json, events = false, output }: Flags): Outputs => ({
-  json: events || json === true || output === 'json',
-  events
-})
+const refuse = (host: Host, words: ReadonlyArray<string>, error: CliError): ExitCode => {
+  const json = asksForJson(words)
+  return report(screenOf(host, json), { json, events: beforeDashes(words).includes('--events') }, error)
+}
 
 const hasFolder = (host: Host): boolean => {
   try {
@@ -65,18 +69,38 @@ const hasFolder = (host: Host): boolean => {
   }
 }
 
+/** Detects a request for JSON in words that commander rejects. */
+const asksForJson = (words: ReadonlyArray<string>): boolean => {
+  const typed = beforeDashes(words)
+  return typed.some(
+    (word, index) =>
+      word === '--json' ||
+      word === '--events' ||
+      word === '--output=json' ||
+      (word === '--output' && typed[index + 1] === 'json')
+  )
+}
+
+const beforeDashes = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const end = words.indexOf('--')
+  return end === -1 ? words : words.slice(0, end)
+}
+
 const perform = async (
   host: Host,
   typed: ReadonlyArray<string>,
-  { command, args, flags }: Request & { readonly _tag: 'Run' },
-  output: Outputs
+  command: Table.Command,
+  args: ReadonlyArray<unknown>,
+  flags: Flags
 ): Promise<ExitCode> => {
-  const screen = screenOf(host, output.json)
+  const events = flags.events === true
+  const json = events || flags.json === true || flags.output === 'json'
+  const screen = screenOf(host, json)
   const { stdin, stderr, env } = host
   const folder = host.cwd()
   const interactive = stdin.isTTY && stderr.isTTY && Screen.isAttended(env)
   const words = typed.map(withoutPassword)
-  const common = { words, screen, ...output, stdin, interactive, folder }
+  const common = { words, screen, json, events, stdin, interactive, folder }
   const located = locate(flags, env, folder)
   const result = E.isLeft(located)
     ? located
@@ -88,12 +112,9 @@ const perform = async (
           flags.verbose === true
         )
       ).catch(outOfDescriptors)
+  if (E.isRight(result)) return result.right
   const store = E.isRight(located) ? located.right.store : NO_STORE
-  const code = E.isRight(result)
-    ? result.right
-    : report(screen, output, result.left, nextActions({ words: withoutValues(words), store }, result.left))
-  if (command._tag === 'Plain' && command.endsProcess === true) await Output.endWith(host, code)
-  return code
+  return report(screen, { json, events }, result.left, nextActions({ words: withoutValues(words), store }, result.left))
 }
 
 const NO_STORE: Store = { location: { _tag: 'Files', path: '.dogear' }, shown: '.dogear', words: [] }
@@ -103,7 +124,7 @@ const WITHOUT_STORE: ReadonlySet<string> = new Set(['schema', 'conformance'])
 const withStore = async (
   store: Store,
   folder: string,
-  { name }: Command,
+  { name }: Table.Command,
   use: (store: Store) => Promise<Result>
 ): Promise<Result> => {
   const { location } = store
@@ -120,7 +141,7 @@ const withStore = async (
 
 const act = async (
   context: Context,
-  command: Command,
+  command: Table.Command,
   args: ReadonlyArray<never>,
   verbose: boolean
 ): Promise<Result> => {
@@ -154,7 +175,7 @@ const printError = (screen: Screen.Screen, [first = '', ...more]: ReadonlyArray<
 /** Returns the exit code of the error. */
 const report = (
   screen: Screen.Screen,
-  { json, events }: Outputs,
+  { json, events }: Pick<Context, 'json' | 'events'>,
   error: CliError,
   next: ReadonlyArray<Hint> = []
 ): ExitCode => {
@@ -162,3 +183,83 @@ const report = (
   if (json) screen.out(printedResult({ events }, cliErrorJson(error, next)))
   return ofError(error)
 }
+
+const programOf = ({ stdout, stderr }: Host, version: string, perform: Perform): Command => {
+  const program = new Command('dogear')
+    .description('Runs a workflow step by step, records each step, and resumes at the right one.')
+    .version(version, Table.VERSION.syntax, Table.VERSION.text)
+    .helpOption(Table.HELP.syntax, Table.HELP.text)
+    .helpCommand('help [command]', 'print help for a command')
+    .showSuggestionAfterError(false)
+    .option(Table.HOME.syntax, Table.HOME.text)
+    .option(Table.STORE.syntax, Table.plain(Table.STORE.text))
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({
+      writeOut: (text) => void stdout.write(text),
+      writeErr: (text) => void stderr.write(text),
+      outputError: () => undefined
+    })
+    .exitOverride()
+    .addHelpText('after', OVERVIEW)
+  for (const row of Table.COMMANDS) {
+    const command = program.command(row.name)
+    if (row.alias !== undefined) command.alias(row.alias)
+    fill(command, row, program, perform)
+  }
+  return program
+}
+
+const fill = (command: Command, row: Table.Command, program: Command, perform: Perform): void => {
+  command.summary(row.summary).description(Table.plain(row.text))
+  command.addHelpText('after', `\nExample:\n  ${row.example}`)
+  for (const { syntax, text } of row.args) command.argument(syntax, Table.plain(text))
+  for (const { syntax, text, repeats, initial } of row.flags) {
+    if (repeats === true) command.option(syntax, Table.plain(text), collect)
+    else command.option(syntax, Table.plain(text), initial)
+  }
+  refuseContradictions(command, row)
+  command.action((...words: ReadonlyArray<unknown>) => {
+    const operands = words.slice(0, row.args.length)
+    const flags = command.opts<Flags>()
+    return perform(row, [...operands, flags], { ...program.opts<Flags>(), ...flags })
+  })
+}
+
+/** To commander, `--x` and `--no-x` are one flag, of which the last counts. */
+const refuseContradictions = (command: Command, { flags }: Table.Command): void => {
+  for (const { syntax } of flags) {
+    const no = syntax.replace(/^--/, '--no-')
+    if (!flags.some((flag) => flag.syntax === no)) continue
+    const given = new Set<string>()
+    for (const flag of [syntax, no])
+      command.on(`option:${flag.slice(2)}`, () => {
+        if (given.add(flag).size > 1) command.error(`${syntax} and ${no} cannot be combined; use one of them`)
+      })
+  }
+}
+
+const collect = (value: string, before: ReadonlyArray<string> = []): ReadonlyArray<string> => [...before, value]
+
+const OVERVIEW = `
+A workflow file:
+  name: release
+  steps:
+    - name: version
+      shell: node -p "require('./package.json').version"
+      capture: version                 # its output becomes $version
+    - wave: checks                     # groups run in parallel
+      groups:
+        unit: { shell: npm test }
+        lint: { shell: npm run lint }
+    - run: [git, tag, "v\${version}"]
+      idempotent: false                # ask before it runs twice
+
+When a step fails: fix the cause or the file, then run "dogear resume".
+
+Exit codes:
+  0 completed, or nothing left to do    4 refused, or cancelled
+  1 a step, or a case, failed           5 state could not be read or written
+  2 wrong use, or a bad workflow file   6 fenced: superseded, or files deleted
+  3 no such run                         70 a bug in dogear
+                                        75 pending (job, timer, answer), or paused
+  129, 130, 131, 143 stopped by SIGHUP, Ctrl+C, Ctrl+\\, SIGTERM`
