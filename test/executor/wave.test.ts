@@ -108,6 +108,19 @@ describe('the concurrency of a wave', () => {
     assert.deepEqual(process.world.log, [])
   })
 
+  test.each([0, null, undefined, '2'])('a wave whose limit was changed to %j is refused', (concurrency) => {
+    const process = newProcess()
+    const [wave] = waveOf(process, { a: {} }).steps
+    const changed = { ...wave, concurrency } as never
+    const [problem] = Program.problems(Program.fromSteps('w', [changed]))
+    assert.deepEqual(problem?._tag === 'InvalidSetting' && problem.field, 'concurrency')
+  })
+
+  test('a large limit is no limit', () => {
+    const process = newProcess()
+    assert.deepEqual(Program.problems(waveOf(process, { a: {} }, { concurrency: 2 ** 60 })), [])
+  })
+
   test('without a limit all groups start together', async () => {
     const process = newProcess()
     ended(await process.perform(run(waveOf(process, { a: { millis: 5 }, b: {}, c: {} }), 'r', {})), 'Completed')

@@ -253,5 +253,10 @@ describe('the own folder of a step', () => {
     const guarded = Program.task('build', { run: () => TE.right(1), workspace: 'fresh', expect: { commits: 1 } })
     const problems = Program.problems({ name: 'w', steps: [guarded] })
     assert.equal(problems[0]?._tag === 'InvalidSetting' ? problems[0].field : '', 'expect')
+    const moved = {
+      ...Program.task('build', { run: () => TE.right(1), expect: { commits: 1 } }),
+      workspace: 'fresh'
+    } as const
+    assert.deepEqual(Program.problems({ name: 'w', steps: [moved] }), problems)
   })
 })

@@ -367,6 +367,16 @@ describe('options of steps', () => {
       'the third argument of "q" must be a function, or an object with run, job or steps'
     ],
     [
+      'a group with needs and an invalid wait',
+      (w) => w['wave']?.('c', { l: () => 1, q: { needs: ['l'], waitFor: { timeoutMillis: -1 } } }),
+      'waitFor.timeoutMillis of "c/q" must be a number of milliseconds ≥ 0, at most 1,000 years'
+    ],
+    [
+      'a job that is undefined',
+      (w) => w['step']?.('q', { job: undefined }),
+      'job of "q" must be an object with submit, poll and collect, not undefined'
+    ],
+    [
       'a misspelled function of a job',
       (w) => w['step']?.('q', { job: { submit: () => 1, polls: () => 1, collect: () => 1 } }),
       'unknown option "job.polls" of "q"; did you mean "job.poll"?'

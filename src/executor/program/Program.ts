@@ -387,6 +387,7 @@ const stepsAddedBy = (self: Base<never, unknown>, steps: AddSteps): unknown =>
 
 const groupFrom = (self: Base<never, unknown>, name: string, spec: LoosePart): ProgramGroup => {
   const { needs } = fieldsOf(spec)
-  const part = withoutProblem('needs', partFrom(self, name, spec))
+  // An undefined option counts as absent.
+  const part = partFrom(self, name, needs === undefined ? spec : (extended(spec, { needs: undefined }) as LoosePart))
   return withNeeds({ ...part, needs } as ProgramGroup)
 }

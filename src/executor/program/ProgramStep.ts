@@ -144,7 +144,8 @@ export const task = <C>(
   const defined = W.task(nameFrom(name), options)
   const guard = guardFrom(loose, evidenceOf(loose.evidence, seen))
   const problems = taskProblems(step)
-  const isWrongWait = waiting !== undefined && E.isLeft(waiting.awaits)
+  // An unknown option may be the misspelled one that the wait misses.
+  const isWrongWait = waiting !== undefined && E.isLeft(waiting.awaits) && !problems.some((one) => 'known' in one)
   // Field by field, not spread: all tasks then share one hidden class, which makes large plans fast.
   return {
     _tag: defined._tag,
@@ -162,8 +163,7 @@ export const task = <C>(
     seen,
     run: settling('job' in spec ? jobOf(spec).submit : spec.run) as Runnable['run'],
     job: 'job' in spec ? runnableJob(jobOf(spec), guard) : undefined,
-    // An unknown option may be the misspelled one that the wait misses.
-    problems: isWrongWait && problems.length === 0 ? [waiting.awaits.left] : problems,
+    problems: isWrongWait ? [...problems, waiting.awaits.left] : problems,
     awaits: waiting === undefined ? undefined : O.toUndefined(O.fromEither(waiting.awaits)),
     retry: policyOf(spec.retry),
     timeoutMillis: spec.timeoutMillis,

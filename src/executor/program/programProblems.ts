@@ -10,7 +10,7 @@ import type { WorkflowProblem } from '../../domain/workflow/WorkflowProblem.js'
 import { notWorkflow, problems as definitionProblems } from '../../domain/workflow/WorkflowProblem.js'
 import type { ProgramStep } from './ProgramStep.js'
 import { stepProblems } from './ProgramStep.js'
-import { ON_SUCCESS } from './stepOptions.js'
+import { ON_SUCCESS, WAVE } from './stepOptions.js'
 
 /**
  * Returns all problems of a program: of its definition and of its options.
@@ -48,12 +48,34 @@ export const problems = (
   add(program.name, program.problems ?? [])
   const checkStep = (step: ProgramStep, place: string): void => {
     add(place, step.problems)
-    // A task that was made by hand has no problems yet.
-    if (step._tag === 'Task' && step.problems.length === 0 && step.retry !== never)
-      add(place, optionProblems({ retry: step.retry }, { retry: wholeRetry }))
+    // A step that was changed by hand has no problems yet.
+    if (step.problems.length === 0) add(place, settingProblems(step))
     if (step._tag === 'Map') checkStep(step.each, step.each._tag === 'Task' ? place : `${place}/*`)
     else for (const part of listedParts<ProgramStep>(step)) checkStep(part, join(place, part.name))
   }
   for (const step of program.steps) checkStep(step, step.name)
   return found
 }
+
+const NONE: ReadonlyArray<never> = []
+
+/** Problems of the fields of a step, and checks of a task that cannot hold together. */
+const settingProblems = (step: ProgramStep): ReadonlyArray<OptionProblem> => {
+  if (step._tag === 'Sequence') return NONE
+  if (step._tag !== 'Task') return optionProblems({ concurrency: step.concurrency }, CONCURRENCY, REQUIRED)
+  const { retry, job, workspace, guard } = step
+  const wrong = retry === never ? NONE : (wholeRetry(retry) ?? NONE)
+  if (typeof wrong === 'string') return [{ option: 'retry', expected: wrong }]
+  if (job?.guard?.expect.commits !== undefined) return [{ option: 'expect.commits', expected: NOT_COUNTED }]
+  return workspace !== undefined && (guard?.expect.commits !== undefined || guard?.expect.cleanTree !== undefined)
+    ? [...wrong, { option: 'expect', expected: NO_REPOSITORY }]
+    : wrong
+}
+
+const CONCURRENCY = { concurrency: WAVE.concurrency }
+
+const REQUIRED = { required: Object.keys(CONCURRENCY) }
+
+const NO_REPOSITORY = 'without commits and cleanTree: the own folder of the step is no repository'
+
+const NOT_COUNTED = 'omitted: the commits of a job are not counted; declare them as its evidence'

@@ -111,7 +111,10 @@ export const SEQUENCE: Table<SequenceOptions<never>> = { ...SUMMARY, ...GUARD }
 export const WAVE: Table<WaveOptions<never>> = {
   ...SUMMARY,
   ...GUARD,
-  concurrency: (value) => (value === Infinity ? undefined : Opt.wholeFrom(1)(value)),
+  concurrency: (value) =>
+    value === Infinity || (Number.isInteger(value) && (value as number) >= 1)
+      ? undefined
+      : `a whole number ≥ 1, not ${Opt.kindOf(value)}`,
   onFailure: Opt.oneOf('finish', 'continue', 'halt')
 }
 
@@ -156,19 +159,5 @@ export const taskProblems = (step: unknown): ReadonlyArray<OptionProblem> => {
   if ('waitFor' in given)
     return 'question' in given ? checked({ ...OF_WAIT, ...BESIDE_WAIT }, [], WAIT) : checked(WAIT, [], OF_WAIT)
   if ('steps' in given && !('job' in given)) return [NO_STEPS]
-  const found = 'job' in given ? checked(JOB, [], MISPLACED_IN_JOB) : checked(TASK, ['run'])
-  const inConflict = conflict(given)
-  return inConflict === undefined ? found : [...found, inConflict]
+  return 'job' in given ? checked(JOB, ['job'], MISPLACED_IN_JOB) : checked(TASK, ['run'])
 }
-
-/** The problem of checks that cannot hold. Those of a job are made after its collection. */
-const conflict = (given: object): OptionProblem | undefined => {
-  const { workspace, expect } = Opt.fieldsOf(given)
-  const { commits, cleanTree } = Opt.fieldsOf(expect)
-  if ('job' in given) return commits === undefined ? undefined : { option: 'expect.commits', expected: NOT_COUNTED }
-  const isInRepository = commits !== undefined || cleanTree !== undefined
-  return workspace !== undefined && isInRepository ? { option: 'expect', expected: NO_REPOSITORY } : undefined
-}
-
-const NO_REPOSITORY = 'without commits and cleanTree: the own folder of the step is no repository'
-const NOT_COUNTED = 'omitted: the commits of a job are not counted; declare them as its evidence'
