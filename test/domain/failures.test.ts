@@ -125,6 +125,7 @@ describe('a policy', () => {
     ['_tag', { _tag: 'Fibonacci' }],
     ['attempt', { attempt: 3 }],
     ['delayMillis', { delayMillis: Symbol('soon') }],
+    ['options', { options: 1 }],
     ['policy', null],
     ['policy', 'Constant']
   ])('a retry policy is refused because of its %s: %j', (field, given) => {

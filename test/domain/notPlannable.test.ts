@@ -124,6 +124,17 @@ describe('planResume refuses', () => {
       { evidence: [{ unit: 'a', changed: [{}] }] },
       'evidence must be an array of what collectEvidence returns'
     ],
+    [
+      'missing evidence that is undefined',
+      { evidence: [{ unit: 'a', missing: undefined, changed: [] }] },
+      'evidence must be an array of what collectEvidence returns'
+    ],
+    ['evidence with a hole', { evidence: new Array(1) }, 'evidence must be an array of what collectEvidence returns'],
+    [
+      'a confirm for a number',
+      { confirm: new Map([[1, { _tag: 'Again' }]]) },
+      'confirm must be a Map of answers by unit; a unit must be a string, not the number 1'
+    ],
     ['a confirm with `get` alone', { confirm: { get: () => undefined } }, `confirm must be ${ANSWERS}`],
     [
       'an answer of null',

@@ -905,6 +905,11 @@ describe('an adopted edit', () => {
     )
   })
 
+  test('what is no change is not applied, whatever its name', () => {
+    for (const _tag of ['constructor', 'toString', 'Unknown'])
+      assert.throws(() => apply(queued, { _tag, at: AT } as never), TypeError)
+  })
+
   test('an adopted edit drops the state of a group whose kind changed', () => {
     const other = W.wave('checks', [W.group(W.sequence('unit', [W.task('unit')])), ...second.groups.slice(1, 2)])
     const { state } = edited(from(built, startsGroups('unit', 'lint')), first, other, third)

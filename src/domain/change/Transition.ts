@@ -140,8 +140,11 @@ const completeAlone = (
   return next.completedSteps
 }
 
-const replaced = (self: Fields, change: Change.Change): Result =>
-  (RULES[change._tag] as (self: Fields, change: Change.Change) => Result)(self, change)
+const replaced = (self: Fields, change: Change.Change): Result => {
+  // An untyped caller's `constructor` is no change.
+  const rule = Object.hasOwn(RULES, change._tag) ? RULES[change._tag] : undefined
+  return (rule as (self: Fields, change: Change.Change) => Result)(self, change)
+}
 
 /** Records stay valid as facts about the old input; an open attempt or job would mix both inputs. */
 const inputReplaced = (self: Fields, change: Change.InputReplaced): Result => {

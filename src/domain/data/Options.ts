@@ -28,6 +28,9 @@ export const readable = <A extends object>(options: A): Partial<A> => Object(opt
 
 const isObject = (given: unknown): given is object => typeof given === 'object' && given !== null
 
+/** Detects an object that may have options: no array or `Map`. */
+export const isRecord = (given: unknown): given is object => isObject(given) && !(Symbol.iterator in given)
+
 /** Detects an object that inherits no fields, also one of another realm; an instance of a class may inherit some. */
 const isPlain = (given: object): boolean => {
   const prototype = Object.getPrototypeOf(given) as object | null
@@ -56,7 +59,7 @@ export const optionProblems = (
   table: OptionTable,
   { required = [], unlisted = {} }: Context = {}
 ): ReadonlyArray<OptionProblem> => {
-  if (given !== undefined && (!isObject(given) || Symbol.iterator in given))
+  if (given !== undefined && !isRecord(given))
     return [{ option: 'options', expected: `an object, not ${kindOf(given)}` }]
   const fields = fieldsOf(given)
   const isAbsent = (option: string): boolean => fields[option] === undefined
@@ -87,7 +90,7 @@ export const within = (outer: string, problem: OptionProblem): OptionProblem => 
 export const inside =
   (outer: string, table: OptionTable, expected: string, required: ReadonlyArray<string> = []): OptionCheck =>
   (value) =>
-    isObject(value) && !(Symbol.iterator in value)
+    isRecord(value)
       ? optionProblems(value, table, { required }).map((one) => within(outer, one))
       : `${expected}, not ${kindOf(value)}`
 
@@ -207,6 +210,6 @@ export const oneOf =
 export const arrayOf =
   (isItem: (value: unknown) => boolean, expected: string): Check =>
   (value) =>
-    Array.isArray(value) && value.every(isItem) ? undefined : expected
+    Array.isArray(value) && Array.from(value).every(isItem) ? undefined : expected
 
 export const isText = (value: unknown): boolean => typeof value === 'string'

@@ -27,8 +27,9 @@ const answers: Check = (value) => {
   const wrong = answerMap(value)
   if (wrong !== undefined) return wrong
   for (const [unit, answer] of (value as ReadonlyMap<unknown, unknown>).entries()) {
+    if (typeof unit !== 'string') return `a Map of answers by unit; a unit must be a string, not ${kindOf(unit)}`
     const expected = notAnswer(answer)
-    if (expected !== undefined) return `a Map of answers by unit; the answer to "${String(unit)}" must be ${expected}`
+    if (expected !== undefined) return `a Map of answers by unit; the answer to "${unit}" must be ${expected}`
   }
   return undefined
 }
@@ -37,9 +38,10 @@ const areTagged = (all: unknown): boolean => Array.isArray(all) && all.every((on
 
 /** Detects a `FoundEvidence`. */
 const isFound = (value: unknown): boolean => {
-  const { unit, missing, changed } = fieldsOf(value)
+  const fields = fieldsOf(value)
+  const { unit, missing, changed } = fields
   const changes = Array.isArray(changed) ? changed.map((one) => fieldsOf(one)['was']) : undefined
-  return isText(unit) && areTagged(missing ?? changes)
+  return isText(unit) && areTagged('missing' in fields ? missing : changes)
 }
 
 /** The check of each option. Every call that has some of these options uses it. */

@@ -6,7 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Check } from '../data/Options.js'
-import { fieldsOf, inside, millis, oneOf, optionProblems, wholeFrom } from '../data/Options.js'
+import { fieldsOf, inside, isRecord, kindOf, millis, oneOf, optionProblems, wholeFrom } from '../data/Options.js'
 
 // --- model
 
@@ -86,11 +86,11 @@ export const policyOf = (
  * @category constructors
  */
 export const make = (given: Partial<RetryPolicy>): E.Either<InvalidRetryPolicy, RetryPolicy> => {
-  const [wrong] = optionProblems(given, FIELDS)
+  const isPolicy = given === undefined || isRecord(given)
+  const [wrong] = isPolicy ? optionProblems(given, FIELDS) : [{ option: 'policy', expected: notPolicy(given) }]
   if (wrong === undefined) return E.right(policyOf(given))
-  const field = wrong.option === 'options' ? 'policy' : wrong.option
   const expected = 'known' in wrong ? `a field of RetryPolicy: ${wrong.known.join(', ')}` : wrong.expected
-  return E.left({ _tag: 'InvalidRetryPolicy', field, expected })
+  return E.left({ _tag: 'InvalidRetryPolicy', field: wrong.option, expected })
 }
 
 const FIELDS: Readonly<Record<keyof RetryPolicy, Check>> = {
@@ -106,6 +106,8 @@ const FIELDS: Readonly<Record<keyof RetryPolicy, Check>> = {
 }
 
 const EXPECTED = 'a RetryPolicy such as { attempts: 3 }'
+
+const notPolicy = (given: unknown): string => `${EXPECTED}, not ${kindOf(given)}`
 
 /**
  * Checks an option `retry`.
