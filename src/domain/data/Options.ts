@@ -62,18 +62,22 @@ export const optionProblems = (
   if (given !== undefined && !isRecord(given))
     return [{ option: 'options', expected: `an object, not ${kindOf(given)}` }]
   const fields = fieldsOf(given)
-  const isAbsent = (option: string): boolean => fields[option] === undefined
   const checked = isPlain(fields) ? fields : { ...unlisted, ...table }
   let found: Array<OptionProblem> | undefined
-  for (const option of [...required.filter(isAbsent), ...Object.keys(checked).filter((one) => !isAbsent(one))]) {
+  const look = (option: string, value: unknown): void => {
     const check = Object.hasOwn(table, option)
       ? table[option]
       : Object.hasOwn(unlisted, option)
         ? unlisted[option]
         : undefined
-    const wrong = check === undefined ? [{ option, known: Object.keys(table) }] : check(fields[option])
+    const wrong = check === undefined ? [{ option, known: Object.keys(table) }] : check(value)
     if (typeof wrong === 'string') (found ??= []).push({ option, expected: wrong })
     else if (wrong !== undefined && wrong.length > 0) (found ??= []).push(...wrong)
+  }
+  for (const option of required) if (fields[option] === undefined) look(option, undefined)
+  for (const option of Object.keys(checked)) {
+    const value = fields[option]
+    if (value !== undefined) look(option, value)
   }
   return found ?? NONE
 }

@@ -5,7 +5,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Check } from '../data/Options.js'
+import type { Check, OptionProblem } from '../data/Options.js'
 import { fieldsOf, inside, isRecord, kindOf, millis, oneOf, optionProblems, wholeFrom } from '../data/Options.js'
 
 // --- model
@@ -105,6 +105,8 @@ const FIELDS: Readonly<Record<keyof RetryPolicy, Check>> = {
   withinMillis: millis
 }
 
+const NAMES = Object.keys(FIELDS) as ReadonlyArray<keyof RetryPolicy>
+
 const EXPECTED = 'a RetryPolicy such as { attempts: 3 }'
 
 const notPolicy = (given: unknown): string => `${EXPECTED}, not ${kindOf(given)}`
@@ -116,14 +118,20 @@ const notPolicy = (given: unknown): string => `${EXPECTED}, not ${kindOf(given)}
  */
 export const retryOption = inside('retry', FIELDS, EXPECTED)
 
-const { withinMillis: _, ...REQUIRED } = FIELDS
-
 /**
- * Checks a policy that {@link policyOf} may not have made.
+ * Returns the first wrong field of a policy that {@link policyOf} may not have made.
  *
  * @internal
  */
-export const wholeRetry = inside('retry', FIELDS, EXPECTED, Object.keys(REQUIRED))
+export const wrongField = (policy: RetryPolicy): OptionProblem | undefined => {
+  const fields = fieldsOf(policy)
+  for (const field of NAMES) {
+    const value = fields[field]
+    const expected = field === 'withinMillis' && value === undefined ? undefined : FIELDS[field](value)
+    if (expected !== undefined) return { option: `retry.${field}`, expected }
+  }
+  return undefined
+}
 
 // --- deciding
 

@@ -2,7 +2,7 @@
 import type { OnSuccess } from '../../domain/checkpoint/Retention.js'
 import type { OptionProblem } from '../../domain/data/Options.js'
 import { optionProblems } from '../../domain/data/Options.js'
-import { never, wholeRetry } from '../../domain/workflow/RetryPolicy.js'
+import { never, wrongField } from '../../domain/workflow/RetryPolicy.js'
 import { listedParts } from '../../domain/workflow/Node.js'
 import { join } from '../../domain/workflow/Unit.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
@@ -64,12 +64,12 @@ const settingProblems = (step: ProgramStep): ReadonlyArray<OptionProblem> => {
   if (step._tag === 'Sequence') return NONE
   if (step._tag !== 'Task') return optionProblems({ concurrency: step.concurrency }, CONCURRENCY, REQUIRED)
   const { retry, job, workspace, guard } = step
-  const wrong = retry === never ? NONE : (wholeRetry(retry) ?? NONE)
-  if (typeof wrong === 'string') return [{ option: 'retry', expected: wrong }]
+  const wrong = retry === never ? undefined : wrongField(retry)
+  if (wrong !== undefined) return [wrong]
   if (job?.guard?.expect.commits !== undefined) return [{ option: 'expect.commits', expected: NOT_COUNTED }]
   return workspace !== undefined && (guard?.expect.commits !== undefined || guard?.expect.cleanTree !== undefined)
-    ? [...wrong, { option: 'expect', expected: NO_REPOSITORY }]
-    : wrong
+    ? [{ option: 'expect', expected: NO_REPOSITORY }]
+    : NONE
 }
 
 const CONCURRENCY = { concurrency: WAVE.concurrency }
