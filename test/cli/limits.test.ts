@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { decode } from '../../src/cli/workflow/decode.js'
 import { parse } from '../../src/cli/workflow/Source.js'
 import { unknownVariables } from '../../src/cli/workflow/unknownVariables.js'
+import { MAX_STEPS } from '../../src/cli/workflow/WorkflowFile.js'
 import { linesOf, type Sandbox, sandbox } from './dogear.js'
 import { quickestOfBoth } from '../quickest.js'
 
@@ -18,6 +19,13 @@ const steps = (n: number, of: (index: number) => string): string =>
 const groups = (n: number, of: (index: number) => string): string =>
   `name: w\nsteps:\n- wave: v\n  groups:\n${times(n, (index) => `    g${index}: { ${of(index)} }\n`)}`
 
+/** A chain of groups that capture, each of which uses the capture of another one. */
+const chain = (n: number, usedBy: (index: number) => number): string =>
+  groups(n, (index) => {
+    const used = usedBy(index) < 0 ? '' : `, '\${c${usedBy(index)}}'`
+    return `run: [x${used}], capture: c${index}${index === 0 ? '' : `, needs: [g${index - 1}]`}`
+  })
+
 /** Files with this many problems or groups of each kind. */
 const files: Readonly<Record<string, (n: number) => string>> = {
   'aliases where names belong': (n) => groups(1, () => `shell: x, needs: [${times(n, () => '*x', ', ')}]`),
@@ -29,17 +37,31 @@ const files: Readonly<Record<string, (n: number) => string>> = {
   'unset variables': (n) => steps(n, (index) => `run: [x, '\${vxr${index}}'], capture: var${index}`),
   'a chain of groups that capture': (n) =>
     groups(n, (index) => `run: [x], capture: c${index}${index === 0 ? '' : `, needs: [g${index - 1}]`}`),
-  'a chain of groups that use the first capture': (n) =>
-    groups(
-      n,
-      (index) =>
-        `run: [x${index === 0 ? '' : ", '${c0}'"}], capture: c${index}${index === 0 ? '' : `, needs: [g${index - 1}]`}`
-    )
+  'a chain of groups that use the first capture': (n) => chain(n, (index) => (index === 0 ? -1 : 0)),
+  'a chain of groups that use the last capture': (n) => chain(n, (index) => index - 1),
+  'a chain of groups that use the last capture but one': (n) => chain(n, (index) => index - 2),
+  'a chain of groups that use the next capture': (n) => chain(n, (index) => index + 1),
+  'groups that each use another capture through a group that needs all': (n) => {
+    const half = n >> 1
+    const all = times(half, (index) => `g${index}`, ', ')
+    return groups(n, (index) => {
+      if (index < half) return `run: [x], capture: c${index}`
+      return index === half ? `run: [x], needs: [${all}]` : `run: [x, '\${c${index - half - 1}}'], needs: [g${half}]`
+    })
+  },
+  'a check after a sequence that uses all its captures four times': (n) => {
+    const uses = times(4 * n, (index) => `'\${c${index % n}}'`, ', ')
+    const captures = times(n, (index) => `  - { run: [x], capture: c${index} }\n`)
+    return `name: w\nsteps:\n- name: s\n  after: [[x, ${uses}]]\n  steps:\n${captures}`
+  }
 }
+
+const decoded = (text: string): ReturnType<typeof decode> =>
+  decode({ path: '/w.yml', shown: 'w.yml', name: 'w', source: parse(text) }, () => E.left('no other file'))
 
 /** The number of problems in a file, through all of parsing. */
 const problemsOf = (text: string): number => {
-  const file = decode({ path: '/w.yml', shown: 'w.yml', name: 'w', source: parse(text) }, () => E.left('no other file'))
+  const file = decoded(text)
   return E.isLeft(file) ? file.left.length : unknownVariables(file.right, []).length
 }
 
@@ -64,6 +86,24 @@ describe('the time to check a workflow file', () => {
     )
     expect(long / short).toBeLessThan(9)
   })
+
+  test.each([
+    'a chain of groups that use the last capture but one',
+    'a chain of groups that use the next capture',
+    'groups that each use another capture through a group that needs all',
+    'a check after a sequence that uses all its captures four times'
+  ])(
+    'the variables of the largest file are looked up in at most four times the time of a chain of groups: %s',
+    (kind) => {
+      const looking = (one: string): (() => number) => {
+        const file = decoded(files[one]?.(MAX_STEPS - 1) ?? '')
+        return E.isRight(file) ? () => unknownVariables(file.right, []).length : expect.fail(file.left[0]?.message)
+      }
+      const [short, long] = quickestOfBoth(2, looking('a chain of groups that use the last capture'), looking(kind))
+      expect(long / short).toBeLessThan(4)
+    },
+    120_000
+  )
 })
 
 describe('many problems', () => {

@@ -395,6 +395,34 @@ test.each([
     ]
   ],
   [
+    "secrets: ['']\nsteps:\n  - wave: w\n    groups:\n      b: { shell: y, needs: [' '] }",
+    ['1:11: "secrets" must not list an empty name', '5:30: "needs" must not list an empty name']
+  ],
+  [
+    'steps:\n  - { job: { submit: x, poll: y }, shell: x, run: [x], reuse: { fromRun: r, artifact: a } }',
+    ['2:7: "job" cannot be combined with "shell", "run" or "reuse"; use one of them']
+  ],
+  [
+    'steps:\n  - { shell: x, run: [x], reuse: { fromRun: r, artifact: a } }',
+    ['2:27: "reuse" cannot be combined with "shell" or "run"; use one of them']
+  ],
+  ['steps:\n  - { sleep: 1s, waitFor: {}, capture: v }', ['2:7: a step has either "sleep" or "waitFor", not both']],
+  [
+    'steps:\n  - timeout: 5s\n    name: a\n  - wave: w\n    groups:\n      g:\n        timeout: 5s',
+    [expect.stringContaining('3:11: a task needs "shell"'), expect.stringContaining('6:7: a task needs "shell"')]
+  ],
+  [
+    'steps:\n  - wave: w\n    forEach: [a]\n    each: { shell: x, capture: v }',
+    [expect.stringContaining('4:5: capture of "w" must be absent')]
+  ],
+  [
+    'secrets: [v]\nsteps:\n  - wave: w\n    forEach: [a]\n    each:\n      forEach: [b]\n      each: { shell: x, capture: v }',
+    [
+      expect.stringContaining('7:7: capture of "w/*" must be absent'),
+      expect.stringContaining('7:7: capture of "w/*" must be a name other than "v"')
+    ]
+  ],
+  [
     'steps:\n  - wave: w\n    groups:\n      1.10: { shell: x }',
     ['4:7: a key must be a string, not the number 1.10; put it in quotes']
   ],

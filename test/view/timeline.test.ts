@@ -127,6 +127,23 @@ describe('the timeline of a run', () => {
     expect(timelineOf(resumed()).isPartial).toBe(false)
   })
 
+  test('a clock that was set back later does not move the bars of units without a recorded change', () => {
+    const page = pageOf(
+      [task('build'), task('ship')],
+      [
+        started(0, { build: 1 }),
+        completed('build', 0, 1_000),
+        started(4_000, { ship: 1 }),
+        failed('ship', 1, 4_000, 4_003),
+        started(400, { ship: 1 }),
+        completed('ship', 400, 405)
+      ]
+    )
+    const partial = { ...page, changes: new Map([...(page.changes ?? [])].filter(([revision]) => revision > 2)) }
+    expect(barsOf(partial, 'build')).toEqual([[1, 0, 1_000, 'completed']])
+    expect(barsOf(partial, 'ship')).toEqual(barsOf(page, 'ship'))
+  })
+
   test('the bar of a wait and the gap beside it end when the answered run is resumed, not at the answer', () => {
     const page = pageOf(
       [task('approve', { wait: 'Answer' }), task('ship')],

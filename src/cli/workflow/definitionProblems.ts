@@ -22,7 +22,7 @@ export const definitionProblems = (
     if (READ.has(problem._tag)) return []
     const message = describeProblem(problem)
     const found = placesIn(problem).map((place) => positions.get(place) ?? [])
-    if (problem._tag !== 'DuplicateName') return [{ at: found[0]?.[0] ?? stepsAt, message }]
+    if (problem._tag !== 'DuplicateName') return [{ at: found.flat()[0] ?? stepsAt, message }]
     const [first = stepsAt, second = first, ...more] = found.find(({ length }) => length > 1) ?? []
     const [one, other] = [first, second].map(placeOf)
     const all = more.length === 0 ? `${one} and ${other}` : `${one}, ${other} and ${more.length} more`
@@ -61,7 +61,8 @@ const placesIn = (problem: WorkflowProblem): ReadonlyArray<string> => {
     case 'NeedCycle':
       return [problem.unit]
     case 'InvalidSetting':
-      return [problem.place]
+      // The domain reports the body of a map under the path of the map.
+      return [`${problem.place}/*`, problem.place]
     default:
       return []
   }

@@ -1,7 +1,7 @@
 /** Finds unset variables in `run:` steps before anything runs. */
 import { listed } from '../../domain/data/listed.js'
 import { didYouMean } from '../../domain/data/Suggestion.js'
-import { needing } from '../../domain/workflow/needs.js'
+import { ancestry } from './ancestry.js'
 import { ITEM } from './items.js'
 import type { Position, Problem } from './Problem.js'
 import { MAX_SHOWN } from './Problem.js'
@@ -36,8 +36,8 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
     if (step._tag === 'Wave') inParallel(step.groups, scope)
     if (step._tag === 'Map') visit(step.each, (name) => name === ITEM || scope(name))
     // The evidence of a task may name its own capture.
-    const own = capturedIn(step)
-    look(atEnd(step), (name) => own.includes(name) || scope(name))
+    const own = new Set(capturedIn(step))
+    look(atEnd(step), (name) => own.has(name) || scope(name))
   }
   const inOrder = (steps: ReadonlyArray<StepEntry>, scope: Scope): void => {
     const captured = new Set<string>()
@@ -47,23 +47,12 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
     }
   }
   const inParallel = (groups: ReadonlyArray<GroupEntry>, scope: Scope): void => {
-    const isAfter = orderOf(groups)
+    const isAfter = ancestry(groups)
     const setter = new Map(groups.flatMap((group) => capturedIn(group).map((name) => [name, group.name] as const)))
-    for (const group of groups) visit(group, (name) => scope(name) || isAfter(group, setter.get(name)))
+    for (const group of groups) visit(group, (name) => scope(name) || isAfter(group.name, setter.get(name)))
   }
   inOrder(file.steps, (name) => given.has(name))
   return problems
-}
-
-/** Looks up whether a group needs another one. Most groups name the group whose variable they use. */
-const orderOf = (groups: ReadonlyArray<GroupEntry>): ((group: GroupEntry, earlier: string | undefined) => boolean) => {
-  const known = new Map<string, ReadonlySet<string>>()
-  return ({ name, needs }, earlier) => {
-    if (earlier === undefined || needs.includes(earlier)) return earlier !== undefined
-    const later = known.get(earlier) ?? needing(groups, [earlier])
-    known.set(earlier, later)
-    return later.has(name)
-  }
 }
 
 const everyCapture = (steps: ReadonlyArray<StepEntry>): ReadonlyArray<string> =>

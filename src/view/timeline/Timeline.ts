@@ -103,7 +103,8 @@ export const timelineOf = ({ checkpoint, status, changes = new Map(), now }: Rec
     follow(building, change, at)
     building.last = Math.max(building.last, at)
   }
-  addUnchanged(building, checkpoint)
+  // Units without a recorded change ran before the clock went back.
+  addUnchanged({ ...building, back: 0 }, checkpoint)
   const isLive = status === 'running' || status === 'queued'
   const lasts = isLive || building.waits.size > 0
   const to = endOf(building, lasts && now !== undefined ? Date.parse(now) : undefined)

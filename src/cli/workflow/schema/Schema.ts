@@ -1,7 +1,7 @@
 /** Schemas that decode values and describe them as JSON Schema. Knows nothing of steps. */
 import { defined } from '../../../domain/data/defined.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
-import type { Problem, Report } from '../Problem.js'
+import type { Position, Problem, Report } from '../Problem.js'
 import type { Entry, Node } from '../Source.js'
 import { kindOf } from '../Source.js'
 import { closest, didYouMean } from '../../../domain/data/Suggestion.js'
@@ -305,10 +305,23 @@ export const hasAll = (...keys: ReadonlyArray<string>): JsonObject => ({
 
 export const hasAny = (keys: ReadonlyArray<string>): JsonObject => ({ anyOf: keys.map((key) => hasAll(key)) })
 
-/** Reported at the mapping. */
-export const atLeastOne = <K extends string>(keys: ReadonlyArray<K>, message: string): Rule<Keyed<K>> => ({
-  check: (read, { report }, node) => {
-    if (keys.every((key) => read[key] === undefined)) report(node.at, message)
+/** Reports only the first rule that is broken. */
+export const firstOf = <R>(...rules: ReadonlyArray<Rule<R>>): Rule<R> => ({
+  check: (read, reading, node) => {
+    const [first] = brokenRules(rules, read, reading, node)
+    if (first !== undefined) reading.report(first.at, first.message)
+  },
+  json: { allOf: rules.map(({ json }) => json) }
+})
+
+/** Reported at the mapping, unless `place` is given. */
+export const atLeastOne = <K extends string>(
+  keys: ReadonlyArray<K>,
+  message: string,
+  place = (_: Reading, node: Node): Position => node.at
+): Rule<Keyed<K>> => ({
+  check: (read, reading, node) => {
+    if (keys.every((key) => read[key] === undefined)) reading.report(place(reading, node), message)
   },
   json: hasAny(keys)
 })
@@ -322,7 +335,7 @@ export const notWith = <K extends string>(key: K, others: ReadonlyArray<K>, mess
   json: { dependencies: { [key]: hasNone(others) } }
 })
 
-/** Reported at the key, unless `place` is given. */
+/** Reported at the key. */
 export const onlyWith = <K extends string>(key: K, others: ReadonlyArray<K>, message: string): Rule<Keyed<K>> => ({
   check: (read, { report }) => {
     const found = read[key]

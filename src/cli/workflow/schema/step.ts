@@ -10,7 +10,7 @@ import type { CompositeEntry, ForEach, GroupEntry, StepEntry } from '../Workflow
 import { MAX_STEPS, numberedName } from '../WorkflowFile.js'
 import { checksOf, compositeChecks } from './checks.js'
 import type { Reading, WorkflowText } from './Reading.js'
-import { json, number, text, textOr, word } from './scalars.js'
+import { json, nameIn, number, text, textOr, word } from './scalars.js'
 import type { Read, Schema } from './Schema.js'
 import {
   atLeastOne,
@@ -131,7 +131,7 @@ const inclusion: Schema<{ readonly name: string; readonly steps: ReadonlyArray<S
 // ---------------------------------------------------------------------------------------------------------------------
 
 const groupFields = {
-  needs: field(list(textOr('a list of names of groups')), 'The groups of its wave that must have completed.')
+  needs: field(list(nameIn('names of groups')), 'The groups of its wave that must have completed.')
 }
 
 const compositeFields = {

@@ -13,7 +13,7 @@ import { argv, checked, checksOf, command, script, taskChecks } from './checks.j
 import type { Reading } from './Reading.js'
 import { duration, durationOr, flag, number, text, textOr, variable, word } from './scalars.js'
 import type { Read, Rule, Schema } from './Schema.js'
-import { atLeastOne, either, field, hasAll, mapped, named, notWith, object, or, refined } from './Schema.js'
+import { atLeastOne, either, field, firstOf, hasAll, mapped, named, notWith, object, or, refined } from './Schema.js'
 
 const NOTHING: CommandAction = { _tag: 'Shell', script: '' }
 
@@ -194,15 +194,16 @@ type Task = Read<typeof taskFields>
 
 export const WORK = ['shell', 'run', 'reuse', 'job']
 
-const oneWork: ReadonlyArray<Rule<Task>> = [
+const oneWork: Rule<Task> = firstOf(
   notWith('job', ['shell', 'run', 'reuse'], '"job" cannot be combined with "shell", "run" or "reuse"; use one of them'),
   notWith('reuse', ['shell', 'run'], '"reuse" cannot be combined with "shell" or "run"; use one of them'),
   notWith('run', ['shell'], 'a task has either "shell" or "run", not both'),
   atLeastOne(
     ['shell', 'run', 'reuse', 'job'],
-    'a task needs "shell" (a script), "run" (a command and its arguments), "job" or "reuse"; a wait needs "sleep" or "waitFor"'
+    'a task needs "shell" (a script), "run" (a command and its arguments), "job" or "reuse"; a wait needs "sleep" or "waitFor"',
+    ({ unit }) => unit.at
   )
-]
+)
 
 const jobOutput: Rule<Task> = {
   check: ({ job, capture }, { report }) => {
@@ -245,7 +246,7 @@ const freshCommits: Rule<Task> = {
   }
 }
 
-export const taskRules: ReadonlyArray<Rule<Task>> = [...oneWork, jobOutput, jobCommits, freshCommits, checked]
+export const taskRules: ReadonlyArray<Rule<Task>> = [oneWork, jobOutput, jobCommits, freshCommits, checked]
 
 /** `isNamed`: the name is the default summary; the body of a map has that of its map, and an item its key. */
 export const taskOf = (read: Task, { warn, unit: { at, name } }: Reading, isNamed: boolean): TaskEntry => {

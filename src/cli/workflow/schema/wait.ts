@@ -6,7 +6,7 @@ import type { WaitEntry } from '../WorkflowFile.js'
 import type { Reading } from './Reading.js'
 import { longDuration, text, variable } from './scalars.js'
 import type { Read, Rule, Schema } from './Schema.js'
-import { field, mapped, named, notWith, object, refined } from './Schema.js'
+import { field, firstOf, mapped, named, notWith, object, refined } from './Schema.js'
 
 const wait = refined(longDuration, {}, (millis, { key }) =>
   millis > MAX_WAIT_MILLIS ? `"${key}" must be at most 1,000 years` : undefined
@@ -41,8 +41,10 @@ export const waitForeign = {
 }
 
 export const waitRules: ReadonlyArray<Rule<Wait>> = [
-  notWith('sleep', ['waitFor'], 'a step has either "sleep" or "waitFor", not both'),
-  notWith('capture', ['sleep'], '"capture" needs an answer, and "sleep" has none; remove it')
+  firstOf<Wait>(
+    notWith('sleep', ['waitFor'], 'a step has either "sleep" or "waitFor", not both'),
+    notWith('capture', ['sleep'], '"capture" needs an answer, and "sleep" has none; remove it')
+  )
 ]
 
 export const waitOf = ({ sleep, waitFor, summary, capture }: Wait, { unit }: Reading): WaitEntry => ({

@@ -8,7 +8,7 @@ import * as Variable from '../Variable.js'
 import { definitionProblems } from '../definitionProblems.js'
 import type { WorkflowFile } from '../WorkflowFile.js'
 import { MAX_STEPS } from '../WorkflowFile.js'
-import { json, textOr, variable, word } from './scalars.js'
+import { json, nameIn, variable, word } from './scalars.js'
 import type { Schema } from './Schema.js'
 import { field, limited, list, mapOf, mapped, object, or } from './Schema.js'
 import { listing, listingRules, notAFile } from './step.js'
@@ -27,13 +27,10 @@ const input: Schema<JsonObject> = mapped(mapOf(Variable.JSON_SCHEMA, namedValue)
   Object.fromEntries(fields)
 )
 
-const secret = mapped(
-  variable(textOr('a list of names of environment variables'), 'secret'),
-  (name, _, { value: { at } }) => ({
-    name,
-    at
-  })
-)
+const secret = mapped(variable(nameIn('names of environment variables'), 'secret'), (name, _, { value: { at } }) => ({
+  name,
+  at
+}))
 
 const secrets = limited(
   mapped(list(secret), (all, { report }) => {
