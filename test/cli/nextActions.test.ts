@@ -66,6 +66,31 @@ describe('a run that another process holds', () => {
     expect((await place.dogear(['poll', 'busy'])).stderr).toContain('  dogear resume busy\n')
   })
 
+  test('poll of a held run with a pending job polls again, and a value for another unit names the unit that waits', async () => {
+    within({
+      'waits.yml': `name: waits
+steps:
+  - wave: v
+    groups:
+      ask: { waitFor: { question: q } }
+      job: { job: { submit: echo 7, poll: exit 75 } }
+      slow: { shell: echo ready; sleep 60 }
+  - { name: last, shell: 'true' }
+`
+    })
+    const busy = place.start(['run', 'waits.yml', '--id', 'busy', '--verbose'])
+    await busy.said('ready')
+    await expect.poll(async () => (await place.dogear(['poll', 'busy'])).code).toBe(75)
+    expect(commandsIn((await place.dogear(['poll', 'busy'])).stderr)).toEqual(['dogear poll busy'])
+    const json = JSON.parse((await place.dogear(['poll', 'busy', '--json'])).stdout) as { next: string }
+    expect(json.next).toBe('dogear poll busy')
+    const refused = await place.dogear(['answer', 'busy', 'last', '--value', '5'])
+    expect(refused.code).toBe(4)
+    expect(commandsIn(refused.stderr)).toEqual(['dogear answer busy v/ask --value JSON'])
+    busy.child.kill('SIGKILL')
+    await busy.ended
+  })
+
   test.each([
     ['resume', ['resume', 'busy']],
     ['clean', ['clean', 'busy', '--yes']],
