@@ -1,8 +1,11 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import * as O from 'fp-ts/lib/Option.js'
 import { afterEach, describe, expect, test } from 'vitest'
+import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
 import { describe as describeCli, notDone, usage, type CliError } from '../../src/cli/CliError.js'
-import { nextActions } from '../../src/cli/commands/hints/ofError.js'
+import { nextActions, ofProgram } from '../../src/cli/commands/hints/ofError.js'
+import { continuing } from '../../src/cli/commands/hints/ofRun.js'
 import { literals } from '../docs/source.js'
 import { type Ended, linesOf, type Running, type Sandbox, sandbox } from './dogear.js'
 
@@ -390,6 +393,8 @@ test('the output of a run that is deleted while it runs ends with the command th
   expect(await follow(ended)).toMatchObject({ code: 0 })
 })
 
+const HOLDER = { host: 'h', pid: 7, since: '2026-01-01T00:00:00Z', liveness: 'undecided' } as const
+
 describe('next actions', () => {
   const store = {
     location: { _tag: 'Files', path: '/h/.dogear' } as const,
@@ -416,6 +421,24 @@ describe('next actions', () => {
       hints: [],
       runId: 'r'
     }) as unknown as CliError
+
+  test.each([
+    { _tag: 'HeldBy', runId: 'r', holder: HOLDER },
+    { _tag: 'RunCancelled', runId: 'r' },
+    { _tag: 'WorkspaceMissing', runId: 'r', path: '/w', missing: [], kind: 'directory' },
+    { _tag: 'RecoveryRefused', runId: 'r', from: 'Previous', lost: 'one change', cause: undefined }
+  ] as const)('a program’s run is shown where a run of a file would be resumed: $_tag', (error) => {
+    expect(nextActions(where, notDone(error))[0]?.command).toMatch(/^dogear resume r /)
+    const workflow = { name: 'w', steps: [] }
+    expect(ofProgram(where, { runId: 'r', workflow }, error).map(({ command }) => command)).toEqual(['dogear show r'])
+    expect(ofProgram(where, { runId: 'r', workflow: { ...workflow, path: 'w.yml' } }, error)).toEqual([])
+  })
+
+  test('a program’s run with an undecided owner is shown, and not taken over', () => {
+    const checkpoint = { runId: 'r', workflow: { name: 'w', steps: [] } } as unknown as Checkpoint
+    const hints = continuing(where, { checkpoint, heldBy: O.some(HOLDER) })
+    expect(hints.map(({ command }) => command)).toEqual(['dogear show r'])
+  })
 
   // The command adds these with its knowledge of the plan.
   const tags = [...new Set(literals('executor/errors/RunError.ts', 'RunError'))].filter(

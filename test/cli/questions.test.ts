@@ -262,3 +262,27 @@ test('the example after a value for a question answers that question and all oth
   expect(linesOf(refused.stderr).slice(-2)).toEqual(['For example:', '  dogear answer r-1 pay again --confirm a=again'])
   expect((await follow(refused)).code).toBe(0)
 })
+
+test('an answer to a program’s run whose workspace is missing is refused without a command that resumes it', async () => {
+  place = sandbox({
+    'host.mjs': `
+import { jsonFileStorage } from '${library}adapters/json-file/index.js'
+import { workspaces } from '${library}adapters/node/index.js'
+import { runOutcome, workflow } from '${library}promise/index.js'
+const order = workflow('order').step('pay', { idempotent: false, run: () => Promise.reject(new Error('no reply')) })
+const environment = { workspaces: workspaces('.dogear') }
+const storage = jsonFileStorage('.dogear')
+const outcome = await runOutcome(order, { id: 'o-1', storage, environment, workspace: 'directory' })
+console.log(outcome._tag)
+`
+  })
+  expect((await host()).stdout).toBe('Failed\n')
+  await place.shell('rm -r .dogear/workspaces/o-1')
+  for (const words of [['again'], ['nonsense']]) {
+    const refused = await place.dogear(['answer', 'o-1', 'pay', ...words])
+    expect(refused.code).toBe(4)
+    expect(refused.stderr).toContain('Workspace not found for run o-1')
+    expect(refused.stderr).not.toContain('dogear resume')
+    expect((await follow(refused)).code).toBe(0)
+  }
+})

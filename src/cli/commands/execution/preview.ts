@@ -19,7 +19,7 @@ import { nowText } from '../../report/text.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
 import { ofPlanError, unconfirmed } from '../hints/ofPlan.js'
-import { nextActions } from '../hints/ofError.js'
+import { nextActions, ofProgram } from '../hints/ofError.js'
 import type { NextUnit } from './nextUnits.js'
 import { isWait, nextUnits } from './nextUnits.js'
 import { resumeHint } from './planFlags.js'
@@ -87,7 +87,10 @@ const previewFrom = (
 const errorsInFolder = async (context: Context, checkpoint: Checkpoint): Promise<ReadonlyArray<CliError>> => {
   const environment = environmentFor(context, { tree: treeFor(context, { checkpoint }) })
   const there = await hasWorkspace(checkpoint)(environment)()
-  if (E.isRight(there) && !there.right) return [notDone(workspaceMissing(checkpoint))]
+  if (E.isRight(there) && !there.right) {
+    const missing = workspaceMissing(checkpoint)
+    return [notDone(missing, ofProgram(context, checkpoint, missing))]
+  }
   const evidence = E.isLeft(there) ? there : await collectEvidence(checkpoint)(environment)()
   return E.isLeft(evidence) ? [notDone(evidence.left, [], checkpoint.runId)] : []
 }
