@@ -1,8 +1,11 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import * as O from 'fp-ts/lib/Option.js'
 import { afterEach, describe, expect, test } from 'vitest'
+import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
 import { describe as describeCli, notDone, usage, type CliError } from '../../src/cli/CliError.js'
-import { nextActions } from '../../src/cli/commands/hints/ofError.js'
+import { nextActions, ofProgram } from '../../src/cli/commands/hints/ofError.js'
+import { continuing } from '../../src/cli/commands/hints/ofRun.js'
 import { literals } from '../docs/source.js'
 import { type Ended, linesOf, type Running, type Sandbox, sandbox } from './dogear.js'
 
@@ -64,6 +67,31 @@ describe('a run that another process holds', () => {
     busy.child.kill('SIGINT')
     await busy.ended
     expect((await place.dogear(['poll', 'busy'])).stderr).toContain('  dogear resume busy\n')
+  })
+
+  test('poll of a held run with a pending job polls again, and a value for another unit names the unit that waits', async () => {
+    within({
+      'waits.yml': `name: waits
+steps:
+  - wave: v
+    groups:
+      ask: { waitFor: { question: q } }
+      job: { job: { submit: echo 7, poll: exit 75 } }
+      slow: { shell: echo ready; sleep 60 }
+  - { name: last, shell: 'true' }
+`
+    })
+    const busy = place.start(['run', 'waits.yml', '--id', 'busy', '--verbose'])
+    await busy.said('ready')
+    await expect.poll(async () => (await place.dogear(['poll', 'busy'])).code).toBe(75)
+    expect(commandsIn((await place.dogear(['poll', 'busy'])).stderr)).toEqual(['dogear poll busy'])
+    const json = JSON.parse((await place.dogear(['poll', 'busy', '--json'])).stdout) as { next: string }
+    expect(json.next).toBe('dogear poll busy')
+    const refused = await place.dogear(['answer', 'busy', 'last', '--value', '5'])
+    expect(refused.code).toBe(4)
+    expect(commandsIn(refused.stderr)).toEqual(['dogear answer busy v/ask --value JSON'])
+    busy.child.kill('SIGKILL')
+    await busy.ended
   })
 
   test.each([
@@ -365,6 +393,8 @@ test('the output of a run that is deleted while it runs ends with the command th
   expect(await follow(ended)).toMatchObject({ code: 0 })
 })
 
+const HOLDER = { host: 'h', pid: 7, since: '2026-01-01T00:00:00Z', liveness: 'undecided' } as const
+
 describe('next actions', () => {
   const store = {
     location: { _tag: 'Files', path: '/h/.dogear' } as const,
@@ -391,6 +421,24 @@ describe('next actions', () => {
       hints: [],
       runId: 'r'
     }) as unknown as CliError
+
+  test.each([
+    { _tag: 'HeldBy', runId: 'r', holder: HOLDER },
+    { _tag: 'RunCancelled', runId: 'r' },
+    { _tag: 'WorkspaceMissing', runId: 'r', path: '/w', missing: [], kind: 'directory' },
+    { _tag: 'RecoveryRefused', runId: 'r', from: 'Previous', lost: 'one change', cause: undefined }
+  ] as const)('a program’s run is shown where a run of a file would be resumed: $_tag', (error) => {
+    expect(nextActions(where, notDone(error))[0]?.command).toMatch(/^dogear resume r /)
+    const workflow = { name: 'w', steps: [] }
+    expect(ofProgram(where, { runId: 'r', workflow }, error).map(({ command }) => command)).toEqual(['dogear show r'])
+    expect(ofProgram(where, { runId: 'r', workflow: { ...workflow, path: 'w.yml' } }, error)).toEqual([])
+  })
+
+  test('a program’s run with an undecided owner is shown, and not taken over', () => {
+    const checkpoint = { runId: 'r', workflow: { name: 'w', steps: [] } } as unknown as Checkpoint
+    const hints = continuing(where, { checkpoint, heldBy: O.some(HOLDER) })
+    expect(hints.map(({ command }) => command)).toEqual(['dogear show r'])
+  })
 
   // The command adds these with its knowledge of the plan.
   const tags = [...new Set(literals('executor/errors/RunError.ts', 'RunError'))].filter(

@@ -256,3 +256,11 @@ test('a refused resume of a live run says that the run will pause or be cancelle
   place.write('go', '')
   await running.ended
 })
+
+test('after the pause of a run that waits, dogear prints the command that resumes it', async () => {
+  place = sandbox({ 'w.yml': 'name: w\nsteps: [{ name: ok, waitFor: { question: q } }]' })
+  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  const ended = await place.dogear(['pause', 'r'])
+  expect(ended).toMatchObject({ code: 0, stdout: 'Run r is paused\n' })
+  expect(ended.stderr).toContain('Resume with:\n  dogear resume r\n')
+})

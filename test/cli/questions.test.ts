@@ -238,6 +238,8 @@ test('a step that waits for its job takes no answer: the message says so, and ea
 test('an example after a wrong unit answers all open questions', async () => {
   place = sandbox({ 'pay.yml': both })
   await place.dogear(['run', 'pay.yml', '--id', 'p-1'])
+  const valued = await place.dogear(['answer', 'p-1', 'all', '--value', '5'])
+  expect(linesOf(valued.stderr).at(-1)).toBe('  dogear answer p-1 all/charge again --confirm all/invoice=again')
   const refused = await place.dogear(['answer', 'p-1', 'all', 'again'])
   expect(linesOf(refused.stderr)).toEqual([
     'dogear: Cannot answer all of run p-1: a resume asks no question about it; units with an open question: all/charge, all/invoice',
@@ -245,4 +247,42 @@ test('an example after a wrong unit answers all open questions', async () => {
     '  dogear answer p-1 all/charge again --confirm all/invoice=again'
   ])
   expect((await follow(refused)).code).toBe(0)
+})
+
+test('the example after a value for a question answers that question and all others', async () => {
+  place = sandbox({
+    'w.yml': `steps:
+  - { name: a, shell: echo made > out, artifacts: [out] }
+  - { name: pay, shell: exit 1, idempotent: false }
+`
+  })
+  await place.dogear(['run', 'w.yml', '--id', 'r-1'])
+  place.write('out', 'mine')
+  const refused = await place.dogear(['answer', 'r-1', 'pay', '--value', '5'])
+  expect(linesOf(refused.stderr).slice(-2)).toEqual(['For example:', '  dogear answer r-1 pay again --confirm a=again'])
+  expect((await follow(refused)).code).toBe(0)
+})
+
+test('an answer to a program’s run whose workspace is missing is refused without a command that resumes it', async () => {
+  place = sandbox({
+    'host.mjs': `
+import { jsonFileStorage } from '${library}adapters/json-file/index.js'
+import { workspaces } from '${library}adapters/node/index.js'
+import { runOutcome, workflow } from '${library}promise/index.js'
+const order = workflow('order').step('pay', { idempotent: false, run: () => Promise.reject(new Error('no reply')) })
+const environment = { workspaces: workspaces('.dogear') }
+const storage = jsonFileStorage('.dogear')
+const outcome = await runOutcome(order, { id: 'o-1', storage, environment, workspace: 'directory' })
+console.log(outcome._tag)
+`
+  })
+  expect((await host()).stdout).toBe('Failed\n')
+  await place.shell('rm -r .dogear/workspaces/o-1')
+  for (const words of [['again'], ['nonsense']]) {
+    const refused = await place.dogear(['answer', 'o-1', 'pay', ...words])
+    expect(refused.code).toBe(4)
+    expect(refused.stderr).toContain('Workspace not found for run o-1')
+    expect(refused.stderr).not.toContain('dogear resume')
+    expect((await follow(refused)).code).toBe(0)
+  }
 })

@@ -947,3 +947,24 @@ test('a resume with two removed steps in doubt and one other edit names that edi
   expect(stderr).toContain('"both/book" was removed, but is not idempotent')
   expect(linesOf(stderr)).toContain('After that, undo the other edit, or accept it with --changes ignore')
 })
+
+test('the command that accepts an edit answers no question, and keeps the flags that were typed', async () => {
+  const was = `steps:
+  - { name: a, shell: echo made > out, artifacts: [out] }
+  - { name: b, shell: 'true' }
+  - { name: pay, shell: echo paid >> log; test -e go, idempotent: false }
+`
+  within({ 'w.yml': was })
+  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  place.write('w.yml', was.replace("shell: 'true'", 'shell: echo'))
+  place.write('out', 'mine\n')
+  place.write('go', '')
+  const { stderr } = await place.dogear(['resume', 'r'])
+  expect(linesOf(stderr).slice(-2)).toEqual(['To accept the change:', '  dogear resume r --changes ignore'])
+  const typed = await place.shell(linesOf(stderr).at(-1) ?? '')
+  expect(typed.code).toBe(4)
+  expect(typed.stderr).toContain('its evidence changed since: out')
+  expect([place.read('out'), place.read('log')]).toEqual(['mine\n', 'paid\n'])
+  const flagged = await place.dogear(['resume', 'r', '--confirm', 'pay=done', '--yes'])
+  expect(linesOf(flagged.stderr)).toContain('  dogear resume r --changes ignore --confirm pay=done --yes')
+})

@@ -270,3 +270,20 @@ test('verify, which never changes anything, does not print that nothing was chan
   expect(stdout).toContain('TOKEN is not set')
   expect(stdout).not.toContain('Nothing was changed')
 })
+
+test('verify prints no answers to questions that only come after an edit is accepted or undone', async () => {
+  const text = `name: w
+steps:
+  - { name: a, shell: echo x > out, artifacts: [out] }
+  - { name: pay, shell: exit 1, idempotent: false }
+  - { name: last, shell: 'true' }
+`
+  await failed(text)
+  place.write('out', 'mine')
+  place.write('w.yml', text.replace(/ {2}- { name: pay.*\n/, ''))
+  const stdout = await verified({})
+  expect(stdout).toContain('"pay" was removed, but is not idempotent')
+  expect(stdout).toContain('"a" completed, but its evidence changed since: out\n')
+  expect(stdout).not.toMatch(/--changes ignore|--confirm/)
+  expect((await reportOf()).obstacles).toMatchObject([{ code: 'WorkflowChanged' }, { code: 'Unconfirmed', next: [] }])
+})

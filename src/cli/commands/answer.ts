@@ -81,7 +81,8 @@ const refusalOf = async (context: Context, view: RunView, unit: string): Promise
   const { runId, checkpoint, heldBy } = view
   if (O.isSome(heldBy) || (isWait(checkpoint, unit) && !has(checkpoint.completedSteps, unit))) return undefined
   const planned = await planOf(context, view)
-  if (E.isLeft(planned)) return notDone(planned.left, [], runId, 'answer')
+  if (E.isLeft(planned))
+    return notDone(planned.left, await ofRefusal(context, view, unit, planned.left), runId, 'answer')
   if (planned.right.questions.some((question) => question.unit === unit)) return undefined
   const request = { _tag: 'Answer', runId, unit, value: null, by: userName(), requestedAt: nowText() } as const
   const taken = takeAnswer(checkpoint, request)

@@ -19,6 +19,7 @@ import type { PromptContext } from './execution/withPrompt.js'
 import { agree } from './execution/withPrompt.js'
 import { heldError } from './execution/owner.js'
 import { allRuns, findRun, viewOf, warnOfDamaged } from './find/find.js'
+import { ofProgram } from './hints/ofError.js'
 
 export interface CleanFlags {
   readonly all?: boolean
@@ -149,7 +150,7 @@ const deleteAll = async (context: PromptContext, candidates: ReadonlyArray<Candi
     if (context.signals.interrupt.signal.aborted) break
     const removed = await cleanWorkspace(view.runId)(environmentFor(context))()
     if (E.isLeft(removed)) {
-      failure ??= notDone(removed.left, [], view.runId)
+      failure ??= notDone(removed.left, ofProgram(context, view, removed.left), view.runId)
       continue
     }
     done.push({ runId: view.runId, ...removed.right })

@@ -6,7 +6,8 @@ import { notDone } from '../CliError.js'
 import { processText } from '../report/text.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, printDone } from './Context.js'
-import { findRun } from './find/find.js'
+import { findRun, viewOf } from './find/find.js'
+import { ofProgram } from './hints/ofError.js'
 import { continuing } from './hints/ofRun.js'
 
 export interface PauseFlags {
@@ -19,14 +20,15 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
   if (E.isLeft(view)) return view
   const { runId } = view.right
   const asked = await pause(runId, { commit })(environmentFor(context))()
-  if (E.isLeft(asked)) return E.left(notDone(asked.left, [], runId))
+  if (E.isLeft(asked)) return E.left(notDone(asked.left, ofProgram(context, view.right, asked.left), runId))
   const answer = asked.right
   const isRequested = answer._tag === 'Requested'
   const status = isRequested ? 'running' : answer._tag === 'Paused' ? 'paused' : answer.status
   const text = isRequested
     ? `Run ${runId} pauses once its current steps have ended (${processText(answer.holder)})`
     : `Run ${runId} ${answer._tag === 'Paused' ? 'is paused' : AT_REST[status]}`
-  const next = isRequested ? [] : continuing(context, view.right)
+  const now = await viewOf(context, runId)
+  const next = isRequested || E.isLeft(now) ? [] : continuing(context, now.right)
   return isRequested || status === 'paused'
     ? printDone(context, { run_id: runId, requested: isRequested, status }, text, next)
     : E.left({ _tag: 'NothingToStop', message: text, hints: next })

@@ -20,7 +20,7 @@ import { runnerIn } from '../steps/jobStep.js'
 import type { Style } from '../terminal/Style.js'
 import { toProgram } from '../workflow/toProgram.js'
 import type { Result } from './Context.js'
-import { environmentFor } from './Context.js'
+import { environmentFor, hintTo } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
 import { printWarnings } from './execution/execution.js'
 import { afterLoss, findOrOnly } from './find/find.js'
@@ -82,7 +82,10 @@ const report = async (
   // A recorded end took the claim, so the owner seen before has left.
   const hasRecorded = jobs.some(({ end }) => end._tag === 'Collected' || end._tag === 'Failed')
   const owner = hasRecorded ? O.none : heldBy
-  const next = continuing(context, { checkpoint, heldBy: owner })
+  const next =
+    isOpen && O.isSome(owner)
+      ? [hintTo(context, 'Poll again with:', ['poll', runId])]
+      : continuing(context, { checkpoint, heldBy: owner })
   const now = status(checkpoint, O.isSome(owner))
   if (json) {
     screen.out(printed({ run_id: runId, status: now, jobs: jobs.map(polledJson), next: next[0]?.command ?? null }))

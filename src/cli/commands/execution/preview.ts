@@ -19,7 +19,7 @@ import { nowText } from '../../report/text.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
 import { ofPlanError, unconfirmed } from '../hints/ofPlan.js'
-import { nextActions } from '../hints/ofError.js'
+import { nextActions, ofProgram } from '../hints/ofError.js'
 import type { NextUnit } from './nextUnits.js'
 import { isWait, nextUnits } from './nextUnits.js'
 import { resumeHint } from './planFlags.js'
@@ -87,7 +87,10 @@ const previewFrom = (
 const errorsInFolder = async (context: Context, checkpoint: Checkpoint): Promise<ReadonlyArray<CliError>> => {
   const environment = environmentFor(context, { tree: treeFor(context, { checkpoint }) })
   const there = await hasWorkspace(checkpoint)(environment)()
-  if (E.isRight(there) && !there.right) return [notDone(workspaceMissing(checkpoint))]
+  if (E.isRight(there) && !there.right) {
+    const missing = workspaceMissing(checkpoint)
+    return [notDone(missing, ofProgram(context, checkpoint, missing))]
+  }
   const evidence = E.isLeft(there) ? there : await collectEvidence(checkpoint)(environment)()
   return E.isLeft(evidence) ? [notDone(evidence.left, [], checkpoint.runId)] : []
 }
@@ -96,9 +99,7 @@ const errorsInFolder = async (context: Context, checkpoint: Checkpoint): Promise
 const previewOfSurvey = (context: Context, surveyed: Surveyed, secrets: ReadonlyArray<CliError>): Preview => {
   const { checkpoint, options, workspaceFound, plan, program, flags } = surveyed
   const { runId } = checkpoint
-  const [likely, accepted] = E.isRight(plan)
-    ? [plan, flags]
-    : [planResume(checkpoint, program, { ...options, changes: 'ignore' }), { ...flags, changes: 'ignore' }]
+  const likely = E.isRight(plan) ? plan : planResume(checkpoint, program, { ...options, changes: 'ignore' })
   const isMissing = E.isLeft(plan)
     ? !workspaceFound
     : E.isLeft(requireWorkspace(checkpoint, plan.right, workspaceFound))
@@ -106,15 +107,18 @@ const previewOfSurvey = (context: Context, surveyed: Surveyed, secrets: Readonly
   const errors = [
     ...(isMissing ? [notDone(workspaceMissing(checkpoint))] : []),
     ...(E.isRight(plan) ? [] : [notDone(plan.left, ofPlanError(context, surveyed, plan.left.problems), runId)]),
-    ...(question === undefined ? [] : [unconfirmed(context, { ...surveyed, flags: accepted }, [question, ...more])]),
+    ...(question === undefined ? [] : [unconfirmed(context, surveyed, [question, ...more])]),
     ...secrets
   ]
   const preview = previewFrom(context, checkpoint, errors, E.isLeft(likely) ? undefined : likely.right)
-  if (E.isLeft(plan)) return preview
+  if (E.isLeft(plan)) return { ...preview, obstacles: preview.obstacles.map(withoutAnswers) }
   const units = nextUnits(program, plan.right)
   const obstacles = [...preview.obstacles, ...timeouts(resumeHint(context, 'End the wait with:', runId, flags), units)]
   return { ...preview, obstacles, waits: units.length > 0 && units.every((one) => isWait(one, nowText())) }
 }
+
+/** A question that is only likely has no commands: they would accept the edits. */
+const withoutAnswers = (one: Obstacle): Obstacle => (one.code === 'Unconfirmed' ? { ...one, next: [] } : one)
 
 /** A resume ends a wait that is over without an answer, and fails. */
 const timeouts = (hint: Hint, units: ReadonlyArray<NextUnit>): ReadonlyArray<Obstacle> =>

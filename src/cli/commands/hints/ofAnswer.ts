@@ -1,8 +1,9 @@
 /** Suggests what to do after a refused answer. */
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import { get, has } from '../../../domain/checkpoint/Units.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
-import { top } from '../../../domain/workflow/Unit.js'
+import { ancestors, top } from '../../../domain/workflow/Unit.js'
 import { toWorkflow } from '../../../domain/workflow/WorkflowIdentity.js'
 import type { RunError } from '../../../executor/errors/RunError.js'
 import type { Planned } from '../../../executor/planRun.js'
@@ -12,9 +13,9 @@ import type { Hint } from '../../report/Hint.js'
 import type { Context } from '../Context.js'
 import { environmentFor, hintTo } from '../Context.js'
 import { treeFor } from '../execution/survey.js'
-import { answeringToo } from './ofError.js'
+import { answeringToo, ofProgram } from './ofError.js'
 import { offer } from './ofPlan.js'
-import { continuing } from './ofRun.js'
+import { answerHint, continuing } from './ofRun.js'
 
 /** Plans the recorded definition, with the evidence in the folder of the run. */
 export const planOf = (context: Context, view: RunView): Promise<E.Either<RunError, Planned>> =>
@@ -31,11 +32,13 @@ export const ofRefusal = async (
   if (error._tag === 'PlanError' && error.problems.every(({ _tag }) => _tag === 'AssumedOutputMissing'))
     return [hintTo(context, 'Pass its output:', ['answer', runId, unit, 'done', '--output', 'JSON'])]
   if (error._tag === 'Unconfirmed') return [answeringToo(context, error.questions)]
-  if (!OF_ANSWER.has(error._tag)) return []
+  if (!OF_ANSWER.has(error._tag)) return ofProgram(context, view, error)
   const planned = await planOf(context, view)
   if (E.isLeft(planned)) return planned.left._tag === 'PlanError' ? [] : continuing(context, view)
+  const [waits] = error._tag === 'AnswerRefused' && error.why !== 'NotAsked' ? error.waiting : []
+  if (O.isSome(view.heldBy) && waits !== undefined) return [answerHint(context, runId, waits)]
   const open = planned.right.questions.map((question) => question.unit)
-  const [first, ...others] = open.includes(unit) ? [...new Set([unit, ...open])] : open
+  const [first, ...others] = isAsked(error, unit, open) ? [...new Set([unit, ...open])] : open
   if (first !== undefined) {
     const more = others.flatMap((one) => ['--confirm', `${one}=again`])
     return [hintTo(context, 'For example:', ['answer', runId, first, 'again', ...more])]
@@ -48,6 +51,16 @@ export const ofRefusal = async (
 }
 
 const OF_ANSWER: ReadonlySet<RunError['_tag']> = new Set(['PlanError', 'AnswerRefused', 'AlreadyAnswered'] as const)
+
+/** Its question may follow the answer to another one. A wave is asked through its groups. */
+const isAsked = (error: RunError, unit: Unit, open: ReadonlyArray<Unit>): boolean =>
+  open.includes(unit) || (isQuestion(error, unit) && !open.some((one) => [...ancestors(one)].includes(unit)))
+
+const isQuestion = (error: RunError, unit: Unit): boolean =>
+  error._tag === 'AnswerRefused'
+    ? error.why !== 'NotAsked' && error.decision?._tag === 'Confirm'
+    : error._tag === 'PlanError' &&
+      error.problems.some((one) => one._tag === 'NothingToConfirm' && one.unit === unit && one.asked === true)
 
 /** A resume from a unit that has not begun would count earlier steps as done. */
 const ofUnit = (

@@ -4,6 +4,7 @@ import type { Confirm } from '../../../domain/plan/Plan.js'
 import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
 import * as Redaction from '../../../domain/data/Redaction.js'
 import type { RunError } from '../../../executor/errors/RunError.js'
+import type { RunView } from '../../../executor/storage/runs.js'
 import type { CliError } from '../../CliError.js'
 import { hintsOf } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
@@ -125,6 +126,17 @@ const afterRunError = (typed: Typed, error: RunError, known?: string): ReadonlyA
       return [again(typed)]
   }
 }
+
+/** Shows a run that a program started, if the next command would resume it: only the program does. */
+export const ofProgram = (
+  typed: Typed,
+  { runId, workflow }: Pick<RunView, 'runId' | 'workflow'>,
+  error: RunError
+): ReadonlyArray<Hint> =>
+  workflow.path === undefined &&
+  afterRunError(typed, error, runId).some(({ command }) => command?.startsWith('dogear resume ') === true)
+    ? [showHint(typed, runId)]
+    : []
 
 const planning = (typed: Typed, runId: string): Hint =>
   hintTo(typed, 'To see what a resume would do:', ['plan', runId, ...typed.words.filter((word) => word === '--reopen')])

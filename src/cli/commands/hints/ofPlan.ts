@@ -33,7 +33,7 @@ export interface Planning extends Pick<Survey, 'checkpoint' | 'options'> {
 /** Another way to resume: these options, in place of those that were typed. */
 type Way = Pick<PlanOptions, 'changes' | 'fromStep' | 'restartWave'>
 
-/** The first way that can be planned, with the answer `again` to each question that it raises. `what`: what it does. */
+/** The first way that can be planned. One that says that it runs again answers so to each question that it raises. `what`: what it does. */
 export const offer = (
   place: Place,
   { checkpoint, program, options, flags }: Planning,
@@ -43,7 +43,8 @@ export const offer = (
   const { restartWave: _, ...others } = options
   const { force: __, restartWave: ___, ...kept } = flags
   for (const way of ways) {
-    const { plan, again } = planned(checkpoint, program, { ...others, ...way })
+    const isAccepting = way.changes !== undefined && way.fromStep === undefined
+    const { plan, again } = planned(checkpoint, program, { ...others, ...way }, !isAccepting)
     if (E.isLeft(plan) || leavesJob(program, plan.right)) continue
     const { length: jobs } = plan.right.abandons ?? []
     const abandoning = jobs === 0 ? '' : `abandon the ${jobs === 1 ? 'job' : 'jobs'} and `
@@ -54,13 +55,14 @@ export const offer = (
   return []
 }
 
-/** Plans with the answer `again` to each question, as an answer can raise further ones. */
-const planned = (checkpoint: Planning['checkpoint'], program: Workflow, options: PlanOptions) => {
+/** Plans; if it `answers`, with `again` to each question, as an answer can raise further ones. */
+const planned = (checkpoint: Planning['checkpoint'], program: Workflow, options: PlanOptions, answers: boolean) => {
   const confirm = new Map(options.confirm)
   const again: Array<string> = []
   for (;;) {
     const plan = planResume(checkpoint, program, { ...options, confirm })
-    const questions = E.isLeft(plan) ? [] : openQuestions(plan.right).filter(({ unit }) => !confirm.has(unit))
+    const questions =
+      !answers || E.isLeft(plan) ? [] : openQuestions(plan.right).filter(({ unit }) => !confirm.has(unit))
     if (questions.length === 0) return { plan, again }
     for (const { unit } of questions) {
       confirm.set(unit, { _tag: 'Again' })

@@ -28,8 +28,10 @@ export const continuing = (
   const { runId, workflow } = checkpoint
   if (O.isSome(heldBy)) {
     const { value: owner } = heldBy
-    return owner.liveness === 'alive'
-      ? [showHint(place, runId, `It is in progress: ${processText(owner)}. Show it with:`)]
+    if (owner.liveness === 'alive')
+      return [showHint(place, runId, `It is in progress: ${processText(owner)}. Show it with:`)]
+    return workflow.path === undefined
+      ? [showHint(place, runId, `It is held by ${holderText(owner)}. Show it with:`)]
       : ofHeld(place, runId, owner).map((hint) => ({
           ...hint,
           text: `It is held by ${holderText(owner)}. ${hint.text}`
