@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 
 const TOKEN = /\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)\})?/g
 
-/** Matches a text without a `${` that {@link unreadableIn} finds. */
+/** The same rule as that of {@link unreadableIn}, for JSON Schema. */
 export const PATTERN = '^(?:\\$\\$\\{|\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}|\\$(?!\\$?\\{)|[^$])*$'
 
 /** Returns a `${` without a name and `}` after it, and what follows. */

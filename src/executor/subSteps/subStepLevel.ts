@@ -127,29 +127,22 @@ export const callOn = <Call>(
   act: (call: Call) => Promise<CallEnd>,
   onEnd: () => void
 ): Promise<unknown> => {
-  const ended = settleCall(level, name, parse, act, onEnd)
+  const settle = async (): Promise<unknown> => {
+    if (level.isClosed) return await tooLate(level, name)
+    level.calls += 1
+    const { root } = level
+    const call = root.refused === undefined ? parse() : E.left(root.refused)
+    const ended = E.isLeft(call) ? E.left(errorOf(call.left)) : await act(call.right)
+    if (E.isLeft(ended) && root.refused !== undefined) level.refused = root.refused
+    // This call raised `level.calls`, so that no scheduled check suspends the attempt.
+    if (level.waits.size > 0) onEnd()
+    if (level.isDropped) return await never()
+    return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
+  }
+  const settled = settle()
   // A rejection that the code does not await must not end the process; a task fails with SubStepNotAwaited.
-  ended.catch(() => undefined)
-  return ended
-}
-
-const settleCall = async <Call>(
-  level: Level,
-  name: unknown,
-  parse: () => E.Either<StepFailure, Call>,
-  act: (call: Call) => Promise<CallEnd>,
-  onEnd: () => void
-): Promise<unknown> => {
-  if (level.isClosed) return await tooLate(level, name)
-  level.calls += 1
-  const { root } = level
-  const call = root.refused === undefined ? parse() : E.left(root.refused)
-  const ended = E.isLeft(call) ? E.left(errorOf(call.left)) : await act(call.right)
-  if (E.isLeft(ended) && root.refused !== undefined) level.refused = root.refused
-  // This call raised `level.calls`, so that no scheduled check suspends the attempt.
-  if (level.waits.size > 0) onEnd()
-  if (level.isDropped) return await never()
-  return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
+  settled.catch(() => undefined)
+  return settled
 }
 
 export const stoppingOf = (level: Level): AbortSignal => {
