@@ -387,7 +387,6 @@ const stepsAddedBy = (self: Base<never, unknown>, steps: AddSteps): unknown =>
 
 const groupFrom = (self: Base<never, unknown>, name: string, spec: LoosePart): ProgramGroup => {
   const { needs } = fieldsOf(spec)
-  // An undefined option counts as absent.
-  const part = partFrom(self, name, needs === undefined ? spec : (extended(spec, { needs: undefined }) as LoosePart))
+  const part = withoutProblem('needs', partFrom(self, name, spec))
   return withNeeds({ ...part, needs } as ProgramGroup)
 }

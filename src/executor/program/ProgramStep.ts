@@ -144,8 +144,9 @@ export const task = <C>(
   const defined = W.task(nameFrom(name), options)
   const guard = guardFrom(loose, evidenceOf(loose.evidence, seen))
   const problems = taskProblems(step)
-  // An unknown option may be the misspelled one that the wait misses.
-  const isWrongWait = waiting !== undefined && E.isLeft(waiting.awaits) && !problems.some((one) => 'known' in one)
+  // An unknown option may be the misspelled one that the wait misses; `needs` is one of a group.
+  const mayBeMisspelled = problems.some((one) => 'known' in one && one.option !== 'needs')
+  const isWrongWait = waiting !== undefined && E.isLeft(waiting.awaits) && !mayBeMisspelled
   // Field by field, not spread: all tasks then share one hidden class, which makes large plans fast.
   return {
     _tag: defined._tag,
