@@ -125,6 +125,21 @@ steps:
     expect(stderr).not.toContain('--restart-wave')
   })
 
+  test('a failed check before a wave whose completed group is not idempotent prints no restart of the previous wave', async () => {
+    const text = `name: w
+steps:
+  - wave: first
+    groups: { x: { shell: echo x } }
+  - wave: second
+    before: test ! -e stop
+    groups: { pay: { shell: echo paid >> log, idempotent: false }, other: { shell: test -e go } }
+`
+    await failed(text)
+    place.write('stop', '')
+    const { code, stderr } = await place.dogear(['resume', 'r'])
+    expect([code, stderr.includes('--restart-wave'), ran()]).toEqual([1, false, ['paid']])
+  })
+
   test('a failed check before the first wave prints no restart of a previous wave', async () => {
     const { stderr } = await failed(workflow.replace('  - wave: build', '  - wave: build\n    before: "false"'))
     expect(stderr).toContain('error: not started, because a check failed: false')

@@ -33,7 +33,7 @@ export interface Planning extends Pick<Survey, 'checkpoint' | 'options'> {
 /** Another way to resume: these options, in place of those that were typed. */
 type Way = Pick<PlanOptions, 'changes' | 'fromStep' | 'restartWave'>
 
-/** The first way that can be planned. One that says that it runs again answers so to each question that it raises. `what`: what it does. */
+/** The first way that can be planned. One that says that it runs again answers so to each question that it raises; a restart of a wave that raises questions is not offered. `what`: what it does. */
 export const offer = (
   place: Place,
   { checkpoint, program, options, flags }: Planning,
@@ -43,9 +43,11 @@ export const offer = (
   const { restartWave: _, ...others } = options
   const { force: __, restartWave: ___, ...kept } = flags
   for (const way of ways) {
-    const isAccepting = way.changes !== undefined && way.fromStep === undefined
-    const { plan, again } = planned(checkpoint, program, { ...others, ...way }, !isAccepting)
+    const { changes, restartWave, fromStep: from } = way
+    const answers = restartWave === undefined && (changes === undefined || from !== undefined)
+    const { plan, again } = planned(checkpoint, program, { ...others, ...way }, answers)
     if (E.isLeft(plan) || leavesJob(program, plan.right)) continue
+    if (restartWave !== undefined && openQuestions(plan.right).length > 0) continue
     const { length: jobs } = plan.right.abandons ?? []
     const abandoning = jobs === 0 ? '' : `abandon the ${jobs === 1 ? 'job' : 'jobs'} and `
     const { fromStep } = { ...others, ...way }
