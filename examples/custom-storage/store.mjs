@@ -42,7 +42,7 @@ export const fileStorage = (path) => {
   }
 
   // Laws 2 and 4: all of it is synchronous, so nothing else in this process comes between reading and writing.
-  // Each call reads the file: after a failed write, memory and file may differ.
+  // No content is kept in memory: after a failed write it could differ from the file.
   const on = (runId, act) =>
     TE.fromIOEither(() => {
       const state = E.isLeft(RunId.parse(runId)) ? RunId.parse(runId) : read(runId)
