@@ -162,7 +162,7 @@ describe('a process that ends with an open claim', () => {
     ['by itself after the handover', 0, 'await new Promise((resolve) => setTimeout(resolve, 1_600))'],
     ['by process.exit after the handover', 0, 'setTimeout(() => process.exit(7), 1_600)']
   ] as const)
-    test(`after a process that ends ${when}, ${leaves === 0 ? 'no heartbeat is' : 'its heartbeat is'} left, and the next process claims the run at once`, async () => {
+    test(`a process that ends ${when} leaves ${leaves === 0 ? 'no heartbeat' : 'its heartbeat'}, and the next process claims the run at once`, async () => {
       for (const next of [(root: string) => jsonFileStorage(root), ...(LINUX.skip ? [] : [blind])]) {
         const root = folder()
         ended(root, then)

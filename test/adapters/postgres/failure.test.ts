@@ -21,7 +21,7 @@ const ANSWERS: ReadonlyArray<readonly [statement: RegExp, row: object]> = [
   [/^SELECT r\.format/, { format: 1, head: '-1', epoch: '1', token: null, key: null, state: 'free', at: null }]
 ]
 
-test('a claim that is always slower than another one asks for another try', async () => {
+test('a claim that always loses the race against another one fails with the advice to try again', async () => {
   const pool: PostgresPool = {
     query: ({ text }: PostgresStatement) =>
       Promise.resolve({ rows: ANSWERS.flatMap(([statement, row]) => (statement.test(text) ? [row] : [])) }),
