@@ -228,7 +228,7 @@ describe('a workflow on JSON files', { timeout: sweep ? 3_600_000 : 120_000 }, (
   })
 })
 
-test('the crash simulator lets many processes end with an error of the store, but at most ten in a row', async () => {
+test('the crash simulator tolerates many processes that end with a store error, but at most ten in a row', async () => {
   const failing = (isFailing: (life: number) => boolean): Promise<CrashReport> =>
     crashEverywhere(
       workflow('one').step('one', () => 1),
