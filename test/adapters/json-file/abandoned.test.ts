@@ -39,7 +39,7 @@ const abandoned = async (): Promise<string> => {
   return root
 }
 
-/** Files with which a removal stops once its claim is published, until another claim of the run is refused. */
+/** A file system that stops a removal once its claim is published, until another claim of the run is refused. */
 const stoppedRemoval = (root: string, other: CheckpointStorage) => {
   let refusal: Promise<HeldBy> | undefined
   const isPublished = (): boolean => readdirSync(placesOf(root).history).includes('e000002.jsonl')

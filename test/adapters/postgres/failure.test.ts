@@ -14,7 +14,7 @@ test.each(['connect', 'getaddrinfo'])('a statement whose connection failed at %s
   assert.equal(failureOf(cause).effect, 'none')
 })
 
-/** The answers of a server whose run is free whenever it is looked at, and never when it is claimed. */
+/** The answers of a server whose run is free at each load and held at each claim. */
 const ANSWERS: ReadonlyArray<readonly [statement: RegExp, row: object]> = [
   [/to_regclass/, { present: true, synchronous_commit: 'on', fsync: 'on' }],
   [/^WITH tables|^SELECT max\(version\)/, { version: '1', epoch: null }],
