@@ -64,7 +64,7 @@ describe('the memory store', () => {
     await claimed(memoryStorage())
   })
 
-  test('a refused claim reports the epoch that superseded it', async () => {
+  test('a fenced save reports the epoch that superseded its claim', async () => {
     const data = memoryData()
     const killed = memoryStorage(data)
     const claim = await claimed(killed)

@@ -124,7 +124,7 @@ test('the error for an invalid pool or option says that the database cannot be u
 })
 
 test.each(['', 'x'.repeat(64), 'ж'.repeat(32)])(
-  'a schema name that PostgreSQL cannot keep whole is refused: %j',
+  'a schema name that is empty or too long for PostgreSQL is refused: %j',
   async (schema) => {
     const why = 'schema must be a string of 1 to 63 bytes'
     expect(await reasonOf(postgresStorage(pool(), { schema }))).toContain(why)

@@ -196,7 +196,7 @@ test.each([
   }
 )
 
-test('a value that begins like an object, an array or a string but is not JSON is refused without an offer to quote it', async () => {
+test('a value that begins like a JSON object, array or string but is not JSON is refused, and the message does not offer to quote the value', async () => {
   await resting()
   for (const value of ['{approved: true}', '[yes]', '"yes'])
     expect(await place.dogear(['answer', 'r-1', 'approve', '--value', value])).toMatchObject({
@@ -267,7 +267,7 @@ test('an answer to an unknown run exits with 3, and its output ends with the com
   expect(linesOf(refused.stderr).at(-1)).toBe('  dogear runs')
 })
 
-test('a value for a question is refused with the command for a word, and a word for a wait with the command for a value', async () => {
+test('`--value` for a question and `answer again` for a wait are refused, each with the correct command', async () => {
   await resting()
   const word = await place.dogear(['answer', 'r-1', 'approve', 'again'])
   expect(linesOf(word.stderr)).toEqual([
@@ -301,7 +301,7 @@ test('`answer again` for a wait that is already answered is refused, and the mes
   ])
 })
 
-test('a word for a wait whose time limit has passed is refused with the command that resumes, not with one that passes a value', async () => {
+test('`answer again` for a wait whose time limit has passed is refused, and the message suggests a resume, not `--value`', async () => {
   place = sandbox({ 'w.yml': 'steps: [{ name: approve, waitFor: { question: Go?, timeout: 50ms } }]' })
   await place.dogear(['run', 'w.yml', '--id', 'late'])
   await delay(60)

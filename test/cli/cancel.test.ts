@@ -82,7 +82,7 @@ test('cancel --json and pause --json of a completed run print why there is nothi
   }
 })
 
-test('cancel --json prints the status and whether the owner was asked', async () => {
+test('cancel --json prints the status and whether the owner was asked to stop', async () => {
   place = sandbox({ 'bad.yml': failing })
   await place.dogear(['run', 'bad.yml', '--id', 'bad0'])
   expect(await jsonOf(['cancel', 'bad0'])).toEqual({ run_id: 'bad0', requested: false, status: 'cancelled' })

@@ -133,7 +133,7 @@ describe('an artifact edited by hand, in a pipe', () => {
       'To resume without --from-step, and answer for the changes first:',
       '  dogear resume r'
     ])
-    // An answer that only the force needs would be refused without it.
+    // The printed command omits the answer for `check`: a resume without --from-step would refuse it.
     const answered = await place.dogear(['resume', 'r', '--from-step', 'generate', '--confirm', 'check=again'])
     expect(linesOf(answered.stderr).at(-1)).toBe('  dogear resume r')
     const [, again = ''] = /^ {2}(dogear resume r --from-step generate .*)$/m.exec(stderr) ?? []

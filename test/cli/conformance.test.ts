@@ -152,7 +152,7 @@ describe('a store that breaks a law', () => {
     await expect.poll(() => isAlive(pid), { timeout: 5_000 }).toBe(false)
   })
 
-  test('an uncaught exception is reported with the running case, and is a failure', async () => {
+  test('an uncaught exception is reported with the case that was running, and the command exits with 1', async () => {
     const { code, stdout, stderr } = await conformance('stray.mjs', '--only', 'CS-LIST-02')
     expect(code).toBe(1)
     expect(stdout).toContain('1 passed, 0 failed')
@@ -162,7 +162,7 @@ describe('a store that breaks a law', () => {
     ])
   })
 
-  test('the report names a store that returns promises in place of tasks, or lacks functions', async () => {
+  test('the report says if a store returns promises in place of TaskEithers, or lacks functions', async () => {
     const promises = await conformance('promises.mjs', '--only', 'CS-CLAIM-01')
     expect(promises.stdout).toContain(
       'expected a TaskEither (a function that returns a promise of an Either), found a promise'
@@ -203,7 +203,7 @@ describe('wrong use', () => {
     ['a folder', ['.'], /is a folder/],
     ['a module without a spec', ['none.mjs'], /none\.mjs has no export spec; it has: a, b\n.*export const spec/],
     [
-      'another export',
+      'an export that does not exist',
       ['wrong.mjs', '--export', 'x'],
       /looks like one:\n {2}dogear conformance wrong.mjs --export other/
     ],

@@ -86,7 +86,7 @@ steps:
 `
 
 test.each([['run'], ['resume']])(
-  'each line of %s has the fields of its event, and the last one is the result',
+  'each line of %s --events has the fields of its event, and the last line is the result',
   async (command) => {
     place = sandbox({ 'w.yml': workflow })
     const failed = await place.process(['run', 'w.yml', '--id', 'r', '--events'])

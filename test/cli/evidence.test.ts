@@ -71,7 +71,7 @@ const ran = (box: Sandbox): ReadonlyArray<string> => {
 }
 
 describe('a group that made a commit', () => {
-  test('a group whose commit the repository lost runs again and is named before anything starts; its sibling does not', async () => {
+  test('a group whose commit was lost runs again and is named before anything starts, and its sibling stays completed', async () => {
     const box = await repository(COMMITTING)
     ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
     assert.deepEqual(ran(box), ['one', 'two', 'tell'])
@@ -180,7 +180,7 @@ steps:
     assert.match(stderr, /error: it ran, but a check failed: a is missing; b is missing; exit 3: exit code 3/)
   })
 
-  test('failed checks may continue with a warning', async () => {
+  test('onCheckFailure: continue lets a step continue after failed checks, with a warning', async () => {
     const box = await repository(
       'name: w\nsteps:\n  - shell: "true"\n    after: exit 3\n    onCheckFailure: continue\n'
     )
@@ -204,7 +204,7 @@ steps:
 })
 
 describe('the text about missing evidence', () => {
-  test('a resume reports missing evidence in the words of the plan', async () => {
+  test('a resume reports missing evidence with the same text as plan', async () => {
     const guide = read('docs/guide/evidence.md')
     const [workflow = ''] = blocks(guide, 'yaml')
     const [story = ''] = blocks(guide, 'console')

@@ -74,7 +74,7 @@ describe('hostile text on a terminal', () => {
     ['a run id', run('summary.yml', '--id', HOSTILE)],
     ['a summary', run('summary.yml')],
     ['a summary of a group', run('group.yml')],
-    ['a summary, verbose', run('summary.yml', '-v')],
+    ['a verbose summary', run('summary.yml', '-v')],
     ['error output and a script', run('fails.yml')],
     ['the error of an attempt', run('retried.yml', '-v')],
     ['a job', run('job.yml')],

@@ -65,7 +65,7 @@ test('a fork is refused without a step, with an unknown step, and with an id tha
   expect(exists).toContain('dogear fork old-1 --from-step send\n')
 })
 
-test('a fork behind a step without an output prints the command that passes the output', async () => {
+test('a fork after a step without an output prints the command that passes the output', async () => {
   place = sandbox({
     'w.yml': `
 name: w
@@ -86,7 +86,7 @@ steps:
   expect((await place.dogear(['resume', 'new-1'])).stdout).toContain('OUTPUT\n')
 })
 
-test('a fork at one group asks about another group that may have taken effect, and the printed command answers', async () => {
+test('a fork at one group raises a question about another group that may have taken effect, and the printed command answers it', async () => {
   place = sandbox({
     'w.yml': `
 name: w
@@ -163,7 +163,7 @@ test('a fork refuses inputs that the workflow does not know, and warns of those 
   expect((await place.dogear([...words, '--id', 'new-2'], { environment })).code).toBe(0)
 })
 
-test('a fork accepts other inputs, which count from its step on', async () => {
+test('a fork accepts other inputs, which apply from its step on', async () => {
   place = sandbox({ 'w.yml': WITH_INPUT })
   const environment = { TOKEN: 's3cr3t-token' }
   await place.dogear(['run', 'w.yml', '--id', 'old-1'], { environment })
@@ -187,7 +187,7 @@ test('a fork refuses a malformed input, and a secret as input', async () => {
   }
 })
 
-test('a fork without input or answers needs no secret', async () => {
+test('a fork without an input or answers needs no secret to be set', async () => {
   place = sandbox({ 'w.yml': WITH_INPUT })
   await place.dogear(['run', 'w.yml', '--id', 'old-1'], { environment: { TOKEN: 's3cr3t-token' } })
   expect((await place.dogear(['fork', 'old-1', '--from-step', 'send'])).code).toBe(0)

@@ -19,7 +19,7 @@ const steps = (n: number, of: (index: number) => string): string =>
 const groups = (n: number, of: (index: number) => string): string =>
   `name: w\nsteps:\n- wave: v\n  groups:\n${times(n, (index) => `    g${index}: { ${of(index)} }\n`)}`
 
-/** A chain of groups that capture, each of which uses the capture of another one. */
+/** A chain of groups, each of which captures a variable and uses that of another group. */
 const chain = (n: number, usedBy: (index: number) => number): string =>
   groups(n, (index) => {
     const used = usedBy(index) < 0 ? '' : `, '\${c${usedBy(index)}}'`
@@ -148,7 +148,7 @@ describe('many problems', () => {
     expect(warnings.at(-1)).toBe('warning: and 480 more')
   })
 
-  test('a message does not name all of many groups or captures', async () => {
+  test('a message about many groups or captures names only some of them', async () => {
     place = sandbox({
       'cycle.yml': groups(2_000, (index) => `shell: x, needs: [g${(index + 1) % 2_000}]`),
       'captures.yml': steps(2_000, () => 'shell: x, capture: c')

@@ -29,21 +29,18 @@ afterAll(() => place.remove())
 
 const time = expect.stringMatching(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/) as string
 
-test.each([[['runs']], [['list']], [['list', 'runs']]])(
-  '%s lists runs, newest first, with short ids',
-  async (words) => {
-    const { code, stdout, stderr } = await place.dogear(words)
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(linesOf(stdout)).toEqual([
-      'RUN-ID    NAME     STATUS     STARTED               STEPS',
-      expect.stringMatching(/^nightly {3}ok {7}completed {2}\d{4}-\d\d-\d\d \d\d:\d\d UTC {2}1\/1$/),
-      expect.stringMatching(/^3f2a81c0 {2}release {2}failed {5}\d{4}-\d\d-\d\d \d\d:\d\d UTC {2}1\/3$/)
-    ])
-  }
-)
+test.each(['runs', 'list', 'list runs'])('dogear %s lists runs, newest first, with short ids', async (words) => {
+  const { code, stdout, stderr } = await place.dogear(words.split(' '))
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(linesOf(stdout)).toEqual([
+    'RUN-ID    NAME     STATUS     STARTED               STEPS',
+    expect.stringMatching(/^nightly {3}ok {7}completed {2}\d{4}-\d\d-\d\d \d\d:\d\d UTC {2}1\/1$/),
+    expect.stringMatching(/^3f2a81c0 {2}release {2}failed {5}\d{4}-\d\d-\d\d \d\d:\d\d UTC {2}1\/3$/)
+  ])
+})
 
-test.each([[['--output', 'json']], [['--json']]])('with %s the listing is JSON with full ids', async (words) => {
-  const { stdout } = await place.dogear(['runs', '--status', 'failed', ...words])
+test.each(['--output json', '--json'])('with %s the listing is JSON with full ids', async (words) => {
+  const { stdout } = await place.dogear(['runs', '--status', 'failed', ...words.split(' ')])
   expect(JSON.parse(stdout)).toEqual([
     {
       run_id: uuid,

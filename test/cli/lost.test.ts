@@ -46,7 +46,7 @@ describe.skipIf(process.platform === 'win32')('lost state of a live run', () => 
     expect(box.read('log')).toBe('first\n')
   })
 
-  test('a run deleted during a long step stops the step', async () => {
+  test('deleting a run during a long step stops the step', async () => {
     box = sandbox({ 'w.yml': workflow('until rm -rf .dogear; do sleep 0.1; done; sleep 60') })
     const begun = Date.now()
     const { code, stderr } = await box.process(['run', 'w.yml', '--id', 'r1'])

@@ -65,7 +65,7 @@ test('show --history of a moved run says where the run came from', async () => {
   )
 })
 
-test('watch --json of a moved run begins with the move, as its store does', async () => {
+test('watch --json of a moved run prints the move as its first changes', async () => {
   await started()
   await place.dogear(['move', 'r-one', '--to', 'other'])
   const { stdout } = await place.dogear(['watch', 'r-one', '--home', 'other', '--json'])
@@ -108,7 +108,7 @@ test('a move that is killed with SIGKILL at any sync leaves at most one copy tha
   await started()
 }, 180_000)
 
-test('show of a run that has moved prints how to finish the move, and no answer that would be refused', async () => {
+test('show of a run whose move was killed prints how to finish the move, and no answer that would be refused', async () => {
   place = sandbox({ 'w.yml': 'name: release\nsteps:\n  - { name: approve, waitFor: { question: Go? } }\n' })
   expect((await place.dogear(['run', 'w.yml', '--id', 'r-one'])).code).toBe(75)
   const words = ['move', 'r-one', '--to', 'other']
@@ -148,7 +148,7 @@ test('a move back to the copy that a killed move left is refused with the comman
   expect((await place.dogear(['plan', 'r-one'])).code).toBe(0)
 })
 
-test('a move of a cancelled run prints the command that reopens it there', async () => {
+test('a move of a cancelled run prints the command that reopens the run in the other store', async () => {
   await started()
   await place.dogear(['cancel', 'r-one'])
   const moved = await place.dogear(['move', 'r-one', '--to', 'state.db'])
@@ -208,7 +208,7 @@ test('a move to a file, or to a link whose folder does not exist, is refused and
   expect((await place.dogear(['resume', 'r-one'])).code).toBe(1)
 })
 
-test('the command that the move of a completed run prints shows the run', async () => {
+test('the command printed after a move of a completed run shows the run', async () => {
   place = sandbox({ 'w.yml': 'steps: [{ shell: "true" }]' })
   await place.dogear(['run', 'w.yml', '--id', 'r-one'])
   const moved = await place.dogear(['move', 'r-one', '--to', 'state.db'])

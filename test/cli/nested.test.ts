@@ -211,9 +211,12 @@ describe('a file that another one includes', () => {
     ['missing.yml', 'top.yml:1:30: Cannot read workflow missing.yml: the file does not exist'],
     ['.', 'top.yml:1:30: Cannot read workflow .: it is a folder'],
     ['[]', 'top.yml:1:30: "workflow" must be a string, not a list']
-  ])('an included file must be readable, and is named by a string: workflow: %s', async (workflow, message) => {
-    expect(await said({ 'top.yml': including(workflow) })).toEqual([message])
-  })
+  ])(
+    'an included file that cannot be read, or whose name is not a string, is refused: workflow: %s',
+    async (workflow, message) => {
+      expect(await said({ 'top.yml': including(workflow) })).toEqual([message])
+    }
+  )
 
   test('a resume reads an included file again, and an edit in it counts as an edit of the including file', async () => {
     place.write('top.yml', `${including('b.yml')}\n`)

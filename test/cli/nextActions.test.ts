@@ -46,7 +46,7 @@ const damage = (runId: string): void => {
   writeFileSync(join(place.folder, '.dogear/runs', runId, 'checkpoint.json'), 'null')
 }
 
-test('a checkpoint that is too large has a remedy for the command, and names no option of a program', () => {
+test('the error for a checkpoint that is too large has a remedy for the command line, and names no option of the library', () => {
   within({})
   const error = { _tag: 'TooLarge', runId: 'r', where: 'a', bytes: 7, limitBytes: 6, biggest: [] } as const
   expect(describeCli(notDone(error))).toEqual([
@@ -69,7 +69,7 @@ describe('a run that another process holds', () => {
     expect((await place.dogear(['poll', 'busy'])).stderr).toContain('  dogear resume busy\n')
   })
 
-  test('poll of a held run with a pending job polls again, and a value for another unit names the unit that waits', async () => {
+  test('a held run with a pending job is polled again, and an answer to another unit is refused with the unit that waits', async () => {
     within({
       'waits.yml': `name: waits
 steps:
@@ -232,7 +232,7 @@ describe('an id in use', () => {
     expect(await place.dogear(['resume', 'known', '--reopen'])).toMatchObject({ code: 0 })
   })
 
-  test('the plan that a refused resume of a cancelled run points to reopens the run too', async () => {
+  test('a refused resume of a cancelled run prints a plan command that also reopens the run', async () => {
     await known()
     await place.dogear(['cancel', 'known'])
     const refused = await place.dogear(['resume', 'known', '--reopen', '--from-step', 'nope'])
@@ -285,7 +285,7 @@ describe('an unreadable run', () => {
     expect((await place.dogear(['resume'])).code).toBe(5)
   })
 
-  test('an unreadable run is listed last, and in no listing by status', async () => {
+  test('an unreadable run is listed last, and in no list that is filtered by status', async () => {
     within({ 'two.yml': two })
     for (const id of ['broken', 'whole']) await place.dogear(['run', 'two.yml', '--id', id])
     damage('broken')
@@ -427,14 +427,17 @@ describe('next actions', () => {
     { _tag: 'RunCancelled', runId: 'r' },
     { _tag: 'WorkspaceMissing', runId: 'r', path: '/w', missing: [], kind: 'directory' },
     { _tag: 'RecoveryRefused', runId: 'r', from: 'Previous', lost: 'one change', cause: undefined }
-  ] as const)('a program’s run is shown where a run of a file would be resumed: $_tag', (error) => {
-    expect(nextActions(where, notDone(error))[0]?.command).toMatch(/^dogear resume r /)
-    const workflow = { name: 'w', steps: [] }
-    expect(ofProgram(where, { runId: 'r', workflow }, error).map(({ command }) => command)).toEqual(['dogear show r'])
-    expect(ofProgram(where, { runId: 'r', workflow: { ...workflow, path: 'w.yml' } }, error)).toEqual([])
-  })
+  ] as const)(
+    'the next command for a program’s run is show, where that for a run of a file is resume: $_tag',
+    (error) => {
+      expect(nextActions(where, notDone(error))[0]?.command).toMatch(/^dogear resume r /)
+      const workflow = { name: 'w', steps: [] }
+      expect(ofProgram(where, { runId: 'r', workflow }, error).map(({ command }) => command)).toEqual(['dogear show r'])
+      expect(ofProgram(where, { runId: 'r', workflow: { ...workflow, path: 'w.yml' } }, error)).toEqual([])
+    }
+  )
 
-  test('a program’s run with an undecided owner is shown, and not taken over', () => {
+  test('the next command for a program’s run with an undecided owner is show, not a takeover', () => {
     const checkpoint = { runId: 'r', workflow: { name: 'w', steps: [] } } as unknown as Checkpoint
     const hints = continuing(where, { checkpoint, heldBy: O.some(HOLDER) })
     expect(hints.map(({ command }) => command)).toEqual(['dogear show r'])
@@ -509,7 +512,7 @@ try {
     }
   )
 
-  test('after a pause of a program’s run, and if its id is in use, dogear prints the command that shows the run, and none that resumes it', async () => {
+  test('pause of a program’s run, and run with its id, are refused with the command that shows the run, and none that resumes it', async () => {
     await crashed()
     place.write('two.yml', two)
     const paused = await place.dogear(['pause', 'r'])

@@ -233,7 +233,7 @@ steps:
 })
 
 describe('a process that is killed while it submits', () => {
-  test('a process killed while it submits submits again under the same key', async () => {
+  test('after a kill during a submission, the next process submits again under the same key', async () => {
     within({ 'w.yml': batch(), killer: '' })
     expect((await place.process(['run', 'w.yml', '--id', 'nightly'])).signal).toBe('SIGKILL')
     expect(submissions()).toHaveLength(1)
@@ -333,8 +333,8 @@ test('no printed command accepts an edit that leaves a pending job to a step tha
 })
 
 test.each([
-  ['waits instead', '{ name: train, waitFor: { question: Go? } }'],
-  ['was removed', '{ name: other, shell: echo }']
+  ['an edit turned into a wait', '{ name: train, waitFor: { question: Go? } }'],
+  ['an edit removed', '{ name: other, shell: echo }']
 ])('no printed command promises to keep the job of a step that %s', async (_, step) => {
   within({ 'w.yml': 'steps: [{ name: train, job: { submit: echo 7, poll: exit 75 } }]' })
   await place.dogear(['run', 'w.yml', '--id', 'edited'])

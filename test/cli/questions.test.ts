@@ -40,7 +40,7 @@ test.each([
   [['done', '--output', '"R-7"'], 'Completed shipped with R-7\n', 'x'],
   [['again'], 'Completed shipped with second\n', 'xx']
 ])(
-  'a question of a killed program is answered with the command, and the program obeys the answer when it resumes the run: %s',
+  'dogear answer answers the question of a killed program, and the program obeys the answer when it resumes the run: %s',
   async (words, said, effects) => {
     await killed()
     expect(await place.dogear(['answer', 'o-1', 'charge', ...words])).toMatchObject({
@@ -125,7 +125,7 @@ steps:
       invoice: { idempotent: false, shell: 'echo invoice >> log; exit 1' }
 `
 
-test('several questions are answered by one command, which the error of a single answer prints', async () => {
+test('if several questions are open, the error of a single answer prints one command that answers all of them', async () => {
   place = sandbox({ 'pay.yml': both })
   expect((await place.dogear(['run', 'pay.yml', '--id', 'p-1'])).code).toBe(1)
   const refused = await place.dogear(['answer', 'p-1', 'all/charge', 'done'])
@@ -235,7 +235,7 @@ test('a step that waits for its job takes no answer: the message says so, and ea
   }
 })
 
-test('an example after a wrong unit answers all open questions', async () => {
+test('the example printed for an unknown unit answers all open questions', async () => {
   place = sandbox({ 'pay.yml': both })
   await place.dogear(['run', 'pay.yml', '--id', 'p-1'])
   const valued = await place.dogear(['answer', 'p-1', 'all', '--value', '5'])

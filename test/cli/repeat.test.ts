@@ -47,7 +47,7 @@ describe('`run --from-step`', () => {
     expect(place.read('log')).toBe('first three ann\n')
   })
 
-  test('run --from-step prefers the newest run that was started with --input to a newer run', async () => {
+  test('run --from-step with an --input resumes the newest run that has this input, not a newer run', async () => {
     await runs()
     const { code } = await place.dogear(['run', 'w.yml', '--from-step', 'three', '--input', 'who=bob'])
     expect(code).toBe(0)
@@ -67,13 +67,13 @@ describe('`run --from-step`', () => {
     expect(shown.input).toEqual({ who: 'bob' })
   })
 
-  test('an --input that no earlier run had resumes the newest run with that input', async () => {
+  test('if no earlier run has the given --input, run --from-step resumes the newest run with that input', async () => {
     await runs()
     expect((await place.dogear(['run', 'w.yml', '--from-step', 'two', '--input', 'who=dora'])).code).toBe(0)
     expect(place.read('log')).toBe('third two dora\nthird three dora\n')
   })
 
-  test('--input keeps the values that it does not name, and adds new ones', async () => {
+  test('--input keeps the input values that it does not name, and adds new ones', async () => {
     within({
       'w.yml': work
         .replace('input: { who: nobody }', 'input: { who: nobody, times: 3 }')
@@ -108,7 +108,7 @@ describe('`run --from-step`', () => {
     expect(stdout).toMatch(/InputReplaced +\{"who":"bob"\}/)
   })
 
-  test('an earlier run keeps its input although the file has another one now', async () => {
+  test('an earlier run keeps its input after the input in the file was changed', async () => {
     await runs()
     place.write('w.yml', work.replace('nobody', 'somebody'))
     expect((await place.dogear(['run', 'w.yml', '--from-step', 'three'])).code).toBe(0)
@@ -284,7 +284,7 @@ describe('`resume --input`', () => {
     expect(place.read('log')).toBe('first three bob\n')
   })
 
-  test('the commands of a question include the replaced input', async () => {
+  test('the printed commands that answer a question include the replaced input', async () => {
     within({
       'w.yml': `
 name: w
@@ -389,7 +389,7 @@ steps:
   - { name: push, shell: 'echo "push $tarball" >> log; test -e fixed' }
 `
 
-test('an input that an earlier step captures has no effect, and a resume, a run and a plan say so', async () => {
+test('resume, run and plan warn of an input that has no effect because an earlier step captures it', async () => {
   within({ 'w.yml': CAPTURING })
   expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(1)
   const warning = 'warning: --input "tarball" has no effect: step "pack" captures it, and its value wins\n'
@@ -406,7 +406,7 @@ test('an input that an earlier step captures has no effect, and a resume, a run 
 })
 
 test.each(['--force', '--from-step mail'])(
-  'the command that plan %s prints repeats completed work without a question, and the plan says what',
+  'the command that plan %s prints repeats completed work without a question, and the plan lists that work',
   async (flags) => {
     within({ 'w.yml': CAPTURING })
     await place.dogear(['run', 'w.yml', '--id', 'r'])

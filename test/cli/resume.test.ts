@@ -148,7 +148,7 @@ describe('the chosen workflow', () => {
     [abc(map, c), abc(b, c)],
     [abc(a, '{ wave: b, groups: { x: { shell: "true" }, y: { shell: "false" } } }'), abc(a, b)]
   ])(
-    'a resume after an unfinished map or wave became a task does not promise to keep its results',
+    'if an edit turned an unfinished map or wave into a task, a resume does not promise to keep its results',
     async (before, now) => {
       await failedRun('r', before)
       place.write('w.yml', now)
@@ -518,7 +518,7 @@ steps:
     expect(place.read('log')).toBe('published\npublished\n')
   })
 
-  test('a completed non-idempotent step runs again only with consent, with --from-step too', async () => {
+  test('a completed non-idempotent step runs again only with consent, also with --from-step', async () => {
     within({
       'w.yml': `
 steps:
@@ -670,7 +670,7 @@ steps:
     expect(place.exists('gen.js')).toBe(true)
   })
 
-  test('an edit refused by --changes strict is offered with the weakest policy that accepts it', async () => {
+  test('the refusal of an edit by --changes strict prints a command with a policy that accepts the edit', async () => {
     await failedRun('r', made)
     const edited = place.read('w.yml').replace("'true'", 'echo edited').replace('fixed', 'gen.js')
     place.write('w.yml', edited)
@@ -871,7 +871,7 @@ describe('damaged state', () => {
   })
 
   test('a superseded run writes nothing more and exits with 6', async () => {
-    // By one call: what `rm -r` has emptied, the run may write a copy to before it is removed.
+    // `mv` is one call. During `rm -r` the run could write its copy into a folder that is already empty.
     within({ 'w.yml': 'steps: [{ shell: \'mv "$DOGEAR_HOME/runs/$DOGEAR_RUN_ID" gone\' }, { shell: touch never }]' })
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
     expect(code).toBe(6)
@@ -892,7 +892,7 @@ test('--force asks before it repeats the completed groups of an unfinished wave'
   expect(place.read('log')).toBe('a\n')
 })
 
-test('the refusal of an unknown output in a pipe exits with the code for missing consent', async () => {
+test('resume --force without consent in a pipe exits with 4, and --json prints ConsentMissing', async () => {
   within({ 'w.yml': 'steps: [{ name: a, shell: "true" }, { shell: exit 1 }]' })
   await place.dogear(['run', 'w.yml', '--id', 'r'])
   const { code, stdout } = await place.dogear(['resume', 'r', '--force', '--json'])

@@ -90,13 +90,13 @@ steps:
   test.each([
     ['', false],
     [', retry: { attempts: 1 }', true]
-  ])('the failure of a step with the added options %j is retryable: %s', async (retry, retryable) => {
+  ])('the failure of a step with the options %j is reported with retryable: %s', async (retry, retryable) => {
     within({ 'w.yml': `steps: [{ shell: exit 1${retry} }]` })
     await place.process(['run', 'w.yml', '--id', 'r'])
     expect(JSON.parse((await place.process(['show', 'r', '--json'])).stdout)).toMatchObject({ retryable })
   })
 
-  test('retries are reported, and only configured ones are made', async () => {
+  test('dogear makes only the configured retries, and reports each of them', async () => {
     const script = 'n=$(cat n || echo 0); n=$((n+1)); echo $n > n; echo "try $n" >&2; test $n -ge 3'
     within({
       'w.yml': `steps:\n  - { name: flaky, shell: '${script}', retry: { strategy: constant, attempts: 5, delay: 50ms, jitter: 0 } }\n  - shell: exit 3`
@@ -121,14 +121,14 @@ steps:
     expect(stderr).toContain('timed out after')
   })
 
-  test('a variable that no environment can hold fails the step that captures it, with a reason', async () => {
+  test('a captured output that no environment variable can hold fails its step with the reason', async () => {
     within({ 'nul.yml': 'steps: [{ shell: "printf \'a\\\\0b\'", capture: v }]' })
     expect((await place.process(['run', 'nul.yml'])).stderr).toContain(
       `its output cannot become the variable "v": it contains a NUL character`
     )
   })
 
-  test('a wave continues after a failure as far as it may, and names what failed', async () => {
+  test('a wave finishes its other groups after a failure, and names the failed group', async () => {
     within({
       'w.yml': `
 steps:
@@ -185,7 +185,7 @@ steps:
 describe('an earlier run', () => {
   const failing = 'name: w\ninput: { v: 1 }\nsteps: [{ shell: "echo one" }, { shell: "test -e fixed" }]'
 
-  test('in a pipe a new run starts, and the command that resumes the old one is printed', async () => {
+  test('in a pipe, dogear starts a new run and prints the command that resumes the earlier one', async () => {
     within({ 'w.yml': failing })
     const first = await place.process(['run', 'w.yml'])
     const second = await place.process(['run', 'w.yml'], { input: 'y\n' })
@@ -296,7 +296,7 @@ describe('wrong use', () => {
     expect(stderr).toMatch(/^dogear: /)
   })
 
-  test('a workflow with mistakes lists them all, and nothing runs', async () => {
+  test('all mistakes of a workflow file are listed, and nothing runs', async () => {
     within({ 'w.yml': 'steps:\n  - shell: touch ran\n  - shel: x\n  - run: [a, "${b}"]\n    timeout: soon\n' })
     const { code, stderr } = await place.process(['run', 'w.yml'])
     expect(code).toBe(2)
@@ -372,7 +372,7 @@ describe('output', () => {
     [{ FORCE_COLOR: '0' }, false],
     [{ FORCE_COLOR: '1', NO_COLOR: '1' }, true],
     [{ NO_COLOR: '1' }, false]
-  ])('the environment %j in a pipe turns colours on: %s', async (environment, coloured) => {
+  ])('output in a pipe with the environment %j has colours: %s', async (environment, coloured) => {
     within({ 'w.yml': 'steps: [{ shell: "true" }]' })
     const { stderr } = await place.process(['run', 'w.yml'], { environment })
     expect(stderr.includes('\x1b[')).toBe(coloured)

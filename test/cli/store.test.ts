@@ -24,23 +24,26 @@ steps:
 `
 
 describe('--store', () => {
-  test.each(STORES)('a run in %s fails, is shown, planned, verified, listed, resumed and pruned', async (_, store) => {
-    place = sandbox({ 'w.yml': WORKFLOW, broken: '' })
-    const where = await store()
-    const dogear = (...words: ReadonlyArray<string>): Promise<Ended> => place.dogear([...words, '--store', where])
-    expect((await dogear('run', 'w.yml', '--id', 'r-one')).code).toBe(1)
-    expect(place.exists('.dogear/runs')).toBe(false)
-    expect(JSON.parse((await dogear('show', 'r-one', '--json')).stdout)).toMatchObject({ status: 'failed' })
-    expect((await dogear('plan', 'r-one')).code).toBe(0)
-    expect((await dogear('verify')).stdout).toContain('r-one')
-    expect((await dogear('runs')).stdout).toContain('r-one')
-    expect((await place.dogear(['runs'])).stdout).toContain('No runs in')
-    await place.shell('rm broken')
-    expect((await dogear('resume')).code).toBe(0)
-    expect(place.read('pack.txt')).toBe('1.2.3\n')
-    expect((await dogear('prune', '--keep', '0', '--yes')).code).toBe(0)
-    expect((await dogear('runs', '--json')).stdout.trim()).toBe('[]')
-  })
+  test.each(STORES)(
+    'a failed run in %s can be shown, planned, verified, listed, resumed and pruned',
+    async (_, store) => {
+      place = sandbox({ 'w.yml': WORKFLOW, broken: '' })
+      const where = await store()
+      const dogear = (...words: ReadonlyArray<string>): Promise<Ended> => place.dogear([...words, '--store', where])
+      expect((await dogear('run', 'w.yml', '--id', 'r-one')).code).toBe(1)
+      expect(place.exists('.dogear/runs')).toBe(false)
+      expect(JSON.parse((await dogear('show', 'r-one', '--json')).stdout)).toMatchObject({ status: 'failed' })
+      expect((await dogear('plan', 'r-one')).code).toBe(0)
+      expect((await dogear('verify')).stdout).toContain('r-one')
+      expect((await dogear('runs')).stdout).toContain('r-one')
+      expect((await place.dogear(['runs'])).stdout).toContain('No runs in')
+      await place.shell('rm broken')
+      expect((await dogear('resume')).code).toBe(0)
+      expect(place.read('pack.txt')).toBe('1.2.3\n')
+      expect((await dogear('prune', '--keep', '0', '--yes')).code).toBe(0)
+      expect((await dogear('runs', '--json')).stdout.trim()).toBe('[]')
+    }
+  )
 
   test('printed commands repeat the store of the flag, and each of them works', async () => {
     place = sandbox({ 'w.yml': WORKFLOW, broken: '' })
@@ -51,7 +54,7 @@ describe('--store', () => {
     expect((await place.shell(command)).code).toBe(0)
   })
 
-  test('DOGEAR_STORE names the store, printed commands omit it, and both --store and --home outweigh it', async () => {
+  test('DOGEAR_STORE names the store, printed commands omit it, and both --store and --home override it', async () => {
     place = sandbox({ 'w.yml': WORKFLOW, broken: '' })
     const environment = { DOGEAR_STORE: 'sqlite:state.db' }
     const failed = await place.dogear(['run', 'w.yml', '--id', 'r-one'], { environment })
@@ -270,7 +273,7 @@ describe('the location of a store', () => {
     ['postgres://ada@db:s3cret@db:5432/app', 'postgres://ada@db:PASSWORD@db:5432/app'],
     ['postgres://ada@db:5432/app?application_name=a@b', 'postgres://ada@db:5432/app?application_name=a@b'],
     ['postgres://ada:s3cret@db/app?options=a@b', 'postgres://ada:PASSWORD@db/app?options=a@b']
-  ])('%s is shown as %s', (text, shown) => {
+  ])('the store %j is shown as %s', (text, shown) => {
     const parsed = parse(text, '/w')
     expect(E.isRight(parsed) && show(parsed.right)).toBe(shown)
   })
@@ -317,13 +320,16 @@ describe('the location of a store', () => {
     [['--store', 'a_b:s3cr3t@h/db'], {}, `--store: ${ADDRESS}`],
     [[], { DOGEAR_HOME: 'u:s3cr3t@h/db' }, `DOGEAR_HOME: ${ADDRESS}`],
     [[], { DOGEAR_HOME: QUOTED }, 'DOGEAR_HOME: the value is in quotes; pass it without them']
-  ])('the refusal of a database in a wrong place shows no password: %j %j', async (words, environment, why) => {
-    place = sandbox()
-    const { code, stdout, stderr } = await place.dogear(['runs', ...words, '--json'], { environment })
-    expect(code).toBe(2)
-    expect(stderr).toContain(`dogear: ${why}\n`)
-    expect(stdout + stderr).not.toContain('s3cr3t')
-  })
+  ])(
+    'a database address in a wrong place is refused without showing its password: %j %j',
+    async (words, environment, why) => {
+      place = sandbox()
+      const { code, stdout, stderr } = await place.dogear(['runs', ...words, '--json'], { environment })
+      expect(code).toBe(2)
+      expect(stderr).toContain(`dogear: ${why}\n`)
+      expect(stdout + stderr).not.toContain('s3cr3t')
+    }
+  )
 
   test('a folder with a colon and an @ in its path is not mistaken for a database address', () => {
     for (const path of ['./a:b@c', '/a:b@c', 'a/b:c@d', 'C:\\ada@home'])

@@ -45,7 +45,7 @@ describe.skipIf(!hasTerminal)('a terminal', () => {
     }
   )
 
-  test('tables fold between words where the terminal is narrow', async () => {
+  test('tables wrap between words on a narrow terminal', async () => {
     await withFailedRun(
       'name: nightly\nsteps: [{ name: integration-tests, shell: "echo no connection to the test database >&2; exit 1" }]'
     )

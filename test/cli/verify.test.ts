@@ -174,7 +174,7 @@ describe('verify of a killed run', () => {
     expect(await reportOf()).toMatchObject({ unrecorded: [{ unit: 'send', attempt: 1, action: 'retry' }] })
   })
 
-  test('verify of a run with a non-idempotent step in flight exits like a resume, which asks about that step', async () => {
+  test('verify of a run with a non-idempotent step in flight exits like a resume, which raises a question about that step', async () => {
     await killed(', idempotent: false')
     const stdout = await verified()
     expect(stdout).toContain('    send (attempt 1): a resume asks whether it is done\n')
@@ -223,7 +223,7 @@ test.each([
     75
   ],
   [
-    'a wave whose groups wait, and one of them has a step after that',
+    'a wave of waiting groups, one of which continues with another step',
     '- { wave: w, groups: { a: { steps: [{ name: nap, sleep: 3d }, { name: b, shell: "true" }] }, c: { sleep: 3d } } }',
     75
   ],
@@ -264,7 +264,7 @@ test('verify of a run that a live process holds names that process, and exits li
   await running.ended
 })
 
-test('verify, which never changes anything, does not print that nothing was changed', async () => {
+test('verify does not print "Nothing was changed", because it never changes anything', async () => {
   await failed()
   const { stdout } = await place.dogear(['verify', 'r'])
   expect(stdout).toContain('TOKEN is not set')

@@ -64,7 +64,7 @@ test('a resume with --confirm for an answered wait is refused with the command t
   expect(linesOf(stderr).at(-1)).toBe('  dogear plan r-1')
 })
 
-test('an answer that is no string becomes JSON in its variable', async () => {
+test('an answer that is not a string is JSON in its variable', async () => {
   await started(release)
   await place.dogear(['answer', 'r-1', 'approve', '--value', '{"by": ["ada"]}'])
   await place.dogear(['resume'])
@@ -185,7 +185,7 @@ steps:
     each: { waitFor: {} }
 `
 
-test('groups and bodies of maps wait while others run', async () => {
+test('groups and map items wait while others run', async () => {
   expect((await started(wave)).code).toBe(75)
   expect(place.read('log')).toBe('work\n')
   await place.dogear(['answer', 'r-1', 'all/sign', '--value', '"yes"'])
@@ -357,7 +357,7 @@ test('plan and show say that an answer is recorded before its step waits', async
   expect(early.show).toMatch(/ approve .* not started, its answer is recorded\n/)
 })
 
-test('verify predicts a start once the timer has ended or the answer is recorded', async () => {
+test('verify exits with 0 once the timer of a wait has ended or its answer is recorded', async () => {
   await started('steps: [{ name: nap, sleep: 1s }, { name: last, shell: echo }]')
   await delay(1_000)
   expect((await place.dogear(['verify', 'r-1'])).code).toBe(0)

@@ -96,7 +96,7 @@ test('watch of a run at rest shows its state and ends', async () => {
   expect((await place.dogear(['watch', 'none'])).code).toBe(3)
 })
 
-test('a line is cut by the columns that its characters take, and never inside one', () => {
+test('a line is cut by the display width of its characters, and never inside a character', () => {
   const cut = (text: string, width: number): string => Style.fitted(text, { symbols: unicode, width })
   expect(cut('日本語', 6)).toBe('日本語')
   expect(cut('日本語', 5)).toBe('日本…')

@@ -6,7 +6,7 @@ import { answering, hasTerminal, onTerminal } from './onTerminal.js'
 let place: Sandbox
 afterEach(() => place.remove())
 
-/** The check after `checks` holds once unit has run twice, or if the file ok exists; the one before it unless stop exists. */
+/** The check after `checks` holds once `unit` has run twice or the file ok exists; the check before `checks` holds unless the file stop exists. */
 const workflow = `name: w
 steps:
   - wave: build

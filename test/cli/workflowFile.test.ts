@@ -146,7 +146,7 @@ test('a misspelt key is reported once: its problem names the key, and none says 
   ])
 })
 
-test('a misspelt key by which a step is a wave, sequence or wait suggests that key', () => {
+test('if a misspelt key would make a step a wave, sequence or wait, the message suggests the correct key', () => {
   const found = (step: string): ReadonlyArray<string> =>
     problemsOf(`steps:\n  - ${step}\n`).map((one) => one.replace(/^w\.yml:\d+:\d+: /, ''))
   expect(found('{ name: w, grups: { a: { shell: x } } }')).toEqual([

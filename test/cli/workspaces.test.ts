@@ -323,7 +323,7 @@ describe('clean', () => {
     expect(['a', 'b'].filter((id) => place.exists(`.dogear/workspaces/${id}`))).toHaveLength(1)
   })
 
-  test('clean deletes the workspaces of completed runs, with --all of all inactive runs, and never state', async () => {
+  test('clean deletes the workspaces of completed runs, with --all those of all inactive runs, but never state', async () => {
     await repository(flow)
     await dogear(['run', 'w.yml', '--id', 'failed'])
     place.write('w.yml', flow.replace('test -e fixed; rm fixed', 'rm'))

@@ -146,19 +146,16 @@ describe('a word too many', () => {
     ['run --id r w.yml s', 'run', '"s"'],
     ['show -- r --json', 'show', '"--json"'],
     ['show -1 -2', 'show', '"-2"']
-  ])(
-    'an argument too many is named in the error, wherever the options stand: dogear %s',
-    async (words, command, extra) => {
-      within()
-      const refused = await place.dogear(words.split(' '))
-      expect(linesOf(refused.stderr)).toEqual([
-        `dogear: too many arguments for "${command}"; remove ${extra}`,
-        'Print help with:',
-        `  dogear help ${command}`
-      ])
-      expect(refused.code).toBe(2)
-    }
-  )
+  ])('the error for an extra argument names it, wherever the options are: dogear %s', async (words, command, extra) => {
+    within()
+    const refused = await place.dogear(words.split(' '))
+    expect(linesOf(refused.stderr)).toEqual([
+      `dogear: too many arguments for "${command}"; remove ${extra}`,
+      'Print help with:',
+      `  dogear help ${command}`
+    ])
+    expect(refused.code).toBe(2)
+  })
 })
 
 describe('an option of a command before the command', () => {

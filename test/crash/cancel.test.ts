@@ -48,7 +48,7 @@ const someOf = (calls: number, count: number, salt: number): ReadonlyArray<numbe
   return sweep ? all : chanceOf(salt).sample(all, count)
 }
 
-/** Every second one, so that each part takes half of the time. */
+/** Every second element, so that each part takes half of the time. */
 const partOf = <A>(all: ReadonlyArray<A>, part: number): ReadonlyArray<A> =>
   all.filter((_, index) => index % 2 === part - 1)
 
@@ -77,12 +77,12 @@ describe('killed processes of a cancelled run', () => {
     }
   )
 
-  test('more than three of the kills of a cancelled run came after the cancel was acknowledged', () => {
+  test('the sample has more than three kills of a cancelled run after its cancel was acknowledged', () => {
     assert.ok(acknowledged > 3, `only ${acknowledged} were acknowledged`)
   })
 
   test.each([1, 2])(
-    'a cancel that a killed process left is recorded, even if the next process is killed while it records it (part %i)',
+    'a cancel request left by a killed process is recorded, even if the next process is killed while it records the cancel (part %i)',
     async (part) => {
       const calls = await inWorld('without a kill', async ({ folder }) => {
         assert.ok((await life(folder, 'die')).isKilled)

@@ -153,7 +153,7 @@ describe.skipIf(whyNoMount !== undefined)('a full disk', () => {
     })
   }
 
-  test('twenty claims on a full disk change nothing, and the newest checkpoint loads when there is space', async () => {
+  test('twenty claims on a full disk change nothing, and the newest checkpoint loads once there is space', async () => {
     await inWorld('twenty claims', async (world) => {
       smallDisk(world, 'tmpfs', 1024)
       const paced = order('run', 1, { faults: { call: 'fdatasync', code: 'EIO', from: 9 } })
@@ -285,7 +285,7 @@ describe('a device that reports errors', () => {
     })
   })
 
-  test('a lack of file descriptors is reported, and the run resumes when there are some', async () => {
+  test('a lack of file descriptors is reported, and the run resumes once some are free', async () => {
     await inWorld('EMFILE', async (world) => {
       const codes: Array<string> = []
       const limited = ['prlimit', '--nofile=256']

@@ -8,7 +8,7 @@ const MEBIBYTE = 1_048_576
 /** The limit of a checkpoint in mebibytes; the default in a sweep. */
 const LIMIT = sweep ? 64 : 16
 
-test('outputs of a mebibyte are kept until the checkpoint is full, then refused with the largest named, and acknowledged ones load', async () => {
+test('outputs of 1 MiB are stored until the checkpoint is full; the error then names the largest, and all acknowledged outputs load', async () => {
   await inWorld(`more than ${LIMIT} mebibytes`, async (world) => {
     const store = { limits: { checkpointBytes: LIMIT * MEBIBYTE } }
     const order = { program: 'heavy', size: { steps: Math.round(LIMIT * 1.5), bytes: MEBIBYTE }, store } as const

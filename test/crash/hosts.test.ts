@@ -40,7 +40,7 @@ const reports = (lines: ReadonlyArray<Readonly<Record<string, unknown>>>): Reado
 const KILLED = ['killed-1', 'killed-2', 'killed-3']
 
 describe('hosts that resume all runs', () => {
-  test('two hosts at once finish three killed runs, each once, and leave alone a live run and a cancelled run', async () => {
+  test('two concurrent hosts finish each of three killed runs once, and leave a live and a cancelled run alone', async () => {
     await inWorld('two hosts', async (world) => {
       for (const id of [...KILLED, 'cancelled']) await killed(world, id)
       const requests = fileRequests(world.state)

@@ -14,7 +14,7 @@ type Size = NonNullable<Order['size']>
 
 const SMALL: Size = {}
 
-/** More than a mebibyte in total, of which a finished step needs little, so that the journal is compacted. */
+/** Writes more than a mebibyte, most of it errors that a completed step drops, so that the journal is compacted. */
 const LARGE: Size = { failures: 17, errorBytes: 19_000, bytes: 70_000 }
 
 /** Calls that change something or make it durable, after which a death differs from one before the next call. */
@@ -42,7 +42,7 @@ interface Life {
   readonly inFlight: ReadonlySet<string>
 }
 
-/** Whatever was acknowledged is stored at any later moment. */
+/** Checks that everything acknowledged is stored. */
 const lookAfter = async (world: World): Promise<Kept | undefined> => {
   const found = await kept(world)
   const acks = world.acks()
@@ -54,7 +54,7 @@ const lookAfter = async (world: World): Promise<Kept | undefined> => {
   return found
 }
 
-/** The honest answer: did it take effect, or not? */
+/** Answers each question by whether the unit really took effect. */
 const answersFor = (world: World, asked: ReadonlyArray<string>, outputs: ReadonlyMap<string, unknown>) =>
   Object.fromEntries(
     asked.map((unit) => {
@@ -217,7 +217,7 @@ describe('a run that is killed anywhere', () => {
 describe('the removal of a run that is killed anywhere', () => {
   const small = { program: 'rerunnable' } as const
 
-  test('a removal killed anywhere leaves the whole run or none, and a reused id starts empty', async () => {
+  test('a removal killed anywhere leaves the whole run or nothing of it, and a reused id starts empty', async () => {
     const names = await inWorld('undisturbed', async (world) => {
       await perform(world, { ...small, op: 'run' })
       return reportOf(await perform(world, { ...small, op: 'remove', names: true })).names ?? []

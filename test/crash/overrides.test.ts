@@ -83,7 +83,7 @@ describe('killed resumes with overrides', () => {
     })
   }
 
-  test('a step confirmed to run again is asked about a second time only if it may have taken effect again', async () => {
+  test('a step confirmed to run again raises a second question only if it may have taken effect again', async () => {
     const again = { confirm: { pay: { _tag: 'Again' } } }
     const inDoubt = async (world: World): Promise<void> => {
       // The step takes effect, then the process dies before it can record that.

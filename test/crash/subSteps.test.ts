@@ -13,7 +13,7 @@ const SUB_STEPS = 200
 const MOMENTS = sweep ? 20 : 4
 
 /** A kill by another process some time after the n-th effect of a life, or one at a call to the file system. */
-/** `hold`: the first sub-step from there that is not idempotent does not return. */
+/** `hold`: from that effect on, the first non-idempotent sub-step does not return. */
 type Moment = { readonly effects: number; readonly delay: number; readonly hold?: true } | Kill
 
 const isCareful = (unit: string): boolean => /\/(pay-\d+|tool-\d+-3|send|left-\d+|right-\d+)$/.test(unit)
@@ -75,7 +75,7 @@ interface Life {
   readonly answers: Answers
 }
 
-/** Whatever was returned to the code is recorded at any later moment. */
+/** Checks that every value that was returned to the code is recorded. */
 const lookAfter = async (world: World, life: number, killed: boolean, answers: Answers): Promise<Life> => {
   const found = await kept(world)
   const state = found?.checkpoint.state
@@ -92,7 +92,7 @@ const lookAfter = async (world: World, life: number, killed: boolean, answers: A
   return { life, killed, recorded, open, answers }
 }
 
-/** The honest answer: did it take effect, or not? */
+/** Answers each question by whether the unit really took effect. */
 const answersFor = (world: World, asked: ReadonlyArray<string>, outputs: ReadonlyMap<string, unknown>): Answers =>
   Object.fromEntries(
     asked.map((unit) => {
@@ -209,7 +209,7 @@ const prove = async (usual: Undisturbed, moments: ReadonlyArray<Moment>, tally: 
 /** Calls of a save, for which a death before, during and after differ. */
 const SAVING = ['writeSync', 'fdatasync'] as const
 
-/** A moment in a life with this many earlier sub-steps: at random, or next to a save. */
+/** A moment to kill a life of this many sub-steps: at random, or at a call of a save. */
 const momentIn = (chance: Chance, subSteps: number): Moment => {
   if (chance.below(2) === 0) return { effects: 1 + chance.below(subSteps), delay: chance.below(4) }
   const of = chance.oneOf(SAVING)

@@ -105,7 +105,7 @@ describe('ten processes for one run', () => {
     })
   })
 
-  test('one of ten concurrent processes takes over a dead owner whose files are a day ahead of the clock', async () => {
+  test('one of ten concurrent processes takes over the run of a dead owner whose files are a day ahead of the clock', async () => {
     await inWorld('ten at once, times ahead', async (world) => {
       for (let round = 0; round < (sweep ? 100 : 3); round++) {
         const runId = `ahead-${round}`

@@ -17,7 +17,7 @@ interface Note {
 const notesOf = ({ folder }: World): ReadonlyArray<Note> =>
   linesOf(join(folder, 'notes.log')) as unknown as ReadonlyArray<Note>
 
-/** One process. With a unit it is killed once that waits, and the wake time is returned. */
+/** Runs one process. `killedIn`: kills it once this unit waits, and returns the wake time. */
 const live = async (world: World, life: number, killedIn?: string): Promise<Ended & { readonly wakeAt: number }> => {
   const order = { world: world.folder, life, millis: MILLIS }
   const running = launch(process.execPath, [WORKER, JSON.stringify(order)])

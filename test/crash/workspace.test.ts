@@ -93,7 +93,7 @@ describe('a process killed while it makes a worktree', () => {
   })
 })
 
-test('a process killed while it removes a worktree leaves nothing half deleted for a resume, a merge or a new start', async () => {
+test('a process killed while it removes a worktree leaves nothing half deleted that breaks a resume, a merge or a new start', async () => {
   await repository()
   expect((await dogear(['run', 'w.yml', '--id', 'r', '--merge'], 'half')).signal).toBe('SIGKILL')
   expect(place.read('one.txt')).toBe('one\n')

@@ -98,24 +98,27 @@ function* helpCodes(source: string): Iterable<readonly [string, string]> {
 
 describe('the exit codes', () => {
   test.each([...exits('StorageError'), ...exits('RunError')])(
-    'the exit code of %s, an error of the library, equals that of the command',
+    'the page lists the exit code of the command for %s, an error of the library',
     (_tag, said) => {
       expect(said).toEqual([ofError({ _tag: 'NotDone', error: { _tag }, hints: [] } as unknown as CliError)])
     }
   )
 
   test.each(exits('CliError').filter(([tag]) => tag !== 'NotDone'))(
-    'the exit codes of %s, an error of the command, equal those of the command',
+    'the page lists the exit codes of the command for %s, an error of the command',
     (_tag, said) => {
       const each = signals.map((signal) => ofError({ _tag, signal } as unknown as CliError))
       expect(said).toEqual([...new Set(each)])
     }
   )
 
-  test.each(exits('RunOutcome'))('the exit code of a run that ended as %s equals that of the command', (_tag, said) => {
-    const each = signals.map((signal) => ofOutcome({ _tag } as unknown as RunOutcome, O.some(signal)))
-    expect(said).toEqual([...new Set(each)])
-  })
+  test.each(exits('RunOutcome'))(
+    'the page lists the exit code of the command for a run that ended as %s',
+    (_tag, said) => {
+      const each = signals.map((signal) => ofOutcome({ _tag } as unknown as RunOutcome, O.some(signal)))
+      expect(said).toEqual([...new Set(each)])
+    }
+  )
 
   test('README, guide and source list the same exit codes', () => {
     const inSource = table(read('src/cli/ExitCode.ts').replace(/^ \* ?/gm, ''), '').rows

@@ -39,7 +39,7 @@ describe('the pictures in the README', () => {
   })
 
   test.each(stories.map((story, index) => ({ story, terminal: terminals[index] as Terminal })))(
-    'the picture shows the real output: $story.0.line',
+    'the picture shows the real output of $story.0.line',
     async ({ story, terminal }) => {
       for (const { line, output } of story) {
         const [, shown] = /^cat (\S+)$/.exec(line) ?? []

@@ -19,16 +19,13 @@ const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
 const importsOf = (recipe: string): readonly string[] =>
   [...read(`examples/recipes/${recipe}`).matchAll(/^import .* from '([^']+)'$/gm)].map(([, name]) => name ?? '')
 
-test.each(recipes)(
-  'the recipe %s has at most 60 lines, and imports this package and those of its library only',
-  (recipe) => {
-    expect(read(`examples/recipes/${recipe}`).split('\n').length - 1).toBeLessThanOrEqual(60)
-    const others = importsOf(recipe).filter(
-      (name) => !/^(node:|dogear($|\/))/.test(name) && !builtinModules.includes(name)
-    )
-    expect(others).toEqual(LIBRARIES[recipe] ?? [])
-  }
-)
+test.each(recipes)('the recipe %s has at most 60 lines, and imports only this package and its library', (recipe) => {
+  expect(read(`examples/recipes/${recipe}`).split('\n').length - 1).toBeLessThanOrEqual(60)
+  const others = importsOf(recipe).filter(
+    (name) => !/^(node:|dogear($|\/))/.test(name) && !builtinModules.includes(name)
+  )
+  expect(others).toEqual(LIBRARIES[recipe] ?? [])
+})
 
 test.each(recipes)('one page shows the recipe %s', (recipe) => {
   const link = `(../../../examples/recipes/${recipe})`

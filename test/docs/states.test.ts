@@ -115,7 +115,7 @@ const changeOf = (tag: Tag, from: string, { keeps = false, ofGroup = false } = {
   }
 }
 
-/** A run in this state, for a change about groups or about none. */
+/** A run in this state. `groups`: the change to test is about groups. */
 const runIn = (state: string, groups: boolean, workflow = groups ? wave : tasks): Checkpoint => {
   const { unit } = groups ? g : a
   const running = replayed(started(workflow), [

@@ -59,7 +59,7 @@ const expire = async (): Promise<void> => {
   await boss.maintain()
 }
 
-test('a worker that is killed in a step is followed by one that charges and ships once', async () => {
+test('after a worker is killed in a step, the next one charges and ships once', async () => {
   const first = start(['order-7'], 'charge order-7')
   expect(await first.ended).toMatchObject({ signal: 'SIGKILL' })
   expect(await jobs()).toMatchObject([{ state: 'active' }])
@@ -127,7 +127,7 @@ test('a stalled job that is delivered twice runs once', async () => {
   expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
 })
 
-test('a job that was delivered twice waits in the queue, and runs to its end after its first worker died', async () => {
+test('a job that is delivered twice waits in the queue, and completes once its first worker has died', async () => {
   const { slow, other } = await deliveredTwice()
   await until('the second delivery is over', async () => {
     const states = (await jobs()).map(({ state }) => state)

@@ -47,7 +47,7 @@ test('the agent that is killed in a tool that is not idempotent asks before it u
 test.each([
   ['true', 'publish app-1.2.3.tgz'],
   ['false', 'discard app-1.2.3.tgz']
-])('the release that is killed before it asks and before it ends obeys the answer %s once', async (answer, end) => {
+])('the release, killed before it asks and again before it ends, obeys the answer %s once', async (answer, end) => {
   place = recipe('approval')
   const run = ['run', 'release-1']
   const question = 'mail: publish app-1.2.3.tgz? Answer release-1'
@@ -84,7 +84,7 @@ test('the release says in one line why it takes no second answer', async () => {
 })
 
 test.each([[['answer', 'release-1', 'yes']], [['answer', 'release-1']]])(
-  'the release refuses an answer that is not JSON, and prints an example of one: %j',
+  'the release refuses a missing or invalid answer, and prints a valid example: %j',
   async (words) => {
     place = recipe('approval')
     const { code, output } = await place.run(words)
@@ -95,7 +95,7 @@ test.each([[['answer', 'release-1', 'yes']], [['answer', 'release-1']]])(
 /** Two seconds, in days. */
 const SHORT = '0.00002'
 
-test('the trial that sleeps is woken at its time, once, by a process that started later', async () => {
+test('a process that starts later wakes a sleeping trial once, at its time', async () => {
   place = recipe('trial')
   const first = place.start(['ada', SHORT])
   await until('the trial sleeps', () => first.output().includes('sleeps until 2'))
@@ -129,7 +129,7 @@ test('a child run that fails reports the reason to its parent', async () => {
   expect(await place.run(['march'])).toMatchObject({ code: 0, output: 'Completed 800\n' })
 })
 
-test('a child run can be paused alone; its parent fails, and continues it when it is resumed', async () => {
+test('a child run can be paused alone: its parent then fails, and a resume of the parent continues the child', async () => {
   place = recipe('child-run')
   writeFileSync(place.file('hold'), '')
   edit(
@@ -181,7 +181,7 @@ test.each(['total of ada', 'mail to grace: 500'])(
   }
 )
 
-test('a resume has spans for what runs, and none for what it skips', async () => {
+test('a resume has spans for the steps that it runs, and none for those that it skips', async () => {
   place = recipe('opentelemetry')
   expect(await place.run(['report-1'], 'send 30 rows')).toMatchObject(KILLED)
   expect(await place.run(['report-1'])).toMatchObject({ code: 0, output: '' })
@@ -189,7 +189,7 @@ test('a resume has spans for what runs, and none for what it skips', async () =>
   expect(place.log()).toEqual(['pages', ...spans.slice(0, 2), 'send 30 rows', ...spans.slice(2)])
 })
 
-test('an attempt that sleeps has a span without an error, one that fails has one with an error', async () => {
+test('the span of an attempt has an error if the attempt fails, and none if it sleeps', async () => {
   place = recipe('opentelemetry')
   edit(
     'opentelemetry',

@@ -40,7 +40,7 @@ const idsIn = async (storage: CheckpointStorage): Promise<ReadonlyArray<string>>
   (await listRuns({ storage })).map(({ runId }) => runId)
 
 describe('fork', () => {
-  test('the form for fp-ts refuses a confirm that is no Map, and makes no run', async () => {
+  test('the fp-ts form of fork refuses a `confirm` that is not a Map, and creates no run', async () => {
     const storage = memoryStorage()
     await runOutcome(logging().program, { id: 'old', storage })
     const options = { fromStep: 'two', confirm: { two: { _tag: 'Again' } } as unknown as Map<string, never> }
@@ -77,7 +77,7 @@ describe('fork', () => {
     assert.deepEqual(await contentOf(join(root, 'runs', 'old')), before)
   })
 
-  test('a fork of a failed run starts at any unit, and drops the failure', async () => {
+  test('a fork of a failed run can start at any unit, and has no failure', async () => {
     const storage = memoryStorage()
     await runOutcome(logging(true).program, { id: 'old', storage })
     for (const [newId, fromStep, expected] of [
@@ -200,7 +200,7 @@ describe('fork', () => {
     assert.deepEqual(await idsIn(storage), ['old', 'taken'])
   })
 
-  test('a fork onto the id of a run leaves that run as it is, also if its owner is dead', async () => {
+  test('a fork onto the id of an existing run leaves that run unchanged, even if its owner is dead', async () => {
     const root = folder()
     const storage = jsonFileStorage(root)
     const { program } = logging()
@@ -222,7 +222,7 @@ describe('fork', () => {
     assert.deepEqual(await idsIn(storage), ['old'])
   })
 
-  test('a fork that fails between the copies and the save leaves no run, and a repeated one succeeds', async () => {
+  test('a fork that fails between the copy of its artifacts and its save leaves no run, and a repeated fork succeeds', async () => {
     const data = memoryData()
     const environment = { artifacts: memoryArtifacts(data) }
     const program = workflow('w')
@@ -253,7 +253,7 @@ describe('fork', () => {
     assert.ok(error._tag === 'PlanError' && error.problems[0]._tag === 'AssumedOutputMissing')
   })
 
-  test('a unit in doubt beside the unit of the fork raises its question, and an answer goes into the new run alone', async () => {
+  test('a unit in doubt in parallel with the forked unit raises its question, and an answer is recorded in the new run only', async () => {
     const storage = memoryStorage()
     const ran: Array<string> = []
     const program = workflow('w').wave('both', {

@@ -59,8 +59,8 @@ describe('listRuns with promises', () => {
   test.each<[string, (all: ReadonlyArray<{ runId: string }>) => ReadonlyArray<object>, RegExp]>([
     ['ignores where a page begins', (all) => all, /listed the string "a"/],
     ['lists entries without a run id', () => [{}], /must have a runId, not undefined/],
-    ['lists no array', () => undefined as never, /must list an array, not undefined/]
-  ])('listRuns ends with an error at a store that %s', async (_, altered, why) => {
+    ['does not list an array', () => undefined as never, /must list an array, not undefined/]
+  ])('listRuns ends with an error if the store %s', async (_, altered, why) => {
     const storage = await threeRuns()
     const list: CheckpointStorage['list'] = ({ limit } = {}) =>
       TE.map(altered)(storage.list(limit === undefined ? {} : { limit })) as ReturnType<CheckpointStorage['list']>

@@ -131,7 +131,7 @@ const calls = async (): Promise<number> => {
 }
 
 describe('move', () => {
-  test('a moved run has the same content, artifacts and requests in the other store, resumes there, and is missing from the first', async () => {
+  test('a moved run has the same content, artifacts and requests in the other store, resumes there, and no longer exists in the first', async () => {
     const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
     const { storage } = source
     await runOutcome(program, { id: 'r', storage, environment: source })
@@ -184,7 +184,7 @@ describe('move', () => {
     assert.ok(none.length > 0 && none.length <= 8, none.join(', '))
   })
 
-  test('a repeated move finishes a broken one even if it reaches the first store under another name', async () => {
+  test('a repeated move finishes a broken one even if it reaches the source store under another name', async () => {
     const count = await calls()
     for (let at = 1; at <= count; at++) {
       const [source, target] = [memoryData(), memoryData()]
@@ -213,7 +213,7 @@ describe('move', () => {
     assert.deepEqual(await resumable(stores), ['T'])
   })
 
-  test('a move leaves alone the copy of another run with the same id, also one whose move broke off in a store of the same name', async () => {
+  test('a move leaves alone the copy of another run with the same id, even if the move of that run broke off in a store of the same name', async () => {
     const [source, target, other] = [memoryData(), memoryData(), memoryData()]
     await started(source)
     const count = await calls()
@@ -420,7 +420,7 @@ describe('move', () => {
     assert.match(describeError(moved.left), /7 bytes, the limit is 6; use a store with a higher limit\./)
   })
 
-  test('a move to a store that is full names that store, and promises nothing of a resume', async () => {
+  test('the error of a move to a full store names that store, and does not mention a resume', async () => {
     const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
     await runOutcome(program, { id: 'r', storage: source.storage, environment: source })
     const { artifacts } = target
@@ -501,7 +501,7 @@ describe('move', () => {
     }
   })
 
-  test('artifacts of an earlier move that are left in the target are not in the run that arrives later', async () => {
+  test('artifacts that an earlier move left in the target do not appear in a run that arrives later', async () => {
     const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
     await runOutcome(program, { id: 'r', storage: source.storage, environment: source })
     assert.ok(target.artifacts !== undefined)

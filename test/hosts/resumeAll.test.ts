@@ -31,14 +31,14 @@ const short = (found: ReadonlyArray<ResumedRun>): Readonly<Record<string, string
     found.map((one) => [one.runId, one._tag === 'Resumed' ? `resumed: ${one.outcome}` : `left: ${one.why}`])
   )
 
-/** Runs a workflow whose only step behaves as its process says: it hangs in the first, and returns in later ones. */
+/** A workflow whose only step hangs in the first process and returns after a `restart`. */
 const hanging = (name: string, idempotent = true) => {
   let life = 0
   const flow = workflow(name).step('work', { idempotent, run: () => (life === 0 ? never() : `done in ${life}`) })
   return { flow, restart: () => (life += 1) }
 }
 
-/** A process hangs in the middle of some runs, and its owner dies when it is `found`. */
+/** Some runs whose process hangs in their step. `found` opens a store for which that owner is dead. */
 const crashed = async (names: ReadonlyArray<string>) => {
   const data = memoryData()
   const { flow, restart } = hanging('order')
@@ -125,7 +125,7 @@ describe('resumeAll', () => {
     await held.outcome
   })
 
-  test('a run in a recovered state is refused, also if the options of a resume are passed', async () => {
+  test('resumeAll refuses a run in a recovered state, even if it is given options that a resume takes', async () => {
     const { flow, found } = await crashed(['order-1'])
     const storage = found()
     const recovered: CheckpointStorage = {
@@ -217,7 +217,7 @@ describe('resumeAll', () => {
     assert.equal(most, 3)
   })
 
-  test('a completed run whose workflow removes it on success, and that still exists, is removed', async () => {
+  test('resumeAll removes a completed run that still exists although its workflow deletes runs on success', async () => {
     const storage = memoryStorage()
     await run(
       workflow('tidy').step('one', () => 1),
@@ -228,7 +228,7 @@ describe('resumeAll', () => {
     assert.deepEqual(await listRuns({ storage }), [])
   })
 
-  test('while the liveness of an owner is undecided its run is retried, for at most undecidedMillis', async () => {
+  test('resumeAll retries a run while the liveness of its owner is undecided, for at most undecidedMillis', async () => {
     const { data, flow } = await crashed(['a'])
     const clock = virtualClock()
     const stored = memoryStorage(data, { formerOwners: 'undecided' })
@@ -307,7 +307,7 @@ describe('resumeAll with watch', () => {
     assert.deepEqual(seen, ['asleep Waiting', 'asleep Completed', ...seen.slice(2)])
   })
 
-  test('a watch reports a refused run that waits, and reports it again once its answer has come', async () => {
+  test('a watch reports a refused run that waits, and reports it again once its wait is answered', async () => {
     const storage = memoryStorage()
     const ask = (version: string) =>
       workflow('ask')
@@ -373,7 +373,7 @@ describe('resumeAll with watch', () => {
     await ended
   })
 
-  test('a watch wakes a run that it has resumed itself at its time, between two looks at the store', async () => {
+  test('a run that a watch has resumed wakes at its time, even between two looks at the store', async () => {
     const storage = memoryStorage()
     const clock = virtualClock()
     const nap = workflow('nap')
@@ -420,7 +420,7 @@ describe('resumeAll with watch', () => {
     await ended
   })
 
-  test('a watch retries a run whose saves fail with growing delays, also if the resume saved something before', async () => {
+  test('if the saves of a run fail, a watch retries the run with growing delays, even if the resume had saved something', async () => {
     const stored = memoryStorage()
     const clock = virtualClock()
     let attempts = 0
@@ -443,7 +443,7 @@ describe('resumeAll with watch', () => {
     await ended
   })
 
-  test('a watch reports a run that it had resumed, and that failed in another host', async () => {
+  test('a watch reports a run that it resumed earlier and that then failed in another host', async () => {
     const storage = memoryStorage()
     const clock = virtualClock()
     const flow = workflow('order')

@@ -57,7 +57,7 @@ await run(flow, { id: 'r', storage: memoryStorage() })
     expect((await run('child-run.mjs', 'march')).stdout).toBe('Completed 800\n')
   })
 
-  test('with the package alone, a program type-checks against every entry point but the kit', async () => {
+  test('with the package alone, a program type-checks against every entry point but dogear/testing', async () => {
     const entries = Object.keys(manifest.exports).filter((entry) => !/json$|^\.\/testing/.test(entry))
     const names = entries.map((entry) => entry.replace(/^\./, manifest.name))
     const imports = names.map((name, i) => `import * as _${i} from '${name}'\nvoid _${i}\n`)

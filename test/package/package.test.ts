@@ -217,7 +217,7 @@ describe('the CommonJS form', () => {
       : []
   )
 
-  test('every entry point but the kit has a CommonJS form with the same exports', async () => {
+  test('every entry point but dogear/testing has a CommonJS form with the same exports', async () => {
     expect(forms.map(({ name }) => name)).toEqual(entryPoints.filter((name) => name !== `${manifest.name}/testing`))
     const imported = await probe(process.execPath, 'import', ...forms.map(({ name }) => name))
     const required = await probe(process.execPath, 'require', ...forms.map(({ file }) => file))
@@ -313,7 +313,7 @@ describe('the types', () => {
     expect(errors.filter((line) => !isOfTyped(line))).toEqual([])
   })
 
-  test('a CommonJS module type-checks with "module": "node16" against all but the kit', async () => {
+  test('a CommonJS module type-checks with "module": "node16" against every entry point but dogear/testing', async () => {
     const names = entryPoints.filter((name) => !name.endsWith('/testing'))
     consumer.write('node16.cts', names.map((name, i) => `${cjs(`_${i}`, name)}\nvoid _${i}\n`).join(''))
     const compilerOptions = { ...options, module: 'node16' }
@@ -339,7 +339,7 @@ describe('the types', () => {
     for (const line of found) expect(line).toContain('error TS2339')
   })
 
-  test('the published types import only types of Node, and those of the kit also fast-check', () => {
+  test('the published types import only types of Node, and those of dogear/testing also fast-check', () => {
     const dist = join(consumer.installed, 'dist')
     const all = new Set(
       readdirSync(dist, { recursive: true, encoding: 'utf8' })
@@ -360,7 +360,10 @@ describe('the types', () => {
 
   test.each([
     ['a module-aware consumer', ['--profile', 'esm-only']],
-    ['a CommonJS consumer of all but the kit', ['--profile', 'node16', '--exclude-entrypoints', './testing']]
+    [
+      'a CommonJS consumer of every entry point but dogear/testing',
+      ['--profile', 'node16', '--exclude-entrypoints', './testing']
+    ]
   ])('every resolution of %s finds the right types', async (_, profile) => {
     const attw = join(root, 'node_modules/.bin/attw')
     const how = [...profile, '--no-definitely-typed', '--format', 'ascii', '--no-color']
@@ -389,7 +392,7 @@ describe('the tarball', () => {
     expect(installed.filter((name) => surplus.includes(name))).toEqual([])
   })
 
-  test('the library needs two packages and no peer', () => {
+  test('the library needs two packages and no peer dependency', () => {
     expect(Object.keys(manifest.dependencies).sort()).toEqual(['proper-lockfile', 'write-file-atomic'])
     expect(Object.keys(manifest.peerDependencies).filter((name) => !optionalPeers.includes(name))).toEqual([])
   })
@@ -452,7 +455,7 @@ describe('the entry points', () => {
     typeof target === 'object' ? (target.default ?? []) : []
   )
 
-  test('no entry point is a pattern', () => {
+  test('no entry point in package.json is a wildcard pattern', () => {
     expect(Object.keys(manifest.exports).filter((path) => path.includes('*'))).toEqual([])
   })
 

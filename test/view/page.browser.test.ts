@@ -108,12 +108,12 @@ describe.skipIf(!hasChromium)('the page of a run in a browser', () => {
     expect(blocked.violations).toEqual(['connect-src', 'img-src', 'script-src-elem', 'style-src-attr'])
   })
 
-  test('a page of 10,000 units opens within a second of processor time, with its units folded, which can be unfolded', async () => {
+  test('a page of 10,000 units opens within a second of processor time, and its folded units can be unfolded', async () => {
     const { page, problems } = await open(pageOf([task('one')], []))
     const path = join(folder, 'wide.html')
     writeFileSync(path, renderRun(wide(10_000)))
     const session = await page.context().newCDPSession(page)
-    // The time that the page takes of the processor does not depend on what else the machine does.
+    // Measures processor time, which does not depend on the load of the machine.
     await session.send('Performance.enable', { timeDomain: 'threadTicks' })
     await page.goto(`file://${path}`)
     await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))')
@@ -168,7 +168,7 @@ describe.skipIf(!hasChromium)('the page of a run in a browser', () => {
   test('a screen reader finds a tree grid with levels, headers and the attempts of each unit', async () => {
     const { page } = await open(resumed())
     const session = await page.context().newCDPSession(page)
-    // Without this the browser may still be building the tree when it is asked for it.
+    // Without this the browser may still be building the tree when the test reads it.
     await session.send('Accessibility.enable')
     const { nodes } = await vi.waitFor(async () => {
       const tree = await session.send('Accessibility.getFullAXTree')

@@ -97,7 +97,7 @@ describe('the timeline of a run', () => {
     expect(gapsOf(live)).toEqual([])
   })
 
-  test('computing a timeline takes linear time in the steps', () => {
+  test('computing a timeline takes time linear in the number of steps', () => {
     const long = (count: number) => {
       const names = Array.from({ length: count }, (_, n) => `s${n}`)
       return pageOf(
@@ -120,7 +120,7 @@ describe('the timeline of a run', () => {
     ])
   })
 
-  test('without the changes of its run a timeline has the bars of the records, and says that it is partial', () => {
+  test('without the changes of its run, a timeline has the bars of the records, and says that it is partial', () => {
     const { changes: _, ...page } = resumed()
     expect(barsOf(page, 'version')).toEqual([[1, 0, 2, 'completed']])
     expect(timelineOf(page).isPartial).toBe(true)
@@ -196,7 +196,7 @@ describe('the timeline of a run', () => {
     expect(renderRun(page)).toContain('pending<td><td')
   })
 
-  test('a crash is a time without a record, in which the process died and may have worked', () => {
+  test('a crash is shown as a time without a record, in which the process died and may have worked before', () => {
     const page = pageOf(
       [task('build')],
       [started(0, { build: 1 }), started(10, { build: 1 }), completed('build', 10, 13)]

@@ -53,7 +53,7 @@ export const runConformance = async <Data>(
  * import assert from 'node:assert/strict'
  *
  * const report = await runArtifactConformance({
- *   name: 'artifacts in memory',
+ *   name: 'the artifact store in memory',
  *   create: async () => memoryData(),
  *   reopen: async (data) => memoryArtifacts(data),
  *   capabilities: ['large']
@@ -178,7 +178,7 @@ export const conformanceTests = <Data>(
  * artifactConformanceTests(
  *   { describe, test },
  *   {
- *     name: 'artifacts in memory',
+ *     name: 'the artifact store in memory',
  *     create: async () => memoryData(),
  *     reopen: async (data) => memoryArtifacts(data),
  *     capabilities: ['large']

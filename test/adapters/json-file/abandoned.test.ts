@@ -39,7 +39,7 @@ const abandoned = async (): Promise<string> => {
   return root
 }
 
-/** Files with which a removal stops once its claim is published, until another claim of the run is refused. */
+/** A file system that stops a removal once its claim is published, until another claim of the run is refused. */
 const stoppedRemoval = (root: string, other: CheckpointStorage) => {
   let refusal: Promise<HeldBy> | undefined
   const isPublished = (): boolean => readdirSync(placesOf(root).history).includes('e000002.jsonl')
@@ -65,7 +65,7 @@ describe('a claim that ended before its first save', () => {
     'after the grant'
   ]) {
     test(
-      `the files that a process killed ${at} of its claim leaves are pruned once they are an hour old`,
+      `files left by a process that was killed ${at} of its claim are pruned once they are an hour old`,
       LINUX,
       async () => {
         const root = folder()
@@ -113,7 +113,7 @@ describe('a claim that ended before its first save', () => {
     assert.deepEqual(readdirSync(join(root, 'runs')), [])
   })
 
-  test('a folder that holds a link, or a file that no claim makes, stays', async () => {
+  test('a folder with a link, or with a file that no claim creates, is not pruned', async () => {
     const files = ['notes.txt', 'checkpoint.json', 'artifacts/h-log', 'requests/cancel.json', 'history/e000001.txt']
     for (const file of files) {
       const root = await abandoned()
@@ -164,7 +164,7 @@ describe('a claim and a prune of what an earlier claim left', () => {
     ) as unknown as FileSystem
   }
 
-  test('a claim that sleeps for hours before any of its calls, while a prune removes the folder, is granted', async () => {
+  test('a claim that stalls for hours before any of its calls is still granted if a prune removes its folder meanwhile', async () => {
     let removals = 0
     let isDone = false
     for (let at = 0; !isDone; at++) {
@@ -182,7 +182,7 @@ describe('a claim and a prune of what an earlier claim left', () => {
     assert.ok(removals > 10, `the folder was removed ${removals} times`)
   })
 
-  test('a claim that begins before any call of a prune is granted, and what it saves stays', async () => {
+  test('a claim that begins before any call of a prune is granted, and its saves survive', async () => {
     let isDone = false
     for (let at = 0; !isDone; at++) {
       const root = await abandoned()

@@ -152,7 +152,7 @@ describe('damage to a run without an owner', () => {
     assert.equal(await assertIsHonest(root, 'no journals, and nothing in checkpoint.json'), 'Corrupt')
   })
 
-  test('damage to each checkpoint of the journals is reported as one loss: which lines, and what they leave', async () => {
+  test('damage to every checkpoint in the journals is reported as one loss, with the damaged line and what remains', async () => {
     const root = await make(true)
     for (const number of [1, 2])
       writeFileSync(

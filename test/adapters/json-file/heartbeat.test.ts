@@ -88,7 +88,7 @@ describe('a heartbeat on a file system with errors', () => {
 describe('a suspended owner', LINUX, () => {
   const HEARTBEAT = { updateMillis: 1000, staleMillis: 2000 }
 
-  /** Its process and its socket are not seen, as on another host. `touches`: how many it made; proper-lockfile makes the second. */
+  /** An owner whose process and socket are invisible, as on another host, is suspended after so many `touches`. proper-lockfile makes the second. */
   const suspended = async (touches: number) => {
     const root = folder()
     const owner = await holding(root, { options: { heartbeat: HEARTBEAT, checkIntervalMillis: 3_600_000 } })
@@ -162,7 +162,7 @@ describe('a process that ends with an open claim', () => {
     ['by itself after the handover', 0, 'await new Promise((resolve) => setTimeout(resolve, 1_600))'],
     ['by process.exit after the handover', 0, 'setTimeout(() => process.exit(7), 1_600)']
   ] as const)
-    test(`after a process that ends ${when}, ${leaves === 0 ? 'no heartbeat is' : 'its heartbeat is'} left, and the next process claims the run at once`, async () => {
+    test(`a process that ends ${when} leaves ${leaves === 0 ? 'no heartbeat' : 'its heartbeat'}, and the next process claims the run at once`, async () => {
       for (const next of [(root: string) => jsonFileStorage(root), ...(LINUX.skip ? [] : [blind])]) {
         const root = folder()
         ended(root, then)

@@ -90,7 +90,7 @@ const remove = (path: string): void => rmSync(path, { recursive: true })
 
 const age = (path: string): void => utimesSync(path, 1, 1)
 
-/** As another owner does that deletes the folder and makes one of its own. */
+/** Replaces the folder, as another owner does. */
 const replace = (path: string): void => {
   remove(path)
   mkdirSync(path)

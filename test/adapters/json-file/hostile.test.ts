@@ -358,7 +358,7 @@ describe('names in the folders', () => {
     for (const name of strangers) assert.equal(readFileSync(join(history, name), 'utf8'), 'x')
   })
 
-  test('a removal deletes links among its files and in place of removed folders, and not what they name', async () => {
+  test('a removal deletes links among its files and in place of its folders, but not the targets of the links', async () => {
     const root = folder()
     const outside = folder()
     writeFileSync(join(outside, 'kept.txt'), 'x')

@@ -104,13 +104,13 @@ describe('a listed summary', () => {
   })
 
   test.each([
-    ['a string in its place', 'text'],
+    ['a string in place of an object', 'text'],
     ['an unknown status', { ...summary([1]), status: 'toString' }],
-    ['a revision that is no number', { ...summary([1]), revision: '0' }],
+    ['a revision that is not a number', { ...summary([1]), revision: '0' }],
     ['a workflow without a name', { ...summary([1]), workflow: {} }],
-    ['a path that is no string', { ...summary([1]), workflow: { name: 'w', path: 1 } }],
-    ['steps that are no numbers', { ...summary([1]), steps: { completed: 1, total: null } }],
-    ['a number as its time', { ...summary([1]), updatedAt: 0 }]
+    ['a path that is not a string', { ...summary([1]), workflow: { name: 'w', path: 1 } }],
+    ['step counts that are not numbers', { ...summary([1]), steps: { completed: 1, total: null } }],
+    ['a number in place of a time', { ...summary([1]), updatedAt: 0 }]
   ])('a summary with %s is ignored', async (_, value) => {
     const root = folder()
     await seed(next(root), 'a', [1])

@@ -78,7 +78,7 @@ describe('an owner known only by its heartbeat', { concurrent: true }, () => {
     [{ updateMillis: 5_000, staleMillis: 500 }, 1_000],
     [{ updateMillis: 4_000, staleMillis: Infinity }, 4_000]
   ])(
-    'an owner touches its heartbeat twice before it is stale, and once a second at most: %j',
+    'an owner touches its heartbeat twice before it is stale, and at most once a second: %j',
     async (heartbeat, every) => {
       const found: Array<number> = []
       const fs = {
@@ -230,7 +230,7 @@ describe('runs after a reboot', { skip: process.platform !== 'linux' }, () => {
     assert.ok(took < 1_000, `took ${took} ms`)
   })
 
-  test('an owner that survives an apparent reboot, because the boot id is made up, holds its run', async () => {
+  test('a living owner holds its run even if another process reads a different boot id', async () => {
     const root = folder()
     const owner = await holding(root)
     const other = jsonFileStorage(root, { processes: afterReboot })

@@ -73,7 +73,7 @@ describe('pruning', () => {
     const former = next(root)
     const zombie = await work(former, [0, 1])
     damageLine(journalOf(root, 1), 4)
-    // The next owner is stopped too, and its journal is evidence as well.
+    // The next owner is stopped too, and its damaged journal must be kept as well.
     const second = next(root)
     const { claim: other, stored: found } = await right(second.claim('a', OTHER))
     let payloads: ReadonlyArray<Json> = upTo(some(found).revision + 1)

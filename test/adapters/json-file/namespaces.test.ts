@@ -16,7 +16,7 @@ const seenBy = async (other: Owner): Promise<string> => {
 }
 
 describe('an owner in another pid namespace', () => {
-  test('a killed owner in another pid namespace is dead at once, and every resolved save is stored', async ({
+  test('a killed owner in another pid namespace is dead at once, and every acknowledged save is stored', async ({
     skip
   }) => {
     needs(skip, CONTAINER)

@@ -66,7 +66,7 @@ describe('races of a claim', () => {
     await assertLoads(next(root), 'a', upTo(4))
   })
 
-  test('the slower of two claims for one number is refused', async () => {
+  test('of two concurrent claims for one number, the slower one is refused', async () => {
     const root = folder()
     await work(next(root), [0])
     const fs = meanwhile('link', () => claimed(next(root), 'a'))
@@ -74,7 +74,7 @@ describe('races of a claim', () => {
     assert.deepEqual(journalsOf(root), [1, 2].map(journalName))
   })
 
-  test('a claim that is always slower than another one asks for another try, and has written nothing', async () => {
+  test('a claim that always loses the race against another one writes nothing, and its error says to try again', async () => {
     const root = folder()
     const link = (): Promise<never> => Promise.reject(Object.assign(new Error('EEXIST'), { code: 'EEXIST' }))
     const refused = await left(next(root, { fs: { ...nodeFileSystem, link } }).claim('a', OTHER), 'WriteFailed')
@@ -159,7 +159,7 @@ describe('races of a claim', () => {
 })
 
 describe('races of a load', () => {
-  test('a load finds the newer journal if the listed one was pruned', async () => {
+  test('a load finds the newer journal if the journal that it listed was pruned', async () => {
     const root = folder()
     const first = next(root)
     await right(first.release(await work(first, [0])))
@@ -241,7 +241,7 @@ describe('races of a load', () => {
     }
   })
 
-  test('a load whose listed files are always missing asks for another try', async () => {
+  test('a load whose listed files are always missing fails with the advice to try again', async () => {
     const root = folder()
     await work(next(root), [0])
     const open: FileSystem['open'] = (path, how) =>
@@ -286,7 +286,7 @@ const damageBase = (root: string, number: number): void => {
 }
 
 describe('a fenced save', () => {
-  test('pruning does not count a journal whose only save was fenced, and so keeps the journal before it', async () => {
+  test('pruning does not count a journal whose only save was fenced, and so keeps the journal before that one', async () => {
     const root = folder()
     await withRefusedSave(root, 2)
     assert.deepEqual(journalsOf(root), [1, 2, 3].map(journalName))

@@ -129,7 +129,7 @@ describe('requests in files', () => {
     ['with invalid JSON', '{', 'Corrupt'],
     ['with invalid UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'Corrupt'],
     ['of another run', JSON.stringify({ format: 1, ...request, runId: 'other' }), 'Corrupt'],
-    ['to cancel, in the file of a pause', JSON.stringify({ format: 1, ...cancelled }), 'Corrupt'],
+    ['that is a cancel in the file of a pause', JSON.stringify({ format: 1, ...cancelled }), 'Corrupt'],
     ['without a format', JSON.stringify(request), 'Corrupt'],
     ['of a newer format', JSON.stringify({ ...request, format: 2 }), 'UnsupportedFormat'],
     ['that consists of brackets', '['.repeat(60_000), 'Corrupt'],

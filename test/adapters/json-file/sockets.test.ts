@@ -38,7 +38,7 @@ const listenAt = async (path: string): Promise<() => void> => {
   const server = createServer((socket) => socket.destroy()).listen(path)
   await once(server, 'listening')
   closing.push(() => server.close())
-  // Its file survives only under another name.
+  // `close` deletes the file at its path, so it is renamed before.
   return () => {
     renameSync(path, `${path}.kept`)
     server.close()

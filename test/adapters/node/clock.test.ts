@@ -28,7 +28,7 @@ describe('the system clock', () => {
   })
 
   for (const millis of [1, 5_000, 2 ** 31 - 1, 2 ** 31, 30 * DAY, 100 * DAY]) {
-    test(`a sleep of ${millis} ms takes as long`, async () => {
+    test(`a sleep of ${millis} ms takes that long`, async () => {
       assert.equal(await slept(millis), millis)
     })
   }

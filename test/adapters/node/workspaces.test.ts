@@ -112,7 +112,7 @@ describe('worktrees', () => {
     assert.equal(readFileSync(join(worktree.root, 'a.txt'), 'utf8'), 'changed')
   })
 
-  test('a deleted worktree that git still lists, even as locked, is created again in the same place', async () => {
+  test('a deleted worktree that git still lists, even as locked, is created again at the same path', async () => {
     const repository = newRepository()
     const worktree = await made(repository)
     repository.git('worktree', 'lock', worktree.root)
@@ -122,7 +122,7 @@ describe('worktrees', () => {
     assert.equal(repository.git('worktree', 'list', '--porcelain').match(/^worktree /gm)?.length, 2)
   })
 
-  test('a worktree that git does not list and that has no files counts as missing and is created', async () => {
+  test('a worktree that git does not list and that has no files is created', async () => {
     const repository = newRepository()
     const worktree = (await right(repository.all.plan('r', 'worktree'))) as Worktree
     mkdirSync(worktree.root, { recursive: true })
@@ -231,7 +231,7 @@ describe('worktrees', () => {
 
   test.each([
     ['is refused by a hook', 'exit 1', 'it ended with 1'],
-    ['is ended in the middle', 'kill -TERM $PPID; sleep 1', 'it was ended by SIGTERM']
+    ['is killed by a signal', 'kill -TERM $PPID; sleep 1', 'it was ended by SIGTERM']
   ])(
     'if the commit of a worktree %s, exactly the changes that were staged before stay staged',
     async (_, script, why) => {

@@ -87,7 +87,7 @@ const cutAfter = async (direction: 'client' | 'server', after: number): Promise<
 }
 
 describe.each(['client', 'server'] as const)('a connection that is cut after a message of the %s', (direction) => {
-  test('a cut connection costs no acknowledged save, doubles none, and the run of ten steps finishes', async () => {
+  test('a cut connection loses no acknowledged save and stores none twice, and the run of ten steps finishes', async () => {
     const messages = await cutAfter(direction, 1_000_000)
     assert.ok(messages > 60, `only ${messages} messages`)
     const all = Array.from({ length: messages }, (_, n) => n + 1)

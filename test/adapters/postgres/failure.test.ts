@@ -14,14 +14,14 @@ test.each(['connect', 'getaddrinfo'])('a statement whose connection failed at %s
   assert.equal(failureOf(cause).effect, 'none')
 })
 
-/** The answers of a server whose run is free whenever it is looked at, and never when it is claimed. */
+/** The answers of a server whose run is free at each load and held at each claim. */
 const ANSWERS: ReadonlyArray<readonly [statement: RegExp, row: object]> = [
   [/to_regclass/, { present: true, synchronous_commit: 'on', fsync: 'on' }],
   [/^WITH tables|^SELECT max\(version\)/, { version: '1', epoch: null }],
   [/^SELECT r\.format/, { format: 1, head: '-1', epoch: '1', token: null, key: null, state: 'free', at: null }]
 ]
 
-test('a claim that is always slower than another one asks for another try', async () => {
+test('a claim that always loses the race against another one fails with the advice to try again', async () => {
   const pool: PostgresPool = {
     query: ({ text }: PostgresStatement) =>
       Promise.resolve({ rows: ANSWERS.flatMap(([statement, row]) => (statement.test(text) ? [row] : [])) }),

@@ -166,7 +166,7 @@ describe('a save whose reply is lost', () => {
     await assertLoads(storage, 'lost', [1, 2, 3, 4])
   })
 
-  test('a save whose reply is lost, and that cannot be looked for, fails as maybe committed, and the next claim finds it', async () => {
+  test('a save whose reply is lost fails as possibly committed if it cannot be looked up, and the next claim finds it', async () => {
     const { storage, lost } = losing('unknown', 200)
     const claim = await claimed(storage, 'unknown')
     lost.count = 1
@@ -212,7 +212,7 @@ test('a refused claim does not keep the run when an earlier attempt of it arrive
 describe('a weaker durability', () => {
   const off = { config: { options: '-c synchronous_commit=off' } }
 
-  test('a weaker durability is refused at a claim and a put, with the way to allow it, and does not prevent reading', async () => {
+  test('a claim or a put refuses a weaker durability and says how to allow it, and reads still work', async () => {
     const { storage, pool } = open(where, off)
     const { code, committed, option } = await left(storage.claim('weak', OTHER), 'WriteFailed')
     assert.deepEqual([code, committed, option], ['synchronous_commit=off', 'no', "allow: ['synchronous_commit=off']"])

@@ -20,7 +20,7 @@ export interface Place {
 export interface Opened {
   readonly pool: pg.Pool
   readonly storage: PostgresStorage
-  /** Ends the connection that proves that the process lives. Its claims never move to another one; later claims may. */
+  /** Ends the connection that proves the process alive. Present claims never move to a new connection; later claims use one. */
   readonly declareDead: () => Promise<void>
 }
 
@@ -60,7 +60,7 @@ export const open = (
   const query = pool.query.bind(pool) as Query
   const late: Query = async (statement) => {
     if (isDead && statement.text.includes('SET key =')) throw new Error('this process counts as dead')
-    // What a store with leases sends when it is closed is no part of a held call.
+    // `around` may hold calls. A store with leases sends a statement when it closes, which must not be held.
     if (!isDead) await around?.(statement.text)
     return query(statement)
   }

@@ -81,7 +81,7 @@ test('a schema may have any name', async () => {
   await where.admin.query(`DROP SCHEMA "odd ""name"" ${where.schema}" CASCADE`)
 })
 
-test('a schema name may contain $dogear$, the quotes around its migrations', async () => {
+test('a schema name may contain $dogear$, the string that quotes the migrations', async () => {
   const schema = `$dogear$ ${where.schema}`
   const { storage } = open({ ...where, schema, opened: where.opened })
   await seed(storage, 'a', [1])

@@ -91,7 +91,7 @@ describe('the PostgreSQL store', () => {
 
 describe('a planted fault', () => {
   test.each(Object.entries(KILLED_BY))(
-    'a planted fault of a store that %s is found: %s',
+    'the tests find a store that %s: %s',
     async (fault, by) => {
       const make = await planted(FAULTS[fault as keyof typeof FAULTS])
       const law = Object.entries(LAWS).find(([title]) => title === by)?.[1]

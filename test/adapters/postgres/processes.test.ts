@@ -82,7 +82,7 @@ test('the run of a worker that was killed in a step is taken over within 100 ms 
   assert.ok(Math.min(...times) < 100, `a takeover took ${times.map(Math.round).join(', ')} ms`)
 })
 
-test('of two workers that start the same runs at once each run has one owner, and each step is done once', async () => {
+test('if two workers start the same runs at once, each run has one owner and each step is done once', async () => {
   const runIds = Array.from({ length: 5 }, (_, n) => `race-${n}`)
   const workers = [worker({ runIds }), worker({ runIds })]
   await until(() => workers.every(({ messages }) => messages.some(({ over }) => over === true)), 'both workers')

@@ -14,7 +14,7 @@ import { destroy, later, open, place, poolOf } from './kit.js'
 artifactConformanceTests(
   { describe, test },
   {
-    name: 'artifacts in PostgreSQL',
+    name: 'the artifact store in PostgreSQL',
     create: () => place(),
     reopen: (where: Place) => {
       const { pool } = open(where)
@@ -141,7 +141,7 @@ describe('an inbox in PostgreSQL', () => {
     await other.end()
   })
 
-  test('isAny is true for a run that the process does not hold, so that the database is asked for its requests', () => {
+  test('isAny is true for a run that the process does not hold, so that its requests are read from the database', () => {
     assert.equal(requests.isAny('r'), true)
     assert.equal(requests.isAny('../r'), false)
   })
@@ -158,7 +158,7 @@ describe('an inbox in PostgreSQL', () => {
   })
 })
 
-test('an artifact above the limit is refused with TooLarge, when it is put and when it is read', async () => {
+test('an artifact above the limit is refused with TooLarge, both by a put and by a read', async () => {
   const where = await place()
   const { pool } = open(where)
   const options = { schema: where.schema }

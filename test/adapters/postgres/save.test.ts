@@ -29,7 +29,7 @@ test('a save is one statement, which checks the claim and commits by itself', as
   }
 })
 
-test('the usual saves of a claim are prepared statements, one for each number of rows, and larger ones are not', async () => {
+test('usual saves of a claim use one prepared statement for each number of rows, and larger saves use none', async () => {
   const { storage, pool } = open(where, { checkIntervalMillis: 60_000 })
   const sent: Array<{ readonly text: string; readonly name?: string }> = []
   const query = pool.query.bind(pool) as (statement: { text: string; name?: string }) => Promise<unknown>

@@ -102,7 +102,7 @@ const failover = async (where: Place, options: OpenOptions): Promise<Failover> =
   }
 }
 
-/** A process whose statements, and whose beats with them, wait while it sleeps. */
+/** A process whose statements, including those that renew its lease, wait while it sleeps. */
 export const sleeper = (where: Place, options: OpenOptions): Promise<Sleeper> => {
   const gate = stallGate()
   const short = { ...options, leaseMillis: 600, around: () => gate.pass() }
@@ -167,7 +167,7 @@ export const specOf = (name: string, options: OpenOptions): StorageSpec<Place> =
   },
   lossy: (where) => lossy(where, options),
   cut: (where) => cutting(where, options),
-  // The watch over claims must not be what notices.
+  // The save must notice the failover, not the periodic check of the claims.
   rollback: (where) => failover(where, { ...options, checkIntervalMillis: 60_000 }),
   capabilities: [...KEEPS, 'network', 'failover']
 })

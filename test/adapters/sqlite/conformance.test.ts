@@ -20,7 +20,7 @@ for (const driver of drivers) {
   artifactConformanceTests(
     { describe, test },
     {
-      name: `artifacts in SQLite with ${driver.name}`,
+      name: `the artifact store in SQLite with ${driver.name}`,
       create: () => Promise.resolve(placeOf(driver.open)),
       reopen: (place: Place) => Promise.resolve(sqliteArtifacts(connected(place))),
       damage: (place, runId, id) => {

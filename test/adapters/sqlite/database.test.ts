@@ -223,7 +223,7 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
   })
 
   test.each(['save', 'check'] as const)(
-    'a run that a %s ended because its database file was moved is claimed at once when the file is back',
+    'a run that ended at a %s because its database file was moved can be claimed as soon as the file is back',
     async (by) => {
       const file = at()
       const { storage, close } = connect(file, driver.open, { checkIntervalMillis: by === 'check' ? 5 : 60_000 })
@@ -306,7 +306,7 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     )
   })
 
-  test('a newer schema is refused: at the first call, and at the next claim of a process that runs', async () => {
+  test('a newer schema is refused at the first call, and at the next claim of a running process', async () => {
     const file = at()
     const { storage } = connect(file, driver.open)
     await seed(storage, 'a', [1])

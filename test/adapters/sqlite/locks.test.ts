@@ -56,7 +56,7 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     other.close()
   })
 
-  test('a claim that is always slower than another one asks for another try', async () => {
+  test('a claim that always loses the race against another one fails with the advice to try again', async () => {
     const file = join(folder(), 'state.db')
     const other = connect(file, driver.open)
     await right(other.storage.release(await claimed(other.storage, 'a')))

@@ -85,7 +85,7 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     close()
   })
 
-  test('of claims that processes race for, one is granted in each round, with a rising epoch', async () => {
+  test('if processes race to claim a run, one claim is granted in each round, with a rising epoch', async () => {
     const file = database()
     const others = await Promise.all([1, 2].map(() => otherProcess(file, driver)))
     const { storage, close } = connect(file, driver.open)

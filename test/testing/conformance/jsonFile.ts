@@ -149,7 +149,7 @@ export const jsonFileSpec: StorageSpec<Place> = {
   faulty: (place) => Promise.resolve(faulty(place)),
   undecided: (place) => Promise.resolve(unsure(place)),
   stall: (place) => Promise.resolve(stall(place)),
-  // An instance that still watches a claim there sees at its next look that it is missing, and stops.
+  // An instance that still watches a claim in this folder stops once it sees that the claim is missing.
   destroy: ({ root }) => rm(root, { recursive: true, force: true, maxRetries: 20 }),
   capabilities: ['history', 'large', 'watch', 'processes', 'damage', 'formats', 'faults', 'stalls', 'takeOver']
 }

@@ -21,7 +21,7 @@ const FINDS_ALONE = [
   ...['CS-STALL-01', 'CS-STALL-02', 'CS-STALL-03', 'CS-STALL-04', 'CS-STALL-05']
 ]
 
-/** A fault tool that counts the single statement of a claim as a write only. */
+/** A fault tool for which the single statement of a claim is only a write, so that a failing read does not fail it. */
 const claimingFaulty = async (disk: Disk): Promise<Faulty> => {
   const { storage, fail, heal } = (await statementsSpec.faulty?.(disk)) ?? assert.fail()
   let failing: Parameters<typeof fail> | undefined

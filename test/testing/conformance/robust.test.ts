@@ -141,7 +141,7 @@ describe('results that the port does not declare', () => {
     ],
     ['CS-DAMAGE-01', right(undefined), 'load("a"): expected an Option, found undefined'],
     ['CS-DAMAGE-01', left('Corrupt'), 'load("a"): Corrupt at .runId: expected a string, found undefined']
-  ])('the case %s fails with the call and what is wrong with its result', async (id, result, why) => {
+  ])('the case %s fails, and its error names the call and what is wrong with the result', async (id, result, why) => {
     const { results } = await runConformance(odd('load', result, 0), { only: [id] })
     expect(results.map(({ outcome }) => outcome)).toEqual([{ _tag: 'Failed', why }])
   })
@@ -253,7 +253,7 @@ test('a failure states in one line where two values differ, however large they a
   )
 })
 
-test('a load that finds less than was acknowledged is reported with both numbers', async () => {
+test('if a load finds fewer revisions than were acknowledged, the failure names both numbers', async () => {
   const spec: StorageSpec<MemoryData> = {
     ...sound,
     reopen: (data) => {
@@ -271,7 +271,7 @@ test('a load that finds less than was acknowledged is reported with both numbers
   expect(outcome.why).toBe('a load during saves: expected at least 9 acknowledged revisions, found 0')
 })
 
-test('a failed case shows both results whole if their tags differ, and names each success "success"', async () => {
+test('if the tags of two results differ, a failed case shows both in full and calls a Right "success"', async () => {
   const spec: StorageSpec<MemoryData> = {
     ...sound,
     reopen: (data) => {
@@ -310,7 +310,7 @@ test('JSON values count as equal whatever their prototype and the order of their
   assert.ok(ConformanceReport.isConformant(report), ConformanceReport.toText(report))
 })
 
-test('any message in a TAP report is valid YAML', () => {
+test('a TAP report quotes any message as valid YAML', () => {
   const why = '  it begins with blanks\n# and a hash\r\n\u0000 \ud800 \u2028 ... \u001b[31mred\n---\nend: "x'
   const result = { id: 'CS-ID-04', title: 'a # b \\ c', level: 'core', needs: [], durationMillis: 1 } as const
   const report = {

@@ -44,7 +44,7 @@ describe('a store behind a server', () => {
     expect(arrivals).toEqual(['Right', 'Right', 'Right', 'Right'])
   })
 
-  test('a store behind a server may notice a death late; `kill` waits for that and is called once per process', async () => {
+  test('a store behind a server may notice a death late: `kill` waits until it does, and is called once per process', async () => {
     const kills: Array<number> = []
     const spec: StorageSpec<Disk> = {
       ...sampleSpec,

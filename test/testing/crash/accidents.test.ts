@@ -172,7 +172,7 @@ const slowWrite: Accident['storage'] = (store) => {
   return { create, reopen: start }
 }
 
-/** With so many attempts the run is compacted just before the process that reads wrongly, so the journal below lacks a save. */
+/** With so many attempts the run is compacted just before the process that reads wrongly, so the previous journal lacks a save. */
 const readError: Accident = { storage: unreadable, program: release({ attempts: sweep ? 12 : 6 }) }
 const wrongBit: Accident = { storage: flippedBit, program: release({}) }
 /** A string too long for a synchronous write: a process can be stopped before the write. */
@@ -207,7 +207,7 @@ describe('a workflow on JSON files', { timeout: sweep ? 3_600_000 : 120_000 }, (
     assert.ok(report.points.length > 50)
   })
 
-  // Each with the first variant that shows the fault.
+  // The number is the first variant that shows the fault.
   const PLANTED = [
     ['does not sync the folder of its journals', powerCut, FAULTS.folderNotSynced, 1],
     ['acknowledges before it syncs', powerCut, FAULTS.acknowledgesBeforeSync, 1],
@@ -228,7 +228,7 @@ describe('a workflow on JSON files', { timeout: sweep ? 3_600_000 : 120_000 }, (
   })
 })
 
-test('the crash simulator lets many processes end with an error of the store, but at most ten in a row', async () => {
+test('the crash simulator tolerates many processes that end with a store error, but at most ten in a row', async () => {
   const failing = (isFailing: (life: number) => boolean): Promise<CrashReport> =>
     crashEverywhere(
       workflow('one').step('one', () => 1),

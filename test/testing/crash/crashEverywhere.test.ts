@@ -157,7 +157,7 @@ describe('faulty stores', () => {
     }
   })
 
-  test('a lost acknowledged save is found within a second, and the options of the violation repeat it', async () => {
+  test('the simulator finds a lost acknowledged save within a second, and the options in the violation repeat it', async () => {
     const begun = process.cpuUsage()
     const report = await crash(release, { world: outside, storage: lagging })
     const { user, system } = process.cpuUsage(begun)
@@ -171,7 +171,7 @@ describe('faulty stores', () => {
     assertHolds(await crash(release, { world: outside, only: violation.only }))
   })
 
-  test('a lost start of a non-idempotent step is found, because it runs again without a question', async () => {
+  test('the simulator finds a lost start of a non-idempotent step, because the step runs again without a question', async () => {
     const unstarted = made((storage) => ({
       ...storage,
       claim: (runId, owner) =>
@@ -196,18 +196,18 @@ const withoutStarts = (stored: Stored): Stored => ({
 })
 
 describe('other faulty stores', () => {
-  test('a store that loses records is found without a crash, and no crash is simulated', async () => {
+  test('the simulator finds a store that loses records without a crash, and then simulates no crash', async () => {
     const forgetful = made((storage) => withFaults(storage, [{ call: 'save', nth: 3, fault: { _tag: 'Drop' } }]))
     const report = await crash(release, { world: outside, storage: forgetful })
     assert.deepEqual([laws(report), report.runs], [['Undisturbed'], 1])
   })
 
-  test('a store that lets a dead process write is found by a call that arrives late', async () => {
+  test('the simulator finds a store that lets a dead process write, by a call that arrives late', async () => {
     const report = await crash(release, { world: outside, storage: unfenced, twice: 0 })
     assert.ok(laws(report).includes('Fenced'), toText(report))
   })
 
-  test('a store that changes dates is found because the idempotency keys change', async () => {
+  test('the simulator finds a store that changes dates, because the idempotency keys change', async () => {
     const mangling = made((storage) => ({
       ...storage,
       claim: (runId, owner) =>
@@ -240,7 +240,7 @@ describe('other faulty stores', () => {
 })
 
 describe('faulty workflows', () => {
-  test('a workflow that repeats an effect which must not be repeated is found', async () => {
+  test('the simulator finds a workflow that repeats an effect which must not be repeated', async () => {
     const program = ({ world, effect }: ProcessContext<Outside>) =>
       workflow('build').step('build', () =>
         effect('mkdir', () => {
@@ -253,7 +253,7 @@ describe('faulty workflows', () => {
     assert.match(toText(report), /build failed: it is there already/)
   })
 
-  test('an output that depends on the number of attempts is found, unless the options allow it', async () => {
+  test('the simulator finds an output that depends on the number of attempts, unless the options allow it', async () => {
     const program = ({ world }: ProcessContext<Outside>) =>
       workflow('build').step('build', { capture: 'count', run: () => world.built.push('dist') })
     const report = await crash(program, { world: outside })
@@ -469,7 +469,7 @@ describe('a process in which a step fails', () => {
       lint: () => 2
     })
 
-  test('a failed process is followed by others up to the limit, and completed siblings are not lost', async () => {
+  test('after a process fails, further processes follow up to the limit, and no completed sibling is lost', async () => {
     assert.deepEqual(laws(await crash(failing, { world: outside })), ['Undisturbed'])
     assertHolds(await crash(failing, { world: outside, mayFail: 1, twice: 20 }))
   })
@@ -533,7 +533,7 @@ describe('a report', () => {
     assert.equal(new Set(one.points.map(describePoint)).size, one.points.length)
   })
 
-  test('a report names the points and interventions of a repeated case that did not happen', async () => {
+  test('the report of a repeated case names the crash points and interventions that did not happen', async () => {
     const two = workflow('two')
       .step('one', () => 1)
       .step('two', () => 2)

@@ -98,7 +98,7 @@ const startsIn = (trace: Trace, life: number): ReadonlyArray<string> =>
 
 describe('pause requests', () => {
   test.each(UNITS)(
-    'a process asked to pause while %s runs lets that unit end and starts nothing more; the next process repeats nothing',
+    'a process asked to pause while unit %s runs lets that unit end and starts nothing more; the next process repeats nothing',
     async (unit) => {
       const { trace, lines } = await tell([pauseIn(unit)])
       assert.ok(lines.includes(`process 1 gets a pause request while ${unit} runs`))
@@ -179,7 +179,7 @@ describe('pause requests', () => {
     }
   })
 
-  test('the process after a pause may die before and after it removes the pointer, or fail to remove it', async () => {
+  test('the process after a pause may die before or after it removes the pause pointer, or fail to remove it', async () => {
     for (const how of ['before', 'after', 'fails'] as const) {
       const point: AtRequest = { _tag: 'AtRequest', n: 1, how, call: 'unpoint' }
       const { trace }: Told = await tell([pauseIn('version')], [NOWHERE, point])
@@ -188,7 +188,7 @@ describe('pause requests', () => {
     }
   })
 
-  test('after a process died while it was asked to pause, the next process does not pause', async () => {
+  test('if a process dies after it was asked to pause, the next process does not pause', async () => {
     for (const how of ['during', 'after'] as const) {
       const { lines } = await tell([pauseIn('version')], [{ _tag: 'AtUnit', unit: 'version', n: 1, how }])
       assert.ok(lines.includes('process 1 gets a pause request while version runs'))
@@ -205,7 +205,7 @@ describe('pause requests', () => {
     }
   })
 
-  test('a process asked to pause before it raises a question continues once the question is answered, and may pause then', async () => {
+  test('a process asked to pause before it raises a question may pause once the question is answered', async () => {
     const publish = { _tag: 'AtUnit', unit: 'publish', n: 1, how: 'after' } as const
     const { lines } = await tell([{ _tag: 'PauseAtCall', life: 2, n: 1, how: 'after' }], [publish])
     assert.ok(lines.includes('answer: run publish again'))
@@ -259,7 +259,7 @@ describe('faulty pauses', () => {
     return violations.map(({ law, what }) => `${law}: ${what}`)
   }
 
-  test('the simulator finds a request that stays, and a pointer that is lost, stays or is unreadable', async () => {
+  test('the simulator finds a pause request that is not removed, and a pause pointer that is lost, not removed or unreadable', async () => {
     assert.deepEqual(await findsWith({ clearPause: nothing }), [
       'PauseKept: a process has ended by itself, and the request is still stored'
     ])
@@ -299,7 +299,7 @@ describe('requests of a killed process', () => {
   const withTimeout = async (call: () => Promise<unknown>): Promise<unknown> =>
     await Promise.race([call(), new Promise((resolve) => setImmediate(() => resolve('nothing')))])
 
-  test('requests of a killed process change nothing and never resolve', async () => {
+  test('requests that a process makes after its kill have no effect and never resolve', async () => {
     const life = startLife()
     const made = memoryRequests()
     const requests = killableRequests(
@@ -316,7 +316,7 @@ describe('requests of a killed process', () => {
     assert.equal(made.isAny('r'), true)
   })
 
-  test('a request took effect if its process died after the request, and not if it died before or got an error', async () => {
+  test('a request took effect if its process died after it, but not if the process died before it or got an error', async () => {
     const withdrawn = async (how: AtRequest['how']): Promise<readonly [unknown, boolean, boolean]> => {
       const life = startLife()
       const made = memoryRequests()
@@ -337,7 +337,7 @@ describe('requests of a killed process', () => {
 })
 
 describe('descriptions', () => {
-  test('a pause and a crash point are described in words', () => {
+  test('a report describes a pause and a crash point in words', () => {
     assert.equal(describeIntervention(pauseIn('pack', 2)), 'process 2 gets a pause request while pack runs')
     assert.equal(
       describeIntervention({ ...pauseIn('pack'), when: 'late' }),

@@ -145,7 +145,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     breaks: 'PauseMeant'
   },
   {
-    what: 'deletes at its start a request to itself',
+    what: 'deletes a request to itself when it starts',
     spec: [task(), task()],
     only: told([{ _tag: 'PauseAtCall', life: 2, n: 1, how: 'after' }], atUnit('s0', 'before')),
     module: 'executor/run.ts',

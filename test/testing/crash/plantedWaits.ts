@@ -83,7 +83,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     says: 's1 started before the wait of s0 was over'
   }),
   waits({
-    what: 'takes the answer to another unit',
+    what: 'uses the answer to another unit',
     spec: [code(inCode({ ...ASK, timesOut: 1 }), { ...inCode(ASK), parallel: true })],
     module: 'executor/steps/waits.ts',
     text: 'get(answers, wait.unit)',
@@ -99,7 +99,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     says: 'an answer to s0 that fits was dropped'
   }),
   waits({
-    what: 'takes an answer that does not fit',
+    what: 'accepts an answer that does not fit',
     spec: [wait(SLEEP), wait(ASK)],
     only: told([early(MISFIT)]),
     module: 'executor/steps/waits.ts',

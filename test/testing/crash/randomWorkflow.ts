@@ -78,7 +78,7 @@ const groupName = (index: number): string => `g${index}`
 
 const subStepName = (index: number): string => `x${index}`
 
-/** Mostly undefined: this often for each time that it is not. */
+/** Undefined `weight` times as often as a value. */
 const sometimes = <A>(weight: number, arbitrary: fc.Arbitrary<A>): fc.Arbitrary<A> =>
   fc.oneof({ weight, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary }) as fc.Arbitrary<A>
 

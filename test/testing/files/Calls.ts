@@ -164,7 +164,7 @@ const factsOf = (node: FileNode | FolderNode): FileStats => ({
   size: node.kind === 'file' ? node.content.size : 0,
   dev: 1n,
   ino: BigInt(node.ino),
-  // Whoever keeps a heartbeat touched it just now.
+  // A live heartbeat was touched just now.
   modifiedMillis: node.kind === 'folder' && node.beats ? Date.now() : node.modifiedMillis
 })
 

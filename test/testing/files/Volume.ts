@@ -149,7 +149,7 @@ const rename = (self: Volume, what: string, parts: ReadonlyArray<Part>): void =>
 const sync = (self: Volume, ino: number, until: number): void => {
   const node = self.nodes.get(ino)
   if (node?.kind === 'file') return Content.sync(node.content, until)
-  // A rename to here is durable in its source too, so nothing older is there.
+  // A rename into this folder becomes durable in its source folder too, which then has no older name.
   const settled = new Set<string>()
   const rest: Array<Naming> = []
   for (const naming of self.namings.toReversed()) {

@@ -53,7 +53,7 @@ describe('synced content', () => {
     for (const text of await left(files, (fs) => read(fs, '/a/b'))) assert.ok(text.startsWith('hello'), text)
   })
 
-  test('synced content is missing under an unsynced name', async () => {
+  test('synced content may be missing because its name was not synced', async () => {
     const files = crashFiles()
     await sync(files.fs, await write(files.fs, '/a', 'hello'))
     assert.deepEqual(await left(files, (fs) => read(fs, '/a')), ['hello', 'none'])
@@ -134,7 +134,7 @@ describe('unsynced content', () => {
     assert.deepEqual(texts, ['', '600 x', '601 '])
   })
 
-  test('a truncation may not take effect', async () => {
+  test('an unsynced truncation may have no effect', async () => {
     const files = crashFiles()
     const fd = await write(files.fs, '/a', 'one')
     await sync(files.fs, fd)
@@ -223,7 +223,7 @@ describe('unsynced names', () => {
     assert.deepEqual(await left(files, (fs) => read(fs, '/a')), ['none', 'one', 'two'])
   })
 
-  test('a lost folder loses everything in it, even if that was synced', async () => {
+  test('if an unsynced folder is lost, everything in it is lost, even synced files', async () => {
     const files = crashFiles()
     await files.fs.mkdir('/a')
     await files.fs.mkdir('/a/b')
@@ -272,7 +272,7 @@ describe('sampled power cuts', () => {
     assert.ok(chosen.includes(files.fingerprint()) && chosen.includes(crashFiles().fingerprint()))
   })
 
-  test('the same seed samples the same cuts, and another seed others', async () => {
+  test('the same seed samples the same cuts, and another seed samples other cuts', async () => {
     const files = await many()
     assert.deepEqual(prints(files, { limit: 50, seed: 7 }), prints(files, { limit: 50, seed: 7 }))
     assert.notDeepEqual(prints(files, { limit: 50, seed: 7 }), prints(files, { limit: 50, seed: 8 }))
@@ -289,7 +289,7 @@ describe('sampled power cuts', () => {
 })
 
 describe('flipped bits', () => {
-  test('one bit differs in each file with a flipped bit', async () => {
+  test('each file with a flipped bit differs in exactly one bit', async () => {
     const files = crashFiles()
     await write(files.fs, '/a', 'ab')
     const texts: Array<string> = []
@@ -308,7 +308,7 @@ describe('injected failures', () => {
     await assert.rejects(sync(fs, 3), { code: 'ENOSPC' })
   })
 
-  test('an injected failure occurs as often as configured, and only in that call', async () => {
+  test('an injected failure occurs as often as configured, and only in the configured call', async () => {
     const fs = interceptedFiles(failingCalls({ nth: 1, times: 2, code: 'EIO', call: 'mkdir' }))(crashFiles().fs)
     const outcomes: Array<string> = []
     for (const path of ['/a', '/b', '/c', '/d']) {
@@ -321,7 +321,7 @@ describe('injected failures', () => {
     assert.deepEqual(outcomes, ['made', 'EIO', 'EIO', 'made'])
   })
 
-  test('a write that fails as SHORT writes only the first half', async () => {
+  test('a SHORT write writes only the first half', async () => {
     const { fs } = crashFiles({ before: failingCalls({ nth: 1, code: 'SHORT' }) })
     const fd = await fs.open('/a', 'create')
     assert.equal(await fs.write(fd, Buffer.from('hello'), 0), 3)

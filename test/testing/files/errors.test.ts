@@ -12,7 +12,7 @@ const STRIDE = 40
 
 describe('file system errors', { timeout: TIMEOUT_MILLIS }, () => {
   for (const [index, code] of CODES.entries()) {
-    test(`after ${code} at any call, the last acknowledged save or the one in flight exists exactly, also after a power cut`, async () => {
+    test(`after ${code} at any call, a run is exactly its last acknowledged save or the one in flight, even if a power cut follows`, async () => {
       const first = (SEED + index * 10) % STRIDE
       const errors = isSweep ? { stride: 1, limit: 4 } : { stride: STRIDE, first, limit: 2 }
       const { states, violation } = await failEverywhere(opening(), { codes: [code], ...errors })

@@ -7,7 +7,7 @@ import { isSweep, killAndSweep, lead, opening, PROCESSES, SEED, sweep, TIMEOUT_M
 withoutTime()
 
 describe('power cuts', { timeout: TIMEOUT_MILLIS }, () => {
-  test('after a power cut the last acknowledged save or the one in flight exists exactly, and the run can be claimed and saved', async () => {
+  test('after a power cut, a run is exactly its last acknowledged save or the one in flight, and can be claimed and saved', async () => {
     const files = crashFiles()
     const open = opening()
     const lives = await lead(files, open)

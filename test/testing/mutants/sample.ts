@@ -227,14 +227,12 @@ const pageOf = (
   { after = '', limit = Infinity }: ListOptions
 ): ReadonlyArray<Listed> => {
   const byText = (a: Listed, b: Listed): number => (a.runId < b.runId ? -1 : 1)
-  const sorted = [...runs].sort(
-    has('orders a page as people do') ? (a, b) => a.runId.localeCompare(b.runId, 'en') : byText
-  )
+  const sorted = [...runs].sort(has('sorts a page by locale') ? (a, b) => a.runId.localeCompare(b.runId, 'en') : byText)
   const isThere = after === '' || runs.some(({ runId }) => runId === after)
   if (has('lists nothing after a run that does not exist') && !isThere) return []
   const isAfter = ({ runId }: Listed): boolean =>
     has('begins a page with the run that it follows') ? runId >= after : runId > after
-  if (has('cuts a listing before it skips')) return sorted.slice(0, limit).filter(isAfter)
+  if (has('applies `limit` before `after`')) return sorted.slice(0, limit).filter(isAfter)
   return sorted.filter(isAfter).slice(0, has('lists more than was asked') ? limit + 1 : limit)
 }
 

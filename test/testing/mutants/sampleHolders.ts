@@ -53,7 +53,7 @@ const isAlive = (
   return !has('renews no lease that other processes read') || process === own || silentMillis <= 5_000
 }
 
-/** Why a removal must leave a run, whose newest revision is not the one that the removal names. */
+/** The error of a removal that names another revision than the newest of the run. */
 export const changedSince = (
   has: Instance['has'],
   runId: string,

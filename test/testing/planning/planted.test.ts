@@ -126,7 +126,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault, s
     }
   ],
   [
-    'accepts that any unit is done',
+    'accepts the answer Done for any unit',
     'PL-DOUBT-05',
     {
       module: 'decideTask.ts',
@@ -172,7 +172,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault, s
     }
   ],
   [
-    'runs a step in doubt that an edit made non-idempotent without a question',
+    'raises no question for a step in doubt that an edit made non-idempotent',
     'PL-EDIT-06',
     {
       module: 'decideTask.ts',
@@ -200,7 +200,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault, s
     186
   ],
   [
-    'forgets the sub-steps of a task of which an edit takes the code',
+    'forgets the sub-steps of a task whose code an edit removes',
     'PL-EDIT-06',
     {
       module: 'subSteps.ts',
@@ -247,7 +247,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault, s
     { module: 'Overrides.ts', text: 'units.length === 0 ? {} :', instead: 'units.length >= 0 ? {} :' }
   ],
   [
-    'retries a unit of which an edit changed the kind',
+    'retries a unit whose kind an edit changed',
     'PL-EDIT-09',
     { module: 'PlanContext.ts', text: '!isSameKind(was, now)', instead: 'was.name !== now.name' }
   ],
@@ -305,12 +305,12 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault, s
     { module: 'subSteps.ts', text: 'if (subStep !== undefined) add(unit, subStep)\n  for', instead: 'void unit\n  for' }
   ],
   [
-    'asks about a sub-step in doubt that its completed outer one caught',
+    'raises a question for a sub-step in doubt whose error its completed outer sub-step caught',
     'PL-SUB-01',
     { module: 'decideSubSteps.ts', text: 'again === undefined && (isDone', instead: 'again === null && (isDone' }
   ],
   [
-    'forgets a sub-step in doubt that its completed outer one caught',
+    'forgets a sub-step in doubt whose error its completed outer sub-step caught',
     'PL-SUB-03',
     {
       module: 'subSteps.ts',
@@ -376,7 +376,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault, s
     }
   ],
   [
-    'keeps the answer of a wait that completed',
+    'keeps the answer of a completed wait',
     'PL-WAIT-02',
     { module: 'transitionParts.ts', text: 'answers: Units.outside(answers, unit)', instead: 'answers' }
   ]

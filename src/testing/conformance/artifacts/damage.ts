@@ -14,7 +14,7 @@ const law = lawsNeeding('damage')
 export const damageCases = [
   law(
     'AS-DAMAGE-01',
-    'damaged content is Corrupt, is never returned, and affects no other artifact',
+    'reading a damaged artifact fails with Corrupt, and other artifacts stay readable',
     async (context) => {
       const { store } = context
       await damaged(context)

@@ -17,7 +17,7 @@ const assertIsOneOf = (found: O.Option<Uint8Array>, contents: ReadonlyArray<Buff
 }
 
 export const replacementCases = [
-  law('AS-PUT-01', 'a second put replaces the first, also a longer one by a shorter one', async ({ store, reopen }) => {
+  law('AS-PUT-01', 'a second put replaces all of the first, even if it is shorter', async ({ store, reopen }) => {
     for (const content of ['a long first content', 'short', '', BINARY]) {
       await right(store.put('a', 'x', content))
       await assertGets(store, 'a', 'x', content)
@@ -26,7 +26,7 @@ export const replacementCases = [
     }
   }),
 
-  law('AS-PUT-02', 'of concurrent puts of one id one is stored completely', async ({ store, reopen }) => {
+  law('AS-PUT-02', 'concurrent puts of one id leave the complete content of one of them', async ({ store, reopen }) => {
     const other = await reopen()
     for (const round of upTo(5)) {
       const contents = upTo(8).map((n) => Buffer.alloc(20_000 + 1_000 * n, `${round}${n}`))
@@ -69,7 +69,7 @@ export const replacementCases = [
 ]
 
 export const absenceCases = [
-  law('AS-NONE-01', 'reading a missing artifact returns None, and no error', async ({ store }) => {
+  law('AS-NONE-01', 'reading a missing artifact returns None, not an error', async ({ store }) => {
     await assertNone(store, 'a', 'x')
     await assertLists(store, 'a', {})
     await right(store.put('a', 'x', 'x'))

@@ -6,13 +6,17 @@ import { law, lawsNeeding } from './ArtifactCase.js'
 import { assertGets, assertLists, BINARY, infoOf, putAll } from './contents.js'
 
 export const roundTripCases = [
-  law('AS-TRIP-01', 'bytes come back unchanged, and put returns their size and digest', async ({ store }) => {
-    assertSame(await right(store.put('a', 'raw', BINARY)), infoOf('raw', BINARY), 'the info that put returned')
-    await assertGets(store, 'a', 'raw', BINARY)
-    assertSame(await right(store.has('a', 'raw')), true, 'has of the artifact')
-  }),
+  law(
+    'AS-TRIP-01',
+    'a get returns the bytes that were put, and the put returns their size and digest',
+    async ({ store }) => {
+      assertSame(await right(store.put('a', 'raw', BINARY)), infoOf('raw', BINARY), 'the info that put returned')
+      await assertGets(store, 'a', 'raw', BINARY)
+      assertSame(await right(store.has('a', 'raw')), true, 'has of the artifact')
+    }
+  ),
 
-  law('AS-TRIP-02', 'a string comes back as its UTF-8 bytes', async ({ store }) => {
+  law('AS-TRIP-02', 'a string is stored as its UTF-8 bytes', async ({ store }) => {
     const text = 'plain, é, 日本語, 😀, \0, \r\n, \ufeff'
     assertSame(await right(store.put('a', 'text', text)), infoOf('text', text), 'the info that put returned')
     await assertGets(store, 'a', 'text', text)
@@ -31,13 +35,13 @@ export const roundTripCases = [
     for (const [id, content] of Object.entries(contents)) await assertGets(store, 'a', id, content)
   }),
 
-  law('AS-TRIP-05', 'every store accepts a hundred thousand bytes', async ({ store, reopen }) => {
+  law('AS-TRIP-05', 'every store accepts an artifact of 100,000 bytes', async ({ store, reopen }) => {
     const content = Buffer.alloc(100_000, BINARY)
     await right(store.put('a', 'wide', content))
     await assertGets(await reopen(), 'a', 'wide', content)
   }),
 
-  lawsNeeding('large')('AS-TRIP-06', 'a store accepts 10 MB', async ({ store, reopen }) => {
+  lawsNeeding('large')('AS-TRIP-06', 'a store accepts an artifact of 10 MB', async ({ store, reopen }) => {
     const content = Buffer.alloc(10_000_000, BINARY)
     await right(store.put('a', 'huge', content))
     await assertGets(await reopen(), 'a', 'huge', content)
@@ -57,7 +61,7 @@ export const roundTripCases = [
     await assertGets(store, 'a', 'part', BINARY.slice(3, 7))
   }),
 
-  law('AS-TRIP-09', 'a task that is not run does nothing', async ({ store }) => {
+  law('AS-TRIP-09', 'creating a TaskEither without running it has no effect', async ({ store }) => {
     await right(store.put('a', 'kept', 'kept'))
     store.put('a', 'kept', 'lost')
     store.remove('a', 'kept')

@@ -30,17 +30,21 @@ export const runCases = [
     await assertLists(store, 'a', { x: 'x', y: 'y' })
   }),
 
-  law('AS-CLEAR-01', 'clearing deletes all artifacts of steps and keeps reserved ids', async ({ store, reopen }) => {
-    const own = `_own/${'0'.repeat(64)}`
-    const long = `_${'語'.repeat(300)}`
-    const reserved = { [own]: 'kept', [long]: 'kept' }
-    await putAll(store, 'a', { x: 'x', 'own/x': 'x', ...reserved, 'y/_own/z': 'y', ['語'.repeat(300)]: 'x' })
-    await right(store.clear('a'))
-    const next = await reopen()
-    await assertLists(next, 'a', reserved)
-    await assertNone(next, 'a', 'x')
-    await assertGets(next, 'a', own, 'kept')
-  }),
+  law(
+    'AS-CLEAR-01',
+    'clearing deletes all artifacts of steps and keeps those with reserved ids',
+    async ({ store, reopen }) => {
+      const own = `_own/${'0'.repeat(64)}`
+      const long = `_${'語'.repeat(300)}`
+      const reserved = { [own]: 'kept', [long]: 'kept' }
+      await putAll(store, 'a', { x: 'x', 'own/x': 'x', ...reserved, 'y/_own/z': 'y', ['語'.repeat(300)]: 'x' })
+      await right(store.clear('a'))
+      const next = await reopen()
+      await assertLists(next, 'a', reserved)
+      await assertNone(next, 'a', 'x')
+      await assertGets(next, 'a', own, 'kept')
+    }
+  ),
 
   law('AS-OPEN-01', 'a new instance finds every artifact', async ({ store, reopen }) => {
     await putAll(store, 'a', { x: BINARY, 'y/z': 'text' })

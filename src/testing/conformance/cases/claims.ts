@@ -10,18 +10,22 @@ import { assertSame } from '../difference.js'
 import { asOwner, assertHolds, left, OTHER, OWNER, pause, some, upTo } from '../fixtures.js'
 
 export const claimCases = [
-  law('CS-CLAIM-01', 'a claim writes no checkpoint and reports that nothing is stored', async ({ storage }) => {
-    const claim = await storage.claim('a')
-    claim.assertFound([], 'what a claim of a new run found stored')
-    assertSame(claim.runId, 'a', 'the run id of the claim')
-    assertSame(Number.isSafeInteger(claim.epoch), true, 'whether the epoch of the claim is a safe integer')
-    claim.assertNotLost()
-    await storage.assertLoads('a', [])
-  }),
+  law(
+    'CS-CLAIM-01',
+    'a claim of a new run writes no checkpoint and reports that nothing is stored',
+    async ({ storage }) => {
+      const claim = await storage.claim('a')
+      claim.assertFound([], 'what a claim of a new run found stored')
+      assertSame(claim.runId, 'a', 'the run id of the claim')
+      assertSame(Number.isSafeInteger(claim.epoch), true, 'whether the epoch of the claim is a safe integer')
+      claim.assertNotLost()
+      await storage.assertLoads('a', [])
+    }
+  ),
 
   law(
     'CS-CLAIM-02',
-    'a claim of a run that a live owner holds is refused, with the holder and the time of its claim',
+    'a claim of a run that a live owner holds fails with HeldBy, which names the owner and the time of its claim',
     async ({ storage }) => {
       await storage.claim('a')
       const { runId, holder } = await left(storage.raw.claim('a', OTHER), 'HeldBy')
@@ -64,7 +68,7 @@ export const claimCases = [
 
   law(
     'CS-CLAIM-06',
-    'the run of a dead owner can be claimed at once, and the claim returns every save that resolved',
+    'the run of a dead owner can be claimed at once, and the claim returns every acknowledged save',
     async ({ storage, reopen }) => {
       const dead = await storage.begin('a', [1])
       await dead.save([1, 2, 3], 2)
@@ -78,7 +82,7 @@ export const claimCases = [
 
   law(
     'CS-CLAIM-07',
-    'each claim of a run has a higher epoch than all earlier ones, after a release and after a death',
+    'each claim of a run has a higher epoch than all earlier ones, whether they were released or their owner died',
     async ({ storage, reopen }) => {
       const first = await storage.claim('a')
       await first.release()
@@ -93,7 +97,7 @@ export const claimCases = [
     }
   ),
 
-  law('CS-CLAIM-08', 'a released claim writes nothing, and a second release is harmless', async ({ storage }) => {
+  law('CS-CLAIM-08', 'a released claim saves nothing, and releasing it again has no effect', async ({ storage }) => {
     const claim = await storage.begin('a', [1])
     await claim.release()
     await claim.release()
@@ -105,22 +109,26 @@ export const claimCases = [
     await next.save([1, 2])
   }),
 
-  law('CS-CLAIM-09', 'of ten concurrent claims one is granted', async ({ storage }) => {
+  law('CS-CLAIM-09', 'exactly one of ten concurrent claims is granted', async ({ storage }) => {
     const results = await atOnce(Array.from({ length: 10 }, () => storage.claiming('a')))
     assertSame(tally(results), { success: 1, HeldBy: 9 }, 'the results of ten concurrent claims')
     for (const result of results) if (E.isRight(result)) await result.right.save([1])
     await storage.assertLoads('a', [1])
   }),
 
-  law('CS-CLAIM-10', "of ten concurrent claims of a dead owner's run one is granted", async ({ storage, reopen }) => {
-    await storage.begin('a', [1])
-    const restarted = await reopen()
-    const results = await atOnce(Array.from({ length: 10 }, () => restarted.claiming('a', OTHER)))
-    assertSame(tally(results), { success: 1, HeldBy: 9 }, 'the results of ten concurrent claims')
-    await restarted.assertLoads('a', [1])
-  }),
+  law(
+    'CS-CLAIM-10',
+    "exactly one of ten concurrent claims of a dead owner's run is granted",
+    async ({ storage, reopen }) => {
+      await storage.begin('a', [1])
+      const restarted = await reopen()
+      const results = await atOnce(Array.from({ length: 10 }, () => restarted.claiming('a', OTHER)))
+      assertSame(tally(results), { success: 1, HeldBy: 9 }, 'the results of ten concurrent claims')
+      await restarted.assertLoads('a', [1])
+    }
+  ),
 
-  law('CS-CLAIM-11', 'a task that is not run does nothing', async ({ storage }) => {
+  law('CS-CLAIM-11', 'creating a TaskEither without running it has no effect', async ({ storage }) => {
     const claim = await storage.begin('a', [1])
     claim.saving([1, 2])
     claim.releasing()
@@ -172,7 +180,7 @@ export const claimCases = [
 
   law(
     'CS-CLAIM-14',
-    'the holder is reported as it claimed, a dead owner holds nothing, and its successor is reported instead',
+    'a load reports the host and pid of the owner, no holder once it is dead, and then its successor',
     async ({ storage, reopen }) => {
       const first = { host: 'fe80::1:2%eth0', pid: 4_194_304 }
       await storage.begin('a', [1], first)
@@ -223,7 +231,7 @@ export const claimCases = [
     }
   ),
 
-  stressLaw('CS-CLAIM-17', 'an owner that is silent for three seconds still holds its run', async ({ storage }) => {
+  stressLaw('CS-CLAIM-17', 'an owner that makes no call for three seconds still holds its run', async ({ storage }) => {
     const claim = await storage.begin('a', [1])
     await pause(3_000)
     claim.assertNotLost('a silent owner')
@@ -231,18 +239,22 @@ export const claimCases = [
     await claim.save([1, 2])
   }),
 
-  law('CS-CLAIM-18', 'a refused claim leaves the host, pid and since of the holder unchanged', async ({ storage }) => {
-    await storage.begin('a', [1])
-    const before = await storage.holder('a')
-    for (let n = 0; n < 3; n++) {
-      await pause(5)
-      const holder = await storage.assertHeld('a')
-      assertSame(holder, before, 'the holder that a refused claim reports')
-      assertSame(await storage.holder('a'), before, 'the holder after a refused claim')
+  law(
+    'CS-CLAIM-18',
+    'a refused claim leaves `host`, `pid` and `since` of the holder unchanged',
+    async ({ storage }) => {
+      await storage.begin('a', [1])
+      const before = await storage.holder('a')
+      for (let n = 0; n < 3; n++) {
+        await pause(5)
+        const holder = await storage.assertHeld('a')
+        assertSame(holder, before, 'the holder that a refused claim reports')
+        assertSame(await storage.holder('a'), before, 'the holder after a refused claim')
+      }
     }
-  }),
+  ),
 
-  law('CS-CLAIM-19', 'the since of a holder is the same at each load and after each save', async ({ storage }) => {
+  law('CS-CLAIM-19', '`since` of a holder is the same at each load and after each save', async ({ storage }) => {
     const claim = await storage.begin('a', upTo(1))
     const before = await storage.holder('a')
     for (let n = 2; n <= 4; n++) {
@@ -260,7 +272,7 @@ export const claimCases = [
     claim.assertNotLost('a released claim')
   }),
 
-  stressLaw('CS-CLAIM-21', 'an owner that is silent for seven seconds still holds its run', async ({ storage }) => {
+  stressLaw('CS-CLAIM-21', 'an owner that makes no call for seven seconds still holds its run', async ({ storage }) => {
     const claim = await storage.begin('a', [1])
     const before = await storage.holder('a')
     await pause(7_000)

@@ -58,7 +58,7 @@ export const damageCases = [
 
   law(
     'CS-DAMAGE-03',
-    'a damaged run breaks neither the listing nor any other run',
+    'a damaged run affects neither the listing nor any other run',
     async ({ storage, reopen, damage }) => {
       for (const runId of ['a', 'b', 'c']) await storage.seed(runId, PAYLOADS)
       await damage('b')
@@ -89,7 +89,7 @@ export const damageCases = [
 
   law(
     'CS-DAMAGE-05',
-    'after a recovery saves are loaded as saved, and nothing damaged reappears',
+    'after a recovery, new saves are loaded as saved, and no damaged content reappears',
     async ({ storage, reopen, damage }) => {
       await storage.seed('a', PAYLOADS)
       await damage('a')
@@ -135,7 +135,7 @@ export const damageCases = [
 
   law(
     'CS-DAMAGE-10',
-    'a page counts damaged runs, and a damaged run has the summary of its newest saved revision or none',
+    'a page of the listing includes damaged runs, each with the summary of its newest revision or none',
     async ({ storage, reopen, damage }) => {
       for (const runId of ['a', 'b', 'c']) await storage.seed(runId, PAYLOADS)
       await damage('b')
@@ -256,7 +256,7 @@ export const formatCases = [
 
   formatLaw(
     'CS-FORMAT-03',
-    'a run of a newer format breaks neither the listing nor any other run',
+    'a run of a newer format affects neither the listing nor any other run',
     async ({ storage, reopen, newer }) => {
       for (const runId of ['a', 'b']) await storage.seed(runId, PAYLOADS)
       await newer('a')

@@ -43,7 +43,7 @@ const FAILURES: ReadonlyArray<{ readonly after?: number; readonly release: 'read
 export const errorCases = [
   law(
     'CS-ERROR-01',
-    'a failed read is ReadFailed with its code, and never an empty or older result',
+    'a read error is reported as ReadFailed with its code, never as an empty or older result',
     async ({ storage, faulty }) => {
       await storage.seed('a', [1, 2, 3])
       const { storage: next, fail, heal } = await faulty()
@@ -63,7 +63,7 @@ export const errorCases = [
 
   law(
     'CS-ERROR-02',
-    'a failed save is WriteFailed with its code, and earlier acknowledged saves survive',
+    'a write error is reported as WriteFailed with its code, and earlier acknowledged saves survive',
     async ({ faulty, reopen }) => {
       const { storage, fail, heal } = await faulty()
       const claim = await storage.begin('a', [1])
@@ -78,7 +78,7 @@ export const errorCases = [
 
   law(
     'CS-ERROR-03',
-    'after a failed write the run can be claimed again and continues from what is stored',
+    'after a failed write, the run can be claimed again and continues from what is stored',
     async ({ faulty, reopen }) => {
       const { storage, fail, heal } = await faulty()
       const claim = await storage.begin('a', [1])
@@ -110,7 +110,7 @@ export const errorCases = [
     }
   ),
 
-  law('CS-ERROR-05', 'whichever write fails, every save that resolved is found afterwards', async (context) => {
+  law('CS-ERROR-05', 'whichever write fails, every acknowledged save is found afterwards', async (context) => {
     for (let good = 0; good < 8; good++) await assertSurvives(context, `run-${good}`, good)
   }),
 
@@ -136,7 +136,7 @@ export const errorCases = [
 
   law(
     'CS-ERROR-07',
-    'after a failed save and a failed release the same instance can claim the run again',
+    'after a failed save or a failed release, the same instance can claim the run again',
     async ({ faulty }) => {
       const { storage, fail, heal } = await faulty()
       let payloads: ReadonlyArray<Json> = []
@@ -166,12 +166,16 @@ export const errorCases = [
     }
   ),
 
-  law('CS-ERROR-08', 'a failed save counts neither in its instance nor in the store', async (context) => {
-    for (const after of AFTER) {
-      await assertForgets(context, `looked-at-${after}`, after, false)
-      await assertForgets(context, `saved-to-${after}`, after, true)
+  law(
+    'CS-ERROR-08',
+    'after a failed save, its instance neither loads nor builds on a revision that a new instance lacks',
+    async (context) => {
+      for (const after of AFTER) {
+        await assertForgets(context, `looked-at-${after}`, after, false)
+        await assertForgets(context, `saved-to-${after}`, after, true)
+      }
     }
-  }),
+  ),
 
   law(
     'CS-ERROR-09',
@@ -196,7 +200,7 @@ export const errorCases = [
 
   law(
     'CS-ERROR-10',
-    'a failed save that is not committed is never found; the next claim settles whether any other failed save is stored',
+    'a failed save reported as not committed is never found; for any other failed save, the next claim settles whether it is stored',
     async (context) => {
       for (const code of ['EIO', 'ENOSPC'])
         for (const after of AFTER)

@@ -22,7 +22,7 @@ export const fenceCases = [
 
   law(
     'CS-FENCE-02',
-    'a superseded owner stays refused after its successor saved, released and died',
+    "a superseded owner's saves stay refused after its successor saved, released and died",
     async ({ storage, reopen }) => {
       const { zombie, latter, owner } = await takeover(storage, reopen)
       await owner.save(['first', 'second'])
@@ -41,7 +41,7 @@ export const fenceCases = [
 
   law(
     'CS-FENCE-03',
-    "a superseded owner's lost signal fires with the reason, at the latest when a save is refused",
+    "a superseded owner's lost signal fires with the reason, at the latest when one of its saves is refused",
     async ({ storage, reopen }) => {
       const { zombie, owner } = await takeover(storage, reopen)
       await zombie.assertFenced(['first', 'zombie'])
@@ -66,7 +66,7 @@ export const fenceCases = [
 
   law(
     'CS-FENCE-05',
-    'a superseded owner that saves concurrently with its successor never has a revision accepted',
+    "of concurrent saves by a superseded owner and its successor, only the successor's are stored",
     async ({ storage, reopen }) => {
       const { zombie, latter, owner } = await takeover(storage, reopen)
       const payloads: Array<Json> = ['first']

@@ -47,7 +47,7 @@ export const listingCases = [
 
   law(
     'CS-LIST-04',
-    'a page has the ids that follow `after` bytewise, whether or not that run exists, and at most `limit` of them',
+    'a page has at most `limit` ids, the next ones after `after` in byte order, whether or not a run has that id',
     async ({ storage, reopen }) => {
       const ids = ['a', 'a-b', 'a-b-c', 'a.b', 'a1', 'a_b', 'ab', 'b', 'b-1', 'b0', 'ba']
       for (const runId of [...ids].reverse()) await storage.seed(runId, [runId])
@@ -79,7 +79,7 @@ export const listingCases = [
 
   law(
     'CS-LIST-05',
-    'a listed summary is that of the newest saved revision, unchanged, and names the owner as a load does',
+    'a listed run has the unchanged summary of its newest revision and the same owner as in a load',
     async ({ storage, reopen }) => {
       const claim = await storage.begin('a', [1])
       await storage.assertSummary('a', [1], 'the summary after a save')

@@ -65,7 +65,7 @@ export const networkCases = [
 
   law(
     'CS-NET-03',
-    'a load whose reply is lost fails or finds the run, and never says that there is none',
+    'a load whose reply is lost fails or finds the run, and never reports it as missing',
     async ({ storage, lossy }) => {
       await storage.seed('a', [1, 2])
       const { storage: next, lose, heal } = await lossy()
@@ -81,7 +81,7 @@ export const networkCases = [
 
   law(
     'CS-NET-04',
-    'a release or removal whose reply is lost has happened once, and the run can be claimed',
+    'a release or removal whose reply is lost takes effect, and the run can be claimed',
     async ({ lossy, reopen }) => {
       const { storage, lose, heal } = await lossy()
       const claim = await storage.begin('a', [1])
@@ -102,19 +102,19 @@ export const networkCases = [
 
   stressLaw(
     'CS-NET-05',
-    'a connection that breaks at any message of a save costs no acknowledged save and doubles none',
+    'a connection that breaks at any message of a save loses no acknowledged save and stores none twice',
     (context) => assertSurvivesCuts(context, 'break')
   ),
 
   stressLaw(
     'CS-NET-06',
-    'a connection that freezes at any message of a save does not hang it, costs no acknowledged save and doubles none',
+    'a connection that freezes at any message of a save does not block it, loses no acknowledged save and stores none twice',
     (context) => assertSurvivesCuts(context, 'freeze')
   ),
 
   failoverLaw(
     'CS-OVER-01',
-    'an owner that lost acknowledged saves in a failover is refused, and leaves no gap',
+    'if a failover lost an acknowledged save, the next save is refused and the history has no gap',
     async ({ failover }) => {
       const { storage, mark, rollBack } = await failover()
       const claim = await storage.begin('a', [1])
@@ -134,7 +134,7 @@ export const networkCases = [
 
   failoverLaw(
     'CS-OVER-02',
-    'an owner whose claim a failover lost is fenced, even if its epoch is granted again',
+    'an owner is fenced if a failover lost its claim, even if the same epoch is granted again',
     async ({ failover, reopen }) => {
       const { storage, mark, rollBack } = await failover()
       await storage.seed('a', [1])
@@ -151,7 +151,7 @@ export const networkCases = [
 
   leaseLaw(
     'CS-LEASE-01',
-    'an owner that sleeps past its lease is superseded, and fenced when it wakes',
+    'a run can be claimed when its owner slept past its lease, and that owner is fenced when it wakes',
     async ({ sleeper, storage: other }) => {
       const { storage, sleep, wake } = await sleeper()
       const former = await storage.begin('a', [1])
@@ -166,7 +166,7 @@ export const networkCases = [
 
   leaseLaw(
     'CS-LEASE-02',
-    'an owner that slept past its lease, and was not superseded, soon holds its run again or learns that it lost it',
+    'an owner that slept past its lease while no other process claimed its run soon holds it again, or its lost signal fires',
     async ({ sleeper, storage: other }) => {
       const { storage, sleep, wake } = await sleeper()
       const claim = await storage.begin('a', [1])

@@ -12,7 +12,7 @@ const stressLaw = lawsOf({ needs: ['processes'], level: 'stress' })
 export const processCases = [
   law(
     'CS-PROC-01',
-    'a run held by another live process is refused, with its holder, and not removed',
+    'a run held by another live process can be neither claimed nor removed, and the error names the holder',
     async ({ storage, beside }) => {
       const other = await beside()
       const claim = await other.storage.begin('a', [1], OTHER)
@@ -25,7 +25,7 @@ export const processCases = [
 
   law(
     'CS-PROC-02',
-    'the run of a killed process can be claimed once the store can detect the death, with every save that resolved',
+    'once the store detects the death of a killed process, a claim of its run returns every acknowledged save',
     async ({ storage, beside }) => {
       const other = await beside()
       const claim = await other.storage.begin('a', [1], OTHER)
@@ -38,14 +38,18 @@ export const processCases = [
     }
   ),
 
-  law('CS-PROC-03', 'of concurrent claims in three processes one is granted', async ({ storage, beside }) => {
-    const stores = [storage, (await beside()).storage, (await beside()).storage]
-    for (let round = 0; round < 5; round++) {
-      const runId = `run-${round}`
-      const results = await atOnce(stores.flatMap((one) => [one.claiming(runId), one.claiming(runId, OTHER)]))
-      assertSame(tally(results), { success: 1, HeldBy: 5 }, 'the results of six concurrent claims in three processes')
+  law(
+    'CS-PROC-03',
+    'exactly one of the concurrent claims in three processes is granted',
+    async ({ storage, beside }) => {
+      const stores = [storage, (await beside()).storage, (await beside()).storage]
+      for (let round = 0; round < 5; round++) {
+        const runId = `run-${round}`
+        const results = await atOnce(stores.flatMap((one) => [one.claiming(runId), one.claiming(runId, OTHER)]))
+        assertSame(tally(results), { success: 1, HeldBy: 5 }, 'the results of six concurrent claims in three processes')
+      }
     }
-  }),
+  ),
 
   law(
     'CS-PROC-04',
@@ -58,7 +62,7 @@ export const processCases = [
 
   law(
     'CS-PROC-05',
-    'processes killed one after the other lose nothing and leave the run free',
+    'processes killed one after another lose no acknowledged save and leave the run free to claim',
     async ({ storage, beside }) => {
       let payloads: ReadonlyArray<Json> = []
       let late: Promise<unknown> = Promise.resolve()
@@ -97,7 +101,7 @@ export const processCases = [
 
   law(
     'CS-PROC-07',
-    'a run passes from process to process: each process finds at once what its predecessor saved and who holds the run',
+    'when a run passes between two processes, each finds at once what the other saved and who holds the run',
     async ({ storage, beside }) => {
       const stores = [storage, (await beside()).storage] as const
       const payloads: Array<Json> = []
@@ -125,7 +129,7 @@ export const processCases = [
 
   stressLaw(
     'CS-PROC-08',
-    'an owner in another process that is silent for seven seconds still holds its run',
+    'an owner in another process that makes no call for seven seconds still holds its run',
     async ({ storage, beside }) => {
       const other = await beside()
       const claim = await other.storage.begin('a', [1], OTHER)

@@ -15,15 +15,19 @@ const assertIsRemoved = async (storage: Client, runId: string): Promise<void> =>
 }
 
 export const removalCases = [
-  law('CS-REMOVE-01', 'a removed run is deleted, and removing an unknown run does nothing', async ({ storage }) => {
-    await storage.seed('a', [1, 2])
-    await storage.seed('b', [1])
-    await storage.remove('a')
-    await storage.remove('a')
-    await assertIsRemoved(storage, 'a')
-    await storage.assertLists(['b'])
-    await storage.assertLoads('b', [1])
-  }),
+  law(
+    'CS-REMOVE-01',
+    'a removal deletes a run, and the removal of an unknown run does nothing',
+    async ({ storage }) => {
+      await storage.seed('a', [1, 2])
+      await storage.seed('b', [1])
+      await storage.remove('a')
+      await storage.remove('a')
+      await assertIsRemoved(storage, 'a')
+      await storage.assertLists(['b'])
+      await storage.assertLoads('b', [1])
+    }
+  ),
 
   law('CS-REMOVE-02', 'a run held by a live owner is not removed', async ({ storage }) => {
     const claim = await storage.begin('a', [1])
@@ -118,7 +122,7 @@ export const removalCases = [
 
   law(
     'CS-REMOVE-09',
-    'a claim that is granted during a concurrent removal finds what it returned stored',
+    'a claim granted during a concurrent removal returns only what is still stored',
     async ({ storage }) => {
       for (let round = 0; round < 12; round++) {
         const runId = `run-${round}`
@@ -144,7 +148,7 @@ export const removalCases = [
 
   law(
     'CS-REMOVE-10',
-    'a removal that names the newest revision deletes the run, and does nothing if no revision is stored',
+    'a removal that names the newest revision deletes the run, or does nothing if no revision is stored',
     async ({ storage }) => {
       await storage.seed('a', [1, 2])
       await storage.seed('b', [1])
@@ -185,7 +189,7 @@ export const removalCases = [
 
   law(
     'CS-REMOVE-12',
-    'a removal that names a revision of an earlier run with the id fails with RunChanged',
+    'a removal that names a revision of an earlier run with the same id fails with RunChanged',
     async ({ storage }) => {
       await storage.seed('a', ['old'])
       await storage.remove('a')

@@ -5,7 +5,7 @@ import { assertSame } from '../difference.js'
 import { assertHigherEpoch, assertHolds, OTHER } from '../fixtures.js'
 
 export const reopeningCases = [
-  law('CS-OPEN-01', 'a new instance finds every save that resolved, of every run', async ({ storage, reopen }) => {
+  law('CS-OPEN-01', 'a new instance finds every acknowledged save of every run', async ({ storage, reopen }) => {
     const ids = ['a', 'b', 'c']
     for (const runId of ids) {
       const claim = await storage.claim(runId)
@@ -20,7 +20,7 @@ export const reopeningCases = [
 
   law(
     'CS-OPEN-02',
-    'an instance that loaded a run before sees later saves of another instance',
+    'an instance that has loaded a run sees later saves of another instance',
     async ({ storage, reopen }) => {
       await storage.seed('a', [1])
       const next = await reopen()
@@ -39,7 +39,7 @@ export const reopeningCases = [
 
   law(
     'CS-OPEN-03',
-    'over twenty deaths in a row, each owner finds everything that earlier ones saved',
+    'in a chain of twenty owners that die, each owner finds everything that earlier ones saved',
     async ({ storage, reopen }) => {
       const payloads: Array<Json> = []
       let store = storage
@@ -58,7 +58,7 @@ export const reopeningCases = [
 
   law(
     'CS-OPEN-04',
-    'over twenty owners that die without a save, the run and the order of claims stay unchanged',
+    'in a chain of twenty owners that die without a save, the run stays unchanged and each epoch is higher',
     async ({ storage, reopen }) => {
       await storage.seed('a', [1, 2])
       let epoch = -1

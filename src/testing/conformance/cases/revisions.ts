@@ -18,7 +18,7 @@ export const revisionCases = [
 
   law(
     'CS-REV-02',
-    'a save that skips a revision is refused, and the right one is accepted after it',
+    'a save that skips a revision is refused, and a later save of the right revision is accepted',
     async ({ storage }) => {
       const claim = await storage.begin('a', [1])
       const { expected, found } = await left(claim.saving([1, 2, 3]), 'RevisionConflict')
@@ -46,7 +46,7 @@ export const revisionCases = [
     await storage.assertNewest('a', 0)
   }),
 
-  law('CS-REV-05', 'of ten concurrent saves of one revision one is stored', async ({ storage }) => {
+  law('CS-REV-05', 'exactly one of ten concurrent saves of one revision is stored', async ({ storage }) => {
     const claim = await storage.begin('a', [0])
     const rivals = Array.from({ length: 10 }, (_, rival) => claim.saving([0, `rival ${rival}`]))
     const results = await atOnce(rivals)
@@ -72,7 +72,7 @@ export const revisionCases = [
 ]
 
 export const atomicityCases = [
-  law('CS-ATOM-01', 'every revision of one save is stored', async ({ storage, reopen }) => {
+  law('CS-ATOM-01', 'a save of several revisions stores each of them', async ({ storage, reopen }) => {
     const claim = await storage.claim('a')
     await claim.save([1, 2, 3], 3)
     await claim.save([1, 2, 3, 4, 5], 2)
@@ -82,7 +82,7 @@ export const atomicityCases = [
 
   law(
     'CS-ATOM-02',
-    'while revisions are saved three at a time, each load returns complete saves and nothing older than was acknowledged before it',
+    'while revisions are saved three at a time, a load returns only whole saves, and at least the newest acknowledged one',
     (context) =>
       assertLoadsWhileSaving(context, [context.storage, context.storage, context.storage], { count: 120, atATime: 3 })
   ),

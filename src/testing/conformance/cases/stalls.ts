@@ -43,7 +43,7 @@ export const stallCases = [
 
   stallLawsOf('load', 'revision')(
     'CS-STALL-02',
-    'a load stalled below the store while its run is removed and recreated never mixes the two',
+    'a load stalled below the store while its run is removed and recreated never mixes the old and the new run',
     async ({ former, runId, reopen, hold, meanwhile }, call) => {
       await former.seed(runId, OLD)
       const load = await hold(call === 'load' ? former.raw.load(runId) : former.raw.loadRevision(runId, 1))
@@ -62,7 +62,7 @@ export const stallCases = [
 
   stallLawsOf('released', 'held')(
     'CS-STALL-03',
-    'a claim stalled below the store while another one is granted is refused, or granted after it',
+    'a claim stalled below the store while another one is granted is refused, granted later, or superseded',
     async ({ former, runId, reopen, hold, meanwhile }, other) => {
       await former.seed(runId, ['first'])
       const waiting = await hold(former.claiming(runId))
@@ -83,7 +83,7 @@ export const stallCases = [
 
   stallLaw(
     'CS-STALL-04',
-    'a removal stalled below the store while its run is claimed leaves the new owner its claim and all that it saves',
+    'a removal stalled below the store while its run is claimed affects neither the new claim nor its saves',
     async ({ former, runId, reopen, hold, meanwhile }) => {
       await former.seed(runId, ['old'])
       const removal = await hold(former.raw.remove(runId))
@@ -117,7 +117,7 @@ export const stallCases = [
 
   stallLaw(
     'CS-STALL-06',
-    'a removal that names the newest revision and stalls below the store deletes nothing that another process saves and releases meanwhile',
+    'a removal of a named revision that stalls below the store deletes no save of a process that claims and releases the run meanwhile',
     async ({ former, runId, reopen, hold, meanwhile }) => {
       await former.seed(runId, ['old'])
       const removal = await hold(former.raw.remove(runId, newest(0)))
@@ -137,7 +137,7 @@ export const stallCases = [
 
   law(
     'CS-STALL-07',
-    'a removal that names the newest revision and stalls below the store deletes nothing that an owner saves after it counted as dead',
+    'a removal of a named revision that stalls below the store deletes no save of an owner that was taken for dead',
     ({ stall, ...context }) => {
       let zombie: ClientClaim | undefined
       let runs = 0
@@ -159,7 +159,7 @@ export const stallCases = [
 
   stallLawsOf('saved', 'claimed')(
     'CS-STALL-08',
-    'a removal that names the newest revision and stalls below the store ends no claim and deletes no save of a later run with the same id',
+    'a removal of a named revision that stalls below the store affects no claim or save of a later run with the same id',
     async ({ former, runId, reopen, hold, meanwhile }, laterRun) => {
       await former.seed(runId, ['old'])
       const removal = await hold(former.raw.remove(runId, newest(0)))

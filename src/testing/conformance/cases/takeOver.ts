@@ -12,7 +12,7 @@ const TAKE_OVER = { takeOver: true }
 export const takeOverCases = [
   law(
     'CS-TAKE-01',
-    'a claim with takeOver is refused while the owner is proven alive, and does not affect it',
+    'a claim with takeOver is refused while the owner is proven alive, and does not affect that owner',
     async ({ storage }) => {
       const claim = await storage.begin('a', [1])
       const { holder } = await left(storage.raw.claim('a', OTHER, TAKE_OVER), 'HeldBy')
@@ -57,7 +57,7 @@ export const takeOverCases = [
 
   undecidedLaw(
     'CS-TAKE-04',
-    'a claim with takeOver supersedes an undecided owner, and returns every save that resolved',
+    'a claim with takeOver supersedes an owner whose liveness is undecided, and returns every acknowledged save',
     async (context) => {
       const { other, zombie } = await withUndecidedOwner(context)
       await zombie.save(['first', 'second', 'third'], 2)
@@ -88,7 +88,7 @@ export const takeOverCases = [
 
   undecidedLaw(
     'CS-TAKE-06',
-    'of concurrent claims with takeOver one is granted, and the others are refused because its owner lives',
+    'exactly one of ten concurrent claims with takeOver is granted, and its owner then counts as alive',
     async (context) => {
       const { other } = await withUndecidedOwner(context)
       const results = await atOnce(Array.from({ length: 10 }, () => other.claiming('a', OTHER, TAKE_OVER)))

@@ -40,7 +40,7 @@ import { isSubStep, placeOf, unitsIn } from '../arbitrary/tree.js'
 export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   lawOfEdits(
     'PL-EDIT-03',
-    'a plan for an edited workflow keeps every record in order, unchanged or accepted, and places no new unit before a completed one',
+    'a plan for an edited workflow keeps the order of all recorded units and accepts no new unit before a completed one',
     (edited) => {
       const { checkpoint, workflow, was } = edited
       if (acceptedPlan(edited) === undefined) return
@@ -85,7 +85,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   lawOfEdits(
     'PL-EDIT-05',
-    'a plan that ignores changes, without other options, runs a unit if and only if its path is neither recorded nor waiting as this kind of unit',
+    'a plan with `changes: ignore` alone runs exactly the units whose path has neither a record nor a wait of the same kind',
     (edited) => {
       const plan = acceptedPlan(edited, { changes: 'ignore' })
       if (plan === undefined) return
@@ -96,7 +96,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   lawOfEdits(
     'PL-EDIT-06',
-    'no edit drops the question of a unit that it keeps: a unit in doubt that was or became non-idempotent, and a sub-step in doubt, get a question, or there is no plan',
+    'no edit drops the question about a unit that it keeps: if a sub-step or a unit that was or became non-idempotent is in doubt, it gets a question or the plan is refused',
     (edited) => {
       const { checkpoint, workflow } = edited
       const [units, waits] = [unitsOf(edited), waiting(edited)]
@@ -127,7 +127,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   lawOfEdits(
     'PL-EDIT-07',
-    'no plan of an edited workflow drops a job in silence: it waits for each pending job, or lists it as abandoned',
+    'no plan for an edited workflow silently drops a job: it waits for each pending job or lists it as abandoned',
     (edited) => {
       for (const changes of ['completed', 'ignore'] as const) {
         const plan = acceptedPlan(edited, { changes })
@@ -143,7 +143,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   lawOfEdits(
     'PL-EDIT-08',
-    'each change that a plan of an edited workflow records names exactly the pending jobs that it abandons',
+    'each change that a plan for an edited workflow records names exactly the pending jobs that it abandons',
     (edited) => namesAbandoned(edited, { changes: 'ignore' })
   ),
   lawOfEdits(
@@ -162,7 +162,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   lawOfEdits(
     'PL-WHY-01',
-    'a plan that ignores changes says why it skips a record: completed, assumed, or accepted despite a change',
+    'a plan with `changes: ignore` says why it skips a recorded unit: completed, assumed, or accepted despite a change',
     (edited) => {
       const plan = acceptedPlan(edited, { changes: 'ignore' })
       if (plan === undefined) return

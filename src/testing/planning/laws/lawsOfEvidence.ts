@@ -25,7 +25,7 @@ const momentAndChange = (of: RunsOf): fc.Arbitrary<[Moment, ReadonlyArray<Change
 export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
   law(
     'PL-CHANGED-01',
-    'changed evidence raises a question at the last unit that recorded it, unless a unit that started since explains it; until it is answered all other decisions stay the same',
+    'changed evidence raises a question at the last unit that recorded it, unless a unit that started later explains it; an open question changes no other decision',
     momentAndChange,
     ([found, evidence]) => {
       const plain = planOf(found)
@@ -67,7 +67,7 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-CHANGED-03',
-    'running a unit again for its changed evidence runs all units that recorded it and all later ones, as if it were missing, and nothing else',
+    'the answer Again to changed evidence runs what missing evidence would run: all units that recorded it and all later ones, and nothing else',
     momentAndChange,
     ([found, evidence]) => {
       const [first] = askedAbout(found, evidence)
@@ -90,7 +90,7 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
   ),
   lawOfChoices(
     'PL-CHANGED-04',
-    'an answer about changed evidence survives a crash: a plain resume asks nothing while the content is the same',
+    'an answer about changed evidence survives a crash: a resume without options asks nothing while the content stays the same',
     momentAndChange,
     ([found, evidence], choices, samples) => {
       const decided = decide(found, choices, { evidence }, samples)

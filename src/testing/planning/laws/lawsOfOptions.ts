@@ -23,7 +23,7 @@ import { isSubStep, placeOf } from '../arbitrary/tree.js'
 export const lawsOfOptions: ReadonlyArray<PlanLaw> = [
   lawOfChoices(
     'PL-FORCE-01',
-    'fromStep skips what precedes its unit, and runs the unit and what follows; restartWave runs its unit, and what follows runs or raises a question; other units follow their records; a forced unit raises a question only for a pending job that must not run twice',
+    'fromStep skips all units before its own and runs the others; restartWave runs its unit, and each later unit runs or raises a question; a forced unit raises a question only for a pending job that must not run twice; all other units follow their records',
     moment,
     (moment, choices, samples) => {
       const options = chooseStart(choices, moment, samples)
@@ -47,7 +47,7 @@ export const lawsOfOptions: ReadonlyArray<PlanLaw> = [
   ),
   lawOfChoices(
     'PL-GONE-01',
-    'a completed unit with missing evidence runs again, with its dependents in the wave and all later units, and nothing else does',
+    'if evidence of a completed unit is missing, exactly that unit, its dependents in the wave and all later units run again',
     moment,
     (moment, choices) => {
       const evidence = chooseMissing(choices, moment.checkpoint)

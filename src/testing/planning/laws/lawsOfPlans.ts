@@ -127,7 +127,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-EDIT-01',
-    'editing a step changes no decision before it, unless the edited step explains changed evidence',
+    'editing a step changes no decision about an earlier step, unless the edited step explains changed evidence',
     (of) => fc.tuple(momentWithOptions(of), workflowEdit),
     ([{ moment, options }, change]) => {
       const edited = edit(moment.workflow, change)

@@ -72,7 +72,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-PREFIX-01',
-    "any prefix of a run's changes that ends with a save gives a checkpoint that plans and finishes",
+    'each checkpoint that a run saves can be planned and resumed to completion',
     run,
     (run, samples) => {
       for (const moment of run.trail) {
@@ -84,7 +84,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   lawOfChoices(
     'PL-KEEP-01',
-    'recorded overrides bind a plain resume, even after a crash: assumed units are skipped, forced units run',
+    'recorded overrides bind a resume without options, even after a crash: assumed units are skipped, and forced units run',
     momentWithOptions,
     ({ moment, options: wanted }, choices, samples) => {
       const decided = decide(moment, choices, wanted, samples)
@@ -114,7 +114,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-TRY-01',
-    'a started unit that is non-idempotent and may have taken effect gets a question; any other continues with its attempt in flight, its next attempt, or attempt 1',
+    'a started unit gets a question if it is non-idempotent and may have taken effect; otherwise it continues with its attempt in flight, its next attempt, or attempt 1',
     undisturbedRun,
     (run) => {
       for (const [index, moment] of run.trail.entries()) {
@@ -198,7 +198,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-DOUBT-03',
-    'a non-idempotent unit starts a second time only if it was answered, forced, or failed without effect',
+    'a non-idempotent unit starts a second time only if its question was answered, it was forced, or it failed without effect',
     undisturbedRun,
     (run) => {
       const inDoubt = new Set<string>()
@@ -254,7 +254,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
       }
     }
   ),
-  law('PL-JOB-03', 'no unit submits under the key of a job that ended badly', run, (run) => {
+  law('PL-JOB-03', 'no unit submits under the key of a job that failed', run, (run) => {
     const ended = new Set<string>()
     for (const { change, before } of transitions(run)) {
       if (change._tag === 'JobEnded')
@@ -267,7 +267,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   }),
   law(
     'PL-JOB-04',
-    'a plan lists each pending job that it abandons once, and each change that it records names exactly the jobs that it abandons',
+    'a plan lists each pending job that it abandons once, and each recorded change names exactly the jobs that this change abandons',
     momentWithOptions,
     ({ moment, options }) => namesAbandoned(moment, options)
   )

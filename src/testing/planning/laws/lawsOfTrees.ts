@@ -42,7 +42,7 @@ export const lawsOfTrees: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-REWIND-01',
-    'a rewind drops exactly the records of the subtrees that it names and of the units around them; these keep their items and attempts',
+    'a rewind drops exactly the records of the subtrees that it names and of the units around them, which keep their items and attempts',
     run,
     (run) => {
       for (const { change, before, after } of rewindsOf(run)) {

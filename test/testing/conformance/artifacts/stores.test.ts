@@ -12,7 +12,7 @@ import { artifactConformanceTests } from '../../../../src/testing/index.js'
 import { describe, test } from 'vitest'
 
 const memorySpec: ArtifactSpec<MemoryData> = {
-  name: 'artifacts in memory',
+  name: 'the artifact store in memory',
   create: () => Promise.resolve(memoryData()),
   reopen: (data) => Promise.resolve(memoryArtifacts(data)),
   capabilities: ['large']
@@ -28,7 +28,7 @@ const damage = (root: string, runId: string, id: string): Promise<void> => {
 }
 
 const fileSpec: ArtifactSpec<string> = {
-  name: 'artifacts in files',
+  name: 'the artifact store in files',
   create: () => mkdtemp(join(tmpdir(), 'dogear-')),
   reopen: (root) => Promise.resolve(fileArtifacts(root)),
   destroy: (root) => Promise.resolve(rmSync(root, { recursive: true, force: true })),
