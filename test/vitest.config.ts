@@ -7,6 +7,11 @@ import { BaseSequencer } from 'vitest/node'
 const sweep = process.env['DOGEAR_SWEEP'] === '1'
 const minutes = 60_000
 
+const PURE = ['test/{domain,executor,hosts,promise,view}/**/*.test.ts']
+
+/** Sweeps take long: they are files of their own, or tests that do more when DOGEAR_SWEEP is set. */
+const LEFT_OUT = [...configDefaults.exclude, 'test/.tmp/**', ...(sweep ? [] : ['test/**/*.sweep.test.ts'])]
+
 /** A long file that starts last would run alone. */
 class LongFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
@@ -19,9 +24,11 @@ class LongFirst extends BaseSequencer {
 export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
   test: {
-    include: ['test/**/*.test.ts'],
-    // Sweeps take long: they are files of their own, or tests that do more when DOGEAR_SWEEP is set.
-    exclude: [...configDefaults.exclude, 'test/.tmp/**', ...(sweep ? [] : ['test/**/*.sweep.test.ts'])],
+    projects: [
+      // These tests leave nothing behind in their process, so a worker loads the modules once for all of its files.
+      { extends: true, test: { name: 'pure', include: PURE, exclude: LEFT_OUT, isolate: false } },
+      { extends: true, test: { name: 'process', include: ['test/**/*.test.ts'], exclude: [...LEFT_OUT, ...PURE] } }
+    ],
     // Otherwise a title cuts `$value` after 40 characters.
     chaiConfig: { truncateThreshold: 0 },
     pool: 'forks',

@@ -12,7 +12,7 @@ let storage: CheckpointStorage | undefined
 /** Granted claims as the store returned them, because a store may recognise a claim by identity. */
 const claims = new Map<string, Claim>()
 
-const tell = (reply: Reply): void => {
+const send = (reply: Reply): void => {
   process.send?.(reply)
 }
 
@@ -43,10 +43,10 @@ const answer = async (call: Request): Promise<void> => {
     const result = await perform(call)
     const granted = call.method === 'claim' && E.isRight(result) ? (result.right as Claimed) : undefined
     if (granted !== undefined) claims.set(keyOf(granted.claim), granted.claim)
-    tell({ _tag: 'Answer', id, answer: granted === undefined ? sentAnswer(result) : sentGranted(granted) })
+    send({ _tag: 'Answer', id, answer: granted === undefined ? sentAnswer(result) : sentGranted(granted) })
     if (granted !== undefined) reportLoss(granted.claim)
   } catch (error) {
-    tell({ _tag: 'Rejected', id, cause: sentCause(error) })
+    send({ _tag: 'Rejected', id, cause: sentCause(error) })
   }
 }
 
@@ -80,9 +80,9 @@ const sentAnswer = (result: E.Either<StorageError, unknown>): unknown =>
   E.isLeft(result) ? E.left(sentError(result.left)) : result
 
 const reportLoss = ({ runId, epoch, lost }: Claim): void => {
-  const told = (): void => tell({ _tag: 'Lost', claim: { runId, epoch }, reason: sentError(lost.reason) })
-  if (lost.aborted) told()
-  else lost.addEventListener('abort', told, { once: true })
+  const sendLost = (): void => send({ _tag: 'Lost', claim: { runId, epoch }, reason: sentError(lost.reason) })
+  if (lost.aborted) sendLost()
+  else lost.addEventListener('abort', sendLost, { once: true })
 }
 
 process.on('disconnect', () => process.exit())

@@ -201,14 +201,14 @@ const redacting = (
   const redaction = Redaction.make(secrets)
   if (Redaction.isNone(redaction)) return { add: then, end: () => undefined }
   let held = Redaction.nothingHeld
-  const tell = (told: Uint8Array): void => (told.length === 0 ? undefined : then(told))
+  const emit = (chunk: Uint8Array): void => (chunk.length === 0 ? undefined : then(chunk))
   return {
     add: (chunk) => {
       const next = Redaction.next(redaction, held, chunk)
       held = next.held
-      tell(next.emitted)
+      emit(next.emitted)
     },
-    end: () => tell(Redaction.rest(held))
+    end: () => emit(Redaction.rest(held))
   }
 }
 

@@ -48,7 +48,7 @@ export interface Oracle {
   readonly starts: (unit: string, idempotent: boolean, attempt: number) => void
   readonly endsWell: (unit: string) => void
   /** The process reported to an observer that a unit completed. */
-  readonly told: (unit: string) => void
+  readonly reportsEnd: (unit: string) => void
   /** Whether the executor must refuse the override. */
   readonly mayRefuse: () => boolean
   readonly ended: (result: E.Either<RunError, RunOutcome>) => void
@@ -147,7 +147,7 @@ export const makeOracle = (
       pauses.endsWell(unit)
       current?.endedWell.add(unit)
     },
-    told: (unit) => {
+    reportsEnd: (unit) => {
       if (!changeLog.recorded().records.has(unit))
         found('NothingLost', `a completion of ${unit} was reported before it was recorded`, unit)
     },

@@ -48,15 +48,15 @@ export interface CallWatch {
 
 export const startLife = (): Life => {
   const controller = new AbortController()
-  let tell: (value: 'killed') => void = () => undefined
-  const killed = new Promise<'killed'>((resolve) => (tell = resolve))
+  let resolveKilled: (value: 'killed') => void = () => undefined
+  const killed = new Promise<'killed'>((resolve) => (resolveKilled = resolve))
   return {
     alive: () => !controller.signal.aborted,
     killed,
     signal: controller.signal,
     kill: () => {
       controller.abort('the process was killed')
-      tell('killed')
+      resolveKilled('killed')
     }
   }
 }

@@ -141,7 +141,7 @@ const portsOf = <World>(inside: ProcessState<World>): Omit<Environment, 'storage
   interrupt: { signal: new AbortController().signal, reason: () => 'aborted' },
   events: {
     report: (event) => {
-      if (event._tag === 'StepCompleted' && inside.lifetime.alive()) inside.oracle.told(event.unit)
+      if (event._tag === 'StepCompleted' && inside.lifetime.alive()) inside.oracle.reportsEnd(event.unit)
     }
   },
   random: () => 0.5,
