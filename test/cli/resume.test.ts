@@ -721,20 +721,41 @@ describe('damaged state', () => {
     writeFileSync(newestJournal(), lines.join('\n'))
   }
 
-  test('a refused fork or move of a damaged run prints the resume command to run first', async () => {
+  test.each([
+    ['without a question', three, '  dogear resume r --plan'],
+    [
+      'with a question',
+      three.replace('echo three >> log }', 'echo three >> log, idempotent: false }'),
+      '  dogear resume r --confirm three=again --yes'
+    ]
+  ])(
+    'a refused fork or move of a damaged run %s prints the command that shows how to resume it',
+    async (_, text, resumes) => {
+      await failedRun('r', text)
+      damage()
+      for (const words of [
+        ['fork', 'r', '--from-step', 'two'],
+        ['move', 'r', '--to', 'other']
+      ]) {
+        const refused = await place.dogear(words)
+        expect(refused.code).toBe(5)
+        expect(linesOf(refused.stderr).slice(-2)).toEqual([
+          'Resume it from the recovered state first. To see what that would do:',
+          '  dogear plan r'
+        ])
+        const { code, stdout } = await place.shell(linesOf(refused.stderr).at(-1) ?? '')
+        expect([code, stdout.includes(`\n${resumes}`)]).toEqual([0, true])
+      }
+    }
+  )
+
+  test('the refusal of a damaged run keeps the hash of the reviewed plan in its command', async () => {
     await failedRun('r')
     damage()
-    for (const words of [
-      ['fork', 'r', '--from-step', 'two'],
-      ['move', 'r', '--to', 'other']
-    ]) {
-      const refused = await place.dogear(words)
-      expect(refused.code).toBe(5)
-      expect(linesOf(refused.stderr).slice(-2)).toEqual([
-        'To resume from the recovered state first:',
-        '  dogear resume r --yes'
-      ])
-    }
+    const [, hash = ''] = /--plan (\w{16}) --yes\n/.exec((await place.dogear(['plan', 'r'])).stdout) ?? []
+    const refused = await place.dogear(['resume', 'r', '--plan', hash])
+    expect(refused.code).toBe(5)
+    expect(linesOf(refused.stderr).at(-1)).toBe(`  dogear resume r --plan ${hash} --yes`)
   })
 
   test('the answers that verify prints for a damaged run also accept the recovered state', async () => {
