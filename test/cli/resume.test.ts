@@ -144,28 +144,42 @@ describe('the chosen workflow', () => {
   const map = '{ wave: b, forEach: [x, y], key: item, concurrency: 1, each: { shell: "test $item = x" } }'
 
   test.each([
-    [abc(a, map, c), abc(a, b, c)],
-    [abc(map, c), abc(b, c)],
-    [abc(a, '{ wave: b, groups: { x: { shell: "true" }, y: { shell: "false" } } }'), abc(a, b)]
+    [abc(a, map, c), abc(a, b, c), ' and keep the results of a and drop those of b/x'],
+    [abc(map, c), abc(b, c), ' and drop the results of b/x'],
+    [
+      abc(a, '{ wave: b, groups: { x: { shell: "true" }, y: { shell: "false" } } }'),
+      abc(a, b),
+      ' and keep the results of a and drop those of b/x'
+    ]
   ])(
-    'a resume after an unfinished map or wave became a task does not promise to keep its results',
-    async (before, now) => {
+    'a resume after an unfinished map or wave became a task names the results that it keeps and those that it drops',
+    async (before, now, what) => {
       await failedRun('r', before)
       place.write('w.yml', now)
       const { code, stderr } = await place.dogear(['plan', 'r'])
       expect(code).toBe(4)
-      expect(linesOf(stderr).slice(-2)).toEqual(['To accept the change:', '  dogear resume r --changes ignore'])
+      expect(linesOf(stderr).slice(-2)).toEqual([`To accept the change${what}:`, '  dogear resume r --changes ignore'])
     }
   )
 
   test.each([
-    ['removed', abc(a, c), ['  dogear resume r --changes ignore'], 'change'],
-    ['renamed', abc(a, b.replace('name: b', 'name: B'), c), ['  dogear resume r --changes ignore'], 'change'],
+    [
+      'removed',
+      abc(a, c),
+      ['  dogear resume r --changes ignore'],
+      'change and keep the results of a and drop those of b'
+    ],
+    [
+      'renamed',
+      abc(a, b.replace('name: b', 'name: B'), c),
+      ['  dogear resume r --changes ignore'],
+      'change and keep the results of a and drop those of b'
+    ],
     [
       'changed like another',
       abc(a.replace('echo', 'printf'), b.replace('echo', 'printf'), c),
       ['  dogear resume r --from-step a', '  dogear resume r --changes ignore'],
-      'changes'
+      'changes and keep the results of a, b'
     ]
   ])('a resume after a step was %s offers only commands that work', async (_, edited, offered, accepted) => {
     await failedRun('r', abc(a, b, c))
@@ -981,7 +995,10 @@ test('the command that accepts an edit answers no question, and keeps the flags 
   place.write('out', 'mine\n')
   place.write('go', '')
   const { stderr } = await place.dogear(['resume', 'r'])
-  expect(linesOf(stderr).slice(-2)).toEqual(['To accept the change:', '  dogear resume r --changes ignore'])
+  expect(linesOf(stderr).slice(-2)).toEqual([
+    'To accept the change and keep the results of b:',
+    '  dogear resume r --changes ignore'
+  ])
   const typed = await place.shell(linesOf(stderr).at(-1) ?? '')
   expect(typed.code).toBe(4)
   expect(typed.stderr).toContain('its evidence changed since: out')

@@ -4,13 +4,13 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { defined } from '../../../domain/data/defined.js'
 import { listed } from '../../../domain/data/listed.js'
 import { describeQuestion } from '../../../domain/explain/Explain.js'
-import type { Confirm, FoundEvidence, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
+import type { Confirm, Decision, FoundEvidence, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
 import { answersTo, openQuestions } from '../../../domain/plan/Plan.js'
 import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
-import { top } from '../../../domain/workflow/Unit.js'
+import { ancestors, fromTop, top } from '../../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 import { editsToUndo } from '../../../executor/errors/describe.js'
 import type { Survey } from '../../../executor/planRun.js'
@@ -37,7 +37,7 @@ type Way = Pick<PlanOptions, 'changes' | 'fromStep' | 'restartWave'>
 export const offer = (
   place: Place,
   { checkpoint, program, options, flags }: Planning,
-  what: string,
+  what: string | ((plan: ResumePlan) => string),
   ...ways: ReadonlyArray<Way>
 ): ReadonlyArray<Hint> => {
   const { restartWave: _, ...others } = options
@@ -52,7 +52,12 @@ export const offer = (
     const abandoning = jobs === 0 ? '' : `abandon the ${jobs === 1 ? 'job' : 'jobs'} and `
     const { fromStep } = { ...others, ...way }
     const printed = { ...kept, ...defined({ fromStep }), ...way }
-    return [{ text: `To ${abandoning}${what}:`, command: resumeLine(place, checkpoint.runId, printed, again) }]
+    return [
+      {
+        text: `To ${abandoning}${typeof what === 'string' ? what : what(plan.right)}:`,
+        command: resumeLine(place, checkpoint.runId, printed, again)
+      }
+    ]
   }
   return []
 }
@@ -225,8 +230,32 @@ const ofEdits = (place: Place, planning: Planning, problems: ReadonlyArray<PlanP
   const ways = from === undefined ? [] : [{}, ...policies].map((policy) => ({ ...policy, fromStep: from }))
   return [
     ...offer(place, planning, `run again from "${from}" on`, ...ways),
-    ...offer(place, planning, `accept the ${edits.length === 1 ? 'change' : 'changes'}`, ...policies)
+    ...offer(place, planning, accepting(planning, edits.length === 1 ? 'change' : 'changes'), ...policies)
   ]
+}
+
+/** Says which recorded results a plan that accepts edits keeps, and which ones it drops; a question decides about others. */
+const accepting =
+  ({ checkpoint }: Planning, edits: string) =>
+  ({ decisions }: ResumePlan): string => {
+    const covers = (...tags: ReadonlyArray<Decision['_tag']>): ((unit: Unit) => boolean) => {
+      const units = new Set(decisions.flatMap(({ _tag, unit }) => (tags.includes(_tag) ? [unit] : [])))
+      return (unit) => fromTop(unit).some((one) => units.has(one))
+    }
+    const records = Array.from(checkpoint.completedSteps, ({ unit }) => unit)
+    const kept = outermost(records.filter(covers('Skip')))
+    const [isDecided, around] = [covers('Skip', 'Confirm'), new Set(kept.flatMap(fromTop))]
+    const dropped = outermost(records.filter((unit) => !isDecided(unit) && !around.has(unit)))
+    return [
+      `accept the ${edits}`,
+      ...(kept.length === 0 ? [] : [`keep the results of ${listed(kept)}`]),
+      ...(dropped.length === 0 ? [] : [`drop ${kept.length === 0 ? 'the results' : 'those'} of ${listed(dropped)}`])
+    ].join(' and ')
+  }
+
+const outermost = (units: ReadonlyArray<Unit>): ReadonlyArray<Unit> => {
+  const all = new Set(units)
+  return units.filter((unit) => ![...ancestors(unit)].some((one) => all.has(one)))
 }
 
 /** For units that are assumed done without their output. */
