@@ -52,10 +52,16 @@ export type CliError =
       readonly _tag: 'NotDone'
       readonly error: RunError
       readonly hints: ReadonlyArray<Hint>
-      readonly runId?: string
+      readonly run?: StoredRun
       readonly verb?: string
       readonly requested?: Stop
     }
+
+/** What a printed command needs to know of a run; one that a program started has no `path`. */
+export interface StoredRun {
+  readonly runId: string
+  readonly workflow: { readonly path?: string }
+}
 
 /** A request to the owner of a run. */
 export type Stop = 'Pause' | 'Cancel'
@@ -97,13 +103,13 @@ export const consentMissing = (message: string, hints: ReadonlyArray<Hint>): Cli
 export const notDone = (
   error: RunError,
   hints: ReadonlyArray<Hint> = [],
-  runId?: string,
+  run?: StoredRun,
   verb?: string
 ): CliError & { readonly _tag: 'NotDone' } => ({
   _tag: 'NotDone',
   error,
   hints,
-  ...defined({ runId, verb })
+  ...defined({ run, verb })
 })
 
 export const code = (error: CliError): string => (error._tag === 'NotDone' ? error.error._tag : error._tag)
@@ -173,14 +179,14 @@ const causeOf = (error: CliError): ReadonlyArray<string> => {
 /** Leaves out the remedies of the library: the hints name commands in their place. */
 const notDoneLines = ({
   error,
-  runId,
+  run,
   verb = 'resume',
   requested
 }: CliError & { readonly _tag: 'NotDone' }): ReadonlyArray<string> => {
   switch (error._tag) {
     case 'PlanError':
       return [
-        runId === undefined ? 'Cannot run this:' : `Cannot ${verb} ${runId}:`,
+        run === undefined ? 'Cannot run this:' : `Cannot ${verb} ${run.runId}:`,
         ...indented(describeProblems(error.problems))
       ]
     case 'Unconfirmed':

@@ -4,7 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
 import { describe as describeCli, notDone, usage, type CliError } from '../../src/cli/CliError.js'
-import { nextActions, ofProgram } from '../../src/cli/commands/hints/ofError.js'
+import { nextActions } from '../../src/cli/commands/hints/ofError.js'
 import { continuing } from '../../src/cli/commands/hints/ofRun.js'
 import { literals } from '../docs/source.js'
 import { type Ended, linesOf, type Running, type Sandbox, sandbox } from './dogear.js'
@@ -428,12 +428,12 @@ describe('next actions', () => {
     { _tag: 'WorkspaceMissing', runId: 'r', path: '/w', missing: [], kind: 'directory' },
     { _tag: 'RecoveryRefused', runId: 'r', from: 'Previous', lost: 'one change', cause: undefined }
   ] as const)(
-    'the next command for a program’s run is show, where that for a run of a file is resume: $_tag',
+    'the next command for a program’s run is show, where that for a run of a file is resume or plan: $_tag',
     (error) => {
-      expect(nextActions(where, notDone(error))[0]?.command).toMatch(/^dogear resume r /)
-      const workflow = { name: 'w', steps: [] }
-      expect(ofProgram(where, { runId: 'r', workflow }, error).map(({ command }) => command)).toEqual(['dogear show r'])
-      expect(ofProgram(where, { runId: 'r', workflow: { ...workflow, path: 'w.yml' } }, error)).toEqual([])
+      const next = (workflow: { readonly path?: string }) =>
+        nextActions(where, notDone(error, [], { runId: 'r', workflow })).map(({ command }) => command)
+      expect(next({ path: '/h/w.yml' })[0]).toMatch(/^dogear (resume|plan) r/)
+      expect(next({})).toEqual(['dogear show r'])
     }
   )
 

@@ -144,28 +144,42 @@ describe('the chosen workflow', () => {
   const map = '{ wave: b, forEach: [x, y], key: item, concurrency: 1, each: { shell: "test $item = x" } }'
 
   test.each([
-    [abc(a, map, c), abc(a, b, c)],
-    [abc(map, c), abc(b, c)],
-    [abc(a, '{ wave: b, groups: { x: { shell: "true" }, y: { shell: "false" } } }'), abc(a, b)]
+    [abc(a, map, c), abc(a, b, c), ' and keep the results of a and drop those of b/x'],
+    [abc(map, c), abc(b, c), ' and drop the results of b/x'],
+    [
+      abc(a, '{ wave: b, groups: { x: { shell: "true" }, y: { shell: "false" } } }'),
+      abc(a, b),
+      ' and keep the results of a and drop those of b/x'
+    ]
   ])(
-    'if an edit turned an unfinished map or wave into a task, a resume does not promise to keep its results',
-    async (before, now) => {
+    'if an edit turned an unfinished map or wave into a task, a resume names the results that it keeps and those that it drops',
+    async (before, now, what) => {
       await failedRun('r', before)
       place.write('w.yml', now)
       const { code, stderr } = await place.dogear(['plan', 'r'])
       expect(code).toBe(4)
-      expect(linesOf(stderr).slice(-2)).toEqual(['To accept the change:', '  dogear resume r --changes ignore'])
+      expect(linesOf(stderr).slice(-2)).toEqual([`To accept the change${what}:`, '  dogear resume r --changes ignore'])
     }
   )
 
   test.each([
-    ['removed', abc(a, c), ['  dogear resume r --changes ignore'], 'change'],
-    ['renamed', abc(a, b.replace('name: b', 'name: B'), c), ['  dogear resume r --changes ignore'], 'change'],
+    [
+      'removed',
+      abc(a, c),
+      ['  dogear resume r --changes ignore'],
+      'change and keep the results of a and drop those of b'
+    ],
+    [
+      'renamed',
+      abc(a, b.replace('name: b', 'name: B'), c),
+      ['  dogear resume r --changes ignore'],
+      'change and keep the results of a and drop those of b'
+    ],
     [
       'changed like another',
       abc(a.replace('echo', 'printf'), b.replace('echo', 'printf'), c),
       ['  dogear resume r --from-step a', '  dogear resume r --changes ignore'],
-      'changes'
+      'changes and keep the results of a, b'
     ]
   ])('a resume after a step was %s offers only commands that work', async (_, edited, offered, accepted) => {
     await failedRun('r', abc(a, b, c))
@@ -721,20 +735,41 @@ describe('damaged state', () => {
     writeFileSync(newestJournal(), lines.join('\n'))
   }
 
-  test('a refused fork or move of a damaged run prints the resume command to run first', async () => {
+  test.each([
+    ['without a question', three, '  dogear resume r --plan'],
+    [
+      'with a question',
+      three.replace('echo three >> log }', 'echo three >> log, idempotent: false }'),
+      '  dogear resume r --confirm three=again --yes'
+    ]
+  ])(
+    'a refused fork or move of a damaged run %s prints the command that shows how to resume it',
+    async (_, text, resumes) => {
+      await failedRun('r', text)
+      damage()
+      for (const words of [
+        ['fork', 'r', '--from-step', 'two'],
+        ['move', 'r', '--to', 'other']
+      ]) {
+        const refused = await place.dogear(words)
+        expect(refused.code).toBe(5)
+        expect(linesOf(refused.stderr).slice(-2)).toEqual([
+          'Resume it from the recovered state first. To see what that would do:',
+          '  dogear plan r'
+        ])
+        const { code, stdout } = await place.shell(linesOf(refused.stderr).at(-1) ?? '')
+        expect([code, stdout.includes(`\n${resumes}`)]).toEqual([0, true])
+      }
+    }
+  )
+
+  test('the refusal of a damaged run keeps the hash of the reviewed plan in its command', async () => {
     await failedRun('r')
     damage()
-    for (const words of [
-      ['fork', 'r', '--from-step', 'two'],
-      ['move', 'r', '--to', 'other']
-    ]) {
-      const refused = await place.dogear(words)
-      expect(refused.code).toBe(5)
-      expect(linesOf(refused.stderr).slice(-2)).toEqual([
-        'To resume from the recovered state first:',
-        '  dogear resume r --yes'
-      ])
-    }
+    const [, hash = ''] = /--plan (\w{16}) --yes\n/.exec((await place.dogear(['plan', 'r'])).stdout) ?? []
+    const refused = await place.dogear(['resume', 'r', '--plan', hash])
+    expect(refused.code).toBe(5)
+    expect(linesOf(refused.stderr).at(-1)).toBe(`  dogear resume r --plan ${hash} --yes`)
   })
 
   test('the answers that verify prints for a damaged run also accept the recovered state', async () => {
@@ -960,7 +995,10 @@ test('the command that accepts an edit answers no question, and keeps the flags 
   place.write('out', 'mine\n')
   place.write('go', '')
   const { stderr } = await place.dogear(['resume', 'r'])
-  expect(linesOf(stderr).slice(-2)).toEqual(['To accept the change:', '  dogear resume r --changes ignore'])
+  expect(linesOf(stderr).slice(-2)).toEqual([
+    'To accept the change and keep the results of b:',
+    '  dogear resume r --changes ignore'
+  ])
   const typed = await place.shell(linesOf(stderr).at(-1) ?? '')
   expect(typed.code).toBe(4)
   expect(typed.stderr).toContain('its evidence changed since: out')

@@ -22,15 +22,35 @@ steps:
   - { name: deploy, shell: 'echo deploying >> log; test -e fixed || { touch begun; sleep 60; }', idempotent: ${idempotent} }
 `
 
+const library = new URL('../../dist/', import.meta.url).href
+
+/** A program whose run is in its only step. */
+const program = `
+import { writeFileSync } from 'node:fs'
+import { jsonFileStorage } from '${library}adapters/json-file/index.js'
+import { run, workflow } from '${library}promise/index.js'
+const wait = workflow('release').step('deploy', () => (writeFileSync('begun', ''), new Promise((end) => setTimeout(end, 60_000))))
+await run(wait, { id: 'r', storage: jsonFileStorage('.dogear') })
+`
+
 const runIn = ({ folder }: Sandbox): string => join(folder, '.dogear/runs/r')
 
 /** A run in a container, in its second step. */
-const begun = async ({ skip, onTestFinished }: Tools, idempotent = true) => {
+const begun = async (
+  { skip, onTestFinished }: Tools,
+  idempotent = true,
+  words: readonly string[] = [main, 'run', 'w.yml', '--id', 'r']
+) => {
   needsContainer(skip)
-  const place = sandbox({ 'w.yml': workflow(idempotent) })
-  const words = [...CONTAINER.slice(1), process.execPath, main, 'run', 'w.yml', '--id', 'r']
+  const place = sandbox({ 'w.yml': workflow(idempotent), 'host.mjs': program })
   const env = { ...process.env, DOGEAR_HOME: '', CI: '' }
-  const owner = watch(spawn('unshare', words, { cwd: place.folder, env, stdio: ['ignore', 'pipe', 'pipe'] }))
+  const owner = watch(
+    spawn('unshare', [...CONTAINER.slice(1), process.execPath, ...words], {
+      cwd: place.folder,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe']
+    })
+  )
   onTestFinished(async () => {
     owner.child.kill('SIGKILL')
     await owner.ended
@@ -42,15 +62,15 @@ const begun = async ({ skip, onTestFinished }: Tools, idempotent = true) => {
 }
 
 /** The same without a socket, so that others see at most its heartbeat. */
-const hidden = async (tools: Tools, idempotent = true) => {
-  const begins = await begun(tools, idempotent)
+const hidden = async (tools: Tools, idempotent = true, words?: readonly string[]) => {
+  const begins = await begun(tools, idempotent, words)
   const run = runIn(begins.place)
   for (const name of readdirSync(run)) if (name.startsWith('alive-')) unlinkSync(join(run, name))
   return begins
 }
 
-const killed = async (tools: Tools, idempotent = true): Promise<Sandbox> => {
-  const { place, owner } = await hidden(tools, idempotent)
+const killed = async (tools: Tools, idempotent = true, words?: readonly string[]): Promise<Sandbox> => {
+  const { place, owner } = await hidden(tools, idempotent, words)
   owner.child.kill('SIGKILL')
   await owner.ended
   return place
@@ -104,6 +124,17 @@ describe('an owner that may be dead', { concurrent: true }, () => {
     const taken = await place.process(['resume', 'r', '--take-over', '--yes'])
     expect([taken.code, place.read('log')]).toEqual([0, 'packed\ndeploying\ndeploying\n'])
     expect(taken.stderr).toContain('No sign of life from process ')
+  })
+
+  test('the commands that take a run over keep the hash of the reviewed plan', async ({ expect, ...tools }) => {
+    const place = await killed(tools)
+    const { plan_hash: hash } = JSON.parse((await place.process(['plan', 'r', '--json'])).stdout) as {
+      plan_hash: string
+    }
+    const asked = await place.process(['resume', 'r', '--take-over', '--plan', hash])
+    expect(asked.code).toBe(4)
+    expect(linesOf(asked.stderr).at(-1)).toBe(`  dogear resume r --plan ${hash} --take-over --yes`)
+    expect((await place.shell(linesOf(asked.stderr).at(-1) ?? '')).code).toBe(0)
   })
 
   test('--take-over supersedes an undecided owner, and the step in flight that is not idempotent raises a question', async ({
@@ -161,6 +192,23 @@ describe('an owner that may be dead', { concurrent: true }, () => {
     const { stderr } = await place.process(['poll', 'r'])
     expect(stderr).toContain('which may be dead. If you know that it is dead, take the run over:\n')
     expect(stderr).toContain('  dogear resume r --take-over\n')
+  })
+
+  test('a program’s run with an undecided owner is refused with the command that shows it, and none that takes it over', async ({
+    expect,
+    ...tools
+  }) => {
+    const place = await killed(tools, true, ['host.mjs'])
+    for (const words of [
+      ['verify', 'r'],
+      ['run', 'w.yml', '--id', 'r'],
+      ['clean', 'r']
+    ]) {
+      const { code, stdout, stderr } = await place.process(words)
+      expect(code).toBe(4)
+      expect(stdout + stderr).not.toContain('dogear resume')
+      expect(stdout + stderr).toContain('  dogear show r\n')
+    }
   })
 
   test('show and plan report an undecided owner', async ({ expect, ...tools }) => {

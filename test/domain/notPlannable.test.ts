@@ -170,7 +170,18 @@ describe('planResume refuses', () => {
   ])('%s in place of a checkpoint', (_, given) => {
     assert.match(
       refusal(given, workflow).join(),
-      /^the checkpoint must be a Checkpoint, not (undefined|an object that is malformed); decode stored JSON with CheckpointCodec\.decode$/
+      /^the checkpoint must be a Checkpoint, not (undefined|an object that is malformed( \(at \$\.\S+ expected .+\))?); decode stored JSON with CheckpointCodec\.decode$/
     )
+  })
+
+  test.each<readonly [string, object, string]>([
+    ['createdAt is null', { createdAt: null }, '$.createdAt expected a UTC time'],
+    ['pending units are an array', { pending: [] }, '$.pending expected a list that Dogear made'],
+    ['records are a Map', { completedSteps: new Map() }, '$.completedSteps expected a list that Dogear made']
+  ])('a checkpoint whose %s is refused with that field, whatever else is wrong', (_, more, named) => {
+    const steps = [W.task('a'), W.task('b')].map((step) => ({ ...step, accepts: () => undefined }))
+    const started = { ...checkpoint, workflow: Identity.of({ name: 'w', steps: [W.task('a'), W.task('b')] }), ...more }
+    const refused = refusal(started, { name: 'w', steps }, { fromStep: 'b' }).join()
+    assert.ok(refused.includes(`malformed (at ${named}`), refused)
   })
 })

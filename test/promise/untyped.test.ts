@@ -459,6 +459,38 @@ describe('options of steps', () => {
     )
   })
 
+  const job = { submit: () => 1, poll: () => 1, collect: () => 1 }
+  const NOT_COUNTED =
+    'expect.commits of "q" must be omitted: the commits of a job are not counted; declare them as its evidence'
+  const RETRY = 'retry.attempts of "q" must be a whole number from 1 to 1000'
+  const NO_REPOSITORY =
+    'expect of "q" must be without commits and cleanTree: the own folder of the step is no repository'
+
+  test.each<readonly [object, readonly string[]]>([
+    [{ job, version: 5, expect: { commits: 1 } }, ['version of "q" must be a string', NOT_COUNTED]],
+    [{ job, retry: { attempts: 0 }, expect: { commits: 1 } }, [RETRY, NOT_COUNTED]],
+    [{ job, expect: { commits: 'x' } }, ['expect.commits of "q" must be a number or true']],
+    [{ run: () => 1, workspace: 'fresh', retry: { attempts: 0 }, expect: { commits: 1 } }, [RETRY, NO_REPOSITORY]],
+    [{ run: () => 1, workspace: 'fresh', expect: { cleanTree: 5 } }, ['expect.cleanTree of "q" must be true or false']],
+    [{ run: () => 1, workspace: 'own', expect: { commits: 1 } }, [`workspace of "q" must be 'fresh'`]]
+  ])('all problems of a step are reported at once, each option with one: %j', async (options, expected) => {
+    expect(await refusal(run1(untyped('w')['step']?.('q', options) as never))).toBe(
+      ['Cannot run this workflow:', ...expected].join('\n  ')
+    )
+  })
+
+  test.each([
+    ['sleep', [1], 'an array'],
+    ['sleep', new Map(), 'a Map'],
+    ['waitFor', [1], 'an array'],
+    ['waitFor', new Map(), 'a Map'],
+    ['step', { *[Symbol.iterator](): Generator<never> {} }, 'an iterable object']
+  ])('a %s whose options are %j is refused with what was given: %s', async (kind, options, given) => {
+    expect(await refusal(run1(untyped('w')[kind]?.('q', options) as never))).toBe(
+      `Cannot run this workflow:\n  options of "q" must be an object, not ${given}`
+    )
+  })
+
   test('a sleep with a misspelled time is reported as one problem', async () => {
     expect(await refusal(run1(untyped('w')['sleep']?.('q', { milis: 3 }) as never))).toBe(
       'Cannot run this workflow:\n  unknown option "milis" of "q"; did you mean "millis"?'

@@ -65,7 +65,9 @@ export const answerCommand = async (
       ? E.map(() => RECORDED)(await confirm(runId, given.right.answers)(environment)())
       : await answer(runId, unit, given.right.value, { by: userName() })(environment)()
   if (E.isLeft(answered))
-    return E.left(notDone(answered.left, await ofRefusal(context, view.right, unit, answered.left), runId, 'answer'))
+    return E.left(
+      notDone(answered.left, await ofRefusal(context, view.right, unit, answered.left), view.right, 'answer')
+    )
   if (answered.right._tag !== 'Requested') {
     const line = `Recorded the answer to ${unit} of run ${runId}`
     const now = await viewOf(context, runId)
@@ -82,13 +84,13 @@ const refusalOf = async (context: Context, view: RunView, unit: string): Promise
   if (O.isSome(heldBy) || (isWait(checkpoint, unit) && !has(checkpoint.completedSteps, unit))) return undefined
   const planned = await planOf(context, view)
   if (E.isLeft(planned))
-    return notDone(planned.left, await ofRefusal(context, view, unit, planned.left), runId, 'answer')
+    return notDone(planned.left, await ofRefusal(context, view, unit, planned.left), view, 'answer')
   if (planned.right.questions.some((question) => question.unit === unit)) return undefined
   const request = { _tag: 'Answer', runId, unit, value: null, by: userName(), requestedAt: nowText() } as const
   const taken = takeAnswer(checkpoint, request)
   if (E.isRight(taken) || taken.left._tag !== 'AnswerRefused') return undefined
   const error = withDecision(planned.right, taken.left)
-  return notDone(error, await ofRefusal(context, view, unit, error), runId, 'answer')
+  return notDone(error, await ofRefusal(context, view, unit, error), view, 'answer')
 }
 
 const isUnknown = ({ workflow, items, pending }: Checkpoint, unit: string): boolean =>

@@ -6,7 +6,6 @@ import { processText } from '../report/text.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, printDone, showHint } from './Context.js'
 import { findRun } from './find/find.js'
-import { ofProgram } from './hints/ofError.js'
 
 /** Does not wait for the owner: a step may take hours. */
 export const cancelCommand = async (context: Context, id: string): Promise<Result> => {
@@ -14,7 +13,7 @@ export const cancelCommand = async (context: Context, id: string): Promise<Resul
   if (E.isLeft(view)) return view
   const { runId } = view.right
   const cancelled = await cancel(runId)(environmentFor(context))()
-  if (E.isLeft(cancelled)) return E.left(notDone(cancelled.left, ofProgram(context, view.right, cancelled.left), runId))
+  if (E.isLeft(cancelled)) return E.left(notDone(cancelled.left, [], view.right))
   const answer = cancelled.right
   if (answer._tag === 'AtRest' && answer.status === 'completed') {
     const message = `Run ${runId} has completed: there is nothing to cancel`

@@ -19,7 +19,6 @@ import type { PromptContext } from './execution/withPrompt.js'
 import { agree } from './execution/withPrompt.js'
 import { heldError } from './execution/owner.js'
 import { allRuns, findRun, viewOf, warnOfDamaged } from './find/find.js'
-import { ofProgram } from './hints/ofError.js'
 
 export interface CleanFlags {
   readonly all?: boolean
@@ -55,8 +54,8 @@ const oneRun = async (
   if (all === true) return wrongUse('--all and an id cannot be combined; use one of them')
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
-  const { runId, heldBy } = view.right
-  return O.isNone(heldBy) ? E.right([view.right]) : E.left(await heldError(context, runId, heldBy.value))
+  const { heldBy } = view.right
+  return O.isNone(heldBy) ? E.right([view.right]) : E.left(await heldError(context, view.right, heldBy.value))
 }
 
 const unheldRuns = async (
@@ -86,7 +85,7 @@ const withFolders = async (
     // The workspace on disk counts, even if none is recorded.
     const there = await workspaces?.find(view.runId, undefined)()
     if (there === undefined) continue
-    if (E.isLeft(there)) return E.left(notDone(there.left, [], view.runId))
+    if (E.isLeft(there)) return E.left(notDone(there.left, [], view))
     if (there.right.folders.length > 0) found.push({ view, folders: there.right.folders })
   }
   return E.right(found)
@@ -150,7 +149,7 @@ const deleteAll = async (context: PromptContext, candidates: ReadonlyArray<Candi
     if (context.signals.interrupt.signal.aborted) break
     const removed = await cleanWorkspace(view.runId)(environmentFor(context))()
     if (E.isLeft(removed)) {
-      failure ??= notDone(removed.left, ofProgram(context, view, removed.left), view.runId)
+      failure ??= notDone(removed.left, [], view)
       continue
     }
     done.push({ runId: view.runId, ...removed.right })

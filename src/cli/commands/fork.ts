@@ -57,7 +57,7 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
     ...(confirm.right.size === 0 ? {} : { confirm: confirm.right })
   }
   const made = await fork(runId, newId, options)(environment)()
-  if (E.isLeft(made)) return E.left(notDone(made.left, ofRefusal(context, runId, made.left), runId, 'fork'))
+  if (E.isLeft(made)) return E.left(notDone(made.left, ofRefusal(context, runId, made.left), view.right, 'fork'))
   const { screen, json } = context
   const isAnswered = (unit: Unit): boolean => [unit, ...ancestors(unit)].some((one) => confirm.right.has(one))
   const harmful = [...nonIdempotent(toWorkflow(workflow)), ...harmfulSubSteps(checkpoint)].filter(

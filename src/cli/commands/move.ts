@@ -13,7 +13,6 @@ import { open } from '../store/open.js'
 import type { Context, Result } from './Context.js'
 import { checkFolder, databaseAt, environmentFor, hintTo, showHint, storeAt, printDone } from './Context.js'
 import { findRun, viewOf } from './find/find.js'
-import { ofProgram } from './hints/ofError.js'
 import { continuing, ofMove } from './hints/ofRun.js'
 
 export const moveCommand = async (context: Context, id: string, flags: { readonly to?: string }): Promise<Result> => {
@@ -35,10 +34,8 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   try {
     const moving = { from: store.shown, to, target: environmentFor(target.right) }
     const moved = await move(runId, moving)(environment)()
-    if (E.isLeft(moved)) {
-      const hints = [...(await ofTarget(target.right, moved.left)), ...ofProgram(context, view.right, moved.left)]
-      return E.left(notDone(moved.left, hints, runId, 'move'))
-    }
+    if (E.isLeft(moved))
+      return E.left(notDone(moved.left, await ofTarget(target.right, moved.left), view.right, 'move'))
   } finally {
     await target.right.store.database?.close()
   }

@@ -7,7 +7,6 @@ import { processText } from '../report/text.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, printDone } from './Context.js'
 import { findRun, viewOf } from './find/find.js'
-import { ofProgram } from './hints/ofError.js'
 import { continuing } from './hints/ofRun.js'
 
 export interface PauseFlags {
@@ -20,7 +19,7 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
   if (E.isLeft(view)) return view
   const { runId } = view.right
   const asked = await pause(runId, { commit })(environmentFor(context))()
-  if (E.isLeft(asked)) return E.left(notDone(asked.left, ofProgram(context, view.right, asked.left), runId))
+  if (E.isLeft(asked)) return E.left(notDone(asked.left, [], view.right))
   const answer = asked.right
   const isRequested = answer._tag === 'Requested'
   const status = isRequested ? 'running' : answer._tag === 'Paused' ? 'paused' : answer.status

@@ -84,7 +84,7 @@ const planLines = (
       .flatMap((line) => rowFolded(line, style.width)),
     ...editLines(findings.edits),
     ...(O.isSome(heldBy)
-      ? linesOf(ofHeld(context, runId, heldBy.value, surveyed.flags))
+      ? linesOf(ofHeld(context, checkpoint, heldBy.value, surveyed.flags))
       : nextLines(context, surveyed, plan, findings))
   ]
 }
@@ -120,14 +120,13 @@ const nextLines = (
     ...(repeats.length === 0 ? [] : ['With --yes you agree to this']),
     ...(recovered ? ['With --yes you agree to continue from the recovered state'] : [])
   ]
-  const pin = ['--plan', hashPlan(plan)]
-  // The consent to a repetition belongs only to the command that repeats.
-  const agreed = flags.yes && !recovered ? [...pin, '--yes'] : pin
+  const pinned = { plan: hashPlan(plan), yes: flags.yes }
   const confirm = [...(flags.confirm ?? []), ...overwrites.map((one) => `${one.unit}=again`)]
   const exactly =
     overwrites.length === 0
-      ? [{ text: 'To do exactly this:', command: resumeLine(context, runId, flags, pin) }]
-      : forcedAnswers(context, runId, { ...typed, yes: recovered }, agreed, overwrites)
+      ? [{ text: 'To do exactly this:', command: resumeLine(context, runId, { ...flags, ...pinned }) }]
+      : // The consent to a repetition belongs only to the command that repeats.
+        forcedAnswers(context, checkpoint, { ...typed, yes: recovered }, pinned, overwrites)
   const waits = plan.decisions.some((one) => one._tag === 'Poll') ? ofPending(context, checkpoint) : []
   return [
     ...linesOf(waits),

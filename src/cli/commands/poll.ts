@@ -57,7 +57,7 @@ export const pollCommand = async (context: PromptContext, id: string | undefined
   if (E.isLeft(polled)) {
     const planning = { checkpoint, program, options: {}, flags: {} }
     const hints = polled.left._tag === 'PlanError' ? ofPlanError(context, planning, polled.left.problems) : []
-    return E.left(notDone(polled.left, hints, runId, 'poll'))
+    return E.left(notDone(polled.left, hints, view.right, 'poll'))
   }
   return E.right(await report(context, runId, polled.right, heldBy))
 }

@@ -64,7 +64,7 @@ const errorForRunId = async (context: PromptContext, name: string): Promise<CliE
   const found = await viewRun(name)(environmentFor(context))()
   return E.isRight(found) && O.isSome(found.right)
     ? usage(`${name} is the id of a run: this command takes a workflow file`, [
-        resumeHint(context, 'To resume it:', name)
+        resumeHint(context, 'To resume it:', found.right.value)
       ])
     : undefined
 }
@@ -78,7 +78,7 @@ const howOf = (
     return run === undefined
       ? E.right(undefined)
       : wrongUse('--run has no effect alone; add --from-step or --restart-wave', [
-          resumeHint(context, 'To resume it:', run)
+          hintTo(context, 'To resume it:', ['resume', run])
         ])
   const flag = fromStep === undefined ? '--restart-wave' : '--from-step'
   return id === undefined
@@ -130,7 +130,7 @@ const resumeEarlier = async (
   const differences = differencesFrom(view.checkpoint, given)
   if (differences.length > 0 && how.fromStep === undefined) {
     const words = inputWords(given)
-    const hints = ofOtherInput(context, runId, how, differences, words, ['run', workflow.shown, ...words])
+    const hints = ofOtherInput(context, view, how, differences, words, ['run', workflow.shown, ...words])
     return E.left(notDone({ _tag: 'InputChanged', runId }, hints))
   }
   const known = checkVariables(workflow, [...view.checkpoint.variables.keys(), ...Object.keys(given)])
@@ -175,7 +175,7 @@ const chooseById = async (
   if (O.isNone(found.right)) return startUnless(context, workflow, given, { runId: id, asks: false })
   const view = found.right.value
   if (flags.resume === true || flags.yes === true) return E.right({ _tag: 'Resume', view, how: {} })
-  if (O.isSome(view.heldBy)) return E.left(await heldError(context, id, view.heldBy.value))
+  if (O.isSome(view.heldBy)) return E.left(await heldError(context, view, view.heldBy.value))
   const exists = notDone(
     { _tag: 'RunExists', runId: id },
     ofTaken(context, view, ['run', workflow.shown, ...inputWords(given)])

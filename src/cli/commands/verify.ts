@@ -56,11 +56,12 @@ export const verifyCommand = async (context: Context, id: string | undefined): P
   return E.right(worst(found.map(exitOf)))
 }
 
-const previewFor = async (context: Context, { runId, heldBy }: RunSummary): Promise<Preview> => {
-  const view = await viewOf(context, runId)
+const previewFor = async (context: Context, run: RunSummary): Promise<Preview> => {
+  const { heldBy } = run
+  const view = await viewOf(context, run.runId)
   if (E.isLeft(view)) return { ...CLEAR, obstacles: obstaclesOf(context, view.left) }
   if (O.isNone(heldBy)) return await previewOf(context, view.right)
-  const error = await heldError(context, runId, heldBy.value)
+  const error = await heldError(context, run, heldBy.value)
   // A live process will leave another state.
   const preview = heldBy.value.liveness === 'alive' ? CLEAR : await previewOf(context, view.right)
   return { ...preview, obstacles: [...obstaclesOf(context, error), ...preview.obstacles] }
@@ -99,7 +100,7 @@ const findingLines = (context: Context, finding: Finding, style: Style): Readonl
   const what = found._tag === 'Exact' ? `newest state intact, revision ${revision}` : `recovered from ${found.from}`
   // The commands that answer a question also accept the recovered state.
   const isAsked = finding.preview.obstacles.some(({ code }) => code === 'Unconfirmed')
-  const accept = isAsked ? [] : linesOf(ofDamage(context, runId, flags))
+  const accept = isAsked ? [] : linesOf(ofDamage(context, finding.run, flags))
   const lost = found._tag === 'Exact' ? [] : [`damage: ${found.lost}`, ...accept].map((line) => `    ${line}`)
   return [`${mark} ${runId}  ${what}${held}`, ...lost, ...more]
 }

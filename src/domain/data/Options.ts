@@ -37,13 +37,15 @@ const isPlain = (given: object): boolean => {
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-/** The options with other values for some. Inherited ones stay; their accessors may read private fields. */
-export const extended = (given: unknown, more: Readonly<Record<string, unknown>>): object =>
-  isObject(given) && !isPlain(given)
+/** The options with other values for some. Inherited ones stay; their accessors may read private fields. What has no options stays as it is. */
+export const extended = (given: unknown, more: Readonly<Record<string, unknown>>): object => {
+  if (isObject(given) && !isRecord(given)) return given
+  return isObject(given) && !isPlain(given)
     ? new Proxy(Object.create(given, Object.getOwnPropertyDescriptors(more)) as object, {
         get: (own, key): unknown => Reflect.get(Object.hasOwn(own, key) ? own : given, key)
       })
     : { ...fieldsOf(given), ...more }
+}
 
 const NONE: ReadonlyArray<OptionProblem> = []
 
@@ -135,7 +137,8 @@ export const kindOf = (value: unknown): string => {
   if (typeof value === 'string') return `the string ${JSON.stringify(value.slice(0, 40))}`
   if (typeof value === 'object') {
     const tag = Object.prototype.toString.call(value).slice(8, -1)
-    return Symbol.iterator in value || tag === 'Promise' ? `a ${tag}` : 'an object'
+    if (!(Symbol.iterator in value) && tag !== 'Promise') return 'an object'
+    return tag === 'Object' ? 'an iterable object' : `a ${tag}`
   }
   return typeof value === 'number' || typeof value === 'boolean' ? `the ${typeof value} ${value}` : `a ${typeof value}`
 }

@@ -90,7 +90,7 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'InconsistentCheckpoint':
       return `the checkpoint is inconsistent: ${problem.why}; ${RESTORE}`
     case 'NotACheckpoint':
-      return `the checkpoint must be a Checkpoint, not ${problem.found}${problem.found === 'an object' ? ' that is malformed' : ''}; decode stored JSON with CheckpointCodec.decode`
+      return `the checkpoint must be a Checkpoint, not ${problem.found}; decode stored JSON with CheckpointCodec.decode`
     case 'InvalidOption':
       return describeOption(problem)
     case 'OutputNotDecodable':

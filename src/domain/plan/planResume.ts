@@ -11,6 +11,7 @@ import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import { decideAll } from './decide.js'
 import type { Json } from '../data/Json.js'
 import { equals } from '../data/Json.js'
+import { describe } from '../data/Malformed.js'
 import { fieldsOf, kindOf, optionProblems } from '../data/Options.js'
 import type { Decision, PlanOptions, ResumePlan, Skip } from './Plan.js'
 import { PLAN_OPTIONS } from './planOptions.js'
@@ -67,7 +68,10 @@ export const planResume = (
     return plan(checkpoint, workflow, options, invalid)
   } catch {
     // A check before each plan would cost as much as the plan. An error that has another cause is thrown again.
-    return isWhole(checkpoint) ? plan(checkpoint, workflow, options, invalid) : refuse([notCheckpoint(checkpoint)])
+    const malformed = malformedIn(checkpoint)
+    return malformed === undefined
+      ? plan(checkpoint, workflow, options, invalid)
+      : refuse([notCheckpoint(checkpoint, malformed)])
   }
 }
 
@@ -111,18 +115,22 @@ const isDecoded = (checkpoint: unknown): boolean => {
   return Array.isArray(fieldsOf(workflow)['steps']) && typeof fieldsOf(completedSteps)['size'] === 'number'
 }
 
-const isWhole = (checkpoint: Checkpoint): boolean => {
+/** Returns what is malformed in a checkpoint, as precisely as can be said. */
+const malformedIn = (checkpoint: Checkpoint): string | undefined => {
   try {
     const { state, completedSteps, pending } = checkpoint
-    const lists: ReadonlyArray<Iterable<Units.OfUnit>> = [
+    const lists: Readonly<Record<string, Iterable<Units.OfUnit>>> = {
       completedSteps,
       pending,
-      State.inFlight(state),
-      State.failures(state)
-    ]
-    return lists.every(Units.isUnits) && E.isRight(decode(encode(checkpoint)))
+      'state.inFlight': State.inFlight(state),
+      'state.failures': State.failures(state)
+    }
+    const [wrong] = Object.entries(lists).filter(([, list]) => !Units.isUnits(list))
+    if (wrong !== undefined) return ` (at $.${wrong[0]} expected a list that Dogear made)`
+    const decoded = decode(encode(checkpoint))
+    return E.isRight(decoded) ? undefined : ` (${describe(decoded.left)})`
   } catch {
-    return false
+    return ''
   }
 }
 
@@ -131,7 +139,10 @@ const wrongOptions = (options: unknown): ReadonlyArray<PlanProblem> =>
     'expected' in problem ? [{ _tag: 'InvalidOption', ...problem }] : []
   )
 
-const notCheckpoint = (given: unknown): PlanProblem => ({ _tag: 'NotACheckpoint', found: kindOf(given) })
+const notCheckpoint = (given: unknown, malformed = ''): PlanProblem => {
+  const kind = kindOf(given)
+  return { _tag: 'NotACheckpoint', found: kind === 'an object' ? `${kind} that is malformed${malformed}` : kind }
+}
 
 const newInput = (checkpoint: Checkpoint, { input }: PlanOptions): Json | undefined =>
   input === undefined || equals(input, checkpoint.input) ? undefined : input

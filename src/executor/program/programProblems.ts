@@ -8,7 +8,7 @@ import { join } from '../../domain/workflow/Unit.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
 import type { WorkflowProblem } from '../../domain/workflow/WorkflowProblem.js'
 import { notWorkflow, problems as definitionProblems } from '../../domain/workflow/WorkflowProblem.js'
-import type { ProgramStep } from './ProgramStep.js'
+import type { ProgramStep, UnitGuard } from './ProgramStep.js'
 import { stepProblems } from './ProgramStep.js'
 import { ON_SUCCESS, WAVE } from './stepOptions.js'
 
@@ -48,8 +48,7 @@ export const problems = (
   add(program.name, program.problems ?? [])
   const checkStep = (step: ProgramStep, place: string): void => {
     add(place, step.problems)
-    // A step that was changed by hand has no problems yet.
-    if (step.problems.length === 0) add(place, settingProblems(step))
+    add(place, settingProblems(step))
     if (step._tag === 'Map') checkStep(step.each, step.each._tag === 'Task' ? place : `${place}/*`)
     else for (const part of listedParts<ProgramStep>(step)) checkStep(part, join(place, part.name))
   }
@@ -59,17 +58,23 @@ export const problems = (
 
 const NONE: ReadonlyArray<never> = []
 
-/** Problems of the fields of a step, and checks of a task that cannot hold together. */
+/** Problems of the fields of a step, and checks of a task that cannot hold together. An option that has a problem already gets no second one. */
 const settingProblems = (step: ProgramStep): ReadonlyArray<OptionProblem> => {
   if (step._tag === 'Sequence') return NONE
-  if (step._tag !== 'Task') return optionProblems({ concurrency: step.concurrency }, CONCURRENCY, REQUIRED)
+  const isFine = (name: string): boolean =>
+    !step.problems.some(({ option }) => option === name || option.startsWith(`${name}.`))
+  if (step._tag !== 'Task')
+    return isFine('concurrency') ? optionProblems({ concurrency: step.concurrency }, CONCURRENCY, REQUIRED) : NONE
   const { retry, job, workspace, guard } = step
-  const wrong = retry === never ? undefined : wrongField(retry)
-  if (wrong !== undefined) return [wrong]
-  if (job?.guard?.expect.commits !== undefined) return [{ option: 'expect.commits', expected: NOT_COUNTED }]
-  return workspace !== undefined && (guard?.expect.commits !== undefined || guard?.expect.cleanTree !== undefined)
-    ? [{ option: 'expect', expected: NO_REPOSITORY }]
-    : NONE
+  const found: Array<OptionProblem> = []
+  const wrong = retry === never || !isFine('retry') ? undefined : wrongField(retry)
+  if (wrong !== undefined) found.push(wrong)
+  const isSet = (of: UnitGuard | undefined, name: 'commits' | 'cleanTree'): boolean =>
+    of?.expect[name] !== undefined && isFine(`expect.${name}`)
+  if (isSet(job?.guard, 'commits')) found.push({ option: 'expect.commits', expected: NOT_COUNTED })
+  if (workspace !== undefined && isFine('workspace') && (isSet(guard, 'commits') || isSet(guard, 'cleanTree')))
+    found.push({ option: 'expect', expected: NO_REPOSITORY })
+  return found
 }
 
 const CONCURRENCY = { concurrency: WAVE.concurrency }

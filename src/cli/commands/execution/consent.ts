@@ -28,9 +28,7 @@ import type { PromptContext } from './withPrompt.js'
 import { agree } from './withPrompt.js'
 import type { MergeFlags } from './workspace.js'
 
-export interface ResumeFlags extends PrintedFlags, MergeFlags {
-  readonly plan?: string
-}
+export interface ResumeFlags extends PrintedFlags, MergeFlags {}
 
 type Proposal = Surveyed<ResumeFlags>
 
@@ -79,7 +77,7 @@ const agreeToRecovery = async (
   const refused = notDone({ _tag: 'RecoveryRefused', runId, from, lost, cause: undefined }, [
     // The same `--yes` agrees to both.
     ...(E.isLeft(planned) ? [] : repeatWarnings(program, planned.right, flags).map((text) => ({ text }))),
-    ...(questions.length === 0 ? ofDamage(context, runId, withYes.flags) : asking(context, withYes, questions))
+    ...(questions.length === 0 ? ofDamage(context, checkpoint, withYes.flags) : asking(context, withYes, questions))
   ])
   if (!context.interactive) return E.left(refused)
   const again = E.isLeft(plan)
@@ -96,9 +94,6 @@ const agreeToRecovery = async (
 const sameLoss = ({ found }: RunView, recovery: Recovery): boolean =>
   found._tag === 'Recovered' && found.from === recovery.from && found.lost === recovery.lost
 
-/** `--plan`, for commands that add `--yes`: consent does not change the plan, so its hash stays valid. */
-const pinOf = ({ plan }: ResumeFlags): ReadonlyArray<string> => (plan === undefined ? [] : ['--plan', plan])
-
 /** Consent to discard or repeat work; a user's changes need an explicit answer, not `--yes`. */
 const agreeToForce = async (
   context: PromptContext,
@@ -110,8 +105,8 @@ const agreeToForce = async (
   const overwrites = E.isLeft(found) ? [] : found.right
   const [first, ...more] = overwrites
   if (first !== undefined && !context.interactive) {
-    const hints = forcedAnswers(context, checkpoint.runId, flags, pinOf(flags), overwrites)
-    return E.left(notDone({ _tag: 'Unconfirmed', questions: [first, ...more] }, hints, checkpoint.runId))
+    const hints = forcedAnswers(context, checkpoint, flags, {}, overwrites)
+    return E.left(notDone({ _tag: 'Unconfirmed', questions: [first, ...more] }, hints, checkpoint))
   }
   if (E.isLeft(found)) context.screen.warn(found.left)
   const warnings = [
@@ -120,7 +115,7 @@ const agreeToForce = async (
     ...(flags.yes !== true && E.isLeft(found) ? ['Changes made by hand are unknown.'] : [])
   ]
   if (warnings.length === 0) return E.right(undefined)
-  const agreeing = resumeHint(context, 'To agree:', checkpoint.runId, { ...flags, yes: true }, pinOf(flags))
+  const agreeing = resumeHint(context, 'To agree:', checkpoint, { ...flags, yes: true })
   return agree(context, `${warnings.join(' ')} Continue?`, () => consentMissing(warnings.join(' '), [agreeing]))
 }
 
@@ -145,7 +140,7 @@ const answerQuestions = async (
   proposal: Proposal,
   planned: Planned
 ): Promise<E.Either<CliError, { readonly options: PlanOptions; readonly pinned: string | undefined }>> => {
-  const { runId, checkpoint } = planned
+  const { checkpoint } = planned
   const { program } = proposal
   const given = new Map(planned.options.confirm)
   const options = { ...planned.options, confirm: given }
@@ -163,7 +158,7 @@ const answerQuestions = async (
     }
     // An answer can raise further questions.
     const next = planResume(checkpoint, program, options)
-    if (E.isLeft(next)) return E.left(notDone(next.left, [], runId))
+    if (E.isLeft(next)) return E.left(notDone(next.left, [], checkpoint))
     plan = next.right
   }
 }

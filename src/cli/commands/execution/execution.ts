@@ -109,8 +109,8 @@ export const execute = async (
   reporter.finish()
   if (E.isLeft(ended)) {
     // Before the first save, the same command starts or resumes the run.
-    const hints = seen.saved ? [resumeHint(context, 'After fixing this, resume with:', runId)] : []
-    return E.left(notDone(ended.left, hints, runId))
+    const hints = seen.saved ? [resumeHint(context, 'After fixing this, resume with:', execution)] : []
+    return E.left(notDone(ended.left, hints, execution))
   }
   await reportEnd(context, execution, environment, reporter, seen, ended.right)
   return E.right(ofOutcome(ended.right, context.signals.received()))

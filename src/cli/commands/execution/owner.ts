@@ -7,7 +7,7 @@ import { isFor } from '../../../domain/request/Request.js'
 import { requestsFor } from '../../../executor/requests/inbox.js'
 import type { RunView } from '../../../executor/storage/runs.js'
 import type { Holder } from '../../../ports/CheckpointStorage.js'
-import type { CliError, Stop } from '../../CliError.js'
+import type { CliError, Stop, StoredRun } from '../../CliError.js'
 import { consentMissing, notDone } from '../../CliError.js'
 import { linesOf } from '../../report/Hint.js'
 import type { Context } from '../Context.js'
@@ -40,18 +40,18 @@ export const claimable = async (
   view: RunView,
   flags: PrintedFlags
 ): Promise<E.Either<CliError, Claimable>> => {
-  const { runId, heldBy } = view
+  const { heldBy } = view
   if (O.isNone(heldBy)) return E.right({ view, takeOver: false })
-  if (heldBy.value.liveness === 'alive') return E.left(await heldError(context, runId, heldBy.value, flags))
+  if (heldBy.value.liveness === 'alive') return E.left(await heldError(context, view, heldBy.value, flags))
   if (flags.takeOver === true && flags.yes !== true && !context.interactive)
     return E.left(withoutConsent(context, view, heldBy.value, flags))
-  announceWait(context, runId, heldBy.value, flags)
+  announceWait(context, view, heldBy.value, flags)
   const seen = await watch(context, view, flags.takeOver === true ? TAKE_OVER_MILLIS : LONGEST_MILLIS)
   if (E.isLeft(seen)) return seen
   const { heldBy: holder } = seen.right
   if (O.isNone(holder)) return E.right({ view: seen.right, takeOver: false })
   if (holder.value.liveness === 'alive' || flags.takeOver !== true)
-    return E.left(await heldError(context, runId, holder.value, flags))
+    return E.left(await heldError(context, seen.right, holder.value, flags))
   const agreed = await agreeToTakeOver(context, seen.right, holder.value, flags)
   return E.isLeft(agreed) ? agreed : E.right({ view: seen.right, takeOver: true })
 }
@@ -59,11 +59,12 @@ export const claimable = async (
 /** The error for a held run; its text says if the owner was already asked to stop. */
 export const heldError = async (
   context: Context,
-  runId: string,
+  run: StoredRun,
   holder: Holder,
   flags: PrintedFlags = {}
 ): Promise<CliError> => {
-  const error = notDone({ _tag: 'HeldBy', runId, holder }, ofHeld(context, runId, holder, flags))
+  const { runId } = run
+  const error = notDone({ _tag: 'HeldBy', runId, holder }, ofHeld(context, run, holder, flags), run)
   if (holder.liveness !== 'alive') return error
   const requests = await requestsFor(environmentFor(context), runId)
   const asked = new Set(
@@ -75,12 +76,12 @@ export const heldError = async (
 
 const STOPS: ReadonlyArray<Stop> = ['Cancel', 'Pause']
 
-const announceWait = (context: PromptContext, runId: string, holder: Holder, flags: PrintedFlags): void => {
+const announceWait = (context: PromptContext, run: StoredRun, holder: Holder, flags: PrintedFlags): void => {
   const { screen } = context
   const howLong = flags.takeOver === true ? `${TAKE_OVER_MILLIS / 1_000} s` : 'up to 30 s (65 s on NFS)'
-  screen.line(`Run ${runId} is held by ${holderText(holder)}`)
+  screen.line(`Run ${run.runId} is held by ${holderText(holder)}`)
   screen.line(`Waiting for a sign of life for ${howLong} …`)
-  if (flags.takeOver !== true) for (const line of linesOf(ofHeld(context, runId, holder, flags))) screen.line(line)
+  if (flags.takeOver !== true) for (const line of linesOf(ofHeld(context, run, holder, flags))) screen.line(line)
 }
 
 const watch = async (

@@ -5,11 +5,11 @@ import type { Answer, Changes } from '../../../domain/plan/Plan.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { Workflow } from '../../../domain/workflow/Workflow.js'
 import type { SurveyOptions } from '../../../executor/planRun.js'
-import type { CliError } from '../../CliError.js'
+import type { CliError, StoredRun } from '../../CliError.js'
 import { wrongUse, wordAmong } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Place } from '../Context.js'
-import { dogearCommand } from '../Context.js'
+import { dogearCommand, showHint } from '../Context.js'
 
 export interface PlanFlags {
   readonly force?: boolean
@@ -21,8 +21,9 @@ export interface PlanFlags {
   readonly reopen?: boolean
 }
 
-/** The flags that a printed `resume` repeats. */
+/** The flags that a printed `resume` repeats. `plan`: the hash of the reviewed plan. */
 export interface PrintedFlags extends PlanFlags {
+  readonly plan?: string
   readonly takeOver?: boolean
   readonly yes?: boolean
 }
@@ -83,14 +84,19 @@ export const resumeLine = (
 ): string =>
   dogearCommand(place, [
     ...['resume', runId, ...wordsOf(flags), ...more],
+    ...(flags.plan === undefined ? [] : ['--plan', flags.plan]),
     ...(flags.takeOver === true ? ['--take-over'] : []),
     ...(flags.yes === true ? ['--yes'] : [])
   ])
 
+/** Shows the run of a program, which only the program resumes. */
 export const resumeHint = (
   place: Place,
   text: string,
-  runId: string,
+  { runId, workflow }: StoredRun,
   flags: PrintedFlags = {},
   more: ReadonlyArray<string> = []
-): Required<Hint> => ({ text, command: resumeLine(place, runId, flags, more) })
+): Required<Hint> =>
+  workflow.path === undefined
+    ? showHint(place, runId, 'Resume it in the program that started it. Show it with:')
+    : { text, command: resumeLine(place, runId, flags, more) }

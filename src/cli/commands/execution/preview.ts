@@ -19,7 +19,7 @@ import { nowText } from '../../report/text.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
 import { ofPlanError, unconfirmed } from '../hints/ofPlan.js'
-import { nextActions, ofProgram } from '../hints/ofError.js'
+import { nextActions } from '../hints/ofError.js'
 import type { NextUnit } from './nextUnits.js'
 import { isWait, nextUnits } from './nextUnits.js'
 import { resumeHint } from './planFlags.js'
@@ -62,7 +62,7 @@ export const previewOf = async (context: Context, view: RunView): Promise<Previe
   }
   const program = plannable(workflow.right)
   const secured = await secure(environmentFor(context), program)
-  const hints = [resumeHint(context, 'After fixing this:', checkpoint.runId)]
+  const hints = [resumeHint(context, 'After fixing this:', checkpoint)]
   const secrets = E.isRight(secured) ? [] : [notDone(secured.left, hints)]
   const surveyed = await surveyRun(context, program, view, view.found._tag === 'Exact' ? {} : { yes: true })
   return E.isLeft(surveyed)
@@ -87,33 +87,32 @@ const previewFrom = (
 const errorsInFolder = async (context: Context, checkpoint: Checkpoint): Promise<ReadonlyArray<CliError>> => {
   const environment = environmentFor(context, { tree: treeFor(context, { checkpoint }) })
   const there = await hasWorkspace(checkpoint)(environment)()
-  if (E.isRight(there) && !there.right) {
-    const missing = workspaceMissing(checkpoint)
-    return [notDone(missing, ofProgram(context, checkpoint, missing))]
-  }
+  if (E.isRight(there) && !there.right) return [notDone(workspaceMissing(checkpoint), [], checkpoint)]
   const evidence = E.isLeft(there) ? there : await collectEvidence(checkpoint)(environment)()
-  return E.isLeft(evidence) ? [notDone(evidence.left, [], checkpoint.runId)] : []
+  return E.isLeft(evidence) ? [notDone(evidence.left, [], checkpoint)] : []
 }
 
 /** `secrets`: the error if some are missing. If the plan is refused, it predicts what remains once the edits are accepted. */
 const previewOfSurvey = (context: Context, surveyed: Surveyed, secrets: ReadonlyArray<CliError>): Preview => {
   const { checkpoint, options, workspaceFound, plan, program, flags } = surveyed
-  const { runId } = checkpoint
   const likely = E.isRight(plan) ? plan : planResume(checkpoint, program, { ...options, changes: 'ignore' })
   const isMissing = E.isLeft(plan)
     ? !workspaceFound
     : E.isLeft(requireWorkspace(checkpoint, plan.right, workspaceFound))
   const [question, ...more] = E.isLeft(likely) ? [] : openQuestions(likely.right)
   const errors = [
-    ...(isMissing ? [notDone(workspaceMissing(checkpoint))] : []),
-    ...(E.isRight(plan) ? [] : [notDone(plan.left, ofPlanError(context, surveyed, plan.left.problems), runId)]),
+    ...(isMissing ? [notDone(workspaceMissing(checkpoint), [], checkpoint)] : []),
+    ...(E.isRight(plan) ? [] : [notDone(plan.left, ofPlanError(context, surveyed, plan.left.problems), checkpoint)]),
     ...(question === undefined ? [] : [unconfirmed(context, surveyed, [question, ...more])]),
     ...secrets
   ]
   const preview = previewFrom(context, checkpoint, errors, E.isLeft(likely) ? undefined : likely.right)
   if (E.isLeft(plan)) return { ...preview, obstacles: preview.obstacles.map(withoutAnswers) }
   const units = nextUnits(program, plan.right)
-  const obstacles = [...preview.obstacles, ...timeouts(resumeHint(context, 'End the wait with:', runId, flags), units)]
+  const obstacles = [
+    ...preview.obstacles,
+    ...timeouts(resumeHint(context, 'End the wait with:', checkpoint, flags), units)
+  ]
   return { ...preview, obstacles, waits: units.length > 0 && units.every((one) => isWait(one, nowText())) }
 }
 

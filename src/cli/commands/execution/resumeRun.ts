@@ -61,7 +61,7 @@ export const resumeRun = async (
   )
   if (E.isRight(ended) || ended.left._tag !== 'NotDone' || ended.left.error._tag !== 'PlanChanged') return ended
   const review = hintTo(context, 'To see what a resume would do now:', ['plan', runId, ...wordsOf(flags)])
-  return E.left(notDone(ended.left.error, [review], runId))
+  return E.left(notDone(ended.left.error, [review], view))
 }
 
 const printInput = (

@@ -52,7 +52,7 @@ export const surveyRun = async <F extends PrintedFlags>(
   const wanted = { ...options.right, ...defined({ input: input.right }), ...given }
   const surveyed = await survey(program, state, wanted)(environmentFor(context, { tree }))()
   return E.isLeft(surveyed)
-    ? E.left(notDone(surveyed.left, [], state.checkpoint.runId))
+    ? E.left(notDone(surveyed.left, [], state.checkpoint))
     : E.right({ ...surveyed.right, program, flags, tree })
 }
 
@@ -61,7 +61,7 @@ export const usablePlan = (context: Context, surveyed: Surveyed): E.Either<CliEr
   if (E.isRight(planned)) return planned
   const { left: error } = planned
   const hints = error._tag === 'PlanError' ? ofPlanError(context, surveyed, error.problems) : []
-  return E.left(notDone(error, hints, surveyed.checkpoint.runId))
+  return E.left(notDone(error, hints, surveyed.checkpoint))
 }
 
 /** Leaves out answers without effect, about completed steps, so that printed commands do not repeat them. */

@@ -13,7 +13,7 @@ import type { Hint } from '../../report/Hint.js'
 import type { Context } from '../Context.js'
 import { environmentFor, hintTo } from '../Context.js'
 import { treeFor } from '../execution/survey.js'
-import { answeringToo, ofProgram } from './ofError.js'
+import { answeringToo } from './ofError.js'
 import { offer } from './ofPlan.js'
 import { answerHint, continuing } from './ofRun.js'
 
@@ -32,7 +32,7 @@ export const ofRefusal = async (
   if (error._tag === 'PlanError' && error.problems.every(({ _tag }) => _tag === 'AssumedOutputMissing'))
     return [hintTo(context, 'Pass its output:', ['answer', runId, unit, 'done', '--output', 'JSON'])]
   if (error._tag === 'Unconfirmed') return [answeringToo(context, error.questions)]
-  if (!OF_ANSWER.has(error._tag)) return ofProgram(context, view, error)
+  if (!OF_ANSWER.has(error._tag)) return []
   const planned = await planOf(context, view)
   if (E.isLeft(planned)) return planned.left._tag === 'PlanError' ? [] : continuing(context, view)
   const [waits] = error._tag === 'AnswerRefused' && error.why !== 'NotAsked' ? error.waiting : []

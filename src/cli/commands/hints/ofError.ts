@@ -4,12 +4,12 @@ import type { Confirm } from '../../../domain/plan/Plan.js'
 import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
 import * as Redaction from '../../../domain/data/Redaction.js'
 import type { RunError } from '../../../executor/errors/RunError.js'
-import type { RunView } from '../../../executor/storage/runs.js'
-import type { CliError } from '../../CliError.js'
+import type { CliError, StoredRun } from '../../CliError.js'
 import { hintsOf } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Typed } from '../Context.js'
 import { hintTo, showHint, sameCommand } from '../Context.js'
+import type { PrintedFlags } from '../execution/planFlags.js'
 import { resumeHint } from '../execution/planFlags.js'
 import { answerHint, ofHeld, ofMove } from './ofRun.js'
 
@@ -25,7 +25,7 @@ export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> 
     case 'RunChanged':
       return [showHint(typed, error.runId)]
     case 'NotDone':
-      return afterRunError(typed, error.error, error.runId)
+      return afterRunError(typed, error.error, error.run)
     default:
       return []
   }
@@ -74,9 +74,11 @@ const withoutId = (typed: Typed): ReadonlyArray<string> => {
   )
 }
 
-const afterRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArray<Hint> => {
-  const runId = known ?? ('runId' in error ? error.runId : undefined)
+const afterRunError = (typed: Typed, error: RunError, run?: StoredRun): ReadonlyArray<Hint> => {
+  const runId = run?.runId ?? ('runId' in error ? error.runId : undefined)
   const look = runId === undefined ? listHint(typed) : showHint(typed, runId)
+  const resuming = (text: string, flags: PrintedFlags): Hint =>
+    run === undefined ? look : resumeHint(typed, text, run, flags)
   switch (error._tag) {
     case 'NoSuchRun':
     case 'InvalidPointer':
@@ -84,7 +86,9 @@ const afterRunError = (typed: Typed, error: RunError, known?: string): ReadonlyA
     case 'HeldBy':
       return error.holder.liveness === 'alive'
         ? [look, hintTo(typed, 'To pause it at the next safe point:', ['pause', error.runId])]
-        : ofHeld(typed, error.runId, error.holder)
+        : run === undefined || run.runId !== error.runId
+          ? [look]
+          : ofHeld(typed, run, error.holder)
     case 'InvalidRunId':
     case 'WorkspaceTaken':
     case 'RunExists':
@@ -104,16 +108,19 @@ const afterRunError = (typed: Typed, error: RunError, known?: string): ReadonlyA
     case 'Unconfirmed':
       return runId === undefined ? [look] : [planning(typed, runId)]
     case 'RunCancelled':
-      return [resumeHint(typed, 'To resume it anyway:', error.runId, { reopen: true })]
+      return [resuming('To resume it anyway:', { reopen: true })]
     // The folder of a user can only be restored.
     case 'WorkspaceMissing':
       return error.kind === 'none'
         ? [again(typed, 'After creating the folder again with the missing files:')]
-        : [resumeHint(typed, 'Nothing ran. To start over with a new workspace:', error.runId, { force: true })]
+        : [resuming('Nothing ran. To start over with a new workspace:', { force: true })]
     case 'RunMoved':
       return [ofMove(typed, error.runId, error)]
     case 'RecoveryRefused':
-      return [resumeHint(typed, 'To resume from the recovered state first:', error.runId, { yes: true })]
+      // A resume may have questions, and may repeat work: the plan says so, and accepts the state.
+      return run?.workflow.path === undefined
+        ? [look]
+        : [hintTo(typed, 'Resume it from the recovered state first. To see what that would do:', ['plan', run.runId])]
     case 'AnswerRefused':
     case 'AlreadyAnswered':
     case 'ForkRefused':
@@ -126,17 +133,6 @@ const afterRunError = (typed: Typed, error: RunError, known?: string): ReadonlyA
       return [again(typed)]
   }
 }
-
-/** Shows a run that a program started, if the next command would resume it: only the program does. */
-export const ofProgram = (
-  typed: Typed,
-  { runId, workflow }: Pick<RunView, 'runId' | 'workflow'>,
-  error: RunError
-): ReadonlyArray<Hint> =>
-  workflow.path === undefined &&
-  afterRunError(typed, error, runId).some(({ command }) => command?.startsWith('dogear resume ') === true)
-    ? [showHint(typed, runId)]
-    : []
 
 const planning = (typed: Typed, runId: string): Hint =>
   hintTo(typed, 'To see what a resume would do:', ['plan', runId, ...typed.words.filter((word) => word === '--reopen')])

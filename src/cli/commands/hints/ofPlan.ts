@@ -4,24 +4,24 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { defined } from '../../../domain/data/defined.js'
 import { listed } from '../../../domain/data/listed.js'
 import { describeQuestion } from '../../../domain/explain/Explain.js'
-import type { Confirm, FoundEvidence, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
+import type { Confirm, Decision, FoundEvidence, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
 import { answersTo, openQuestions } from '../../../domain/plan/Plan.js'
 import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
-import { top } from '../../../domain/workflow/Unit.js'
+import { ancestors, fromTop, top } from '../../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 import { editsToUndo } from '../../../executor/errors/describe.js'
 import type { Survey } from '../../../executor/planRun.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import { CHECK_FAILED } from '../../../executor/steps/guarded.js'
-import type { CliError } from '../../CliError.js'
+import type { CliError, StoredRun } from '../../CliError.js'
 import { notDone } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Place } from '../Context.js'
 import type { PrintedFlags } from '../execution/planFlags.js'
-import { resumeHint } from '../execution/planFlags.js'
+import { resumeHint, resumeLine } from '../execution/planFlags.js'
 import { waveBefore, nonIdempotentFrom, asksForChanges, captures } from '../find/definitions.js'
 
 /** What a plan was made from. `flags`: as typed, without secrets. */
@@ -37,11 +37,11 @@ type Way = Pick<PlanOptions, 'changes' | 'fromStep' | 'restartWave'>
 export const offer = (
   place: Place,
   { checkpoint, program, options, flags }: Planning,
-  what: string,
+  what: string | ((plan: ResumePlan) => string),
   ...ways: ReadonlyArray<Way>
 ): ReadonlyArray<Hint> => {
   const { restartWave: _, ...others } = options
-  const { force: __, restartWave: ___, ...kept } = flags
+  const { force: __, restartWave: ___, plan: ____, ...kept } = flags
   for (const way of ways) {
     const { changes, restartWave, fromStep: from } = way
     const answers = restartWave === undefined && (changes === undefined || from !== undefined)
@@ -52,7 +52,12 @@ export const offer = (
     const abandoning = jobs === 0 ? '' : `abandon the ${jobs === 1 ? 'job' : 'jobs'} and `
     const { fromStep } = { ...others, ...way }
     const printed = { ...kept, ...defined({ fromStep }), ...way }
-    return [resumeHint(place, `To ${abandoning}${what}:`, checkpoint.runId, printed, again)]
+    return [
+      {
+        text: `To ${abandoning}${typeof what === 'string' ? what : what(plan.right)}:`,
+        command: resumeLine(place, checkpoint.runId, printed, again)
+      }
+    ]
   }
   return []
 }
@@ -125,11 +130,11 @@ export const unconfirmed = (
   planning: Planning,
   questions: ReadonlyNonEmptyArray<Confirm>
 ): CliError & { readonly _tag: 'NotDone' } =>
-  notDone({ _tag: 'Unconfirmed', questions }, ofQuestions(place, planning, questions), planning.checkpoint.runId)
+  notDone({ _tag: 'Unconfirmed', questions }, ofQuestions(place, planning, questions), planning.checkpoint)
 
 export const ofQuestions = (
   place: Place,
-  { checkpoint: { runId }, program, flags }: Pick<Planning, 'checkpoint' | 'program' | 'flags'>,
+  { checkpoint, program, flags: { plan: _, ...flags } }: Pick<Planning, 'checkpoint' | 'program' | 'flags'>,
   questions: ReadonlyArray<Confirm>
 ): ReadonlyArray<Hint> => {
   const answering = (text: string, answer: 'again' | 'keep' | 'done'): Hint => {
@@ -137,7 +142,7 @@ export const ofQuestions = (
       const needsOutput = answer === 'done' && !asksForChanges(question) && captures(program, question).length > 0
       return ['--confirm', `${question.unit}=${answer}${needsOutput ? ':OUTPUT' : ''}`]
     })
-    return resumeHint(place, text, runId, flags, answers)
+    return resumeHint(place, text, checkpoint, flags, answers)
   }
   const isChange = questions.some(asksForChanges)
   return [
@@ -151,21 +156,21 @@ export const ofQuestions = (
   ]
 }
 
-/** The commands that answer for changed evidence of forced units. `pin`: the reviewed plan. */
+/** The commands that answer for changed evidence of forced units. `agreed`: only for the command that runs them again. */
 export const forcedAnswers = (
   place: Place,
-  runId: string,
+  run: StoredRun,
   flags: PrintedFlags,
-  pin: ReadonlyArray<string>,
+  agreed: PrintedFlags,
   questions: ReadonlyArray<Confirm>
 ): ReadonlyArray<Hint> => {
-  const again = [...questions.flatMap((one) => ['--confirm', `${one.unit}=again`]), ...pin]
+  const again = questions.flatMap((one) => ['--confirm', `${one.unit}=again`])
   // Without the force, other answers may have no question.
-  const { force, fromStep: _, restartWave, input: __, confirm: ___, ...others } = flags
+  const { force, fromStep: _, restartWave, input: __, confirm: ___, plan: ____, ...others } = flags
   const forcing = force === true ? '--force' : restartWave === undefined ? '--from-step' : '--restart-wave'
   return [
-    resumeHint(place, 'To run again and overwrite the changes:', runId, flags, again),
-    resumeHint(place, `To resume without ${forcing}, and answer for the changes first:`, runId, others)
+    resumeHint(place, 'To run again and overwrite the changes:', run, { ...flags, ...agreed }, again),
+    resumeHint(place, `To resume without ${forcing}, and answer for the changes first:`, run, others)
   ]
 }
 
@@ -202,13 +207,9 @@ export const ofPlanError = (
   ...ofEdits(place, planning, problems)
 ]
 
-const ofWrongWorkflow = (
-  place: Place,
-  { checkpoint: { runId, workflow }, program }: Planning,
-  expected: string
-): Hint =>
-  workflow.path !== undefined && workflow.path !== program.path
-    ? resumeHint(place, `Resume it with its own file, ${workflow.path}:`, runId)
+const ofWrongWorkflow = (place: Place, { checkpoint, program }: Planning, expected: string): Hint =>
+  checkpoint.workflow.path !== undefined && checkpoint.workflow.path !== program.path
+    ? resumeHint(place, `Resume it with its own file, ${checkpoint.workflow.path}:`, checkpoint)
     : { text: `Set the name of the workflow to "${expected}" again, then resume` }
 
 const ofEdits = (place: Place, planning: Planning, problems: ReadonlyArray<PlanProblem>): ReadonlyArray<Hint> => {
@@ -229,14 +230,38 @@ const ofEdits = (place: Place, planning: Planning, problems: ReadonlyArray<PlanP
   const ways = from === undefined ? [] : [{}, ...policies].map((policy) => ({ ...policy, fromStep: from }))
   return [
     ...offer(place, planning, `run again from "${from}" on`, ...ways),
-    ...offer(place, planning, `accept the ${edits.length === 1 ? 'change' : 'changes'}`, ...policies)
+    ...offer(place, planning, accepting(planning, edits.length === 1 ? 'change' : 'changes'), ...policies)
   ]
+}
+
+/** Says which recorded results a plan that accepts edits keeps, and which ones it drops; a question decides about others. */
+const accepting =
+  ({ checkpoint }: Planning, edits: string) =>
+  ({ decisions }: ResumePlan): string => {
+    const covers = (...tags: ReadonlyArray<Decision['_tag']>): ((unit: Unit) => boolean) => {
+      const units = new Set(decisions.flatMap(({ _tag, unit }) => (tags.includes(_tag) ? [unit] : [])))
+      return (unit) => fromTop(unit).some((one) => units.has(one))
+    }
+    const records = Array.from(checkpoint.completedSteps, ({ unit }) => unit)
+    const kept = outermost(records.filter(covers('Skip')))
+    const [isDecided, around] = [covers('Skip', 'Confirm'), new Set(kept.flatMap(fromTop))]
+    const dropped = outermost(records.filter((unit) => !isDecided(unit) && !around.has(unit)))
+    return [
+      `accept the ${edits}`,
+      ...(kept.length === 0 ? [] : [`keep the results of ${listed(kept)}`]),
+      ...(dropped.length === 0 ? [] : [`drop ${kept.length === 0 ? 'the results' : 'those'} of ${listed(dropped)}`])
+    ].join(' and ')
+  }
+
+const outermost = (units: ReadonlyArray<Unit>): ReadonlyArray<Unit> => {
+  const all = new Set(units)
+  return units.filter((unit) => ![...ancestors(unit)].some((one) => all.has(one)))
 }
 
 /** For units that are assumed done without their output. */
 const ofMissingOutputs = (
   place: Place,
-  { checkpoint, flags }: Planning,
+  { checkpoint, flags: { plan: _, ...flags } }: Planning,
   problems: ReadonlyArray<PlanProblem>
 ): ReadonlyArray<Hint> => {
   const given = flags.confirm ?? []
@@ -248,7 +273,7 @@ const ofMissingOutputs = (
   if (missing.size === 0) return []
   const confirm = [...new Set([...given, ...missing])]
   const answers = confirm.map((answer) => (missing.has(answer) ? `${answer}:OUTPUT` : answer))
-  return [resumeHint(place, 'Pass its output:', checkpoint.runId, { ...flags, confirm: answers })]
+  return [resumeHint(place, 'Pass its output:', checkpoint, { ...flags, confirm: answers })]
 }
 
 /** For units whose evidence is missing: a plain resume runs them again. */

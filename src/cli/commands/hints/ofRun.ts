@@ -8,6 +8,7 @@ import { has } from '../../../domain/checkpoint/Units.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import type { RunView } from '../../../executor/storage/runs.js'
 import type { Holder } from '../../../ports/CheckpointStorage.js'
+import type { StoredRun } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import { holderText, nowText, positionOf, processText } from '../../report/text.js'
 import { commandOf } from '../../terminal/shellQuote.js'
@@ -30,25 +31,18 @@ export const continuing = (
     const { value: owner } = heldBy
     if (owner.liveness === 'alive')
       return [showHint(place, runId, `It is in progress: ${processText(owner)}. Show it with:`)]
-    return workflow.path === undefined
-      ? [showHint(place, runId, `It is held by ${holderText(owner)}. Show it with:`)]
-      : ofHeld(place, runId, owner).map((hint) => ({
-          ...hint,
-          text: `It is held by ${holderText(owner)}. ${hint.text}`
-        }))
+    return ofHeld(place, checkpoint, owner).map((hint) => ({
+      ...hint,
+      text: `It is held by ${holderText(owner)}. ${hint.text}`
+    }))
   }
   const now = status(checkpoint, false)
   if (now === 'cancelled' && workflow.path !== undefined)
-    return [resumeHint(place, 'It is cancelled. To resume it anyway:', runId, { reopen: true })]
+    return [resumeHint(place, 'It is cancelled. To resume it anyway:', checkpoint, { reopen: true })]
   if (isFinal(now)) return [showHint(place, runId)]
   const waits = ofPending(place, checkpoint, unit)
   if (now === 'pending' && waits.length > 0 && ![...checkpoint.pending].some(isOver(checkpoint))) return waits
-  return [
-    ...waits,
-    workflow.path === undefined
-      ? showHint(place, runId, 'Resume it in the program that started it. Show it with:')
-      : resumeHint(place, text, runId)
-  ]
+  return [...waits, resumeHint(place, text, checkpoint)]
 }
 
 /** The commands that end the waits of a run: a poll of its jobs, an answer to `unit` or else to the first that waits for one, and a later resume. */
@@ -64,7 +58,7 @@ export const ofPending = (place: Place, checkpoint: Checkpoint, unit?: Unit): Re
     ...(answered === undefined ? [] : [answerHint(place, runId, answered)]),
     ...(wakeAt === undefined || workflow.path === undefined
       ? []
-      : [resumeHint(place, `Resume at ${wakeAt} or later with:`, runId)])
+      : [resumeHint(place, `Resume at ${wakeAt} or later with:`, checkpoint)])
   ]
 }
 
@@ -86,7 +80,7 @@ export const ofMove = (place: Place, runId: string, { way, store }: Move): Hint 
 
 export const ofHeld = (
   place: Place,
-  runId: string,
+  run: StoredRun,
   { liveness }: Holder,
   flags: PrintedFlags = {}
 ): ReadonlyArray<Hint> =>
@@ -94,16 +88,16 @@ export const ofHeld = (
     ? flags.takeOver === true
       ? [{ text: '--take-over was refused: the owner is proven alive' }]
       : []
-    : [resumeHint(place, 'If you know that it is dead, take the run over:', runId, { ...flags, takeOver: true })]
+    : [resumeHint(place, 'If you know that it is dead, take the run over:', run, { ...flags, takeOver: true })]
 
 /** For a new run whose id is in use. `start`: the words that start a run with another id. */
 export const ofTaken = (place: Place, run: RunView, start: ReadonlyArray<string>): ReadonlyArray<Hint> => {
-  const { runId, workflow } = run
+  const { workflow } = run
   const isOfFile = workflow.path !== undefined
   return [
     { text: `It is a run of ${workflow.name}: ${positionOf(run)}` },
     ...(isOfFile && run.status === 'completed'
-      ? [resumeHint(place, 'To run it again, from the first step:', runId, { force: true })]
+      ? [resumeHint(place, 'To run it again, from the first step:', run, { force: true })]
       : continuing(place, run)),
     ...(isOfFile && !isFinal(run.status) ? [] : [hintTo(place, 'To start a run with a generated id:', start)])
   ]
@@ -112,20 +106,20 @@ export const ofTaken = (place: Place, run: RunView, start: ReadonlyArray<string>
 /** For a run with another input. `given`: the new input as words; `start`: the words that start a run with it. */
 export const ofOtherInput = (
   place: Place,
-  runId: string,
+  run: StoredRun,
   how: PrintedFlags,
   differences: ReadonlyArray<Difference>,
   given: ReadonlyArray<string>,
   start: ReadonlyArray<string>
 ): ReadonlyArray<Hint> => [
   ...differences.map((one) => ({ text: `  ${describeDifference(one)}` })),
-  resumeHint(place, 'To resume with its recorded input:', runId, how),
-  hintTo(place, 'To use the new input from a step on:', ['resume', runId, '--from-step', 'STEP', ...given]),
+  resumeHint(place, 'To resume with its recorded input:', run, how),
+  hintTo(place, 'To use the new input from a step on:', ['resume', run.runId, '--from-step', 'STEP', ...given]),
   hintTo(place, 'To start a new run with the new input:', start)
 ]
 
-export const ofDamage = (place: Place, runId: string, flags: PrintedFlags): ReadonlyArray<Hint> => [
-  resumeHint(place, 'To resume from the recovered state:', runId, { ...flags, yes: true })
+export const ofDamage = (place: Place, run: StoredRun, flags: PrintedFlags): ReadonlyArray<Hint> => [
+  resumeHint(place, 'To resume from the recovered state:', run, { ...flags, yes: true })
 ]
 
 /** `tooShortFor`: the minimum length of an id prefix, if this one is shorter. */
