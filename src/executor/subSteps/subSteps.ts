@@ -10,7 +10,7 @@ import type { Json } from '../../domain/data/Json.js'
 import type { OptionCheck } from '../../domain/data/Options.js'
 import { anything, flag, millis, optionProblems, text } from '../../domain/data/Options.js'
 import * as Redaction from '../../domain/data/Redaction.js'
-import { delay, policyOf, retryOption } from '../../domain/workflow/RetryPolicy.js'
+import { policyOf, retryOption } from '../../domain/workflow/RetryPolicy.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { SubStep } from '../../domain/checkpoint/SubStep.js'
@@ -22,7 +22,7 @@ import { wrapped } from '../steps/aroundHook.js'
 import type { Attempt } from '../steps/Attempt.js'
 import * as Attempts from '../steps/Attempt.js'
 import type { AttemptResult, CodeEnd } from '../steps/AttemptResult.js'
-import { judge, mayRetry, noteNotRetried, redacted } from '../steps/AttemptResult.js'
+import { judge, nextDelay, redacted } from '../steps/AttemptResult.js'
 import { conversions, schema, toJson } from '../program/conversions.js'
 import type { ProgramTask } from '../program/ProgramStep.js'
 import { attemptFailed, subStepFailed, runningSubStepsFailed, unitCompleted } from '../storage/changes.js'
@@ -236,7 +236,7 @@ const mayHaveStarted = ({ root }: Level, { unit }: Call): boolean => {
 /** Runs a sub-step and records its end. A stopped one has no record, so the repeated attempt of its task runs it again. */
 const runSubStep = async (level: Level, call: Call): Promise<CallEnd> => {
   const { scope, own } = level.root
-  const { clock, random } = scope.environment
+  const { clock } = scope.environment
   const { unit, subStep, options } = call
   own.add(unit)
   const firstStartedAt = clock.now()
@@ -259,11 +259,8 @@ const runSubStep = async (level: Level, call: Call): Promise<CallEnd> => {
     }
     if (ended._tag === 'Failed') {
       const { failure } = ended
-      const retry = policyOf(options.retry)
-      const wait = mayRetry(ended, subStep.idempotent !== false)
-        ? delay(retry, { attempt: number, elapsedMillis: times.endedAt - firstStartedAt, random: random() })
-        : O.none
-      noteNotRetried(scope, unit, failure, number < retry.attempts)
+      const idempotent = subStep.idempotent !== false
+      const wait = nextDelay(scope, unit, ended, times, { retry: policyOf(options.retry), idempotent, firstStartedAt })
       if (O.isNone(wait)) {
         const saved = await save(scope, [subStepFailed(unit, subStep, failure, times)])
         return E.isLeft(saved) ? saved : E.left(errorOf(failure))
@@ -307,7 +304,7 @@ const attemptOnce = async (level: Level, call: Call, number: number): Promise<At
   const open = await closeLevel(inner)
   Attempts.end(attempt)
   const encode = (value: unknown): E.Either<StepFailure, Json | undefined> =>
-    E.mapLeft((mismatch: OutputMismatch) => notStorable(unit, mismatch))(convert.encode(value))
+    E.mapLeft((mismatch: OutputMismatch) => notStorable(`the output of "${unit}"`, mismatch))(convert.encode(value))
   const judged = judge(end, attempt, { timeoutMillis, refused: inner.refused, open, encode })
   // The code may have caught the stop of a nested sub-step.
   if (judged._tag === 'Done') scope.recorder.stage(runningSubStepsFailed(scope, place.unit, unit))
