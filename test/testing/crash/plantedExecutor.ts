@@ -259,7 +259,7 @@ const SUB_STEPS: ReadonlyArray<Fault> = [
     what: 'runs a recorded sub-step again',
     spec: [task(subSteps())],
     only: told([], atEffect(2, 'before')),
-    module: 'executor/subSteps/subSteps.ts',
+    module: 'executor/subSteps/subStepLevel.ts',
     text: 'if (record !== undefined) return',
     instead: 'if (record?.assumed === true) return',
     breaks: 'NothingTwice'
@@ -268,7 +268,7 @@ const SUB_STEPS: ReadonlyArray<Fault> = [
     what: 'repeats a sub-step whose failure is recorded',
     spec: [task(subSteps({ fails: 'always' }))],
     only: told([], atEffect(2, 'before')),
-    module: 'executor/subSteps/subSteps.ts',
+    module: 'executor/subSteps/subStepLevel.ts',
     text: 'if (failure !== undefined) return',
     instead: 'if (failure === null) return',
     breaks: 'NothingTwice'
