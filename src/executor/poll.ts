@@ -18,7 +18,7 @@ import { load } from './callPort.js'
 import type { AttemptResult } from './steps/AttemptResult.js'
 import { redacted } from './steps/AttemptResult.js'
 import { runAttempt } from './steps/attempts.js'
-import { withClaimAndInbox, recordCancelIfAsked } from './requests/cancel.js'
+import { recordCancelIfAsked, thenTakeIn } from './requests/record.js'
 import { stageCompleted, unitCompleted } from './storage/changes.js'
 import type { Executor } from './Executor.js'
 import { applyOnSuccess } from './workspace/onSuccess.js'
@@ -41,7 +41,7 @@ import { NO_CALLS } from './steps/context.js'
 import type { Place } from './Values.js'
 import type { SecuredEnvironment } from './secrets.js'
 import { secure } from './secrets.js'
-import { reportFenced, recoveryRefused, restoreUnmoved } from './storage/stored.js'
+import { reportFenced, recoveryRefused, restoreUnmoved, withClaim } from './storage/stored.js'
 import { workspaceMissing } from './workspace/workspace.js'
 
 /**
@@ -131,10 +131,11 @@ const pollRun =
     const known: KnownStatuses = new Map()
     const looked = await pollStored(secured.right, program, unclaimed(runId), loaded.right, { known, mayRecord: false })
     if (E.isLeft(looked) || looked.right !== NEEDS_CLAIM) return looked as E.Either<RunError, PollOutcome>
-    return await withClaimAndInbox(secured.right, runId, async (claim, stored) => {
+    const polling = withClaim(secured.right, runId, async (claim, stored) => {
       const polled = await pollStored(secured.right, program, claim, stored, { known, mayRecord: true })
       return polled as E.Either<RunError, PollOutcome>
     })
+    return await thenTakeIn(secured.right, runId, polling)
   }
 
 /** `mayRecord`: the claim is held, so results can be recorded. */

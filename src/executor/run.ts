@@ -14,8 +14,7 @@ import { checkDefinition } from './planRun.js'
 import type { Call, Prepared, WantedRun } from './prepare.js'
 import { prepareNew, prepareStored } from './prepare.js'
 import type { Program } from './program/Program.js'
-import { withClaimAndInbox } from './requests/cancel.js'
-import { clearRequest, removePointer } from './requests/pause.js'
+import { clearRequest, removePointer, thenTakeIn } from './requests/record.js'
 import type { RunError } from './errors/RunError.js'
 import type { Policy, ResumeOptions, RunOptions } from './RunOptions.js'
 import type { RunOutcome } from './RunOutcome.js'
@@ -23,7 +22,7 @@ import { report } from './RunScope.js'
 import { makeRunScope } from './makeRunScope.js'
 import { secure } from './secrets.js'
 import { staying } from './staying.js'
-import { reportFenced } from './storage/stored.js'
+import { reportFenced, withClaim } from './storage/stored.js'
 import { make as makeValues } from './Values.js'
 import { applyOnSuccess } from './workspace/onSuccess.js'
 import { makeReady, workspaceFor } from './workspace/workspace.js'
@@ -99,12 +98,9 @@ const perform =
   async () => {
     const call = await checkCall(environment, program, runId, how)
     if (E.isLeft(call)) return call
-    const ended = await withClaimAndInbox(
-      call.right.environment,
-      runId,
-      (claim, stored) => runClaimed(call.right, claim, stored),
-      howToClaim(how)
-    )
+    const secured = call.right.environment
+    const use = (claim: Claim, stored: O.Option<Stored>) => runClaimed(call.right, claim, stored)
+    const ended = await thenTakeIn(secured, runId, withClaim(secured, runId, use, howToClaim(how)))
     const { wait = false } = how.options
     const again = { _tag: 'Resume', input: undefined, options: policyOf(how) } as const
     return wait ? await staying(environment, ended, perform(program, runId, again)(environment)) : ended
@@ -173,7 +169,9 @@ const executePrepared = async <Outputs, Input>(
     if (overrides.length > 0) scope.values = makeValues(scope.recorder.checkpoint())
     if (resumed && E.isRight(ready)) await removePointer(environment, runId)
     const ended = E.isLeft(ready) ? ready : await execute(scope, plan)
-    if (scope.stopReason() !== 'fenced') await clearRequest(environment, runId)
+    // A run that waits can still be paused.
+    const isPending = E.isRight(ended) && ended.right._tag === 'Pending'
+    if (scope.stopReason() !== 'fenced' && !isPending) await clearRequest(environment, runId)
     if (E.isLeft(ended) && ended.left._tag !== 'Fenced') return ended
     // The executed program is this one, so the outputs have its types.
     if (E.isRight(ended) && ended.right._tag !== 'Fenced') return E.right(ended.right as RunOutcome<Outputs>)

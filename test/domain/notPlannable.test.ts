@@ -107,6 +107,12 @@ describe('planResume refuses', () => {
       { outputs: { a: 1 } },
       'outputs must be a Map of outputs by unit, such as new Map([["build", "1.2.3"]])'
     ],
+    ['a confirm that is a Proxy of a Map', { confirm: new Proxy(new Map(), {}) }, `confirm must be ${ANSWERS}`],
+    [
+      'outputs in a Proxy of a Map',
+      { outputs: new Proxy(new Map([['a', 1]]), {}) },
+      'outputs must be a Map of outputs by unit, such as new Map([["build", "1.2.3"]])'
+    ],
     ['evidence of null', { evidence: null }, 'evidence must be an array of what collectEvidence returns'],
     ['evidence in a Map', { evidence: new Map() }, 'evidence must be an array of what collectEvidence returns'],
     [
@@ -164,6 +170,7 @@ describe('planResume refuses', () => {
     ],
     ['a checkpoint whose pending units are an array', { ...checkpoint, pending: [] }],
     ['a checkpoint whose records are a Map', { ...checkpoint, completedSteps: new Map() }],
+    ['a checkpoint whose records are a Proxy of a Map', { ...checkpoint, completedSteps: new Proxy(new Map(), {}) }],
     ['a checkpoint whose attempts are an array', { ...checkpoint, state: { ...checkpoint.state, inFlight: [] } }],
     ['a checkpoint whose failures are a Set', { ...checkpoint, state: { ...checkpoint.state, failures: new Set() } }],
     ...damaged

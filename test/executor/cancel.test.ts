@@ -9,6 +9,7 @@ import type { CancelResult, CheckpointStorage, PauseResult, Requests, Stored } f
 import type * as ProgramType from '../../src/executor/program/Program.js'
 import * as Checkpoint from '../../src/domain/checkpoint/Checkpoint.js'
 import {
+  answer,
   cancel,
   CheckpointState,
   pause,
@@ -230,6 +231,24 @@ describe('a cancel of a live run', () => {
     ended(await process.perform(run(failing, 'r', {})), 'Failed')
     assert.equal(await statusIn(process.storage), 'cancelled')
     nothingIsLeft(kept)
+  })
+
+  test('a cancel that arrives while another process answers the run is recorded after the answer', async () => {
+    const requests = memoryRequests()
+    const process: Process = newProcess(newWorld(), { requests })
+    ended(await process.perform(run(pipe(Program.start('w'), Program.waitFor('ok')), 'r', {})), 'Pending')
+    const { environment, storage } = process
+    const answering: CheckpointStorage = {
+      ...storage,
+      release: (claim) => async () => {
+        if ((await statusIn(storage)) === 'pending' && !requests.isAny('r'))
+          assert.equal(right(await cancelling(process))._tag, 'Requested')
+        return storage.release(claim)()
+      }
+    }
+    assert.equal(right(await answer('r', 'ok', 'yes')({ ...environment, storage: answering })())._tag, 'Recorded')
+    assert.equal(await statusIn(storage), 'cancelled')
+    nothingIsLeft(requests)
   })
 })
 

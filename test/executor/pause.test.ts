@@ -7,6 +7,7 @@ import { describe, test } from 'vitest'
 import { memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
 import type { CheckpointStorage, Environment, Event, Requests } from '../../src/index.js'
 import type * as Checkpoint from '../../src/domain/checkpoint/Checkpoint.js'
+import { status } from '../../src/domain/checkpoint/Checkpoint.js'
 import type * as ProgramType from '../../src/executor/program/Program.js'
 import { pause, poll, Program, resume, run } from '../../src/index.js'
 import type { LooseSpec, Process, World } from './fixtures.js'
@@ -402,6 +403,60 @@ describe('a pause request', () => {
     assert.ok(answer !== undefined)
     assert.deepEqual(right(await answer), { _tag: 'AtRest', runId: 'r', status: 'interrupted' })
     nothingIsLeft(kept)
+  })
+
+  test.each([
+    ['before the owner looks a last time', 'save'],
+    ['while the owner releases the run', 'release']
+  ] as const)('a pause that arrives when its run ends pending, %s, is recorded afterwards', async (_, call) => {
+    const requests = memoryRequests()
+    let asked = 0
+    const process: Process = newProcess(newWorld(), {
+      requests,
+      around: (storage) => {
+        const askOnce = async (): Promise<void> => {
+          asked += 1
+          if (asked === 1) assert.equal(right(await asking(process))._tag, 'Requested')
+        }
+        return {
+          ...storage,
+          save: (claim, revisions) => async () => {
+            const saved = await storage.save(claim, revisions)()
+            if (call === 'save' && revisions.some(({ change }) => change._tag === 'Interrupted')) await askOnce()
+            return saved
+          },
+          release: (claim) => async () => {
+            if (call === 'release') await askOnce()
+            return storage.release(claim)()
+          }
+        }
+      }
+    })
+    const waiting = pipe(Program.start('w'), Program.waitFor('ok'))
+    ended(await process.perform(run(waiting, 'r', {})), 'Pending')
+    assert.equal(status(await stored(process.storage), false), 'paused')
+    nothingIsLeft(requests)
+    const pointer = right(await requests.pointer())
+    assert.ok(O.isSome(pointer) && pointer.value.unit === 'ok')
+  })
+
+  test('a late pause request for an earlier execution does not pause a run that ends pending', async () => {
+    const requests = memoryRequests()
+    const process: Process = newProcess(newWorld(), {
+      requests,
+      around: (storage) => ({
+        ...storage,
+        release: (claim) => async () => {
+          const addressee = { host: 'elsewhere', pid: 1, since: '2026-01-02T03:04:05.000Z' }
+          const requestedAt = '2026-01-02T03:04:06.000Z'
+          right(await requests.leave({ _tag: 'Pause', runId: 'r', addressee, commit: true, requestedAt })())
+          return storage.release(claim)()
+        }
+      })
+    })
+    const waiting = pipe(Program.start('w'), Program.waitFor('ok'))
+    ended(await process.perform(run(waiting, 'r', {})), 'Pending')
+    assert.equal(status(await stored(process.storage), false), 'pending')
   })
 
   test('an unreadable pause request pauses the run, commits nothing, and is reported', async () => {

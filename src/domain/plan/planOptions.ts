@@ -5,7 +5,20 @@ import type { Check } from '../data/Options.js'
 import { anything, arrayOf, fieldsOf, flag, having, isText, kindOf, oneOf, text } from '../data/Options.js'
 import type { Answer, PlanOptions } from './Plan.js'
 
-const aMap = (expected: string): Check => having(['get', 'has', 'keys', 'entries', Symbol.iterator], expected)
+const aMap = (expected: string): Check => {
+  const withMethods = having(['get', 'has', 'keys', 'entries', Symbol.iterator], expected)
+  return (value) => withMethods(value) ?? (isReadable(value as ReadonlyMap<unknown, unknown>) ? undefined : expected)
+}
+
+/** The methods of a `Map` throw on a Proxy of it. */
+const isReadable = (map: ReadonlyMap<unknown, unknown>): boolean => {
+  try {
+    map.has('')
+    return true
+  } catch {
+    return false
+  }
+}
 
 export const answerMap = aMap('a Map of answers by unit, such as new Map([["build", { _tag: "Again" }]])')
 

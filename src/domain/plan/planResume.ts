@@ -111,8 +111,13 @@ const plan = (
 
 /** Detects what untyped callers may pass, such as stored JSON that was not decoded: its `completedSteps` is an array, which has no `size`. */
 const isDecoded = (checkpoint: unknown): boolean => {
-  const { workflow, completedSteps } = fieldsOf(checkpoint)
-  return Array.isArray(fieldsOf(workflow)['steps']) && typeof fieldsOf(completedSteps)['size'] === 'number'
+  try {
+    const { workflow, completedSteps } = fieldsOf(checkpoint)
+    return Array.isArray(fieldsOf(workflow)['steps']) && typeof fieldsOf(completedSteps)['size'] === 'number'
+  } catch {
+    // A Proxy of a `Map` has no `size` that can be read.
+    return false
+  }
 }
 
 /** Returns what is malformed in a checkpoint, as precisely as can be said. */

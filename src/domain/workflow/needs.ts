@@ -61,6 +61,22 @@ export const needing = (groups: ReadonlyArray<GroupNeeds>, names: ReadonlyArray<
   return closure(names, (one) => above.get(one) ?? [])
 }
 
+/** Returns what a group waits for: its needs, and those of the done groups among them, because it sees the outputs of all its indirect needs. */
+export const waitsFor = (
+  groups: ReadonlyArray<GroupNeeds>,
+  done: ReadonlySet<string>
+): ((group: GroupNeeds) => Iterable<string>) => {
+  // Usually no done group needs one that runs again.
+  const isPlain = groups.every(({ name, needs }) => !done.has(name) || needs.every((need) => done.has(need)))
+  if (isPlain) return ({ needs }) => needs
+  const byName = indexed(groups, ({ name }) => name)
+  return ({ needs }) => {
+    const found = new Set(needs)
+    for (const name of found) if (done.has(name)) for (const need of byName.get(name)?.needs ?? []) found.add(need)
+    return found
+  }
+}
+
 const closure = (from: ReadonlyArray<string>, next: (name: string) => ReadonlyArray<string>): ReadonlySet<string> => {
   const found = new Set<string>()
   const open = [...from]

@@ -6,23 +6,20 @@ import { fromUnknown } from '../../domain/data/Json.js'
 import { encodeWithin } from '../../domain/data/Size.js'
 import type { AnswerRequest } from '../../domain/request/Request.js'
 import { isName, VALUE_BYTES } from '../../domain/request/Request.js'
-import { findOrTask } from '../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { get, has } from '../../domain/checkpoint/Units.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
-import type { AlreadyAnswered } from '../../ports/Requests.js'
 import type { Executor } from '../Executor.js'
 import { inEnvironment } from '../arguments.js'
 import { planRecorded, withDecision } from './confirm.js'
-import type { Requested } from './inbox.js'
-import { deliver, readRun, MAX_ATTEMPTS, recorderFor, withdraw } from './inbox.js'
-import { readAnswers, takeAnswer, withInboxAnswers } from './inboxAnswers.js'
-import { A_WAIT } from '../storage/changes.js'
-import type { Recorder } from '../storage/Recorder.js'
+import type { Requested } from './deliver.js'
+import { deliver } from './deliver.js'
+import { readRun, recorderFor, withdraw } from './inbox.js'
+import { readAnswers, recordAnswers, takeAnswer, withInboxAnswers } from './inboxAnswers.js'
 import type { AnswerRefused } from '../errors/AnswerRefused.js'
 import type { RunError } from '../errors/RunError.js'
-import { report, timestamp } from '../RunScope.js'
+import { timestamp } from '../RunScope.js'
 import { withIntactClaim } from '../storage/stored.js'
 
 /**
@@ -94,12 +91,7 @@ export const answer = (
       const requestedAt = timestamp(environment.clock.now())
       return { _tag: 'Answer', runId, unit, value: json.right, by, requestedAt }
     }
-    const act = async (): Promise<E.Either<RunError, AnswerResult>> => {
-      const recorded = await recordAnswer(environment, request())
-      await recordLeftAnswers(environment, runId)
-      return recorded
-    }
-    const answered = await ask(environment, request(), act)
+    const answered = await ask(environment, request(), () => recordAnswer(environment, request()))
     return E.isLeft(answered) && answered.left._tag === 'AnswerRefused' && EXPLAINED.has(answered.left.why)
       ? E.left(await explained(environment, answered.left))
       : answered
@@ -156,51 +148,3 @@ const recordAnswer = (environment: Environment, request: AnswerRequest): Promise
     const saved = await recorder.commit()
     return E.isLeft(saved) ? saved : E.right({ _tag: 'Recorded', runId, unit })
   })
-
-/** Records and withdraws answers. One that its unit cannot take is reported as `AnswerRejected`. */
-export const recordAnswers = async (
-  environment: Environment,
-  recorder: Recorder,
-  answers: ReadonlyArray<AnswerRequest>
-): Promise<E.Either<RunError, void>> => {
-  for (const request of answers) {
-    const checkpoint = recorder.checkpoint()
-    const one = takeAnswer(checkpoint, request)
-    if (E.isRight(one)) recorder.stage([one.right.change])
-    else reportRejected(environment, checkpoint, request, one.left)
-  }
-  const saved = await recorder.commit()
-  if (E.isLeft(saved)) return saved
-  for (const request of answers) await withdraw(environment, request)
-  return E.right(undefined)
-}
-
-/** Records answers that were left for an owner which has released the run meanwhile. A new owner handles its own release. */
-export const recordLeftAnswers = async (environment: Environment, runId: string): Promise<void> => {
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS && (await readAnswers(environment, runId)).length > 0; attempt++) {
-    const seen = await readRun(environment, runId)
-    if (E.isLeft(seen) || O.isSome(seen.right.holder)) return
-    const recorded = await withIntactClaim(environment, runId, async (claim, checkpoint) => {
-      const recorder = recorderFor(environment, claim, checkpoint)
-      return await recordAnswers(environment, recorder, await readAnswers(environment, runId))
-    })
-    if (E.isLeft(recorded)) return
-  }
-}
-
-const reportRejected = (
-  environment: Environment,
-  { runId, workflow, items }: Checkpoint,
-  { unit, by }: AnswerRequest,
-  refused: AnswerRefused | AlreadyAnswered
-): void => {
-  const stepIndex = findOrTask(workflow, items, unit)?.stepIndex ?? -1
-  const expected = refused._tag === 'AlreadyAnswered' ? 'no second answer' : (EXPECTED[refused.why] ?? A_WAIT)
-  report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected })
-}
-
-const EXPECTED: Readonly<Partial<Record<AnswerRefused['why'], string>>> = {
-  UnknownUnit: 'a unit of the run',
-  AlreadyCompleted: 'a unit that has not completed',
-  WaitOver: 'a wait whose time limit is not over'
-}

@@ -1,22 +1,19 @@
 /** Cancels a run: asks its owner, or records it if the run has no owner. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Change } from '../../domain/change/Change.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
-import { isFinal, status } from '../../domain/checkpoint/Checkpoint.js'
+import { status } from '../../domain/checkpoint/Checkpoint.js'
 import type { CancelRequest } from '../../domain/request/Request.js'
-import type { Claim, ClaimOptions, Holder, Stored } from '../../ports/CheckpointStorage.js'
+import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
-import { recordLeftAnswers } from './answer.js'
 import type { Executor } from '../Executor.js'
 import { inEnvironment } from '../arguments.js'
-import { deliver, mayHaveRequests, readRun, recorderFor, requestsFor, withdraw } from './inbox.js'
-import { clearRequest, removePointer } from './pause.js'
+import { deliver } from './deliver.js'
+import { recorderFor, withdraw } from './inbox.js'
+import { isOver, readCancel, recordCancelled } from './record.js'
 import type { RunError } from '../errors/RunError.js'
-import type { Interrupted } from '../RunOutcome.js'
 import { timestamp } from '../RunScope.js'
-import { recordInterrupted } from '../storage/changes.js'
-import { withClaim, withIntactClaim } from '../storage/stored.js'
+import { withIntactClaim } from '../storage/stored.js'
 
 /**
  * How a cancel was delivered. `Requested`: the owner (`holder`) cancels the run after its current steps; if it dies before that, the next
@@ -66,8 +63,6 @@ export const cancel = (runId: string): Executor<CancelResult> =>
     })
   })
 
-const isOver = (checkpoint: Checkpoint): boolean => isFinal(status(checkpoint, false))
-
 /** The run has ended. An earlier copy of this request may have cancelled it. */
 const tooLate = async (
   environment: Environment,
@@ -87,68 +82,8 @@ const cancelUnclaimed = (environment: Environment, runId: string): Promise<E.Eit
   withIntactClaim(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, CancelResult>> => {
     const left = O.fromNullable(await readCancel(environment, runId))
     if (isOver(checkpoint)) return E.right(await tooLate(environment, checkpoint, left))
-    const recorded = await recordCancelled(environment, claim, checkpoint, [])
+    const recorded = await recordCancelled(environment, recorderFor(environment, claim, checkpoint))
     if (E.isLeft(recorded)) return recorded
     if (O.isSome(left)) await withdraw(environment, left.value)
     return E.right({ _tag: 'Cancelled', runId, checkpoint: recorded.right.checkpoint })
   })
-
-const recordCancelled = async (
-  environment: Environment,
-  claim: Claim,
-  checkpoint: Checkpoint,
-  before: ReadonlyArray<Change>
-): Promise<E.Either<RunError, Interrupted>> => {
-  const { runId, state } = checkpoint
-  const recorder = recorderFor(environment, claim, checkpoint)
-  const cancelled = await recordInterrupted(environment, recorder, state.step, 'cancelled', before)
-  if (E.isLeft(cancelled)) return cancelled
-  await removePointer(environment, runId)
-  await clearRequest(environment, runId)
-  return cancelled
-}
-
-const readCancel = async (environment: Environment, runId: string): Promise<CancelRequest | undefined> => {
-  const all = await requestsFor(environment, runId)
-  return E.isLeft(all) ? undefined : all.right.find((one) => one._tag === 'Cancel')
-}
-
-/** Records a cancel request that was left for an earlier owner, after the changes `before`. `None`: there is no request, or the run has ended. */
-export const recordCancelIfAsked = async (
-  environment: Environment,
-  claim: Claim,
-  checkpoint: Checkpoint,
-  before: ReadonlyArray<Change> = []
-): Promise<E.Either<RunError, O.Option<Interrupted>>> => {
-  const request = await readCancel(environment, checkpoint.runId)
-  if (request === undefined) return E.right(O.none)
-  const over = isOver(checkpoint)
-  const recorded = over ? E.right(undefined) : await recordCancelled(environment, claim, checkpoint, before)
-  if (E.isLeft(recorded)) return recorded
-  // If this fails, the next reader of the request sees that the run has ended.
-  await withdraw(environment, request)
-  return E.right(O.fromNullable(recorded.right))
-}
-
-/** Claims a run, uses the claim, and releases it. Then handles requests that arrived too late for the claim: their callers saw an owner. */
-export const withClaimAndInbox = async <A>(
-  environment: Environment,
-  runId: string,
-  use: (claim: Claim, stored: O.Option<Stored>) => Promise<E.Either<RunError, A>>,
-  how: ClaimOptions = {}
-): Promise<E.Either<RunError, A>> => {
-  const ended = await withClaim(environment, runId, use, how)
-  await recordLeftRequests(environment, runId)
-  return ended
-}
-
-/** Handles requests that were left for an owner which has released the run meanwhile. A new owner handles its own release. */
-const recordLeftRequests = async (environment: Environment, runId: string): Promise<void> => {
-  if (!mayHaveRequests(environment, runId)) return
-  const request = await readCancel(environment, runId)
-  if (request === undefined) return await recordLeftAnswers(environment, runId)
-  const seen = await readRun(environment, runId)
-  if (E.isLeft(seen) || O.isSome(seen.right.holder)) return
-  if (isOver(seen.right.checkpoint)) await withdraw(environment, request)
-  else await cancelUnclaimed(environment, runId)
-}

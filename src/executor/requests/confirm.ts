@@ -27,6 +27,7 @@ import type { RunView } from '../storage/runs.js'
 import { EXACT, storedRun } from '../storage/runs.js'
 import { withIntactClaim } from '../storage/stored.js'
 import { recorderFor } from './inbox.js'
+import { thenTakeIn } from './record.js'
 
 /**
  * Answers all questions that a resume would ask, from any process and without the program: about units that are not idempotent and may have
@@ -73,19 +74,24 @@ const confirmAll =
       const planned = await planAnswered(environment, stored.right.value.checkpoint, answers)
       if (E.isLeft(planned)) return planned
     }
-    return await withIntactClaim(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, void>> => {
-      const planned = await planAnswered(environment, checkpoint, answers)
-      if (E.isLeft(planned)) return planned
-      const hasOutput = [...answers.values()].some((answer) => answer._tag === 'Done' && answer.output !== undefined)
-      const secured = await secure(environment, hasOutput ? checkpoint.workflow : {})
-      if (E.isLeft(secured)) return secured
-      const recorder = recorderFor(secured.right, claim, checkpoint)
-      const { plan, options } = planned.right
-      const at = timestamp(environment.clock.now())
-      recorder.stage(overrides(checkpoint, toWorkflow(checkpoint.workflow), plan, options, at))
-      recorder.stage(stillPaused(checkpoint, recorder.checkpoint(), at))
-      return E.map(() => undefined)(await recorder.commit())
-    })
+    const recorded = withIntactClaim(
+      environment,
+      runId,
+      async (claim, checkpoint): Promise<E.Either<RunError, void>> => {
+        const planned = await planAnswered(environment, checkpoint, answers)
+        if (E.isLeft(planned)) return planned
+        const hasOutput = [...answers.values()].some((answer) => answer._tag === 'Done' && answer.output !== undefined)
+        const secured = await secure(environment, hasOutput ? checkpoint.workflow : {})
+        if (E.isLeft(secured)) return secured
+        const recorder = recorderFor(secured.right, claim, checkpoint)
+        const { plan, options } = planned.right
+        const at = timestamp(environment.clock.now())
+        recorder.stage(overrides(checkpoint, toWorkflow(checkpoint.workflow), plan, options, at))
+        recorder.stage(stillPaused(checkpoint, recorder.checkpoint(), at))
+        return E.map(() => undefined)(await recorder.commit())
+      }
+    )
+    return await thenTakeIn(environment, runId, recorded)
   }
 
 /** The claim refuses any other run. */

@@ -4,12 +4,17 @@ import type { Answered } from '../../domain/change/Change.js'
 import { apply } from '../../domain/change/Transition.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { copyOf, withVariables } from '../../domain/checkpoint/Checkpoint.js'
+import { findOrTask } from '../../domain/checkpoint/Tree.js'
 import { has } from '../../domain/checkpoint/Units.js'
 import type { AnswerRequest } from '../../domain/request/Request.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { AlreadyAnswered } from '../../ports/Requests.js'
 import type { AnswerRefused } from '../errors/AnswerRefused.js'
-import { requestsFor } from './inbox.js'
+import type { RunError } from '../errors/RunError.js'
+import { report } from '../RunScope.js'
+import { A_WAIT } from '../storage/changes.js'
+import type { Recorder } from '../storage/Recorder.js'
+import { requestsFor, withdraw } from './inbox.js'
 
 /** Returns no answers of an inbox that cannot be read. */
 export const readAnswers = async (environment: Environment, runId: string): Promise<ReadonlyArray<AnswerRequest>> => {
@@ -48,4 +53,39 @@ export const withInboxAnswers = async (environment: Environment, checkpoint: Che
     return E.isLeft(after) ? before : after.right.next
   }, checkpoint)
   return withVariables({ ...copyOf(checkpoint), answers })
+}
+
+/** Records and withdraws answers. One that its unit cannot take is reported as `AnswerRejected`. */
+export const recordAnswers = async (
+  environment: Environment,
+  recorder: Recorder,
+  answers: ReadonlyArray<AnswerRequest>
+): Promise<E.Either<RunError, void>> => {
+  for (const request of answers) {
+    const checkpoint = recorder.checkpoint()
+    const one = takeAnswer(checkpoint, request)
+    if (E.isRight(one)) recorder.stage([one.right.change])
+    else reportRejected(environment, checkpoint, request, one.left)
+  }
+  const saved = await recorder.commit()
+  if (E.isLeft(saved)) return saved
+  for (const request of answers) await withdraw(environment, request)
+  return E.right(undefined)
+}
+
+const reportRejected = (
+  environment: Environment,
+  { runId, workflow, items }: Checkpoint,
+  { unit, by }: AnswerRequest,
+  refused: AnswerRefused | AlreadyAnswered
+): void => {
+  const stepIndex = findOrTask(workflow, items, unit)?.stepIndex ?? -1
+  const expected = refused._tag === 'AlreadyAnswered' ? 'no second answer' : (EXPECTED[refused.why] ?? A_WAIT)
+  report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected })
+}
+
+const EXPECTED: Readonly<Partial<Record<AnswerRefused['why'], string>>> = {
+  UnknownUnit: 'a unit of the run',
+  AlreadyCompleted: 'a unit that has not completed',
+  WaitOver: 'a wait whose time limit is not over'
 }

@@ -3,21 +3,17 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
 import { status } from '../../domain/checkpoint/Checkpoint.js'
-import { continueHere } from '../../domain/request/Pause.js'
 import type { PauseRequest } from '../../domain/request/Request.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
-import type { PointerError } from '../../ports/Requests.js'
-import type { WorkspaceError } from '../../ports/Workspaces.js'
-import { callPort, writeFailed } from '../callPort.js'
 import type { Executor } from '../Executor.js'
 import { inEnvironment } from '../arguments.js'
 import type { ReadRun } from './inbox.js'
-import { deliver, mayHaveRequests, recorderFor, withdraw } from './inbox.js'
-import type { Asked } from './RequestWatch.js'
+import { recorderFor, withdraw } from './inbox.js'
+import { deliver } from './deliver.js'
+import { recordPaused } from './record.js'
 import type { RunError } from '../errors/RunError.js'
-import { report, timestamp } from '../RunScope.js'
-import { recordInterrupted } from '../storage/changes.js'
+import { timestamp } from '../RunScope.js'
 import { withIntactClaim } from '../storage/stored.js'
 
 /**
@@ -99,53 +95,7 @@ const pauseUnclaimed = (
   withIntactClaim(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, PauseResult>> => {
     const is = status(checkpoint, false)
     if (is !== 'pending') return E.right({ _tag: 'AtRest', runId, status: is })
-    const recorder = recorderFor(environment, claim, checkpoint)
-    const paused = await recordInterrupted(environment, recorder, checkpoint.state.step, 'paused')
+    const paused = await recordPaused(environment, recorderFor(environment, claim, checkpoint), { commit })
     if (E.isLeft(paused)) return paused
-    await leavePointer(environment, paused.right.checkpoint, { commit })
     return E.right({ _tag: 'Paused', runId, checkpoint: paused.right.checkpoint })
   })
-
-/** A resume needs neither the commit nor the pointer: failures are reported and do not stop the pause. */
-export const leavePointer = async (
-  environment: Environment,
-  checkpoint: Checkpoint,
-  { commit, unreadable }: Asked
-): Promise<void> => {
-  const { requests, workspaces } = environment
-  const { runId, workspace } = checkpoint
-  const problems: Array<PointerError | WorkspaceError> = []
-  const orNote = <Problem extends PointerError | WorkspaceError, A>(result: E.Either<Problem, A>): A | undefined => {
-    if (E.isRight(result)) return result.right
-    problems.push(result.left)
-    return undefined
-  }
-  const made =
-    commit && workspace?.kind === 'worktree' && workspaces !== undefined
-      ? orNote(await callPort('commit', () => workspaces.commit(runId, workspace), threw))
-      : undefined
-  const pointer = continueHere(checkpoint, made === undefined ? undefined : O.toUndefined(made))
-  const where =
-    requests === undefined ? undefined : orNote(await callPort('point', () => requests.point(pointer), threw))
-  report(environment, {
-    _tag: 'RunPaused',
-    runId,
-    pointer,
-    ...(where === undefined ? {} : { where }),
-    ...(unreadable === undefined ? {} : { unreadable }),
-    problems
-  })
-}
-
-const threw = writeFailed('what a pause leaves')
-
-export const removePointer = async ({ requests }: Environment, runId: string): Promise<void> => {
-  if (requests !== undefined) await callPort('unpoint', () => requests.unpoint(runId), threw)
-}
-
-/** A superseded owner leaves the request: the next owner sees that it is outdated. */
-export const clearRequest = async (environment: Environment, runId: string): Promise<void> => {
-  const { requests } = environment
-  if (requests === undefined || !mayHaveRequests(environment, runId)) return
-  await callPort('clearPause', () => requests.clearPause(runId), threw)
-}

@@ -1,5 +1,6 @@
 /** The result of an attempt, with secrets redacted. */
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { Suspended } from '../../domain/change/Change.js'
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../../domain/data/Json.js'
@@ -8,11 +9,13 @@ import * as Redaction from '../../domain/data/Redaction.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
+import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
+import { delay } from '../../domain/workflow/RetryPolicy.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import type { ProgramTask } from '../program/Program.js'
 import type { SecuredEnvironment } from '../secrets.js'
 import { notAwaited } from '../subSteps/subStepFailures.js'
-import type { RunScope } from '../RunScope.js'
+import type { AttemptTimes, RunScope } from '../RunScope.js'
 import type { Attempt } from './Attempt.js'
 import { artifactsOf, timeoutError } from './Attempt.js'
 import { CHECK_FAILED } from './guarded.js'
@@ -107,19 +110,30 @@ const unusable = (message: string): AttemptResult => ({
   settled: true
 })
 
-/** A step that is not idempotent is retried only if it is known to have done nothing. */
-export const mayRetry = (
-  { failure, settled }: AttemptResult & { readonly _tag: 'Failed' },
-  isIdempotent: boolean
-): boolean => settled && failure._tag === 'Transient' && (isIdempotent || failure.outcome === 'notApplied')
-
-/** Notes whether a failed unit has retries left that its error rules out. The answer to a failed check is no error of the unit. */
-export const noteNotRetried = (
-  { notRetried }: RunScope,
+/**
+ * Returns the delay before the next attempt of a failed unit; none if there is no next one. A unit that is not idempotent is retried only if
+ * it is known to have done nothing. Notes whether the unit has retries left that its error rules out; a failed check is no error of the unit.
+ */
+export const nextDelay = (
+  { environment, notRetried }: RunScope,
   unit: Unit,
-  { _tag, error }: StepFailure,
-  hasRetries: boolean
-): void => {
-  if (hasRetries && _tag === 'Permanent' && error.code !== CHECK_FAILED) notRetried.add(unit)
+  { failure, settled, again }: AttemptResult & { readonly _tag: 'Failed' },
+  { attempt, endedAt }: AttemptTimes,
+  { retry, idempotent, firstStartedAt }: Retried
+): O.Option<number> => {
+  const isRuledOut = failure._tag === 'Permanent' && failure.error.code !== CHECK_FAILED
+  if (isRuledOut && attempt < retry.attempts) notRetried.add(unit)
   else notRetried.delete(unit)
+  if (again === true) return O.some(0)
+  const mayRetry = settled && failure._tag === 'Transient' && (idempotent || failure.outcome === 'notApplied')
+  return mayRetry
+    ? delay(retry, { attempt, elapsedMillis: endedAt - firstStartedAt, random: environment.random() })
+    : O.none
+}
+
+/** `firstStartedAt`: the start of the first attempt, from which `withinMillis` counts. */
+interface Retried {
+  readonly retry: RetryPolicy
+  readonly idempotent: boolean
+  readonly firstStartedAt: number
 }

@@ -2,9 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../../domain/data/Json.js'
-import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
-import * as Failure from '../../domain/data/StepFailure.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
 import type { Wrapped } from './aroundHook.js'
 import { wrapped } from './aroundHook.js'
@@ -20,6 +18,7 @@ import type { StepToRun, RunScope } from '../RunScope.js'
 import { contextFor } from './context.js'
 import type { Place } from '../Values.js'
 import type { AttemptCalls, Closed } from '../subSteps/subSteps.js'
+import { notStorable } from '../subSteps/subStepFailures.js'
 import { failSubSteps } from '../subSteps/subStepVersions.js'
 import { closeCalls, subStepsOfAttempt } from '../subSteps/subSteps.js'
 import type { OwnFolder } from '../workspace/workspace.js'
@@ -118,7 +117,7 @@ export const conclude = async (
   }
   end(attempt)
   const encode = (value: unknown): E.Either<StepFailure, Json | undefined> =>
-    E.mapLeft(notStorable)(encodeOf(task)(value))
+    E.mapLeft((mismatch: OutputMismatch) => notStorable('the output', mismatch))(encodeOf(task)(value))
   const judged = judge(codeEnd(ended), attempt, {
     timeoutMillis: task.timeoutMillis,
     refused,
@@ -141,12 +140,6 @@ const NOTHING_OPEN: Closed = { open: [], waits: [], dropped: [], refused: undefi
 
 /** A submission returns a job, which is recorded unchanged. */
 const encodeOf = ({ job, encode }: ProgramTask): ProgramTask['encode'] => (job === undefined ? encode : toJson)
-
-/** The code has run, so it may have taken effect: a permanent failure with an unknown outcome. */
-const notStorable = ({ path, expected }: OutputMismatch): StepFailure =>
-  Failure.permanent(
-    StepError.make('OutputNotStorable', `the output at ${path} must be ${expected}`, { code: 'OUTPUT_NOT_STORABLE' })
-  )
 
 /** How an attempt ended, before `conclude` judges it: with what its code returned, or otherwise. */
 export type RawEnd =

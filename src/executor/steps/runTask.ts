@@ -5,9 +5,8 @@ import { failures } from '../../domain/checkpoint/CheckpointState.js'
 import { get } from '../../domain/checkpoint/Units.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
-import { delay } from '../../domain/workflow/RetryPolicy.js'
 import type { AttemptResult } from './AttemptResult.js'
-import { mayRetry, noteNotRetried, redacted } from './AttemptResult.js'
+import { nextDelay, redacted } from './AttemptResult.js'
 import type { Running, RawEnd } from './attempts.js'
 import { conclude, start } from './attempts.js'
 import {
@@ -84,13 +83,8 @@ const afterAttempt = async (run: TaskRun, settled: RawEnd): Promise<void> => {
   if (result._tag !== 'Failed') return end(result)
   const { failure } = result
   const retry = retryOf(task, failure)
-  const wait =
-    result.again === true
-      ? AT_ONCE
-      : mayRetry(result, task.idempotent)
-        ? delay(retry, { attempt, elapsedMillis: times.endedAt - firstStartedAt, random: environment.random() })
-        : O.none
-  noteNotRetried(scope, place.unit, failure, attempt < task.retry.attempts)
+  const { idempotent } = task
+  const wait = nextDelay(scope, place.unit, result, times, { retry, idempotent, firstStartedAt })
   if (O.isNone(wait)) return end(result)
   recorder.stage([attemptFailed(place.unit, failure, times, wait.value)])
   const saved = await recorder.commit()
@@ -132,8 +126,6 @@ const stageEnd = (
       return { _tag: 'Failed', retryable: result.failure._tag === 'Transient' }
   }
 }
-
-const AT_ONCE = O.some(0)
 
 /** The retry policy: the task's own, or the guard's if a check failed. */
 const retryOf = ({ guard, retry }: ProgramTask, { error }: StepFailure): RetryPolicy =>

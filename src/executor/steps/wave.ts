@@ -1,7 +1,6 @@
 /** A wave: its groups in parallel, each recorded when it ends. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../../domain/change/Change.js'
-import { indexed } from '../../domain/data/indexed.js'
 import type { DecisionTree } from '../../domain/plan/Plan.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { mustStop } from '../requests/RequestWatch.js'
@@ -12,6 +11,7 @@ import { endFailedBy } from './endFailed.js'
 import { onAbort } from '../onAbort.js'
 import type { ProgramGroup, ProgramWave } from '../program/Program.js'
 import { hasCode } from '../../domain/workflow/Node.js'
+import { waitsFor } from '../../domain/workflow/needs.js'
 import { runStarted } from './runTask.js'
 import type { Ending, StepToRun, RunScope, RunStep, StepEnd } from '../RunScope.js'
 import { nextTurn } from '../sleep.js'
@@ -127,11 +127,9 @@ const boardOf = ({ awake }: RunScope, { step: wave, node: { parts } }: StepToRun
     else if (node.decision._tag === 'Poll' && !awake.has(node.decision.unit)) board.pendingCount += 1
     else board.unstarted.set(name, { group, name, index, node, unmet: 0 })
   }
-  const { done } = board
-  // Usually no done group needs one that runs again.
-  const isPlain = wave.groups.every(({ name, needs }) => !done.has(name) || needs.every((need) => done.has(need)))
+  const needsOf = waitsFor(wave.groups, board.done)
   for (const one of board.unstarted.values()) {
-    for (const need of isPlain ? one.group.needs : throughDone(wave, one.group, done)) {
+    for (const need of needsOf(one.group)) {
       if (board.done.has(need)) continue
       one.unmet += 1
       const needing = board.needing.get(need)
@@ -141,18 +139,6 @@ const boardOf = ({ awake }: RunScope, { step: wave, node: { parts } }: StepToRun
     if (one.unmet === 0) board.ready.push(one)
   }
   return board
-}
-
-/** The needs of a group, and those of the done groups among them: a group sees the outputs of all its indirect needs. */
-const throughDone = (
-  { groups }: ProgramWave,
-  { needs }: ProgramGroup,
-  done: ReadonlySet<string>
-): ReadonlySet<string> => {
-  const byName = indexed(groups, ({ name }) => name)
-  const found = new Set(needs)
-  for (const name of found) if (done.has(name)) for (const need of byName.get(name)?.needs ?? []) found.add(need)
-  return found
 }
 
 /** Marks a group as done. Groups that only waited for it become ready, in the order of the wave. */

@@ -1,6 +1,10 @@
 /** The calls of one attempt of a task, by level: those of the task's code, and those of the code of a sub-step. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../../domain/change/Change.js'
+import * as State from '../../domain/checkpoint/CheckpointState.js'
+import { waitOf } from '../../domain/checkpoint/Pending.js'
+import type { SubStep } from '../../domain/checkpoint/SubStep.js'
+import * as Units from '../../domain/checkpoint/Units.js'
 import * as Redaction from '../../domain/data/Redaction.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
@@ -10,8 +14,17 @@ import type { Attempt } from '../steps/Attempt.js'
 import { signalOf } from '../steps/Attempt.js'
 import { onAbort } from '../onAbort.js'
 import type { RunScope } from '../RunScope.js'
-import type { Refusals } from './subStepFailures.js'
-import { afterEnd, ambiguous, errorOf, HAS_SECRET, NO_NAME, notSaved } from './subStepFailures.js'
+import type { OutputRecord, Refusals } from './subStepFailures.js'
+import {
+  afterEnd,
+  ambiguous,
+  changedInput,
+  changedKind,
+  errorOf,
+  HAS_SECRET,
+  NO_NAME,
+  notSaved
+} from './subStepFailures.js'
 import type { Place } from '../Values.js'
 
 /** What all levels of one attempt share. */
@@ -70,7 +83,7 @@ export const levelOf = (root: Root, unit: Unit, isIdempotent: boolean, attempt: 
 })
 
 /** Returns the path of a call, and its number among the calls of this name; or why the call is refused. */
-export const placeOf = (
+const placeOf = (
   level: Level,
   name: string,
   refusals: Refusals
@@ -88,7 +101,7 @@ export const placeOf = (
 
 const isLevel = (value: unknown): value is Level => typeof value === 'object' && value !== null && 'root' in value
 
-export const parseName = (name: unknown): E.Either<StepFailure, string> =>
+const parseName = (name: unknown): E.Either<StepFailure, string> =>
   typeof name === 'string' && name !== '' ? E.right(name) : E.left(NO_NAME)
 
 export const never = (): Promise<never> => new Promise(() => undefined)
@@ -116,22 +129,34 @@ export const ENDED = new DOMException('the step that called it has ended', 'Abor
 /** How a call of the code of a level ends: its result, or the error to throw. */
 export type CallEnd = E.Either<Error, unknown>
 
-/**
- * Makes a call, unless the level is closed or the attempt is refused. `parse`: checks the arguments; `act`: returns how the call ends;
- * `onEnd`: called when open waits may suspend the attempt again.
- */
+/** `parse`: checks the other arguments of a call; `act`: returns how the call ends; `onEnd`: called when open waits may suspend the attempt again. */
+interface Kind<Call> {
+  readonly refusals: Refusals
+  readonly parse: (unit: Unit, name: string) => E.Either<StepFailure, Call>
+  readonly act: (call: Call) => Promise<CallEnd>
+  readonly onEnd: () => void
+}
+
+/** Makes a call, unless the level is closed or the attempt is refused. */
 export const callOn = <Call>(
   level: Level,
   name: unknown,
-  parse: () => E.Either<StepFailure, Call>,
-  act: (call: Call) => Promise<CallEnd>,
-  onEnd: () => void
+  { refusals, parse, act, onEnd }: Kind<Call>
 ): Promise<unknown> => {
+  const parsed = (): E.Either<StepFailure, Call> => {
+    const text = parseName(name)
+    if (E.isLeft(text)) return text
+    const place = placeOf(level, text.right, refusals)
+    if (E.isLeft(place)) return place
+    const call = parse(place.right.unit, text.right)
+    if (E.isRight(call)) level.counts.set(text.right, place.right.number)
+    return call
+  }
   const settle = async (): Promise<unknown> => {
     if (level.isClosed) return await tooLate(level, name)
     level.calls += 1
     const { root } = level
-    const call = root.refused === undefined ? parse() : E.left(root.refused)
+    const call = root.refused === undefined ? parsed() : E.left(root.refused)
     const ended = E.isLeft(call) ? E.left(errorOf(call.left)) : await act(call.right)
     if (E.isLeft(ended) && root.refused !== undefined) level.refused = root.refused
     // This call raised `level.calls`, so that no scheduled check suspends the attempt.
@@ -144,6 +169,39 @@ export const callOn = <Call>(
   settled.catch(() => undefined)
   return settled
 }
+
+/** What a call must have in common with the recorded one: what it waits for, and its input. */
+type Identity = Pick<SubStep, 'wait' | 'input'>
+
+/** Returns the recorded end of a call, or why it differs from the recorded call; undefined if it has no recorded end. */
+export const recordedEnd = (
+  { scope, reused }: Root,
+  unit: Unit,
+  call: Identity,
+  outputOf: (record: OutputRecord) => CallEnd
+): CallEnd | undefined => {
+  const { record, failure, known } = recordsOf(scope, unit)
+  const pending = waitOf(scope.recorder.checkpoint(), unit)
+  const isKnown = known !== undefined || pending !== undefined
+  if (isKnown && (known === undefined ? pending?._tag : known.wait) !== call.wait)
+    return E.left(errorOf(changedKind(unit)))
+  if (known !== undefined && known.input !== call.input) return E.left(errorOf(changedInput(unit)))
+  if (record !== undefined || failure !== undefined) reused.add(unit)
+  if (record !== undefined) return outputOf(record)
+  if (failure !== undefined) return E.left(errorOf(failureOf(failure)))
+  return undefined
+}
+
+/** `known`: the recorded call; a user's answer records none. */
+export const recordsOf = ({ recorder }: RunScope, unit: Unit) => {
+  const { completedSteps, state } = recorder.checkpoint()
+  const record = Units.get(completedSteps, unit)
+  const failure = Units.get(State.failures(state), unit)
+  return { record, failure, known: record?.assumed === true ? undefined : (record ?? failure)?.subStep }
+}
+
+const failureOf = ({ error, outcome, subStep }: State.Failure): StepFailure =>
+  subStep?.transient === true ? Failure.transient(error, outcome) : Failure.permanent(error, outcome)
 
 export const stoppingOf = (level: Level): AbortSignal => {
   if (level.stopping === undefined) {

@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as State from '../../domain/checkpoint/CheckpointState.js'
-import { endOf, waitOf } from '../../domain/checkpoint/Pending.js'
+import { endOf } from '../../domain/checkpoint/Pending.js'
 import * as Units from '../../domain/checkpoint/Units.js'
 import { fingerprint } from '../../domain/data/Digest.js'
 import * as IdempotencyKey from '../../domain/checkpoint/IdempotencyKey.js'
@@ -10,9 +10,8 @@ import type { Json } from '../../domain/data/Json.js'
 import type { OptionCheck } from '../../domain/data/Options.js'
 import { anything, flag, millis, optionProblems, text } from '../../domain/data/Options.js'
 import * as Redaction from '../../domain/data/Redaction.js'
-import { delay, policyOf, retryOption } from '../../domain/workflow/RetryPolicy.js'
+import { policyOf, retryOption } from '../../domain/workflow/RetryPolicy.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
-import * as Failure from '../../domain/data/StepFailure.js'
 import type { SubStep } from '../../domain/checkpoint/SubStep.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { withoutNumber } from '../../domain/workflow/Unit.js'
@@ -22,7 +21,7 @@ import { wrapped } from '../steps/aroundHook.js'
 import type { Attempt } from '../steps/Attempt.js'
 import * as Attempts from '../steps/Attempt.js'
 import type { AttemptResult, CodeEnd } from '../steps/AttemptResult.js'
-import { judge, mayRetry, noteNotRetried, redacted } from '../steps/AttemptResult.js'
+import { judge, nextDelay, redacted } from '../steps/AttemptResult.js'
 import { conversions, schema, toJson } from '../program/conversions.js'
 import type { ProgramTask } from '../program/ProgramStep.js'
 import { attemptFailed, subStepFailed, runningSubStepsFailed, unitCompleted } from '../storage/changes.js'
@@ -34,18 +33,9 @@ import { settle } from '../steps/callUserCode.js'
 import { sleepUnless } from '../sleep.js'
 import type { RunSubStep, SubStepContext, SubStepOptions } from '../program/StepSpec.js'
 import type { OutputRecord } from './subStepFailures.js'
-import {
-  changedInput,
-  changedKind,
-  errorOf,
-  noRun,
-  notDecodable,
-  notStorable,
-  OF_SUB_STEP,
-  wrongOption
-} from './subStepFailures.js'
+import { errorOf, noRun, notDecodable, notStorable, OF_SUB_STEP, wrongOption } from './subStepFailures.js'
 import type { CallEnd, Level, Root } from './subStepLevel.js'
-import { callOn, closeLevel, ENDED, levelOf, parseName, placeOf, save, stoppingOf } from './subStepLevel.js'
+import { callOn, closeLevel, ENDED, levelOf, recordedEnd, recordsOf, save, stoppingOf } from './subStepLevel.js'
 import { dropVersion, leaveInDoubt, failSubSteps } from './subStepVersions.js'
 import { checkLater, waitsInside, waitsOf } from './subWaits.js'
 import type { Place } from '../Values.js'
@@ -144,20 +134,20 @@ const stepOf = (level: Level, onCallEnded: () => void = () => undefined): RunSub
       level.open.delete(call.unit)
       return ended
     }
-    return callOn(level, name, () => callOf(level, name, more), act, onCallEnded)
+    const parse = (unit: Unit, text: string): E.Either<StepFailure, Call> => callOf(level.root, unit, text, more)
+    return callOn(level, name, { refusals: OF_SUB_STEP, parse, act, onEnd: onCallEnded })
   }) as RunSubStep
 
-const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Either<StepFailure, Call> => {
-  const { root, counts } = level
+const callOf = (
+  { scope }: Root,
+  unit: Unit,
+  name: string,
+  more: ReadonlyArray<unknown>
+): E.Either<StepFailure, Call> => {
   const [options, run] = more.length < 2 ? [{}, more[0]] : more
-  const text = parseName(name)
-  if (E.isLeft(text)) return text
-  if (typeof run !== 'function' || typeof options !== 'object' || options === null) return E.left(noRun(text.right))
-  const place = placeOf(level, text.right, OF_SUB_STEP)
-  if (E.isLeft(place)) return place
-  const { unit, number } = place.right
+  if (typeof run !== 'function' || typeof options !== 'object' || options === null) return E.left(noRun(name))
   const given = options as SubStepOptions<unknown>
-  const { redaction } = root.scope.environment.vault
+  const { redaction } = scope.environment.vault
   const [wrong] = optionProblems(given, SUB_STEP)
   if (wrong !== undefined) return E.left(wrongOption(unit, wrong))
   if (given.version !== undefined && Redaction.isIn(redaction, given.version))
@@ -165,7 +155,6 @@ const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Ei
   const input = toJson(given.input)
   if (E.isLeft(input))
     return E.left(wrongOption(unit, { option: `input at ${input.left.path}`, expected: input.left.expected }))
-  counts.set(text.right, number)
   const subStep: SubStep = {
     ...(input.right === undefined ? {} : { input: fingerprint(input.right) }),
     ...(given.version === undefined ? {} : { version: given.version }),
@@ -187,24 +176,13 @@ const SUB_STEP: Readonly<Record<keyof SubStepOptions<unknown>, OptionCheck>> = {
 const perform = async (level: Level, call: Call): Promise<CallEnd> => {
   const { root } = level
   const { unit, subStep } = call
-  const { completedSteps, state } = root.scope.recorder.checkpoint()
-  const record = Units.get(completedSteps, unit)
-  const failure = Units.get(State.failures(state), unit)
-  const known = record?.subStep ?? failure?.subStep
-  // A user's answer records no call to compare with.
-  const isAssumed = record?.assumed === true
-  if (known !== undefined && !isAssumed) {
-    if (known.version !== subStep.version) {
-      const dropped = await dropVersion(root, unit)
-      return E.isLeft(dropped) ? dropped : await runSubStep(level, call)
-    }
-    if (known.wait !== undefined) return E.left(errorOf(changedKind(unit)))
-    if (known.input !== subStep.input) return E.left(errorOf(changedInput(unit)))
+  const { known } = recordsOf(root.scope, unit)
+  if (known !== undefined && known.version !== subStep.version) {
+    const dropped = await dropVersion(root, unit)
+    return E.isLeft(dropped) ? dropped : await runSubStep(level, call)
   }
-  if (waitOf(root.scope.recorder.checkpoint(), unit) !== undefined) return E.left(errorOf(changedKind(unit)))
-  if (record !== undefined || failure !== undefined) root.reused.add(unit)
-  if (record !== undefined) return outputOf(call, record)
-  if (failure !== undefined) return E.left(errorOf(failureOf(failure)))
+  const ended = recordedEnd(root, unit, subStep, (record) => outputOf(call, record))
+  if (ended !== undefined) return ended
   if (subStep.idempotent === false && mayHaveStarted(level, call))
     return await leaveInDoubt(root, [{ unit, call: subStep }], unit)
   return await runSubStep(level, call)
@@ -214,9 +192,6 @@ const outputOf = ({ convert }: Call, record: OutputRecord): CallEnd => {
   const decoded = convert.decode(record.output)
   return E.isRight(decoded) ? decoded : E.left(errorOf(notDecodable(record, decoded.left)))
 }
-
-const failureOf = ({ error, outcome, subStep }: State.Failure): StepFailure =>
-  subStep?.transient === true ? Failure.transient(error, outcome) : Failure.permanent(error, outcome)
 
 /**
  * Returns whether an earlier attempt may have started this call without a record of that: the start of an idempotent call is not recorded. The
@@ -236,7 +211,7 @@ const mayHaveStarted = ({ root }: Level, { unit }: Call): boolean => {
 /** Runs a sub-step and records its end. A stopped one has no record, so the repeated attempt of its task runs it again. */
 const runSubStep = async (level: Level, call: Call): Promise<CallEnd> => {
   const { scope, own } = level.root
-  const { clock, random } = scope.environment
+  const { clock } = scope.environment
   const { unit, subStep, options } = call
   own.add(unit)
   const firstStartedAt = clock.now()
@@ -259,11 +234,8 @@ const runSubStep = async (level: Level, call: Call): Promise<CallEnd> => {
     }
     if (ended._tag === 'Failed') {
       const { failure } = ended
-      const retry = policyOf(options.retry)
-      const wait = mayRetry(ended, subStep.idempotent !== false)
-        ? delay(retry, { attempt: number, elapsedMillis: times.endedAt - firstStartedAt, random: random() })
-        : O.none
-      noteNotRetried(scope, unit, failure, number < retry.attempts)
+      const idempotent = subStep.idempotent !== false
+      const wait = nextDelay(scope, unit, ended, times, { retry: policyOf(options.retry), idempotent, firstStartedAt })
       if (O.isNone(wait)) {
         const saved = await save(scope, [subStepFailed(unit, subStep, failure, times)])
         return E.isLeft(saved) ? saved : E.left(errorOf(failure))
@@ -307,7 +279,7 @@ const attemptOnce = async (level: Level, call: Call, number: number): Promise<At
   const open = await closeLevel(inner)
   Attempts.end(attempt)
   const encode = (value: unknown): E.Either<StepFailure, Json | undefined> =>
-    E.mapLeft((mismatch: OutputMismatch) => notStorable(unit, mismatch))(convert.encode(value))
+    E.mapLeft((mismatch: OutputMismatch) => notStorable(`the output of "${unit}"`, mismatch))(convert.encode(value))
   const judged = judge(end, attempt, { timeoutMillis, refused: inner.refused, open, encode })
   // The code may have caught the stop of a nested sub-step.
   if (judged._tag === 'Done') scope.recorder.stage(runningSubStepsFailed(scope, place.unit, unit))

@@ -1,7 +1,6 @@
 /** Waits in the code of a task. When the code only waits, its attempt is suspended. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../../domain/change/Change.js'
-import * as State from '../../domain/checkpoint/CheckpointState.js'
 import { overAt } from '../../domain/checkpoint/Due.js'
 import * as Units from '../../domain/checkpoint/Units.js'
 import { endOf, waitOf } from '../../domain/checkpoint/Pending.js'
@@ -18,9 +17,9 @@ import { LOOK_MILLIS, nextTurn, sleep as sleepOn } from '../sleep.js'
 import type { SleepUntil, WaitForAnswer, WaitForOptions } from '../program/StepSpec.js'
 import { unitCompleted } from '../storage/changes.js'
 import type { OutputRecord } from './subStepFailures.js'
-import { changedKind, errorOf, notDecodable, noWaitInside, OF_WAIT, wrongOption } from './subStepFailures.js'
+import { errorOf, notDecodable, noWaitInside, OF_WAIT, wrongOption } from './subStepFailures.js'
 import type { CallEnd, Level } from './subStepLevel.js'
-import { callOn, parseName, never, placeOf, save, stoppingOf } from './subStepLevel.js'
+import { callOn, never, recordedEnd, save, stoppingOf } from './subStepLevel.js'
 import { endOfWait, waitTimedOut } from '../steps/waits.js'
 
 export type Suspend = () => void
@@ -53,8 +52,12 @@ const call = (level: Level, suspend: Suspend, name: string, asked: WaitCall): Pr
     // The code that called it has ended.
     return level.isClosed ? await never() : ended
   }
+  const parse = (unit: Unit): E.Either<StepFailure, Call> =>
+    E.isLeft(asked.awaits)
+      ? E.left(wrongOption(unit, asked.awaits.left))
+      : E.right({ unit, awaits: asked.awaits.right, convert: conversions(asked.output) })
   const onEnd = (): void => checkLater(level, suspend)
-  return callOn(level, name, () => callOf(level, name, asked), act, onEnd) as Promise<never>
+  return callOn(level, name, { refusals: OF_WAIT, parse, act, onEnd }) as Promise<never>
 }
 
 interface Call {
@@ -63,33 +66,15 @@ interface Call {
   readonly convert: ReturnType<typeof conversions>
 }
 
-const callOf = (level: Level, name: unknown, { awaits, output }: WaitCall): E.Either<StepFailure, Call> => {
-  const text = parseName(name)
-  const place = E.isLeft(text) ? text : placeOf(level, text.right, OF_WAIT)
-  if (E.isLeft(text) || E.isLeft(place)) return place as E.Left<StepFailure>
-  const { unit, number } = place.right
-  if (E.isLeft(awaits)) return E.left(wrongOption(unit, awaits.left))
-  level.counts.set(text.right, number)
-  return E.right({ unit, awaits: awaits.right, convert: conversions(output) })
-}
-
 /** Returns the recorded result of the wait, or starts it and waits. */
 const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }: Call): Promise<CallEnd> => {
-  const { scope, reused, own } = level.root
-  const { completedSteps, state } = scope.recorder.checkpoint()
-  const record = Units.get(completedSteps, unit)
-  const failure = Units.get(State.failures(state), unit)
+  const { scope, own } = level.root
   const now = scope.environment.clock.now()
   const wait = awaits(now)
-  const pending = waitOf(scope.recorder.checkpoint(), unit)
-  const recorded = record?.assumed === true ? undefined : (record ?? failure)?.subStep
-  const kind = recorded === undefined ? pending?._tag : recorded.wait
-  if ((recorded !== undefined || pending !== undefined) && kind !== wait._tag) return E.left(errorOf(changedKind(unit)))
-  if (record !== undefined || failure !== undefined) reused.add(unit)
-  if (record !== undefined) return outputOf(convert, record)
-  if (failure !== undefined) return E.left(errorOf(Failure.permanent(failure.error, failure.outcome)))
+  const recorded = recordedEnd(level.root, unit, { wait: wait._tag }, (record) => outputOf(convert, record))
+  if (recorded !== undefined) return recorded
   own.add(unit)
-  if (pending === undefined) {
+  if (waitOf(scope.recorder.checkpoint(), unit) === undefined) {
     const saving = save(scope, [{ _tag: 'WaitStarted', at: timestamp(now), unit, wait }])
     const started = await whileSaving(level, unit, saving)
     if (E.isLeft(started)) return started

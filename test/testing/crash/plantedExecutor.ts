@@ -214,7 +214,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/run.ts',
-    text: "if (scope.stopReason() !== 'fenced') await clearRequest(environment, runId)",
+    text: "if (scope.stopReason() !== 'fenced' && !isPending) await clearRequest(environment, runId)",
     instead: '',
     breaks: 'PauseKept'
   }
@@ -235,20 +235,20 @@ const CANCELLING: ReadonlyArray<Fault> = [
     what: 'withdraws a cancel of its predecessor and continues',
     spec: [task(), task()],
     only: told([cancel('s0')], atUnit('s0', 'after')),
-    module: 'executor/requests/cancel.ts',
-    text: 'const recorded = over ? E.right(undefined)',
+    module: 'executor/requests/record.ts',
+    text: 'const recorded = isOver(checkpoint)',
     instead: `await withdraw(environment, request)
-  if (!over) return E.right(O.none)
-  const recorded = over ? E.right(undefined)`,
+  if (!isOver(checkpoint)) return E.right(O.none)
+  const recorded = isOver(checkpoint)`,
     breaks: 'CancelKept'
   },
   {
     what: 'ignores a cancel when a step fails',
     spec: [task({ trouble: ['permanent'] }), task()],
     only: told([cancel('s0')]),
-    module: 'executor/requests/cancel.ts',
-    text: '  else await cancelUnclaimed(environment, runId)',
-    instead: '  else await withdraw(environment, request)',
+    module: 'executor/requests/record.ts',
+    text: 'return !isOver(checkpoint)',
+    instead: 'return false',
     breaks: 'CancelKept'
   }
 ]
@@ -259,7 +259,7 @@ const SUB_STEPS: ReadonlyArray<Fault> = [
     what: 'runs a recorded sub-step again',
     spec: [task(subSteps())],
     only: told([], atEffect(2, 'before')),
-    module: 'executor/subSteps/subSteps.ts',
+    module: 'executor/subSteps/subStepLevel.ts',
     text: 'if (record !== undefined) return',
     instead: 'if (record?.assumed === true) return',
     breaks: 'NothingTwice'
@@ -268,7 +268,7 @@ const SUB_STEPS: ReadonlyArray<Fault> = [
     what: 'repeats a sub-step whose failure is recorded',
     spec: [task(subSteps({ fails: 'always' }))],
     only: told([], atEffect(2, 'before')),
-    module: 'executor/subSteps/subSteps.ts',
+    module: 'executor/subSteps/subStepLevel.ts',
     text: 'if (failure !== undefined) return',
     instead: 'if (failure === null) return',
     breaks: 'NothingTwice'

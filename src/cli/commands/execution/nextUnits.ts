@@ -1,8 +1,8 @@
 /** Finds the units with which a resume begins, as the executor finds them. */
-import { indexed } from '../../../domain/data/indexed.js'
 import type { Decision, DecisionTree, ResumePlan } from '../../../domain/plan/Plan.js'
 import { decisionTrees } from '../../../domain/plan/Plan.js'
 import { overOf } from '../../../domain/explain/Explain.js'
+import { waitsFor } from '../../../domain/workflow/needs.js'
 import type { Step, Task, Wave, Workflow } from '../../../domain/workflow/Workflow.js'
 
 /** `task`: its definition; absent for a composite that only has to be closed, and for a map without items. */
@@ -39,16 +39,14 @@ const unitsIn = (step: Step, node: DecisionTree): ReadonlyArray<NextUnit> => {
   return units.length === 0 ? [{ decision }] : units
 }
 
-/** The units of the groups whose needs are done, also those that a done one needs. */
+/** The units of the groups that wait for no other. */
 const readyIn = ({ groups }: Wave, parts: ReadonlyArray<DecisionTree>): ReadonlyArray<NextUnit> => {
-  const byName = indexed(groups, ({ name }) => name)
-  const undone = new Set(groups.flatMap(({ name }, index) => (parts[index]?.decision._tag === 'Skip' ? [] : [name])))
+  const done = new Set(groups.flatMap(({ name }, index) => (parts[index]?.decision._tag === 'Skip' ? [name] : [])))
+  const needsOf = waitsFor(groups, done)
   return groups.flatMap((group, index) => {
     const part = parts[index]
-    if (part === undefined || !undone.has(group.name)) return []
-    const needs = new Set(group.needs)
-    for (const name of needs) for (const need of byName.get(name)?.needs ?? []) needs.add(need)
-    return [...needs].some((need) => undone.has(need)) ? [] : unitsIn(group, part)
+    if (part === undefined || done.has(group.name)) return []
+    return [...needsOf(group)].every((need) => done.has(need)) ? unitsIn(group, part) : []
   })
 }
 

@@ -96,7 +96,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   lawOfEdits(
     'PL-EDIT-06',
-    'no edit drops the question about a unit that it keeps: if a sub-step or a unit that was or became non-idempotent is in doubt, it gets a question or the plan is refused',
+    'no edit drops the question about a unit that it keeps: if a sub-step, or a unit that was or became non-idempotent, is in doubt, it gets a question, or it waits, or the plan is refused',
     (edited) => {
       const { checkpoint, workflow } = edited
       const [units, waits] = [unitsOf(edited), waiting(edited)]
@@ -104,11 +104,12 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       const { workflow: before, items, state } = checkpoint
       const taskOf = (unit: Unit): Unit => taskAround(before, items, unit, state.stepIndex)?.unit ?? unit
       // A plan that ignores changes also ignores that a unit in doubt was removed.
-      const isGone = doubts.some((unit) => !units.has(taskOf(unit)))
+      const kept = doubts.filter((unit) => units.has(taskOf(unit)))
       for (const changes of ['completed', 'ignore'] as const) {
         const plan = acceptedPlan(edited, { changes })
-        if (plan === undefined || (changes === 'ignore' && isGone)) continue
-        const unasked = doubts.filter((name) => !waits.has(name) && !asksAbout(edited, plan, name))
+        if (plan === undefined) continue
+        const due = changes === 'ignore' ? kept : doubts
+        const unasked = due.filter((name) => !waits.has(name) && !asksAbout(edited, plan, name))
         assert.deepEqual(unasked, [], 'a unit is in doubt, and gets no question')
       }
       // Missing evidence runs later steps again, and so a map with all its items.
