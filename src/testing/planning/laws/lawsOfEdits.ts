@@ -85,7 +85,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   lawOfEdits(
     'PL-EDIT-05',
-    'a plan that ignores changes, without other options, runs a unit if and only if its path is neither recorded nor waiting as this kind of unit',
+    'a plan that ignores changes and has no other option runs a unit if and only if no unit of this path and kind is recorded or waiting',
     (edited) => {
       const plan = acceptedPlan(edited, { changes: 'ignore' })
       if (plan === undefined) return
@@ -96,7 +96,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   lawOfEdits(
     'PL-EDIT-06',
-    'no edit drops the question of a unit that it keeps: a unit in doubt that was or became non-idempotent, and a sub-step in doubt, get a question, or there is no plan',
+    'an edit keeps the question about a sub-step in doubt, and about a unit in doubt that was or became non-idempotent, or there is no plan',
     (edited) => {
       const { checkpoint, workflow } = edited
       const [units, waits] = [unitsOf(edited), waiting(edited)]
@@ -127,7 +127,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   lawOfEdits(
     'PL-EDIT-07',
-    'no plan of an edited workflow drops a job in silence: it waits for each pending job, or lists it as abandoned',
+    'a plan of an edited workflow waits for each pending job or lists it as abandoned',
     (edited) => {
       for (const changes of ['completed', 'ignore'] as const) {
         const plan = acceptedPlan(edited, { changes })

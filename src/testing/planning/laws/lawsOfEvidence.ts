@@ -25,7 +25,7 @@ const momentAndChange = (of: RunsOf): fc.Arbitrary<[Moment, ReadonlyArray<Change
 export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
   law(
     'PL-CHANGED-01',
-    'changed evidence raises a question at the last unit that recorded it, unless a unit that started since explains it; until it is answered all other decisions stay the same',
+    'changed evidence raises a question at the last unit that recorded it, unless a unit that started since explains it; until it is answered no other decision changes',
     momentAndChange,
     ([found, evidence]) => {
       const plain = planOf(found)
@@ -44,7 +44,7 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-CHANGED-02',
-    'keeping changed evidence runs nothing and is recorded: the last record then equals the current state',
+    'keeping changed evidence runs nothing and records the current evidence',
     momentAndChange,
     ([found, evidence], samples) => {
       const asked = askedAbout(found, evidence)
@@ -67,7 +67,7 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-CHANGED-03',
-    'running a unit again for its changed evidence runs all units that recorded it and all later ones, as if it were missing, and nothing else',
+    'the answer Again about changed evidence runs exactly the units that recorded it and all later ones, as if it were missing',
     momentAndChange,
     ([found, evidence]) => {
       const [first] = askedAbout(found, evidence)
@@ -108,7 +108,7 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
   ),
   lawOfChoices(
     'PL-CHANGED-05',
-    'an answer that accepts changed evidence holds for that content alone; other content raises a new question',
+    'an answer that accepts changed evidence applies only to that content; other content raises a new question',
     momentAndChange,
     ([found, evidence], choices, samples) => {
       const decided = decide(found, choices, { evidence }, samples)

@@ -23,7 +23,7 @@ import { isSubStep, placeOf } from '../arbitrary/tree.js'
 export const lawsOfOptions: ReadonlyArray<PlanLaw> = [
   lawOfChoices(
     'PL-FORCE-01',
-    'fromStep skips what precedes its unit, and runs the unit and what follows; restartWave runs its unit, and what follows runs or raises a question; other units follow their records; a forced unit raises a question only for a pending job that must not run twice',
+    'fromStep skips earlier units, and runs its unit and all later ones; restartWave runs its unit, and later units run or raise a question; other units follow their records; a forced unit raises a question only for a pending job that must not run twice',
     moment,
     (moment, choices, samples) => {
       const options = chooseStart(choices, moment, samples)

@@ -72,7 +72,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-PREFIX-01',
-    "any prefix of a run's changes that ends with a save gives a checkpoint that plans and finishes",
+    "any prefix of a run's changes that ends with a save gives a checkpoint from which the run can be planned and finished",
     run,
     (run, samples) => {
       for (const moment of run.trail) {
@@ -114,7 +114,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-TRY-01',
-    'a started unit that is non-idempotent and may have taken effect gets a question; any other continues with its attempt in flight, its next attempt, or attempt 1',
+    'a started unit that is non-idempotent and may have taken effect gets a question; any other started unit continues with its attempt in flight, its next attempt, or attempt 1',
     undisturbedRun,
     (run) => {
       for (const [index, moment] of run.trail.entries()) {

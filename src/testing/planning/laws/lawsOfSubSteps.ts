@@ -16,7 +16,7 @@ import { acceptedPlan, checkDecision, law, lawOfChoices, planOf } from './PlanLa
 export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
   law(
     'PL-SUB-01',
-    'a plan decides once about each known sub-step of a task that it does not skip, right after that task, except about one in doubt inside of a recorded one',
+    'a plan that does not skip a task has one decision for each of its known sub-steps, right after the task, except for one in doubt inside a recorded one',
     moment,
     (moment) => {
       const { decisions } = planOf(moment)
@@ -46,7 +46,7 @@ export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-SUB-02',
-    'a plan skips a recorded sub-step and one whose failure is thrown again, polls an open wait, raises a question for one that must not run twice and may have taken effect, and runs any other again',
+    'a plan skips a sub-step that is recorded or whose failure is thrown again, polls an open wait, raises a question about a non-idempotent sub-step that may have taken effect, and runs any other again',
     moment,
     (moment) => {
       const { state, completedSteps, pending } = moment.checkpoint
@@ -64,7 +64,7 @@ export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
   ),
   lawOfChoices(
     'PL-SUB-03',
-    'fromStep at a recorded sub-step runs it and all recorded after it again, failed ones too, with their nested ones, keeps the others, and raises a question for one in doubt inside of a later one',
+    'fromStep at a recorded sub-step runs it and all that were recorded or failed after it again, nested ones included, keeps the others, and raises a question about one in doubt inside a later one',
     moment,
     (moment, choices, samples) => {
       const { completedSteps, state } = moment.checkpoint
