@@ -21,7 +21,7 @@ describe('an artifact id', () => {
     assert.deepEqual(ArtifactId.parse(id), E.left({ _tag: 'InvalidArtifactId', id, why }))
   })
 
-  test('a valid artifact id never leads out of its folder', () => {
+  test('the path of a valid artifact id stays inside its folder', () => {
     fc.assert(
       fc.property(
         fc.array(fc.constantFrom('..', '.', '/', 'a', '\\', 'é', '')).map((parts) => parts.join('')),

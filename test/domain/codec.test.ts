@@ -49,7 +49,7 @@ describe('an encoded checkpoint', () => {
     assert.equal(back.completedSteps.steps, checkpoint.completedSteps.steps)
   })
 
-  law('an encoded checkpoint is JSON whose string is the same after a second encoding', arb.run(), ({ checkpoint }) => {
+  law('an encoded checkpoint is the same after JSON.stringify and JSON.parse', arb.run(), ({ checkpoint }) => {
     assert.deepEqual(parse(textOf(checkpoint)), encode(checkpoint))
   })
 
@@ -150,9 +150,9 @@ const mutations = fc.tuple(arb.run(), fc.nat(), fc.constantFrom(...REPLACEMENTS)
 const FREE =
   /^(input|output|data|variables|completedSteps,\d+,output)(,|$)|,(output|data|job|items,\d+,value)(,|$)|^(answers,\d+,)?value(,|$)/
 
-describe('a checkpoint with one place changed', () => {
+describe('a checkpoint with one value changed', () => {
   law(
-    'a checkpoint with one place changed is refused, or decodes to exactly the changed value; nothing throws',
+    'a checkpoint with one value changed is refused or decodes to exactly that content, and never throws',
     mutations,
     ([run, where, by]) => {
       const whole = parse(textOf(run.checkpoint))
@@ -208,9 +208,9 @@ describe('a checkpoint with one place changed', () => {
 const kind = (value: Json | undefined): string =>
   value === null ? 'null' : Array.isArray(value) ? 'list' : typeof value
 
-describe('a change with one place changed', () => {
+describe('a change with one value changed', () => {
   law(
-    'a change with one place changed is refused, or decodes to exactly the changed value',
+    'a change with one value changed is refused or decodes to exactly that content',
     fc.tuple(arb.run(), fc.nat(), fc.nat(), fc.constantFrom(...REPLACEMENTS)),
     ([run, which, where, by]) => {
       const whole = parse(JSON.stringify(run.changes[which % run.changes.length]))
@@ -229,14 +229,14 @@ const base = (): JsonObject =>
   parse(textOf(begin({ name: 'release', steps: [W.task('build')] }, { a: 1 }).checkpoint)) as JsonObject
 
 describe('invalid content', () => {
-  test.each([null, undefined, 1, 'x', [], {}, [[]], true, { format: 1 }])(
+  test.each([[null], [undefined], [1], ['x'], [{}], [[]], [true], [{ format: 1 }]])(
     'content that is not a checkpoint is refused with a reason: %j',
     (content) => {
       assert.match(describeError(refused(content)), /^at \$.* expected /)
     }
   )
 
-  test('content of a newer format is refused as NewerFormat, whatever else it holds', () => {
+  test('content of a newer format is refused as NewerFormat, whatever its other fields', () => {
     for (const format of [2, 3, 1.5, 1e9]) {
       assert.deepEqual(refused({ ...base(), format, state: 'new' }), {
         _tag: 'NewerFormat',
@@ -251,7 +251,7 @@ describe('invalid content', () => {
     for (const format of [0, -1, 0.5, '1', null]) assert.equal(refused({ ...base(), format })._tag, 'Malformed')
   })
 
-  test('the error of invalid content names the place', () => {
+  test('the error for invalid content names the path', () => {
     const rows: ReadonlyArray<readonly [JsonObject, string]> = [
       [{ ...base(), revision: -1 }, '$.revision'],
       [{ ...base(), state: { _tag: 'Unknown' } }, '$.state'],
@@ -274,7 +274,7 @@ describe('invalid content', () => {
     assert.deepEqual(error, E.left({ _tag: 'Malformed', path: 'changes[0] $.unit', expected: 'string' }))
   })
 
-  test('a change that keeps evidence decodes with that evidence', () => {
+  test('a Confirmed change decodes with the evidence that it keeps', () => {
     const kept = { _tag: 'Confirmed', at: '2026-01-02T03:04:05.000Z', unit: 'build' }
     const evidence = [{ _tag: 'File', path: 'a' }]
     assert.deepEqual(decodeChange({ ...kept, evidence }), E.right({ ...kept, evidence }))
@@ -290,12 +290,12 @@ describe('invalid content', () => {
     assert.equal(textOf(decoded({ ...base(), variables: { a: 1 } })), JSON.stringify(base()))
   })
 
-  test('content that nests too deeply is refused, and overflows no stack', () => {
+  test('content that nests too deeply is refused without a stack overflow', () => {
     const deep = (): Json => parse('['.repeat(100_000) + ']'.repeat(100_000))
     assert.equal(refused({ ...base(), input: { a: deep() }, variables: { a: deep() } })._tag, 'Malformed')
   })
 
-  test('changes are refused if one cannot follow its revision, and the error names that change and revision', () => {
+  test('changes are refused if the state does not permit one of them, and the error names that change and its revision', () => {
     const found = restore({
       checkpoint: base(),
       changes: [{ _tag: 'Interrupted', at: '2026-01-02T03:04:05.000Z', unit: 'x', reason: 'signal' }]
@@ -402,7 +402,7 @@ describe('a checkpoint of format 1', () => {
     )
   })
 
-  test('steps that are only names, and records without usual values, decode to whole ones', () => {
+  test('omitted fields of steps and records decode to their defaults', () => {
     const plain = { fingerprint: W.task('any').fingerprint, idempotent: true }
     const { workflow, completedSteps } = named('plain')
     assert.deepEqual(workflow.steps, [
@@ -429,7 +429,7 @@ describe('a checkpoint of format 1', () => {
     assert.deepEqual([...completedSteps], [{ unit: 'build', stepIndex: 0, output: null, ...times, ...usual }])
   })
 
-  test('a step or record that spells out what is omitted is refused, so each has one stored form', () => {
+  test('a step or record with the default of an omitted field is refused, so that each has one stored form', () => {
     const plain = stored['plain'] as JsonObject & { readonly completedSteps: ReadonlyArray<JsonObject> }
     const { fingerprint } = W.task('any')
     const long = { _tag: 'Task', name: 'build', fingerprint, idempotent: true }
@@ -685,7 +685,7 @@ describe('a fingerprint', () => {
     )
   })
 
-  test('a fingerprint covers definition, idempotent, captures, needs and the names of parts, and no field for people or the executor', () => {
+  test('a fingerprint depends on definition, idempotent, captures, needs and the names of parts, and on no other field', () => {
     const same = W.task('build', {
       summary: 'Builds',
       idempotent: true,
@@ -718,7 +718,7 @@ describe('a fingerprint', () => {
   })
 
   law(
-    'two fingerprints are equal exactly if the definitions are the same data',
+    'two fingerprints are equal if and only if the definitions are the same data',
     fc.tuple(fc.jsonValue(), fc.jsonValue()),
     ([a, b]) => {
       const [one, two] = [a, b].map((definition) => JSON.parse(JSON.stringify(definition)) as Json)
@@ -730,7 +730,7 @@ describe('a fingerprint', () => {
   )
 
   law(
-    'two workflow fingerprints are equal exactly if the names and fingerprints of their steps are',
+    'two workflow fingerprints are equal if and only if the names and fingerprints of their steps are',
     fc.tuple(arb.workflow(), arb.workflowEdit),
     ([workflow, change]) => {
       const edited = arb.edit(workflow, change).workflow

@@ -87,15 +87,15 @@ const plannedOf = (
 const deploy = (...parts: ReadonlyArray<Step>): Step => W.sequence('deploy', parts)
 
 test.each([
-  ['a wait', W.task('a'), W.task('a', { wait: 'Answer' })],
-  ['a task', W.task('a', { wait: 'Answer' }), W.task('a')],
-  ['another wait', W.task('a', { wait: 'Timer' }), W.task('a', { wait: 'Answer' })]
-])('an edit that makes a completed task without a definition %s is noticed', (_, was, now) => {
+  ['task into a wait', W.task('a'), W.task('a', { wait: 'Answer' })],
+  ['wait into a task', W.task('a', { wait: 'Answer' }), W.task('a')],
+  ['wait into another wait', W.task('a', { wait: 'Timer' }), W.task('a', { wait: 'Answer' })]
+])('an edit that turns a completed %s is reported, even without a definition', (_, was, now) => {
   expect(editsOf(having(flow(was), ['a']), flow(now))).toEqual(['changed a'])
   expect(editsOf(having(flow(deploy(was)), ['deploy/a']), flow(deploy(now)))).toEqual(['changed deploy/a'])
 })
 
-test('a raw wait without a definition has the fingerprint of the same wait in a program', () => {
+test('a wait has the same fingerprint in a Workflow as in a Program', () => {
   const [nap] = workflow('w').sleep('nap', { millis: 1 }).steps
   assert.equal(W.task('nap', { wait: 'Timer' }).fingerprint, nap?.fingerprint)
 })
@@ -104,7 +104,7 @@ describe('a completed composite', () => {
   const before = flow(task('build'), deploy(task('push'), task('smoke')))
   const all = ['build', 'deploy/push', 'deploy/smoke', 'deploy']
 
-  test('a composite that gains a step is open again: only that step runs', () => {
+  test('after an edit that adds a step to a completed composite only that step runs', () => {
     const after = flow(task('build'), deploy(task('push'), task('smoke'), task('tell')))
     expect(plannedOf(having(before, all), after)).toEqual({
       runs: ['deploy', 'deploy/tell'],
@@ -112,7 +112,7 @@ describe('a completed composite', () => {
     })
   })
 
-  test('an edit that puts a step before a completed one in a composite is refused', () => {
+  test('an edit that inserts a step before a completed one in a composite is refused', () => {
     const after = flow(task('build'), deploy(task('push'), task('tell'), task('smoke')))
     expect(editsOf(having(before, all), after)).toEqual(['insertedBefore deploy/tell'])
   })
@@ -123,17 +123,17 @@ describe('a completed composite', () => {
     expect(editsOf(having(more, [...all, 'announce']), after)).toEqual(['insertedBefore deploy/tell'])
   })
 
-  test('a composite is not reported as changed when only a unit inside it was changed', () => {
+  test('a composite is not reported as changed if only a unit inside it changed', () => {
     const after = flow(task('build'), deploy(task('push', 2), task('smoke')))
     expect(editsOf(having(before, all), after)).toEqual(['changed deploy/push'])
   })
 
-  test('a composite is reported as changed when its own checks were changed', () => {
+  test('a composite is reported as changed if its own checks changed', () => {
     const checked = W.sequence('deploy', [task('push'), task('smoke')], 'deploy', { after: ['true'] })
     expect(editsOf(having(before, all), flow(task('build'), checked))).toEqual(['changed deploy'])
   })
 
-  test('a composite is reported as changed when its kind was changed', () => {
+  test('a composite is reported as changed if its kind changed', () => {
     expect(editsOf(having(before, all), flow(task('build'), wave('deploy', task('push'), task('smoke'))))).toEqual([
       'changed deploy'
     ])
@@ -144,12 +144,12 @@ describe('a completed composite', () => {
     ])
   })
 
-  test('removing a unit of a composite is reported for the unit, not for the composite', () => {
+  test('a removed unit of a composite is reported for the unit, not for the composite', () => {
     expect(editsOf(having(before, all), flow(task('build'), deploy(task('push'))))).toEqual(['removed deploy/smoke'])
   })
 })
 
-test('a started composite that changed its kind is reported as changed', () => {
+test('a started composite whose kind an edit changed is reported as changed', () => {
   const before = flow(deploy(task('push'), task('smoke')))
   expect(editsOf(having(before, ['deploy/push']), flow(wave('deploy', task('push'), task('smoke'))))).toEqual([
     'changed deploy'
@@ -210,12 +210,12 @@ describe('the body of a map', () => {
     })
   })
 
-  test('the body of a map may gain no step once a later step has completed, and the edit is reported once', () => {
+  test('the body of a map may not gain a step once a later step has completed, and the edit is reported only once', () => {
     const checkpoint = having(pages(task('fetch')), [...done, 'pack'], items)
     expect(editsOf(checkpoint, pages(task('fetch'), task('save')))).toEqual(['insertedBefore pages/a/save'])
   })
 
-  test('the body of a map is changed, not removed, when one of its steps was removed', () => {
+  test('a removed step of the body of a map is reported as a change of the map', () => {
     expect(editsOf(having(pages(task('fetch')), done, items), pages(task('save')))).toContain('changed pages')
   })
 })
@@ -254,21 +254,21 @@ describe('an answer about a unit whose attempts an edit drops', () => {
   }
   const pay = W.task('pay', { idempotent: false })
 
-  test('an answer about a wave that failed its check and became a task is accepted', () => {
+  test('an answer about a wave that failed its check is accepted if an edit turned the wave into a task', () => {
     expect(ask('pay', flow(wave('pay', task('a'))), flow(pay), failing('pay'))).toEqual(['Run pay'])
   })
 
-  test('an answer about a sub-step in flight that became a step is accepted', () => {
+  test('an answer about a sub-step in flight is accepted if an edit turned the sub-step into a step', () => {
     const now = flow(W.sequence('a', [pay]))
     expect(ask('a/pay', flow(task('a')), now, started('a', 'a/pay'))).toEqual(['Run a', 'Run a/pay'])
   })
 
-  test('an answer about a sub-step in flight whose task became a wait is accepted', () => {
+  test('an answer about a sub-step in flight is accepted if an edit turned its task into a wait', () => {
     const now = flow(W.task('a', { wait: 'Answer' }))
     expect(ask('a/pay', flow(task('a')), now, started('a', 'a/pay'))).toEqual(['Run a'])
   })
 
-  test('an answer about a failed sub-step whose task became a wait is accepted', () => {
+  test('an answer about a failed sub-step is accepted if an edit turned its task into a wait', () => {
     const now = flow(W.task('a', { wait: 'Answer' }))
     const failed = [started('a'), started('a/pay'), failing('a/pay', { idempotent: false })]
     expect(ask('a/pay', flow(task('a')), now, ...failed)).toEqual(['Run a'])
@@ -278,7 +278,7 @@ describe('an answer about a unit whose attempts an edit drops', () => {
 describe.each([
   ['that is in flight', []],
   ['that failed', [failing('a')]]
-])('an edit that turns a task %s into a wait', (_, ended) => {
+])('an edit that turns a task %s into a wait', (which, ended) => {
   const now = flow(W.task('a', { wait: 'Answer' }))
   const decided = (outcome: 'unknown' | 'notApplied'): ReadonlyArray<string> => {
     const changes = [started('a'), started('a/pay'), failing('a/pay', { idempotent: false }, outcome), ...ended]
@@ -289,11 +289,11 @@ describe.each([
     return plan.right.decisions.map(({ _tag, unit }) => `${_tag} ${unit}`)
   }
 
-  test('asks about a failed sub-step that may have taken effect, because no code throws its failure again', () => {
+  test(`an edit that turns a task ${which} into a wait keeps the question about a failed sub-step in doubt`, () => {
     expect(decided('unknown')).toEqual(['Run a', 'Confirm a/pay'])
   })
 
-  test('drops a failed sub-step that did nothing', () => {
+  test(`an edit that turns a task ${which} into a wait drops a failed sub-step that did nothing`, () => {
     expect(decided('notApplied')).toEqual(['Run a'])
   })
 })
@@ -327,7 +327,7 @@ test.each(['completed', 'was declared done'])(
   }
 )
 
-test('a task that became a sequence and counts as done keeps no output', () => {
+test('a sequence that replaced a task and counts as done keeps no output of the task', () => {
   const facts = { at, captured: [], evidence: [], startedAt: at, durationMillis: 1, attempts: 1 } as const
   const run = replay(having(flow(task('a'), task('b')), []), [
     { _tag: 'AttemptStarted', at, attempts: [{ unit: 'a', attempt: 1 }] },
@@ -360,28 +360,28 @@ test('fromStep after a completed composite that gained a unit records that unit 
   expect(units).toEqual(['a/s/t/x', 'a/s/t/y', 'a/s/t', 'a/s', 'a'])
 })
 
-test.each([W.task('a', { wait: 'Answer' }), W.mapOf('a', task('t'))])(
-  'a pending job is abandoned if its step becomes a wait or a map and changes are ignored (_tag: $_tag)',
-  (now) => {
-    const key = 'k'
-    const run = replay(having(flow(task('a')), []), [
-      { _tag: 'AttemptStarted', at, attempts: [{ unit: 'a', attempt: 1 }], submissions: [{ unit: 'a', key }] },
-      { _tag: 'JobSubmitted', at, unit: 'a', attempt: 1 }
-    ])
-    assert.ok(E.isRight(run), JSON.stringify(run))
-    const plan = planResume(run.right, flow(now), { changes: 'ignore' })
-    assert.ok(E.isRight(plan), JSON.stringify(plan))
-    expect(plan.right.decisions.map(({ _tag, reason }) => [_tag, reason._tag])).toEqual([['Run', 'NotStarted']])
-  }
-)
+test.each([
+  ['wait', W.task('a', { wait: 'Answer' })],
+  ['map', W.mapOf('a', task('t'))]
+])('a pending job is abandoned if an edit turns its step into a %s and changes are ignored', (_, now) => {
+  const key = 'k'
+  const run = replay(having(flow(task('a')), []), [
+    { _tag: 'AttemptStarted', at, attempts: [{ unit: 'a', attempt: 1 }], submissions: [{ unit: 'a', key }] },
+    { _tag: 'JobSubmitted', at, unit: 'a', attempt: 1 }
+  ])
+  assert.ok(E.isRight(run), JSON.stringify(run))
+  const plan = planResume(run.right, flow(now), { changes: 'ignore' })
+  assert.ok(E.isRight(plan), JSON.stringify(plan))
+  expect(plan.right.decisions.map(({ _tag, reason }) => [_tag, reason._tag])).toEqual([['Run', 'NotStarted']])
+})
 
 test.each([
-  ['removed', task('b')],
-  ['changed', W.task('a', { wait: 'Answer' })],
-  ['changed', W.mapOf('a', task('t'))]
+  ['was removed', 'removed', task('b')],
+  ['became a wait', 'changed', W.task('a', { wait: 'Answer' })],
+  ['became a map', 'changed', W.mapOf('a', task('t'))]
 ])(
-  'the refusal of a step that no longer polls its pending job says that only "ignore" abandons it: %s',
-  (edit, now) => {
+  'an edit of a step whose job is pending is refused, and the error says that only "ignore" abandons the job: the step %s',
+  (_, edit, now) => {
     const run = replay(having(flow(task('a')), []), [
       { _tag: 'AttemptStarted', at, attempts: [{ unit: 'a', attempt: 1 }], submissions: [{ unit: 'a', key: 'k' }] },
       { _tag: 'JobSubmitted', at, unit: 'a', attempt: 1 }
@@ -396,7 +396,7 @@ test.each([
   }
 )
 
-test('the refusal of an edited step whose job is pending says that "ignore" needs a step that still polls it', () => {
+test('the refusal of an edited step whose job is pending says that "ignore" needs a step that still polls the job', () => {
   const run = replay(having(flow(task('a')), []), [
     { _tag: 'AttemptStarted', at, attempts: [{ unit: 'a', attempt: 1 }], submissions: [{ unit: 'a', key: 'k' }] },
     { _tag: 'JobSubmitted', at, unit: 'a', attempt: 1 }
@@ -464,26 +464,23 @@ describe('a unit whose kind an edit changed', () => {
     ['a wave whose check failed becomes a payment', checks, ['a/g'], [failed('a')], payment, 'NotStarted'],
     ['a stopped wave becomes a payment', checks, ['a/g'], [interrupted('paused')], payment, 'NotStarted'],
     ['a failed task stays a task', task('a'), [], [started, failed('a')], task('a', 2), 'Failed']
-  ])(
-    'a unit whose kind an edit changed starts from its beginning, and no other unit does: %s',
-    (__, before, done, changes, now, reason) => {
-      const run = replay(having(flow(before), done), changes)
-      assert.ok(E.isRight(run), JSON.stringify(run))
-      const edited = flow(now)
-      const plan = planResume(run.right, edited, { changes: 'ignore' })
-      assert.ok(E.isRight(plan), JSON.stringify(plan))
-      assert.equal(plan.right.decisions[0]?.reason._tag, reason)
-      const [first] = overrides(run.right, { ...edited, identity: Identity.of(edited) }, plan.right, {}, at)
-      assert.ok(first?._tag === 'WorkflowEdited')
-      const adopted = apply(run.right, first)
-      assert.ok(E.isRight(adopted))
-      expect(E.map(({ decisions }: ResumePlan) => decisions)(planResume(adopted.right, edited))).toEqual(
-        E.right(plan.right.decisions)
-      )
-    }
-  )
+  ])('a unit starts over if and only if an edit changed its kind: %s', (__, before, done, changes, now, reason) => {
+    const run = replay(having(flow(before), done), changes)
+    assert.ok(E.isRight(run), JSON.stringify(run))
+    const edited = flow(now)
+    const plan = planResume(run.right, edited, { changes: 'ignore' })
+    assert.ok(E.isRight(plan), JSON.stringify(plan))
+    assert.equal(plan.right.decisions[0]?.reason._tag, reason)
+    const [first] = overrides(run.right, { ...edited, identity: Identity.of(edited) }, plan.right, {}, at)
+    assert.ok(first?._tag === 'WorkflowEdited')
+    const adopted = apply(run.right, first)
+    assert.ok(E.isRight(adopted))
+    expect(E.map(({ decisions }: ResumePlan) => decisions)(planResume(adopted.right, edited))).toEqual(
+      E.right(plan.right.decisions)
+    )
+  })
 
-  test('a task in flight that is not idempotent and becomes a wait keeps its question', () => {
+  test('a task in flight that is not idempotent keeps its question if an edit turns it into a wait', () => {
     const run = replay(having(flow(payment), []), [started])
     assert.ok(E.isRight(run))
     const plan = planResume(run.right, flow(approval), { changes: 'ignore' })
@@ -491,7 +488,7 @@ describe('a unit whose kind an edit changed', () => {
     expect(plan.right.decisions.map(({ _tag, reason }) => [_tag, reason._tag])).toEqual([['Confirm', 'InFlight']])
   })
 
-  test('a task in place of a wave has none of the sub-steps of its groups', () => {
+  test('a task that replaces a wave has none of the sub-steps of its groups', () => {
     const call: Change = {
       ...{ _tag: 'UnitCompleted', at, unit: 'a/g/turn', captured: [], attempts: 1, startedAt: at, durationMillis: 0 },
       ...{ evidence: [], subStep: {} }
@@ -509,7 +506,7 @@ describe('a unit whose kind an edit changed', () => {
   test.each<[string, Step]>([
     ['wave', checks],
     ['sequence', W.sequence('a', [task('g')])]
-  ])('no task takes the place of a %s with a sub-step in doubt', (_, before) => {
+  ])('an edit that replaces a %s with a sub-step in doubt by a task is refused', (_, before) => {
     const starting = (unit: Unit): Change => ({ _tag: 'AttemptStarted', at, attempts: [{ unit, attempt: 1 }] })
     const run = replay(having(flow(before), []), [starting('a/g'), starting('a/g/pay')])
     assert.ok(E.isRight(run), JSON.stringify(run))
@@ -534,36 +531,33 @@ describe('pending jobs that a plan abandons', () => {
   ]
   test.each<[string, Step, Step, Unit, PlanOptions]>([
     ['was removed', task('a'), task('b'), 'a', { changes: 'ignore' }],
-    ['was removed after the step to run from', task('a'), task('b'), 'a', { changes: 'ignore', fromStep: 'z' }],
-    ['waits instead', task('a'), W.task('a', { wait: 'Answer' }), 'a', { changes: 'ignore' }],
-    ['is a map', task('a'), W.mapOf('a', task('t')), 'a', { changes: 'ignore' }],
-    ['is a map, and to run again', task('a'), W.mapOf('a', task('t')), 'a', { fromStep: 'a' }],
+    ['was removed, and fromStep names a later step', task('a'), task('b'), 'a', { changes: 'ignore', fromStep: 'z' }],
+    ['became a wait', task('a'), W.task('a', { wait: 'Answer' }), 'a', { changes: 'ignore' }],
+    ['became a map', task('a'), W.mapOf('a', task('t')), 'a', { changes: 'ignore' }],
+    ['became a map and is named by fromStep', task('a'), W.mapOf('a', task('t')), 'a', { fromStep: 'a' }],
     ['left its wave', wave('g', task('a'), task('b')), wave('g', task('b')), 'g/a', { changes: 'ignore' }]
-  ])(
-    'a plan names the job that it abandons, and the history keeps the name: its step %s',
-    (__, before, now, unit, options) => {
-      const run = replay(having(flow(before, task('z')), []), submitting(unit))
-      assert.ok(E.isRight(run), JSON.stringify(run))
-      const edited = flow(now, task('z'))
-      const plan = planResume(run.right, edited, { outputs: new Map(), ...options })
-      assert.ok(E.isRight(plan), JSON.stringify(plan))
-      expect(plan.right.abandons).toEqual([
-        { _tag: 'Job', unit, key: `key of ${unit}`, job: `job of ${unit}`, submittedAt: at }
-      ])
-      expect(explain(plan.right).split('\n').at(-1)).toBe(
-        `"${unit}" no longer waits for its job, submitted at ${at}: job of ${unit}; cancel that job yourself`
-      )
-      const identity = Identity.of(edited)
-      const [first] = overrides(run.right, { ...edited, identity }, plan.right, options, at)
-      expect(first).toEqual({ _tag: 'WorkflowEdited', at, workflow: identity, abandons: [unit] })
-      const changes = overrides(run.right, { ...edited, identity }, plan.right, options, at)
-      expect(changes.filter((change) => 'abandons' in change)).toEqual([first])
-      const { abandons: _, ...others } = plan.right
-      assert.notEqual(hashPlan(others), hashPlan(plan.right))
-    }
-  )
+  ])('a plan and its recorded changes name the job that it abandons: its step %s', (__, before, now, unit, options) => {
+    const run = replay(having(flow(before, task('z')), []), submitting(unit))
+    assert.ok(E.isRight(run), JSON.stringify(run))
+    const edited = flow(now, task('z'))
+    const plan = planResume(run.right, edited, { outputs: new Map(), ...options })
+    assert.ok(E.isRight(plan), JSON.stringify(plan))
+    expect(plan.right.abandons).toEqual([
+      { _tag: 'Job', unit, key: `key of ${unit}`, job: `job of ${unit}`, submittedAt: at }
+    ])
+    expect(explain(plan.right).split('\n').at(-1)).toBe(
+      `"${unit}" no longer waits for its job, submitted at ${at}: job of ${unit}; cancel that job yourself`
+    )
+    const identity = Identity.of(edited)
+    const [first] = overrides(run.right, { ...edited, identity }, plan.right, options, at)
+    expect(first).toEqual({ _tag: 'WorkflowEdited', at, workflow: identity, abandons: [unit] })
+    const changes = overrides(run.right, { ...edited, identity }, plan.right, options, at)
+    expect(changes.filter((change) => 'abandons' in change)).toEqual([first])
+    const { abandons: _, ...others } = plan.right
+    assert.notEqual(hashPlan(others), hashPlan(plan.right))
+  })
 
-  test('a plan names no job as abandoned that is still polled or was never submitted', () => {
+  test('a plan does not name a job as abandoned that it still polls or that was never submitted', () => {
     const run = replay(having(flow(task('a'), task('z')), []), submitting('a'))
     assert.ok(E.isRight(run))
     for (const edited of [flow(task('a'), task('y')), flow(task('a', 2), task('z'))]) {
@@ -611,19 +605,19 @@ describe('pending jobs that a plan abandons', () => {
   })
 })
 
-test('a map that becomes a sequence is reported as changed once', () => {
+test('an edit that turns a map into a sequence is reported once', () => {
   const checkpoint = having(flow(W.mapOf('a', task('t'))), ['a/s'], { a: ['s', 'w'] })
   expect(editsOf(checkpoint, flow(W.sequence('a', [task('s'), task('w')])))).toEqual(['changed a'])
 })
 
-test('an edit that turns a task with a sub-step in doubt into a wait is refused, because a wait runs no sub-steps', () => {
+test('an edit that turns a task with a sub-step in doubt into a wait is refused', () => {
   const attempts = ['a', 'a/pay'].map((unit) => ({ unit, attempt: 1 }))
   const run = replay(having(flow(task('a')), []), [{ _tag: 'AttemptStarted', at, attempts }])
   assert.ok(E.isRight(run))
   expect(editsOf(run.right, flow(W.task('a', { wait: 'Answer' })))).toEqual(['removed a/pay'])
 })
 
-test('a step that moved under a new parent counts as removed, and the message names its new path', () => {
+test('a step that an edit moved under another parent counts as removed, and the message names its new path', () => {
   const before = flow(task('build'), task('push'), task('tell'))
   const plan = planResume(
     having(before, ['build', 'push', 'tell']),
@@ -636,7 +630,7 @@ test('a step that moved under a new parent counts as removed, and the message na
   ])
 })
 
-test('a strict plan names each difference on its own level', () => {
+test('a plan with the policy `strict` names the innermost unit of each difference', () => {
   const before = flow(task('a'), deploy(task('b'), wave('c', task('d'), W.group(task('e'), ['d']))))
   const after = flow(task('a'), deploy(task('b', 2), wave('c', task('d'), task('e')), task('f')))
   const plan = planResume(having(before, []), after, { changes: 'strict' })
@@ -648,7 +642,7 @@ test('a strict plan names each difference on its own level', () => {
   ])
 })
 
-test('the record of a composite has the definition of the composite alone, without the units inside it', () => {
+test('the fingerprint in the record of a composite does not depend on the units inside it', () => {
   const sequence = W.sequence('deploy', [task('push')])
   const record = Units.get(having(flow(sequence), ['deploy/push', 'deploy']).completedSteps, 'deploy')
   expect(record?.fingerprint).toBe(sequence.ownFingerprint)
@@ -658,7 +652,7 @@ test('the record of a composite has the definition of the composite alone, witho
 describe('a task that is the body of a map', () => {
   const map = (body: string): Workflow => flow(W.mapOf('all', W.task(body)), W.task('end'))
 
-  test('it is changed if it gets another name, because items are found by their keys', () => {
+  test('renaming the task of a map is reported as a change of the map', () => {
     const done = having(map('resize'), ['all/x'], { all: ['x', 'y'] })
     const plan = planResume(done, map('upload'))
     assert.ok(E.isLeft(plan))
@@ -669,7 +663,7 @@ describe('a task that is the body of a map', () => {
     assert.ok(E.isRight(planResume(done, map('resize'))))
   })
 
-  test('it is changed if it gets a name of its own', () => {
+  test('renaming the task of a map that had the name of the map is reported', () => {
     assert.ok(E.isLeft(planResume(having(map('all'), ['all/x'], { all: ['x'] }), map('upload'))))
   })
 })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { inspect } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as fc from 'fast-check'
@@ -52,7 +53,7 @@ describe('the standard policy', () => {
   })
 
   law(
-    'the standard policy spreads each delay by a quarter to both sides, and never waits longer than 120 seconds',
+    'the standard policy varies each delay by up to 25 percent, and never waits longer than 120 seconds',
     randoms,
     (random) => {
       const plain = [5_000, 10_000, 20_000, 40_000, 80_000]
@@ -65,7 +66,7 @@ describe('the standard policy', () => {
     }
   )
 
-  test('the jitter of the standard policy reaches both ends of its spread', () => {
+  test('the jitter of the standard policy covers its whole range', () => {
     assert.equal(delays(Retry.standard, 0)[0], 3_750)
     assert.equal(delays(Retry.standard, 1 - Number.EPSILON)[0], 6_250)
     assert.equal(delays(made({ attempts: 20 }), 0).at(-1), 90_000)
@@ -114,7 +115,7 @@ describe('a policy', () => {
     }
   )
 
-  test.each<readonly [string, unknown]>([
+  const invalid: ReadonlyArray<readonly [field: string, given: unknown]> = [
     ...[0, -1, 1.5, Number.NaN, Infinity, 1001, '3'].map((attempts) => ['attempts', { attempts }] as const),
     ...[-1, Number.NaN, Infinity, '1'].flatMap((value) => [
       ['delayMillis', { delayMillis: value }] as const,
@@ -128,14 +129,19 @@ describe('a policy', () => {
     ['options', { options: 1 }],
     ['policy', null],
     ['policy', 'Constant']
-  ])('a retry policy is refused because of its %s: %j', (field, given) => {
-    const policy = Retry.make(given as Partial<RetryPolicy>)
-    assert.ok(E.isLeft(policy))
-    assert.deepEqual([policy.left._tag, policy.left.field], ['InvalidRetryPolicy', field])
-    assert.ok(policy.left.expected.length > 0)
-  })
+  ]
 
-  test('a first delay above the standard maximum is not shortened', () => {
+  test.each(invalid.map(([field, given]) => [field, inspect(given), given] as const))(
+    'a retry policy with an invalid %s is refused: %s',
+    (field, _, given) => {
+      const policy = Retry.make(given as Partial<RetryPolicy>)
+      assert.ok(E.isLeft(policy))
+      assert.deepEqual([policy.left._tag, policy.left.field], ['InvalidRetryPolicy', field])
+      assert.ok(policy.left.expected.length > 0)
+    }
+  )
+
+  test('a delay above the standard maximum raises the maximum', () => {
     assert.deepEqual(
       delays(made({ _tag: 'Constant', attempts: 3, delayMillis: 600_000, jitter: 0 })),
       [600_000, 600_000]
@@ -153,10 +159,17 @@ describe('a policy', () => {
 // failures
 // ---------------------------------------------------------------------------------------------------------------------
 
+/** The value as a title shows it: without the stack of an error. */
+const titleOf = (value: unknown): string => {
+  if (!(value instanceof Error)) return inspect(value)
+  const { name, message, code } = value as Error & { readonly code?: unknown }
+  return `${name}: ${message}${code === undefined || value instanceof DOMException ? '' : ` with the code ${inspect(code)}`}`
+}
+
 const coded = (code: string | number): Error => Object.assign(new Error('x'), { code })
 
 describe('a thrown value', () => {
-  test.each<readonly [unknown, Failure.StepFailure['_tag'], 'notApplied' | 'unknown']>([
+  const thrown: ReadonlyArray<readonly [thrown: unknown, tag: Failure.StepFailure['_tag'], outcome: 'unknown']> = [
     [{ status: 500 }, 'Transient', 'unknown'],
     [{ statusCode: 502 }, 'Transient', 'unknown'],
     [{ status: 503 }, 'Transient', 'unknown'],
@@ -204,10 +217,15 @@ describe('a thrown value', () => {
     [new TypeError('x is not a function'), 'Permanent', 'unknown'],
     [undefined, 'Permanent', 'unknown'],
     [null, 'Permanent', 'unknown']
-  ])('an error is classified by its code, never by its message: %o is %s, %s', (thrown, tag, outcome) => {
-    const failure = Failure.fromUnknown(thrown)
-    assert.deepEqual([failure._tag, failure.outcome], [tag, outcome])
-  })
+  ]
+
+  test.each(thrown.map(([one, tag, outcome]) => [titleOf(one), tag, one, outcome] as const))(
+    'a thrown value is classified by its status, code or name, never by its message: %s is %s',
+    (_, tag, thrown, outcome) => {
+      const failure = Failure.fromUnknown(thrown)
+      assert.deepEqual([failure._tag, failure.outcome], [tag, outcome])
+    }
+  )
 
   test('a thrown StepFailure stays unchanged', () => {
     const error = Err.make('Error', 'x')
@@ -254,11 +272,11 @@ describe('a stored error', () => {
     [Symbol('x'), 'Symbol(x)'],
     [Object.create(null), '{}'],
     [[1, 2], '[1,2]']
-  ])('a stored error describes any thrown value: %o', (thrown, message) => {
+  ])('a stored error has a message for any thrown value: %o', (thrown, message) => {
     assert.equal(Err.fromUnknown(thrown).message, message)
   })
 
-  test('a stored error includes the messages of its causes, and their code if it has none', () => {
+  test('a stored error includes the messages of its causes, and takes their code if it has none', () => {
     const cause = Object.assign(new Error('connect ECONNREFUSED ::1:80'), { code: 'ECONNREFUSED' })
     const refused = Err.fromUnknown(new TypeError('fetch failed', { cause }))
     assert.deepEqual([refused.message, refused.code], ['fetch failed: connect ECONNREFUSED ::1:80', 'ECONNREFUSED'])
@@ -304,7 +322,7 @@ describe('a stored error', () => {
   })
 
   test.each(['x', '\n', '"', '\\', '\u0000', 'é', '漢', '😀', '\ud800', '\udc00'])(
-    'a stored error has at most 64 KiB, whatever its characters: %j',
+    'a stored error has at most 64 KiB: a long string of %j',
     (unit) => {
       const long = unit.repeat(100_000)
       const error = Err.make(long, long, { code: long, stack: long, data: { long: unit.repeat(1000) } })

@@ -48,36 +48,40 @@ describe('a fork of an arbitrary run', () => {
     assert.ok(sample.filter((fork) => fork !== undefined).length > 200)
   })
 
-  law('a fork is restored from its stored form, unchanged', made, ({ made: fork }) => {
+  law('a fork is unchanged after it is stored and restored', made, ({ made: fork }) => {
     const restored = restore({ checkpoint: encode(fork), changes: [] })
     assert.ok(E.isRight(restored))
     assert.deepEqual(encode(restored.right), encode(fork))
   })
 
-  law('a fork runs its unit, and every unit that has no record', made, ({ made: fork, fromStep }) => {
-    const plan = planResume(fork, toWorkflow(fork.workflow))
-    assert.ok(E.isRight(plan), JSON.stringify(plan))
-    assert.deepEqual(openQuestions(plan.right), [])
-    const due = plan.right.decisions.filter(({ _tag }) => _tag !== 'Skip').map(({ unit }) => unit)
-    // A sub-step without a record is unknown until its task runs.
-    assert.ok(
-      [fromStep, ...ancestors(fromStep)].some((unit) => due.includes(unit)),
-      `${fromStep}: ${due.join(', ')}`
-    )
-    const records = recorded(fork)
-    assert.deepEqual(
-      scheduled(plan.right).filter((unit) => records.has(unit)),
-      []
-    )
-  })
+  law(
+    'the plan of a fork runs the unit that it was forked at, and every unit without a record',
+    made,
+    ({ made: fork, fromStep }) => {
+      const plan = planResume(fork, toWorkflow(fork.workflow))
+      assert.ok(E.isRight(plan), JSON.stringify(plan))
+      assert.deepEqual(openQuestions(plan.right), [])
+      const due = plan.right.decisions.filter(({ _tag }) => _tag !== 'Skip').map(({ unit }) => unit)
+      // A sub-step without a record is unknown until its task runs.
+      assert.ok(
+        [fromStep, ...ancestors(fromStep)].some((unit) => due.includes(unit)),
+        `${fromStep}: ${due.join(', ')}`
+      )
+      const records = recorded(fork)
+      assert.deepEqual(
+        scheduled(plan.right).filter((unit) => records.has(unit)),
+        []
+      )
+    }
+  )
 
-  law('a fork keeps records as they are, and adds only assumed ones', made, ({ old, made: fork }) => {
+  law('a fork keeps the records of the old run, and adds only assumed ones', made, ({ old, made: fork }) => {
     const before = new Map([...old.completedSteps].map((record) => [record.unit, record]))
     for (const record of fork.completedSteps)
       if (record.assumed !== true) assert.deepEqual(record, before.get(record.unit))
   })
 
-  law('no idempotency key of a fork is one of the old run', made, ({ old, made: fork }) => {
+  law('a fork uses no idempotency key of the old run', made, ({ old, made: fork }) => {
     const plan = planResume(fork, toWorkflow(fork.workflow))
     assert.ok(E.isRight(plan))
     for (const unit of scheduled(plan.right))

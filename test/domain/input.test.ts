@@ -75,7 +75,7 @@ describe('InputReplaced', () => {
     assert.deepEqual(E.isRight(read) && read.right.input, input)
   })
 
-  test('InputReplaced is refused while an open attempt or a pending job has seen the old input', () => {
+  test('InputReplaced is refused while an attempt or a pending job uses the old input', () => {
     const why = (checkpoint: Checkpoint): string => {
       const next = apply(checkpoint, replaces({ who: 'Bob' }))
       return E.isLeft(next) ? next.left.why : 'accepted'
@@ -83,7 +83,7 @@ describe('InputReplaced', () => {
     assert.deepEqual([running, failed, waiting].map(why), ['AttemptOpen', 'AttemptOpen', 'StillPending'])
   })
 
-  test('InputReplaced is stored with its input and decodes completely', () => {
+  test('InputReplaced decodes from its stored form, and is refused without an input', () => {
     const stored = replaces({ who: 'Bob' })
     assert.deepEqual(decodeChange(JSON.parse(JSON.stringify(stored))), E.right(stored))
     assert.ok(E.isLeft(decodeChange({ _tag: 'InputReplaced', at })))
@@ -93,21 +93,21 @@ describe('InputReplaced', () => {
 describe('a plan with another input', () => {
   const options = { fromStep: 'two', input: { who: 'Bob' } }
 
-  test('a plan with another input has the variables of that input and those that completed steps captured', () => {
+  test('a plan with another input has the variables of that input and the captured ones of completed steps', () => {
     const plan = planned(half, options)
     assert.deepEqual(Object.fromEntries(plan.variables), { who: 'Bob', made: 'it' })
     assert.deepEqual(plan.input, { who: 'Bob' })
     assert.notEqual(hashPlan(plan), hashPlan(planned(half, { fromStep: 'two' })))
   })
 
-  test('a plan with an input equal to the recorded one is the plan without an input', () => {
+  test('a plan with an input equal to the recorded one equals the plan without an input', () => {
     const same = planned(half, { fromStep: 'two', input: { how: 'well', who: 'Ada' } })
     assert.equal('input' in same, false)
     assert.equal(hashPlan(same), hashPlan(planned(half, { fromStep: 'two' })))
     assert.equal('input' in planned(half, { input: { how: 'well', who: 'Ada' } }), false)
   })
 
-  test('a plan with another input but no step from which it applies is refused with the remedy', () => {
+  test('a plan with another input is refused without fromStep', () => {
     const plan = planResume(half, workflow, { input: { who: 'Bob' } })
     const problems = E.isLeft(plan) ? plan.left.problems : []
     assert.deepEqual(problems, [{ _tag: 'InputWithoutStep' }])
@@ -120,14 +120,11 @@ describe('a plan with another input', () => {
     ['in flight', running],
     ['before its first step', begun],
     ['completed', from(running, { _tag: 'UnitCompleted', ...two, ...completed, captured: [] })]
-  ])(
-    'a plan with another input records that input after all rewinds, and the checkpoint accepts it: a run that is %s',
-    (_, checkpoint) => {
-      const program = { ...workflow, identity }
-      const asked = { ...options, outputs: new Map([['one', 'given']]) }
-      const changes = overrides(checkpoint, program, planned(checkpoint, asked), asked, at)
-      assert.deepEqual(changes.at(-1), replaces({ who: 'Bob' }))
-      assert.deepEqual(from(checkpoint, ...changes).input, { who: 'Bob' })
-    }
-  )
+  ])('a plan with another input records that input after all rewinds: a run that is %s', (_, checkpoint) => {
+    const program = { ...workflow, identity }
+    const asked = { ...options, outputs: new Map([['one', 'given']]) }
+    const changes = overrides(checkpoint, program, planned(checkpoint, asked), asked, at)
+    assert.deepEqual(changes.at(-1), replaces({ who: 'Bob' }))
+    assert.deepEqual(from(checkpoint, ...changes).input, { who: 'Bob' })
+  })
 })

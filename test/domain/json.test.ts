@@ -42,14 +42,18 @@ const survives = (value: unknown, inList = false): boolean => {
 }
 
 describe('the JSON check', () => {
-  law('the check accepts exactly the values that survive JSON, as JSON restores them', nearlyJson, (value) => {
-    const copied = fromUnknown(value)
-    const expected = value !== undefined && survives(value)
-    assert.equal(E.isRight(copied), expected)
-    if (E.isRight(copied)) assert.deepEqual(copied.right, JSON.parse(JSON.stringify(value)))
-  })
+  law(
+    'the check accepts exactly the values that survive JSON, and returns what JSON.parse would',
+    nearlyJson,
+    (value) => {
+      const copied = fromUnknown(value)
+      const expected = value !== undefined && survives(value)
+      assert.equal(E.isRight(copied), expected)
+      if (E.isRight(copied)) assert.deepEqual(copied.right, JSON.parse(JSON.stringify(value)))
+    }
+  )
 
-  law('the check copies: later mutations of the argument do not reach the copy', fc.object(), (value) => {
+  law('the check returns a copy, which later mutations of the argument do not change', fc.object(), (value) => {
     const plain = JSON.parse(JSON.stringify(value)) as Record<string, unknown>
     const copied = fromUnknown(plain)
     assert.ok(E.isRight(copied))
@@ -69,7 +73,7 @@ describe('the JSON check', () => {
   class Unnamed {}
   Object.defineProperty(Unnamed, 'name', { value: 7 })
 
-  test.each<readonly [unknown, string]>([
+  const refused: ReadonlyArray<readonly [leaf: unknown, found: string]> = [
     [Number.NaN, 'NaN'],
     [Infinity, 'Infinity'],
     [-Infinity, '-Infinity'],
@@ -91,12 +95,17 @@ describe('the JSON check', () => {
     [new Unnamed(), 'a class instance'],
     [Object.create({ inherited: 1 }), 'a Object'],
     [new String('x'), 'a String']
-  ])('the check refuses %s (%s), and names the place', (leaf, found) => {
-    assert.deepEqual(refusal(inside(leaf)), ['$.items[1]["odd name"][0]', found])
-    assert.deepEqual(refusal(leaf), ['$', found])
-  })
+  ]
 
-  test('the check refuses values under unusual names, with a readable path', () => {
+  test.each(refused.map(([leaf, found]) => [found.replace(/^a (?=[EO])/, 'an '), leaf, found] as const))(
+    'the check refuses %s, with its path',
+    (_, leaf, found) => {
+      assert.deepEqual(refusal(inside(leaf)), ['$.items[1]["odd name"][0]', found])
+      assert.deepEqual(refusal(leaf), ['$', found])
+    }
+  )
+
+  test('the path of a refused value quotes unusual names', () => {
     for (const [key, segment] of [
       ['a.b', '["a.b"]'],
       ['', '[""]'],
@@ -115,7 +124,7 @@ describe('the JSON check', () => {
     assert.deepEqual(fromUnknown([shared, { shared }]), E.right([{ a: 1 }, { shared: { a: 1 } }]))
   })
 
-  test(`the check accepts ${MAX_DEPTH} levels and refuses one more, however deep the value is`, () => {
+  test(`the check accepts ${MAX_DEPTH} levels and refuses more`, () => {
     const nested = (levels: number): unknown =>
       Array.from({ length: levels }).reduce<unknown>((inner, _, at) => (at % 2 === 0 ? [inner] : { inner }), 1)
     assert.ok(E.isRight(fromUnknown(nested(MAX_DEPTH))))
@@ -173,14 +182,14 @@ describe('canonical JSON', () => {
 })
 
 describe('equality', () => {
-  law('two values are equal exactly if their canonical JSON is', fc.tuple(json, json), ([a, b]) => {
+  law('two values are equal if and only if their canonical JSON is', fc.tuple(json, json), ([a, b]) => {
     const [one, two] = [JSON.parse(JSON.stringify(a)) as Json, JSON.parse(JSON.stringify(b)) as Json]
     assert.equal(equals(one, two), canonical(one) === canonical(two))
     assert.ok(equals(one, shuffled(one)))
     assert.ok(!equals(one, [one]))
   })
 
-  test('equality distinguishes nearly equal values', () => {
+  test('equality distinguishes values that differ only in a type, an order or a key', () => {
     const parse = (text: string): Json => JSON.parse(text) as Json
     for (const [a, b] of [
       ['[]', '{}'],

@@ -28,12 +28,12 @@ const at = (ofSecond: 'wait' | 'job and wait') => {
   return run.now()
 }
 
-test('fromStep at a map whose items only wait runs the map without a question', () => {
+test('fromStep at a map raises no question if its items wait only for timers or answers', () => {
   const [decision] = planOf(at('wait'), { fromStep: 'pages' }).decisions
   assert.deepEqual([decision?._tag, decision?.reason._tag], ['Run', 'Forced'])
 })
 
-test('the question about a map that runs again names the job of its items, not a wait before it', () => {
+test('the question about a map that runs again names the pending job of an item, not the wait of an earlier item', () => {
   const [decision] = planOf(at('job and wait'), { fromStep: 'pages' }).decisions
   assert.deepEqual([decision?._tag, decision?.reason._tag], ['Confirm', 'JobPending'])
 })

@@ -121,7 +121,7 @@ const problemsOf = (...steps: ReadonlyArray<W.Step>): ReadonlyArray<WorkflowProb
   WorkflowProblem.problems({ name: 'release', steps })
 
 describe('a definition', () => {
-  test.each<readonly [WorkflowProblem.WorkflowProblem, ReadonlyArray<W.Step>, string]>([
+  const invalid: ReadonlyArray<readonly [WorkflowProblem.WorkflowProblem, ReadonlyArray<W.Step>, string]> = [
     [{ _tag: 'NoSteps' }, [], 'a workflow needs at least one step'],
     [{ _tag: 'NoGroups', unit: 'w' }, [W.wave('w', [])], 'wave "w" needs at least one group'],
     [
@@ -167,11 +167,16 @@ describe('a definition', () => {
       ],
       'groups of wave "w" depend on each other in a cycle; remove one of their needs: x, y, z'
     ]
-  ])('a definition is refused for %j', (problem, steps, text) => {
-    assert.deepEqual(problemsOf(...steps), [problem])
-    assert.deepEqual(WorkflowProblem.define('release', steps), E.left([problem]))
-    assert.equal(WorkflowProblem.describeProblem(problem), text)
-  })
+  ]
+
+  test.each(invalid.map(([problem, steps, text]) => [text, problem, steps] as const))(
+    'a definition is refused: %s',
+    (text, problem, steps) => {
+      assert.deepEqual(problemsOf(...steps), [problem])
+      assert.deepEqual(WorkflowProblem.define('release', steps), E.left([problem]))
+      assert.equal(WorkflowProblem.describeProblem(problem), text)
+    }
+  )
 
   test.each(['', '-a', '.a', '_a', 'a b', 'a/b', 'ä', 'a\n', 'a'.repeat(129)])(
     'a definition may not use the name %j',
@@ -194,7 +199,7 @@ describe('a definition', () => {
     }
   )
 
-  test('a definition is refused with all its problems at once, also a cycle beside an unknown need', () => {
+  test('all problems of a definition are reported at once', () => {
     const found = WorkflowProblem.problems({
       name: ' ',
       steps: [
@@ -214,13 +219,13 @@ describe('a definition', () => {
     ])
   })
 
-  law('a generated workflow has no problem', arb.workflow(), (workflow) => {
+  law('a generated workflow is valid', arb.workflow(), (workflow) => {
     assert.deepEqual(WorkflowProblem.problems(workflow), [])
     assert.ok(E.isRight(WorkflowProblem.define(workflow.name, workflow.steps)))
   })
 
   law(
-    'a generated workflow has no problem after an edit',
+    'a generated workflow is valid after a generated edit',
     fc.tuple(arb.workflow(), arb.workflowEdit),
     ([workflow, change]) => {
       assert.deepEqual(WorkflowProblem.problems(arb.edit(workflow, change).workflow), [])
@@ -228,7 +233,7 @@ describe('a definition', () => {
   )
 
   law(
-    'a wave has a cycle exactly if its groups cannot be ordered, and its problem names one',
+    'a wave has a cycle if and only if its groups cannot be ordered, and its problem names one',
     fc.array(fc.uniqueArray(fc.nat({ max: 5 }), { maxLength: 3 }), { minLength: 6, maxLength: 6 }),
     (needs) => {
       const groups = needs.map((list, index) => group(`g${index}`, ...list.map((need) => `g${need}`)))

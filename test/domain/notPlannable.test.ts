@@ -27,18 +27,22 @@ const refusal = (one: unknown, other: unknown, options?: unknown): ReadonlyArray
   return E.isLeft(plan) ? describeProblems(plan.left.problems) : assert.fail('there is a plan')
 }
 
-describe('planResume refuses', () => {
+describe('planResume refuses malformed arguments', () => {
   test.each([
     ['undefined', undefined, 'the workflow must be a Program or a Workflow, not undefined'],
-    ['a step', W.task('a'), 'steps of "a" must be an array of steps, not undefined'],
+    ['a task', W.task('a'), 'steps of "a" must be an array of steps, not undefined'],
     [
-      'a missing step',
+      'a step that is undefined',
       { name: 'w', steps: [W.task('a'), undefined] },
       'steps of "w" must be an array of steps; step 2 is undefined'
     ],
-    ['a function', { name: 'w', steps: [() => 1] }, 'steps of "w" must be an array of steps; step 1 is a function'],
     [
-      'a bare task',
+      'a step that is a function',
+      { name: 'w', steps: [() => 1] },
+      'steps of "w" must be an array of steps; step 1 is a function'
+    ],
+    [
+      'a task without its fields',
       { name: 'w', steps: [{ _tag: 'Task' }] },
       'steps of "w" must be an array of steps; step 1 is an object without fingerprint, idempotent, captures, accepts'
     ],
@@ -63,7 +67,7 @@ describe('planResume refuses', () => {
       'groups of "s/all" must be an array of groups; group 1 is null'
     ],
     [
-      'a body without steps',
+      'a map whose body has no steps',
       { name: 'w', steps: [{ ...W.mapOf('all', W.task('a')), each: { _tag: 'Sequence' } }] },
       'each of "all" must be a step, not an object without fingerprint, ownFingerprint, steps'
     ],
@@ -92,18 +96,18 @@ describe('planResume refuses', () => {
       { name: 'w', steps: [{ ...W.sequence('s', [W.task('b')]), name: undefined }] },
       '"undefined" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters'
     ]
-  ])('%s in place of a workflow', (_, given, text) => {
+  ])('planResume refuses a malformed workflow: %s', (_, given, text) => {
     assert.deepEqual(refusal(checkpoint, given), [text])
     assert.deepEqual(WorkflowProblem.problems(given as never).map(WorkflowProblem.describeProblem), [text])
   })
 
   test.each([
     ['null', null, 'options must be an object, not null'],
-    ['a fromStep of null', { fromStep: null }, 'fromStep must be a string'],
+    ['a fromStep that is null', { fromStep: null }, 'fromStep must be a string'],
     ['a restartWave that is a number', { restartWave: 1 }, 'restartWave must be a string'],
-    ['a confirm of null', { confirm: null }, `confirm must be ${ANSWERS}`],
+    ['a confirm that is null', { confirm: null }, `confirm must be ${ANSWERS}`],
     [
-      'outputs in an object',
+      'outputs that are an object',
       { outputs: { a: 1 } },
       'outputs must be a Map of outputs by unit, such as new Map([["build", "1.2.3"]])'
     ],
@@ -113,8 +117,8 @@ describe('planResume refuses', () => {
       { outputs: new Proxy(new Map([['a', 1]]), {}) },
       'outputs must be a Map of outputs by unit, such as new Map([["build", "1.2.3"]])'
     ],
-    ['evidence of null', { evidence: null }, 'evidence must be an array of what collectEvidence returns'],
-    ['evidence in a Map', { evidence: new Map() }, 'evidence must be an array of what collectEvidence returns'],
+    ['evidence that is null', { evidence: null }, 'evidence must be an array of what collectEvidence returns'],
+    ['evidence that is a Map', { evidence: new Map() }, 'evidence must be an array of what collectEvidence returns'],
     [
       'an entry of evidence that is null',
       { evidence: [null] },
@@ -137,19 +141,19 @@ describe('planResume refuses', () => {
     ],
     ['evidence with a hole', { evidence: new Array(1) }, 'evidence must be an array of what collectEvidence returns'],
     [
-      'a confirm for a number',
+      'a confirm with a number as a unit',
       { confirm: new Map([[1, { _tag: 'Again' }]]) },
       'confirm must be a Map of answers by unit; a unit must be a string, not the number 1'
     ],
     ['a confirm with `get` alone', { confirm: { get: () => undefined } }, `confirm must be ${ANSWERS}`],
     [
-      'an answer of null',
+      'an answer that is null',
       { confirm: new Map([['a', null]]) },
       `confirm must be a Map of answers by unit; the answer to "a" must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }, not null`
     ],
     ['changes that are unknown', { changes: 'all' }, "changes must be 'strict', 'completed' or 'ignore'"],
-    ['recovered as a string', { recovered: 'yes' }, 'recovered must be true or false']
-  ])('%s in place of options', (_, given, text) => {
+    ['recovered that is a string', { recovered: 'yes' }, 'recovered must be true or false']
+  ])('planResume refuses malformed options: %s', (_, given, text) => {
     assert.deepEqual(refusal(checkpoint, workflow, given), [text])
   })
 
@@ -174,7 +178,7 @@ describe('planResume refuses', () => {
     ['a checkpoint whose attempts are an array', { ...checkpoint, state: { ...checkpoint.state, inFlight: [] } }],
     ['a checkpoint whose failures are a Set', { ...checkpoint, state: { ...checkpoint.state, failures: new Set() } }],
     ...damaged
-  ])('%s in place of a checkpoint', (_, given) => {
+  ])('planResume refuses a malformed checkpoint: %s', (_, given) => {
     assert.match(
       refusal(given, workflow).join(),
       /^the checkpoint must be a Checkpoint, not (undefined|an object that is malformed( \(at \$\.\S+ expected .+\))?); decode stored JSON with CheckpointCodec\.decode$/

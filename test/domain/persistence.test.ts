@@ -31,7 +31,7 @@ describe('a persistent sequence', () => {
   })
 
   law(
-    'a sequence never changes when values are appended to it, however often',
+    'a sequence never changes when values are appended to it',
     fc.tuple(lengths, fc.nat({ max: 40 })),
     ([length, more]) => {
       const base = Vec.from(upTo(length))
@@ -111,7 +111,7 @@ describe('the records of a run', () => {
   )
 
   law(
-    'the records of each version contain its units, whatever later versions append, replace or remove',
+    'a version of the records keeps its units when later versions append, replace or remove some',
     fc.array(
       fc.record({
         base: fc.nat(),
@@ -159,7 +159,7 @@ describe('the records of a run', () => {
     assert.notDeepEqual(Units.from([record(0), record(1)]), Units.from([record(1), record(0)]))
   })
 
-  law('the records of a run contain exactly the recorded units, in any order of arrival', records, (all) => {
+  law('the records of a run contain exactly the recorded units, in the order of recording', records, (all) => {
     const steps = Units.from(all)
     assert.deepEqual([...steps], all)
     assert.equal(steps.size, all.length)
@@ -177,7 +177,7 @@ describe('the records of a run', () => {
     assert.equal(inspect(Units.from(all)), inspect(all))
   })
 
-  test('100,000 records are replaced and removed, from either end, in linear time', () => {
+  test('replacing and removing 100,000 records takes linear time, from the first to the last or in reverse', () => {
     const count = 100_000
     const all = Array.from({ length: count }, (_, index) => record(0, `g${index}`))
     const millis = quickest(1, () => {
@@ -210,7 +210,7 @@ describe('a map by unit', () => {
   const writes = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'a/b', 'c', 'd'), fc.nat()), { maxLength: 12 })
 
   law(
-    'a map by unit equals the map of the set values, and stays equal when other versions follow',
+    'a map by unit contains the values set so far, whatever later versions set',
     fc.tuple(writes, writes),
     ([first, then]) => {
       const set = (self: UnitMap.UnitMap<number>, all: typeof first): UnitMap.UnitMap<number> =>

@@ -61,7 +61,7 @@ law('missing evidence of an unknown unit changes no decision', momentsWithOption
   )
 })
 
-test('PL-WRAP-01 compares many plans, many refusals, and many questions in a tree', () => {
+test('the samples of PL-WRAP-01 include many plans, many refusals and many questions in a tree', () => {
   const compared = fc.sample(momentsWithOptions, { numRuns: 1500, seed: 186 }).flatMap(({ moment, options }) => {
     if (comparable(moment, options) === undefined) return []
     return [{ options, isPlan: E.isRight(planResume(moment.checkpoint, moment.workflow, options)) }]
@@ -130,7 +130,7 @@ describe('the options of a plan', () => {
   })
 
   law(
-    'a plan that runs completed work again runs everything after it again, except units declared done or kept',
+    'a plan that runs a completed unit again runs everything after it again, except units declared done or kept',
     momentsWithOptions,
     ({ moment, options }) => {
       const plan = planResume(moment.checkpoint, moment.workflow, options)
@@ -151,7 +151,7 @@ describe('the options of a plan', () => {
   )
 
   law(
-    'missing evidence runs exactly its unit, the units that need it, and the later ones',
+    'missing evidence makes exactly its unit, the units that need it and all later units run again',
     fc.tuple(moments, fc.nat()),
     ([moment, which]) => {
       const all = [...moment.checkpoint.completedSteps]
@@ -231,7 +231,7 @@ describe('editing a step', () => {
   })
 
   law(
-    'the strict policy refuses every edit but that of a summary',
+    'the policy `strict` refuses every edit except that of a summary',
     fc.tuple(moments, arb.workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const { workflow: edited } = arb.edit(workflow, change)
@@ -244,7 +244,7 @@ describe('editing a step', () => {
   )
 
   law(
-    'the ignore policy refuses an edit only for outputs that no longer match and variables that were never set',
+    'the policy `ignore` refuses an edit only if a recorded output no longer matches or a captured variable was never set',
     fc.tuple(moments, arb.workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const plan = planResume(checkpoint, arb.edit(workflow, change).workflow, { changes: 'ignore' })
@@ -256,7 +256,7 @@ describe('editing a step', () => {
 
 describe('following a plan', () => {
   law(
-    'a plan of an edited workflow can be followed, and the edit is adopted',
+    'following a plan of an edited workflow adopts the edit',
     fc.tuple(moments, arb.workflowEdit, fc.constantFrom('completed' as const, 'ignore' as const)),
     ([moment, change, changes]) => {
       const { workflow } = arb.edit(moment.workflow, change)
@@ -294,7 +294,7 @@ describe('recorded overrides', () => {
 
 describe('a unit that is not idempotent', () => {
   law(
-    'no edit drops the question about a non-idempotent unit that may have taken effect: the question stays, or the edit is refused',
+    'an edit keeps the question about a non-idempotent unit that may have taken effect, or is refused',
     fc.tuple(moments, arb.workflowEdit),
     ([moment, change]) => {
       const asked = openQuestions(planOf(moment)).map(({ unit }) => unit)
@@ -341,7 +341,7 @@ describe('a unit that is not idempotent', () => {
 
 describe('the hash of a plan', () => {
   law(
-    'the hashes of two plans are equal exactly if their decisions and variables are',
+    'the hashes of two plans are equal if and only if their decisions and variables are',
     fc.tuple(momentsWithOptions, momentsWithOptions, arb.workflowEdit),
     ([a, b, change]) => {
       const plans = [
@@ -404,10 +404,14 @@ describe('an unchanged linear workflow', () => {
 })
 
 describe('a run that has only started', () => {
-  law('a run without an attempt runs every unit, with the reason NotStarted', arb.workflow(), (workflow) => {
-    const plan = planOf(begin(workflow, {}))
-    for (const decision of plan.decisions) {
-      assert.deepEqual([decision._tag, decision.reason._tag], ['Run', 'NotStarted'])
+  law(
+    'the plan of a run without an attempt runs every unit, with the reason NotStarted',
+    arb.workflow(),
+    (workflow) => {
+      const plan = planOf(begin(workflow, {}))
+      for (const decision of plan.decisions) {
+        assert.deepEqual([decision._tag, decision.reason._tag], ['Run', 'NotStarted'])
+      }
     }
-  })
+  )
 })

@@ -157,13 +157,13 @@ describe('a run of five steps', () => {
     assert.deepEqual(readOff(planned(standing(five, bare, done(2)), five)), [2, true, [0, 1]])
   })
 
-  test('a run interrupted after the third step continues with the fourth if the third is recorded, else with the third', () => {
+  test('a run interrupted between two steps continues with the first step that has no record', () => {
     const state = State.interrupted(2, 'step-2', 'signal', { inProgress: false })
     assert.deepEqual(readOff(planned(standing(five, state, done(3)), five)), [3, false, [0, 1, 2]])
     assert.deepEqual(readOff(planned(standing(five, state, done(2)), five)), [2, false, [0, 1]])
   })
 
-  test('a checkpoint at a step that its workflow does not have is refused with both numbers', () => {
+  test('a checkpoint at a step beyond its workflow is refused with the number of the step and of all steps', () => {
     const found = problems(standing(five, State.beforeStep(10, 'step-10')), five)
     assert.deepEqual(found, [{ _tag: 'StepOutOfRange', stepIndex: 10, steps: 5 }])
     assert.equal(
@@ -194,7 +194,7 @@ describe('a run of five steps', () => {
     )
   })
 
-  test('a path that an option cannot take, below a task or of a wave, is refused with the path to use', () => {
+  test('an option is refused if it does not apply to the unit that it names, and the error says which unit to name', () => {
     const wave = W.wave('checks', [W.group(W.task('unit')), W.group(W.task('lint'))])
     const workflow: Workflow = { name: 'w', steps: [W.task('build'), wave] }
     const told = (options: PlanOptions): ReadonlyArray<string> =>
@@ -261,26 +261,23 @@ describe('an edited workflow', () => {
       : plan.left.problems.map((one) => (one._tag === 'WorkflowChanged' ? `${one.edit} ${one.unit}` : one._tag))
   }
 
-  test.each(rows)(
-    'the policy for changes decides whether an edit is refused when %s',
-    (_, workflow, completed, strict) => {
-      assert.deepEqual([...found(workflow, 'completed')].sort(), [...completed].sort())
-      assert.deepEqual([...found(workflow, 'strict')].sort(), [...strict].sort())
-      assert.deepEqual(found(workflow, 'ignore'), [])
-      assert.deepEqual(
-        problemsOrNone(checkpoint, workflow),
-        problemsOrNone(checkpoint, workflow, { changes: 'completed' }),
-        'completed is the default'
-      )
-    }
-  )
+  test.each(rows)('the option `changes` decides whether an edit is refused: %s', (_, workflow, completed, strict) => {
+    assert.deepEqual([...found(workflow, 'completed')].sort(), [...completed].sort())
+    assert.deepEqual([...found(workflow, 'strict')].sort(), [...strict].sort())
+    assert.deepEqual(found(workflow, 'ignore'), [])
+    assert.deepEqual(
+      problemsOrNone(checkpoint, workflow),
+      problemsOrNone(checkpoint, workflow, { changes: 'completed' }),
+      'completed is the default'
+    )
+  })
 
-  test('no policy refuses an edit of summaries only', () => {
+  test('an edit of summaries alone is accepted whatever `changes` is', () => {
     const workflow = now(...was.steps.map((step) => ({ ...step, summary: 'in other words' })))
     for (const changes of ['strict', 'completed', 'ignore'] as const) assert.deepEqual(found(workflow, changes), [])
   })
 
-  test('an edited workflow is refused with both fingerprints', () => {
+  test('the refusal of an edited step names both fingerprints', () => {
     assert.deepEqual(problems(checkpoint, now(a, other('b'), c, d)), [
       { _tag: 'WorkflowChanged', edit: 'changed', unit: 'b', recorded: b.fingerprint, present: other('b').fingerprint }
     ])
@@ -331,22 +328,18 @@ describe('contradictions in a checkpoint', () => {
   const group = (name: string): CompletedStep =>
     record(1, { unit: `step-1/${name}`, fingerprint: W.task(name).fingerprint })
   const rows: ReadonlyArray<readonly [string, CheckpointState, ReadonlyArray<CompletedStep>]> = [
-    ['the state names its step otherwise', State.beforeStep(0, 'step-1'), []],
-    ['a record names its step otherwise', State.beforeStep(1, 'step-1'), [record(0, { unit: 'x' })]],
-    ['a record of an unknown step', State.beforeStep(1, 'step-1'), [record(7)]],
-    ['a record of an unknown group', State.beforeStep(1, 'step-1'), [group('x')]],
-    ['a record of a group of a task', State.beforeStep(1, 'step-1'), [record(0, { unit: 'step-0/g' })]],
+    ['its state has the wrong name for the current step', State.beforeStep(0, 'step-1'), []],
+    ['a record has the wrong name for its step', State.beforeStep(1, 'step-1'), [record(0, { unit: 'x' })]],
+    ['it has a record of an unknown step', State.beforeStep(1, 'step-1'), [record(7)]],
+    ['it has a record of an unknown group', State.beforeStep(1, 'step-1'), [group('x')]],
+    ['it has a record of a group of a task', State.beforeStep(1, 'step-1'), [record(0, { unit: 'step-0/g' })]],
     ['a step is recorded twice', State.beforeStep(1, 'step-1'), [record(0), record(0)]],
     ['a group is recorded twice', State.beforeStep(1, 'step-1'), [record(0), group('g'), group('g')]],
     ['a wave is completed without its groups', State.completed(1, 'step-1'), [record(0), group('g'), record(1)]],
-    ['it is before a completed step', State.beforeStep(0, 'step-0'), [record(0)]],
-    ['it failed in a completed step', State.failed(0, 'step-0', [failure()], true), [record(0)]],
-    ['it completed a step without record', State.completed(0, 'step-0'), []],
-    [
-      'it is in the middle of a completed step',
-      State.interrupted(0, 'step-0', 'signal', { inProgress: true }),
-      [record(0)]
-    ]
+    ['its current step is completed', State.beforeStep(0, 'step-0'), [record(0)]],
+    ['its failed step is completed', State.failed(0, 'step-0', [failure()], true), [record(0)]],
+    ['its completed step has no record', State.completed(0, 'step-0'), []],
+    ['its step in progress is completed', State.interrupted(0, 'step-0', 'signal', { inProgress: true }), [record(0)]]
   ]
 
   test.each(rows)('a checkpoint that contradicts itself is refused: %s', (_, state, records) => {
@@ -357,7 +350,7 @@ describe('contradictions in a checkpoint', () => {
     )
   })
 
-  test('all contradictions of a checkpoint are reported at once, with the wrong name of its workflow', () => {
+  test('all contradictions of a checkpoint are reported at once', () => {
     const records = [record(0, { unit: 'x' }), record(7), group('x')]
     const found = problems(standing(workflow, State.beforeStep(9, 'x'), records), { ...workflow, name: 'other' })
     assert.deepEqual(
@@ -373,7 +366,7 @@ describe('contradictions in a checkpoint', () => {
     assert.match(beyond ?? '', /: a record names step 8, but there are 3 steps/)
   })
 
-  test('a consistent checkpoint is planned', () => {
+  test('a consistent checkpoint has a plan', () => {
     assert.deepEqual(
       tags(planned(standing(workflow, State.beforeStep(1, 'step-1'), [record(0), group('g')]), workflow)),
       [
@@ -464,7 +457,7 @@ describe('fromStep', () => {
     }
   })
 
-  test('fromStep after a restarted wave does not assume the wave done', () => {
+  test('fromStep does not count a wave as done that restartWave names', () => {
     const waves: Workflow = {
       name: 'numbered',
       steps: [W.task('step-0'), W.wave('step-1', [W.group(W.task('g'))]), W.task('step-2'), W.task('step-3')]
@@ -538,7 +531,7 @@ describe('missing evidence', () => {
     ])
   })
 
-  test('missing evidence and restartWave combine: a forced wave raises no question', () => {
+  test('restartWave with missing evidence raises no question about the wave', () => {
     const pushy: Workflow = {
       name: 'release',
       steps: [W.task('build'), W.wave('push', [W.group(W.task('eu', { idempotent: false }))])]
@@ -571,7 +564,7 @@ describe('an answer', () => {
     )
   })
 
-  test('a plan runs a wait that was answered before it started, and polls a pending wait of a later step', () => {
+  test('a plan runs a wait that was answered before it started, and polls a wait that is open', () => {
     const waits: Workflow = { name: 'waits', steps: [W.task('first'), W.task('later', { wait: 'Answer' })] }
     const begun = standing(waits, State.beforeStep(0, 'first'))
     const answers = Units.from([{ unit: 'later', value: 1, by: 'user', at: AT }])
@@ -584,7 +577,7 @@ describe('an answer', () => {
     ])
   })
 
-  test('a question about a pending unit says what the unit waits for', () => {
+  test('a question about a pending unit says whether it waits for a job, a timer or an answer', () => {
     const { stepIndex, summary, fingerprint } = { stepIndex: 0, summary: '', fingerprint: 'v1:x' }
     const about = (reason: Confirm['reason']): string =>
       describeQuestion({ _tag: 'Confirm', unit: 'publish', stepIndex, summary, fingerprint, reason })
@@ -638,7 +631,7 @@ describe('an answer', () => {
     assert.equal(nothing.variables.get('url'), null, 'null is an output too')
   })
 
-  test('an answer is required if an earlier attempt may have taken effect, even if the last one did nothing', () => {
+  test('a question is raised if an earlier attempt may have taken effect, even if the last one did nothing', () => {
     const attempt = { attempt: 1, startedAt: AT, failedAt: AT, error: Err.make('Error', 'x') }
     const state = State.failed(
       0,
@@ -658,7 +651,7 @@ describe('an answer', () => {
     assert.equal(openQuestions(planned(standing(workflow, state), workflow)).length, 1)
   })
 
-  test('an answer is required for a step that was interrupted in progress without a recorded attempt', () => {
+  test('a question is raised about a step that was interrupted in progress, even without a recorded attempt', () => {
     const state = State.interrupted(0, 'publish', 'signal', { inProgress: true })
     assert.equal(openQuestions(planned(standing(workflow, state), workflow)).length, 1)
     const renamed: Workflow = { name: 'release', steps: [W.task('push'), W.task('notify')] }
@@ -668,7 +661,7 @@ describe('an answer', () => {
     )
   })
 
-  test('an answer about a removed unit is impossible: the edit is refused, unless changes are ignored', () => {
+  test('an edit that removes a unit in doubt is refused unless changes are ignored', () => {
     const renamed: Workflow = { name: 'release', steps: [W.task('push', { idempotent: false }), W.task('notify')] }
     const [problem] = problems(inFlight, renamed)
     assert.ok(problem !== undefined)
@@ -700,7 +693,7 @@ describe('an answer without a question', () => {
     }
   })
 
-  test('an answer other than "again" is refused for a step that fromStep runs, and the error names fromStep', () => {
+  test('the answers "done" and "keep" are refused for a step that fromStep runs', () => {
     const doubted = standing(workflow, State.failed(1, 'publish', [failure({ unit: 'publish' })], true), [
       record(0, { unit: 'build' })
     ])
@@ -733,7 +726,7 @@ describe('a run that lost its newest state', () => {
   const workflow: Workflow = { name: 'shop', steps: [task.plain, task.pay, W.wave('wave', groups), W.task('last')] }
   const checkpoint = standing(workflow, State.beforeStep(0, 'plain'))
 
-  test('a recovered run asks about all units that are not idempotent and have no record', () => {
+  test('after a recovery a plan raises a question about each non-idempotent unit without a record', () => {
     assert.deepEqual(openQuestions(planned(checkpoint, workflow)), [])
     const plan = planned(checkpoint, workflow, { recovered: true })
     assert.deepEqual(
@@ -752,7 +745,7 @@ describe('a run that lost its newest state', () => {
     assert.match(describeQuestion(question), /the newest state is damaged, so it may have run$/)
   })
 
-  test('a recovered run accepts answers, also for later steps', () => {
+  test('after a recovery answers are accepted even about later steps', () => {
     const confirm = new Map([
       ['pay', { _tag: 'Done' }],
       ['wave/pay', { _tag: 'Again' }]
@@ -766,7 +759,7 @@ describe('a supplied output', () => {
   const workflow: Workflow = { name: 'w', steps: [W.task('pay', { idempotent: false }), W.task('tell')] }
   const asked = standing(workflow, State.beforeStep(0, 'pay', [{ unit: 'pay', attempt: 1 }]))
 
-  test('a supplied output must be plain JSON, or it is refused with the path', () => {
+  test('a supplied output that is not plain JSON is refused with the path', () => {
     const says = (output: unknown): PlanOptions => ({
       confirm: new Map([['pay', { _tag: 'Done', output: output as Json }]])
     })
@@ -797,14 +790,14 @@ describe('a completed step that was edited', () => {
     steps: workflow.steps.map((step, at) => (at === index ? W.task(step.name, { definition: 'other' }) : step))
   })
 
-  test('an edit of a completed step is accepted if the step runs again in any case', () => {
+  test('an edit of a completed step is accepted if fromStep runs the step again', () => {
     assert.equal(planned(done, edited(1), { fromStep: 'step-1' }).startIndex, 1)
     assert.equal(planned(done, edited(2), { fromStep: 'step-1' }).startIndex, 1)
     assert.equal(problems(done, edited(0), { fromStep: 'step-1' })[0]?._tag, 'WorkflowChanged')
     assert.equal(problems(done, edited(1), { fromStep: 'step-1', changes: 'strict' })[0]?._tag, 'WorkflowChanged')
   })
 
-  test('an edit that removes or moves a completed step is accepted if the step would run again in any case', () => {
+  test('an edit that removes or moves a completed step is accepted if fromStep precedes the step', () => {
     const [zero, one, two] = workflow.steps as readonly [W.Task, W.Task, W.Task]
     assert.equal(planned(done, { ...workflow, steps: [zero, one] }, { fromStep: 'step-1' }).startIndex, 1)
     assert.equal(planned(done, { ...workflow, steps: [zero, two, one] }, { fromStep: 'step-2' }).startIndex, 1)
@@ -838,7 +831,7 @@ describe('restartWave', () => {
     })
   })
 
-  test('restartWave in a workflow without waves is refused, and the message lists the steps for fromStep', () => {
+  test('restartWave in a workflow without waves is refused, and the message suggests fromStep with the steps', () => {
     const checkpoint = standing(numbered(2), State.beforeStep(0, 'step-0'))
     const told = ['x', 'step-1'].map((restartWave) =>
       problems(checkpoint, numbered(2), { restartWave }).map(describeProblem).join()
@@ -850,7 +843,7 @@ describe('restartWave', () => {
   })
 })
 
-describe('a step whose name is only its number', () => {
+describe('a step that is named by its number', () => {
   const ran: Workflow = {
     name: 'w',
     steps: [W.task('step-1', { idempotent: false, numbered: true, definition: 'publish' })]
@@ -864,7 +857,7 @@ describe('a step whose name is only its number', () => {
     ]
   }
 
-  test('a step in doubt that is named by its number is not mistaken for another step that has that number now', () => {
+  test('an edit that gives the number of a step in doubt to another step is refused', () => {
     assert.equal(openQuestions(planned(asked, ran)).length, 1)
     const [problem] = problems(asked, now)
     assert.ok(problem?._tag === 'WorkflowChanged' && problem.inDoubt === true && problem.edit === 'changed')
@@ -872,13 +865,13 @@ describe('a step whose name is only its number', () => {
     assert.equal(planned(asked, now, { changes: 'ignore' }).startIndex, 0)
   })
 
-  test('a step that is named by its number and is not in doubt may be edited like any other', () => {
+  test('an edit may give the number of a step that is not in doubt to another step', () => {
     assert.equal(planned(standing(ran, State.beforeStep(0, 'step-1')), now).startIndex, 0)
   })
 })
 
 describe('an accepted edit of a completed step', () => {
-  test('an accepted edit that captures a variable which the record never set is reported', () => {
+  test('an edit that captures a variable is refused if the recorded step never set it', () => {
     const now: Workflow = { name: 'numbered', steps: [W.task('step-0', { captures: ['release'] }), W.task('step-1')] }
     const done = standing(numbered(2), State.completed(0, 'step-0'), [record(0, { output: 'V1' })])
     assert.deepEqual(problems(done, now, { changes: 'ignore' }), [
@@ -889,7 +882,7 @@ describe('an accepted edit of a completed step', () => {
 })
 
 describe('a check of outputs that throws', () => {
-  test('a plan is refused if the check of a recorded output throws, and the error says so', () => {
+  test('a plan is refused with the thrown message if the check of a recorded output throws', () => {
     const broken = W.task('step-0', {
       accepts: () => {
         throw new Error('broken check')
@@ -998,7 +991,7 @@ describe('the text of a plan', () => {
     )
   })
 
-  test('the text of a plan counts the entries of a kind beyond five', () => {
+  test('the text of a long plan lists five entries of a kind and counts the rest', () => {
     const workflow = numbered(30)
     const done = Array.from({ length: 17 }, (_, index) =>
       record(index, index === 3 ? { fingerprint: 'v1:old' } : index > 13 ? { assumed: true } : {})
@@ -1027,7 +1020,7 @@ describe('the text of a plan', () => {
     )
   })
 
-  test('the text of a long plan keeps every question, every single entry, and every reason that differs', () => {
+  test('the text of a long plan leaves out no question and no entry that is unlike its neighbours', () => {
     const names = Array.from({ length: 21 }, (_, index) => `g${index}`)
     const isAsked = (index: number): boolean => index >= 10 && index < 17
     const wave = W.wave(

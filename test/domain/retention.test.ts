@@ -39,13 +39,17 @@ const without = (all: ReadonlyArray<RetainedRun>, expiring: ReadonlyArray<Retain
   all.filter((one) => !expiring.includes(one))
 
 describe('a run', () => {
-  law('a run that is held, damaged, undated, young or of another status is kept', cases, ([all, policy, now]) => {
-    for (const run of expired(all, policy, now)) {
-      assert.ok(!run.isHeld && !run.isDamaged)
-      assert.ok((policy.statuses ?? ['completed', 'cancelled']).some((one) => one === run.status))
-      assert.ok(now - run.endedAtMillis > (policy.olderThanMillis ?? -Infinity))
+  law(
+    'a run is kept if it is held or damaged, too young, without a date, or of another status',
+    cases,
+    ([all, policy, now]) => {
+      for (const run of expired(all, policy, now)) {
+        assert.ok(!run.isHeld && !run.isDamaged)
+        assert.ok((policy.statuses ?? ['completed', 'cancelled']).some((one) => one === run.status))
+        assert.ok(now - run.endedAtMillis > (policy.olderThanMillis ?? -Infinity))
+      }
     }
-  })
+  )
 
   law('a run is kept if it is among the newest that its workflow keeps', cases, ([all, policy, now]) => {
     const expiring = expired(all, policy, now)
@@ -57,7 +61,7 @@ describe('a run', () => {
     }
   })
 
-  test('a run counts as older than one that ended in the same millisecond if its id comes first', () => {
+  test('of two runs that ended in the same millisecond, the one whose id comes first counts as older', () => {
     const run = { workflow: 'w', status: 'completed', isHeld: false, isDamaged: false, endedAtMillis: 1 } as const
     const runs = ['b', 'c', 'a'].map((runId) => ({ ...run, runId }))
     assert.deepEqual(
@@ -66,27 +70,31 @@ describe('a run', () => {
     )
   })
 
-  law('each kept run has the reason why it is kept', cases, ([all, policy, now]) => {
-    const { keep, olderThanMillis, statuses = ['completed'] } = policy
-    const expiring = expired(all, policy, now)
-    const may = all.filter(
-      (one) =>
-        statuses.some((status) => status === one.status) &&
-        !one.isHeld &&
-        !one.isDamaged &&
-        !Number.isNaN(one.endedAtMillis)
-    )
-    for (const run of without(may, expiring)) {
-      const newer = may.filter(
-        (one) => one.workflow === run.workflow && one !== run && one.endedAtMillis >= run.endedAtMillis
+  law(
+    'a finished run is kept only if it is too young or among the newest of its workflow',
+    cases,
+    ([all, policy, now]) => {
+      const { keep, olderThanMillis, statuses = ['completed'] } = policy
+      const expiring = expired(all, policy, now)
+      const may = all.filter(
+        (one) =>
+          statuses.some((status) => status === one.status) &&
+          !one.isHeld &&
+          !one.isDamaged &&
+          !Number.isNaN(one.endedAtMillis)
       )
-      const isYoung = olderThanMillis !== undefined && now - run.endedAtMillis <= olderThanMillis
-      const isKept =
-        keep !== undefined &&
-        may.filter((one) => newer.includes(one) && one.endedAtMillis > run.endedAtMillis).length < keep
-      assert.ok(isYoung || isKept || (keep === undefined && olderThanMillis === undefined))
+      for (const run of without(may, expiring)) {
+        const newer = may.filter(
+          (one) => one.workflow === run.workflow && one !== run && one.endedAtMillis >= run.endedAtMillis
+        )
+        const isYoung = olderThanMillis !== undefined && now - run.endedAtMillis <= olderThanMillis
+        const isKept =
+          keep !== undefined &&
+          may.filter((one) => newer.includes(one) && one.endedAtMillis > run.endedAtMillis).length < keep
+        assert.ok(isYoung || isKept || (keep === undefined && olderThanMillis === undefined))
+      }
     }
-  })
+  )
 })
 
 describe('the removed runs', () => {
@@ -103,7 +111,7 @@ describe('the removed runs', () => {
   )
 
   law(
-    'applying a policy again removes nothing more, and after only one removal it removes exactly the others',
+    'applying a policy again removes exactly the runs that it selected before and that still exist',
     cases,
     ([all, policy, now]) => {
       const expiring = expired(all, policy, now)
@@ -114,7 +122,7 @@ describe('the removed runs', () => {
   )
 
   law(
-    'a removed run would also be removed later, and by a policy that keeps fewer runs',
+    'a run that a policy removes is also removed at a later time and by a policy that keeps fewer runs',
     cases,
     ([all, policy, now]) => {
       const expiring = new Set(idsOf(expired(all, policy, now)))

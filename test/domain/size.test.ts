@@ -35,7 +35,7 @@ describe('the biggest values', () => {
     )
   })
 
-  test('the reported values are those with the most content, not their containers', () => {
+  test('the largest strings are reported, not their containers', () => {
     const value: Json = { steps: [{ output: { list: [text(90), { deep: text(1000) }], small: 1 } }, text(50)] }
     assert.deepEqual(biggest(value).slice(0, 2), [
       { path: '$.steps[0].output.list[1].deep', bytes: 1000 },
@@ -43,7 +43,7 @@ describe('the biggest values', () => {
     ])
   })
 
-  test('the container of many small values is reported', () => {
+  test('a container of many small values is reported itself', () => {
     const many = Array.from({ length: 1000 }, (_, index) => index)
     const [first, ...rest] = biggest({ outputs: { many, few: [1, 2] }, at: 'x' })
     assert.equal(first?.path, '$.outputs.many')
@@ -61,7 +61,7 @@ describe('the biggest values', () => {
     assert.equal(biggest(value)[0]?.path, `$${'[0]'.repeat(480)}`)
   })
 
-  test('the largest values are found with little memory, whatever their number', () => {
+  test('the largest values among millions are found with little memory', () => {
     const source = fileURLToPath(new URL('../../src/domain/data/Size.ts', import.meta.url))
     const { href: url } = pathToFileURL(bundled(source))
     const program = `const { biggest } = await import('${url}')
@@ -77,7 +77,7 @@ describe('the biggest values', () => {
 const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
 
 law(
-  'a change makes a stored checkpoint grow by at most the growth that was computed for it',
+  'the computed growth of a change is an upper bound for the growth of the stored checkpoint',
   arb.run(),
   ({ changes, trail }) => {
     const sizes = trail.map(({ checkpoint }) => sizeOf(encode(checkpoint)))

@@ -177,7 +177,7 @@ describe('recording', () => {
     assert.ok(large < 5 * small, `${large} ms a group among 10,000, ${small} ms among 1,000`)
   }, 120_000)
 
-  test('recording the start of the missing half of 10,000 groups costs at most four times as much per group as of 1,000', () => {
+  test('recording the start of the missing half of 10,000 groups costs at most four times as much per group as with 1,000', () => {
     const cost = (groups: number, rounds: number): number => {
       const content = encode(reached(wide(groups), groupsDone(groups / 2)))
       const attempts = Array.from({ length: groups / 2 }, (_, n) => ({ unit: `all/g-${n + groups / 2}`, attempt: 1 }))

@@ -114,7 +114,7 @@ describe('a sub-step', () => {
     assert.deepEqual(paid.state, State.beforeStep(1, 'agent', [{ unit: 'agent', attempt: 1 }]))
   })
 
-  test('a failed attempt of a sub-step that did nothing leaves no record', () => {
+  test('a failed attempt of a sub-step that did nothing is dropped', () => {
     const nothing = (unit: string, outcome: 'unknown' | 'notApplied' = 'notApplied'): Change => ({
       _tag: 'AttemptFailed',
       at,
@@ -192,7 +192,7 @@ describe('a plan', () => {
     assert.deepEqual(recorded(accepted(checkpoint)), recorded(checkpoint))
   })
 
-  test('a failed sub-step fails again in a repeated attempt, and runs in a new one', () => {
+  test('a repeated attempt throws the recorded error of a failed sub-step, and a new attempt runs the sub-step', () => {
     const cutShort = after(failed('agent/try', {}))
     assert.deepEqual(decided(cutShort), ['Retry agent InFlight', 'Skip agent/try FailedBefore'])
     const ended = after(failed('agent/try', {}), failed('agent'))
@@ -241,7 +241,7 @@ describe('a plan', () => {
     assert.equal(State.inDoubt(changed.right.state).size, 0)
   })
 
-  test('the answer Again about a task that an edit made non-idempotent starts a new attempt, which throws no recorded failure', () => {
+  test('the answer Again about a task that an edit made non-idempotent starts a new attempt, which runs failed sub-steps again', () => {
     const checkpoint = after(
       failed('agent/try', {}),
       running('agent/pay'),
@@ -261,7 +261,7 @@ describe('a plan', () => {
     assert.deepEqual(decidedWith(both), ['Skip agent/turn', 'Retry agent/try', 'Retry agent/pay'])
   })
 
-  test('the answer Again about a sub-step runs it from its start, and a failed one in it that is not idempotent gets a question of its own', () => {
+  test('the answer Again about a sub-step raises a question about a failed nested sub-step that is not idempotent', () => {
     const charged = [running('agent/pay/charge'), failed('agent/pay/charge', harmful), running('agent/pay')]
     const refused: Change = {
       ...(failed('agent/pay', harmful) as Extract<Change, { _tag: 'UnitFailed' }>),
@@ -286,7 +286,7 @@ describe('a plan', () => {
     assert.deepEqual(decided(thrown, { confirm: again }), decided(thrown))
   })
 
-  test('a task that continues from a failed sub-step throws the other recorded failures, whatever the answer about it', () => {
+  test('fromStep at a failed sub-step throws the other recorded failures again, whatever the answer about the task', () => {
     const steps = [W.task('first'), W.task('agent', { idempotent: false }), W.task('last')]
     const checkpoint = after(running('agent/pay'), failed('agent/pay', harmful), failed('agent/try', {}))
     const confirm = new Map<string, Answer>([['agent', { _tag: 'Again' }]])
@@ -296,7 +296,7 @@ describe('a plan', () => {
     assert.deepEqual(decisions, ['Skip agent/pay', 'Run agent/try'])
   })
 
-  test('a failed sub-step that is not idempotent needs confirmation, unless it is known to have done nothing', () => {
+  test('a failed sub-step that is not idempotent needs confirmation unless it did nothing', () => {
     const of = (outcome: 'unknown' | 'notApplied'): ReadonlyArray<string> =>
       decided(after(running('agent/pay'), failed('agent/pay', harmful, outcome), failed('agent')))
     assert.deepEqual(of('unknown'), ['Retry agent Failed', 'Confirm agent/pay Failed'])
@@ -343,12 +343,12 @@ describe('a plan', () => {
     }
   })
 
-  test('a sub-step in doubt of a completed task can run again alone', () => {
+  test('fromStep at a sub-step in doubt of a completed task runs it again', () => {
     const checkpoint = after(done('agent/a', 1, {}), running('agent/pay'), failed('agent/pay', harmful), done('agent'))
     assert.deepEqual(recorded(accepted(checkpoint, { fromStep: 'agent/pay' })), ['first', 'agent/a'])
   })
 
-  test('an answer for a sub-step is accepted even if another answer lets its task be skipped', () => {
+  test('an answer about a sub-step is accepted even if an answer about its task makes the plan skip the task', () => {
     const paid = [running('agent/pay'), done('agent/pay', 1, harmful)]
     const checkpoint = after(...paid, { ...done('agent'), evidence: [artifact('0')] } as Change)
     const evidence = [{ unit: 'agent', changed: [{ was: artifact('0'), is: artifact('1') }] }] as const
@@ -360,7 +360,7 @@ describe('a plan', () => {
     assert.deepEqual(decided(checkpoint, { evidence, confirm }), ['Skip agent Assumed'])
   })
 
-  test('a plan asks about changed evidence of a completed task before it asks about a sub-step in doubt', () => {
+  test('a plan raises the question about changed evidence of a task before the one about its sub-step in doubt', () => {
     const [was, is] = [artifact('0'), artifact('1')]
     const failing = [running('agent/pay'), failed('agent/pay', harmful)]
     const checkpoint = after(...failing, { ...done('agent'), evidence: [was] } as Change)
@@ -373,7 +373,7 @@ describe('a plan', () => {
     )
   })
 
-  test('fromStep of a sub-step drops that sub-step and all that were recorded after it', () => {
+  test('fromStep at a sub-step drops that sub-step and all that were recorded after it', () => {
     const checkpoint = after(
       done('agent/turn', 1, {}),
       done('agent/a', 2, {}),
@@ -393,7 +393,7 @@ describe('a plan', () => {
     assert.deepEqual(recorded(accepted(checkpoint, { fromStep: 'agent/turn' })), ['first'])
   })
 
-  test('fromStep of a sub-step runs those that failed before it again if their task failed; a task in flight throws their errors again', () => {
+  test('fromStep at a sub-step runs earlier failed sub-steps again if their task failed, but throws their errors if the task is in flight', () => {
     const changes = [done('agent/a', 1, {}), failed('agent/b', {}), failed('agent/c', {}), failed('agent/d', {})]
     const before = (checkpoint: Checkpoint, fromStep: string): ReadonlyArray<string> =>
       decided(checkpoint, { fromStep }).filter((one) => / agent\/[b-d] /.test(one) && !/Forced|Earlier/.test(one))
@@ -404,7 +404,7 @@ describe('a plan', () => {
     assert.deepEqual(before(cut, 'agent/d'), ['Skip agent/b FailedBefore', 'Skip agent/c FailedBefore'])
   })
 
-  test('fromStep of a nested sub-step also drops the outer one, and fromStep of an outer sub-step also drops its nested ones', () => {
+  test('fromStep at a nested sub-step also drops the outer one, and fromStep at an outer sub-step also drops its nested ones', () => {
     const checkpoint = after(
       done('agent/a', 1, {}),
       done('agent/t/x', 2, {}),
@@ -415,7 +415,7 @@ describe('a plan', () => {
     assert.deepEqual(recorded(accepted(checkpoint, { fromStep: 'agent/t' })), ['first', 'agent/a'])
   })
 
-  test('a plan asks for confirmation before it drops a later sub-step that is not idempotent', () => {
+  test('fromStep at a sub-step raises a question about a later sub-step that is not idempotent', () => {
     const checkpoint = after(done('agent/a', 1, {}), running('agent/pay'), done('agent/pay', 2, harmful), done('agent'))
     assert.deepEqual(decided(checkpoint, { fromStep: 'agent/a' }), [
       'Run agent Forced',
@@ -424,7 +424,7 @@ describe('a plan', () => {
     ])
   })
 
-  test('fromStep of an unknown sub-step fails with UnknownStep and lists the known ones', () => {
+  test('fromStep at an unknown sub-step fails with UnknownStep and lists the known ones', () => {
     const plan = planResume(after(done('agent/turn', 1, {})), defined, { fromStep: 'agent/turn#2' })
     assert.deepEqual(
       plan,
@@ -450,7 +450,7 @@ describe('a plan', () => {
     assert.deepEqual(recorded(accepted(checkpoint, options)), ['first', 'agent/turn'])
   })
 
-  test('an attempt that was cut short and whose task was edited stays marked as edited until it suspends or another attempt starts', () => {
+  test('an attempt in flight whose task is edited stays marked as edited until it suspends or another attempt starts', () => {
     const steps = [W.task('first'), W.task('agent', { definition: { version: '2' } }), W.task('last')]
     const edit: Change = { _tag: 'WorkflowEdited', at, workflow: Identity.of({ name: 'w', steps }) }
     const agent = (...changes: ReadonlyArray<Change>): unknown =>
@@ -474,7 +474,7 @@ describe('a plan', () => {
     assert.deepEqual(plan.left.problems, [{ _tag: 'UnitPending', unit: 'agent/approval', waitsFor: 'Answer' }])
   })
 
-  test('if a suspended task has several waits, its decision and a refusal name a wait that takes an answer', () => {
+  test('if a suspended task has several waits, its decision and the refusal of an answer name a wait that takes an answer', () => {
     const nap: Change = { _tag: 'WaitStarted', at, unit: 'agent/nap', wait: { _tag: 'Timer', wakeAt: at } }
     const wait: Change = { _tag: 'WaitStarted', at, unit: 'agent/approval', wait: { _tag: 'Answer' } }
     const waits = ['agent/nap', 'agent/approval']
@@ -490,7 +490,7 @@ describe('a plan', () => {
     )
   })
 
-  test('an edited task keeps its sub-steps, and an edit that removes a task with a sub-step in doubt is refused', () => {
+  test('an edit keeps the sub-steps of an edited task, and is refused if it removes a task with a sub-step in doubt', () => {
     const edited = {
       name: 'w',
       steps: [W.task('first'), W.task('agent', { definition: { version: '2' } }), W.task('last')]

@@ -30,7 +30,7 @@ test.each([[null], [[]], [{}], [{ kinds: ['Nap'] }], [{ kinds: 'Job' }], [{ kind
   }
 )
 
-test('a listed run has the kinds of its open waits, and the time at which the first one ends', async () => {
+test('a listed run has the kinds of its open waits and the time at which the first wait ends', async () => {
   const release = workflow('release').wave('all', {
     nap: { sleep: { until: '2999-01-02T03:04:05Z' } },
     ada: { waitFor: { question: 'Publish?' } },

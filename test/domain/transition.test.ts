@@ -297,8 +297,8 @@ const rows: ReadonlyArray<Row> = [
   ]
 ]
 
-describe('a change that cannot follow', () => {
-  test.each(rows)('a change follows only a state that permits it: %s', (_, change, legal, illegal, why, unit) => {
+describe('the changes that a state permits', () => {
+  test.each(rows)('a change is applied only to a state that permits it: %s', (_, change, legal, illegal, why, unit) => {
     const reached = apply(legal, change)
     assert.ok(E.isRight(reached))
     assert.equal(reached.right.revision, legal.revision + 1)
@@ -377,7 +377,7 @@ describe('a change that cannot follow', () => {
     }
   })
 
-  test('replay stops at the first change that cannot follow', () => {
+  test('replay stops at the first change that the state does not permit', () => {
     assert.deepEqual(
       replay(queued, [starts(build), completes(build), completes(build)]),
       apply(built, completes(build))
@@ -454,7 +454,7 @@ describe('a change that cannot follow', () => {
   })
 
   law(
-    'replay of a run without one of its changes gives the same result as repeated apply',
+    'if a change of a run is left out, replay gives the same result as repeated apply',
     arb.run(),
     ({ trail, changes }) => {
       const [first] = trail
@@ -571,7 +571,7 @@ describe('an attempt', () => {
 describe('an interruption', () => {
   const inProgress = ({ state }: Checkpoint): boolean => state._tag === 'Interrupted' && state.inProgress
 
-  test('an interruption is recorded as in progress exactly if its step started and did not end', () => {
+  test('an interruption is recorded as in progress if and only if its step started and did not end', () => {
     assert.equal(inProgress(after(stops(build))), false)
     assert.equal(inProgress(after(starts(build), stops(build))), true)
     assert.equal(inProgress(after(starts(build), failsAttempt(1), stops(build))), true)
@@ -581,7 +581,7 @@ describe('an interruption', () => {
     assert.equal(inProgress(from(checked, stops(wave))), false)
   })
 
-  test('an interruption stays when the question about one of its groups is answered', () => {
+  test('an interruption stays until the questions about all of its groups are answered', () => {
     const stopped = from(built, startsGroups('unit', 'lint'), stops(wave))
     const { state } = from(stopped, { _tag: 'Confirmed', at: AT, unit: 'checks/unit' })
     assert.ok(state._tag === 'Interrupted' && state.inProgress)
@@ -641,7 +641,7 @@ describe('a rewind', () => {
     assert.deepEqual([State.inFlight(whole).records, State.failures(whole).records], [[], []])
   })
 
-  test('a rewind of an earlier step is refused unless it names the step with open attempts', () => {
+  test('a rewind of an earlier step is refused unless it also names the step that is in flight', () => {
     const running = from(checked, starts(publish))
     const refused = apply(running, { _tag: 'Rewound', at: AT, units: ['build'], why: 'Forced' })
     assert.ok(E.isLeft(refused))
@@ -659,7 +659,7 @@ describe('a rewind', () => {
     assert.deepEqual(differing(rewound(published, 'checks', 'publish')), ['checks/unit', 'checks/lint', 'publish'])
   })
 
-  test('a rewind of a later step does not move the run', () => {
+  test('a rewind of a later step does not change the current step', () => {
     const running = after(starts(build))
     assert.deepEqual(rewound(running, 'publish').state, running.state)
   })
@@ -701,7 +701,7 @@ describe('an assumption', () => {
     assert.deepEqual(assumed.state, State.completed(0, 'build'))
   })
 
-  test('an assumption about a later step does not move the run, and keeps units in flight', () => {
+  test('assuming a later step done changes neither the current step nor the units in flight', () => {
     const running = after(starts(build))
     const assumed = from(running, { _tag: 'Assumed', ...publish, captured: [] })
     assert.deepEqual(assumed.state, running.state)
@@ -709,13 +709,13 @@ describe('an assumption', () => {
     assert.deepEqual(group.state, running.state)
   })
 
-  test('an assumption that one group is done keeps the other groups in flight', () => {
+  test('assuming one group done keeps the other groups in flight', () => {
     const running = from(built, startsGroups('unit', 'lint'))
     const assumed = from(running, { _tag: 'Assumed', at: AT, unit: 'checks/unit', captured: [] })
     assert.deepEqual(State.inFlight(assumed.state).records, [{ unit: 'checks/lint', attempt: 1 }])
   })
 
-  test('an assumption out of order does not affect the running wave', () => {
+  test('assuming a later step done does not affect the running wave', () => {
     const early = from(built, startsGroups('unit'), completesGroup('unit'), {
       _tag: 'Assumed',
       ...publish,
@@ -735,7 +735,7 @@ describe('an assumption', () => {
 })
 
 describe('a recovery', () => {
-  test('a recovery is recorded as a revision and changes nothing else', () => {
+  test('a recovery adds a revision and changes nothing else', () => {
     const noted = from(built, { _tag: 'Recovered', at: timeOf(9), from: 'history', lost: 'a line', agreedBy: 'ada' })
     const plain = (checkpoint: Checkpoint) => ({ ...(encode(checkpoint) as object), revision: 0, updatedAt: '' })
     assert.deepEqual(plain(noted), plain(built))
@@ -777,14 +777,14 @@ describe('the status of a run', () => {
   const expanding = first(W.mapOf('each', W.task('do')), { _tag: 'Expanded', at: AT, unit: 'each', items: [] })
   const rowsOf: ReadonlyArray<readonly [string, Checkpoint, string, string]> = [
     ['queued', queued, 'queued', 'queued'],
-    ['with its first attempt in flight', after(starts(build)), 'running', 'interrupted'],
+    ['in its first attempt', after(starts(build)), 'running', 'interrupted'],
     ['between attempts', after(starts(build), failsAttempt(1)), 'running', 'interrupted'],
     ['between steps', built, 'running', 'interrupted'],
     ['in a wave', from(built, startsGroups('unit')), 'running', 'interrupted'],
     ['completed', published, 'completed', 'completed'],
     ['failed', after(starts(build), { _tag: 'UnitFailed', ...build, retryable: true, last: lost }), 'failed', 'failed'],
     ['waiting in its first step', waiting, 'running', 'interrupted'],
-    ['with the items of its first map', expanding, 'running', 'interrupted'],
+    ['expanding its first map', expanding, 'running', 'interrupted'],
     ['stopped by a signal', stopped('signal'), 'interrupted', 'interrupted'],
     ['stopped by its host', stopped('aborted'), 'interrupted', 'interrupted'],
     ['paused', stopped('paused'), 'paused', 'paused'],
@@ -796,11 +796,16 @@ describe('the status of a run', () => {
       'running',
       'queued'
     ],
-    ['with a later step assumed', after({ _tag: 'Assumed', ...publish, captured: [] }), 'running', 'interrupted']
+    [
+      'at its start with a later step assumed',
+      after({ _tag: 'Assumed', ...publish, captured: [] }),
+      'running',
+      'interrupted'
+    ]
   ]
 
   test.each(rowsOf)(
-    'the status follows from the checkpoint and the liveness of its owner: %s',
+    'the status depends on the checkpoint and on whether the owner is alive: a run that is %s',
     (_, checkpoint, live, dead) => {
       assert.equal(status(checkpoint, true), live)
       assert.equal(status(checkpoint, false), dead)
@@ -813,7 +818,7 @@ describe('the status of a run', () => {
     assert.deepEqual(progress(published), { completed: 3, total: 3 })
   })
 
-  law('a run is completed exactly if the next plan schedules nothing', arb.run(), (run) => {
+  law('a run is completed if and only if its next plan schedules nothing', arb.run(), (run) => {
     const plan = planResume(run.checkpoint, run.workflow)
     assert.ok(E.isRight(plan))
     const nothingLeft = plan.right.startIndex === run.workflow.steps.length
@@ -860,7 +865,7 @@ describe('an adopted edit', () => {
     assert.notEqual(publishingNow, publishing)
   })
 
-  test('an adopted edit that adds a group to a completed wave opens it again, and drops no record of its groups', () => {
+  test('an adopted edit that adds a group to a completed wave opens the wave again, and keeps the records of its groups', () => {
     const more = W.wave('checks', [...second.groups, W.group(W.task('fuzz'))])
     const reached = edited(checked, first, more, third)
     assert.deepEqual(done(reached), ['build', 'checks/unit', 'checks/lint', 'checks/smoke'])
@@ -881,7 +886,7 @@ describe('an adopted edit', () => {
     assert.deepEqual([state.stepIndex, State.failures(state).size], [3, 1])
   })
 
-  test('an adopted edit drops the state of a step whose kind changed: it is another unit', () => {
+  test('an adopted edit drops the state of a step whose kind changed', () => {
     const stopped = from(built, startsGroups('unit'), { _tag: 'Interrupted', ...wave, reason: 'signal' })
     const { state } = edited(stopped, first, W.task('checks'), third)
     assert.deepEqual(state, State.interrupted(1, 'checks', 'signal', { inProgress: false, inFlight: [], failures: [] }))
@@ -905,7 +910,7 @@ describe('an adopted edit', () => {
     )
   })
 
-  test('what is no change is not applied, whatever its name', () => {
+  test('apply throws for a change with an unknown tag', () => {
     for (const _tag of ['constructor', 'toString', 'Unknown'])
       assert.throws(() => apply(queued, { _tag, at: AT } as never), TypeError)
   })
@@ -916,7 +921,7 @@ describe('an adopted edit', () => {
     assert.deepEqual(state, State.beforeStep(1, 'checks', [{ unit: 'checks/lint', attempt: 1 }]))
   })
 
-  test('an adopted edit that removed the current step moves the run to the first open step, or to the end', () => {
+  test('after an adopted edit that removed the current step, the first open step is current, or the run is completed', () => {
     const failed = from(checked, starts(publish), { _tag: 'UnitFailed', ...publish, retryable: false, last: lost })
     assert.deepEqual(edited(failed, first, second, W.task('deploy')).state, State.beforeStep(2, 'deploy'))
     assert.deepEqual(edited(failed, first, second).state, State.completed(1, 'checks'))

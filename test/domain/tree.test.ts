@@ -38,30 +38,35 @@ const items: Items = new Map([
   ['sites/docs/pages/a/links', [{ key: 'x', value: 'x.html' }]]
 ])
 
-describe('a unit of a tree', () => {
-  test.each<readonly [Unit, string | undefined]>([
+describe('the path of a unit in a tree', () => {
+  const finds = (unit: Unit, name: string | undefined): void => {
+    const found = find(workflow, items, unit)
+    assert.equal(found?.definition.name, name)
+    assert.equal(find(Identity.of(workflow), items, unit)?.definition.name, name)
+    if (found !== undefined) assert.equal(found.step, workflow.steps[found.stepIndex])
+  }
+
+  test.each<readonly [Unit, string]>([
     ['list', 'list'],
     ['sites', 'sites'],
     ['sites/docs/pages', 'pages'],
     ['sites/docs/pages/b', 'page'],
     ['sites/docs/pages/b/fetch', 'fetch'],
-    ['sites/docs/pages/a/links/x', 'follow'],
-    ['sites/docs/pages/b/links/x', undefined],
-    ['sites/docs/pages/c', undefined],
-    ['sites/mail', undefined],
-    ['list/list', undefined],
-    ['sites/', undefined],
-    ['sites//docs', undefined],
-    ['%73ites', undefined],
-    ['sites/%64ocs', undefined],
-    ['sites/constructor', undefined],
-    ['', undefined]
-  ])('a path finds the definition of its unit, and nothing if it names no unit: %s', (unit, name) => {
-    const found = find(workflow, items, unit)
-    assert.equal(found?.definition.name, name)
-    assert.equal(find(Identity.of(workflow), items, unit)?.definition.name, name)
-    if (found !== undefined) assert.equal(found.step, workflow.steps[found.stepIndex])
-  })
+    ['sites/docs/pages/a/links/x', 'follow']
+  ])('the path %s finds the definition %s', finds)
+
+  test.each<Unit>([
+    'sites/docs/pages/b/links/x',
+    'sites/docs/pages/c',
+    'sites/mail',
+    'list/list',
+    'sites/',
+    'sites//docs',
+    '%73ites',
+    'sites/%64ocs',
+    'sites/constructor',
+    ''
+  ])('the path "%s" finds no definition', (unit) => finds(unit, undefined))
 
   test('the children of a unit are those of its definition, and the children of a map are its known items', () => {
     const names = (unit: Unit): unknown =>
@@ -118,7 +123,7 @@ describe('the units that a unit sees', () => {
     assert.deepEqual(seenBy('sites/wiki'), ['list'])
   })
 
-  test('each level of the tree above a unit lists the names that the unit sees there', () => {
+  test('for each ancestor of a unit the names that the unit sees there are listed', () => {
     assert.deepEqual(
       levelsOf(workflow, items, 'sites/docs/pages/a/index').map(({ parent, seen }) => [parent, seen()]),
       [
@@ -152,7 +157,7 @@ describe('a definition of any size', () => {
     ['sequences', (name: string, inner: W.Step): W.Step => W.sequence(name, [inner])],
     ['waves', (name: string, inner: W.Step): W.Step => W.wave(name, [W.group(inner)])],
     ['maps', (name: string, inner: W.Step): W.Step => W.mapOf(name, inner)]
-  ])('20,000 nested %s are refused as too deep, also by a plan', (_, wrap) => {
+  ])('20,000 nested %s are refused as too deep by the validation and by the planner', (_, wrap) => {
     const workflow = around(20_000, wrap)
     assert.deepEqual(
       WorkflowProblem.problems(workflow).map(({ _tag }) => _tag),
@@ -203,7 +208,7 @@ describe('a definition of many levels', () => {
     )
   })
 
-  test('a definition is refused for a problem on any level, with its place', () => {
+  test('a problem on any level of a definition is reported with its place', () => {
     const wrong = W.sequence('outer', [
       W.sequence('empty', []),
       W.wave('wave', [W.group(W.mapOf('map', W.sequence('body', [W.task('a'), W.task('a')])), ['nobody'])])
@@ -215,7 +220,7 @@ describe('a definition of many levels', () => {
     ])
   })
 
-  test('a variable may be set once, and once more in each body of a map', () => {
+  test('a variable may be captured once outside of maps, and once in each body of a map', () => {
     const setting = (name: string): W.Task => W.task(name, { captures: ['v'] })
     const body = W.sequence('body', [setting('inside')])
     assert.deepEqual(WorkflowProblem.problems({ name: 'w', steps: [setting('a'), W.mapOf('map', body)] }), [])
@@ -225,7 +230,7 @@ describe('a definition of many levels', () => {
     ])
   })
 
-  test('a definition of many levels is valid', () => {
+  test('define accepts a definition of many levels', () => {
     assert.ok(E.isRight(WorkflowProblem.define('crawl', workflow.steps)))
     assert.deepEqual(
       W.tasks(workflow.steps).map(({ place }) => place),

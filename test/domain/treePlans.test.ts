@@ -88,7 +88,7 @@ const lacking = (...units: ReadonlyArray<Unit>): PlanOptions => ({
   evidence: units.map((unit) => ({ unit, missing: [{ _tag: 'File', path: 'x' }] as const }))
 })
 
-test('a question about a unit of a restarted wave offers keep if the answer can keep the changed evidence', () => {
+test('a question about a unit of a restarted wave offers only answers that the plan accepts', () => {
   const artifact = (sha: string) => ({ _tag: 'Artifact', path: 'a.out', size: 1, sha256: sha.repeat(64) }) as const
   const steps = [task('first'), sequence('s', [wave('w', [group(task('a', { idempotent: false }))])])]
   const changes = [...ran('first', 's/w/a'), ends('s/w'), ends('s')].map((change) =>
@@ -130,7 +130,7 @@ describe('a map in a sequence', () => {
     assert.deepEqual(tags(planned(after, asked)), ['Run s', 'Run s/m', 'Skip s/m/1', 'Run s/m/2'])
   })
 
-  test('a map in a sequence computes its items again if evidence of the sequence is missing, because its first step runs again', () => {
+  test('a map in a sequence computes its items again if evidence of the sequence is missing', () => {
     const plan = planned(run, steps, lacking('s'))
     assert.deepEqual(described(plan), [
       'Run s EvidenceMissing',
@@ -148,7 +148,7 @@ test('a map without items runs again if evidence of the sequence around it is mi
   assert.deepEqual(tags(planned(saved(run, steps, lacking('s')), steps)), ['Run s', 'Run s/m', 'Run z'])
 })
 
-describe('a composite that changed its kind', () => {
+describe('a composite whose kind an edit changed', () => {
   const [a, b] = [task('a', { idempotent: false }), task('b')]
   const parallel = [wave('w', [group(a), group(b)])]
   const inOrder = [sequence('w', [a, b])]
@@ -157,7 +157,7 @@ describe('a composite that changed its kind', () => {
   test.each([
     ['wave', parallel, inOrder],
     ['sequence', inOrder, parallel]
-  ])('a composite that was a %s keeps its units in flight', (_, before, after) => {
+  ])('a composite that was a %s keeps its units in flight when an edit changes its kind', (_, before, after) => {
     const run = begun(before, starts('w/a'))
     assert.deepEqual(described(planned(saved(run, after, again), after)), [
       'Run w NotStarted',
@@ -193,20 +193,17 @@ describe('fromStep in a wave', () => {
         { _tag: 'JobSubmitted', at: AT, unit: 'w/a', attempt: 1, job: 1 } as const
       ]
     ]
-  ])(
-    'fromStep with another input is refused if a sibling group %s, because that group began with the recorded input',
-    (_, changes) => {
-      const run = begun(steps, ...changes)
-      const found = problems(run, steps, { fromStep: 'w/b', input: 1 })
-      assert.deepEqual(found, [{ _tag: 'InputInUse', unit: 'w/a' }])
-      assert.match(found.map(describeProblem).join(), /^"w\/a" already started with the recorded input; .*, or omit/)
-      for (const fromStep of ['w', 'w/a', 'w/c', 'z'])
-        assert.equal(saved(run, steps, { fromStep, input: 1 }).input, 1, fromStep)
-      assert.ok(planned(run, steps, { fromStep: 'w/b', input: {} }))
-    }
-  )
+  ])('fromStep at a group with another input is refused if a sibling group %s', (_, changes) => {
+    const run = begun(steps, ...changes)
+    const found = problems(run, steps, { fromStep: 'w/b', input: 1 })
+    assert.deepEqual(found, [{ _tag: 'InputInUse', unit: 'w/a' }])
+    assert.match(found.map(describeProblem).join(), /^"w\/a" already started with the recorded input; .*, or omit/)
+    for (const fromStep of ['w', 'w/a', 'w/c', 'z'])
+      assert.equal(saved(run, steps, { fromStep, input: 1 }).input, 1, fromStep)
+    assert.ok(planned(run, steps, { fromStep: 'w/b', input: {} }))
+  })
 
-  test('fromStep in a wave also runs a group whose evidence is missing, and the groups that need it', () => {
+  test('fromStep at a group also runs a sibling group whose evidence is missing, and the groups that need it', () => {
     assert.deepEqual(described(planned(whole, steps, { fromStep: 'w/b', ...lacking('w/a') })), [
       'Run w EvidenceMissing',
       'Run w/a EvidenceMissing',
@@ -216,7 +213,7 @@ describe('fromStep in a wave', () => {
     ])
   })
 
-  test('a group that runs again because results may differ names the one group that runs again, or the wave if several do', () => {
+  test('the reason of a group that runs again names the needed group that runs again, or the wave if several do', () => {
     const reasonOf = (...units: readonly string[]) => {
       const plan = planned(whole, steps, lacking(...units))
       return plan.decisions.find(({ unit }) => unit === 'w/c')?.reason
@@ -225,7 +222,7 @@ describe('fromStep in a wave', () => {
     assert.deepEqual(reasonOf('w/a', 'w/b'), { _tag: 'EarlierStepRunsAgain', step: 'w' })
   })
 
-  test('fromStep in a wave is refused if evidence of a needed group is missing, but not if evidence of the wave itself is missing', () => {
+  test('fromStep at a group is refused if evidence of a group that it needs is missing, but not if evidence of the wave is', () => {
     assert.deepEqual(
       problems(whole, steps, { fromStep: 'w/c', ...lacking('w/a') }).map(({ _tag }) => _tag),
       ['AssumedOutputMissing']
@@ -240,10 +237,10 @@ describe('fromStep in a wave', () => {
   })
 })
 
-describe('fromStep with a nested wave to restart before it', () => {
+describe('fromStep together with restartWave', () => {
   const v = wave('v', [group(task('g'))])
 
-  test('fromStep after a restarted nested wave counts the units before the wave as done and runs the later ones, as in a flat workflow', () => {
+  test('fromStep after a restarted nested wave counts the units before that wave as done and runs the later ones', () => {
     const flat = [task('a'), v, task('b'), task('z')]
     const options = { fromStep: 'z', restartWave: 'v' }
     const expected = ['Skip a', 'Run v', 'Run v/g', 'Run b', 'Run z']
@@ -255,7 +252,7 @@ describe('fromStep with a nested wave to restart before it', () => {
     assert.deepEqual(tags(planned(saved(begun(nested), nested, nestedOptions), nested)), plan)
   })
 
-  test('fromStep after a restarted wave in a group runs the groups that need it, and assumes other needed ones done', () => {
+  test('fromStep after a restarted wave in a group also runs the groups between them, and counts other needed groups as done', () => {
     const steps = [
       wave('w', [
         group(task('a')),
@@ -278,7 +275,7 @@ describe('fromStep with a nested wave to restart before it', () => {
     ])
   })
 
-  test('fromStep after a restarted wave in an item of a map assumes the other items done', () => {
+  test('fromStep after a restarted wave in an item of a map counts the other items as done', () => {
     const steps = [mapOf('m', sequence('body', [task('a'), v])), task('z')]
     assert.deepEqual(tags(planned(begun(steps, expands('m')), steps, { fromStep: 'z', restartWave: 'm/2/v' })), [
       'Run m',
@@ -294,7 +291,7 @@ describe('fromStep with a nested wave to restart before it', () => {
     ])
   })
 
-  test('fromStep beside a restarted wave does not change the restart', () => {
+  test('fromStep at a sibling group of a restarted wave does not change the restart', () => {
     const steps = [wave('w', [group(sequence('s', [task('a'), v])), group(task('b'))])]
     assert.deepEqual(tags(planned(begun(steps), steps, { fromStep: 'w/b', restartWave: 'w/s/v' })), [
       'Run w',
@@ -307,7 +304,7 @@ describe('fromStep with a nested wave to restart before it', () => {
   })
 })
 
-test('a started group that is assumed done is not rewound with the groups that run', () => {
+test('a started group that fromStep counts as done is not rewound', () => {
   const steps = [wave('w', [group(task('a')), group(task('b'), ['a'])])]
   const run = begun(steps, starts('w/a'))
   const plan = planned(run, steps, { fromStep: 'w/b', outputs: new Map([['w/a', 1]]) })
@@ -327,7 +324,7 @@ test('a started group that is assumed done is not rewound with the groups that r
   )
 })
 
-describe('fromStep of a group', () => {
+describe('fromStep at a group', () => {
   const steps = [wave('w', [group(task('a')), group(task('b'))])]
   const artifact = (sha: string) => ({ _tag: 'Artifact', path: 'a.out', size: 1, sha256: sha.repeat(64) }) as const
   const left = (change: Change): Change =>
@@ -339,7 +336,7 @@ describe('fromStep of a group', () => {
     return E.isRight(plan) ? plan.right.decisions.map(({ _tag, unit }) => `${_tag} ${unit}`) : []
   }
 
-  test('changed evidence of another group needs an answer, and the plan follows that answer', () => {
+  test('fromStep at a group raises a question about changed evidence of another group, and obeys the answer', () => {
     const answered = (answer: 'Again' | 'Keep'): ReadonlyArray<string> =>
       decided({ confirm: new Map([['w/a', { _tag: answer }]]) })
     assert.deepEqual(decided({}), ['Confirm w', 'Confirm w/a', 'Run w/b'])

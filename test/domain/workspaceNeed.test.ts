@@ -50,7 +50,7 @@ describe('the workspace that a plan needs', () => {
   )
 
   law(
-    'a resume after a crash needs the same new workspace as the resume that crashed',
+    'a plan needs the new workspace that an earlier resume planned before it crashed',
     arb.moment(),
     (moment) => {
       const [first] = moment.workflow.steps
@@ -77,7 +77,7 @@ describe('the workspace that a plan needs', () => {
   )
 
   law(
-    'a plan needs the existing workspace for all begun work, unless everything runs again',
+    'a plan needs the existing workspace once an attempt was made, unless everything runs again',
     momentWithOptions(),
     ({ moment, options: { fromStep: _, restartWave: __, ...options } }) => {
       const found = planned(moment, options)

@@ -58,7 +58,7 @@ describe('the types of a program', () => {
     expectTypeOf<InputOf<typeof program>>().toEqualTypeOf<Json.Json>()
   })
 
-  test('a name whose type is a union of two names is rejected, because the outputs of both would be promised', () => {
+  test('the name of a step must not be a union type', () => {
     const either = 'a' as 'a' | 'b'
     // @ts-expect-error: a union of names promises both steps
     void pipe(Program.start('w'), Program.step(either, { run: () => TE.right(1) }))
@@ -150,7 +150,7 @@ describe('the types of a program', () => {
     void (() => pipe(start, Program.wave('w', { a: { steps: () => 1 } })))
   })
 
-  test('the compile-time error of a wrong name says why and what to do', () => {
+  test('the compile-time error of a wrong name says what is wrong and what to do', () => {
     expectTypeOf<Program.NewName<'one', object>>().toEqualTypeOf<'one'>()
     expectTypeOf<Program.NewName<'one', { readonly one: 1 }>>().toEqualTypeOf<
       Program.WrongName<'an earlier step has this name; choose another'>
@@ -271,7 +271,7 @@ describe('the types of a program', () => {
     void pipe(start, Program.wave('w', { a: { output: t.string, run: () => TE.right(1) } }))
   })
 
-  test('a step returns what its schema takes, and later steps see what the schema returns', () => {
+  test('a step returns the input of its schema, and later steps see the output of the schema', () => {
     const program = pipe(
       Program.start('w', { input: z.object({ at: z.string().transform((at) => new Date(at)) }) }),
       Program.step('zod', {
@@ -334,7 +334,7 @@ describe('the types of a program', () => {
     void pipe(start, Program.step('one', { output: { parse: () => 1 }, run: () => TE.right(1) }))
   })
 
-  test('a program that is extended elsewhere keeps the types of its input', () => {
+  test('a generic function that extends a program keeps the type of its input', () => {
     const extended = <Input>(self: Program.Program<object, Input>) =>
       pipe(
         self,
@@ -353,7 +353,7 @@ describe('the types of a program', () => {
     void pipe(typed, Program.step('one', { run: ({ input }) => TE.right(input.n) }))
   })
 
-  test('no two steps can have one name', () => {
+  test('two steps cannot have the same name', () => {
     const one = pipe(Program.start('x'), Program.step('one', { run: () => TE.right(1) }))
     // @ts-expect-error: an earlier step has this name
     void pipe(one, Program.step('one', { run: () => TE.right(1) }))
@@ -385,7 +385,7 @@ describe('the types of a program', () => {
     )
   })
 
-  test('a program is a workflow: the planner takes the same value', () => {
+  test('a program is a workflow, so that the planner accepts it', () => {
     const program = pipe(Program.start('x'), Program.step('one', { run: () => TE.right(1) }))
     const workflow: Workflow.Workflow = program
     expectTypeOf(workflow.steps[0]).not.toBeAny()
@@ -451,7 +451,7 @@ describe('the type of an output without a schema', () => {
     expectTypeOf(chained).toExtend<Program.Program<Pick<Outputs, 'either' | 'promise' | 'value'>>>()
   })
 
-  test('the outputs of groups and of the body of a map are inferred, beside groups with schemas and steps', () => {
+  test('the outputs of groups and of the body of a map are inferred', () => {
     const program = pipe(
       Program.start('w'),
       Program.wave('checks', {
@@ -583,7 +583,7 @@ describe('the type of an output without a schema', () => {
     }>()
   })
 
-  test('an option that no step has is a compile-time error', () => {
+  test('an unknown option of a step is a compile-time error', () => {
     const start = Program.start('x')
     // @ts-expect-error: no such option
     void pipe(start, Program.step('one', { verson: '1', run: () => 1 }))
@@ -611,7 +611,7 @@ describe('the types of a program with promises', () => {
     expectTypeOf<Executed>().toMatchTypeOf<Executor<RunOutcome>>()
   })
 
-  test('a step returns what its schema takes, and later steps see what the schema returns', () => {
+  test('a step returns the input of its schema, and later steps see the output of the schema', () => {
     const At = z.object({ at: z.string().transform((at) => new Date(at)) })
     const program = Async.workflow('w', { input: At })
       .step('one', {

@@ -75,7 +75,7 @@ describe('an answer to a wait in the code of a task', () => {
     assert.deepEqual(error.waiting, ['collect/paid%202'])
   })
 
-  test('an answer to a numbered wait is accepted, also before the code waits', async () => {
+  test('an answer to a repeated wait is accepted even before the code starts that wait', async () => {
     const process = newProcess(newWorld())
     ended(await process.perform(run(paying, 'r', {})), 'Pending')
     for (const [unit, value] of [
@@ -112,7 +112,7 @@ describe('an answer with the value of a secret', () => {
 
 describe('the size of an answer', () => {
   test.each([['at rest', false] as const, ['held by another process', true] as const])(
-    'an answer of more than 16 MiB is refused with its size, and leaves nothing: the run is %s',
+    'an answer of more than 16 MiB is refused with its size, and leaves no request: the run is %s',
     async (_, isHeld) => {
       const requests = memoryRequests()
       const process = newProcess(newWorld(), { requests })
@@ -132,8 +132,8 @@ describe('the size of an answer', () => {
   )
 })
 
-describe('an answer to a wait that its task never begins', () => {
-  test('an answer to a wait that its task never begins is reported as rejected when the task completes', async () => {
+describe('an answer to a wait that the task never started', () => {
+  test('an answer to a wait that the task never started is reported as rejected when the task completes', async () => {
     const process = newProcess()
     const program = workflow('w')
       .step('t', ({ waitFor }) => waitFor('ok'))

@@ -27,7 +27,7 @@ const optionsWith = (around: Around): Options => ({ id: 'r', storage: memoryStor
 const REMEDY = /call it exactly once, and return its promise/
 
 describe('around', () => {
-  test('around wraps each attempt and sub-step that runs, and none that is replayed', async () => {
+  test('the around hook wraps each attempt and sub-step that runs, and none that is replayed', async () => {
     const { log, around } = traced()
     let calls = 0
     const flow = workflow('flow')
@@ -60,7 +60,7 @@ describe('around', () => {
     assert.equal(log.length, before)
   })
 
-  test('an around that does not call act fails the attempt for good, and the code does not run', async () => {
+  test('an attempt fails permanently, and its code does not run, if the around hook does not call act', async () => {
     let ran = 0
     const flow = workflow('flow').step('work', {
       retry: { ...RetryPolicy.never, attempts: 3 },
@@ -75,7 +75,7 @@ describe('around', () => {
     }
   })
 
-  test('an around that calls act twice fails the attempt for good, and the code runs once', async () => {
+  test('an attempt fails permanently, and its code runs once, if the around hook calls act twice', async () => {
     let ran = 0
     const twice: Around = async (_unit, _attempt, act) => {
       await act()
@@ -88,7 +88,7 @@ describe('around', () => {
     assert.deepEqual([ended.failures[0]?.outcome, ran], ['unknown', 1])
   })
 
-  test('a second call of act that is not awaited does not end the process', async () => {
+  test('a second call of act that is not awaited causes no unhandled rejection', async () => {
     const unhandled: Array<unknown> = []
     const note = (reason: unknown): void => void unhandled.push(reason)
     process.on('unhandledRejection', note)
@@ -107,7 +107,7 @@ describe('around', () => {
     assert.deepEqual(unhandled, [])
   })
 
-  test('a call of act after around has ended runs nothing, so that work happens once', async () => {
+  test('a call of act after the around hook has ended does not run the code', async () => {
     let ran = 0
     const flow = workflow('flow').step('charge', { idempotent: false, run: () => void (ran += 1) })
     let late: Promise<void> | undefined
@@ -127,7 +127,7 @@ describe('around', () => {
     assert.equal(ran, 1)
   })
 
-  test('a call of act in the turn in which around ends runs nothing', async () => {
+  test('a call of act in the microtask after the around hook has ended does not run the code', async () => {
     let ran = 0
     let late: Promise<void> | undefined
     const leaves: Around = (_unit, _attempt, act) => {
@@ -142,7 +142,7 @@ describe('around', () => {
     assert.equal(ran, 0)
   })
 
-  test('the code of an attempt that ended while around waited for its turn does not run', async () => {
+  test('the code does not run if its attempt times out before the around hook calls act', async () => {
     let ran = 0
     let go = (): void => undefined
     const turn = new Promise<void>((resolve) => (go = resolve))
@@ -158,7 +158,7 @@ describe('around', () => {
     assert.equal(ran, 0)
   })
 
-  test('a run that is stopped while around waits for its turn has not applied its step', async () => {
+  test('a step is not in doubt if the run is stopped before the around hook calls act', async () => {
     let ran = 0
     const stopping = new AbortController()
     const limited: Around = async (_unit, _attempt, act) => {
@@ -173,7 +173,7 @@ describe('around', () => {
     assert.equal(ran, 1)
   })
 
-  test('the result of the code decides, also if the around hook hides its error, throws or does not await it', async () => {
+  test('the result of the code decides, even if the around hook hides its error, throws or does not await it', async () => {
     const good = workflow('good').step('work', () => 'done')
     const bad = workflow('bad').step('work', () => Promise.reject(new Error('no')))
     const hides: Around = (_unit, _attempt, act) => act().catch(() => undefined)
@@ -192,7 +192,7 @@ describe('around', () => {
     }
   })
 
-  test('act rejects when its attempt is suspended, so that a span ends', async () => {
+  test('act rejects when its attempt is suspended', async () => {
     const { log, around } = traced()
     const options = optionsWith(around)
     const flow = workflow('flow').step('ask', ({ waitFor }) => waitFor('name'))
@@ -204,7 +204,7 @@ describe('around', () => {
     assert.equal(log.at(-1), 'ask ok')
   })
 
-  test('the error that around sees has no secret', async () => {
+  test('the error that the around hook catches has no secret', async () => {
     const { log, around } = traced()
     const environment = { around, secrets: { where: 'here', read: () => () => Promise.resolve(right('hunter22')) } }
     const flow = workflow('flow', { secrets: ['TOKEN'] }).step('work', ({ secrets }) => {

@@ -87,7 +87,7 @@ describe('an artifact', () => {
     assert.deepEqual(ran, ['make', 'after'])
   })
 
-  test('an artifact that a later step replaces stays valid evidence of both steps, and neither runs again', async () => {
+  test('an artifact that a later step replaces is valid evidence of both steps, and neither runs again', async () => {
     const data = memoryData()
     const ran: Array<string> = []
     const putting = (name: string) => ({
@@ -136,7 +136,7 @@ describe('an artifact', () => {
     assert.deepEqual(ran, ['first', 'second'])
   })
 
-  test('a resume without an artifact store stops if evidence is an artifact', async () => {
+  test('a resume without an artifact store is refused if recorded evidence is an artifact', async () => {
     const data = memoryData()
     const program = pipe(Program.start('p'), Program.step('make', { run: ({ artifacts }) => artifacts.put('a', 'b') }))
     await go(program as AnyProgram, data)
@@ -145,7 +145,7 @@ describe('an artifact', () => {
     assert.deepEqual([refused.left.code, refused.left.where], ['NO_STORE', 'the artifacts of run r'])
   })
 
-  test('later steps read an artifact, also after a resume, and the record has its digest', async () => {
+  test('later steps read an artifact, even after a resume, and its digest is recorded', async () => {
     const data = memoryData()
     let broken = true
     const program = pipe(
@@ -224,14 +224,18 @@ describe('an artifact', () => {
     assert.equal(recordsOf(outcome.right).length, 1)
   })
 
-  test.each<[string, (context: Program.StepContext<object>) => Promise<unknown>]>([
-    ['NotBytes', ({ artifacts }) => artifacts.put('x', 42 as never)],
-    ['NotBytes', ({ artifacts }) => artifacts.put('x', undefined as never)],
-    ['InvalidArtifactId', ({ artifacts }) => artifacts.put(42 as never, 'x')],
-    ['InvalidArtifactId', ({ artifacts }) => artifacts.get(undefined as never)],
-    ['InvalidArtifactId', ({ artifacts }) => artifacts.reuse({ fromRun: 'r', artifact: 42 as never })],
-    ['InvalidArtifactId', ({ artifacts }) => artifacts.reuse(undefined as never)]
-  ])('artifact functions reject invalid arguments with %s, and store nothing', async (code, act) => {
+  test.each<[call: string, code: string, act: (context: Program.StepContext<object>) => Promise<unknown>]>([
+    ['put of a number', 'NotBytes', ({ artifacts }) => artifacts.put('x', 42 as never)],
+    ['put of undefined', 'NotBytes', ({ artifacts }) => artifacts.put('x', undefined as never)],
+    ['put under a number', 'InvalidArtifactId', ({ artifacts }) => artifacts.put(42 as never, 'x')],
+    ['get of undefined', 'InvalidArtifactId', ({ artifacts }) => artifacts.get(undefined as never)],
+    [
+      'reuse of a number',
+      'InvalidArtifactId',
+      ({ artifacts }) => artifacts.reuse({ fromRun: 'r', artifact: 42 as never })
+    ],
+    ['reuse of undefined', 'InvalidArtifactId', ({ artifacts }) => artifacts.reuse(undefined as never)]
+  ])('%s is rejected with %s and stores nothing', async (_, code, act) => {
     const artifacts = memoryArtifacts()
     const process = newProcess(newWorld(), { artifacts })
     const program = pipe(Program.start('p'), Program.step('s', { run: act }))
@@ -308,7 +312,7 @@ describe('a step that reuses an artifact of another run', () => {
     })
   ) as AnyProgram
 
-  test('reuse copies the artifact and makes nothing; output and record name its source', async () => {
+  test('reuse copies an artifact of another run, and the output of its step names the source', async () => {
     const data = memoryData()
     await memoryArtifacts(data).put('crawl-7', 'data/corpus', 'all of it')()
     const records = recordsOf(await go(train, data))
@@ -329,11 +333,11 @@ describe('a step that reuses an artifact of another run', () => {
   })
 
   test.each([
-    ['run', { fromRun: 'nowhere', artifact: 'data/corpus' }, 'ArtifactMissing'],
-    ['artifact', { fromRun: 'crawl-7', artifact: 'other' }, 'ArtifactMissing'],
-    ['id', { fromRun: '../crawl-7', artifact: 'x' }, 'InvalidRunId']
+    ['the run is missing', { fromRun: 'nowhere', artifact: 'data/corpus' }, 'ArtifactMissing'],
+    ['the artifact is missing', { fromRun: 'crawl-7', artifact: 'other' }, 'ArtifactMissing'],
+    ['the run id is invalid', { fromRun: '../crawl-7', artifact: 'x' }, 'InvalidRunId']
   ])(
-    'a missing artifact is a permanent failure of the step that reuses it, with nothing applied: no such %s',
+    'a step that reuses a missing artifact fails permanently with the outcome notApplied: %s',
     async (_, from, code) => {
       const data = memoryData()
       await memoryArtifacts(data).put('crawl-7', 'data/corpus', 'all of it')()

@@ -65,7 +65,7 @@ describe('retried failures', () => {
     ['400', { status: 400 }, 1],
     ['a 500 in the message', new Error('HTTP 500 Internal Server Error'), 1],
     ['an error that a step declares permanent', StepFailure.permanent(StepError.make('E', 'x', { code: '500' })), 1]
-  ])('an error is retried exactly if it may be transient: %s', async (_, error, attempts) => {
+  ])('an error is retried if and only if it may be transient: %s', async (_, error, attempts) => {
     const process = newProcess()
     let count = 0
     const program = one({
@@ -100,7 +100,7 @@ describe('retried failures', () => {
     assert.deepEqual(CheckpointState.failures((await stored(process.storage)).state).records, [])
   })
 
-  test('a step that is not idempotent is retried only if nothing was applied', async () => {
+  test('a step that is not idempotent is retried only after an attempt that did nothing', async () => {
     const unknown = newProcess()
     const retry = policy({ attempts: 3, delayMillis: 10 })
     const reset = [TE.left({ code: 'ECONNRESET' }), TE.right(1)]
@@ -157,7 +157,7 @@ describe('time between attempts', () => {
     assert.deepEqual(await delays(0.999999), [6.25, 12.5, 25, 50, 100, 120].map(seconds))
   })
 
-  test('a time limit ends the attempts before their maximum number', async () => {
+  test('the time limit of a policy may end the attempts before their maximum number', async () => {
     const process = newProcess()
     const retry = policy({ _tag: 'Constant', attempts: 100, delayMillis: 1000, withinMillis: 3500 })
     ended(await process.perform(run(one({ retry, run: () => TE.left(http(500)) }), 'r', {})), 'Failed')
@@ -193,7 +193,7 @@ describe('time between attempts', () => {
     assert.deepEqual(tags, [...Array<string>(6).fill('BeforeStep'), 'Failed'])
   })
 
-  test('the history of errors has number, error, times and delay of each attempt', async () => {
+  test('the error history has the number, error, times and delay of each attempt', async () => {
     const process = newProcess()
     const script = [TE.left(http(500)), TE.left(http(502)), TE.left(http(503))]
     const program = one({
@@ -232,7 +232,7 @@ describe('time between attempts', () => {
 })
 
 describe('timeouts', () => {
-  test('a timeout applies to each attempt, is transient, and is retried', async () => {
+  test('each attempt has its own timeout, and a timeout is retried', async () => {
     const process = newProcess()
     const { world, clock } = process
     const program = one({
@@ -275,14 +275,14 @@ describe('timeouts', () => {
     assert.equal((reason as DOMException).name, 'TimeoutError')
   })
 
-  test('work that ends in time leaves no timer behind', async () => {
+  test('a step that ends before its timeout leaves no timer', async () => {
     const process = newProcess()
     const program = one({ timeoutMillis: 1000, run: () => TE.right(1) })
     ended(await process.perform(run(program, 'r', {})), 'Completed')
     assert.deepEqual(process.clock.sleeping(), [])
   })
 
-  test('work that exceeds its timeout but succeeds within the grace counts as completed', async () => {
+  test('a step that exceeds its timeout but succeeds within the grace counts as completed', async () => {
     const process = newProcess()
     const program = one({
       timeoutMillis: 1000,
@@ -298,7 +298,7 @@ describe('timeouts', () => {
     )
   })
 
-  test('work that ignores its timeout is abandoned after the grace, and not retried while it may still run', async () => {
+  test('a step that ignores its timeout is abandoned after the grace and not retried, because it may still run', async () => {
     const process = newProcess(newWorld(), { graceMillis: 3000 })
     const program = one({
       timeoutMillis: 1000,
@@ -312,7 +312,7 @@ describe('timeouts', () => {
     assert.equal(outcome.retryable, true)
   })
 
-  test('if an attempt fails after both a timeout and a stop, the earlier of the two decides how it is recorded', async () => {
+  test('an attempt that fails after a timeout and a stop is recorded by whichever came first', async () => {
     const ends = async (stopAt: number): Promise<RunOutcome.RunOutcome> => {
       const process = newProcess()
       const deaf = pipe(
@@ -354,7 +354,7 @@ describe('timeouts', () => {
   })
 })
 
-describe("a host's clock that rejects when its signal fires", () => {
+describe('a clock whose sleep rejects when its signal is aborted', () => {
   const rejecting = (clock: Clock): Clock => ({
     now: clock.now,
     sleep: (millis, signal) => async () => {
@@ -363,14 +363,14 @@ describe("a host's clock that rejects when its signal fires", () => {
     }
   })
 
-  test('a rejected sleep counts as woken in an attempt that ends in time', async () => {
+  test('a clock whose sleep rejects does not fail an attempt that ends before its timeout', async () => {
     const process = newProcess()
     const environment = { ...process.environment, clock: rejecting(process.clock) }
     ended(await run(one({ timeoutMillis: 1000, run: () => TE.right(1) }), 'r', {})(environment)(), 'Completed')
     await quiet()
   })
 
-  test('a rejected sleep counts as woken when a stop ends the delay before the next attempt', async () => {
+  test('a clock whose sleep rejects does not fail a run that is stopped in a retry delay', async () => {
     const step = { retry: policy({ attempts: 2, delayMillis: seconds(60) }), run: () => TE.left(http(500)) }
     for (const program of [one(step), Program.fromSteps('w', [Program.waveOf('all', [group('it', step)])])]) {
       const process = newProcess()
@@ -415,7 +415,7 @@ describe('attempts over several processes', () => {
     assert.deepEqual(world.log, ['1', '2', '3', '4', '5'])
   })
 
-  test('after a kill in a retry delay the next attempt follows, and after a kill in an attempt that attempt is repeated', async () => {
+  test('a resume after a kill repeats the attempt in flight, or runs the next attempt if the kill came during a retry delay', async () => {
     const world = newWorld()
     const killed = async (call: number): Promise<void> => {
       const life = newLife()
@@ -438,7 +438,7 @@ describe('attempts over several processes', () => {
     assert.deepEqual(world.log, ['1', '2', '3', '4'])
   })
 
-  test('the time limit of retries counts from the very first attempt, and a resume always makes one more attempt', async () => {
+  test('the time limit of retries counts from the first attempt, but a resume always makes one more attempt', async () => {
     const world = newWorld()
     const clock = fakeClock()
     const retry = policy({ _tag: 'Constant', attempts: 100, delayMillis: 1000, withinMillis: 5000 })
@@ -479,7 +479,7 @@ describe('attempts over several processes', () => {
     assert.equal(world.log.length, 1)
   })
 
-  test('a step with spent attempts gets all of them again on a resume, and its history starts over', async () => {
+  test('a resume gives a step that used up its attempts all of them again, and its error history starts over', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(flaky(world, 3, false), 'r', {})), 'Failed')
     const again = ended(await newProcess(world).perform(resume(flaky(world, 3, false), 'r')), 'Failed')
@@ -515,7 +515,7 @@ describe('attempts over several processes', () => {
     assert.deepEqual(world.log, ['a1', 'b1', 'a2', 'a3', 'b2'])
   })
 
-  test('time spent in a store does not count as time of an attempt, because each attempt has its own start', async () => {
+  test('the duration of an attempt does not include the time that the store takes to save', async () => {
     const clock = fakeClock()
     const process = newProcess(newWorld(), {
       clock,

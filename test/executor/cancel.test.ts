@@ -124,7 +124,7 @@ describe('a cancel of a live run', () => {
     assert.ok(log.includes('b') && log.length < 4, log.join())
   })
 
-  test('a cancel outweighs a pause, whether it comes before or after the pause', async () => {
+  test('a cancel takes precedence over a pause, whichever comes first', async () => {
     for (const first of [true, false]) {
       const requests = memoryRequests()
       const process: Process = newProcess(newWorld(), { requests })
@@ -157,7 +157,7 @@ describe('a cancel of a live run', () => {
     nothingIsLeft(requests)
   })
 
-  test('a cancel that arrives after the owner has seen a pause is recorded', async () => {
+  test('a cancel takes precedence over a pause that the owner has already read', async () => {
     const kept = memoryRequests()
     let isPaused = false
     const requests: Requests = {
@@ -187,7 +187,7 @@ describe('a cancel of a live run', () => {
   })
 
   test.each(['fails', 'is stopped'])(
-    'a cancel whose step then %s is recorded when the owner has released the run',
+    'a cancel is recorded after the owner has released the run, even if the running step %s',
     async (how) => {
       const requests = memoryRequests()
       const process: Process = newProcess(newWorld(), { requests })
@@ -394,7 +394,7 @@ describe('a cancel request', () => {
     nothingIsLeft(requests)
   })
 
-  test('a recorded cancel request that was not withdrawn is withdrawn when the run is reopened', async () => {
+  test('a reopened run withdraws the cancel request that is already recorded', async () => {
     const kept = memoryRequests()
     const { process } = await cancelled({ ...kept, withdraw: () => TE.right(undefined) })
     assert.equal(kept.isAny('r'), true)
@@ -404,7 +404,7 @@ describe('a cancel request', () => {
     nothingIsLeft(kept)
   })
 
-  test('a newer cancel request that replaced the recorded one is withdrawn too, and the run stays cancelled', async () => {
+  test('a newer cancel request that replaced the recorded one is withdrawn too', async () => {
     const kept = memoryRequests()
     let isNewer = true
     const requests: Requests = {
@@ -420,7 +420,7 @@ describe('a cancel request', () => {
     nothingIsLeft(kept)
   })
 
-  test('a cancel request that arrives when the run has ended is recorded by its caller', async () => {
+  test('a cancel request that arrives after the owner released the run is recorded by its caller', async () => {
     const kept = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests: kept })
     const late: Requests = {
@@ -446,7 +446,7 @@ describe('a cancel request', () => {
     nothingIsLeft(kept)
   })
 
-  test('if another process claims the run during a cancel, the cancel leaves a request for that process', async () => {
+  test('a cancel leaves a request for the owner if another process claims the run meanwhile', async () => {
     const requests = memoryRequests()
     const process = await failed(requests)
     let resumed: Promise<unknown> | undefined
@@ -503,7 +503,7 @@ describe('a cancel request', () => {
     assert.equal(requests.isAny('r'), true)
   })
 
-  test('a cancel of a damaged run is refused: it needs consent first', async () => {
+  test('a cancel of a recovered run is refused without consent to the recovery', async () => {
     const requests = memoryRequests()
     const process = await failed(requests)
     const found = { _tag: 'Recovered', from: 'revision 1', lost: 'revision 2' } as const

@@ -66,7 +66,7 @@ const asked = async (world: World, options: ResumeOptions = {}, program: Program
   refused(await go(world, options, program), 'Unconfirmed').questions.map(({ unit, reason }) => [unit, reason._tag])
 
 describe('an artifact edited by hand', () => {
-  test('an edited artifact is an open question, whatever edits are accepted: nothing runs, and nothing is written', async () => {
+  test('an edited artifact raises a question even if changes are ignored; until it is answered nothing runs and nothing is written', async () => {
     const world = await fixed()
     const { revision } = await stored(newProcess(world).storage)
     for (const options of [{}, { changes: 'ignore' }] as const) {
@@ -106,26 +106,29 @@ describe('an artifact edited by hand', () => {
   )
 
   test.each([
-    ['Keep', []],
-    ['Done', ['pack']],
-    ['Again', ['generate', 'pack']]
-  ] as const)('an edited artifact of a completed run raises a question too, and %s runs %j', async (answer, ran) => {
-    const world = newWorld()
-    const program = pipe(
-      Program.start('two'),
-      Program.step('generate', { evidence: [artifact('a')], run: () => doing(world, 'generate', set('a', 'a')) }),
-      Program.step('pack', { run: () => doing(world, 'pack') })
-    )
-    ended(await newProcess(world).perform(run(program, 'r', {})), 'Completed')
-    set('a', 'by hand')(world.tree)
-    world.log.length = 0
-    assert.deepEqual(await asked(world, {}, program), [['generate', 'EvidenceChanged']])
-    ended(await go(world, confirm({ generate: answer }), program), 'Completed')
-    ended(await go(world, {}, program), 'Completed')
-    assert.deepEqual(world.log, ran)
-  })
+    ['Keep', 'nothing', []],
+    ['Done', 'the later step', ['pack']],
+    ['Again', 'both steps', ['generate', 'pack']]
+  ] as const)(
+    'an edited artifact of a completed run raises a question, and the answer %s runs %s',
+    async (answer, _, ran) => {
+      const world = newWorld()
+      const program = pipe(
+        Program.start('two'),
+        Program.step('generate', { evidence: [artifact('a')], run: () => doing(world, 'generate', set('a', 'a')) }),
+        Program.step('pack', { run: () => doing(world, 'pack') })
+      )
+      ended(await newProcess(world).perform(run(program, 'r', {})), 'Completed')
+      set('a', 'by hand')(world.tree)
+      world.log.length = 0
+      assert.deepEqual(await asked(world, {}, program), [['generate', 'EvidenceChanged']])
+      ended(await go(world, confirm({ generate: answer }), program), 'Completed')
+      ended(await go(world, {}, program), 'Completed')
+      assert.deepEqual(world.log, ran)
+    }
+  )
 
-  test('after a wait, a step whose artifact was deleted meanwhile runs again', async () => {
+  test('a step whose artifact was deleted during a wait runs again after the wait', async () => {
     const world = newWorld()
     let time = 0
     const clock = { now: () => time, sleep: () => () => Promise.resolve() }
@@ -151,7 +154,7 @@ describe('an artifact edited by hand', () => {
     assert.deepEqual(world.log, ['generate', 'harm', 'generate', 'harm'])
   })
 
-  test('the answer that a host sets for edited artifacts applies to every plan of a call', async () => {
+  test('the option onChanged applies to every plan of a call, also after a wait', async () => {
     const world = newWorld()
     let time = Date.parse('2026-01-02T03:04:05.000Z')
     // The file is edited during the wait.
@@ -189,7 +192,7 @@ describe('an artifact edited by hand', () => {
     assert.deepEqual(other.log, ['generate', 'check'])
   })
 
-  test('the hash of a plan covers an edited artifact: other content gives another plan', async () => {
+  test('the hash of a plan covers the content of an edited artifact', async () => {
     const world = await fixed()
     const checkpoint = await stored(newProcess(world).storage)
     const hashes = []
@@ -205,7 +208,7 @@ describe('an artifact edited by hand', () => {
     assert.deepEqual(world.log, [])
   })
 
-  test('keeping unchanged evidence is refused', async () => {
+  test('the answer Keep is refused for a unit whose evidence is unchanged', async () => {
     const world = await fixed()
     const { problems } = refused(await go(world, confirm({ generate: 'Keep', check: 'Keep' })), 'PlanError')
     assert.deepEqual(problems, [{ _tag: 'NothingToConfirm', unit: 'check', keep: true }])
@@ -306,7 +309,7 @@ describe('a change at a path that several units recorded', () => {
     assert.deepEqual(world.log, [])
   })
 
-  test('a change at a path that several units recorded also raises a question for each of them that is not idempotent', async () => {
+  test('the answer "again" about a path that several units recorded raises a question about each of them that is not idempotent', async () => {
     const world = await edited(false)
     const again = confirm({ 'wave/sign': 'Again' })
     assert.deepEqual(await asked(world, again, turns(world, false)), [['make', 'EvidenceChanged']])
@@ -316,7 +319,7 @@ describe('a change at a path that several units recorded', () => {
   })
 })
 
-describe('a change with an explanation', () => {
+describe('a change made by a failed group', () => {
   /** `make` writes a file in the first step; two groups follow, of which `sign` fails on request. */
   const groups = (world: World, sign: object, fails: () => boolean) =>
     pipe(
@@ -338,7 +341,7 @@ describe('a change with an explanation', () => {
       )
     )
 
-  test('a change at a path that a failed group declared in advance raises no question, and the step that recorded it stays completed', async () => {
+  test('a change raises no question if a failed group had declared its path in advance, and the step that recorded the path stays completed', async () => {
     const world = newWorld()
     let fails = true
     const program = groups(world, { evidence: [artifact('v')] }, () => fails)
@@ -357,7 +360,7 @@ describe('a change with an explanation', () => {
     }
   })
 
-  test('an edit of a shared artifact raises a question if the other group failed before the artifact was recorded', async () => {
+  test('a change raises a question if the group that declared its path failed before another group recorded it', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('wave'),
@@ -446,7 +449,7 @@ describe('a commit', () => {
     )
   })
 
-  test('a commit outside the history of HEAD that two groups recorded raises one question, and Keep counts for both', async () => {
+  test('if two groups recorded a commit that HEAD no longer contains, one question is raised, and Keep applies to both', async () => {
     const world = newWorld()
     const named = { evidence: [{ _tag: 'Commit', hash: 'c1' }] } as const
     const program = pipe(
@@ -487,7 +490,7 @@ describe('a crash', () => {
     ['Done', 'Confirmed'],
     ['Again', 'Rewound']
   ] as const)(
-    'a crash between the answer %s and its record repeats the question; a crash after the record does not',
+    'a crash before the answer %s is recorded repeats the question; a crash afterwards does not',
     async (answer, tag) => {
       for (const when of ['before', 'after'] as const) {
         const world = await fixed()
@@ -510,7 +513,7 @@ describe('a crash', () => {
 })
 
 describe('completed steps that run again', () => {
-  test('completed steps that run again are reported with their reasons first, also to hosts of runOrResume', async () => {
+  test('completed steps that run again are reported with their reasons before the first save', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('two'),
@@ -538,7 +541,7 @@ describe('completed steps that run again', () => {
 })
 
 describe('a plan', () => {
-  test("planRun of dogear/promise asks about changed evidence, and onChanged: 'keep' keeps it", async () => {
+  test("planRun of dogear/promise raises a question about changed evidence, unless onChanged is 'keep'", async () => {
     const world = newWorld()
     const program = workflow('p').step('make', {
       evidence: [artifact('a')],
@@ -556,7 +559,7 @@ describe('a plan', () => {
   })
 })
 
-test('a map that runs again as a whole asks before it overwrites a change to one item', async () => {
+test('a map that runs again as a whole raises a question if an artifact of one item was edited', async () => {
   const world = newWorld()
   const program = pipe(
     Program.start('pages'),

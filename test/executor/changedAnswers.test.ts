@@ -70,7 +70,7 @@ describe('edited evidence of a wave as a whole', () => {
   }
 
   test.each(['wave', 'map'] as const)(
-    'edited evidence of a composite as a whole raises a question about the %s, and nothing runs',
+    'edited evidence of a %s as a whole raises a question, and nothing runs',
     async (of) => {
       const [world, program] = await edited(of)
       assert.deepEqual(await asked(world, program), [['build', 'EvidenceChanged']])
@@ -79,15 +79,15 @@ describe('edited evidence of a wave as a whole', () => {
   )
 
   test.each([
-    ['wave', 'Keep', [], 'by hand'],
-    ['map', 'Keep', [], 'by hand'],
-    ['wave', 'Done', ['last'], 'by hand'],
-    ['map', 'Done', ['last'], 'by hand'],
-    ['wave', 'Again', ['build', 'last'], 'build'],
-    ['map', 'Again', ['build', 'last'], 'build']
+    ['Keep', 'wave', [], 'by hand'],
+    ['Keep', 'map', [], 'by hand'],
+    ['Done', 'wave', ['last'], 'by hand'],
+    ['Done', 'map', ['last'], 'by hand'],
+    ['Again', 'wave', ['build', 'last'], 'build'],
+    ['Again', 'map', ['build', 'last'], 'build']
   ] as const)(
-    'the answer about edited evidence of a %s, %s, is obeyed, and the next resume asks nothing',
-    async (of, answer, ran, content) => {
+    'the answer %s about edited evidence of a %s as a whole is obeyed, and the next resume asks nothing',
+    async (answer, of, ran, content) => {
       const [world, program] = await edited(of)
       ended(await go(world, program, confirm({ build: answer })), 'Completed')
       assert.deepEqual([world.log, world.tree.files.get('bundle')], [ran, content])
@@ -129,7 +129,7 @@ describe('a restarted wave', () => {
       Program.step('sign', writing(world, 'sign', ['v']))
     )
 
-  test('restarting a wave does not overwrite kept evidence: the group that recorded the evidence raises a question too', async () => {
+  test('restarting a wave raises a question about each group whose evidence was edited, even if a later step keeps that evidence', async () => {
     const world = newWorld()
     const program = signed(world)
     await started(world, program)
@@ -149,7 +149,7 @@ describe('a restarted wave', () => {
     await nothingLeft(world, program)
   })
 
-  test('restarting a wave lets no earlier step overwrite a change without a question', async () => {
+  test('restarting a wave raises a question about an earlier step whose evidence was edited', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('p'),
@@ -172,7 +172,7 @@ describe('a restarted wave', () => {
 })
 
 describe('declaring a unit done', () => {
-  test('declaring a group with changed evidence done raises no later question about its sibling’s evidence', async () => {
+  test('declaring a group with edited evidence done raises no later question about the evidence of its sibling', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('p'),
@@ -223,7 +223,7 @@ describe('declaring a unit done', () => {
     await nothingLeft(world, program)
   })
 
-  test('declaring a unit done keeps its remaining evidence on record', async () => {
+  test('declaring a unit done keeps the evidence that still exists on record', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('p'),
@@ -240,7 +240,7 @@ describe('declaring a unit done', () => {
     await nothingLeft(world, program)
   })
 
-  test('declaring a failed unit done records the evidence that it overwrote', async () => {
+  test('declaring a failed unit done records the artifact of an earlier step as the unit left it', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('p'),
@@ -256,7 +256,7 @@ describe('declaring a unit done', () => {
     await nothingLeft(world, program)
   })
 
-  test('declaring a step done keeps the evidence of the next step on record', async () => {
+  test('declaring two steps done keeps the evidence of the second one on record', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('p'),
@@ -274,7 +274,7 @@ describe('declaring a unit done', () => {
   })
 
   test.each(['Again', 'Keep', 'Done'] as const)(
-    'if two steps made the same artifact and it was edited, Done for the first and %s for the second both apply',
+    'if an artifact of two steps was edited, the answers Done about the first and %s about the second are both obeyed',
     async (answer) => {
       const world = newWorld()
       const program = pipe(
@@ -296,7 +296,7 @@ describe('declaring a unit done', () => {
   )
 })
 
-test('the answer "done" for the groups of a wave whose evidence is missing settles the question, and later waves start', async () => {
+test('after the answer "done" about a group, later waves start even if evidence of its wave is missing', async () => {
   const world = newWorld()
   const group = { ...writing(world, 'build', ['bundle', 'own']), evidence: artifacts('own'), idempotent: false }
   const program: Any = pipe(
@@ -327,7 +327,7 @@ test('a changed commit that two groups recorded raises one question, whatever th
   }
 })
 
-test('fromStep of a later step keeps what a failed step overwrote, without a question', async () => {
+test('fromStep at a step after a failed one keeps an artifact that the failed step overwrote, without a question', async () => {
   const world = newWorld()
   const program = pipe(
     Program.start('p'),

@@ -23,7 +23,7 @@ const around = (kind: 'task' | 'wave', world: World, checks: GuardSpec<unknown>)
 }
 
 describe.each(['task', 'wave'] as const)('a stop during a check of a %s', (kind) => {
-  test('the result of a check during which the run is stopped does not count, and the run is interrupted', async () => {
+  test('if the run is stopped during a check, the run is interrupted and the result of the check does not count', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const after = () =>
@@ -105,7 +105,7 @@ describe('a question about a check', () => {
     return process
   }
 
-  test('a prompt about a check does not count toward the timeout', async () => {
+  test('the time of a prompt about a check does not count toward the timeout', async () => {
     const world = newWorld()
     const process = thinking(world)
     ended(
@@ -152,7 +152,7 @@ describe('an interrupted wave with groups in flight', () => {
       )
     )
 
-  test('an interrupted wave whose check fails continues once the check holds, and each question is asked once', async () => {
+  test('an interrupted wave whose check fails on a resume continues once the check passes, and needs no second answer', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const hanging = pipe(
@@ -182,27 +182,24 @@ describe('an interrupted wave with groups in flight', () => {
 
 describe('a check with the retry policy', () => {
   test.each([
-    ['before', [1, 0]],
-    ['after', [3, 3]]
-  ] as const)(
-    'under the retry policy a check %s a wave runs at most three times, and the groups run again only after a check that follows them',
-    async (when, ran) => {
-      for (const [wrong, outcome, times] of [
-        [2, 'Completed', ran[0]],
-        [3, 'Failed', ran[1]]
-      ] as const) {
-        const world = newWorld()
-        let looks = 0
-        const look = () => (++looks <= wrong ? no : TE.right(undefined))
-        const program = around('wave', world, { onCheckFailure: 'retry', [when]: look })
-        ended(await newProcess(world).perform(run(program, 'r', {})), outcome)
-        assert.equal(looks, 3)
-        assert.equal(world.log.length, times)
-      }
+    ['before', 'its groups start once it passes', [1, 0]],
+    ['after', 'its groups run again before each', [3, 3]]
+  ] as const)('under the retry policy a check %s a wave runs at most three times, and %s', async (when, _, ran) => {
+    for (const [wrong, outcome, times] of [
+      [2, 'Completed', ran[0]],
+      [3, 'Failed', ran[1]]
+    ] as const) {
+      const world = newWorld()
+      let looks = 0
+      const look = () => (++looks <= wrong ? no : TE.right(undefined))
+      const program = around('wave', world, { onCheckFailure: 'retry', [when]: look })
+      ended(await newProcess(world).perform(run(program, 'r', {})), outcome)
+      assert.equal(looks, 3)
+      assert.equal(world.log.length, times)
     }
-  )
+  })
 
-  test('the retry policy of a check does not apply to other failures', async () => {
+  test('the retry policy of checks does not retry a failure of the step itself', async () => {
     const world = newWorld()
     const lost = Object.assign(new Error('lost'), { code: 'ECONNRESET' })
     const program = pipe(
@@ -225,7 +222,7 @@ describe('a tree', () => {
   const treeOf = (part: Partial<WorkingTree>): WorkingTree => ({ ...newProcess().environment.tree, ...part })
 
   test.each(['task', 'wave'] as const)(
-    'a working tree that throws fails a %s, and later makes a resume fail',
+    'a working tree that throws fails the check of a %s, and a later resume is refused',
     async (kind) => {
       const world = newWorld()
       const tree = treeOf({
@@ -243,7 +240,7 @@ describe('a tree', () => {
     }
   )
 
-  test('a step whose working tree is unreadable before its work fails with the outcome notApplied', async () => {
+  test('a step fails with the outcome notApplied if the working tree is unreadable before it starts', async () => {
     const world = newWorld()
     const error: TreeUnreadable = { _tag: 'TreeUnreadable', where: '/', code: 'EACCES', why: 'no', cause: undefined }
     const program = pipe(
@@ -265,7 +262,7 @@ test.each(['task', 'wave'] as const)('evidence of a %s that is not an array is a
   assert.match(outcome.failures[0]?.error.message ?? '', /its `evidence` function must return an array/)
 })
 
-test('evidence at an empty path is missing', async () => {
+test('a check fails if the path of evidence is empty', async () => {
   const world = newWorld()
   world.tree.files.set('', 'the folder')
   for (const _tag of ['Artifact', 'File'] as const) {

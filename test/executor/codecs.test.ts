@@ -27,7 +27,7 @@ const strangers: ReadonlyArray<readonly [string, unknown, RegExp]> = [
   ],
   ['an object that only decodes', { decode: parses }, /the value has no method encode, validate, is$/],
   ['a class', String, /the value has no method decode, encode, validate, is$/],
-  ['a word', 'string', /not a string/],
+  ['a string', 'string', /not a string/],
   ['null', null, /not null/]
 ]
 
@@ -43,7 +43,7 @@ const problemOf = (error: AnyError): readonly [string, string, string] => {
 }
 
 describe('a value that is neither a codec nor a schema', () => {
-  test.each(codecs)('an invalid codec is refused before anything runs: %s', async (_, output, why) => {
+  test.each(codecs)('%s is refused as a codec before anything runs', async (_, output, why) => {
     const world = newWorld()
     const process = newProcess(world)
     const did = TE.fromIO(() => world.log.push('did'))
@@ -116,7 +116,7 @@ describe('a value that is neither a codec nor a schema', () => {
     ],
     ['the items of a map', async.map('pages', { forEach: () => [], item: codec }, () => 1), 'pages', 'item'],
     ['an input', Async.workflow('w', { input: codec }).step('one', () => 1), 'w', 'input']
-  ])('an invalid codec of %s is refused with promises too', async (_, program, place, field) => {
+  ])('with promises an invalid codec of %s is refused', async (_, program, place, field) => {
     const options = { id: 'r', storage: memoryStorage() }
     const outcome = await Async.runOutcome<unknown, Json.Json>(program, options)
     assert.ok(outcome._tag === 'Refused')

@@ -78,7 +78,7 @@ describe('a step that is not idempotent and may have taken effect', () => {
     assert.deepEqual(await rest(world, program), ['charge'])
   })
 
-  test('the recorded answer "done" is the output and the variable of the unit in the next resume', async () => {
+  test('the recorded answer "done" sets the output of its unit, and later steps of the next resume see it', async () => {
     const { world, program } = await failed()
     right(await answering(world, 'pay/charge', { _tag: 'Done', output: 'paid' }))
     assert.deepEqual(await rest(world, program), [])
@@ -86,7 +86,7 @@ describe('a step that is not idempotent and may have taken effect', () => {
     assert.equal(outputOf(await storedIn(world), 'ship'), 'paid')
   })
 
-  test('all questions must be answered together: answers are refused if they leave a question open', async () => {
+  test('answers are refused if they leave a question open', async () => {
     const { world, program } = await failed(['charge', 'invoice'])
     const given: Answer = { _tag: 'Done', output: 1 }
     assert.deepEqual(await openIn(world, { 'pay/charge': given }), ['pay/invoice'])
@@ -94,13 +94,13 @@ describe('a step that is not idempotent and may have taken effect', () => {
     assert.deepEqual(await rest(world, program), ['invoice'])
   })
 
-  test('an answer to a unit that the run does not have is refused with the open questions', async () => {
+  test('an answer about an unknown unit is refused, and the error lists the open questions', async () => {
     const { world } = await failed(['charge'])
     const { why, waiting } = refused(await answering(world, 'pay/chagre', DONE), 'AnswerRefused')
     assert.deepEqual({ why, waiting }, { why: 'UnknownUnit', waiting: ['pay/charge'] })
   })
 
-  test('a wrong answer beside a right one is refused with all open questions', async () => {
+  test('an answer about a unit without a question is refused even beside a valid one, and the error lists all open questions', async () => {
     const { world } = await failed(['charge'])
     const refusalOf = async (unit: string) => {
       const answers = { 'pay/charge': AGAIN, [unit]: AGAIN }
@@ -111,7 +111,10 @@ describe('a step that is not idempotent and may have taken effect', () => {
     assert.deepEqual(await refusalOf('ship'), ['ship', 'NotAsked', 'pay/charge'])
   })
 
-  test.each(['pay', 'pay/charge'])('an answer that was recorded is not replaced: %s', async (unit) => {
+  test.each([
+    ['sequence around its unit', 'pay'],
+    ['same unit', 'pay/charge']
+  ])('a recorded answer cannot be replaced by an answer about the %s', async (_, unit) => {
     const { world, program } = await failed(['charge'])
     right(await answering(world, 'pay/charge', { _tag: 'Done', output: 'paid' }))
     assert.equal(refused(await answering(world, unit, DONE), 'AnswerRefused').why, 'NotAsked')
@@ -119,7 +122,7 @@ describe('a step that is not idempotent and may have taken effect', () => {
     assert.equal(outputOf(await storedIn(world), 'pay/charge'), 'paid')
   })
 
-  test('a refused answer does not claim the run, so that it writes nothing', async () => {
+  test('a refused answer does not claim the run', async () => {
     const { world } = await failed(['charge', 'invoice'])
     const { environment, calls } = newProcess(world)
     for (const [unit, answer] of [
@@ -132,7 +135,7 @@ describe('a step that is not idempotent and may have taken effect', () => {
     assert.deepEqual(new Set(calls), new Set(['load']))
   })
 
-  test('an answer about a unit without a question is refused, names those with one, and writes nothing', async () => {
+  test('an answer about a unit without a question is refused, and the error lists the units with one', async () => {
     const { world } = await failed()
     const before = (await storedIn(world)).revision
     const error = refused(await answering(world, 'ship', DONE), 'AnswerRefused')
@@ -153,7 +156,7 @@ describe('a step that is not idempotent and may have taken effect', () => {
     ['again', 'the string "again"'],
     [undefined, 'undefined'],
     [{ _tag: 'Yes' }, "{ _tag: 'Yes' }"]
-  ])('the value %j is refused as an answer, and nothing is recorded', async (answer, found) => {
+  ])('the invalid answer %j is refused, and nothing is recorded', async (answer, found) => {
     const { world } = await failed()
     const error = refused(await answering(world, 'pay/charge', answer as never), 'AnswerRefused')
     assert.equal(
@@ -207,7 +210,7 @@ describe('evidence that was edited', () => {
     assert.deepEqual(await rest(world, program), ['layout', 'print'])
   })
 
-  test.each([AGAIN, KEEP])('a paused run stays paused after an answer: %o', async (answer) => {
+  test.each([AGAIN, KEEP])('a paused run stays paused after the answer $_tag', async (answer) => {
     const world = newWorld()
     const requests = memoryRequests()
     const { environment, perform } = newProcess(world, { requests })
@@ -229,7 +232,7 @@ describe('evidence that was edited', () => {
   test.each([
     ['layout', 'print'],
     ['print', 'layout']
-  ])('several edited units are answered together: %s, %s', async (one, other) => {
+  ])('two edited units must be answered together: an answer about %s alone leaves %s open', async (one, other) => {
     const { world, program } = await edited()
     world.tree.files.set('print', 'edited, too')
     assert.deepEqual(await openIn(world, { [one]: KEEP }), [other])
@@ -254,9 +257,12 @@ describe('evidence that was edited', () => {
     return { world, program }
   }
 
-  test.each([false, true])(
-    'an answer that makes a later non-idempotent step run again needs an answer for that step, too (in doubt: %j)',
-    async (fails) => {
+  test.each([
+    ['had completed', false],
+    ['was in doubt', true]
+  ])(
+    'an answer that makes a non-idempotent step run again needs an answer about that step too: the step %s',
+    async (_, fails) => {
       const { world, program } = await beforeHarmful('edited', fails)
       assert.deepEqual(await openIn(world, { first: AGAIN }), ['send'])
       right(await answeringAll(world, { first: AGAIN, send: { _tag: 'Done', output: 'sent' } }))
@@ -264,9 +270,12 @@ describe('evidence that was edited', () => {
     }
   )
 
-  test.each([false, true])(
-    'a question that missing evidence raises about a later step can be answered (in doubt: %j)',
-    async (fails) => {
+  test.each([
+    ['had completed', false],
+    ['was in doubt', true]
+  ])(
+    'a question about a non-idempotent step after one with missing evidence can be answered: the step %s',
+    async (_, fails) => {
       const { world, program } = await beforeHarmful('missing', fails)
       right(await answering(world, 'send', AGAIN))
       assert.deepEqual(await rest(world, program), ['first', 'send', 'last'])
@@ -336,7 +345,7 @@ describe('a sub-step that is not idempotent and may have taken effect', () => {
   })
 })
 
-test('an answer to a run with secrets records no edit of its workflow', async () => {
+test('an answer to a run with secrets records only a Confirmed change', async () => {
   const world = newWorld()
   const program = pipe(
     Program.start('order', { secrets: ['TOKEN'] }),
@@ -351,7 +360,7 @@ test('an answer to a run with secrets records no edit of its workflow', async ()
   assert.deepEqual((await historyOf(storage)).slice(before), ['Confirmed'])
 })
 
-test('the output of an answer is recorded without the secrets of the run, and is refused where they cannot be read', async () => {
+test('the output of an answer is recorded redacted, and is refused in an environment that cannot read the secrets', async () => {
   const world = newWorld()
   const program = pipe(
     Program.start('order', { secrets: ['TOKEN'] }),
@@ -399,24 +408,32 @@ describe('an answer "done" without the output that the step needs', () => {
   )
 
   test.each([
-    ['a codec', DONE, t.string, { confirm: paid }],
-    ['a codec that refuses the recorded one', SEVEN, t.string, { confirm: paid }],
-    ['a codec, as one of `outputs`', DONE, t.string, { outputs: new Map([['charge', 'paid']]) }],
-    ['no codec', DONE, undefined, { confirm: paid }]
-  ])('a later resume takes the missing output, and does not run the step: %s', async (_, answer, output, options) => {
-    const { world, program } = await declared(answer, output)
-    ended(await newProcess(world).perform(resume(program, 'r', options)), 'Completed')
-    assert.deepEqual(world.log, [])
-    assert.equal(outputOf(await storedIn(world), 'charge'), 'paid')
-    assert.equal(outputOf(await storedIn(world), 'ship'), 'paid')
-    // The same call again changes nothing.
-    const { revision } = await storedIn(world)
-    ended(await newProcess(world).perform(resume(program, 'r', { confirm: paid })), 'Completed')
-    assert.equal((await storedIn(world)).revision, revision)
-  })
+    ['no output, with a codec', DONE, t.string, { confirm: paid }],
+    ['an output that the codec refuses', SEVEN, t.string, { confirm: paid }],
+    [
+      'no output, with a codec; the option `outputs` supplies it',
+      DONE,
+      t.string,
+      { outputs: new Map([['charge', 'paid']]) }
+    ],
+    ['no output, without a codec', DONE, undefined, { confirm: paid }]
+  ])(
+    'a resume supplies the output that the answer "done" lacked, and does not run the step: %s',
+    async (_, answer, output, options) => {
+      const { world, program } = await declared(answer, output)
+      ended(await newProcess(world).perform(resume(program, 'r', options)), 'Completed')
+      assert.deepEqual(world.log, [])
+      assert.equal(outputOf(await storedIn(world), 'charge'), 'paid')
+      assert.equal(outputOf(await storedIn(world), 'ship'), 'paid')
+      // The same call again changes nothing.
+      const { revision } = await storedIn(world)
+      ended(await newProcess(world).perform(resume(program, 'r', { confirm: paid })), 'Completed')
+      assert.equal((await storedIn(world)).revision, revision)
+    }
+  )
 })
 
-describe('a refused answer says what a resume would do with the unit, and which call helps', () => {
+describe('the error of a refused answer', () => {
   const why = async (program: Program.Program<unknown>, unit: string, value?: number): Promise<string> => {
     const world = newWorld()
     const { environment, perform } = newProcess(world)
@@ -465,19 +482,19 @@ describe('a refused answer says what a resume would do with the unit, and which 
       'a',
       /^Cannot answer a of run r: it needs no answer to run again: failed: boom; resume the run, or, to count it as done, resume with a later step as `fromStep`$/
     ]
-  ])('%s', async (_, program, unit, message) => {
+  ])('the error says what a resume does with the unit, and which call helps: %s', async (_, program, unit, message) => {
     assert.match(await why(program, unit), message)
     assert.match(await why(program, unit, 1), message)
   })
 
-  test('a wait in the code of a task takes a value', async () => {
+  test('the error for a wait in the code of a task says to pass a value with `answer`', async () => {
     assert.equal(
       await why(suspended, 't/ok'),
       'Cannot answer t/ok of run r: it waits for an answer: Go?; pass a value with `answer`'
     )
   })
 
-  test('a step in doubt takes an answer of `confirm`, not a value', async () => {
+  test('the error for a value given to a step in doubt says to use `confirm`', async () => {
     assert.equal(
       await why(pipe(Program.start('w'), Program.step('pay', { ...boom, idempotent: false })), 'pay', 1),
       'Cannot answer pay of run r: it does not wait for a value: "pay" may already have taken effect, and is not idempotent: it failed: boom; answer with `confirm`, or with the option `confirm` of a resume'

@@ -183,7 +183,7 @@ const UNITS = ['s0', 's1', 's2', 's0/g0', 's0/g1', 's1/g0', 's1/g1', 's2/g2']
 
 describe('a run that is killed', () => {
   test(
-    'a run killed at any points neither repeats nor loses an acknowledged unit, and ends like an undisturbed one',
+    'a run that is killed at any points neither repeats nor loses a recorded unit, and ends like an undisturbed run',
     { timeout: sweep ? 3_600_000 : 60_000 },
     async () => {
       await fc.assert(
@@ -230,7 +230,7 @@ describe('a run that is killed', () => {
     ['a death during a store call', 'torn'],
     ['a store call that arrives after the next claim', 'late']
   ] as const)(
-    'a run of every kind of step survives %s, alone and together with a death',
+    'a run of every kind of step survives %s, even if the process dies at another call too',
     { timeout: 120_000 },
     async (_, how) => {
       for (let first = 1; first <= 22; first += sweep ? 1 : 2) {

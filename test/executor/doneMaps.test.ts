@@ -72,7 +72,7 @@ const ALL_DONE = answers({
   'pay/c': { ...done, output: 'paid c' }
 })
 
-describe('a map that is confirmed as done because an earlier step runs again', () => {
+describe('a map that is confirmed as done although an earlier step runs again', () => {
   test('a map that is confirmed as done keeps the outputs of its completed items, and its other items count as done', async () => {
     const world = await failed()
     const { questions } = refused(await newProcess(world).perform(resume(payments(world), 'r')), 'Unconfirmed')
@@ -85,13 +85,13 @@ describe('a map that is confirmed as done because an earlier step runs again', (
     assert.deepEqual((await unitsOf(world)).sort(), ['list', 'pay', 'pay/a', 'pay/b', 'pay/c', 'report'])
   })
 
-  test('an item without an output is null in the output of a map that is confirmed as done', async () => {
+  test('the output of a map that is confirmed as done has null for each item without an output', async () => {
     const world = await failed()
     ended(await newProcess(world).perform(resume(payments(world), 'r', answers({ pay: done }))), 'Completed')
     assert.deepEqual(world.log, ['list', '["paid a",null,null]'])
   })
 
-  test('an output for a map that is confirmed as done is refused, because its items have the outputs', async () => {
+  test('the answer Done about a map is refused with an output, because only its items have outputs', async () => {
     const world = await failed()
     const given = answers({ pay: { ...done, output: ['paid b'] } })
     const refusal = refused(await newProcess(world).perform(resume(payments(world), 'r', given)), 'PlanError')
@@ -107,7 +107,7 @@ describe('a map that is confirmed as done because an earlier step runs again', (
     assert.deepEqual(world.log, ['list', 'list', '["paid a","paid b","paid c"]'])
   })
 
-  test('an item of a map that runs again as a whole takes no answer of its own', async () => {
+  test('an answer about an item is refused if its map runs again as a whole', async () => {
     const world = await failed()
     const refusal = refused(
       await newProcess(world).perform(resume(payments(world), 'r', answers({ 'pay/b': done }))),
@@ -118,7 +118,7 @@ describe('a map that is confirmed as done because an earlier step runs again', (
     ])
   })
 
-  test('a map and the outputs of its items can be confirmed before the resume', async () => {
+  test('confirm accepts the answer Done about a map with outputs for its items', async () => {
     const world = await failed()
     right(await confirmed(world, ALL_DONE))
     ended(await newProcess(world).perform(resume(payments(world), 'r')), 'Completed')
@@ -130,7 +130,7 @@ describe('a map that is confirmed as done because an earlier step runs again', (
     ['Done', 'Again', ['"pay/b" takes no answer of its own; answer "pay", which contains it']],
     ['Again', 'Done', ['"pay/b" takes no answer of its own; answer "pay", which contains it']]
   ] as const)(
-    'with the answer %s about a map, confirm judges the answer %s about its item as a resume would',
+    'confirm and resume treat the answers %s about a map and %s about its item alike',
     async (_tag, ofItem, problems) => {
       const world = await failed()
       const both = answers({ pay: { _tag }, 'pay/b': { _tag: ofItem } })
@@ -142,7 +142,7 @@ describe('a map that is confirmed as done because an earlier step runs again', (
     }
   )
 
-  test('a closed map keeps the outputs of its items if its edited evidence is kept', async () => {
+  test('the answer Keep about edited evidence of a completed map keeps the outputs of its items', async () => {
     const world = newWorld()
     world.tree.files.set('receipts', 'all')
     const program = payments(world, [])
@@ -196,7 +196,7 @@ const pages = (
     Program.step('report', { run: ({ outputs }) => TE.fromIO(() => log.push(JSON.stringify(outputs.make))) })
   )
 
-describe('evidence of the items of a map that is answered as a whole', () => {
+describe('evidence of the items of a map', () => {
   const keep = answers({ make: { _tag: 'Keep' } })
 
   const made = async (fails: boolean): Promise<World> => {
@@ -232,7 +232,7 @@ describe('evidence of the items of a map that is answered as a whole', () => {
     assert.equal(world.log.length, 2)
   })
 
-  test('a question about an unfinished map does not offer "keep", which is refused', async () => {
+  test('a question about an unfinished map does not offer the answer Keep, and that answer is refused', async () => {
     const world = await made(true)
     world.tree.files.set('a.html', 'edited by hand')
     const refusal = refused(await newProcess(world).perform(resume(pages(world), 'r')), 'Unconfirmed')
@@ -244,7 +244,7 @@ describe('evidence of the items of a map that is answered as a whole', () => {
   })
 
   test.each(['Keep', 'Done'] as const)(
-    'the answer %s accepts edited evidence of the map and missing evidence of an item, and the next resume asks nothing',
+    'the answer %s accepts edited evidence of a map and missing evidence of its item, and the next resume asks nothing',
     async (_tag) => {
       const world = await made(false)
       world.tree.files.set('index', 'edited by hand')
@@ -257,7 +257,7 @@ describe('evidence of the items of a map that is answered as a whole', () => {
   )
 
   test.each(['Keep', 'Done'] as const)(
-    'the answer %s is obeyed after the check of the map itself failed',
+    'the answer %s about a map is obeyed even if the check of the map failed',
     async (_tag) => {
       const world = newWorld()
       const checked = { after: () => TE.left(new Error('not yet')) }
@@ -271,7 +271,7 @@ describe('evidence of the items of a map that is answered as a whole', () => {
   )
 })
 
-test('a map that runs again asks first if an item has a completed sub-step that is not idempotent', async () => {
+test('a map that runs again raises a question if an item has a completed sub-step that is not idempotent', async () => {
   const world = newWorld()
   const program = pipe(
     Program.start('agents'),

@@ -117,10 +117,10 @@ test('the duration of a composite is never below that of a unit inside it that a
 })
 
 test.each([
-  ['after the last one', 1_000],
-  ['before the last one, because the clock was set back', -3_600_000]
+  ['later than the one before it ended', 1_000],
+  ['earlier than the one before it, because the clock was set back', -3_600_000]
 ])(
-  'the durations of a composite and of one inside it count the work of each process once: each next process begins %s',
+  'the durations of a composite and of one inside it count the work of each process once: a process begins %s',
   async (_, millis) => {
     const { process, takes, broken, rest } = world()
     const site = workflow('site').sequence('build', (build) =>

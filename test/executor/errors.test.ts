@@ -13,8 +13,8 @@ const two = (log: Array<string>) =>
     task('two', { run: () => TE.right(log.push('two')) })
   ])
 
-describe('the text of a failed save', () => {
-  test('if a save fails and may have taken effect, the text of its error says that the effect is unknown', async () => {
+describe('the message of a failed save', () => {
+  test('the message of a failed save says if it is unknown whether the save took effect', async () => {
     const world = newWorld()
     const process = newProcess(world, { around: failingSave(3, 'after') })
     const error = refused(await process.perform(run(two(world.log), 'r', {})), 'WriteFailed')
@@ -28,10 +28,10 @@ describe('the text of a failed save', () => {
   })
 })
 
-describe('the text of a RevisionConflict', () => {
+describe('the message of a RevisionConflict', () => {
   const conflict: RevisionConflict = { _tag: 'RevisionConflict', runId: 'r', expected: 3, found: 5 }
 
-  test('the text of a RevisionConflict is true for a store that lost saves and for a caller’s bug, and says what to do', () => {
+  test('the message of a RevisionConflict names both possible causes, a store that lost saves and a bug of the caller, and what to do', () => {
     const text = RunError.describe(conflict)
     assert.match(text, /^Run r cannot be saved: the store expects revision 3, but got revision 5/)
     assert.match(text, /lost acknowledged saves \(a failover to a stale replica\)/)
@@ -39,7 +39,7 @@ describe('the text of a RevisionConflict', () => {
     assert.match(text, /resume the run; it continues from the stored state/)
   })
 
-  test('the text of a RevisionConflict holds after a failover: a resume continues from the stored state', async () => {
+  test('after a RevisionConflict a resume continues from the stored state', async () => {
     const world = newWorld()
     const failing = (storage: CheckpointStorage): CheckpointStorage => {
       let saves = 0
@@ -55,7 +55,7 @@ describe('the text of a RevisionConflict', () => {
   })
 })
 
-test('the text of a RunChanged says what was checked and what is stored now', () => {
+test('the message of a RunChanged says which revision was checked and which is stored now', () => {
   const changed = { _tag: 'RunChanged', runId: 'r', expected: 3 } as const
   const text = 'Run r was not removed: it changed after it was checked'
   const next = 'look at it, and repeat the removal if it may be deleted'
@@ -64,8 +64,8 @@ test('the text of a RunChanged says what was checked and what is stored now', ()
   assert.equal(RunError.describe({ ...changed, found: 3 }), reused)
 })
 
-describe('the text of an error', () => {
-  test('the text of an error tells programs to answer questions in `confirm`', async () => {
+describe('the message of an error', () => {
+  test('the message of a question shows the answers as values of `confirm`', async () => {
     const world = newWorld()
     const pay = (passes: boolean) =>
       Program.fromSteps('pay', [
@@ -85,7 +85,7 @@ describe('the text of an error', () => {
     )
   })
 
-  test('the text of an error about several questions refers to all of them, and to changes only if all are about changes', () => {
+  test('the message of several questions speaks of changes only if all questions are about changes', () => {
     const of = { stepIndex: 0, summary: 'x', fingerprint: 'v1:a' }
     const doubt = {
       _tag: 'Confirm',
@@ -111,33 +111,39 @@ describe('the text of an error', () => {
   const changed = (unit: string) =>
     ({ _tag: 'WorkflowChanged', edit: 'changed', unit, recorded: 'v1:a', present: 'v1:b' }) as const
 
-  const texts: ReadonlyArray<readonly [Errors.RunError, RegExp, RegExp]> = [
+  const texts: ReadonlyArray<readonly [what: string, error: Errors.RunError, says: RegExp, never: RegExp]> = [
     [
+      'Corrupt',
       { _tag: 'Corrupt', runId: 'r', where: 'row 7', why: 'no JSON', cause: 0 },
       /The stored state was not changed; restore it from a backup, or start a new run under another id$/,
       /files/
     ],
     [
+      'Fenced',
       { _tag: 'Fenced', runId: 'r', epoch: 4, by: O.some(5) },
       /^Run r was taken over by another process \(claim 5, this one was 4\)\. This process wrote nothing since$/,
       /Nothing was written/
     ],
     [
+      'Insecure',
       { _tag: 'Insecure', where: '/a', why: 'it is a symbolic link' },
       /^Cannot use \/a: it is a symbolic link; move it away$/,
       /not used/
     ],
     [
+      'Insecure with a remedy',
       { _tag: 'Insecure', where: '/a', why: 'it is; a link', remedy: 'move the state folder' },
       /^Cannot use \/a: it is; a link; move the state folder$/,
       /move it away/
     ],
     [
+      'NoRequests',
       { _tag: 'NoRequests', runId: 'r' },
       /^Cannot pause or cancel run r: the environment has no `requests`; set `requests` in the environments of this process and of the run's owner, both to /,
       /leave/
     ],
     [
+      'ReadFailed with ECONNREFUSED',
       {
         _tag: 'ReadFailed',
         where: 'dogear.runs',
@@ -149,6 +155,7 @@ describe('the text of an error', () => {
       /UNKNOWN/
     ],
     [
+      'ReadFailed with ERR_INVALID_URL',
       {
         _tag: 'ReadFailed',
         where: 'dogear.runs',
@@ -160,6 +167,7 @@ describe('the text of an error', () => {
       /UNKNOWN/
     ],
     [
+      'TooLarge',
       {
         ...{ _tag: 'TooLarge', runId: 'r', where: 'a', bytes: 7, limitBytes: 6 },
         biggest: [{ path: '$.changes[0].output', bytes: 5 }]
@@ -168,42 +176,55 @@ describe('the text of an error', () => {
       /--/
     ],
     [
+      'TooLarge without the biggest values',
       { _tag: 'TooLarge', runId: 'r', where: 'a', bytes: 7, limitBytes: 6, biggest: [] },
       /7 bytes, the limit is 6\. Store large outputs as artifacts, or raise limits\.checkpointBytes$/,
       /biggest/
     ],
     [
+      'WorkspaceMissing of a worktree',
       { _tag: 'WorkspaceMissing', runId: 'r', kind: 'worktree', path: '/w', missing: [] },
       /\nTo start over with a new workspace, set `fromStep` to the first step; or start a new run$/,
       /--/
     ],
     [
+      'WorkspaceMissing of a folder',
       { _tag: 'WorkspaceMissing', runId: 'r', kind: 'none', path: '/w', missing: [] },
       /\nCreate the folder again with the missing files, or start a new run$/,
       /fromStep/
     ],
     [
+      'RecoveryRefused',
       { _tag: 'RecoveryRefused', runId: 'r', from: 'a', lost: 'b', cause: 0 },
       /; to continue from it, resume with the option `onRecovered`, a function that returns the name of the user who agrees\. Nothing was changed$/,
       /--/
     ],
     [
+      'an input without fromStep',
       { _tag: 'PlanError', problems: [{ _tag: 'InputWithoutStep' }] },
       /^Cannot continue this run:\n {2}the input differs from the recorded one/,
       /--/
     ],
     [
+      'an edit',
       { _tag: 'PlanError', problems: [changed('a')] },
       /now v1:b\nUndo the edit, set fromStep: 'a', or accept it with changes: 'ignore'$/,
       /--/
     ],
     [
+      'two edits',
       { _tag: 'PlanError', problems: [changed('a'), { ...changed('b'), edit: 'removed' }] },
       /\nUndo the edits or accept them with changes: 'ignore'$/,
       /fromStep|--/
     ],
-    [{ _tag: 'PlanError', problems: [{ ...changed('a'), inDoubt: true }] }, /v1:b/, /fromStep|Undo/],
     [
+      'an edit of a unit in doubt',
+      { _tag: 'PlanError', problems: [{ ...changed('a'), inDoubt: true }] },
+      /v1:b/,
+      /fromStep|Undo/
+    ],
+    [
+      'an edit of a unit in doubt beside another edit',
       {
         _tag: 'PlanError',
         problems: [
@@ -215,17 +236,15 @@ describe('the text of an error', () => {
       /fromStep|--/
     ],
     [
+      'NotAWave',
       { _tag: 'PlanError', problems: [{ _tag: 'NotAWave', step: 'a', exists: true, available: [], steps: ['a'] }] },
       /run from that step instead\nSet fromStep: 'a'$/,
       /--/
     ]
   ]
 
-  test.each(texts)(
-    'the text of an error for a program mentions no command and no workflow file: %j',
-    (error, says, never) => {
-      assert.match(RunError.describe(error), says)
-      assert.doesNotMatch(RunError.describe(error), never)
-    }
-  )
+  test.each(texts)('the message for a program suggests options of calls, not commands: %s', (_, error, says, never) => {
+    assert.match(RunError.describe(error), says)
+    assert.doesNotMatch(RunError.describe(error), never)
+  })
 })

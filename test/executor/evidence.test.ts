@@ -125,8 +125,8 @@ describe('evidence of completed units', () => {
     ['an artifact is missing', ({ files }) => files.delete('app.tgz'), ['pack', 'unit', 'lint', 'publish']],
     ['a commit of a group is not in the repository', (tree) => (tree.commits = ['rewritten']), ['unit', 'publish']],
     ['a file of a group is missing', ({ files }) => files.delete('lint.txt'), ['lint', 'publish']],
-    ['something else has changed', ({ files }) => files.set('notes.txt', 'x'), []]
-  ])('only units whose evidence is missing and later units run again: %s', async (_, harm, due) => {
+    ['a file changed that is no evidence', ({ files }) => files.set('notes.txt', 'x'), []]
+  ])('a unit whose evidence is missing runs again, and so do later units, but no other: %s', async (_, harm, due) => {
     const world = newWorld()
     await completed(world)
     harm(world.tree)
@@ -134,7 +134,7 @@ describe('evidence of completed units', () => {
     assert.deepEqual(await again(world), [])
   })
 
-  test('a group that runs again ends before a group starts that needs it through a group that was declared done', async () => {
+  test('a group waits for a needed group that runs again, even if a group between them was declared done', async () => {
     const world = newWorld()
     const bring = task('bring', {
       evidence: [{ _tag: 'File', path: 'brought.txt' }],
@@ -225,7 +225,7 @@ describe('evidence of completed units', () => {
     assert.deepEqual([...checkpoint.completedSteps][0]?.evidence, [{ _tag: 'Commit', hash }])
   })
 
-  test('evidence is not checked in a run that recorded none', async () => {
+  test('a run without recorded evidence does not read the working tree', async () => {
     const world = newWorld()
     const plain = pipe(
       Program.start('plain'),
@@ -267,7 +267,7 @@ describe('an artifact that a later step changes and declares too', () => {
     ['is as the first step left it', set('1'), ['sign', 'check']],
     ['is missing', ({ files }) => files.clear(), ['make', 'sign', 'check']]
   ])(
-    'if an artifact that two steps recorded %s, exactly the steps whose record no longer holds run again, and all later steps',
+    'if two steps recorded the same artifact, the first step whose record no longer holds and all later steps run again: the artifact %s',
     async (_, harm, due) => {
       const world = newWorld()
       ended(await newProcess(world).perform(run(inTurn(world), 'r', {})), 'Completed')
@@ -323,7 +323,7 @@ describe('an artifact that a later step changes and declares too', () => {
   })
 })
 
-test('a restart of everything needs no evidence, even if that is unreadable', async () => {
+test('a restart of the whole run checks no recorded evidence', async () => {
   const world = newWorld()
   await completed(world)
   world.log.length = 0
@@ -421,7 +421,7 @@ describe('a failed check of a unit', () => {
     )
   })
 
-  test('a unit whose check before its work fails has not started', async () => {
+  test('a unit does not start if the check before it fails', async () => {
     const world = newWorld()
     const failure = await failureOf(world, { before: () => TE.left(new Error('the registry is down')) })
     assert.equal(failure?.error.message, 'not started, because a check failed: the registry is down')
@@ -467,7 +467,7 @@ describe('a check that fails', () => {
     ['retry', 'Completed', 2],
     ['continue', 'Completed', 1],
     ['abort', 'Failed', 1]
-  ])('the answer %s to a failed check is obeyed', async (answer, outcome, runs) => {
+  ])('the answer "%s" to a failed check is obeyed', async (answer, outcome, runs) => {
     const world = newWorld()
     const asked: Array<FailedCheck> = []
     const process = newProcess(world, {
@@ -482,7 +482,7 @@ describe('a check that fails', () => {
     assert.deepEqual(asked, [{ runId: 'r', stepIndex: 0, unit: 'build', when: 'after', wrong: ['not yet'], answers }])
   })
 
-  test('a failed check fails the unit without a prompt, or if the prompt throws', async () => {
+  test('a failed check fails the unit if there is no prompt or the prompt throws', async () => {
     for (const given of [{}, { onCheckFailed: () => Promise.reject(new Error('gone')) }]) {
       const world = newWorld()
       ended(await newProcess(world, given).perform(run(flaky(world, 1), 'r', {})), 'Failed')
@@ -530,7 +530,7 @@ describe('the checks of a wave', () => {
     )
   const commit = (hash: string) => (tree: TreeData) => void (tree.commits = [...tree.commits, hash])
 
-  test('no group starts if evidence of an earlier step is missing, and a resume makes that evidence again', async () => {
+  test('no group starts if evidence of an earlier step is missing, and a resume runs that step again', async () => {
     const world = newWorld()
     const between = (options: object) =>
       pipe(
@@ -552,7 +552,7 @@ describe('the checks of a wave', () => {
     assert.deepEqual(world.log, ['pack', 'tidy', 'pack', 'tidy', 'unit'])
   })
 
-  test('missing evidence of an earlier step may be waived, also for a wave without a check', async () => {
+  test('a wave with the policy `continue` starts even if evidence of an earlier step is missing', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('waves'),
@@ -564,7 +564,7 @@ describe('the checks of a wave', () => {
     assert.deepEqual(world.log, ['pack', 'tidy', 'unit'])
   })
 
-  test('a stop of the run ends the check of earlier evidence, which then reports nothing', async () => {
+  test('a stop of the run aborts the check of earlier evidence, and no failed check is reported', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const looking = memoryTree(world.tree)
@@ -684,7 +684,7 @@ describe('a check of evidence', () => {
     }
   }
 
-  test('a check of evidence looks up the commits of fifty groups in one call and each file once, and without evidence nothing', async () => {
+  test('collectEvidence looks up all commits in one call and each file once, and nothing if no evidence is recorded', async () => {
     const world = newWorld()
     const names = Array.from({ length: 50 }, (_, index) => `g${index}`)
     const leaving = Program.fromSteps('wide', [

@@ -54,26 +54,33 @@ const three = (world: World): ProgramType.Program<unknown> =>
 const canBeClaimed = async (storage: CheckpointStorage): Promise<boolean> =>
   E.isRight(await storage.claim('r', { host: 'other', pid: 1 })())
 
-describe('the text of a storage error', () => {
+describe('the message of a storage error', () => {
   const system = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
   test.each([
     [
       'UNKNOWN',
+      'an error',
       new Error('Dynamic require of "path" is not supported'),
       'UNKNOWN: Dynamic require of "path" is not supported'
     ],
-    ['UNKNOWN', new Error('first line\nsecond line'), 'UNKNOWN: first line'],
-    ['UNKNOWN', 'a text', 'UNKNOWN: a text'],
-    ['UNKNOWN', undefined, 'UNKNOWN'],
-    ['THREW', new TypeError('x is not a function'), 'threw: x is not a function'],
-    ['ENOSPC', system, 'ENOSPC: no space left on device, write (the disk is full: free some space)'],
-    ['SQLITE_FULL', new Error('database or disk is full'), 'SQLITE_FULL: database or disk is full (free some space)'],
+    ['UNKNOWN', 'an error of two lines', new Error('first line\nsecond line'), 'UNKNOWN: first line'],
+    ['UNKNOWN', 'a string', 'a text', 'UNKNOWN: a text'],
+    ['UNKNOWN', 'none', undefined, 'UNKNOWN'],
+    ['THREW', 'what was thrown', new TypeError('x is not a function'), 'threw: x is not a function'],
+    ['ENOSPC', 'a system error', system, 'ENOSPC: no space left on device, write (the disk is full: free some space)'],
+    [
+      'SQLITE_FULL',
+      'an error',
+      new Error('database or disk is full'),
+      'SQLITE_FULL: database or disk is full (free some space)'
+    ],
     [
       'ENOTDIR',
+      'an error',
       new Error('not a directory'),
       'ENOTDIR: not a directory (a file is where a folder should be: move it away, or choose another folder)'
     ]
-  ])('the text of a storage error with %s includes the cause: %j', (code, cause, expected) => {
+  ])('the message of a storage error with the code %s includes its cause: %s', (code, _, cause, expected) => {
     const facts = { where: '/state/x', operation: 'lock', code, cause }
     const call = code === 'THREW' ? 'lock ' : 'lock: '
     assert.equal(RunError.describe({ _tag: 'ReadFailed', ...facts }), `Reading /state/x failed: ${call}${expected}`)
@@ -116,7 +123,7 @@ describe('a save that fails', () => {
         { call: 'release', nth: 1, fault: release }
       ])
 
-    test('the same process can resume the run after a failed release, which is reported as an event', async () => {
+    test('a failed release is reported as an event, and the same process can resume the run', async () => {
       for (const when of ['before', 'after'] as const) {
         const world = newWorld()
         const process = newProcess(world, { around: failing({ _tag: 'Fail', when }) })
@@ -131,7 +138,7 @@ describe('a save that fails', () => {
       }
     })
 
-    test('a store that throws during the release counts as failed', async () => {
+    test('a store that throws during the release counts as a failed release', async () => {
       const world = newWorld()
       let releases = 0
       const process = newProcess(world, {
@@ -146,7 +153,7 @@ describe('a save that fails', () => {
       ended(await process.perform(resume(three(world), 'r')), 'Completed')
     })
 
-    test('a run whose claim is in use is still refused to the same process', async () => {
+    test('a second resume in the same process is refused while the first one runs', async () => {
       const world = newWorld()
       const process = newProcess(world, { around: failing({ _tag: 'Fail', when: 'before' }) })
       refused(await process.perform(run(three(world), 'r', {})), 'WriteFailed')
@@ -214,7 +221,7 @@ describe('a save that fails', () => {
     assert.deepEqual(CheckpointState.inFlight((await stored(process.storage)).state).size, 2)
   })
 
-  test('a failed save before a further attempt ends the run and the sibling groups', async () => {
+  test('a failed save between two attempts ends the run and the sibling groups', async () => {
     const world = newWorld()
     const flaky = { retry: policy({ attempts: 3, delayMillis: 10 }), run: () => TE.left({ status: 500 }) }
     const alone = newProcess(newWorld(), { around: failingSave(2) })
@@ -318,11 +325,11 @@ describe('the end of a step', () => {
   }
 
   test.each<[string, () => TaskEither<unknown, unknown>, string]>([
-    ['throws when it is made', () => assert.fail('thrown'), 'thrown'],
-    ['throws when it is started', () => () => assert.fail('thrown'), 'thrown'],
+    ['throws when its function is called', () => assert.fail('thrown'), 'thrown'],
+    ['throws when its TaskEither is started', () => () => assert.fail('thrown'), 'thrown'],
     ['rejects', () => rejecting(new Error('rejected')), 'rejected'],
     ['rejects with a string', () => rejecting('text' as unknown as Error), 'text'],
-    ['rejects with nothing', () => rejecting(undefined as unknown as Error), 'failed with undefined'],
+    ['rejects with undefined', () => rejecting(undefined as unknown as Error), 'failed with undefined'],
     ['fails with null', () => TE.left(null), 'failed with null'],
     ['fails with a number', () => TE.left(7), '7'],
     ['fails with a symbol', () => TE.left(Symbol('sign')), 'Symbol(sign)'],
@@ -332,12 +339,12 @@ describe('the end of a step', () => {
       'the step returned a function; return a value or a promise (with fp-ts, a TaskEither)'
     ],
     ['returns no promise', () => (() => E.left('sync')) as never, 'sync']
-  ])('a step that %s makes the run Failed with the message of the step', async (_, make, message) => {
+  ])('a step that %s fails the run with the message of its error', async (_, make, message) => {
     const failure = await failing(make)
     if (message !== '') assert.equal(failure.error.message, message)
   })
 
-  test('a step that fails with an unreadable value is Failed', async () => {
+  test('the failure of a step has a message even if reading the thrown value throws', async () => {
     const { proxy, revoke } = Proxy.revocable({}, {})
     revoke()
     const failure = await failing(() => TE.left(proxy))
@@ -389,7 +396,7 @@ describe('the end of a step', () => {
     ended(await patiently(stuck.clock, running), 'Interrupted')
   })
 
-  test('the failure of a step after its grace has no effect', async () => {
+  test('a step that fails after the grace of a stop has no effect', async () => {
     const process = newProcess(newWorld(), { graceMillis: 100 })
     let fail: (error: Error) => void = () => undefined
     const late = Program.fromSteps('x', [task('x', { run: () => () => new Promise((_, reject) => (fail = reject)) })])

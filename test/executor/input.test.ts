@@ -59,7 +59,7 @@ describe('runOrResume without an input', () => {
     assert.deepEqual(world.log, ['greet', 'sell', 'sell'])
   })
 
-  test('runOrResume without input resumes a run of a program that accepts any input with the stored one', async () => {
+  test('runOrResume without input keeps the stored input even if the program accepts any input', async () => {
     const world = newWorld()
     const program = pipe(Program.start('any'), Program.step('one', { run: ({ input }) => TE.right(input) }))
     ended(await newProcess(world).perform(runOrResume(program, 'r', { name: 'Ada' })), 'Completed')
@@ -74,7 +74,7 @@ describe('runOrResume without an input', () => {
     assert.equal((await stored(memoryStorage(world.data))).state._tag, 'Failed')
   })
 
-  test('runOrResume without input refuses to start a run that requires one, with the remedy, and stores nothing', async () => {
+  test('runOrResume without input refuses to start a run that requires one, stores nothing, and says what to pass', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const error = refused(await process.perform(runOrResume(order(world), 'r')), 'InputMissing')
@@ -87,7 +87,7 @@ describe('runOrResume without an input', () => {
     assert.equal((await loaded(memoryStorage(world.data)))._tag, 'None')
   })
 
-  test('runOrResume without input, with a workspace, loads an existing run once before the claim', async () => {
+  test('runOrResume without input but with a workspace loads an existing run only once before the claim', async () => {
     const world = await failed()
     const process = newProcess(world)
     const again = runOrResume(order(world), 'r', undefined, { workspace: 'directory' })
@@ -119,7 +119,7 @@ describe('a replaced input', () => {
     assert.deepEqual(world.log, ['greet', 'sell', 'sell'])
   })
 
-  test('a replaced input is recorded as a separate change, durable before the first effect', async () => {
+  test('a replaced input is recorded as a change of its own before the first step starts', async () => {
     const world = await failed()
     const process = newProcess(world)
     let recorded: ReadonlyArray<string> = []
@@ -145,7 +145,7 @@ describe('a replaced input', () => {
     assert.deepEqual(outputsOf(checkpoint), { greet: 'hello Bob', sell: 'sold to Bob' })
   })
 
-  test('runOrResume accepts a replaced input as its input', async () => {
+  test('runOrResume with fromStep accepts an input that differs from the stored one', async () => {
     const world = await failed()
     const result = await newProcess(world).perform(runOrResume(order(world), 'r', bob, { fromStep: 'sell' }))
     assert.deepEqual(ended(result, 'Completed').checkpoint.input, bob)
@@ -176,7 +176,7 @@ describe('a replaced input', () => {
   })
 
   test.each(['before', 'after'] as const)(
-    'a resume after a kill %s any call keeps the replaced input: no step sees the old one again',
+    'once a replaced input is recorded, no step sees the old one, whichever store call the process dies %s',
     async (when) => {
       let replaced = 0
       for (let call = 1; ; call++) {
@@ -223,7 +223,7 @@ describe('a replaced input', () => {
     assert.deepEqual(seen, [{ items: ['a', 'b'] }, { items: ['c'] }, { items: ['d'] }])
   })
 
-  test('a task that runs again from --from-step runs its sub-steps again, with the replaced input', async () => {
+  test('with a replaced input, fromStep at a task also runs its sub-steps again', async () => {
     const world = newWorld()
     const asked: Array<unknown> = []
     const program = Program.fromSteps('p', [
@@ -242,7 +242,7 @@ describe('a replaced input', () => {
     assert.deepEqual(outputsOf(checkpoint), { 'ask/reply': 're: "second"', ask: 're: "second"' })
   })
 
-  test('a replaced input is part of the plan: its hash differs, and its text shows the input', async () => {
+  test('a replaced input changes the hash and the text of the plan', async () => {
     const world = newWorld()
     const program = Program.fromSteps('p', [task('one', { run: () => TE.right(1) })])
     ended(await newProcess(world).perform(runOrResume(program, 'r', 'text')), 'Completed')
@@ -262,7 +262,7 @@ describe('a replaced input', () => {
     refused(await newProcess(world).perform(resume(program, 'r', pinned)), 'PlanChanged')
   })
 
-  test('a recorded input has no secret’s value and no field with a secret’s name', async () => {
+  test('a replaced input is redacted, and refused if a field has the name of a secret', async () => {
     const world = newWorld()
     const secrets = { where: 'the test', read: () => TE.right({ _tag: 'Some' as const, value: 's3cr3t' }) }
     const program = pipe(

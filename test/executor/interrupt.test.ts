@@ -126,7 +126,7 @@ describe('a stop', () => {
     assert.deepEqual(process.world.log, ['before', 'sleep', 'after'])
   })
 
-  test('the last step that completes after a stop completes the run', async () => {
+  test('a run completes if its last step completes after a stop', async () => {
     const process = newProcess()
     const program = Program.fromSteps('last', [
       task('it', {
@@ -155,7 +155,7 @@ describe('a stop', () => {
     ])
   })
 
-  test('a stop reaches the running step and no earlier one', async () => {
+  test('after a stop only the running step gets a grace', async () => {
     const process = newProcess()
     const steps = Array.from({ length: 20 }, (_, index) =>
       task(`s${index}`, {
@@ -245,7 +245,7 @@ describe('a stop', () => {
     assert.deepEqual(process.world.log, ['attempt 1', 'attempt 1'])
   })
 
-  test('a stop while the start of a step is being saved raises no question about that step, which never ran', async () => {
+  test('a step that is not idempotent does not run and needs no answer if the stop comes while its start is saved', async () => {
     for (const inWave of [false, true]) {
       for (const retry of [false, true]) {
         const clock = fakeClock()
@@ -277,7 +277,7 @@ describe('a stop', () => {
     }
   })
 
-  test('the signal of a step has the reason of the host, also in a wave', async () => {
+  test('the signal of a step or group has the reason that the host passed', async () => {
     for (const inWave of [false, true]) {
       const stop = new AbortController()
       const process = newProcess(newWorld(), { interrupt: { signal: stop.signal, reason: () => 'aborted' } })
@@ -300,11 +300,11 @@ describe('a stop', () => {
   })
 
   test.each<[string, () => never]>([
-    ['unknown', () => 'shutdown' as never],
-    ['inherited', () => 'constructor' as never],
-    ['no text', () => undefined as never],
-    ['thrown', () => assert.fail('a bug of the host')]
-  ])('a reason that is %s is recorded as aborted, and the run can be read and resumed', async (_, reason) => {
+    ['is unknown', () => 'shutdown' as never],
+    ['is the name of an inherited property', () => 'constructor' as never],
+    ['is not a string', () => undefined as never],
+    ['throws when it is read', () => assert.fail('a bug of the host')]
+  ])('a stop is recorded as aborted if its reason %s, and the run can be resumed', async (_, reason) => {
     const process = newProcess(newWorld(), { interrupt: { signal: AbortSignal.abort(), reason } })
     const outcome = ended(await process.perform(run(sleepy(process), 'r', {})), 'Interrupted')
     assert.equal(outcome.reason, 'aborted')
@@ -312,7 +312,7 @@ describe('a stop', () => {
     ended(await next.perform(resume(sleepy(next), 'r')), 'Completed')
   })
 
-  test('a stop reaches every running group of a wave, completed ones are recorded, and only the rest runs again', async () => {
+  test('a stop aborts every running group of a wave, and a resume runs only the groups that did not complete', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const wave = (of: Process): ProgramType.Program<unknown> =>
@@ -348,7 +348,7 @@ describe('a stop', () => {
     assert.deepEqual(world.log, ['g1', 'g2'])
   })
 
-  test('a run that is stopped at every step still completes', async () => {
+  test('a run that is stopped and resumed at every step completes', async () => {
     const world = newWorld()
     for (let index = 0; index < 3; index++) {
       const process = newProcess(world)
@@ -370,7 +370,7 @@ describe('a stop', () => {
 })
 
 describe('a fenced run', () => {
-  test('a fenced run stops its step, ends as Fenced, and writes nothing more, even if the store would accept it', async () => {
+  test('a fenced run stops its step, ends as Fenced, and writes nothing more', async () => {
     const { around, lose } = losable()
     const process = newProcess(newWorld(), { around })
     let told = false
@@ -405,7 +405,7 @@ describe('a fenced run', () => {
     assert.equal(process.calls.at(-1), 'release')
   })
 
-  test('a fenced run writes nothing after a retry, a failure or a wave', async () => {
+  test('a fenced run records no retry, no failure and no wave', async () => {
     const wave = (sleep: (signal: AbortSignal) => Promise<void>) =>
       Program.waveOf('wave', [
         group('well', { run: ({ signal }) => TE.fromTask(() => sleep(signal)) }),
@@ -438,7 +438,7 @@ describe('a fenced run', () => {
     }
   })
 
-  test('a fenced run writes no results of groups that stop slowly', async () => {
+  test('a fenced run records no results of groups that stop slowly', async () => {
     const { around, lose } = losable()
     const process = newProcess(newWorld(), { around })
     const stubborn = (millis: number) => TE.fromTask(process.clock.sleep(millis, new AbortController().signal))

@@ -29,7 +29,7 @@ test('the key of an item may be any string, and fromStep accepts its escaped pat
   assert.ok(again.includes('pages/a%20b') && !again.includes('pages/a%2Fb'), JSON.stringify(again))
 })
 
-test('a path that does not escape the key of an item is refused with the escaped path', async () => {
+test('a path with an unescaped item key is refused, and the error shows the escaped path', async () => {
   const options = { id: 'r', storage: memoryStorage() }
   const seen: Array<string> = []
   await runOutcome(crawl(seen), options)
@@ -39,7 +39,7 @@ test('a path that does not escape the key of an item is refused with the escaped
   assert.deepEqual(seen, [])
 })
 
-test('an answer to a path that does not escape the key of an item is refused', async () => {
+test('an answer to a path with an unescaped item key is refused, and the error shows the escaped path', async () => {
   const options = { id: 'r', storage: memoryStorage() }
   const sign = workflow('sign').map('pages', { forEach: () => KEYS, key: (key) => key }, { waitFor: {} })
   await runOutcome(sign, options)
@@ -50,7 +50,7 @@ test('an answer to a path that does not escape the key of an item is refused', a
 test.each([
   ['an empty key', ''],
   ['a key of 513 characters', 'x'.repeat(513)]
-])('%s fails the map with the remedy', async (_, key) => {
+])('%s fails the map, and the error says which keys are valid', async (_, key) => {
   const program = workflow('crawl').map('pages', { forEach: () => [1], key: () => key }, () => 1)
   const outcome = await runOutcome(program, { id: 'r', storage: memoryStorage() })
   assert.match(outcome._tag === 'Failed' ? (outcome.failures[0]?.error.message ?? '') : '', /1 to 512 characters/)

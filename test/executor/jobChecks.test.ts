@@ -75,7 +75,7 @@ describe('a check before a job', () => {
     assert.equal(looked, 2)
   })
 
-  test('a check before a wave that only waits for jobs does not run again', async () => {
+  test('the check before a wave does not run again while the wave only waits for jobs', async () => {
     const process = newProcess()
     const looked: Array<string> = []
     const job: ProgramType.Job<ProgramType.StepContext<object>, unknown> = {
@@ -136,7 +136,7 @@ describe('the checks of a job', () => {
     ['missing evidence', { evidence: (output) => [{ _tag: 'File', path: `${output}.txt` }] }, /model\.txt/],
     ['its own check', { after: () => TE.left(new Error('too small')) }, /it ran, but a check failed: too small/],
     ['a check with the retry policy', { onCheckFailure: 'retry', after: () => TE.left('bad') }, /bad/]
-  ])('a job whose check fails counts as failed, and a resume submits another job: %s', async (_, checks, message) => {
+  ])('a job fails if a check of its result fails, and a resume submits another job: %s', async (_, checks, message) => {
     const process = newProcess()
     await runs(process, checks)
     assert.match(wrongOf(await polls(process, checks)), message)
@@ -148,7 +148,7 @@ describe('the checks of a job', () => {
   test.each<[CheckAnswer, ReadonlyArray<CheckAnswer>]>([
     ['continue', []],
     ['retry', ['continue']]
-  ])('the answer %s to a failed check of a job is obeyed', async (first, more) => {
+  ])('the answer "%s" to a failed check of a job is obeyed', async (first, more) => {
     const answers = [first, ...more]
     const process = newProcess(newWorld(), { onCheckFailed: () => Promise.resolve(answers.shift() ?? 'abort') })
     const checks: Checks = { expect: { files: ['other'] } }
@@ -158,7 +158,7 @@ describe('the checks of a job', () => {
     assert.equal(submissions(process.world).length, 1)
   })
 
-  test('a job whose files cannot be read stays pending', async () => {
+  test('a job stays pending while the evidence of its result cannot be read', async () => {
     const world = newWorld()
     const checks: Checks = { evidence: [{ _tag: 'Artifact', path: 'model' }] }
     await runs(newProcess(world), checks)

@@ -128,7 +128,7 @@ describe('a step with a job', () => {
     assert.deepEqual(keys[0], keys[1])
   })
 
-  test('groups that do not need a group with a pending job run to their end', async () => {
+  test('the groups that do not need a group with a pending job run', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const outcome = ended(await process.perform(run(batches(provider, process), 'r', {})), 'Pending')
     assert.deepEqual(process.world.log, ['lint'])
@@ -196,7 +196,7 @@ describe('polling jobs', () => {
     assert.deepEqual(provider.asked, ['a', 'b'])
   })
 
-  test('a poll covers the jobs that are pending when results are recorded', async () => {
+  test('a poll records no result of a job that was abandoned before the results are recorded', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const program = training(provider, process)
     ended(await process.perform(run(program, 'r', {})), 'Pending')
@@ -217,15 +217,12 @@ describe('polling jobs', () => {
     assert.equal((await stored(storage)).pending.size, 1)
   })
 
-  test.each<[object, JobEnd]>([
-    [{ done: 3 }, { _tag: 'Unfinished', done: 3 }],
-    [
-      { done: 10, total: 3 },
-      { _tag: 'Unfinished', done: 10 }
-    ],
-    [{ done: '\u001b[2J', total: 5 }, { _tag: 'Unfinished' }],
-    [{ done: NaN, total: 1.5, more: 1n }, { _tag: 'Unfinished' }]
-  ])('a poll reports progress only if it is a valid count: %o', async (counts, end) => {
+  test.each<[what: string, counts: object, end: JobEnd]>([
+    ['a count without a total', { done: 3 }, { _tag: 'Unfinished', done: 3 }],
+    ['a total below the count', { done: 10, total: 3 }, { _tag: 'Unfinished', done: 10 }],
+    ['a count that is a string', { done: '\u001b[2J', total: 5 }, { _tag: 'Unfinished' }],
+    ['NaN and a fraction', { done: NaN, total: 1.5, more: 1n }, { _tag: 'Unfinished' }]
+  ])('a poll reports only valid counts as progress: %s', async (_, counts, end) => {
     const [provider, process] = [newProvider(), newProcess()]
     provider.status.set('train', { _tag: 'Unfinished', ...counts })
     const program = training(provider, process)
@@ -300,7 +297,7 @@ describe('polling jobs', () => {
     assert.deepEqual([world.log, once(provider)], [['TRAIN IS DONE'], [1]])
   })
 
-  test('a poll records the finished jobs of several, and the run waits for the rest', async () => {
+  test('a poll records the jobs that have finished, and the run waits for the others', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const program = batches(provider, process)
     ended(await process.perform(run(program, 'r', {})), 'Pending')
@@ -377,7 +374,7 @@ describe('polling jobs', () => {
   })
 
   test.each(['Finished', undefined, { _tag: 'Done' }])(
-    'a poll that returns %j is reported with what it must return',
+    'a poll that returns %j is reported with an error that says what it must return',
     async (status) => {
       const [provider, process] = [newProvider(), newProcess()]
       const wrong = pipe(
@@ -552,7 +549,7 @@ describe('a submission with an unknown effect', () => {
 })
 
 describe('a step whose job is pending', () => {
-  test('a pending job is submitted again, under another key, only by an explicit decision', async () => {
+  test('fromStep at a step with a pending job submits another job, under another key', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const program = training(provider, process)
     ended(await process.perform(run(program, 'r', {})), 'Pending')
@@ -576,7 +573,7 @@ describe('a step whose job is pending', () => {
     assert.deepEqual(once(provider), [1, 1])
   })
 
-  test('a pending job cannot be confirmed: it must be polled', async () => {
+  test('an answer about a step with a pending job is refused, because the job must be polled', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const program = training(provider, process, false)
     ended(await process.perform(run(program, 'r', {})), 'Pending')

@@ -41,7 +41,7 @@ const waiting = {
 }
 
 test.each(Object.entries(waiting))(
-  '%s goes on waiting when an earlier step that was declared done without an output gets one',
+  '%s goes on waiting when an answer supplies the output of an earlier step',
   async (name, perform) => {
     const unit = name.endsWith('sequence') ? 'all/pay' : 'pay'
     const options = { id: 'r', storage: memoryStorage() }
@@ -54,7 +54,7 @@ test.each(Object.entries(waiting))(
   }
 )
 
-test('a pending job stays pending when an earlier step that was declared done without an output gets one', async () => {
+test('a pending job stays pending when an answer supplies the output of an earlier step', async () => {
   const submitted: Array<unknown> = []
   const program = paying().step('train', {
     idempotent: false,
@@ -73,7 +73,7 @@ test('a pending job stays pending when an earlier step that was declared done wi
   assert.equal(submitted.length, 1)
 })
 
-test('a later step in doubt runs again with its answer when an earlier step that was declared done gets its output', async () => {
+test('one resume takes the answer Again about a step in doubt and the output of an earlier step', async () => {
   const program = paying().step('ship', { idempotent: false, run: () => Promise.reject(new Error('lost')) })
   const options = { id: 'r', storage: memoryStorage() }
   await runOutcome(program, options)
@@ -84,7 +84,7 @@ test('a later step in doubt runs again with its answer when an earlier step that
   assert.equal(outputOf(failed, 'pay'), 'R-7')
 })
 
-test('a sub-step that was declared done without an output takes one from a later plan', async () => {
+test('a sub-step that was declared done without an output takes one from a later resume', async () => {
   const program = (ok: boolean) =>
     workflow('w').step('order', async ({ step }) => {
       const receipt = await step('pay', { idempotent: false }, () => Promise.reject<string>(new Error('no answer')))

@@ -19,7 +19,7 @@ const world = () => {
 }
 
 describe('an answer to a wait in the code of a task', () => {
-  test('an answer ends the wait while a sub-step of the task runs', async () => {
+  test('an answer ends a wait while a sub-step of its task runs', async () => {
     const { options, later, until, environment, clock } = world()
     const answered = later(300).then(() => answer('r', 't/ok', 'yes')(environment)())
     const before = clock.now()
@@ -69,7 +69,7 @@ describe('an answer that arrives while its owner records the timeout', () => {
     assert.equal(options.environment.requests?.isAny('r'), false)
   })
 
-  test('an answer to a group is refused if the group timed out and the run failed before the answer arrived', async () => {
+  test('an answer to a waiting group is refused if the group timed out and the run failed before the answer arrived', async () => {
     const { options, later, until, give } = slowly()
     const answered = later(500).then(() => give('all/ok'))
     const wave = workflow('w').wave('all', { ok: { waitFor: limited }, slow: () => later(3_000) })
@@ -81,7 +81,7 @@ describe('an answer that arrives while its owner records the timeout', () => {
   })
 })
 
-describe('a pause of a run that waits and has no owner', () => {
+describe('a pause of a waiting run', () => {
   const waiting = workflow('w')
     .waitFor('ok')
     .step('after', () => 'done')
@@ -101,7 +101,7 @@ describe('a pause of a run that waits and has no owner', () => {
     assert.equal((await runOutcome(waiting, options))._tag, 'Completed')
   })
 
-  test('a pause ends a process that waits for the run with an outcome whose reason is paused', async () => {
+  test('a pause ends a process with wait: true, whose outcome has the reason paused', async () => {
     const { options, environment, until, later } = world()
     const paused = later(500).then(() => pause('r')(environment)())
     const outcome = await until(runOutcome(waiting, { ...options, wait: true }))
@@ -110,7 +110,7 @@ describe('a pause of a run that waits and has no owner', () => {
     assert.ok(E.isRight(result) && result.right._tag === 'Paused')
   })
 
-  test('a pause changes nothing of a run that has ended', async () => {
+  test('a pause of a run that has ended changes nothing', async () => {
     const { options, environment } = world()
     await runOutcome(
       workflow('w').step('one', () => 1),

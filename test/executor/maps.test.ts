@@ -7,6 +7,7 @@ import { describe, test } from 'vitest'
 import type * as Json from '../../src/domain/data/Json.js'
 import type * as ProgramType from '../../src/executor/program/Program.js'
 import type * as StepError from '../../src/domain/data/StepError.js'
+import type { PlanOptions } from '../../src/domain/plan/Plan.js'
 import { explain, planResume, poll, Program, resume, run } from '../../src/index.js'
 import type { Process, World } from './fixtures.js'
 import { ended, historyOf, newProcess, newWorld, patiently, refused, right, stored } from './fixtures.js'
@@ -138,7 +139,7 @@ describe('a map', () => {
     assert.equal((await tagsOf(second)).filter((tag) => tag === 'Expanded').length, 1)
   })
 
-  test('a map without items completes when its turn comes', async () => {
+  test('a map without items completes with an empty array', async () => {
     const process = newProcess()
     ended(await process.perform(run(crawl(process, siteOf()), 'r', {})), 'Completed')
     assert.deepEqual(process.world.log, ['list', '[]'])
@@ -146,7 +147,7 @@ describe('a map', () => {
     assert.equal(plan.startIndex, 3)
   })
 
-  test('a map without items returns an empty array to a map right after it', async () => {
+  test('a map may take its items from a map without items', async () => {
     const process = newProcess()
     const program = pipe(
       Program.start('m'),
@@ -156,7 +157,7 @@ describe('a map', () => {
     ended(await process.perform(run(program, 'r', {})), 'Completed')
   })
 
-  test('a map that has recorded no items computes its items again when its evidence is missing', async () => {
+  test('a map whose recorded items are empty computes its items again when its evidence is missing', async () => {
     const world = newWorld()
     const site = siteOf()
     const first = newProcess(world)
@@ -177,7 +178,7 @@ describe('a map', () => {
     assert.equal((await tagsOf(second)).filter((tag) => tag === 'Expanded').length, 2)
   })
 
-  test('a map is one decision of a plan until its items are known', async () => {
+  test('a plan has one decision for a map until its items are known', async () => {
     const process = newProcess()
     const program = crawl(process, siteOf('a'))
     const started = newProcess()
@@ -240,7 +241,7 @@ describe('a map', () => {
     assert.equal((await tagsOf(second)).filter((tag) => tag === 'Expanded').length, 1)
   })
 
-  test('a resume continues a restart of a map that a stop cut short', async () => {
+  test('a resume continues the restart of a map in which an item failed', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b')]
     const first = newProcess(world)
     ended(await first.perform(run(crawl(first, site), 'r', {})), 'Completed')
@@ -290,7 +291,7 @@ describe('a map', () => {
     assert.deepEqual(world.log.slice(2), ['b', '[1,1]'])
   })
 
-  test('a map that is not idempotent is confirmed by item, and as a whole if its items may change', async () => {
+  test('a map that is not idempotent raises a question for each item, or one for the map if its items may change', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b')]
     const first = newProcess(world)
     site.broken = new Set(['b'])
@@ -308,7 +309,7 @@ describe('a map', () => {
     assert.deepEqual(asked({ restartWave: 'fetch' }), [])
   })
 
-  test('an answer about a map is accepted only as it was asked: by item, or for the whole map if its items may change', async () => {
+  test('an answer about a map is refused unless a question was raised for the same unit: an item, or the map', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b')]
     const first = newProcess(world)
     site.broken = new Set(['b'])
@@ -386,13 +387,17 @@ const trainings = ({ log }: World) =>
     )
   )
 
-describe('a map that waits for jobs that are not idempotent', () => {
+describe('a map with pending jobs that are not idempotent', () => {
   const missing = [{ _tag: 'File', path: 'x' }] as const
-  const cases = [{ evidence: [{ unit: 'list', missing }] }, { restartWave: 'train' }, { fromStep: 'list' }]
+  const cases: ReadonlyArray<[why: string, options: PlanOptions]> = [
+    ['evidence of an earlier step is missing', { evidence: [{ unit: 'list', missing }] }],
+    ['the map is restarted', { restartWave: 'train' }],
+    ['fromStep names an earlier step', { fromStep: 'list' }]
+  ]
 
   test.each(cases)(
-    'a map with pending jobs that are not idempotent needs confirmation before it runs again: %j',
-    async (options) => {
+    'a map with pending jobs that are not idempotent needs confirmation before it runs again: %s',
+    async (_, options) => {
       const world = newWorld()
       ended(await again(world).perform(run(trainings(world), 'r', {})), 'Pending')
       const error = refused(await again(world).perform(resume(trainings(world), 'r', options)), 'Unconfirmed')
@@ -416,8 +421,8 @@ describe('a map that waits for jobs that are not idempotent', () => {
   )
 
   test.each(cases)(
-    'a map with pending jobs that are not idempotent may be confirmed as done instead: %j',
-    async (options) => {
+    'a map with pending jobs that are not idempotent may be confirmed as done instead: %s',
+    async (_, options) => {
       const world = newWorld()
       ended(await again(world).perform(run(trainings(world), 'r', {})), 'Pending')
       const said = { ...options, confirm: new Map([['train', { _tag: 'Done' } as const]]) }
@@ -430,8 +435,8 @@ describe('a map that waits for jobs that are not idempotent', () => {
 /** A string as its own key. */
 const itself = (item: unknown): string => item as string
 
-describe('a map of jobs that are not idempotent', () => {
-  test('a map is not restarted without confirmation while one of its jobs is pending', async () => {
+describe('a restart of a map of jobs that are not idempotent', () => {
+  test('a restart of a map needs confirmation while one of its jobs is pending', async () => {
     const process = newProcess()
     const submitted: Array<string> = []
     const program = pipe(
@@ -552,7 +557,7 @@ describe('invalid items of a map', () => {
   })
 })
 
-test('a map returns its outputs in item order, not in the order of keys or of completion', async () => {
+test('a map returns its outputs in the order of its items, not of their keys or of completion', async () => {
   const process = newProcess()
   const items = [
     { key: '10', millis: 20 },

@@ -16,40 +16,43 @@ const before = (end: 'fails' | 'waits' | 'completes', ran: Array<string>) =>
 
 const run = (ran: Array<string>, name: string) => () => ran.push(name)
 
-describe.each(['fails', 'waits', 'completes'] as const)('a task with sub-steps whose code %s', (end) => {
-  const given = end === 'completes' ? ({ changes: 'ignore' } as const) : {}
+describe.each(['fails', 'waits', 'completes'] as const)(
+  'an edit of a task whose code %s after its sub-steps',
+  (end) => {
+    const given = end === 'completes' ? ({ changes: 'ignore' } as const) : {}
 
-  test('a sequence in place of the task runs all its steps, even those named like the sub-steps', async () => {
-    const ran: Array<string> = []
-    const same = options()
-    await runOutcome(before(end, ran), same)
-    const edited = workflow('w')
-      .sequence('a', (a) => a.step('q', run(ran, 'q')).step('s', run(ran, 's')).step('f', run(ran, 'f')))
-      .step('b', ({ outputs }) => Object.keys(outputs.a))
-    ran.splice(0)
-    const { plan } = await planRun(edited, { ...same, ...given })
-    assert.deepEqual(
-      plan.decisions.filter(({ _tag }) => _tag === 'Skip').map(({ unit }) => unit),
-      []
-    )
-    const outcome = await runOutcome(edited, { ...same, ...given })
-    assert.deepEqual(outcome._tag === 'Completed' ? outcome.outputs.b : outcome, ['q', 's', 'f'])
-    assert.deepEqual(ran, ['q', 's', 'f'])
-  })
+    test('a sequence that replaces the task runs all its steps, even those named like the sub-steps', async () => {
+      const ran: Array<string> = []
+      const same = options()
+      await runOutcome(before(end, ran), same)
+      const edited = workflow('w')
+        .sequence('a', (a) => a.step('q', run(ran, 'q')).step('s', run(ran, 's')).step('f', run(ran, 'f')))
+        .step('b', ({ outputs }) => Object.keys(outputs.a))
+      ran.splice(0)
+      const { plan } = await planRun(edited, { ...same, ...given })
+      assert.deepEqual(
+        plan.decisions.filter(({ _tag }) => _tag === 'Skip').map(({ unit }) => unit),
+        []
+      )
+      const outcome = await runOutcome(edited, { ...same, ...given })
+      assert.deepEqual(outcome._tag === 'Completed' ? outcome.outputs.b : outcome, ['q', 's', 'f'])
+      assert.deepEqual(ran, ['q', 's', 'f'])
+    })
 
-  test('a wave in place of the task runs all its groups, even those named like the sub-steps', async () => {
-    const ran: Array<string> = []
-    const same = options()
-    await runOutcome(before(end, ran), same)
-    ran.splice(0)
-    const edited = workflow('w').wave('a', { q: run(ran, 'q'), s: run(ran, 's'), f: run(ran, 'f') })
-    const outcome = await runOutcome(edited, { ...same, ...given })
-    assert.equal(outcome._tag, 'Completed', JSON.stringify(outcome))
-    assert.deepEqual(ran.sort(), ['f', 'q', 's'])
-  })
-})
+    test('a wave that replaces the task runs all its groups, even those named like the sub-steps', async () => {
+      const ran: Array<string> = []
+      const same = options()
+      await runOutcome(before(end, ran), same)
+      ran.splice(0)
+      const edited = workflow('w').wave('a', { q: run(ran, 'q'), s: run(ran, 's'), f: run(ran, 'f') })
+      const outcome = await runOutcome(edited, { ...same, ...given })
+      assert.equal(outcome._tag, 'Completed', JSON.stringify(outcome))
+      assert.deepEqual(ran.sort(), ['f', 'q', 's'])
+    })
+  }
+)
 
-test.each(['fails', 'waits'] as const)('a map in place of a task whose code %s runs all its items', async (end) => {
+test.each(['fails', 'waits'] as const)('a map that replaces a task whose code %s runs all its items', async (end) => {
   const ran: Array<string> = []
   const same = options()
   await runOutcome(before(end, ran), same)
@@ -63,7 +66,7 @@ test.each(['fails', 'waits'] as const)('a map in place of a task whose code %s r
   assert.deepEqual(ran.sort(), ['f', 's', 'w'])
 })
 
-test('fromStep counts an earlier sequence as done, also if it replaced a task, and so do later resumes, even if its step is named like a sub-step', async () => {
+test('a sequence before fromStep counts as done in this and later resumes, even if it replaced a task with a sub-step of the same name', async () => {
   const ran: Array<string> = []
   const same = options()
   const last = (isFixed: boolean) => {
@@ -85,7 +88,7 @@ test('fromStep counts an earlier sequence as done, also if it replaced a task, a
   assert.deepEqual(ran, [])
 })
 
-test('a wait in the code of a step of a sequence is over once an edit makes the sequence a task', async () => {
+test('an edit that turns a sequence into a task drops the open waits in its steps', async () => {
   const same = options()
   const waiting = workflow('w').sequence('c', (c) => c.step('w', ({ waitFor }) => waitFor('x')))
   await runOutcome(waiting, same)
@@ -96,7 +99,7 @@ test('a wait in the code of a step of a sequence is over once an edit makes the 
   assert.deepEqual(outcome._tag === 'Pending' ? outcome.units.map(({ unit }) => unit) : outcome, ['b'])
 })
 
-test('a wait in the code of a task stays if its task is edited', async () => {
+test('a wait in the code of a task stays open if the task is edited', async () => {
   const same = options()
   const waiting = (version: string) =>
     workflow('w').sequence('c', (c) => c.step('w', { version, run: ({ waitFor }) => waitFor('x') }))

@@ -99,7 +99,7 @@ describe('a tree of steps', () => {
   })
 
   test.each(['before', 'after'] as const)(
-    'a process that ends %s any save continues where it was: no recorded step runs again, none is skipped',
+    'a resume runs exactly the tasks without a record, whichever save the process died %s',
     async (when) => {
       const undisturbed = newProcess()
       const whole = ended(await undisturbed.perform(run(crawl(undisturbed.world), 'r', {})), 'Completed').checkpoint
@@ -175,7 +175,7 @@ describe('going back in a tree', () => {
     return { ran: world.log, world }
   }
 
-  test('fromStep at a step of an item also runs the later steps of the item and of its ancestors, and no sibling', async () => {
+  test('fromStep at a step of an item also runs the later steps of that item and of its ancestors, but no other item', async () => {
     const { ran } = await from('sites/docs/pages/b/looks/size')
     assert.deepEqual(
       [...ran].sort(),
@@ -197,7 +197,7 @@ describe('going back in a tree', () => {
     )
   })
 
-  test('fromStep changes no idempotency key and no record of the units that do not run again', async () => {
+  test('fromStep keeps the idempotency keys and records of the units that do not run again', async () => {
     const world = newWorld()
     const before = ended(await newProcess(world).perform(run(crawl(world), 'r', {})), 'Completed').checkpoint
     const fromStep = 'sites/blog/sum'
@@ -226,7 +226,7 @@ describe('going back in a tree', () => {
 
 describe('an edited tree', () => {
   test.each(['a step', 'a group'])(
-    'a unit in flight in a sequence that is %s ends as unknown if a step that was moved before the unit fails',
+    'in a sequence that is %s, a unit in flight fails with an unknown outcome if an edit moved another step before it and that step fails',
     async (what) => {
       const world = newWorld()
       const steps = (broken: boolean): ReadonlyArray<ProgramType.ProgramTask> => [
@@ -273,7 +273,7 @@ describe('an edited tree', () => {
     assert.ok(refusal.problems.some((one) => one._tag === 'WorkflowChanged' && one.unit === 'order/check'))
   })
 
-  test('an edited tree may change where nothing ran yet', async () => {
+  test('an edit may change the steps of a sequence that have not run yet', async () => {
     const world = newWorld()
     const broken = Program.fromSteps('shop', [
       Program.sequenceOf('order', [

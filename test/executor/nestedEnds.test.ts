@@ -50,7 +50,7 @@ const restarted = async (
 }
 
 describe('a step of a group', () => {
-  test('a step that submits a job lets the other groups end, and its sequence continues after the job', async () => {
+  test('while a step of a group waits for its job the other groups run, and its sequence continues after the job', async () => {
     const world = newWorld()
     let isReady = false
     const job = Program.task('ship', {
@@ -169,7 +169,7 @@ describe('a step of a group', () => {
     assert.deepEqual(await restarted(world, release(world, pays), done), AFTER)
   })
 
-  test('a step that is not idempotent and was declared done before its sequence began needs no later answer', async () => {
+  test('fromStep at a step of a sequence raises no question about an earlier step that is not idempotent', async () => {
     const world = newWorld()
     const program = release(world, does(world, 'pay', { idempotent: false }))
     const from = { fromStep: 'deploy/asia/warm' }
@@ -178,7 +178,7 @@ describe('a step of a group', () => {
   })
 })
 
-describe('the checks of a part', () => {
+describe('the checks of a composite inside another', () => {
   const failingOnce = (): (() => TE.TaskEither<unknown, unknown>) => {
     let times = 0
     return () => ((times += 1) === 1 ? TE.left(new Error('not yet')) : TE.right(null))
@@ -196,7 +196,7 @@ describe('the checks of a part', () => {
     assert.deepEqual(await restarted(world, program), ['announce'])
   })
 
-  test('failed checks before a sequence start no step of it', async () => {
+  test('a failed check before a sequence starts no step of it', async () => {
     const world = newWorld()
     const check = { before: failingOnce(), onCheckFailure: 'abort' }
     const program = release(world, does(world, 'smoke'), { sequence: check })

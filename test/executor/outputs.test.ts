@@ -48,7 +48,7 @@ describe('a completed run', () => {
     assert.deepEqual(ended(await newProcess(world).perform(runOrResume(program, 'r')), 'Completed').outputs, expected)
   })
 
-  test('a completed run passes its outputs to the function that folds outcomes', async () => {
+  test('RunOutcome.match passes the outputs of a completed run', async () => {
     const outcome = right(await run(program, 'r', {})(newProcess().environment)())
     const text = RunOutcome.match({
       Completed: ({ outputs }: RunOutcome.Completed<typeof expected>) => String(outputs.checks.unit),
@@ -60,7 +60,7 @@ describe('a completed run', () => {
     assert.equal(text, '42')
   })
 
-  test('a completed run has its outputs with promises too, as plain data copied from the store', async () => {
+  test('with promises, a completed run returns its outputs as plain data copied from the store', async () => {
     const options = { id: 'r', storage: memoryStorage() }
     const greet = Async.workflow('greet')
       .step('name', { output: t.string, run: () => 'Ada' })

@@ -68,7 +68,7 @@ const wasRewound = async (world: World): Promise<boolean> =>
   (await historyOf(newProcess(world).storage)).includes('Rewound')
 
 describe('a forced restart', () => {
-  test('a forced restart runs everything again, and rewinds the records before the first effect', async () => {
+  test('a forced restart records the rewind before the first step starts, and runs everything again', async () => {
     const world = await first()
     const process = newProcess(world)
     const { checkpoint } = ended(
@@ -84,7 +84,7 @@ describe('a forced restart', () => {
   })
 
   test.each(['before', 'after'] as const)(
-    'a plain resume after a kill %s any call of the store continues the restart, and uses no record from before it',
+    'a plain resume continues a recorded restart and uses no earlier record, whichever store call the process died %s',
     async (when) => {
       let forced = 0
       for (let call = 1; ; call++) {
@@ -118,7 +118,7 @@ describe('a forced restart', () => {
     })
   })
 
-  test('a restart from a step that was never reached assumes the earlier steps done, with only the given outputs', async () => {
+  test('fromStep at a step that was never reached counts the earlier steps as done, with the given outputs', async () => {
     const world = await first('one')
     const plain = ended(await newProcess(world).perform(resume(program(world, 'x', 'one'), 'r')), 'Failed')
     assert.equal(plain.stepIndex, 0)
@@ -200,7 +200,7 @@ describe('an answer', () => {
     assert.equal([...checkpoint.completedSteps][1]?.assumed, true)
   })
 
-  test('a unit answered with "done" raises one question and never runs, whatever call the process dies at', async () => {
+  test('a unit answered with "done" never runs, and raises its question again only after a kill before the answer is recorded', async () => {
     for (const when of ['before', 'after'] as const) {
       for (let call = 1; ; call++) {
         const world = await doubtful()
@@ -215,7 +215,7 @@ describe('an answer', () => {
     }
   })
 
-  test('a unit answered with "again" raises a second question exactly if it may have started again before a kill', async () => {
+  test('a unit answered with "again" raises its question again after a kill unless it has completed, and never starts twice', async () => {
     for (const when of ['before', 'after'] as const) {
       for (let call = 1; ; call++) {
         const world = await doubtful()

@@ -87,7 +87,7 @@ describe('a pause', () => {
     nothingIsLeft(requests)
   })
 
-  test('a pause is obeyed once: the next resume runs to the end, and repeats nothing', async () => {
+  test('a pause stops only one execution: the next resume runs to the end, and repeats nothing', async () => {
     const requests = memoryRequests()
     const { process } = await paused(requests)
     assert.equal(O.toUndefined(right(await requests.pointer()))?.unit, 'three')
@@ -118,7 +118,7 @@ describe('a pause', () => {
     assert.deepEqual(order, ['RunInterrupted', 'point', 'RunPaused', 'clear'])
   })
 
-  test('a pause while the last step runs leaves a completed run, and nothing else', async () => {
+  test('a pause while the last step runs leaves the run completed, without request or pointer', async () => {
     const requests = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests })
     const only = Program.fromSteps('w', [task('only', { run: asks(() => process) })])
@@ -127,7 +127,7 @@ describe('a pause', () => {
     assert.deepEqual(right(await requests.pointer()), O.none)
   })
 
-  test('a stop during a pause counts as a stop, and leaves nothing of the pause', async () => {
+  test('a stop takes precedence over a pause, and withdraws its request', async () => {
     const requests = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests })
     const program = threeSteps(process.world, async () => {
@@ -139,7 +139,7 @@ describe('a pause', () => {
     assert.deepEqual(right(await requests.pointer()), O.none)
   })
 
-  test('a stop that arrives while groups still end after a pause counts as a stop', async () => {
+  test('a stop takes precedence over a pause that still waits for running groups', async () => {
     const requests = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests })
     const until: LooseSpec['run'] = ({ signal }) =>
@@ -203,9 +203,12 @@ describe('a pause during a running unit', () => {
   const dones = async (process: Process): Promise<ReadonlyArray<string>> =>
     Object.keys(outputsOf(await stored(process.storage))).sort()
 
-  test.each(['list', 'a'])(
-    'a pause during the step before a map, or during an item of the map, repeats nothing, and the items are computed once: %s',
-    async (when) => {
+  test.each([
+    ['the step before it', 'list'],
+    ['an item of it', 'a']
+  ])(
+    'after a pause a map repeats nothing and computes its items only once: the pause comes during %s',
+    async (_, when) => {
       const requests = memoryRequests()
       const process: Process = newProcess(newWorld(), { requests })
       const { log } = process.world
@@ -283,7 +286,7 @@ describe('a pause during a running unit', () => {
     assert.deepEqual(await dones(next), ['all', 'all/lint', 'all/train'])
   })
 
-  test('a pause during a retry delay waits for the next attempt, and the completed step counts', async () => {
+  test('a pause during a retry delay waits until the step has completed', async () => {
     const requests = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests })
     let attempts = 0
@@ -306,7 +309,7 @@ describe('a pause during a running unit', () => {
 })
 
 describe('a pause request', () => {
-  test('a pause request for an earlier execution pauses no later one, and is withdrawn', async () => {
+  test('a pause request for an earlier execution does not pause a later one, and is withdrawn', async () => {
     const kept = memoryRequests()
     // The process dies before it deletes the request.
     const { process } = await paused({ ...kept, clearPause: () => TE.right(undefined) })
@@ -317,7 +320,7 @@ describe('a pause request', () => {
     nothingIsLeft(kept)
   })
 
-  test('a pause request that arrives while an outdated one is checked is obeyed', async () => {
+  test('a pause request is obeyed if it arrives while the executor checks an outdated one', async () => {
     const kept = memoryRequests()
     const { process } = await paused({ ...kept, clearPause: () => TE.right(undefined) })
     const next: Process = newProcess(process.world, { requests: kept, owner: { host: 'build-1', pid: 200 } })
@@ -341,7 +344,7 @@ describe('a pause request', () => {
     assert.equal(ended(outcome, 'Interrupted').reason, 'paused')
   })
 
-  test('a pause request for a run that is removed meanwhile fails with NoSuchRun', async () => {
+  test('a pause fails with NoSuchRun if the run is removed meanwhile', async () => {
     const kept = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests: kept })
     const gone: Requests = {
@@ -471,7 +474,7 @@ describe('a pause request', () => {
     )
   })
 
-  test('a request that the store cannot attribute pauses the run, commits nothing, and is reported', async () => {
+  test('a pause request whose addressee cannot be checked pauses the run, commits nothing, and is reported', async () => {
     const failed = { _tag: 'ReadFailed', where: 'the store', operation: 'load', code: 'EIO', cause: undefined } as const
     const requests = memoryRequests()
     const addressee = { host: 'elsewhere', pid: 1, since: '2026-01-02T03:04:05.000Z' }
@@ -497,7 +500,7 @@ describe('a pause request', () => {
     refused(await asking(newProcess()), 'NoRequests')
   })
 
-  test('an execution checks for requests before each step, and reads nothing else for them', async () => {
+  test('an execution without requests calls only `isAny` of the inbox, before each step', async () => {
     let looks = 0
     const untouched = (): never => assert.fail('there is no request')
     const requests: Requests = {
@@ -516,8 +519,8 @@ describe('a pause request', () => {
   })
 })
 
-describe('a pointer that cannot be left', () => {
-  test.each(['point', 'unpoint'] as const)('an error that the inbox throws in %s ends no run', async (call) => {
+describe('a pointer that cannot be written', () => {
+  test.each(['point', 'unpoint'] as const)('an inbox that throws in `%s` does not fail the run', async (call) => {
     const throws = (): never => {
       throw new Error('no room')
     }
@@ -528,7 +531,7 @@ describe('a pointer that cannot be left', () => {
     assert.deepEqual(process.world.log, ['one', 'two', 'three'])
   })
 
-  test('a run is paused also if its pause pointer cannot be written, which is reported', async () => {
+  test('a run is paused even if its pause pointer cannot be written, and the failure is reported', async () => {
     const full = {
       _tag: 'WriteFailed',
       committed: 'no',
@@ -634,15 +637,15 @@ describe('uncommitted work', () => {
     }
   )
 
-  test('uncommitted work stays if the store cannot attribute the request', async () => {
+  test('uncommitted work stays if the store cannot check the addressee of the request', async () => {
     assert.deepEqual((await pausedIn({ commit: true, loads: 0 })).committed, [])
   })
 
-  test('uncommitted work is committed if the store fails after it has attributed the request', async () => {
+  test('uncommitted work is committed if the store fails only after the addressee of the request was checked', async () => {
     assert.deepEqual((await pausedIn({ commit: true, loads: 1 })).committed, ['Interrupted'])
   })
 
-  test('uncommitted work stays, and no pointer is written, if another owner claimed the run meanwhile', async () => {
+  test('uncommitted work stays if another owner claimed the run meanwhile, and no pointer is written', async () => {
     const { committed, pointer } = await pausedIn({ commit: true, onInterrupted: ({ data }) => memoryStorage(data) })
     assert.deepEqual(committed, [])
     assert.equal(pointer, undefined)

@@ -22,7 +22,7 @@ const losing = (storage: CheckpointStorage): CheckpointStorage => ({
     )
 })
 
-test('planRun finds missing evidence and a recovered state, and a resume follows only the plan with its hash', async () => {
+test('planRun reports missing evidence and a recovered state, and a resume with another plan hash is refused', async () => {
   const world = newWorld()
   const { files } = world.tree
   const program = pipe(
@@ -50,7 +50,7 @@ test('planRun finds missing evidence and a recovered state, and a resume follows
   ended(await resumed(planned.hash), 'Completed')
 })
 
-test('a confirm with an invalid answer is refused by planRun, resume and runOrResume before they read the run', async () => {
+test('planRun, resume and runOrResume refuse an invalid answer in `confirm` before they read the run', async () => {
   const { environment } = newProcess(newWorld(), { around: () => ({}) as CheckpointStorage })
   const program = pipe(
     Program.start('w'),
@@ -70,7 +70,7 @@ test('a confirm with an invalid answer is refused by planRun, resume and runOrRe
     })
 })
 
-test('a confirm or outputs that is no Map is refused by planRun, resume and runOrResume before they read the run', async () => {
+test('planRun, resume and runOrResume refuse a `confirm` or `outputs` that is no Map before they read the run', async () => {
   const { environment } = newProcess(newWorld(), { around: () => ({}) as CheckpointStorage })
   const program = pipe(
     Program.start('w'),

@@ -100,13 +100,13 @@ describe('workspaces that throw', () => {
     )
   })
 
-  test('workspaces that throw fail the step whose folder they should make', async () => {
+  test('a step fails if workspaces throw while they make its folder', async () => {
     const process = newProcess(newWorld(), { workspaces: { ...working, stepFolder: throwing } })
     const { failures } = ended(await process.perform(run(once({}, true), 'r', {})), 'Failed')
     assert.equal(failures[0]?.error.code, 'THREW')
   })
 
-  test('workspaces that throw make cleaning and merging fail', async () => {
+  test('cleanWorkspace and mergeWorkspace fail with WorkspaceFailed if workspaces throw', async () => {
     const process = newProcess(newWorld(), { workspaces: working })
     ended(await process.perform(run(once(), 'r', {}, { workspace: 'worktree' })), 'Completed')
     const workspaces = { ...working, remove: throwing, merge: throwing }
@@ -115,7 +115,7 @@ describe('workspaces that throw', () => {
     refused(await mergeWorkspace('r')(environment)(), 'WorkspaceFailed')
   })
 
-  test('workspaces that throw leave a completed run unchanged, and the reason is reported', async () => {
+  test('a run that completes before workspaces throw stays Completed', async () => {
     const process = newProcess(newWorld(), { workspaces: { ...working, find: throwing } })
     const outcome = await process.perform(run(once({ onSuccess: 'delete' }), 'r', {}, { workspace: 'worktree' }))
     assert.ok(E.isLeft(outcome) ? outcome.left._tag === 'WorkspaceFailed' : outcome.right._tag === 'Completed')
@@ -141,7 +141,7 @@ describe('an artifact store that throws', () => {
   })
 
   test.each(['list', 'remove'] as const)(
-    'an artifact store that throws in %s keeps a run from being removed, and the event has the reason',
+    'a completed run is kept if the artifact store throws in `%s`, and the event has the reason',
     async (call) => {
       const artifacts: ArtifactStore = { ...memoryArtifacts(), [call]: throwing }
       const process = newProcess(newWorld(), { artifacts })
@@ -154,7 +154,7 @@ describe('an artifact store that throws', () => {
 
 describe('a working tree that throws', () => {
   test.each(['head', 'commitsSince'] as const)(
-    'a working tree that throws in %s makes a step that counts commits fail with TreeUnreadable',
+    'a step that expects commits fails with TreeUnreadable if the working tree throws in `%s`',
     async (call) => {
       const world = newWorld()
       const tree = { ...memoryTree(world.tree), [call]: throwing }
@@ -168,7 +168,7 @@ describe('a working tree that throws', () => {
 
 describe('a clock that throws', () => {
   test.each(['after the code of a group', 'before the code of a group'])(
-    'a clock that throws %s rejects the call once the other groups have ended, and the run resumes',
+    'if the clock throws %s, the run rejects once the other groups have ended, and can be resumed',
     async (when) => {
       const world = newWorld()
       const clock = fakeClock()
@@ -196,7 +196,7 @@ describe('a clock that throws', () => {
   )
 })
 
-describe('the label of a failed write', () => {
+describe('a failed write', () => {
   const waiting = pipe(Program.start('w'), Program.waitFor('ok'))
 
   /** The environment while another process owns the run. */
@@ -207,7 +207,7 @@ describe('the label of a failed write', () => {
     return process.environment
   }
 
-  test('requests that throw in leave fail a pause, a cancel and an answer with WriteFailed', async () => {
+  test('a pause, a cancel and an answer fail with WriteFailed if the inbox throws in `leave`', async () => {
     const environment = await held({ leave: throwing })
     for (const asking of [pause('r'), cancel('r'), answer('r', 'ok', 1)])
       assert.equal(refused(await asking(environment)(), 'WriteFailed').operation, 'leave')
@@ -231,7 +231,7 @@ describe('the label of a failed write', () => {
     assert.equal(refused(asked, 'WriteFailed').operation, 'withdraw')
   })
 
-  test('removeRuns reports a run that it cannot remove as a failed write', async () => {
+  test('removeRuns reports a failed write for a run that it cannot remove', async () => {
     const around = (storage: CheckpointStorage): CheckpointStorage => ({ ...storage, remove: throwing })
     const process = newProcess(newWorld(), { around })
     ended(await process.perform(run(once(), 'r', {})), 'Completed')
@@ -241,12 +241,12 @@ describe('the label of a failed write', () => {
   })
 })
 
-describe('a store that is no store of TaskEithers', () => {
+describe('a store whose functions do not return TaskEithers', () => {
   const untyped = (value: unknown) => value as CheckpointStorage['claim']
 
   test.each([
     [
-      'undefined',
+      'a TaskEither of undefined',
       untyped(() => () => Promise.resolve(undefined)),
       'its TaskEither must resolve to a Right, or a Left of an error with a "_tag" that the port declares, not to undefined'
     ],
@@ -267,7 +267,7 @@ describe('a store that is no store of TaskEithers', () => {
     ],
     ['a promise', untyped(() => Promise.reject(new Error('held'))), 'it must return a TaskEither, not a promise'],
     ['nothing', untyped(() => undefined), 'it must return a TaskEither, not undefined']
-  ])('if a claim returns %s, the error says that the store is at fault', async (_, claim, why) => {
+  ])('if `claim` of the store returns %s, the error says that the store is at fault', async (_, claim, why) => {
     const { environment, storage } = newProcess(newWorld())
     const bad = { ...environment, storage: { ...storage, claim } }
     const error = refused(await run(once(), 'r', {})(bad)(), 'ReadFailed')
@@ -321,15 +321,18 @@ describe('a call of an untyped host without a usable environment', () => {
     [{ ...whole, storage: { ...store, history: undefined, remove: 1 } }, `${storage}an object without history, remove`]
   ]
 
-  test.each(Object.entries(calls))('%s is refused with what is missing and what to pass', async (_, call) => {
-    for (const [given, problem] of cases) {
-      const ended = await call(given as Environment)()
-      assert.equal(RunError.describe(refused(ended, 'InvalidOptions')), `These options are invalid:\n  ${problem}`)
+  test.each(Object.entries(calls))(
+    '%s is refused with an error that says what is missing and what to pass',
+    async (_, call) => {
+      for (const [given, problem] of cases) {
+        const ended = await call(given as Environment)()
+        assert.equal(RunError.describe(refused(ended, 'InvalidOptions')), `These options are invalid:\n  ${problem}`)
+      }
     }
-  })
+  )
 })
 
-test('a clock whose sleep returns a promise sleeps as long as one that returns a task', async () => {
+test('a clock whose `sleep` returns a promise instead of a Task works', async () => {
   const clock = fakeClock()
   const untyped = { ...clock, sleep: (millis: number, signal: AbortSignal) => clock.sleep(millis, signal)() }
   const starts: Array<number> = []

@@ -31,7 +31,7 @@ describe('values of another realm', () => {
     assert.equal(outcome._tag === 'Completed' && outcome.outputs.one, 2)
   })
 
-  test('a promise in place of items fails the map with the remedy', async () => {
+  test('a map fails if forEach returns a promise of another realm', async () => {
     const items = runInNewContext("Promise.reject(new Error('no'))") as never
     const program = workflow('w').map('m', { forEach: () => items }, () => 1)
     const outcome = await runOutcome(program, { id: 'r', storage: memoryStorage() })
@@ -42,7 +42,7 @@ describe('values of another realm', () => {
 
 describe('the end of a sleep', () => {
   test.each(['2030-01-02T03:04:05', '2030-01-02', '2030-01-02T03:04:05Z and more'])(
-    'the end of a sleep without Z or an offset is rejected: %s',
+    'the end of a sleep must be a time with Z or an offset, not %s',
     (until) => {
       assert.equal(wakeAt(until), 'sleep.until')
     }
@@ -53,7 +53,7 @@ describe('the end of a sleep', () => {
   })
 })
 
-test('data that is not bytes is refused with NotBytes, also in a run with secrets', async () => {
+test('data that is not bytes is refused with NotBytes even in a run with secrets', async () => {
   const program = workflow('w', { secrets: ['TOKEN'] }).step('one', ({ artifacts }) =>
     artifacts.put('x', { a: 1 } as never).then(() => 1)
   )

@@ -59,7 +59,7 @@ describe('a recorder', () => {
     assert.deepEqual(saves, [1, 2])
   })
 
-  test('a change that does not apply fails the commit, which still saves the changes staged before it', async () => {
+  test('a commit fails at a change that does not apply, but saves the changes staged before it', async () => {
     const { recorder, saves } = await recording()
     recorder.stage([recovered, invalid, recovered])
     assert.ok(E.isLeft(await recorder.commit()))
@@ -69,7 +69,7 @@ describe('a recorder', () => {
   })
 })
 
-test('a step is durably completed before the check of the next wave begins', async () => {
+test('the completion of a step is durable before the check of the next wave starts', async () => {
   const world = newWorld()
   const process = newProcess(world)
   let seen: ReadonlyArray<string> = []

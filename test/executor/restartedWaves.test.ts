@@ -61,37 +61,40 @@ const answering = (
 const FIRST = ['fetch', 'js', 'css', 'pack', 'unit', 'lint']
 
 describe('a failed check after a wave', () => {
-  test.each<readonly [answer: CheckAnswer, outcome: 'Completed' | 'Failed', looks: number, ran: ReadonlyArray<string>]>(
-    [
-      ['retry', 'Completed', 2, [...FIRST, 'unit', 'lint', 'publish']],
-      ['lookAgain', 'Completed', 2, [...FIRST, 'publish']],
-      ['continue', 'Completed', 1, [...FIRST, 'publish']],
-      ['abort', 'Failed', 1, FIRST],
-      ['previousWave', 'Failed', 1, FIRST]
+  test.each<
+    readonly [
+      answer: CheckAnswer,
+      effect: string,
+      outcome: 'Completed' | 'Failed',
+      looks: number,
+      ran: ReadonlyArray<string>
     ]
-  )(
-    'after a failed wave check the answer %s is obeyed: the groups run again only for retry',
-    async (answer, outcome, looks, ran) => {
-      const world = newWorld()
-      const after = failing(1)
-      const process = answering(world, answer)
-      ended(await process.perform(run(twoWaves(world, {}, { after: after.check }), 'r', {})), outcome)
-      assert.deepEqual(world.log, ran)
-      assert.equal(after.looks(), looks)
-      assert.deepEqual(process.asked, [
-        {
-          runId: 'r',
-          stepIndex: 3,
-          unit: 'checks',
-          when: 'after',
-          wrong: ['not yet'],
-          answers: ['retry', 'lookAgain', 'continue', 'abort']
-        }
-      ])
-    }
-  )
+  >([
+    ['retry', 'runs its groups again', 'Completed', 2, [...FIRST, 'unit', 'lint', 'publish']],
+    ['lookAgain', 'repeats only the check', 'Completed', 2, [...FIRST, 'publish']],
+    ['continue', 'counts the check as passed', 'Completed', 1, [...FIRST, 'publish']],
+    ['abort', 'ends the run', 'Failed', 1, FIRST],
+    ['previousWave', 'ends the run', 'Failed', 1, FIRST]
+  ])('after a failed check of a wave the answer "%s" %s', async (answer, _, outcome, looks, ran) => {
+    const world = newWorld()
+    const after = failing(1)
+    const process = answering(world, answer)
+    ended(await process.perform(run(twoWaves(world, {}, { after: after.check }), 'r', {})), outcome)
+    assert.deepEqual(world.log, ran)
+    assert.equal(after.looks(), looks)
+    assert.deepEqual(process.asked, [
+      {
+        runId: 'r',
+        stepIndex: 3,
+        unit: 'checks',
+        when: 'after',
+        wrong: ['not yet'],
+        answers: ['retry', 'lookAgain', 'continue', 'abort']
+      }
+    ])
+  })
 
-  test('the failed check of a wave in a group offers no retry, and a retry repeats only the check, because other groups may run', async () => {
+  test('a failed check of a wave inside a group does not offer "retry", and that answer repeats only the check', async () => {
     const world = newWorld()
     const unit = { ...Program.task('unit', { run: () => doing(world, 'unit') }), needs: [] }
     const inner = Program.waveOf('inner', [unit], { after: failing(1).check })
@@ -102,7 +105,7 @@ describe('a failed check after a wave', () => {
     assert.deepEqual(process.asked[0]?.answers, ['lookAgain', 'continue', 'abort'])
   })
 
-  test('retry can be answered as often as the check fails', async () => {
+  test('the answer "retry" may be given each time that the check fails', async () => {
     const world = newWorld()
     const process = answering(world, 'retry', 'lookAgain', 'retry')
     ended(await process.perform(run(twoWaves(world, {}, { after: failing(3).check }), 'r', {})), 'Completed')
@@ -182,7 +185,7 @@ describe('a failed check after a wave', () => {
     assert.deepEqual(world.log, ['build', 'test', 'build', 'test'])
   })
 
-  test('the retry policy only repeats the check of a wave with a group that is not idempotent', async () => {
+  test('the retry policy repeats only the check of a wave if a group is not idempotent', async () => {
     const world = newWorld()
     const after = failing(2)
     const program = pipe(
@@ -227,38 +230,47 @@ describe('a failed check after a wave', () => {
 })
 
 describe('a failed check before a wave', () => {
-  test.each<readonly [answer: CheckAnswer, outcome: 'Completed' | 'Failed', looks: number, ran: ReadonlyArray<string>]>(
-    [
-      ['lookAgain', 'Completed', 2, [...FIRST, 'publish']],
-      ['retry', 'Completed', 2, [...FIRST, 'publish']],
-      ['previousWave', 'Completed', 2, ['fetch', 'js', 'css', 'pack', 'js', 'css', 'pack', 'unit', 'lint', 'publish']],
-      ['continue', 'Completed', 1, [...FIRST, 'publish']],
-      ['abort', 'Failed', 1, ['fetch', 'js', 'css', 'pack']]
+  test.each<
+    readonly [
+      answer: CheckAnswer,
+      effect: string,
+      outcome: 'Completed' | 'Failed',
+      looks: number,
+      ran: ReadonlyArray<string>
     ]
-  )(
-    'before a wave with a failed check the answer %s is obeyed: the previous wave runs again only for previousWave',
-    async (answer, outcome, looks, ran) => {
-      const world = newWorld()
-      const before = failing(1)
-      const process = answering(world, answer)
-      ended(await process.perform(run(twoWaves(world, {}, { before: before.check }), 'r', {})), outcome)
-      assert.deepEqual(world.log, ran)
-      assert.equal(before.looks(), looks)
-      assert.deepEqual(process.asked, [
-        {
-          runId: 'r',
-          stepIndex: 3,
-          unit: 'checks',
-          when: 'before',
-          wrong: ['not yet'],
-          answers: ['lookAgain', 'previousWave', 'continue', 'abort'],
-          previousWave: 'build'
-        }
-      ])
-    }
-  )
+  >([
+    ['lookAgain', 'repeats only the check', 'Completed', 2, [...FIRST, 'publish']],
+    ['retry', 'repeats only the check', 'Completed', 2, [...FIRST, 'publish']],
+    [
+      'previousWave',
+      'runs the previous wave again',
+      'Completed',
+      2,
+      ['fetch', 'js', 'css', 'pack', 'js', 'css', 'pack', 'unit', 'lint', 'publish']
+    ],
+    ['continue', 'counts the check as passed', 'Completed', 1, [...FIRST, 'publish']],
+    ['abort', 'ends the run', 'Failed', 1, ['fetch', 'js', 'css', 'pack']]
+  ])('after a failed check before a wave the answer "%s" %s', async (answer, _, outcome, looks, ran) => {
+    const world = newWorld()
+    const before = failing(1)
+    const process = answering(world, answer)
+    ended(await process.perform(run(twoWaves(world, {}, { before: before.check }), 'r', {})), outcome)
+    assert.deepEqual(world.log, ran)
+    assert.equal(before.looks(), looks)
+    assert.deepEqual(process.asked, [
+      {
+        runId: 'r',
+        stepIndex: 3,
+        unit: 'checks',
+        when: 'before',
+        wrong: ['not yet'],
+        answers: ['lookAgain', 'previousWave', 'continue', 'abort'],
+        previousWave: 'build'
+      }
+    ])
+  })
 
-  test('previousWave is not offered if no wave comes before, and that answer ends the run', async () => {
+  test('a failed check before the first wave does not offer "previousWave", and that answer ends the run', async () => {
     const world = newWorld()
     const process = answering(world, 'previousWave')
     ended(await process.perform(run(twoWaves(world, { before: failing(1).check }, {}), 'r', {})), 'Failed')
@@ -266,7 +278,7 @@ describe('a failed check before a wave', () => {
     assert.deepEqual(world.log, ['fetch'])
   })
 
-  test('previousWave restores missing evidence of an earlier wave', async () => {
+  test('the answer "previousWave" makes missing evidence of an earlier wave again', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('lost'),
@@ -329,7 +341,7 @@ describe('evidence that changes while the question of a wave is open', () => {
   ] as const
 
   test.each(back)(
-    'evidence that is missing after the answer makes its step run again first: %s',
+    'after the answer "%s" a step whose evidence was deleted meanwhile runs again first',
     async (answer, around, ran) => {
       const world = newWorld()
       const { program, process } = asking(world, answer, around, () => void world.tree.files.delete('fetch'))
@@ -342,7 +354,7 @@ describe('evidence that changes while the question of a wave is open', () => {
   )
 
   test.each(back)(
-    'evidence that was edited before the answer raises a question that names it, as on a resume: %s',
+    'after the answer "%s" a step whose evidence was edited meanwhile raises a question, as on a resume',
     async (answer, around, ran) => {
       const world = newWorld()
       const edit = () => void world.tree.files.set('fetch', 'by hand')
@@ -363,7 +375,7 @@ describe('evidence that changes while the question of a wave is open', () => {
   )
 })
 
-test('the completion of a step is durable while the question of the next wave is open', async () => {
+test('the completion of a step is durable before the prompt about the check of the next wave is shown', async () => {
   const world = newWorld()
   let durable: ReadonlyArray<string> = []
   const program = pipe(
@@ -385,7 +397,7 @@ test('the completion of a step is durable while the question of the next wave is
   assert.deepEqual(durable, ['fetch', 'charge'])
 })
 
-test('a wave whose policy is retry fails with its check if running it again needs an answer', async () => {
+test('the retry policy fails a wave whose restart would raise a question', async () => {
   const world = newWorld()
   const program = pipe(
     Program.start('release'),
@@ -406,7 +418,7 @@ test('a wave whose policy is retry fails with its check if running it again need
   )
 })
 
-describe('a process that dies while going back', () => {
+describe('a process that dies after it rewound a wave', () => {
   /** A store whose process dies once a rewind is durable. */
   const dyingIn =
     (life: Life) =>
@@ -422,16 +434,19 @@ describe('a process that dies while going back', () => {
   test.each<readonly [answer: CheckAnswer, around: 'before' | 'after', rest: ReadonlyArray<string>]>([
     ['retry', 'after', ['unit', 'lint', 'publish']],
     ['previousWave', 'before', ['js', 'css', 'pack', 'unit', 'lint', 'publish']]
-  ])('a resume after a crash while going back runs the groups again: %s', async (answer, around, rest) => {
-    const world = newWorld()
-    const life = newLife()
-    const { check } = failing(1)
-    const program = twoWaves(world, {}, { [around]: check })
-    const process = newProcess(world, { around: dyingIn(life), onCheckFailed: () => Promise.resolve(answer) })
-    await Promise.race([process.perform(run(program, 'r', {})), life.killed])
-    assert.ok(!life.alive())
-    world.log.length = 0
-    ended(await newProcess(world).perform(resume(program, 'r')), 'Completed')
-    assert.deepEqual(world.log, rest)
-  })
+  ])(
+    'if the process dies after the answer "%s" is recorded, a resume runs the groups again',
+    async (answer, around, rest) => {
+      const world = newWorld()
+      const life = newLife()
+      const { check } = failing(1)
+      const program = twoWaves(world, {}, { [around]: check })
+      const process = newProcess(world, { around: dyingIn(life), onCheckFailed: () => Promise.resolve(answer) })
+      await Promise.race([process.perform(run(program, 'r', {})), life.killed])
+      assert.ok(!life.alive())
+      world.log.length = 0
+      ended(await newProcess(world).perform(resume(program, 'r')), 'Completed')
+      assert.deepEqual(world.log, rest)
+    }
+  )
 })

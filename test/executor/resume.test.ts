@@ -150,7 +150,7 @@ describe('a run that failed and is resumed', () => {
     assert.equal(outcome.checkpoint.completedSteps.size, 5)
   })
 
-  test('a completed run is Completed even after a stop before the resume', async () => {
+  test('a resume of a completed run returns Completed even if the host was stopped before it', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log), 'r', {})), 'Completed')
     const again = newProcess(world)
@@ -164,7 +164,7 @@ describe('a run that failed and is resumed', () => {
 // ---------------------------------------------------------------------------------------------------------------------
 
 describe('durability', () => {
-  test('the store shows the attempt of a step in flight before the step starts', async () => {
+  test('the attempt of a step is stored before the step starts', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const seen: Array<Checkpoint.Checkpoint['state']> = []
@@ -280,7 +280,7 @@ describe('durability', () => {
 // ---------------------------------------------------------------------------------------------------------------------
 
 describe('a refused run', () => {
-  test('`run` refuses the id of an existing run, also of a failed one, and changes nothing', async () => {
+  test('`run` refuses the id of an existing run even if that run failed, and changes nothing', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five([], 1), 'r', {})), 'Failed')
     const before = await stored(memoryStorage(world.data))
@@ -369,7 +369,7 @@ describe('a refused run', () => {
     ended(await newProcess(world).perform(resume(versioned('2', false), 'r', { changes: 'ignore' })), 'Completed')
   })
 
-  test('a record counts as unchanged for the definition that ran and for the edited one that was accepted', async () => {
+  test('a record counts as unchanged with the definition that ran and with the accepted edit, but with no other', async () => {
     const world = newWorld()
     const versioned = (version: string, fails: boolean): Program.Program<unknown> =>
       Program.fromSteps('v', [
@@ -393,7 +393,7 @@ describe('a refused run', () => {
     assert.deepEqual(world.log, ['1'])
   })
 
-  test('a plan is executed only if it is the reviewed one', async () => {
+  test('a resume with the hash of another plan is refused', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
     const reviewed = right(planResume(await stored(memoryStorage(world.data)), five([])))
@@ -486,7 +486,7 @@ describe('stored content', () => {
     assert.equal(process.saves[0]?.at(-1)?._tag, 'AttemptStarted')
   })
 
-  test('consent is recorded even if the run has nothing left to do', async () => {
+  test('consent to a recovered state is recorded even if the run has nothing left to do', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log), 'r', {})), 'Completed')
     const process = newProcess(world, { around: recovered('Recovered') })
@@ -495,7 +495,7 @@ describe('stored content', () => {
     assert.equal((await historyOf(process.storage)).at(-1), 'Recovered')
   })
 
-  test('an observer of consent that rejects leaves the run unclaimed and unchanged', async () => {
+  test('the run stays unclaimed and unchanged if `onRecovered` rejects', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
     const process = newProcess(world, { around: recovered('Recovered') })
@@ -505,7 +505,7 @@ describe('stored content', () => {
     assert.ok(E.isRight(await process.storage.claim('r', { host: 'h', pid: 1 })()))
   })
 
-  test('after consent, steps that are not idempotent and may have run in the lost state need confirmation', async () => {
+  test('after consent to a recovered state, a step that is not idempotent needs confirmation if it may have run since', async () => {
     const world = newWorld()
     const flow = Program.fromSteps('pay', [
       task('build', { run: () => TE.left(new Error('no')) }),
@@ -532,7 +532,7 @@ describe('stored content', () => {
     assert.deepEqual([why, runId], ['it belongs to run other', 'r'])
   })
 
-  test('content of a newer format is not touched, and the error says to upgrade', async () => {
+  test('stored content of a newer format stays unchanged, and the error says to upgrade', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
     const newer = recovered('Exact', (checkpoint) => ({ ...(checkpoint as object), format: 2 }))
@@ -546,8 +546,8 @@ describe('stored content', () => {
   test.each([
     ['a missing field', (checkpoint: object) => ({ ...checkpoint, state: undefined })],
     ['another shape', () => []],
-    ['nothing', () => null]
-  ])('content that does not decode is Corrupt and runs nothing: %s', async (_, damage) => {
+    ['null', () => null]
+  ])('stored content that does not decode is Corrupt, and no step runs: %s', async (_, damage) => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five([], 2), 'r', {})), 'Failed')
     const damaged = recovered('Exact', (checkpoint) => damage(checkpoint as object) as unknown as Json.Json)
@@ -559,7 +559,7 @@ describe('stored content', () => {
     assert.ok(E.isRight(await process.storage.claim('r', { host: 'h', pid: 1 })()), 'it was not released')
   })
 
-  test('the stored checkpoint equals the one that the run ended with', async () => {
+  test('the stored checkpoint equals the one of the outcome', async () => {
     const process = newProcess()
     const { checkpoint } = ended(await process.perform(run(five([]), 'r', { a: 1 })), 'Completed')
     assert.deepEqual(CheckpointCodec.encode(await stored(process.storage)), CheckpointCodec.encode(checkpoint))
@@ -604,7 +604,7 @@ describe('the idempotency key', () => {
     assert.equal(IdempotencyKey.of(at, 'publish/npm'), '7cbeb11e24f8cfc10d32042b203a6eec')
   })
 
-  test('the idempotency key differs by run, start, unit and rewind', () => {
+  test('idempotency keys differ between runs, starts of a run, units and rewinds', () => {
     const at = { runId: 'a', createdAt: '2026-01-02T03:04:05.678Z', renewals: IdempotencyKey.none }
     const again = { ...at, renewals: IdempotencyKey.renewed(at.renewals, ['s']) }
     const twice = { ...at, renewals: IdempotencyKey.renewed(again.renewals, ['s', 's/g']) }
@@ -692,7 +692,7 @@ describe('events', () => {
     ])
   })
 
-  test('the store contains every change that an observer has received', async () => {
+  test('the store contains every change that an observer has been notified of', async () => {
     const world = newWorld()
     const behind: Array<string> = []
     const report = (event: Event): void => {
@@ -810,7 +810,7 @@ const GIVEN = new Map([
 
 describe('a store that throws', () => {
   test.each(['load', 'claim'] as const)(
-    'a store that throws in %s makes the call that uses it fail with ReadFailed',
+    'a call that uses `%s` of the store is refused with ReadFailed if the store throws there',
     async (operation) => {
       const throwing = (storage: CheckpointStorage): CheckpointStorage => ({
         ...storage,

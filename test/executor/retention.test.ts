@@ -106,7 +106,7 @@ describe('a run that has completed', () => {
     assert.deepEqual(await loaded(process.storage), O.none)
   })
 
-  test('a completed run that cannot be archived or removed is kept whole, and the next resume removes it', async () => {
+  test('a completed run that cannot be archived or removed is kept, and the next resume removes it', async () => {
     const sealed: Archive = { keep: () => TE.left(WRITE_FAILED) }
     const stuck = (storage: CheckpointStorage): CheckpointStorage => ({
       ...storage,
@@ -185,7 +185,7 @@ describe('a run that has completed', () => {
   })
 })
 
-test('a run that has not completed is kept, whatever onSuccess its program sets', async () => {
+test('a failed run is kept, whatever onSuccess its program sets', async () => {
   for (const onSuccess of ['delete', 'archive'] as const) {
     const { world, given } = ports()
     const process = newProcess(world, { ...given, archive: archiveIn([]) })
@@ -195,7 +195,7 @@ test('a run that has not completed is kept, whatever onSuccess its program sets'
   }
 })
 
-test('a run does not start without an archive if its onSuccess needs one, or with an unknown onSuccess', async () => {
+test('a run is refused if its onSuccess is unknown or needs an archive that is missing', async () => {
   const process = newProcess()
   refused(await process.perform(run(program('archive'), 'r', {})), 'NoArchive')
   refused(await process.perform(runOrResume(program('remove' as 'delete'), 'r', {})), 'PlanError')
@@ -242,7 +242,7 @@ describe('pruning', () => {
     )
   })
 
-  test('pruning removes artifacts also if they are stored apart from the checkpoints', async () => {
+  test('pruning removes artifacts even if they are stored apart from the checkpoints', async () => {
     const { world } = await withRuns()
     const apart = memoryArtifacts()
     right(await apart.put('done-1', 'log', 'text')())
@@ -251,7 +251,7 @@ describe('pruning', () => {
     assert.deepEqual(right(await apart.list('done-1')()), [])
   })
 
-  test('pruning leaves a run that another process resumed meanwhile, and continues with the others', async () => {
+  test('pruning keeps a run that another process resumed meanwhile, and continues with the others', async () => {
     const { world, given } = await withRuns()
     const found = right(await findExpired({ keep: 0 })(newProcess(world, given).environment)())
     await newProcess(world, given).perform(resume(simple(TE.left('no')), 'done-1', { fromStep: 'a' }))
@@ -276,7 +276,7 @@ describe('pruning', () => {
     )
   })
 
-  test('pruning leaves a run that another process resumes, or whose id it reuses, between the check and the removal', async () => {
+  test('pruning keeps a run that another process resumes, or whose id it reuses, between the check and the removal', async () => {
     for (const how of ['resumed', 'reused', 'reused before the check'] as const) {
       const { world, given } = await withRuns()
       const found = right(await findExpired({ keep: 2 })(newProcess(world, given).environment)())
@@ -301,7 +301,7 @@ describe('pruning', () => {
     }
   })
 
-  test('pruning leaves a run whose content is damaged behind an intact summary', async () => {
+  test('pruning keeps a run whose checkpoint is damaged, even if its summary is intact', async () => {
     const { world, given } = await withRuns()
     const found = { _tag: 'Recovered', from: 'revision 1', lost: 'line 3 is damaged' } as const
     const around = (storage: CheckpointStorage): CheckpointStorage => ({
@@ -342,7 +342,7 @@ describe('pruning', () => {
     assert.ok(E.isRight(await stopped.storage.load('done-1')()))
   })
 
-  test('pruning removes what a store calls abandoned, unless a process claimed or saved it meanwhile', async () => {
+  test('pruning removes a run that the store lists as abandoned, unless a process claimed or saved it meanwhile', async () => {
     const { world, given } = await withRuns()
     const remove: CheckpointStorage['remove'] = (runId, options) => {
       asked.push([runId, options])
@@ -375,7 +375,7 @@ describe('pruning', () => {
     )
   })
 
-  test('a store that answers without waiting does not hold up a stop, nor timers, while runs are pruned', async () => {
+  test('pruning notices a stop between two runs even if the store answers synchronously', async () => {
     const { world, given } = await withRuns()
     const process = newProcess(world, given)
     const found = right(await findExpired({ keep: 0 })(process.environment)())
@@ -387,7 +387,7 @@ describe('pruning', () => {
   })
 })
 
-test('runs are listed newest first, then by descending id, and unreadable ones last', async () => {
+test('listRuns lists runs newest first, then by descending id, with unreadable ones last', async () => {
   const world = newWorld()
   const begun = async (at: number, ...ids: ReadonlyArray<string>): Promise<void> => {
     for (const id of ids) {
@@ -410,7 +410,7 @@ test('runs are listed newest first, then by descending id, and unreadable ones l
   )
 })
 
-test('a page of listRuns is full even if the store lists a run that was never saved', async () => {
+test('a page of listRuns is full even if the store lists a run without a checkpoint', async () => {
   const world = newWorld()
   for (const id of ['a', 'b', 'c', 'd'])
     ended(await newProcess(world, ports(world).given).perform(run(program('keep'), id, {})), 'Completed')
@@ -432,7 +432,7 @@ test('a page of listRuns is full even if the store lists a run that was never sa
   assert.deepEqual(await idsOf(), ['a', 'c', 'd'])
 })
 
-test('a run has the same summary whether the store keeps the summary or the run is loaded for it', async () => {
+test('listRuns returns the same summary whether the store lists it or the run is loaded for it', async () => {
   const world = newWorld()
   ended(await newProcess(world, ports(world).given).perform(run(program('keep'), 'done', {})), 'Completed')
   await newProcess(world, ports(world).given).perform(run(program('keep', TE.left('no')), 'failed', {}))

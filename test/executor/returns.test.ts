@@ -50,7 +50,7 @@ const errorOf = (outcome: RunOutcome): StepError.StepError => {
 }
 
 describe('code of users', () => {
-  test.each(ways)('a function in a program may return %s, as a step, a check, or a part of a job', async (_, as) => {
+  test.each(ways)('the function of a step, of a check or of a job may return %s', async (_, as) => {
     const process = newProcess()
     const program = pipe(
       Program.start('p'),
@@ -70,7 +70,7 @@ describe('code of users', () => {
     assert.deepEqual(outputs, { one: { n: 1 }, job: ['j'] })
   })
 
-  test.each(failures)('a step that fails by %s keeps the classification of its error', async (_, fail) => {
+  test.each(failures)('the error of a step keeps its classification if the step fails by %s', async (_, fail) => {
     const busy = StepFailure.transient(StepError.make('Busy', 'busy'), 'notApplied')
     const failed = await only(() => fail(Object.assign(new Error('busy'), busy)))
     assert.ok(failed._tag === 'Failed' && failed.retryable)
@@ -89,19 +89,22 @@ describe('code of users', () => {
     ['a number', () => () => Promise.resolve(1)],
     ['nothing', () => () => undefined],
     ['a function', () => () => TE.right(1)]
-  ])('a step fails permanently if the function that it returned resolves to %s, not to an Either', async (_, act) => {
-    const { code, message } = errorOf(await only(act))
-    assert.equal(code, 'WRONG_RETURN')
-    assert.match(message, /the step returned a function; return a value or a promise/)
-  })
+  ])(
+    'a step that returns a function fails permanently unless it is a TaskEither: the function resolves to %s',
+    async (_, act) => {
+      const { code, message } = errorOf(await only(act))
+      assert.equal(code, 'WRONG_RETURN')
+      assert.match(message, /the step returned a function; return a value or a promise/)
+    }
+  )
 
   test.each([
     ['a right', () => E.right(1)],
     ['a left', () => E.left('no')],
     ['a promise of a right', () => Promise.resolve(E.right(1))],
     ['a promise of a left', () => TE.left('no')()],
-    ['what a TaskEither resolves to, which was passed as the function', TE.right(1)]
-  ])('a step fails permanently if it returned %s, because an Either must come from a TaskEither', async (_, act) => {
+    ['the promise of a TaskEither passed as its function', TE.right(1)]
+  ])('a step that returns %s fails permanently, because only a TaskEither may produce an Either', async (_, act) => {
     const { code, message } = errorOf(await only(act))
     assert.equal(code, 'WRONG_RETURN')
     assert.match(message, /return the TaskEither itself, as in \(\) => TE\.right\(1\)$/)
@@ -155,7 +158,7 @@ describe('code of users', () => {
       `group 1 of "s" must be ${made}, not an object`
     ],
     [
-      'waveOf with needs of a group that are no names',
+      'waveOf with needs of a group that are a string',
       () => Program.waveOf('s', [{ ...one, needs: 'a' } as never]),
       'needs of "s/one" must be an array of names of groups'
     ],
@@ -186,7 +189,11 @@ describe('code of users', () => {
         Program.mapOf('s', Program.sequenceOf('b', [Program.task('t', () => 1, NaN)]), items, {}, (() => 1) as never),
       'definition of "s" must be plain JSON, not a function at $\n  definition of "s/*/t" must be plain JSON, not NaN at $'
     ],
-    ['reuse of nothing', () => Program.task('s', Program.reuse(undefined as never)), `reuse of "s" must be ${reusing}`],
+    [
+      'reuse of undefined',
+      () => Program.task('s', Program.reuse(undefined as never)),
+      `reuse of "s" must be ${reusing}`
+    ],
     [
       'reuse without a run',
       () => Program.task('s', Program.reuse({ artifact: 'a' } as never)),
@@ -198,7 +205,7 @@ describe('code of users', () => {
       `reuse of "s" must be ${reusing}: artifact must be a string`
     ],
     [
-      'reuse as an option',
+      'task with an option reuse',
       () => Program.task('s', { run: () => 1, reuse: { fromRun: 'a', artifact: 'a' } } as never),
       'reuse of "s" must be the argument of Program.reuse, which makes the step'
     ],
@@ -230,13 +237,13 @@ describe('code of users', () => {
     }
   })
 
-  test('a workflow of the domain with an invalid definition is refused by define', () => {
+  test('Workflow.define refuses a task whose definition is not JSON', () => {
     const made = Workflow.define('w', [Workflow.task('one', { definition: { big: 10n } as never })])
     assert.ok(E.isLeft(made))
     assert.deepEqual(made.left.map(describeProblem), ['definition of "one" must be plain JSON, not a bigint at $.big'])
   })
 
-  test('a group whose needs are left out runs', async () => {
+  test('a group without `needs` runs', async () => {
     const program = Program.fromSteps('p', [Program.waveOf('s', [one as never])])
     const outcome = await run(program, 'r', {})(nodeEnvironment(memoryStorage()))()
     assert.ok(E.isRight(outcome) && outcome.right._tag === 'Completed')
@@ -267,16 +274,19 @@ describe('a step without a function', () => {
     ['run', {}],
     ['run', { run: 3 }],
     ['job.submit', { job: { poll: () => 0, collect: () => 0 } }]
-  ])('a workflow whose step has no function as `%s` is refused and nothing runs: %j', async (field, spec) => {
-    const storage = memoryStorage()
-    const program = workflow('w').step('s', spec as never)
-    const outcome = await run(program, 'r', {})(nodeEnvironment(storage))()
-    assert.ok(E.isLeft(outcome) && outcome.left._tag === 'PlanError')
-    assert.deepEqual(outcome.left.problems, [
-      { _tag: 'InvalidWorkflow', problem: { _tag: 'InvalidSetting', place: 's', field, expected: 'a function' } }
-    ])
-    assert.deepEqual(await storage.list()(), E.right([]))
-  })
+  ])(
+    'a workflow is refused and nothing runs if `%s` of a step is not a function: the step is %j',
+    async (field, spec) => {
+      const storage = memoryStorage()
+      const program = workflow('w').step('s', spec as never)
+      const outcome = await run(program, 'r', {})(nodeEnvironment(storage))()
+      assert.ok(E.isLeft(outcome) && outcome.left._tag === 'PlanError')
+      assert.deepEqual(outcome.left.problems, [
+        { _tag: 'InvalidWorkflow', problem: { _tag: 'InvalidSetting', place: 's', field, expected: 'a function' } }
+      ])
+      assert.deepEqual(await storage.list()(), E.right([]))
+    }
+  )
 })
 
 describe('a step without a schema', () => {
@@ -288,7 +298,7 @@ describe('a step without a schema', () => {
     )
   })
 
-  test('without a schema evidence is computed from the output as readers see it', async () => {
+  test('evidence is computed from the output as later steps see it', async () => {
     const seen: Array<unknown> = []
     const program = pipe(
       Program.start('p'),
@@ -315,7 +325,7 @@ describe('a step without a schema', () => {
 describe('a bare function', () => {
   const expected = { step: 'r', wave: { a: 'wave/a', b: ['wave/b'] }, map: [1, 2] }
 
-  test('a bare function may be a step, a group and the body of a map, in a pipe', async () => {
+  test('a bare function may be a step, a group and the body of a map, in a program built by pipe', async () => {
     const program = pipe(
       Program.start('p'),
       Program.step('step', ({ runId }) => TE.right(runId)),
@@ -326,7 +336,7 @@ describe('a bare function', () => {
     assert.deepEqual(outputs, expected)
   })
 
-  test('a bare function may be a step, a group and the body of a map, in a chain', async () => {
+  test('a bare function may be a step, a group and the body of a map, in a workflow built by chained calls', async () => {
     const program = workflow('p')
       .step('step', ({ runId }) => TE.right(runId))
       .wave('wave', { a: ({ unit }) => unit, b: ({ unit }) => Promise.resolve([unit]) })

@@ -114,19 +114,15 @@ describe('a large wave', () => {
 })
 
 describe('a long run', () => {
-  test(
-    'a long run has a constant stack, and each step costs about as much as in a shorter run',
-    { timeout: 120_000 },
-    async () => {
-      await cost(long(1_000))
-      const [short, middle, whole] = [await cost(long(1_000)), await cost(long(10_000)), await cost(long(LONGEST))]
-      const line = (length: string, { cpu, wall }: { cpu: number; wall: number }): string =>
-        `${length}: ${cpu.toFixed(1)} µs CPU, ${wall.toFixed(1)} µs wall`
-      console.log([line('1k', short), line('10k', middle), line(`${LONGEST / 1_000}k`, whole)].join(' · '))
-      // A cost that grows with the run would be fourfold, in a sweep tenfold; the load of the machine does not affect the ratio.
-      assert.ok(whole.cpu < 3 * middle.cpu, `${whole.cpu.toFixed(1)} µs against ${middle.cpu.toFixed(1)} µs`)
-    }
-  )
+  test('a step of a long run costs about as much as one of a shorter run', { timeout: 120_000 }, async () => {
+    await cost(long(1_000))
+    const [short, middle, whole] = [await cost(long(1_000)), await cost(long(10_000)), await cost(long(LONGEST))]
+    const line = (length: string, { cpu, wall }: { cpu: number; wall: number }): string =>
+      `${length}: ${cpu.toFixed(1)} µs CPU, ${wall.toFixed(1)} µs wall`
+    console.log([line('1k', short), line('10k', middle), line(`${LONGEST / 1_000}k`, whole)].join(' · '))
+    // A cost that grows with the run would be fourfold, in a sweep tenfold; the load of the machine does not affect the ratio.
+    assert.ok(whole.cpu < 3 * middle.cpu, `${whole.cpu.toFixed(1)} µs against ${middle.cpu.toFixed(1)} µs`)
+  })
 
   test(
     'reading variables, outputs, key, input and signal does not slow down a growing run',
@@ -224,7 +220,7 @@ describe('a long run', () => {
   })
 })
 
-describe('a chain of calls', () => {
+describe('building a program', () => {
   const kinds = ['step', 'sleep', 'waitFor', 'sequence', 'wave', 'map'] as const
   const kindOf = (n: number) => kinds[n % kinds.length] ?? 'step'
   const doIt = { run: () => TE.right(1) }
@@ -257,18 +253,22 @@ describe('a chain of calls', () => {
   }
 
   test.each([
-    ['piped', piped],
-    ['chained', chained]
-  ] as const)('the cost of a call does not grow with the number of calls: %s', { timeout: 120_000 }, (_, build) => {
-    const cost = (length: number): number =>
-      quickest(3, () => assert.equal(build(length).steps.length, length)) / length
-    cost(2_000)
-    const many = sweep ? 100_000 : 20_000
-    const [short, whole] = [cost(2_000), cost(many)]
-    console.log(`${(1000 * short).toFixed(1)} µs a call of 2,000, ${(1000 * whole).toFixed(1)} µs of ${many}`)
-    // Quadratic would be tenfold.
-    assert.ok(whole < 3 * short, `${whole} ms a call of ${many}, ${short} ms of 2,000`)
-  })
+    ['by pipe', piped],
+    ['by chained calls', chained]
+  ] as const)(
+    'the cost of adding a step to a program does not grow with the number of its steps: %s',
+    { timeout: 120_000 },
+    (_, build) => {
+      const cost = (length: number): number =>
+        quickest(3, () => assert.equal(build(length).steps.length, length)) / length
+      cost(2_000)
+      const many = sweep ? 100_000 : 20_000
+      const [short, whole] = [cost(2_000), cost(many)]
+      console.log(`${(1000 * short).toFixed(1)} µs a call of 2,000, ${(1000 * whole).toFixed(1)} µs of ${many}`)
+      // Quadratic would be tenfold.
+      assert.ok(whole < 3 * short, `${whole} ms a call of ${many}, ${short} ms of 2,000`)
+    }
+  )
 
   test('a program stays unchanged when others extend it', () => {
     const first = pipe(Program.start('fork'), Program.step('one', doIt))
@@ -343,16 +343,13 @@ describe('a wide wave', () => {
   test.each<[string, (index: number) => ReadonlyArray<string>, number]>([
     ['all at once', () => [], Infinity],
     ['eight at a time', () => [], 8],
-    ['a chain', (index) => (index === 0 ? [] : [`g${index - 1}`]), 8],
-    ['a chain from its end', (index) => (index === 999 ? [] : [`g${index + 1}`]), 8]
-  ])(
-    'in a wave of 1,000 groups, %s, each group is visited a few times, not once per other group',
-    async (_, needs, concurrency) => {
-      const { program, looks } = watched(1_000, needs, concurrency)
-      ended(await newProcess().perform(run(program, 'r', {})), 'Completed')
-      assert.ok(looks() < 50 * 1_000, `${looks()} looks`)
-    }
-  )
+    ['each needs the one before it', (index) => (index === 0 ? [] : [`g${index - 1}`]), 8],
+    ['each needs the one after it', (index) => (index === 999 ? [] : [`g${index + 1}`]), 8]
+  ])('the executor looks at each of 1,000 groups at most 50 times on average: %s', async (_, needs, concurrency) => {
+    const { program, looks } = watched(1_000, needs, concurrency)
+    ended(await newProcess().perform(run(program, 'r', {})), 'Completed')
+    assert.ok(looks() < 50 * 1_000, `${looks()} looks`)
+  })
 
   test('a recorder accepts any number of changes at once', async () => {
     const workflow = wide(1, {}).identity
@@ -368,23 +365,19 @@ describe('a wide wave', () => {
     assert.equal(recorded.revision, 200_000)
   })
 
-  test(
-    'a resume of a wave of 3,000 groups, eight at a time, of which one failed, runs only the failed group',
-    { timeout: 60_000 },
-    async () => {
-      const world = newWorld()
-      const options = { concurrency: 8, onFailure: 'continue' as const }
-      const first = newProcess(world)
-      ended(await first.perform(run(wide(3_000, options, new Set([1_234])), 'r', {})), 'Failed')
-      assert.equal((await stored(first.storage)).completedSteps.size, 2_999)
-      const second = newProcess(world)
-      ended(await second.perform(resume(wide(3_000, options), 'r')), 'Completed')
-      assert.deepEqual(
-        second.events.flatMap((event) => (event._tag === 'StepStarted' ? [nameOf(event.unit)] : [])),
-        ['g1234']
-      )
-    }
-  )
+  test('a resume of a wave of 3,000 groups runs only the group that failed', { timeout: 60_000 }, async () => {
+    const world = newWorld()
+    const options = { concurrency: 8, onFailure: 'continue' as const }
+    const first = newProcess(world)
+    ended(await first.perform(run(wide(3_000, options, new Set([1_234])), 'r', {})), 'Failed')
+    assert.equal((await stored(first.storage)).completedSteps.size, 2_999)
+    const second = newProcess(world)
+    ended(await second.perform(resume(wide(3_000, options), 'r')), 'Completed')
+    assert.deepEqual(
+      second.events.flatMap((event) => (event._tag === 'StepStarted' ? [nameOf(event.unit)] : [])),
+      ['g1234']
+    )
+  })
 })
 
 describe('a map of many items', () => {
@@ -474,13 +467,14 @@ describe('a task with many sub-steps', () => {
   }
 
   test.each([
-    ['memory', 3_000, sweep ? 60_000 : 20_000],
-    ['files', 2_000, 10_000]
+    ['in memory', 3_000, sweep ? 60_000 : 20_000],
+    ['in files', 2_000, 10_000]
   ])(
-    'a sub-step in %s costs about as much as one of a smaller task, also when it is recorded',
+    'a sub-step costs about as much as one of a smaller task, when it runs and when it is replayed: %s',
     { timeout: 120_000 },
     async (store, small, large) => {
-      const storage = () => (store === 'memory' ? memoryStorage() : jsonFileStorage(mkdtempSync(join(files, 'runs-'))))
+      const storage = () =>
+        store === 'in memory' ? memoryStorage() : jsonFileStorage(mkdtempSync(join(files, 'runs-')))
       await costs(storage(), small)
       const [short, whole] = [await costs(storage(), small), await costs(storage(), large)]
       for (const what of ['run', 'replay'] as const)
@@ -513,7 +507,7 @@ describe('many runs in one process', () => {
     }
   })
 
-  test('exactly one of several processes gets the same run', async () => {
+  test('exactly one of 20 concurrent starts of a run with the same id succeeds', async () => {
     const environment = nodeEnvironment(memoryStorage())
     let count = 0
     const program = long(3, () => TE.fromTask(async () => (await quiet(), (count += 1))))

@@ -122,7 +122,7 @@ describe.each(libraries)('a schema of %s', (_, { size, release }) => {
     ended(await newProcess(world).perform(runOrResume(program([], true), 'r', recorded)), 'Completed')
   })
 
-  test('workflows with promises read what the schema returns, too', async () => {
+  test('the steps of a workflow with promises read what the schema returns', async () => {
     const job = { submit: () => 1, poll: () => ({ _tag: 'Finished' as const }), collect: () => '3' }
     const release1 = Async.workflow('w', { input: release })
       .step('size', { output: size, run: ({ input }) => Promise.resolve(String(input.at.getTime())) })
@@ -187,7 +187,7 @@ describe.each(libraries)('a schema of %s', (_, { size, release }) => {
   })
 })
 
-test('a schema of zod may coerce', async () => {
+test('a zod schema may coerce its input', async () => {
   const Port = z.coerce.number().int()
   const serve = Async.workflow('serve', { input: z.object({ port: Port }) })
     .step('port', { output: Port, run: ({ input }) => `${input.port + 1}` })
@@ -263,7 +263,7 @@ const schema = <A>(validate: (value: unknown) => { value: A } | { issues: Readon
 describe('a schema written by hand', () => {
   const passes = schema((value) => ({ value }))
 
-  test('a schema that returns everything unchanged behaves as no schema, for any JSON', async () => {
+  test('a schema that returns every value unchanged has no effect', async () => {
     const outcomeOf = async (process: Process, value: Json.Json, one: Program.Schema | undefined) => {
       const seen: Array<unknown> = []
       const of = one === undefined ? {} : { output: one }
@@ -296,7 +296,7 @@ describe('a schema written by hand', () => {
     )
   })
 
-  test('the error of a schema without a vendor whose validate throws calls it a schema', async () => {
+  test('if `validate` of a schema without a vendor throws, the error names it as "the schema"', async () => {
     const validate = (): never => {
       throw new Error('offline')
     }
@@ -309,7 +309,7 @@ describe('a schema written by hand', () => {
     )
   })
 
-  test('a transform that changes its argument changes neither the record nor what others read', async () => {
+  test('a schema that mutates its argument changes neither the record nor what other steps read', async () => {
     const popped = schema((value) => ({ value: (value as Array<number>).pop() }))
     const read: Array<unknown> = []
     const world = newWorld()
@@ -356,10 +356,10 @@ describe('a schema written by hand', () => {
   })
 
   test.each([
-    ['keys', [{ key: 'a' }, { key: 0 }, 'b'], '$.a[0].b'],
-    ['a symbol', [Symbol('s')], '$.Symbol(s)'],
-    ['nothing', undefined, '$']
-  ])('the path of an issue is written like that of a codec, from %s', async (_, path, expected) => {
+    ['a path of keys', [{ key: 'a' }, { key: 0 }, 'b'], '$.a[0].b'],
+    ['a path with a symbol', [Symbol('s')], '$.Symbol(s)'],
+    ['no path', undefined, '$']
+  ])('the error of an issue has the path in the notation of codecs: %s', async (_, path, expected) => {
     const output = schema(() => ({ issues: [{ message: 'm'.repeat(300), ...(path === undefined ? {} : { path }) }] }))
     const one = Program.fromSteps('w', [task('one', { output, run: () => TE.right(1) })])
     const outcome = ended(await newProcess().perform(run(one, 'r', {})), 'Failed')
@@ -371,14 +371,14 @@ describe('a schema written by hand', () => {
 
   test.each([
     ['throws', schema(() => assert.fail('broken')), /must be a value that mine accepts; its validate threw: broken$/],
-    ['gives no reason', schema(() => ({ issues: [] })), /must be a valid value \(no reason given\)$/]
-  ])('an output is refused if its schema %s', async (_, output, message) => {
+    ['returns no issues', schema(() => ({ issues: [] })), /must be a valid value \(no reason given\)$/]
+  ])('an output is refused if `validate` of its schema %s', async (_, output, message) => {
     const one = Program.fromSteps('w', [task('one', { output, run: () => TE.right(1) })])
     const outcome = ended(await newProcess().perform(run(one, 'r', {})), 'Failed')
     assert.match(outcome.failures[0]?.error.message ?? '', message)
   })
 
-  test('a codec that is also a schema is used as a schema', async () => {
+  test('a value that is both a codec and a schema is used as a schema', async () => {
     const both = Object.assign(
       t.type({ a: t.string }),
       schema(() => ({ value: 'of the schema' }))

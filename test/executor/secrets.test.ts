@@ -113,7 +113,7 @@ describe('a secret', () => {
     assertNone(everything([told, done, named, misfit]), 'an event or outcome')
   })
 
-  test('a secret reaches the step, and no file, event or outcome, whatever steps return, put and throw', async () => {
+  test('a step gets its secrets, but no file, event or outcome contains them, whatever the step returns, stores or throws', async () => {
     const { folder, told, environment } = onDisk()
     const got: Array<unknown> = []
     const leak = ({ secrets }: { readonly secrets: Readonly<Record<string, string>> }): string =>
@@ -219,7 +219,7 @@ describe('a secret', () => {
     assertNone(bytesBelow(folder) + everything([told, unknown, failed]), 'what was told')
   })
 
-  test('the items of a map are redacted for its task, and a key that contains a secret fails the map', async () => {
+  test('the task of a map gets redacted items, and a key that contains a secret fails the map', async () => {
     for (const isKey of [false, true]) {
       const { folder, told, environment } = onDisk()
       const seen: Array<unknown> = []
@@ -276,7 +276,7 @@ describe('a secret', () => {
     assertNone(bytesBelow(folder) + everything(told), 'what was told')
   })
 
-  test('a step fails if an artifact or evidence path contains a secret, or its redacted output is invalid', async () => {
+  test('a step fails if an artifact or an evidence path contains a secret, or if its output is invalid once redacted', async () => {
     const Token = t.refinement(t.string, (text) => text.startsWith('canary'), 'Token')
     const leaks: Readonly<Record<string, ProgramType.Program<unknown>>> = {
       SecretInArtifact: pipe(
@@ -316,7 +316,7 @@ describe('a secret', () => {
     assert.deepEqual(process.calls, [])
   })
 
-  test('an input that contains a secret equals its redacted record on a resume', async () => {
+  test('runOrResume accepts the same input again if it contains a secret, although the recorded input is redacted', async () => {
     const process = newProcess(newWorld(), { secrets: environmentSecrets({ TOKEN, PIN }) })
     const program = pipe(start('p'), Program.step('a', { run: ({ input }) => TE.right(input) }))
     const input = { url: `https://${TOKEN}@host` }
@@ -391,12 +391,12 @@ describe('the names of secrets', () => {
     }
   })
 
-  test('a program with secrets requires the port secrets', async () => {
+  test('a program with secrets is refused if the environment has no `secrets`', async () => {
     const error = refused(await newProcess().perform(run(program, 'r', {})), 'SecretsMissing')
     assert.match(RunError.describe(error), /^Cannot read these secrets in an environment without `secrets`:\n {2}/)
   })
 
-  test('names of secrets are unique, have no blanks, and differ from captured variables', async () => {
+  test('the names of secrets must be unique, have no blanks, and differ from captured variables', async () => {
     const wrong = [
       pipe(start('p'), Program.step('a', { capture: 'PIN', run: () => TE.right(1) })),
       pipe(Program.start('p', { secrets: ['A', 'A'] }), Program.step('a', { run: () => TE.right(1) })),
@@ -424,7 +424,7 @@ describe('the names of secrets', () => {
   })
 })
 
-test('async steps get secrets too, and their rejections are redacted', async () => {
+test('async steps get their secrets, and the errors that they reject with are redacted', async () => {
   const { folder, environment } = onDisk()
   const { storage, ...ports } = environment
   const flow = Async.workflow('p', { secrets: ['TOKEN', 'PIN'] })

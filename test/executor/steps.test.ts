@@ -111,8 +111,8 @@ const OUTPUTS = {
 
 const unitOf = (line: string): string => line.split(' ')[0] ?? line
 
-describe('steps in a group of a wave and in the body of a map', () => {
-  test('steps of a group run in order with the item, and later steps see their outputs by name', async () => {
+describe('the steps of a group and of the body of a map', () => {
+  test('the steps of a group run in order, and later steps see their outputs by name', async () => {
     const world = newWorld()
     const { outputs } = ended(await newProcess(world).perform(run(release(world), 'r', {})), 'Completed')
     assert.deepEqual(outputs, OUTPUTS)
@@ -123,7 +123,7 @@ describe('steps in a group of a wave and in the body of a map', () => {
   })
 
   test.each(['checks/app/smoke', 'regions/asia/tests/deep/load', 'regions/asia/zones/2'])(
-    'a run continues at %s after that step failed',
+    'after the step %s failed, a resume continues at that step',
     async (broken) => {
       const world = newWorld()
       const outcome = ended(await newProcess(world).perform(run(release(world, broken), 'r', {})), 'Failed')
@@ -140,7 +140,7 @@ describe('steps in a group of a wave and in the body of a map', () => {
   )
 
   test.each(['before', 'after'] as const)(
-    'a run continues after a process ends %s any save: no recorded step runs again',
+    'a resume runs exactly the steps without a record, whichever save the process died %s',
     async (when) => {
       const undisturbed = newProcess()
       const whole = ended(await undisturbed.perform(run(release(undisturbed.world), 'r', {})), 'Completed').checkpoint
@@ -159,7 +159,7 @@ describe('steps in a group of a wave and in the body of a map', () => {
     }
   )
 
-  test('steps in a group have their own checks, summary and evidence', async () => {
+  test('the steps of a group have their own checks, summary and evidence', async () => {
     const world = newWorld()
     const noting =
       (name: string) =>
@@ -205,7 +205,7 @@ describe('steps in a group of a wave and in the body of a map', () => {
     )
   })
 
-  test('steps that fail do not start the groups that need them', async () => {
+  test('a group whose steps failed does not start the groups that need it', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(release(world, 'checks/app/build'), 'r', {})), 'Failed')
     assert.deepEqual(world.log, ['version', 'checks/unit'])

@@ -29,7 +29,7 @@ const world = () => {
 const untilAborted = ({ signal }: { readonly signal: AbortSignal }): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }))
 
-test('a refused call of a sub-step does not keep a task that waits from being suspended', async () => {
+test('a task that waits is suspended even if one of its sub-step calls was refused', async () => {
   const stop = new AbortController()
   const w = workflow('w').step('do', async ({ step, waitFor }) => {
     const ok = waitFor('ok')
@@ -65,7 +65,7 @@ test('a wait whose start is still being saved when the code returns leaves no ti
   assert.equal(timers, 0)
 })
 
-test('a sub-step may catch the stop of a nested one that is not idempotent', async () => {
+test('a sub-step may catch the error of a nested non-idempotent sub-step that was stopped', async () => {
   const w = workflow('w').step('a', ({ step }) =>
     Promise.all([
       step('outer', async ({ step: inner }) => {
@@ -82,7 +82,7 @@ test('a sub-step may catch the stop of a nested one that is not idempotent', asy
   assert.equal(ended._tag, 'Failed', JSON.stringify(ended._tag === 'Refused' && ended.error))
 })
 
-test('a task of a halted wave may catch the stop of its sub-step', async () => {
+test('a task of a halted wave may catch the error of its sub-step that was stopped', async () => {
   const w = workflow('w').wave(
     'v',
     {
@@ -98,7 +98,7 @@ test('a task of a halted wave may catch the stop of its sub-step', async () => {
   assert.equal(ended._tag, 'Failed', JSON.stringify(ended._tag === 'Refused' && ended.error))
 })
 
-test('submitting a job ends the waits that its code left open', async () => {
+test('a job drops the waits that its submit function left open', async () => {
   const { options, move } = world()
   const w = workflow('w').step('n', {
     job: {
@@ -157,7 +157,7 @@ test('with wait: true a process ends as cancelled when the run is cancelled whil
   assert.ok(ended._tag === 'Interrupted' && ended.reason === 'cancelled', ended._tag)
 })
 
-test('a sub-step that catches the refusal of a nested call is not recorded as completed', async () => {
+test('a sub-step is not recorded as completed if it catches the error of a refused nested call', async () => {
   const ran: Array<string> = []
   const stop = new AbortController()
   const w = (version: string, hangs: boolean) =>
@@ -188,7 +188,7 @@ test('a sub-step that catches the refusal of a nested call is not recorded as co
   assert.deepEqual(ran, ['pay 1', 'pay 2'])
 })
 
-test('a plan asks for confirmation of a sub-step in doubt even if the code caught the refusal of its call and then was stopped', async () => {
+test('a sub-step in doubt keeps its question if the task catches the error of its refused call and is then stopped', async () => {
   const w = (version: string, stop?: AbortController) =>
     workflow('w').step('do', async ({ step }) => {
       await step('first', { version }, () => 1).catch(() => undefined)
@@ -208,7 +208,7 @@ test('a plan asks for confirmation of a sub-step in doubt even if the code caugh
   assert.ok(ended._tag === 'Refused' && ended.error._tag === 'Unconfirmed', ended._tag)
 })
 
-test('a plan asks for confirmation of a sub-step in doubt even if the code, after a wait, caught the refusal of its call', async () => {
+test('a sub-step in doubt keeps its question if the task catches the error of its refused call after a wait', async () => {
   const { options, move } = world()
   const w = (version: string) =>
     workflow('w').step('do', async ({ sleep, step }) => {
@@ -227,7 +227,7 @@ test('a plan asks for confirmation of a sub-step in doubt even if the code, afte
   assert.ok(ended._tag === 'Refused' && ended.error._tag === 'Unconfirmed', ended._tag)
 })
 
-test('a suspended task that became a sequence runs at once', async () => {
+test('a suspended task that an edit turned into a sequence runs at once', async () => {
   const { options } = world()
   await runOutcome(
     workflow('w').step('n', ({ sleep }) => sleep('x', { millis: 1_000 })),
@@ -240,7 +240,7 @@ test('a suspended task that became a sequence runs at once', async () => {
   assert.equal(ended._tag, 'Completed', JSON.stringify(ended._tag === 'Pending' && ended.units))
 })
 
-test('a pause records no failure of the units that it leaves in flight', async () => {
+test('a pause does not record the units that it leaves in flight as failed', async () => {
   const stop = new AbortController()
   const environment = { requests: memoryRequests(), graceMillis: 0 }
   const options = { id: 'r', storage: memoryStorage(), environment }

@@ -215,7 +215,7 @@ const DateFromString = new t.Type<Date, string, unknown>(
 )
 
 describe('a repeated name', () => {
-  test('a repeated name is numbered in the order of the calls', async () => {
+  test('sub-steps of the same name are numbered in the order of their calls', async () => {
     const { go } = runs()
     const outcome = await go(async ({ step }) => {
       await step('a', () => 1)
@@ -233,7 +233,7 @@ describe('a repeated name', () => {
     ])
   })
 
-  test('a repeated name is refused while another sub-step runs, and takes no number', async () => {
+  test('a repeated name is refused while the sub-step of that name runs, and the refused call takes no number', async () => {
     const { go } = runs()
     const outcome = await go(async ({ step }) => {
       const first = step('a', () => sleep(20))
@@ -321,7 +321,7 @@ describe('a call that differs from the record', () => {
     assert.deepEqual(ran, ['b', 'c'])
   })
 
-  test('a call in another version ends the attempt if the attempt has used an output that it drops, and a resume continues', async () => {
+  test('a call in another version fails the attempt if the attempt has already used an output that the call drops; a resume continues', async () => {
     const one = runs()
     const agent =
       (version: string) =>
@@ -344,7 +344,7 @@ describe('a call that differs from the record', () => {
     assert.deepEqual(one.ran, ['other', 'late'])
   })
 
-  test('a call that was idempotent before needs confirmation if it may have been in flight', async () => {
+  test('a call that is no longer idempotent needs confirmation if an earlier attempt may have started it', async () => {
     const stopper = new AbortController()
     const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
     await one.go(async ({ step }) => {
@@ -387,7 +387,7 @@ describe('a sub-step declared non-idempotent after its attempt was cut short', (
     return { next, marked }
   }
 
-  test('a sub-step that an edit marked as not idempotent needs confirmation if its task was edited', async () => {
+  test('a sub-step that is now declared non-idempotent needs confirmation if its task was edited', async () => {
     const { next, marked } = await stopped()
     assert.equal(errorOf(await next.go(marked, { version: '2' })).code, 'SUB_STEP_IN_DOUBT')
     const confirm = new Map([['agent/pay', { _tag: 'Done', output: 7 }]] as const)
@@ -395,7 +395,7 @@ describe('a sub-step declared non-idempotent after its attempt was cut short', (
     assert.deepEqual(next.ran, [])
   })
 
-  test('a sub-step marked as not idempotent runs if its task was not edited, because it may not have started', async () => {
+  test('a sub-step that is now declared non-idempotent runs without a question if its task was not edited', async () => {
     const { next, marked } = await stopped()
     assert.equal(outputOf(await next.go(marked, { version: '1' })), 1)
   })
@@ -676,7 +676,7 @@ describe('a sub-step that was declared done without the output that its call nee
     ['no output', DONE],
     ['an output that does not fit', SEVEN]
   ])(
-    'after the answer "done" with %s the call fails with how to supply the output, and a resume takes it',
+    'after the answer "done" with %s the call fails, its error says how to supply the output, and a resume takes that output',
     async (_, answer) => {
       const { go, ran, agent } = await declared(answer)
       const { code, message } = errorOf(await go(agent))
@@ -693,13 +693,13 @@ describe('a sub-step that was declared done without the output that its call nee
     }
   )
 
-  test('the output that a sub-step declared done lacks may be supplied before the call fails, as one of `outputs`', async () => {
+  test('the option `outputs` may supply the missing output of a sub-step that was declared done', async () => {
     const { go, ran, agent } = await declared(DONE)
     assert.deepEqual(outputOf(await go(agent, {}, { outputs: new Map([['agent/pay', 'p-8']]) })), [1, 'p-8', 3])
     assert.deepEqual(ran, ['first', 'pay', 'last'])
   })
 
-  test('an answer about a nested sub-step changes nothing once the outer one is recorded, because the outer one has used the output', async () => {
+  test('an answer about a nested sub-step changes nothing once the outer sub-step has completed with the first answer', async () => {
     const { go, ran } = runs()
     const agent =
       (end: () => unknown) =>
@@ -729,7 +729,7 @@ describe('a sub-step that was declared done without the output that its call nee
 })
 
 describe('a nested sub-step', () => {
-  test('a nested sub-step has a path below the outer one, and stays recorded when the outer one fails', async () => {
+  test('a nested sub-step has a path below that of the outer one, and stays recorded when the outer one fails', async () => {
     const { go, ran, noting } = runs()
     let fails = true
     const agent = async ({ step }: Context): Promise<unknown> =>
@@ -746,7 +746,7 @@ describe('a nested sub-step', () => {
     assert.deepEqual(units(outcome), ['agent/turn/x', 'agent/turn', 'agent'])
   })
 
-  test('a nested call with the outer step function is refused', async () => {
+  test('a nested call is refused if it uses the `step` function of the outer code', async () => {
     const { go } = runs()
     const outcome = await go(
       async ({ step }) =>
@@ -765,7 +765,7 @@ describe('a nested sub-step', () => {
 })
 
 describe('a task that ends while sub-steps run', () => {
-  test('the code of a task that is abandoned after the grace does not continue once its open sub-step is saved', async () => {
+  test('the code of a task that was abandoned after the grace does not continue when its open sub-step is saved later', async () => {
     const storage = memoryStorage()
     const slow: Environment['storage'] = {
       ...storage,
@@ -974,7 +974,7 @@ describe('a sub-step in a sub-step that is not idempotent', () => {
       await sleep(50)
     })
 
-  test('a nested sub-step needs confirmation, and does not run again, after the outer one times out', async () => {
+  test('a nested sub-step that is not idempotent does not run again after the outer one times out, despite retries', async () => {
     const { go, ran } = runs({ graceMillis: 10 })
     const outcome = await go(
       async ({ step }) => await step('outer', { timeoutMillis: 30, retry }, async (inner) => await pay(inner.step, ran))
@@ -1019,7 +1019,7 @@ describe('a sub-step in a sub-step that is not idempotent', () => {
     assert.equal(planned.right.questions.length, 1)
   })
 
-  test('a nested sub-step in doubt needs no answer when its completed outer one is not run again', async () => {
+  test('a nested sub-step in doubt needs no answer while the completed sub-step around it does not run again', async () => {
     const { go, ran } = runs()
     let fails = true
     const agent = async ({ step }: Context): Promise<unknown> => {
@@ -1049,7 +1049,7 @@ describe('a sub-step in a sub-step that is not idempotent', () => {
   })
 })
 
-test('a repeated call that is not idempotent runs without a question after a stop in the first call of its name, which is idempotent', async () => {
+test('the second call of a name runs without a question after a stop in the first call, if only the second is not idempotent', async () => {
   const stop = new AbortController()
   const interrupt: Interrupt = { signal: stop.signal, reason: () => 'aborted' }
   const { go, ran, environment } = runs({ interrupt })
@@ -1074,7 +1074,7 @@ test('a repeated call that is not idempotent runs without a question after a sto
   assert.deepEqual(ran, ['turn', 'turn', 'turn#2'])
 })
 
-test('a wait that became a sub-step is refused as another kind of call', async () => {
+test('a call of step under the name of a recorded wait is refused', async () => {
   const { clock } = nodeEnvironment(memoryStorage())
   let later = 0
   const { go, ran } = runs({ clock: { ...clock, now: () => clock.now() + later } })

@@ -14,7 +14,7 @@ const collect = runInNewContext('gc') as () => void
 const TASKS = sweep ? 10_000 : 2_000
 
 test(
-  `the code of ${TASKS} suspended tasks is collected while another one runs`,
+  `the memory of ${TASKS} suspended tasks is freed while another task runs`,
   async () => {
     const held: Array<WeakRef<object>> = []
     let suspended = 0

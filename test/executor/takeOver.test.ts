@@ -42,7 +42,7 @@ const later = (data: MemoryData): CheckpointStorage => memoryStorage(data, { for
 const again = () => Promise.resolve('by the new owner')
 
 describe('a resume', () => {
-  test('a resume of a run with an undecided owner is refused, offers takeOver and changes nothing', async () => {
+  test('a resume of a run with an undecided owner is refused, and the error offers takeOver', async () => {
     const { data, outcome, end } = await inStep(true)
     const refused = await resume(program(true, again), 'r')(nodeEnvironment(later(data)))()
     assert.ok(E.isLeft(refused) && refused.left._tag === 'HeldBy')
@@ -52,7 +52,7 @@ describe('a resume', () => {
     assert.equal(pipe(await outcome, E.toUnion)._tag, 'Completed')
   })
 
-  test('a resume with takeOver supersedes an undecided owner: the idempotent unit in flight runs again, and the old owner is fenced', async () => {
+  test('a resume with takeOver supersedes an undecided owner, which is fenced, and runs the idempotent unit in flight again', async () => {
     const { data, outcome, end } = await inStep(true)
     const done = await resume(program(true, again), 'r', { takeOver: true })(nodeEnvironment(later(data)))()
     assert.ok(E.isRight(done) && done.right._tag === 'Completed', JSON.stringify(done))
@@ -67,7 +67,7 @@ describe('a resume', () => {
     assert.equal(pipe(await outcome, E.toUnion)._tag, 'Fenced')
   })
 
-  test('a resume with takeOver asks about a unit in flight that is not idempotent, and releases the run until the answer', async () => {
+  test('a resume with takeOver raises a question about a unit in flight that is not idempotent, and releases the run', async () => {
     const { data, outcome, end } = await inStep(false)
     const storage = later(data)
     const environment = nodeEnvironment(storage)

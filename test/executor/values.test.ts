@@ -94,7 +94,7 @@ describe('the values that a step sees', () => {
     )
   })
 
-  test('a later step gets decode(encode(output)) already in the first run', async () => {
+  test('a later step gets decode(encode(output)) even in the first run', async () => {
     const [calm, resumed] = await seenTwice(
       [gives('date', new Date(1000.7), { output: DateText })],
       {},
@@ -105,7 +105,7 @@ describe('the values that a step sees', () => {
     assert.deepEqual(resumed, calm)
   })
 
-  test('undefined becomes null without a codec, and stays as the codec encodes it with one', async () => {
+  test('an output of undefined becomes null without a codec, and stays undefined with a codec that accepts it', async () => {
     const steps = [gives('nothing', undefined), gives('void', undefined, { output: t.undefined })]
     const both = await seenTwice(steps, {}, ({ outputs }) => [
       outputs['nothing'],
@@ -120,7 +120,7 @@ describe('the values that a step sees', () => {
     assert.deepEqual(seen, { b: 1 })
   })
 
-  test('a step sees the outputs of earlier steps only, in every way of reading them', async () => {
+  test('a step sees only the outputs of earlier steps, whichever way it reads them', async () => {
     const steps = [gives('one', 1), Program.waveOf('wave', [group('a', { run: () => TE.right('a') })]), gives('two', 2)]
     const look = ({ outputs }: Seen): unknown => ({
       keys: Object.keys(outputs),
@@ -166,7 +166,7 @@ describe('the values that a step sees', () => {
     for (const one of await seenTwice(steps, {}, frozen)) assert.deepEqual(one, seen)
   })
 
-  test('the first step sees no outputs, not even of later waves', async () => {
+  test('the first step sees no outputs, not even empty ones of later waves', async () => {
     const process = newProcess()
     let keys: ReadonlyArray<string> = ['?']
     const program = Program.fromSteps('p', [
@@ -246,7 +246,7 @@ describe('the values that a step sees', () => {
     assert.deepEqual(input, { list: [0] })
   })
 
-  test('a caller that mutates the input later affects nothing', async () => {
+  test('mutating the input after the call affects nothing', async () => {
     const process = newProcess()
     const input = { a: 1 }
     const program = Program.fromSteps('p', [task('one', { run: (context) => TE.right(context.input) })])
@@ -283,8 +283,8 @@ describe('an output that is not storable', () => {
     ['a cycle', cyclic, '$.self.cyclic'],
     ['a bigint', [1n], '$[0]'],
     ['a function', { f: () => 1 }, '$.f'],
-    ['undefined in a list', [undefined], '$[0]'],
-    ['nesting without end', deep, `$${'[0]'.repeat(500)}`],
+    ['undefined in an array', [undefined], '$[0]'],
+    ['too many levels', deep, `$${'[0]'.repeat(500)}`],
     [
       'a getter that throws',
       {
@@ -364,7 +364,7 @@ describe('the input', () => {
     Program.step('one', { output: DateText, run: ({ input }) => TE.right(new Date(input.at.getTime() + input.count)) })
   )
 
-  test('the input is decoded for each step, in the first run as after a resume', async () => {
+  test('each step gets the decoded input', async () => {
     const process = newProcess()
     const { checkpoint } = ended(await process.perform(run(program, 'r', { count: 1, at: new Date(0) })), 'Completed')
     assert.deepEqual(checkpoint.input, { count: 1, at: '1970-01-01T00:00:00.000Z' })

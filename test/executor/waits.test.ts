@@ -90,13 +90,13 @@ describe('a sleep', () => {
     assert.equal((await runOutcome(longer, options))._tag, 'Completed')
   })
 
-  test('a sleep of no time, or until a past time, does not suspend the run', async () => {
+  test('a sleep of 0 milliseconds, or until a past time, does not suspend the run', async () => {
     const { options } = world()
     const short = workflow('short').sleep('none', { millis: 0 }).sleep('past', { until: '2020-01-01T00:00:00Z' })
     assert.equal((await runOutcome(short, options))._tag, 'Completed')
   })
 
-  test('a sleep in a group lets the other groups run, and wakes with them', async () => {
+  test('a sleep in a group suspends only its group, and each group wakes at its own time', async () => {
     const { move, options } = world()
     const calls: Array<string> = []
     const wave = workflow('wave').wave('all', {
@@ -137,7 +137,7 @@ describe('a sleep', () => {
     assert.deepEqual(calls, ['b'])
   })
 
-  test('a sleep that ends uses up no attempt of the check around it', async () => {
+  test('sleeps in a wave use up no attempt of the check of that wave', async () => {
     let time = 0
     let looks = 0
     const calls: Array<string> = []
@@ -196,7 +196,7 @@ describe('a wait for an answer', () => {
     assert.equal((await resume(release, options)).publish, 'approved: true')
   })
 
-  test('a wait takes an answer that arrived before it', async () => {
+  test('a wait takes an answer that arrived before the wait started', async () => {
     const { options, give, move } = world()
     const late = workflow('late').sleep('nap', { millis: 10 }).waitFor('approve')
     pending(await runOutcome(late, options))
@@ -212,7 +212,7 @@ describe('a wait for an answer', () => {
     assert.equal((await resume(late, options)).approve, 'yes')
   })
 
-  test('a wait reports an answer that does not match, and waits again', async () => {
+  test('a wait reports an answer that its schema refuses, and goes on waiting', async () => {
     const { options, give, events } = world()
     pending(await runOutcome(release, options))
     assert.ok(E.isRight(await give('approve', 'perhaps')))
@@ -276,9 +276,9 @@ describe('a wait for an answer', () => {
   })
 
   test.each([
-    ['nothing', 'UnknownUnit'],
-    ['publish', 'NotAWait']
-  ])('an answer to the unit "%s" is refused with %s', async (unit, why) => {
+    ['does not exist', 'UnknownUnit', 'missing'],
+    ['does not wait', 'NotAWait', 'publish']
+  ])('an answer to a unit that %s is refused with %s', async (_, why, unit) => {
     const { options, give } = world()
     pending(await runOutcome(release, options))
     const given = await give(unit, true)
@@ -300,7 +300,7 @@ describe('a wait for an answer', () => {
 })
 
 describe('waits in the code of a task', () => {
-  test('waits suspend their task: three sleeps end in one attempt, and each sub-step runs once', async () => {
+  test('a task that sleeps three times in its code ends in its first attempt, and runs each sub-step once', async () => {
     const { move, options } = world()
     const calls: Array<string> = []
     const retry = { _tag: 'Constant', attempts: 1, delayMillis: 0, maxDelayMillis: 0, jitter: 0 } as const
@@ -332,7 +332,7 @@ describe('waits in the code of a task', () => {
     assert.deepEqual(calls, ['one 1', 'two 1', 'three 1'])
   })
 
-  test('a wait resolves with the answer, as its schema decodes it', async () => {
+  test('a wait resolves with the answer that its schema decodes', async () => {
     const { options, give, events } = world()
     const approve = workflow('approve').step('ask', async ({ waitFor }) => {
       const yes = await waitFor('ok', { question: 'Go?', output: t.boolean })
@@ -364,7 +364,7 @@ describe('waits in the code of a task', () => {
     assert.equal((await resume(limited, options)).ask, 'WAIT_TIMEOUT')
   })
 
-  test('a wait does not suspend its task while a sub-step runs, and then resolves the same promise', async () => {
+  test('a wait that ends while a sub-step of its task runs resolves without suspending the task', async () => {
     const { options } = world()
     let starts = 0
     const both = workflow('both').step('both', async ({ sleep, step }) => {
@@ -377,7 +377,7 @@ describe('waits in the code of a task', () => {
     assert.equal(starts, 1)
   })
 
-  test('a task is suspended when one of several waits has ended, however long saving that takes', async () => {
+  test('a task is suspended again when one of its parallel waits has ended, however slow the store is', async () => {
     const { options, move, give, storage } = world()
     const slow: typeof storage = {
       ...storage,
@@ -402,7 +402,7 @@ describe('waits in the code of a task', () => {
     assert.deepEqual((await resume(all, options)).all, [1, 0])
   })
 
-  test('a wait continues beside a sub-step that runs again in another version', async () => {
+  test('a wait keeps its state when a sub-step beside it runs again in another version', async () => {
     const { options, move, give } = world()
     const calls: Array<string> = []
     const both = (version: string) =>
@@ -426,7 +426,7 @@ describe('waits in the code of a task', () => {
     assert.deepEqual(calls, ['1', '2'])
   })
 
-  test('waits that are open when the code returns are dropped', async () => {
+  test('a task drops the waits that are open when its code returns', async () => {
     const { options, give } = world()
     const race = workflow('race').step('race', ({ sleep, waitFor }) =>
       Promise.race([sleep('limit', { millis: 60_000 }).then(() => 'late'), waitFor('ok').then(() => 'answered')])
@@ -439,7 +439,7 @@ describe('waits in the code of a task', () => {
     assert.deepEqual([ended.checkpoint.pending.records, ended.checkpoint.answers.records], [[], []])
   })
 
-  test('waits whose start is being saved when the code returns are dropped too', async () => {
+  test('a task drops the waits whose start is still being saved when its code returns', async () => {
     const { options } = world()
     const hurried = workflow('hurried').step('hurried', ({ sleep, waitFor }) => {
       void sleep('limit', { millis: 60_000 })
@@ -452,7 +452,7 @@ describe('waits in the code of a task', () => {
     assert.deepEqual(ended.checkpoint.pending.records, [])
   })
 
-  test('waits that end together with the awaited one are dropped', async () => {
+  test('a task drops the waits that end at the same time as the one it awaited', async () => {
     const { options, move } = world()
     const race = workflow('race').step('race', ({ sleep }) =>
       Promise.race([
@@ -483,7 +483,7 @@ describe('waits in the code of a task', () => {
     assert.deepEqual(seen, ['Suspended'])
   })
 
-  test('waits that a repeated attempt no longer starts are dropped, and wake nothing', async () => {
+  test('a repeated attempt drops the recorded waits that its code no longer starts', async () => {
     const { options, move } = world()
     let calls = 0
     const other = workflow('other').step('other', async ({ sleep }) => {
@@ -500,7 +500,7 @@ describe('waits in the code of a task', () => {
     )
   })
 
-  test('waits in parallel groups suspend each group separately', async () => {
+  test('waits in the code of parallel groups suspend each group separately', async () => {
     const { options, move } = world()
     const done: Array<string> = []
     const each =
@@ -519,7 +519,7 @@ describe('waits in the code of a task', () => {
     assert.deepEqual(done, ['c', 'a', 'b'])
   })
 
-  test('waits of a group are kept when another group fails', async () => {
+  test('a group keeps its waits when another group fails', async () => {
     const { options, move } = world()
     let broken = true
     const wave = workflow('wave').wave('all', {
@@ -593,14 +593,14 @@ describe('an invalid wait in the code of a task', () => {
       ({ sleep }) => Promise.all([sleep('nap', { millis: 60_000 }), sleep('nap', { millis: 60_000 })]),
       'SUB_STEP_AMBIGUOUS'
     ]
-  ])('an invalid wait in the code of a task fails it: %s', async (_, run, code) => {
+  ])('an invalid wait in the code of a task fails the task: %s', async (_, run, code) => {
     const { options } = world()
     const failed = await runOutcome(workflow('wrong').step('wrong', run as never), options)
     assert.ok(failed._tag === 'Failed')
     assert.equal(failed.failures[0]?.error.code, code)
   })
 
-  test('a wait without a name is refused with the form of such a call', async () => {
+  test('the error of a wait without a name shows how to call it', async () => {
     const { options } = world()
     const failed = await runOutcome(
       workflow('wrong').step('wrong', ({ waitFor }) => waitFor('')),
@@ -610,7 +610,7 @@ describe('an invalid wait in the code of a task', () => {
     assert.match(failed.failures[0]?.error.message ?? '', /needs a name, .* waitFor\(name, options\)/)
   })
 
-  test('a wait of the task in a sub-step is refused, and the message says where to call it', async () => {
+  test('a sub-step cannot call a wait of its task, and the error says where to call it', async () => {
     const { options } = world()
     const waits = workflow('w').step('t', ({ step, waitFor }) => step('inner', () => waitFor('ok')))
     const failed = await runOutcome(waits, options)
@@ -632,13 +632,13 @@ describe('an invalid wait in the code of a task', () => {
 
 describe('an invalid wait of a step', () => {
   test.each([
-    ['sleep.millis', { sleep: { millis: -1 } }],
-    ['sleep.until', { sleep: { until: 'tomorrow' } }],
-    ['sleep.until', { sleep: { until: '1' } }],
-    ['sleep', { sleep: null }],
-    ['waitFor.question', { waitFor: { question: 5 } }],
-    ['waitFor.timeoutMillis', { waitFor: { timeoutMillis: Infinity } }]
-  ])('a wait with a wrong %s is refused when it is defined', async (field, spec) => {
+    ['a negative time', 'sleep.millis', { sleep: { millis: -1 } }],
+    ['a word as its end', 'sleep.until', { sleep: { until: 'tomorrow' } }],
+    ['a number as its end', 'sleep.until', { sleep: { until: '1' } }],
+    ['null as its sleep', 'sleep', { sleep: null }],
+    ['a question that is a number', 'waitFor.question', { waitFor: { question: 5 } }],
+    ['an infinite timeout', 'waitFor.timeoutMillis', { waitFor: { timeoutMillis: Infinity } }]
+  ])('a wait with %s is refused when it is defined', async (_, field, spec) => {
     const { options } = world()
     const refused = await runOutcome(workflow('wrong').step('wait', spec as never), options)
     assert.ok(refused._tag === 'Refused' && refused.error._tag === 'PlanError')
@@ -769,7 +769,7 @@ describe('an answer to a run that a process owns', () => {
     assert.equal(requests.isAny('run-1'), false)
   })
 
-  test('a plan and a view count an answer that no process recorded and change nothing, and a resume with the hash of the plan uses that answer', async () => {
+  test('planRun and viewRun show an answer that is still in the inbox and write nothing; a resume with the hash of the plan uses that answer', async () => {
     const { options, requests, storage } = held()
     const release = workflow('release').waitFor('approve', { timeoutMillis: 20 })
     const { checkpoint, units } = pending(await runOutcome(release, options))
@@ -853,7 +853,7 @@ describe('a process with wait: true', () => {
 describe('a waiting run after an edit', () => {
   const never = () => new Promise<never>(() => undefined)
 
-  test('a run continues if a task in flight became a wait', async () => {
+  test('a run resumes if an edit turned a task in flight into a wait', async () => {
     const stop = new AbortController()
     const before = workflow('edited').step('a', () => {
       stop.abort()
@@ -868,7 +868,7 @@ describe('a waiting run after an edit', () => {
     assert.equal((await resume(after, options)).a, 1)
   })
 
-  test('a suspended task that became a wait waits again', async () => {
+  test('a suspended task that an edit turned into a wait waits for the full time of that wait', async () => {
     const { options, move } = world()
     pending(
       await runOutcome(
@@ -928,7 +928,7 @@ describe('a waiting run after an edit', () => {
 })
 
 describe('a rewind', () => {
-  test('a rewind starts a wait in the code of a task again', async () => {
+  test('fromStep at a wait in the code of a task starts that wait again', async () => {
     const { options, move, give } = world()
     const paid = workflow('paid').step('c', async ({ step, waitFor }) => {
       await step('s', () => 1)
@@ -968,7 +968,7 @@ describe('waits of a failed attempt', () => {
 })
 
 describe('an answer between the last check of an owner and its release', () => {
-  test('the owner records an answer that arrives before the release, and a second one is refused', async () => {
+  test('the owner records an answer that arrives just before it releases the run, and a second answer is refused', async () => {
     const base = memoryStorage()
     const requests = memoryRequests()
     let given: unknown
@@ -992,7 +992,7 @@ describe('an answer between the last check of an owner and its release', () => {
   })
 })
 
-test('with wait: true an ended timer does not wake a run whose earlier wait is still open', async () => {
+test('with wait: true the end of a timer does not wake a run while an earlier step still waits', async () => {
   const storage = memoryStorage()
   let claims = 0
   const counting = {
@@ -1014,7 +1014,7 @@ test('with wait: true an ended timer does not wake a run whose earlier wait is s
   assert.ok(claims < 6, `${claims} claims`)
 })
 
-test('with wait: true a run of timers notices that it was cancelled', async () => {
+test('with wait: true a process that waits for a timer ends when the run is cancelled', async () => {
   const requests = memoryRequests()
   const options = { id: 'run-1', storage: memoryStorage(), environment: { requests }, wait: true }
   const ending = runOutcome(workflow('w').sleep('nap', { millis: 60_000 }), options)

@@ -72,7 +72,7 @@ const recordedGroups = async (process: Process): Promise<ReadonlyArray<string>> 
     .sort()
 
 describe('the concurrency of a wave', () => {
-  test('a wave never runs more groups than its limit, and always as many as it can', async () => {
+  test('a wave runs as many groups at once as its limit allows, and never more', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom(0, 10, 10, 20), { minLength: 1, maxLength: 8 }),
@@ -116,7 +116,7 @@ describe('the concurrency of a wave', () => {
     assert.deepEqual(problem?._tag === 'InvalidSetting' && problem.field, 'concurrency')
   })
 
-  test('a large limit is no limit', () => {
+  test('a limit above the number of groups is valid', () => {
     const process = newProcess()
     assert.deepEqual(Program.problems(waveOf(process, { a: {} }, { concurrency: 2 ** 60 })), [])
   })
@@ -242,7 +242,7 @@ describe('a group that fails', () => {
     ended(await next.perform(resume(program(), 'r', { confirm })), 'Completed')
   })
 
-  test('with onFailure halt a group in its second attempt, and one that waits for it, are stopped as well', async () => {
+  test('with onFailure halt a group in its second attempt is stopped, and so is a group that waits for its next attempt', async () => {
     const first = newProcess()
     const program = (process: Process, fails?: string): ProgramType.Program<unknown> =>
       Program.fromSteps('w', [
@@ -288,7 +288,7 @@ describe('a group that fails', () => {
     )
   })
 
-  test('a failed wave is retryable exactly if each failed group is; a halted group does not count', async () => {
+  test('a failed wave is retryable if and only if each failed group is, not counting halted groups', async () => {
     const transient = { status: 503 }
     for (const [fails, retryable] of [
       [transient, true],
@@ -338,7 +338,7 @@ describe('a group that fails', () => {
     )
   })
 
-  test('a group that was in flight at a kill is reported even if another group fails before it starts again', async () => {
+  test('a group that was in flight at a kill stays on record even if another group fails before it starts again', async () => {
     const world = newWorld()
     const groups = (fails: boolean): Readonly<Record<string, Behaviour>> => ({
       a: { millis: 5, ...(fails ? { fails: 'no' } : {}) },
@@ -456,7 +456,7 @@ describe('a wave as a whole', () => {
     assert.equal(checkpoint.completedSteps.steps, 2)
   })
 
-  test('a kill between the last group and the record of the wave repeats nothing but that record', async () => {
+  test('after a kill before the last group is recorded, a resume runs only that group and completes the wave', async () => {
     const world = newWorld()
     const life = newLife()
     const first = newProcess(world, { around: killingAt(life, 4, 'before') })
@@ -498,7 +498,7 @@ describe('a wave as a whole', () => {
     assert.equal(world.log.at(-1), 'after')
   })
 
-  test('a stop starts no group that waits for a free slot', async () => {
+  test('after a stop no group that waits for a free slot starts', async () => {
     const process = newProcess()
     const running = run(
       waveOf(process, { a: { millis: 50 }, b: {}, c: {} }, { concurrency: 1 }),
@@ -511,7 +511,7 @@ describe('a wave as a whole', () => {
     assert.deepEqual(process.world.log, ['+a', '!a'])
   })
 
-  test('a wave that is stopped while groups could still start is interrupted, even if a group failed; otherwise it fails', async () => {
+  test('a stopped wave with a failed group is interrupted if more groups could have started, and fails if none could', async () => {
     for (const [needs, tag] of [
       [[], 'Interrupted'],
       [['a'], 'Failed']

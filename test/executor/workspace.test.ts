@@ -92,7 +92,7 @@ describe('the workspace of a run', () => {
     assert.deepEqual(world.log, ['mended', 'two'])
   })
 
-  test('a workspace is recorded before it is created, and created before the first attempt', async () => {
+  test('a workspace is recorded, then created, and then the first attempt starts', async () => {
     const world = newWorld()
     const process = newProcess(world, { workspaces: noted(world) })
     ended(await process.perform(run(failing(world), 'r', {}, { workspace: 'directory' })), 'Failed')
@@ -106,7 +106,7 @@ describe('the workspace of a run', () => {
     assert.deepEqual((await stored(process.storage)).workspace, { kind: 'directory', path: '/ws/r' })
   })
 
-  test('a workspace that could not be created is created by the next resume, but never after a recorded attempt', async () => {
+  test('the next resume creates a workspace that could not be created, and later resumes use it', async () => {
     const world = newWorld()
     const workspaces = noted(world)
     const broken = newProcess(world, { workspaces: { ...workspaces, make: () => TE.left(full) } })
@@ -152,7 +152,7 @@ describe('the workspace of a run', () => {
     ended(await process().perform(resume(failing(world), 'r')), 'Completed')
   })
 
-  test('a workspace is created again when everything runs again, only after the restart is recorded, also across a crash', async () => {
+  test('a restart of the whole run creates a missing workspace again, even if the process died after the restart was recorded', async () => {
     const world = newWorld()
     const workspaces = noted(world)
     await newProcess(world, { workspaces }).perform(run(failing(world), 'r', {}, { workspace: 'directory' }))
@@ -166,7 +166,7 @@ describe('the workspace of a run', () => {
     assert.deepEqual(world.log, ['make', 'one in /ws/r', 'two'])
   })
 
-  test('a workspace needs the port workspaces, and without it nothing is stored', async () => {
+  test('a run with a workspace is refused if the environment has no `workspaces`, and nothing is stored', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const refused = await process.perform(run(failing(world), 'r', {}, { workspace: 'worktree' }))
@@ -178,7 +178,7 @@ describe('the workspace of a run', () => {
     assert.deepEqual(await process.storage.list()(), E.right([]))
   })
 
-  test('a workspace is not planned for an existing id, which is reported first', async () => {
+  test('`run` with a workspace refuses an existing id before it plans the workspace', async () => {
     const world = newWorld()
     const workspaces = noted(world, { plan: () => assert.fail('it exists') })
     await newProcess(world).perform(run(failing(world), 'r', {}))
@@ -249,7 +249,7 @@ describe('the own folder of a step', () => {
     assert.notEqual(plain.fingerprint, fresh.fingerprint)
   })
 
-  test('an own folder refuses commits and cleanTree before anything runs', () => {
+  test('a step with its own folder is refused if it expects commits', () => {
     const guarded = Program.task('build', { run: () => TE.right(1), workspace: 'fresh', expect: { commits: 1 } })
     const problems = Program.problems({ name: 'w', steps: [guarded] })
     assert.equal(problems[0]?._tag === 'InvalidSetting' ? problems[0].field : '', 'expect')

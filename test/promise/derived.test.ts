@@ -28,8 +28,8 @@ const deepFrozen = <A extends object>(one: A): A => {
   return Object.freeze(one)
 }
 
-describe('an object made of a workflow', () => {
-  test('an object made of a workflow with another name leaves the identity of the workflow unchanged', () => {
+describe('an object derived from a workflow', () => {
+  test('deriving an object with another name from a workflow leaves the identity of the workflow unchanged', () => {
     const copied = (one: object): object =>
       Object.create(Object.prototype, { ...Object.getOwnPropertyDescriptors(one), name: { value: 'other' } }) as object
     const proxied = (one: object): object =>
@@ -42,7 +42,7 @@ describe('an object made of a workflow', () => {
     }
   })
 
-  test('an object made of a workflow with other steps keeps those steps when one is added', () => {
+  test('an object derived from a workflow with other steps keeps those steps when a step is added', () => {
     const derived = Object.create(chain(), { steps: { value: [] } }) as ReturnType<typeof chain>
     assert.deepEqual(
       namesOf(
@@ -55,19 +55,19 @@ describe('an object made of a workflow', () => {
     )
   })
 
-  test('a frozen workflow, and an object made of one, take more steps', () => {
+  test('a step can be added to a frozen workflow and to an object derived from one', () => {
     const derived = Object.create(Object.freeze(chain())) as ReturnType<typeof chain>
     assert.deepEqual(namesOf(derived.step('b', () => 2).step('c', () => 3)), ['a', 'b', 'c'])
     assert.deepEqual(namesOf(deepFrozen(chain()).step('b', () => 2)), ['a', 'b'])
   })
 
-  test('a proxy of a workflow that wraps every object takes more steps', () => {
+  test('a step can be added to a proxy of a workflow that wraps every object', () => {
     const derived = wrapped(chain())
     assert.equal(derived.identity.name, 'w')
     assert.deepEqual(namesOf(derived.step('b', () => 2).step('c', () => 3)), ['a', 'b', 'c'])
   })
 
-  test('an instance of a class whose accessors return the name and steps of a workflow takes more steps', () => {
+  test('a step can be added to an instance of a class whose accessors return name and steps', () => {
     const original = pipe(
       Program.start('w'),
       Program.step('a', () => 1)
@@ -92,7 +92,7 @@ describe('an object made of a workflow', () => {
     )
   })
 
-  test('a spread of a workflow with other steps or another name is recorded as it is, without an edit', async () => {
+  test('a run of a spread workflow with other steps or another name records no edit', async () => {
     const original = chain().step('b', () => 2)
     for (const [derived, outputs] of [
       [{ ...original, steps: original.steps.slice(0, 1) }, { a: 1 }],

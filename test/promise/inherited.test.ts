@@ -40,7 +40,7 @@ const steps: ReadonlyArray<readonly [string, (options: object) => unknown]> = [
 const added = (part: { readonly step: (name: string, run: () => number) => unknown }, name: string): unknown =>
   part.step(name, () => 1)
 
-describe('options that are inherited', () => {
+describe('inherited options', () => {
   test.each(
     steps.flatMap(([name, add]) => [
       [name, 'a class', add, () => new Checked()] as const,
@@ -52,7 +52,7 @@ describe('options that are inherited', () => {
     expect(JSON.stringify(outcome)).toContain('CHECK_FAILED')
   })
 
-  test('a map may take its items from a method', async () => {
+  test('forEach of a map may be a method of a class', async () => {
     const items = Object.assign(new Items(), { after: () => undefined })
     const outputs = await run(
       workflow('w').map('m', items, ({ item }) => item),
@@ -61,7 +61,7 @@ describe('options that are inherited', () => {
     assert.deepEqual(outputs.m, [1, 2])
   })
 
-  test('accessors of options may read private fields', async () => {
+  test('options may be accessors that read private fields', async () => {
     class Wait {
       readonly #millis = 1
       readonly #question = 'who?'
@@ -95,7 +95,7 @@ describe('options that are inherited', () => {
     assert.deepEqual((await resume(flow, { ...options, wait: true })).c, { a: 1, q: { one: 1 } })
   })
 
-  test('a job may have its functions as methods, and fields of its own', async () => {
+  test('a job may be an instance of a class with methods and fields', async () => {
     class Batch {
       readonly client = { name: 'batch' }
       submit(): string {

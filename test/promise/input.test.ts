@@ -31,14 +31,14 @@ describe('an existing run', () => {
   test.each([
     ['left out', {}],
     ['undefined', { input: undefined }]
-  ])('an existing run resumes with the stored input: %s', async (_, input) => {
+  ])('an existing run resumes with the stored input if the input is %s', async (_, input) => {
     const options = { id: 'order-1', storage: memoryStorage(), ...input }
     assert.equal((await runOutcome(order(false), { ...options, input: { customer: 'Ada' } }))._tag, 'Failed')
     assert.equal((await runOutcome(order(), options))._tag, 'Completed')
     assert.deepEqual(await runOrResume(order(), options), { greet: 'hello Ada', sell: 'sold to Ada' })
   })
 
-  test('an existing run of a workflow without a codec needs no input', async () => {
+  test('an existing run of a workflow without an input codec resumes without input', async () => {
     const options = { id: 'echo-1', storage: memoryStorage() }
     const echo = workflow('echo').step('hello', ({ input }) => input)
     await runOrResume(echo, { ...options, input: { name: 'Ada' } })
@@ -55,7 +55,7 @@ describe('an existing run', () => {
 })
 
 describe('a new run that requires input', () => {
-  test('a new run that requires input is refused without one, with the remedy', async () => {
+  test('a new run that requires input is refused without one, and the error says to pass it', async () => {
     const options = { id: 'order-1', storage: memoryStorage() }
     const outcome = await runOutcome(order(), options)
     assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'InputMissing')
@@ -68,7 +68,7 @@ describe('a new run that requires input', () => {
 describe('a replaced input', () => {
   const bob = { customer: 'Bob' }
 
-  test('a replaced input is planned, pinned, and then used by its step and all later ones', async () => {
+  test('a planned replaced input is used by the step of fromStep and all later ones', async () => {
     const options = { id: 'order-1', storage: memoryStorage() }
     await runOutcome(order(false), { ...options, input: { customer: 'Ada' } })
     const how = { ...options, fromStep: 'sell', input: bob }
@@ -83,7 +83,7 @@ describe('a replaced input', () => {
     ['resume', resume],
     ['runOrResume', runOrResume],
     ['planRun', planRun]
-  ])('a replaced input without fromStep is refused by %s', async (_, call) => {
+  ])('%s refuses a replaced input without fromStep', async (_, call) => {
     const options = { id: 'order-1', storage: memoryStorage() }
     await runOutcome(order(false), { ...options, input: { customer: 'Ada' } })
     const { outcome } = await failure(call(order(), { ...options, input: bob }))

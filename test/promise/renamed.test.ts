@@ -13,9 +13,9 @@ const paying = (ran: Array<string>, name: string) => ({
 })
 
 test.each([
-  ['runs under its new name if the edit is ignored', {}, ['pay', 'charge']],
+  ['runs again under its new name if changes are ignored', {}, ['pay', 'charge']],
   [
-    'keeps its result if that is passed under its new name',
+    'keeps its output if `outputs` has it under the new name',
     { fromStep: 'ship', outputs: new Map([['charge', 'paid']]) },
     ['pay']
   ]

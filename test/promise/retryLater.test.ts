@@ -54,7 +54,7 @@ describe('retryLater of a refusal', () => {
     assert.deepEqual(await runOrResume(order, options), { charge: 'charged' })
   })
 
-  test('the message for a run that this process holds says so, and how to wait for it', async () => {
+  test('the message for a run that this process itself holds says how to wait for it', async () => {
     const { order, options, goOn, ended } = await held()
     const own = new RegExp(
       `^Run order-1 is already in progress: this process \\(${process.pid} on .+\\) has held it since .+Z; await the call that runs it, or pause it$`
@@ -87,7 +87,7 @@ describe('retryLater of a refusal', () => {
     assert.equal((await refusal(runOrResume(order, { ...options, input: 2 }))).retryLater, false)
   })
 
-  test('retryLater accepts an error that is not wrapped in a RunFailure', () => {
+  test('RunError.retryLater accepts an error without a RunFailure', () => {
     const holder = { host: 'h', pid: 1, since: '2026-01-02T03:04:05.000Z', liveness: 'alive' } as const
     assert.equal(RunError.retryLater({ _tag: 'HeldBy', runId: 'r', holder }), true)
     const others: ReadonlyArray<Errors.RunError> = [

@@ -9,7 +9,7 @@ import type { Program } from '../../src/executor/program/Program.js'
 const failing = dogear.workflow('w').step('one', () => Promise.reject(new Error('no')))
 
 describe('isRunFailure', () => {
-  test('isRunFailure accepts the failure of another copy of the module, and nothing else', async () => {
+  test('isRunFailure accepts a RunFailure of another copy of the module', async () => {
     vi.resetModules()
     const other = await import('../../src/promise/index.js')
     assert.notEqual(other.RunFailure, dogear.RunFailure)
@@ -32,7 +32,7 @@ test('Node.js prints an uncaught RunFailure without its checkpoint', async () =>
   assert.doesNotMatch(printed, /checkpoint|fingerprint/)
 })
 
-test('the stack of a RunFailure has the line that awaits the call and none of the library, because Node.js prints the first one above an uncaught error', async () => {
+test('the stack of a RunFailure has the line that awaits the call, but no line of the library', async () => {
   const [storage, none] = [memoryStorage(), { id: 'none', storage: memoryStorage() }]
   const calls = [
     () => dogear.run(failing, { id: 'r', storage }),
@@ -61,14 +61,14 @@ describe('the message of a RunFailure', () => {
       (error: Error) => error.message
     )
 
-  test('the message for a task that fails with the error of its sub-step states the error once', async () => {
+  test('the message has an error once if a task fails with the error of its sub-step', async () => {
     const agent = dogear
       .workflow('w')
       .step('agent', ({ step }) => step('turn', () => Promise.reject(new Error('no answer'))))
     assert.equal(await messageOf(agent), 'Run r failed in step 1 (agent): turn: no answer')
   })
 
-  test('the message says if a permanent error rules out the retries of a step or sub-step', async () => {
+  test('the message says that a step or sub-step is not retried because its error is permanent', async () => {
     const retry = { attempts: 3, delayMillis: 0 }
     const fails = () => Promise.reject(new Error('no'))
     const why = 'no further retry, because the error is permanent'
@@ -93,7 +93,7 @@ describe('the message of a RunFailure', () => {
     assert.doesNotMatch(await messageOf(checked), /permanent/)
   })
 
-  test('the message for a task that fails with another error than its sub-step states both errors', async () => {
+  test('the message has both errors if a task fails with another error than its sub-step', async () => {
     const agent = dogear.workflow('w').step('agent', ({ step }) =>
       step('turn', () => Promise.reject(new Error('no answer'))).catch(() => {
         throw new Error('gave up')
@@ -103,7 +103,7 @@ describe('the message of a RunFailure', () => {
   })
 })
 
-test('the message of a refusal begins with the run unless its error names it', async () => {
+test('the message of a refusal begins with the id of the run unless the error already does', async () => {
   const storage = memoryStorage()
   await assert.rejects(dogear.run(failing, { id: 'r', storage }))
   const unknown = dogear.resume(failing, { id: 'r', storage, fromStep: 'two' })
@@ -115,7 +115,7 @@ test('the message of a refusal begins with the run unless its error names it', a
   await assert.rejects(dogear.run(failing, { id: 'r', storage, extra: 1 } as never), /^RunFailure: These options are/)
 })
 
-test('the promise of a run that was stopped rejects with what to do', async () => {
+test('the promise of a stopped run rejects with a message that says to resume', async () => {
   const storage = memoryStorage()
   const waiting = dogear
     .workflow('w')
@@ -145,7 +145,7 @@ test.each([
   await assert.rejects(failed, { message })
 })
 
-test('the promise of a run whose answer does not fit rejects with the reason', async () => {
+test('the promise of a run whose answer its schema refuses rejects with the reason', async () => {
   const options = { id: 'r', storage: memoryStorage() }
   const flow = dogear.workflow('w').waitFor('ask', { output: t.boolean })
   await dogear.runOutcome(flow, options)
@@ -159,7 +159,7 @@ test('the promise of a run whose answer does not fit rejects with the reason', a
 })
 
 describe('planRun', () => {
-  test('planRun returns only the options that planResume takes', async () => {
+  test('planRun returns only those options that planResume takes', async () => {
     const storage = memoryStorage()
     await dogear.runOutcome(failing, { id: 'r', storage })
     const { options } = await dogear.planRun(failing, { id: 'r', storage, environment: {}, changes: 'ignore' })

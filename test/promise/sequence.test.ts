@@ -4,7 +4,7 @@ import { expectTypeOf, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import { resume, RunFailure, runOrResume, workflow } from '../../src/promise/index.js'
 
-test('a sequence is one step: the steps in it see earlier outputs, and later steps see their outputs by name', async () => {
+test('the steps of a sequence see earlier outputs, and later steps see the outputs of the sequence by name', async () => {
   const did: Array<string> = []
   let isDown = true
   const release = workflow('release')
@@ -51,7 +51,7 @@ test('a sequence is one step: the steps in it see earlier outputs, and later ste
   assert.deepEqual(did, ['deploy/smoke', 'announce'])
 })
 
-test('the checks of a sequence in a program with promises may return promises', async () => {
+test('the checks of a sequence run before and after its steps', async () => {
   const did: Array<string> = []
   const checked = workflow('checked').sequence('all', (all) => all.step('one', ({ unit }) => did.push(unit)), {
     before: () => did.push('before'),

@@ -8,7 +8,7 @@ import { runOutcome, workflow } from '../../src/promise/index.js'
 describe('the option signal', () => {
   const waiting = workflow('w').step('one', () => new Promise<void>(() => undefined))
 
-  test('the option signal stops a run with a complete environment', async () => {
+  test('the option signal stops a run even if a complete environment is passed', async () => {
     const storage = memoryStorage()
     const stopper = new AbortController()
     const ending = runOutcome(waiting, {
@@ -22,7 +22,7 @@ describe('the option signal', () => {
     assert.ok(outcome._tag === 'Interrupted' && outcome.reason === 'aborted', outcome._tag)
   })
 
-  test('the option signal keeps the interrupt of the environment, with its reason', async () => {
+  test('with the option signal the interrupt of the environment still stops the run, with its own reason', async () => {
     const storage = memoryStorage()
     const stopper = new AbortController()
     const interrupt: Interrupt = { ...interruptFrom(stopper.signal), reason: () => 'signal' }

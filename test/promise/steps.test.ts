@@ -4,7 +4,7 @@ import { expectTypeOf, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import { resume, runOrResume, runOutcome, workflow } from '../../src/promise/index.js'
 
-test('a group of a wave runs steps in order, and a resume continues between two of them', async () => {
+test('a group of a wave runs its steps in order, and a resume continues between two of them', async () => {
   const did: Array<string> = []
   let isDown = true
   const release = workflow('release')
@@ -79,7 +79,7 @@ test('a group of a wave runs steps in order, and a resume continues between two 
   assert.deepEqual(did, ['before checks/app 1.2.3', 'checks/app/smoke', 'after checks/app'])
 })
 
-test('all steps of the body of a map see the item, also in a wave and in a sequence of it', async () => {
+test('all steps of the body of a map see the item, even inside a wave or a sequence', async () => {
   const saw: Array<string> = []
   let broken: string | undefined = 'pages/b/looks/deep/read'
   const look = ({ unit, item }: { readonly unit: string; readonly item: string }): number => {
@@ -140,7 +140,7 @@ test('all steps of the body of a map see the item, also in a wave and in a seque
   assert.equal(outputs.sum, 3)
 })
 
-test('the steps of a map’s body cannot run on their own: they need an item', () => {
+test('the body of a map cannot run as a workflow, because its steps need an item', () => {
   workflow('m').map(
     'each',
     { forEach: () => [1] },
@@ -154,7 +154,7 @@ test('the steps of a map’s body cannot run on their own: they need an item', (
   )
 })
 
-test('the spread of a workflow has its steps, its name and its identity', () => {
+test('spreading a workflow copies its steps, name and identity', () => {
   const flow = workflow('w').step('one', () => 1)
   const { name, steps, identity } = { ...flow }
   assert.deepEqual([name, steps, identity], [flow.name, flow.steps, flow.identity])
@@ -179,7 +179,7 @@ test('the methods of a workflow may be destructured', async () => {
   )
 })
 
-test('a retry takes each field that it omits from the standard policy, in steps and sub-steps', async () => {
+test('a retry policy takes omitted fields from the standard policy, in steps and sub-steps', async () => {
   const slept: Array<number> = []
   const sleep = (millis: number) => () => {
     slept.push(millis)
@@ -206,7 +206,7 @@ test('a retry takes each field that it omits from the standard policy, in steps 
   assert.deepEqual(slept, [200, 400, 5_000, 10_000])
 })
 
-test('a task that was not made by the library and has an incomplete retry policy is refused', async () => {
+test('a step object with an incomplete retry policy is refused', async () => {
   const flow = workflow('w').step('one', () => 1)
   const steps = flow.steps.map((step) => ({ ...step, retry: { attempts: 3 } }))
   const ran = await runOutcome({ ...flow, steps } as never, { id: 'r', storage: memoryStorage() })

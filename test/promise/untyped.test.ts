@@ -22,7 +22,7 @@ const refusal = async (call: Promise<unknown>): Promise<string> =>
   )
 
 describe('options of calls', () => {
-  test.each([
+  const invalid: ReadonlyArray<readonly [options: object, expected: string]> = [
     [{ changes: 'foo' }, "changes must be 'strict', 'completed' or 'ignore'"],
     [{ onChanged: true }, "onChanged must be 'refuse' or 'keep'"],
     [
@@ -41,14 +41,17 @@ describe('options of calls', () => {
       { confirm: new Map([['one', 'again']]) },
       `confirm must be a Map of answers by unit; the answer to "one" must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }, not the string "again"`
     ]
-  ])('an invalid value is refused with what is expected: %j', async (options, expected) => {
-    const host = { id: 'r', storage: memoryStorage() }
-    await run(one(), host)
-    for (const call of [resume, planRun])
-      expect(await refusal(call(one(), { ...host, ...(options as object) }))).toBe(
-        `These options are invalid:\n  ${expected}`
-      )
-  })
+  ]
+
+  test.each(invalid.map(([options, expected]) => [inspect(options), options, expected] as const))(
+    'an invalid option is refused with what is expected: %s',
+    async (_, options, expected) => {
+      const host = { id: 'r', storage: memoryStorage() }
+      await run(one(), host)
+      for (const call of [resume, planRun])
+        expect(await refusal(call(one(), { ...host, ...options }))).toBe(`These options are invalid:\n  ${expected}`)
+    }
+  )
 
   test('an unknown option is refused, and nothing is recorded', async () => {
     const storage = memoryStorage()
@@ -85,7 +88,7 @@ describe('options of calls', () => {
     ['the string ".dogear"', '.dogear'],
     ['a Promise', Promise.resolve(memoryStorage())],
     ['an object without release', { ...memoryStorage(), release: undefined }]
-  ])('an invalid storage is refused with an example: %s', async (found, storage) => {
+  ])('an invalid storage is refused, and the error shows an example: %s', async (found, storage) => {
     expect(await refusal(run(one(), { id: 'r', storage: storage as never }))).toBe(
       `These options are invalid:\n  storage must be a CheckpointStorage, such as jsonFileStorage('.dogear'), not ${found}`
     )
@@ -101,7 +104,7 @@ describe('arguments of calls', () => {
   const host = () => ({ id: 'r', storage: memoryStorage() })
 
   test.each([...ofWorkflows, ...ofRuns])(
-    '%s without its options is refused, and the error says that they are missing',
+    '%s without options is refused, and the error says which options are missing',
     async (name) => {
       const before = ofWorkflows.includes(name) ? [one()] : []
       for (const none of [[], [undefined], [null], ['r'], [{}]]) {
@@ -113,7 +116,7 @@ describe('arguments of calls', () => {
     }
   )
 
-  test.each(ofWorkflows)('%s of a value that is no workflow is refused', async (name) => {
+  test.each(ofWorkflows)('%s refuses a first argument that is no workflow', async (name) => {
     for (const value of [undefined, {}, host()])
       expect(await refusal(calls[name]?.(value, host()) as Promise<unknown>)).toMatch(
         /the first argument must be a workflow, not (undefined|an object)$/
@@ -127,18 +130,18 @@ describe('arguments of calls', () => {
     )
   })
 
-  test.each(ofRuns)('%s, which takes options only, refuses a workflow in their place', async (name) => {
+  test.each(ofRuns)('%s refuses a workflow as its first argument, because it takes only options', async (name) => {
     expect(await refusal(calls[name]?.(one(), { ...host(), fromStep: 'one' }) as Promise<unknown>)).toBe(
       'These options are invalid:\n  options must be an object with storage, not a workflow'
     )
   })
 
-  test('runOutcome returns the refusal of invalid arguments as data', async () => {
+  test('runOutcome does not reject for invalid arguments, but returns a Refused outcome', async () => {
     const outcome = await calls['runOutcome']?.()
     expect(outcome).toMatchObject({ _tag: 'Refused', error: { _tag: 'InvalidOptions' } })
   })
 
-  test.each([
+  const wrong: ReadonlyArray<readonly [call: string, options: object, expected: string]> = [
     ['resumeAll', {}, 'workflows must be an array of workflows'],
     ['resumeAll', { workflows: [{}] }, 'workflows must be an array of workflows'],
     [
@@ -171,12 +174,17 @@ describe('arguments of calls', () => {
       'environment.interrupt must be an Interrupt, with signal and reason'
     ],
     ['listRuns', { limt: 3 }, 'unknown option "limt"; did you mean "limit"?']
-  ])('%s with an invalid or missing option is refused: %j', async (name, options, expected) => {
-    const called = calls[name]?.({ storage: memoryStorage(), ...options }) as Promise<unknown>
-    expect(await refusal(called)).toBe(`These options are invalid:\n  ${expected}`)
-  })
+  ]
 
-  test('an unknown part of an environment is refused, with the names of all parts if it resembles none of them', async () => {
+  test.each(wrong.map(([name, options, expected]) => [name, expected, options] as const))(
+    '%s with an invalid or missing option is refused: %s',
+    async (name, expected, options) => {
+      const called = calls[name]?.({ storage: memoryStorage(), ...options }) as Promise<unknown>
+      expect(await refusal(called)).toBe(`These options are invalid:\n  ${expected}`)
+    }
+  )
+
+  test('an unknown part of an environment is refused, and the error lists all parts unless it suggests one', async () => {
     const called = calls['viewRun']?.({
       storage: memoryStorage(),
       id: 'r',
@@ -187,7 +195,7 @@ describe('arguments of calls', () => {
     )
   })
 
-  test('calls that run nothing ignore the options of a run, so that a host can share them', async () => {
+  test('calls that run nothing ignore the options of calls that run a workflow', async () => {
     const options = { ...host(), input: {}, wait: false, changes: 'strict' } as const
     await runOutcome(one(), options)
     expect(await dogear.viewRun(options)).toMatchObject({ runId: 'r', status: 'completed' })
@@ -226,7 +234,7 @@ describe('arguments of calls', () => {
     expect(seen).toContain('RunCompleted')
   })
 
-  test('an object that lacks functions of a Map is refused as answers', async () => {
+  test('a `confirm` that lacks some methods of a Map is refused', async () => {
     const given = new Map([['one', { _tag: 'Again' }]])
     const like = { get: given.get.bind(given), has: given.has.bind(given), entries: given.entries.bind(given) }
     for (const name of ['resume', 'runOutcome']) {
@@ -235,7 +243,7 @@ describe('arguments of calls', () => {
     }
   })
 
-  test('a store that was made without a folder is refused with an example', async () => {
+  test('a call with a store that was made without a folder is refused, and the error shows an example', async () => {
     const storage = jsonFileStorage(undefined as never)
     expect(await refusal(dogear.listRuns({ storage }))).toMatch(
       /jsonFileStorage needs the path of a folder, not undefined; pass one, such as '\.dogear'/
@@ -272,7 +280,7 @@ describe('arguments of calls', () => {
     expect(text).not.toMatch(/unknown whether|Earlier saves/)
   })
 
-  test('isAny of requests without a folder is true, so that a run reads them and fails', () => {
+  test('requests that were made without a folder return true from isAny, so that a run reads them and fails', () => {
     expect(fileRequests(NONE).isAny('r')).toBe(true)
   })
 })
@@ -295,7 +303,7 @@ describe('options of steps', () => {
       'unknown option "timeout" of "q"; did you mean "timeoutMillis"?'
     ],
     [
-      'the option run beside job',
+      'a run beside a job',
       (w) => w['step']?.('q', { run: () => 1, job: { submit: () => 1, poll: () => 1, collect: () => 1 } }),
       'run of "q" must be passed as job.submit'
     ],
@@ -315,7 +323,7 @@ describe('options of steps', () => {
       'unknown option "retries" of "c/q"; did you mean "retry"?'
     ],
     [
-      'an unknown option of a body of a map',
+      'an unknown option of the body of a map',
       (w) => w['map']?.('m', { forEach: () => [1] }, { run: () => 1, retries: 3 }),
       'unknown option "retries" of "m"; did you mean "retry"?'
     ],
@@ -413,17 +421,17 @@ describe('options of steps', () => {
       'retry.attempts of "q" must be a whole number from 1 to 1000'
     ],
     [
-      'code beside a wait, which lists no option that belongs in waitFor',
+      'code beside a wait',
       (w) => w['step']?.('q', { waitFor: {}, run: () => 1 }),
       'unknown option "run" of "q"; the options are waitFor, output, capture, summary'
     ],
     [
-      'an output in waitFor, and not beside it',
+      'an output in waitFor instead of beside it',
       (w) => w['step']?.('q', { waitFor: { question: 'Ship?', output: {} } }),
       'unknown option "waitFor.output" of "q"; the options are waitFor.question, waitFor.timeoutMillis'
     ],
     [
-      'a summary in sleep, and not beside it',
+      'a summary in sleep instead of beside it',
       (w) => w['step']?.('q', { sleep: { millis: 3, summary: 'rest' } }),
       'unknown option "sleep.summary" of "q"; the options are sleep.millis, sleep.until'
     ],
@@ -433,7 +441,7 @@ describe('options of steps', () => {
       'question of "q" must be in waitFor'
     ],
     [
-      'an unknown option of the call of a sleep',
+      'code in the options of a sleep',
       (w) => w['sleep']?.('q', { millis: 3, run: () => 1 }),
       'unknown option "run" of "q"; the options are millis, until, summary'
     ],
@@ -451,9 +459,9 @@ describe('options of steps', () => {
   })
 
   test.each([
-    ['wait', { wait: 'x', awaits: 1 }],
-    ['awaits', { wait: (): number => 1, awaits: 2 }]
-  ])('the unknown options `wait` and `awaits` of a step make it no wait: %s', async (_, more) => {
+    ['a string', { wait: 'x', awaits: 1 }],
+    ['a function', { wait: (): number => 1, awaits: 2 }]
+  ])('a step with the unknown options `wait` and `awaits` is refused for both: `wait` is %s', async (_, more) => {
     expect(await refusal(run1(untyped('w')['step']?.('q', { run: () => 1, ...more }) as never))).toMatch(
       /^Cannot run this workflow:\n {2}unknown option "wait" of "q"; [^\n]+\n {2}unknown option "awaits" of "q"; [^\n]+$/
     )
@@ -491,13 +499,13 @@ describe('options of steps', () => {
     )
   })
 
-  test('a sleep with a misspelled time is reported as one problem', async () => {
+  test('a sleep with a misspelled time is refused with one problem only', async () => {
     expect(await refusal(run1(untyped('w')['sleep']?.('q', { milis: 3 }) as never))).toBe(
       'Cannot run this workflow:\n  unknown option "milis" of "q"; did you mean "millis"?'
     )
   })
 
-  test('a sleep with both `millis` and `until` is refused, also in the code of a task', async () => {
+  test('a sleep with both `millis` and `until` is refused, as a step and in the code of a task', async () => {
     const both = { millis: 3, until: '2026-01-02T03:04:05Z' }
     expect(await refusal(run1(untyped('w')['sleep']?.('q', both) as never))).toBe(
       'Cannot run this workflow:\n  sleep of "q" must be either { millis } or { until }, not both'
@@ -517,7 +525,7 @@ describe('options of steps', () => {
     expect(await refusal(run1(flow as never))).toBe(`Cannot run this workflow:\n  ${expected}`)
   })
 
-  test('an evidence function that returns another shape fails the check of its step', async () => {
+  test('a step fails its check if its evidence function returns strings', async () => {
     const flow = untyped('w')['step']?.('one', { run: () => 1, evidence: () => ['f'] })
     expect(await refusal(run1(flow as never))).toMatch(/its `evidence` function must return an array such as \[\{ _tag/)
   })
@@ -532,7 +540,7 @@ describe('options of steps', () => {
 
 type Call = (...args: ReadonlyArray<unknown>) => unknown
 
-describe('calls of the fp form', () => {
+describe('calls of the package dogear', () => {
   const NONE = undefined as never
   const calls: ReadonlyArray<readonly [string, fp.Executor<unknown>]> = [
     ['programs must be an array of workflows, not undefined', fp.resumeAll(NONE)],
@@ -556,7 +564,7 @@ describe('calls of the fp form', () => {
   ]
 
   test.each(calls)(
-    'an argument that a call cannot do without is refused, and no run is removed: %s',
+    'a call with an invalid or missing argument is refused, and no run is removed: %s',
     async (why, call) => {
       const storage = memoryStorage()
       await run(one(), { id: 'w-1', storage })
