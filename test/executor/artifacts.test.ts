@@ -209,7 +209,7 @@ describe('an artifact', () => {
     }
   })
 
-  test('a step that uses artifacts without a store fails with the remedy; other steps need no store', async () => {
+  test('a step that uses artifacts fails if there is no artifact store; other steps need none', async () => {
     const program = pipe(
       Program.start('p'),
       Program.step('plain', { run: () => TE.right(1) }),

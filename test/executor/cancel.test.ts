@@ -178,7 +178,7 @@ describe('a cancel of a live run', () => {
     nothingIsLeft(kept)
   })
 
-  test('a cancel while the last step runs leaves a completed run and no request', async () => {
+  test('a cancel while the last step runs leaves the run completed, without a request', async () => {
     const requests = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests })
     const only = Program.fromSteps('w', [task('only', { run: async () => void right(await cancelling(process)) })])

@@ -1,4 +1,4 @@
-/** Checks and the end of work: stops, timeouts and crashes during checks, and trees that do not answer. */
+/** Checks during which the run is stopped, times out or crashes, and checks of a working tree that throws. */
 import assert from 'node:assert/strict'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'

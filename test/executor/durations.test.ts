@@ -70,7 +70,7 @@ const failingOnce = (run: () => void) => {
   }
 }
 
-test('the duration of a wave that waited covers its work and its wait, whichever process closes it', async () => {
+test('the duration of a wave that waited covers its work and its wait, whichever process completes it', async () => {
   const { process, rest, takes, completed } = world()
   const checks = workflow('checks').wave('checks', {
     a: takes('a', 1_000),
@@ -99,7 +99,7 @@ test('the duration of a sequence that two processes ran is the work of both, wit
   assert.deepEqual(timesOf(ended(await process(ship), 'Completed'))['ship'], [0, 3_500])
 })
 
-test('the duration of a composite is never below that of a unit inside it that an earlier process closed', async () => {
+test('the duration of a composite is at least that of a unit inside it that an earlier process completed', async () => {
   const { process, takes, broken, rest } = world()
   const flaky = failingOnce(takes('b', 700))
   const site = workflow('site').sequence('build', (build) =>
@@ -154,7 +154,7 @@ test('the duration of a composite includes sub-steps of an earlier process', asy
   assert.equal(timesOf(ended(await process(site), 'Completed'))['build']?.[1], 300)
 })
 
-test('the duration of a composite in one process is from its start to its close, with retries', async () => {
+test('in one process the duration of a composite is the time from its start to its completion, retries included', async () => {
   const { process, takes } = world()
   const checks = workflow('checks').wave('checks', {
     flaky: failingOnce(takes('flaky', 300))

@@ -211,7 +211,7 @@ describe('evidence of completed units', () => {
     assert.deepEqual(gone, [{ unit: 'checks/lint', missing: [{ _tag: 'File', path: 'lint.txt' }] }])
   })
 
-  test('evidence names a commit by its full hash, whatever abbreviation was given', async () => {
+  test('the evidence of a commit has its full hash even if an abbreviated hash was given', async () => {
     const world = newWorld()
     const hash = 'c0ffee'.padEnd(40, '0')
     const program = pipe(
@@ -629,7 +629,7 @@ describe('the checks of a wave', () => {
     assert.deepEqual(wave?.evidence, [{ _tag: 'File', path: 'report.txt' }])
   })
 
-  test('commits of groups are counted once, also after a resume', async () => {
+  test('commits of groups are counted once, even after a resume', async () => {
     const world = newWorld()
     const program = () => guardedWave(world, { expect: { commits: 3 } })
     const outcome = ended(await newProcess(world).perform(run(program(), 'r', {})), 'Failed')

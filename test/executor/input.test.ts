@@ -159,7 +159,7 @@ describe('a replaced input', () => {
     assert.equal((await stored(memoryStorage(world.data))).revision, before.revision)
   })
 
-  test('a replaced input equal to the stored one is no change', async () => {
+  test('a replaced input equal to the stored one is not recorded as a change', async () => {
     const world = await failed()
     const options = { fromStep: 'sell', input: { customer: 'Ada' } }
     ended(await newProcess(world).perform(resume(order(world), 'r', options)), 'Completed')

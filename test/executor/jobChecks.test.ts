@@ -99,7 +99,7 @@ describe('a check before a job', () => {
 })
 
 describe('the checks of a job', () => {
-  test('the checks of a job run once it is collected, with its output, and their evidence is recorded', async () => {
+  test('the checks of a job run with its output once it is collected, and its evidence is recorded', async () => {
     const process = newProcess()
     const seen: Array<string> = []
     const checks: Checks = {
@@ -179,7 +179,7 @@ describe('the checks of a job', () => {
     assert.deepEqual(await polls(newProcess(world), checks), { _tag: 'Collected' })
   })
 
-  test('expect.commits of a job is refused', async () => {
+  test('a job that expects commits is refused', async () => {
     const process = newProcess()
     const error = refused(
       await process.perform(run(training(process.world, { expect: { commits: 1 } }), 'r', {})),

@@ -85,7 +85,7 @@ const once = ({ submissions }: Provider): ReadonlyArray<number> => [...submissio
 // ---------------------------------------------------------------------------------------------------------------------
 
 describe('a step with a job', () => {
-  test('a submitted job is recorded, suspends the run, and no later step runs', async () => {
+  test('a submitted job is recorded and suspends the run, so that no later step runs', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const outcome = ended(await process.perform(run(training(provider, process), 'r', {})), 'Pending')
     assert.deepEqual(

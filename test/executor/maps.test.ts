@@ -120,7 +120,7 @@ describe('a map', () => {
     )
   })
 
-  test('a resumed map runs only the missing ones of its recorded items', async () => {
+  test('a resumed map runs only those of its recorded items that have not completed', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b', 'c', 'd')]
     const first = newProcess(world)
     site.broken = new Set(['c'])

@@ -263,7 +263,7 @@ describe('an edited tree', () => {
       does(world, last, new Set(['ship']))
     ])
 
-  test('an edited tree is refused if a step was inserted before one that ran', async () => {
+  test('an edit is refused if it inserts a step before one that ran in a sequence', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(shop(world, ['pick', 'pack']), 'r', {})), 'Failed')
     const refusal = refused(

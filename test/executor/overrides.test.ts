@@ -103,7 +103,7 @@ describe('a forced restart', () => {
     }
   )
 
-  test('a restart from a step in the middle keeps the earlier steps and does not run them', async () => {
+  test('fromStep at a step in the middle keeps the earlier steps and does not run them', async () => {
     const world = await first()
     const { checkpoint } = ended(
       await newProcess(world).perform(resume(program(world, 'again'), 'r', { fromStep: 'two' })),
@@ -147,7 +147,7 @@ describe('a forced restart', () => {
     assert.ok([...checkpoint.completedSteps].slice(0, -1).every((one) => one.assumed === true && one.attempts === 0))
   })
 
-  test('a restart from an unknown step is refused with the known steps', async () => {
+  test('fromStep at an unknown step is refused, and the error lists the known steps', async () => {
     const world = await first()
     const error = refused(
       await newProcess(world).perform(resume(program(world, 'x'), 'r', { fromStep: 'four' })),

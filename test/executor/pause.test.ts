@@ -549,7 +549,7 @@ describe('a pointer that cannot be written', () => {
 
 interface Pausing {
   readonly commit: boolean
-  /** Of another request that arrives once the first was read. */
+  /** The `commit` of another request, which arrives once the first was read. */
   readonly later?: boolean
   /** How often the store still reports the holder after a pause was requested. */
   readonly loads?: number

@@ -27,7 +27,7 @@ const recording = async () => {
 }
 
 const recovered: Change.Change = { _tag: 'Recovered', at: AT, from: 'a', lost: 'b', agreedBy: 'c' }
-/** No change of a run that has not failed. */
+/** A change that the state of the run does not permit. */
 const invalid: Change.Change = { _tag: 'UnitFailed', at: AT, unit: 'seven', retryable: false }
 
 describe('a recorder', () => {

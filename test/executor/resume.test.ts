@@ -327,7 +327,7 @@ describe('a refused run', () => {
     assert.deepEqual(world.log, [])
   })
 
-  test('runOrResume starts, resumes, and refuses the id with another input', async () => {
+  test('runOrResume starts a new run, resumes an existing one, and refuses an existing one with another input', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(runOrResume(five(world.log, 1), 'r', { a: 1, b: 2 })), 'Failed')
     refused(await newProcess(world).perform(runOrResume(five(world.log), 'r', { a: 2, b: 2 })), 'InputChanged')

@@ -93,7 +93,7 @@ describe.each(libraries)('a schema of %s', (_, { size, release }) => {
       })
     )
 
-  test('a step returns and records the input of its schema, and later steps read its output, also after a resume', async () => {
+  test('the value that a step returns is recorded, and later steps read what the schema makes of it, even after a resume', async () => {
     const world = newWorld()
     const first: Array<unknown> = []
     ended(await newProcess(world).perform(run(program(first, false), 'r', recorded)), 'Failed')

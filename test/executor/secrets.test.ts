@@ -242,7 +242,7 @@ describe('a secret', () => {
     }
   })
 
-  test('later steps see redacted outputs, in the first run as after a resume', async () => {
+  test('later steps see redacted outputs, both in the first run and after a resume', async () => {
     const { environment } = onDisk()
     const seen: Array<unknown> = []
     const program = pipe(
@@ -341,7 +341,7 @@ describe('the names of secrets', () => {
     ended(await environment('second value').perform(resume(program, 'r')), 'Completed')
   })
 
-  test('unusable secrets are reported together before anything is claimed, in run, resume and poll', async () => {
+  test('run, resume and poll report all unusable secrets together before they claim the run', async () => {
     const values: Readonly<Record<string, E.Either<string, O.Option<string>>>> = {
       UNSET: E.right(O.none),
       EMPTY: E.right(O.some(' \n')),

@@ -102,7 +102,7 @@ describe('a sub-step', () => {
     assert.deepEqual(units(outcome), ['agent/turn', 'agent/turn#2', 'agent/a%20b', 'agent'])
   })
 
-  test('the code sees the output of a sub-step as JSON returns it, in the first attempt as in later ones', async () => {
+  test('the code sees the output of a sub-step as JSON returns it, even in the first attempt', async () => {
     const { go } = runs()
     const seen: Array<unknown> = []
     let fails = true
@@ -450,7 +450,7 @@ describe('a sub-step that fails', () => {
     assert.equal(outputOf(await next.go(agent(() => Promise.resolve()))), 'no 2')
   })
 
-  test('an uncaught failure of a sub-step fails its task in the same way, also on replay', async () => {
+  test('a task fails with the uncaught error of its sub-step, even if the error is replayed', async () => {
     const stopper = new AbortController()
     const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
     const busy = transient(StepError.make('Busy', 'try later', { data: { after: 7 } }), 'notApplied')

@@ -694,7 +694,7 @@ describe('an answer to a run that a process owns', () => {
     pending(await runOutcome(busy, options))
   })
 
-  test('an answer is recorded before the next unit, and the later wait takes it', async () => {
+  test('the owner records an answer before the next unit starts, and a later wait takes it', async () => {
     const { options, tell, requests } = held()
     const busy = workflow('busy')
       .step('work', async () => {

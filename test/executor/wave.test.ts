@@ -351,7 +351,7 @@ describe('a group that fails', () => {
     const question = newProcess(world)
     refused(await question.perform(resume(waveOf(question, groups(true), { concurrency: 1 }), 'r')), 'Unconfirmed')
 
-    // The same with an idempotent group: it runs into the failure of the other, and the record stays correct.
+    // An idempotent group raises no question: it is recorded as failed with an unknown outcome.
     const tame = (fails: boolean): Readonly<Record<string, Behaviour>> => ({
       a: { millis: 5, ...(fails ? { fails: 'no' } : {}) },
       pay: { millis: 50 }

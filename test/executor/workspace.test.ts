@@ -191,7 +191,7 @@ describe('the workspace of a run', () => {
 })
 
 describe('the own folder of a step', () => {
-  test('an own folder is fresh for each attempt, and its evidence is found from anywhere', async () => {
+  test('an attempt gets a new folder of its own, and evidence in it is recorded with absolute paths', async () => {
     const world = newWorld()
     world.tree.files.set('app', '')
     world.tree.files.set('/steps/r/build/app', '')
@@ -211,7 +211,7 @@ describe('the own folder of a step', () => {
     assert.deepEqual(world.log, ['folder of build, fresh'])
   })
 
-  test('an own folder that cannot be created fails the step with nothing applied', async () => {
+  test('a step fails with the outcome notApplied if its own folder cannot be created', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('w'),
@@ -222,7 +222,7 @@ describe('the own folder of a step', () => {
     assert.equal(failures[0].outcome, 'notApplied')
   })
 
-  test('the own folder of a job is fresh for its submission, and unchanged for its poll', async () => {
+  test('a job gets a new folder of its own for its submission, and its poll sees the same folder', async () => {
     const world = newWorld()
     const folders: Array<string | undefined> = []
     const program = pipe(
