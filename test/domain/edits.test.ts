@@ -30,7 +30,7 @@ const wave = (name: string, ...groups: ReadonlyArray<Step | W.Group>): Step =>
     groups.map((one) => ('needs' in one ? one : W.group(one)))
   )
 
-/** A run of this workflow in which these units, composites too, have completed in this order. `items`: of its maps. */
+/** A run of this workflow in which these units, including composites, completed in this order. Its maps have `items`. */
 const having = (
   workflow: Workflow,
   units: ReadonlyArray<Unit>,
@@ -174,7 +174,7 @@ describe('the groups of a wave', () => {
     expect(editsOf(having(before, [...done, 'pack']), after)).toEqual(['insertedBefore checks/types'])
   })
 
-  test('a group that a completed group needs may not be added', () => {
+  test('an edit may not add a group that a completed group needs', () => {
     const after = flow(wave('checks', W.group(task('unit'), ['types']), task('lint'), task('types')), task('pack'))
     expect(editsOf(having(before, ['checks/unit']), after)).toEqual(['insertedBefore checks/types'])
     expect(editsOf(having(before, ['checks/lint']), after)).toEqual([])

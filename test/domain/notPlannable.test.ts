@@ -1,4 +1,4 @@
-/** `planResume` refuses what untyped callers pass in place of a checkpoint or a workflow. */
+/** `planResume` refuses malformed arguments of untyped callers. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { describe, test } from 'vitest'

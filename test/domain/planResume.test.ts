@@ -132,7 +132,7 @@ describe('a run of five steps', () => {
     assert.deepEqual(readOff(planned(checkpoint, five)), [3, false, [0, 1, 2]])
   })
 
-  test('a run that completed the last step has nothing left', () => {
+  test('a run that completed the last step has nothing left to run', () => {
     const plan = planned(standing(five, State.completed(4, 'step-4'), done(5)), five)
     assert.deepEqual(readOff(plan), [5, false, [0, 1, 2, 3, 4]])
     assert.equal(explain(plan).split('\n')[0], '5/5 steps are done, nothing left to run')
@@ -409,7 +409,7 @@ describe('fromStep', () => {
     ])
   })
 
-  test('fromStep assumes earlier steps without a record done', () => {
+  test('fromStep counts earlier steps without a record as done', () => {
     const queued = standing(workflow, State.beforeStep(0, 'step-0'))
     const plan = planned(queued, workflow, { fromStep: 'step-2', outputs: new Map([['step-1', 7]]) })
     assert.deepEqual(plan.decisions.map(({ reason }) => reason).slice(0, 2), [

@@ -13,7 +13,7 @@ describe('a path of any length', () => {
   test.each([
     ['of 16 names', DEEP],
     ['of a long sub-step with escapes', `${DEEP}/${join(undefined, 'ж'.repeat(4_000))}#2`]
-  ])('a pointer accepts a path of any length to a paused run: %s', (_, unit) => {
+  ])('a pause pointer accepts a path %s', (_, unit) => {
     const pointer = { runId: 'r', workflow: 'w', stepIndex: 0, unit, commits: [], pausedAt: requestedAt }
     assert.deepEqual(RequestCodec.decodePointer(RequestCodec.encode(pointer)), E.right(pointer))
     const request = { _tag: 'Answer', runId: 'r', unit, value: 1, by: 'ada', requestedAt } as const

@@ -17,7 +17,7 @@ const summaryOf = (waits: Json | undefined): Json => ({
 })
 
 test.each([[undefined], [{ kinds: [] }], [{ kinds: ['Job', 'Timer'], wakeAt: '2026-01-02T03:04:05.678Z' }]])(
-  'a stored summary with the waits %j is decoded as it is',
+  'a stored summary with the waits %j is decoded unchanged',
   (waits) => {
     expect(Summary.decode(summaryOf(waits))).toEqual(O.some(summaryOf(waits)))
   }

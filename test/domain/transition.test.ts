@@ -559,7 +559,7 @@ describe('an attempt', () => {
     assert.deepEqual(State.inFlight(passed.state).records, [{ unit: 'checks/lint', attempt: 1 }])
   })
 
-  test('a new start after a failed unit drops its attempts, and a retry keeps them', () => {
+  test('starting a failed unit again drops its attempts; a retry keeps them', () => {
     const spent = after(starts(build), { _tag: 'UnitFailed', ...build, retryable: true, last: lost }, starts(build))
     assert.deepEqual(State.failures(spent.state).records, [])
     const further = after(starts(build), failsAttempt(1), starts(build, 2))
@@ -625,7 +625,7 @@ describe('a rewind', () => {
     assert.equal(rewound(rewound(published, 'checks', 'publish'), 'build').generation, 2)
   })
 
-  test('a rewind of some groups keeps the other groups, but not the wave', () => {
+  test('a rewind of some groups keeps the records of the other groups, but not that of the wave', () => {
     assert.deepEqual(done(rewound(published, 'checks/unit', 'checks/smoke', 'publish')), ['build', 'checks/lint'])
   })
 

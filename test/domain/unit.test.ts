@@ -26,7 +26,7 @@ const joined = ([first = '', ...more]: ReadonlyArray<string>): string =>
   more.reduce((unit, one) => join(unit, one), join(undefined, first))
 
 describe('the path of a unit', () => {
-  law('a path has the names that it was joined from', path, (all) => {
+  law('a path can be split into the names that it was joined from', path, (all) => {
     const unit = joined(all)
     assert.deepEqual(names(unit), all)
     assert.equal(nameOf(unit), all.at(-1))
