@@ -5,6 +5,7 @@
  * @module
  */
 import * as E from 'fp-ts/lib/Either.js'
+import { withArticle } from './Suggestion.js'
 
 // --- model
 
@@ -109,7 +110,7 @@ const copyReadable = (value: object, place: Place, depth: number): E.Either<NotJ
   for (let at = place.parent; at !== undefined; at = at.parent) if (at.value === value) return refuse(place, 'a cycle')
   if (Array.isArray(value)) return copyArray(value, place, depth)
   const prototype: unknown = Object.getPrototypeOf(value)
-  if (!isPlainPrototype(prototype)) return refuse(place, `a ${nameOf(prototype)}`)
+  if (!isPlainPrototype(prototype)) return refuse(place, withArticle(nameOf(prototype)))
   const out: Record<string, Json> = {}
   for (const key of Object.keys(value)) {
     const at: Place = { key, parent: place }
@@ -132,7 +133,7 @@ const read = (value: object, key: string): E.Either<unknown, unknown> =>
 /** An array with properties, or of another class, would be restored as a plain array. */
 const copyArray = (value: ReadonlyArray<unknown>, place: Place, depth: number): E.Either<NotJson, Json> => {
   const prototype: unknown = Object.getPrototypeOf(value)
-  if (!isListPrototype(prototype)) return refuse(place, `a ${nameOf(prototype)}`)
+  if (!isListPrototype(prototype)) return refuse(place, withArticle(nameOf(prototype)))
   if (Object.keys(value).length > value.length) return refuse(place, 'an array with properties')
   const out: Array<Json> = []
   for (let key = 0; key < value.length; key++) {

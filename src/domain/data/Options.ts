@@ -1,5 +1,5 @@
 /** Checks options, because untyped hosts may pass anything: an ignored option may repeat work or discard it. */
-import { likeliest, orList } from './Suggestion.js'
+import { likeliest, orList, withArticle } from './Suggestion.js'
 
 /**
  * An option that has an invalid value, or that does not exist (`known`: those that do).
@@ -138,7 +138,7 @@ export const kindOf = (value: unknown): string => {
   if (typeof value === 'object') {
     const tag = Object.prototype.toString.call(value).slice(8, -1)
     if (!(Symbol.iterator in value) && tag !== 'Promise') return 'an object'
-    return tag === 'Object' ? 'an iterable object' : `a ${tag}`
+    return tag === 'Object' ? 'an iterable object' : withArticle(tag)
   }
   return typeof value === 'number' || typeof value === 'boolean' ? `the ${typeof value} ${value}` : `a ${typeof value}`
 }

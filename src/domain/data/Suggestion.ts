@@ -56,3 +56,6 @@ const editDistance = (a: string, b: string): number => {
 
 export const orList = (words: ReadonlyArray<string>): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
+
+/** A noun with its article: `an Error`, `a Map`. */
+export const withArticle = (noun: string): string => `${/^[AEIO]/i.test(noun) ? 'an' : 'a'} ${noun}`
