@@ -320,7 +320,7 @@ describe('a workflow file with a job', () => {
   })
 })
 
-test('no printed command accepts an edit that leaves a pending job to a step that cannot poll it', async () => {
+test('an edit that leaves a pending job to a step that cannot poll it is refused, also with --changes ignore', async () => {
   within({ 'w.yml': 'steps: [{ name: train, job: { submit: echo 7, poll: exit 75 } }]' })
   await place.dogear(['run', 'w.yml', '--id', 'edited'])
   place.write('w.yml', 'steps: [{ name: train, shell: echo trained }]')
@@ -329,7 +329,11 @@ test('no printed command accepts an edit that leaves a pending job to a step tha
     'To abandon the job and run again from "train" on:',
     '  dogear resume edited --from-step train'
   ])
-  expect((await place.dogear(['resume', 'edited', '--from-step', 'train'])).code).toBe(0)
+  const accepted = await place.dogear(['resume', 'edited', '--changes', 'ignore'])
+  expect(accepted.code).toBe(4)
+  expect(accepted.stderr).toContain('restore it to keep waiting for that job, or run from that step to abandon it')
+  expect(linesOf(accepted.stderr).at(-1)).toMatch(/^ {2}dogear resume edited --from-step train/)
+  expect((await place.shell(linesOf(accepted.stderr).at(-1) ?? '')).code).toBe(0)
 })
 
 test.each([

@@ -176,7 +176,7 @@ export type Answer =
 
 /**
  * Which edits of the workflow a plan accepts. `strict`: none. `completed`: steps that did not complete may be changed, added, removed or
- * renamed. `ignore`: all; every recorded completion counts.
+ * renamed. `ignore`: all but the code of a program that replaces a pending job, which nothing could poll; every recorded completion counts.
  *
  * @category model
  */

@@ -109,7 +109,7 @@ export const wrongWorkflow = (checkpoint: Checkpoint, { name: found }: Workflow)
 /** Returns the edits that a policy refuses; none for workflows with different names. Units that run again may be edited. */
 export const compare = (context: PlanContext, workflow: Workflow, policy: Changes): ReadonlyArray<PlanProblem> => {
   const { checkpoint } = context
-  if (policy === 'ignore' || checkpoint.workflow.name !== workflow.name) return []
+  if (checkpoint.workflow.name !== workflow.name) return []
   const edited: Comparison = {
     checkpoint,
     workflow,
@@ -118,6 +118,7 @@ export const compare = (context: PlanContext, workflow: Workflow, policy: Change
     placesNow: new Map(),
     changedMaps: new Set()
   }
+  if (policy === 'ignore') return [...editsOfPending(edited, lacksJob)]
   return policy === 'strict'
     ? [...editsOfAll(checkpoint.workflow, workflow), ...vanished(edited)]
     : [
@@ -220,7 +221,10 @@ const moved = ({ checkpoint, workflow, placesNow }: Comparison, edit: PlanProble
 }
 
 /** Yields edited or removed units whose job is pending, except those that run again. A wait may be edited: its record stays. */
-function* editsOfPending(edited: Comparison): Iterable<PlanProblem> {
+function* editsOfPending(
+  edited: Comparison,
+  isRefused: (now: Step | undefined) => boolean = () => true
+): Iterable<PlanProblem> {
   const { checkpoint } = edited
   for (const { unit, _tag } of checkpoint.pending) {
     if (_tag !== 'Job') continue
@@ -228,13 +232,16 @@ function* editsOfPending(edited: Comparison): Iterable<PlanProblem> {
     if (was === undefined || isRedone(edited, unit)) continue
     const { fingerprint } = was.definition
     const now = definitionOf(edited, unit)
-    if (now?._tag === 'Task' && now.fingerprint === fingerprint) continue
+    if ((now?._tag === 'Task' && now.fingerprint === fingerprint) || !isRefused(now)) continue
     // No other kind polls the job.
     const polls = hasCode(now) ? now.fingerprint : undefined
     const edit = editProblem(now === undefined ? 'removed' : 'changed', unit, fingerprint, polls)
     yield { ...edit, pending: true } as PlanProblem
   }
 }
+
+/** Detects a task of a program whose code submits no job, so that nothing could poll a pending one. */
+const lacksJob = (step: Step | undefined): boolean => hasCode(step) && 'job' in step && step.job === undefined
 
 /**
  * Yields units that were reordered after they ran, or inserted before one that ran, on this level and below. `isFollowed`: a unit after this

@@ -160,7 +160,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault, s
   [
     'does not compare the workflow with the recorded one',
     'PL-EDIT-03',
-    { module: 'PlanCheck.ts', text: "if (policy === 'ignore' ||", instead: "if (policy !== 'strict' ||" }
+    { module: 'PlanCheck.ts', text: "if (policy === 'ignore')", instead: "if (policy !== 'strict')" }
   ],
   [
     'lets an edit make a step in doubt idempotent',

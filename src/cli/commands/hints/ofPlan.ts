@@ -46,7 +46,7 @@ export const offer = (
     const { changes, restartWave, fromStep: from } = way
     const answers = restartWave === undefined && (changes === undefined || from !== undefined)
     const { plan, again } = planned(checkpoint, program, { ...others, ...way }, answers)
-    if (E.isLeft(plan) || leavesJob(program, plan.right)) continue
+    if (E.isLeft(plan)) continue
     if (restartWave !== undefined && openQuestions(plan.right).length > 0) continue
     const { length: jobs } = plan.right.abandons ?? []
     const abandoning = jobs === 0 ? '' : `abandon the ${jobs === 1 ? 'job' : 'jobs'} and `
@@ -77,13 +77,6 @@ const planned = (checkpoint: Planning['checkpoint'], program: Workflow, options:
     }
   }
 }
-
-/** Returns whether a plan waits for a job that its step can no longer poll. */
-const leavesJob = (program: Workflow, { decisions }: ResumePlan): boolean =>
-  decisions.some(({ unit, reason }) => {
-    const step = reason._tag === 'JobPending' ? definitionAt<Step>(program, unit) : undefined
-    return step?._tag === 'Task' && 'job' in step && step.job === undefined
-  })
 
 /** The composite whose check failed, if that is why the run failed. */
 export const failedCheckOf = (
