@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
-import { canMoveTo } from '../domain/change/jobChanges.js'
+import { canAdvanceTo } from '../domain/change/jobChanges.js'
 import type { Json } from '../domain/data/Json.js'
 import type { PendingJob } from '../domain/checkpoint/Pending.js'
 import type { Decision } from '../domain/plan/Plan.js'
@@ -18,7 +18,7 @@ import { load } from './callPort.js'
 import type { AttemptResult } from './steps/AttemptResult.js'
 import { redacted } from './steps/AttemptResult.js'
 import { runAttempt } from './steps/attempts.js'
-import { recordCancelIfAsked, thenTakeIn } from './requests/record.js'
+import { recordCancelIfAsked, thenHandleLateRequests } from './requests/record.js'
 import { stageCompleted, unitCompleted } from './storage/changes.js'
 import type { Executor } from './Executor.js'
 import { applyOnSuccess } from './workspace/onSuccess.js'
@@ -135,7 +135,7 @@ const pollRun =
       const polled = await pollStored(secured.right, program, claim, stored, { known, mayRecord: true })
       return polled as E.Either<RunError, PollOutcome>
     })
-    return await thenTakeIn(secured.right, runId, polling)
+    return await thenHandleLateRequests(secured.right, runId, polling)
   }
 
 /** `mayRecord`: the claim is held, so results can be recorded. */
@@ -245,7 +245,7 @@ const jobToPoll = (
   const task = taskAt(scope, decision)
   if (decision?._tag !== 'Poll' || task === undefined) return E.left(statusUnknown(NO_JOB))
   const place = { unit: decision.unit, stepIndex: decision.stepIndex }
-  return canMoveTo(scope.recorder.checkpoint(), job.unit)
+  return canAdvanceTo(scope.recorder.checkpoint(), job.unit)
     ? E.right({ job, task, place })
     : E.left(statusUnknown(STEP_UNFINISHED))
 }

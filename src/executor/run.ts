@@ -14,7 +14,7 @@ import { checkDefinition } from './planRun.js'
 import type { Call, Prepared, WantedRun } from './prepare.js'
 import { prepareNew, prepareStored } from './prepare.js'
 import type { Program } from './program/Program.js'
-import { clearRequest, removePointer, thenTakeIn } from './requests/record.js'
+import { clearRequest, removePointer, thenHandleLateRequests } from './requests/record.js'
 import type { RunError } from './errors/RunError.js'
 import type { Policy, ResumeOptions, RunOptions } from './RunOptions.js'
 import type { RunOutcome } from './RunOutcome.js'
@@ -100,7 +100,7 @@ const perform =
     if (E.isLeft(call)) return call
     const secured = call.right.environment
     const use = (claim: Claim, stored: O.Option<Stored>) => runClaimed(call.right, claim, stored)
-    const ended = await thenTakeIn(secured, runId, withClaim(secured, runId, use, howToClaim(how)))
+    const ended = await thenHandleLateRequests(secured, runId, withClaim(secured, runId, use, howToClaim(how)))
     const { wait = false } = how.options
     const again = { _tag: 'Resume', input: undefined, options: policyOf(how) } as const
     return wait ? await staying(environment, ended, perform(program, runId, again)(environment)) : ended

@@ -70,7 +70,7 @@ const sourceOf = (stored: O.Option<Stored>, runId: string, { to }: Moving): E.Ei
 }
 
 /**
- * Returns whether an earlier move has only the removal left. Removes the copy of an interrupted move whose source is still active: the source may
+ * Returns true if an earlier move has done everything but remove the source. Removes the copy of an interrupted move whose source is still active: the source may
  * have changed since. If the source has moved and the copy is missing, the copy was removed after it arrived, and may have been resumed.
  */
 const clearTarget = async (source: Checkpoint, { to, target }: Moving): Promise<E.Either<RunError, boolean>> => {

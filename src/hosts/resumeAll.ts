@@ -49,7 +49,7 @@ export interface ResumeAllOptions extends Pick<ResumeOptions, 'changes' | 'onCha
 
 /**
  * Resumes every run of the storage that was interrupted, or whose timer or answer is due. The programs are found by their names. All other runs are
- * left as they are. Except for completed ones they are reported: cancelled, paused and failed ones, those that wait (jobs are not polled), are refused or need an
+ * left as they are. Except for completed ones, unless it archives or deletes them, they are reported: cancelled, paused and failed ones, those that wait (jobs are not polled), are refused or need an
  * answer first, and those that a live process holds. The failure of one run stops no other. Several hosts may call this at once: each run is
  * resumed by one of them, and none waits for another.
  * Returns the last report of each run, in the order of their ids. Fails only if the first listing does.
@@ -237,7 +237,7 @@ const resumeSoon = async (host: Host, known: Known): Promise<void> => {
 
 const AT_ONCE = 10
 
-/** Not a race of all runs, which would leave a reaction on each long one. */
+/** Not `Promise.race` over all runs: each call would add another callback to the promise of every run that takes long. */
 const nextEnd = (host: Host): Promise<void> => new Promise((resolve) => (host.onEnd = resolve))
 
 const untilIdle = async (host: Host): Promise<void> => {
@@ -287,7 +287,7 @@ const remember = async (
   if (E.isRight(end)) {
     if (end.right._tag !== 'Pending' && end.right._tag !== 'Completed') return
     const { checkpoint } = end.right
-    // After a resume that changed nothing, waits that were over when it started do not count.
+    // A resume that changed nothing did not use the waits that were over when it started: they would cause another one at once.
     const isUnchanged = checkpoint.revision === known.revision
     const at = millisOf(dueAt(checkpoint, isUnchanged ? startedAt : ''))
     host.known.set(runId, { ...known, revision: checkpoint.revision, at, tries: 0 })
@@ -299,7 +299,7 @@ const remember = async (
     return
   }
   const tries = known.tries + 1
-  // A request may answer the refusal. One that does not must not cause a resume at each look.
+  // A request in the inbox may be the answer that the resume lacked. The delays grow, because it may be about something else.
   const mayPass = TRANSIENT.has(end.left._tag) || (await hasRequests(host, runId))
   const at = mayPass ? now + Math.min(MAX_DELAY_MILLIS, LOOK_MILLIS * 2 ** tries) : Infinity
   host.known.set(runId, { ...known, at, tries })

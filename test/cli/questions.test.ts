@@ -82,10 +82,10 @@ test.each([
   [
     ['ship', 'again'],
     4,
-    'Cannot answer ship of run o-1: it needs no answer to run: not started; units with an open question: charge'
+    'Cannot answer ship of run o-1: a resume runs it without an answer (not started); units with an open question: charge'
   ],
-  [['ship', '--value', '1'], 4, 'Cannot answer ship of run o-1: it needs no answer to run: not started'],
-  [['ship'], 4, 'Cannot answer ship of run o-1: it needs no answer to run: not started'],
+  [['ship', '--value', '1'], 4, 'Cannot answer ship of run o-1: a resume runs it without an answer (not started)'],
+  [['ship'], 4, 'Cannot answer ship of run o-1: a resume runs it without an answer (not started)'],
   [['shop', '--value', '1'], 4, 'Cannot answer shop of run o-1: the run has no such unit; check its path']
 ])('an answer that fits no open question is refused, and nothing is recorded: %j', async (words, code, message) => {
   await killed()
@@ -190,7 +190,9 @@ test.each([
     expect([refused.code, linesOf(refused.stderr)]).toEqual([
       4,
       [
-        expect.stringMatching(/^dogear: Cannot answer b of run f-1: it needs no answer to run again: failed: /),
+        expect.stringMatching(
+          /^dogear: Cannot answer b of run f-1: a resume runs it again without an answer \(failed: /
+        ),
         'Resume with:',
         '  dogear resume f-1',
         'To count it and all before it as done:',

@@ -61,7 +61,7 @@ law('missing evidence of an unknown unit changes no decision', momentsWithOption
   )
 })
 
-test('the samples of PL-WRAP-01 include many plans, many refusals and many questions in a tree', () => {
+test('the samples of PL-WRAP-01 (a workflow wrapped in a sequence has the same plan) include many plans, many refusals and many questions in a tree', () => {
   const compared = fc.sample(momentsWithOptions, { numRuns: 1500, seed: 186 }).flatMap(({ moment, options }) => {
     if (comparable(moment, options) === undefined) return []
     return [{ options, isPlan: E.isRight(planResume(moment.checkpoint, moment.workflow, options)) }]
@@ -244,7 +244,7 @@ describe('editing a step', () => {
   )
 
   law(
-    'the policy `ignore` refuses an edit only if a recorded output no longer matches or a captured variable was never set',
+    'the policy `ignore` refuses an edit only if the edited step rejects a recorded output or captures a variable that was never set',
     fc.tuple(moments, arb.workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const plan = planResume(checkpoint, arb.edit(workflow, change).workflow, { changes: 'ignore' })

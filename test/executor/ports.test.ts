@@ -248,7 +248,7 @@ describe('a store whose functions do not return TaskEithers', () => {
     [
       'a TaskEither of undefined',
       untyped(() => () => Promise.resolve(undefined)),
-      'its TaskEither must resolve to a Right, or a Left of an error with a "_tag" that the port declares, not to undefined'
+      'what it returns must resolve to a Right, or to a Left of an error with a "_tag" that the port declares, not to undefined'
     ],
     [
       'a left that is an Error',
@@ -272,7 +272,7 @@ describe('a store whose functions do not return TaskEithers', () => {
     const bad = { ...environment, storage: { ...storage, claim } }
     const error = refused(await run(once(), 'r', {})(bad)(), 'ReadFailed')
     assert.equal(error.code, 'NO_TASK_EITHER')
-    assert.match(RunError.describe(error), /^Reading the store failed: claim: its? /)
+    assert.match(RunError.describe(error), /^Reading the store failed: claim: (it|what it returns) must /)
     assert.ok(RunError.describe(error).endsWith(why), RunError.describe(error))
   })
 })

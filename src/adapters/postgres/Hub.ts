@@ -15,7 +15,7 @@ export interface Holding {
   readonly claim: Claim
   readonly token: string
   readonly lost: AbortController
-  /** The key that its row carries. */
+  /** The liveness key of this process in the row of the claim: that of its advisory lock, or of its lease. */
   key: string
   progress: Progress
   /** When this process looked for requests last, by `performance.now()`. */
@@ -88,7 +88,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   const held = new Map<string, Held>()
   const inboxes = new Map<string, boolean>()
   const abandoned = new Map<string, Abandoned>()
-  /** All keys that this process has had: it judges the rows with one of them by itself. */
+  /** All keys that this process has had. For rows with one of them `held`, not the lock, says whether the holder lives. */
   const keys = new Set<string>()
   const { checkIntervalMillis, leaseMillis } = options
   const beatMillis = options.liveness === 'lock' ? BEAT_MILLIS : leaseMillis / 4
@@ -202,7 +202,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   }
 
   let idle: ReturnType<typeof setTimeout> | undefined
-  /** Gives up the key: a row that gets an abandoned token later carries a key that no process holds, so its holder is dead. */
+  /** Gives up the key. If a late statement still writes an abandoned token, its row carries this key, which no process holds any more: its holder is dead. */
   const rest = (): void => {
     idle = undefined
     if (held.size > 0) return

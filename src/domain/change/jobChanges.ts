@@ -110,7 +110,7 @@ export const pendingFailed = (
   const { unit, at } = change
   const found = unitAt(self, unit)
   if (found === undefined || !Units.has(self.pending, unit)) return refuse('NotPending', unit)
-  if (!canMoveTo(self, unit)) return refuse('StandsElsewhere', unit)
+  if (!canAdvanceTo(self, unit)) return refuse('StandsElsewhere', unit)
   const { step, stepIndex } = found
   const before = openAt(self.state, stepIndex)
   const failures = withAttempt(before.failures, unit, last, keptAttempt({ ...last, at }))
@@ -124,7 +124,7 @@ export const pendingFailed = (
 }
 
 /** Returns whether the run can move to a unit's step without losing open attempts. */
-export const canMoveTo = ({ state, completedSteps }: Fields, unit: Unit): boolean =>
+export const canAdvanceTo = ({ state, completedSteps }: Fields, unit: Unit): boolean =>
   state.step === top(unit) ||
   Units.has(completedSteps, state.step) ||
   State.inFlight(state).size + State.failures(state).size === 0

@@ -4,7 +4,7 @@ import type * as Change from './Change.js'
 import type { Fields } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import { overAt, WAIT_TIMEOUT } from '../checkpoint/Due.js'
-import { canMoveTo } from './jobChanges.js'
+import { canAdvanceTo } from './jobChanges.js'
 import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Result } from './transitionParts.js'
 import { beforeStepOf, openAt, isDone, refuse, runs, taskAt, unitAt } from './transitionParts.js'
@@ -27,7 +27,7 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   const earlier = Units.get(self.pending, unit)
   const isAgain = earlier?._tag === 'Answer' && Units.has(self.answers, unit)
   if (earlier !== undefined && !isAgain) return refuse('StillPending', unit)
-  if (task !== undefined && !canMoveTo(self, unit)) return refuse('StandsElsewhere', unit)
+  if (task !== undefined && !canAdvanceTo(self, unit)) return refuse('StandsElsewhere', unit)
   return E.right({
     // A task that an edit turned into a wait has no attempt.
     state: beforeStepOf(

@@ -18,6 +18,6 @@ export const notEither = (result: unknown, tags: Readonly<Record<string, true>>)
       : kindOf(left)
   const found = _tag === 'Left' ? `a left that is ${wrong}` : kindOf(result)
   return new Error(
-    `its TaskEither must resolve to a Right, or a Left of an error with a "_tag" that the port declares, not to ${found}`
+    `what it returns must resolve to a Right, or to a Left of an error with a "_tag" that the port declares, not to ${found}`
   )
 }

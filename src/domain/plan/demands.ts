@@ -18,7 +18,7 @@ import type { Wave, Workflow } from '../workflow/Workflow.js'
 /** The demand on a unit and all its parts: `assumed` counts it as done; a reason makes it run again; `none` leaves it to its record. */
 export type Demand = 'none' | 'assumed' | RunReason
 
-/** Returns whether the whole unit runs again for this reason. Any other reason is evidence of a composite around the unit; evidence of the unit itself replaces it. */
+/** Detects the reasons for which a whole unit runs again. Any other reason is evidence of a composite around the unit; the unit's own evidence, if missing or changed, replaces that reason. */
 export const isRerun = (demand: Demand): demand is RunReason =>
   typeof demand === 'object' && (demand._tag === 'Forced' || demand._tag === 'EarlierStepRunsAgain')
 
@@ -27,7 +27,7 @@ export const isRerun = (demand: Demand): demand is RunReason =>
  *
  * - `from`: the unit to run from; `restart`: the sequence, wave or map to restart.
  * - `rerun`: composites whose own evidence makes all their parts run again.
- * - `again`: those of `rerun`, and others whose evidence makes what follows them run again.
+ * - `again`: all units whose evidence makes the units after them run again; includes those of `rerun`.
  */
 export interface PlanTargets {
   readonly from: Unit | undefined

@@ -57,9 +57,9 @@ const whatItIs = (decision: Decision): string => {
     case 'Skip':
       return `it needs no answer: ${reason}`
     case 'Run':
-      return `it needs no answer to run: ${reason}`
+      return `a resume runs it without an answer (${reason})`
     case 'Retry':
-      return `it needs no answer to run again: ${reason}`
+      return `a resume runs it again without an answer (${reason})`
     case 'Poll':
       return 'answered' in decision.reason ? reason : `it ${reason}`
     case 'Confirm':

@@ -27,7 +27,7 @@ import type { RunView } from '../storage/runs.js'
 import { EXACT, storedRun } from '../storage/runs.js'
 import { withIntactClaim } from '../storage/stored.js'
 import { recorderFor } from './inbox.js'
-import { thenTakeIn } from './record.js'
+import { thenHandleLateRequests } from './record.js'
 
 /**
  * Answers all questions that a resume would ask, from any process and without the program: about units that are not idempotent and may have
@@ -91,7 +91,7 @@ const confirmAll =
         return E.map(() => undefined)(await recorder.commit())
       }
     )
-    return await thenTakeIn(environment, runId, recorded)
+    return await thenHandleLateRequests(environment, runId, recorded)
   }
 
 /** The claim refuses any other run. */

@@ -119,7 +119,11 @@ export const recordCancelIfAsked = async (
 export const MAX_ATTEMPTS = 10
 
 /** Waits until a claim is released, and takes in the requests that arrived too late for it: their callers saw an owner. A new owner handles its own release. */
-export const thenTakeIn = async <A>(environment: Environment, runId: string, released: Promise<A>): Promise<A> => {
+export const thenHandleLateRequests = async <A>(
+  environment: Environment,
+  runId: string,
+  released: Promise<A>
+): Promise<A> => {
   const result = await released
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const late = await requestsToOwner(environment, runId)

@@ -107,8 +107,8 @@ export const conclude = async (
   if (ended._tag === 'NotStarted') return ended.result
   const calls = running.calls as AttemptCalls
   const { attempt } = calls
-  const isDropped = ended._tag !== 'Right'
-  const closing = closeCalls(calls, isDropped)
+  const hasReturned = ended._tag === 'Right'
+  const closing = closeCalls(calls, !hasReturned)
   const { open, waits, dropped, refused, isOverrun } = closing === undefined ? NOTHING_OPEN : await closing
   if (ended._tag === 'Suspended' && refused === undefined) {
     suspend(attempt)
@@ -132,7 +132,7 @@ export const conclude = async (
 const codeEnd = (settled: Exclude<RawEnd, { readonly _tag: 'NotStarted' }>): CodeEnd => {
   if (settled._tag === 'Right') return { _tag: 'Value', value: settled.right, evidence: NO_EVIDENCE }
   if (settled._tag === 'Left') return { _tag: 'Error', error: settled.left }
-  // The code still waits although its attempt was refused.
+  // The code still waits, but a call that it made was refused, so the attempt fails.
   return settled._tag === 'Suspended' ? { _tag: 'Error', error: undefined } : settled
 }
 

@@ -140,7 +140,7 @@ describe('a lease', () => {
     await right(storage.save(claim, revisions([1])))
   })
 
-  test('a lease that a claim makes during a renewal stays in use', async () => {
+  test('a claim keeps the lease that it makes while an earlier renewal still runs', async () => {
     const first = open(where, { liveness: 'lease' }).storage
     await right(first.release(await claimed(first, 'z')))
     let renewals = 0

@@ -33,7 +33,7 @@ export interface Planning extends Pick<Survey, 'checkpoint' | 'options'> {
 /** Another way to resume: these options, in place of those that were typed. */
 type Way = Pick<PlanOptions, 'changes' | 'fromStep' | 'restartWave'>
 
-/** The first way that can be planned. One that says that it runs again answers so to each question that it raises; a restart of a wave that raises questions is not offered. `what`: what it does. */
+/** Offers the first way that has a plan. If its text says that it runs units again, its command also answers `again` to each question. A restart of a wave is offered only if it raises no question. `what`: the text, or what makes it from the plan. */
 export const offer = (
   place: Place,
   { checkpoint, program, options, flags }: Planning,
@@ -158,7 +158,7 @@ export const forcedAnswers = (
   questions: ReadonlyArray<Confirm>
 ): ReadonlyArray<Hint> => {
   const again = questions.flatMap((one) => ['--confirm', `${one.unit}=again`])
-  // Without the force, other answers may have no question.
+  // The second command forces nothing, so the typed answers may no longer match a question.
   const { force, fromStep: _, restartWave, input: __, confirm: ___, plan: ____, ...others } = flags
   const forcing = force === true ? '--force' : restartWave === undefined ? '--from-step' : '--restart-wave'
   return [

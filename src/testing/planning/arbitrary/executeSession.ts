@@ -1,5 +1,5 @@
 /** One session of a run: simulates an executor that obeys a plan. A real run can reach every state that it reaches. */
-import { canMoveTo } from '../../../domain/change/jobChanges.js'
+import { canAdvanceTo } from '../../../domain/change/jobChanges.js'
 import { overrides } from '../../../domain/plan/Overrides.js'
 import { attemptOf } from '../../../domain/checkpoint/Pending.js'
 import type { PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
@@ -43,9 +43,9 @@ export const pollJobs = (recorder: RunRecorder, choices: Choices): void => {
       const task = taskUnits(workflow, checkpoint.items).get(unit)
       if (task?.wait !== undefined && pending._tag !== 'Job') endWaitOf(recorder, choices, task, unit)
       else recorder.put(completion(recorder, choices, task, unit, attemptOf(pending)))
-    } else if (pending._tag === 'Answer' && fate === 1 && canMoveTo(checkpoint, unit)) {
+    } else if (pending._tag === 'Answer' && fate === 1 && canAdvanceTo(checkpoint, unit)) {
       recorder.put({ _tag: 'UnitFailed', unit, last: timedOut(recorder), retryable: false })
-    } else if (pending._tag === 'Job' && fate === 1 && canMoveTo(checkpoint, unit)) {
+    } else if (pending._tag === 'Job' && fate === 1 && canAdvanceTo(checkpoint, unit)) {
       const { error, outcome } = failedAttempt(recorder, choices, 1)
       recorder.put({ _tag: 'JobEnded', unit, error, outcome, retryable: choices.below(2) === 1 })
     }

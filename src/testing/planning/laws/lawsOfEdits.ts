@@ -96,7 +96,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   lawOfEdits(
     'PL-EDIT-06',
-    'no edit drops the question about a unit that it keeps: if a sub-step, or a unit that was or became non-idempotent, is in doubt, it gets a question, or it waits, or the plan is refused',
+    'an edit that keeps a unit in doubt keeps its question: the plan asks about each such sub-step, and each such unit that was or became non-idempotent, unless the unit waits or the plan is refused',
     (edited) => {
       const { checkpoint, workflow } = edited
       const [units, waits] = [unitsOf(edited), waiting(edited)]
@@ -283,14 +283,14 @@ const isAdded = ({ checkpoint: { workflow, items }, workflow: edited }: Moment, 
   return true
 }
 
-/** The question of a task follows those of its sub-steps. That of a map whose items are not computed yet is about all in it. */
+/** Questions about sub-steps of the unit count, because the unit's own follows them; so does one about a map around it, whose items are not computed yet. */
 const asksAbout = ({ workflow, checkpoint: { items } }: Moment, plan: ResumePlan, name: Unit): boolean =>
   openQuestions(plan).some(
     ({ unit }) =>
       isWithin(unit, name) || (isWithin(name, unit) && find<Step>(workflow, items, unit)?.definition._tag === 'Map')
   )
 
-/** The units that may have taken effect, and were non-idempotent when they started, or are since the edit; with sub-steps in flight. */
+/** The units that may have taken effect, if they were non-idempotent when they started or are so after the edit; and all sub-steps in flight. */
 const inDoubt = ({ state, workflow, items }: Checkpoint, edited: Workflow): ReadonlyArray<Unit> =>
   [...State.inDoubt(state)].filter((unit) => {
     const begun = find(workflow, items, unit, state.stepIndex)?.definition
