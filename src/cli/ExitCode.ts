@@ -14,7 +14,7 @@ import type { CliError } from './CliError.js'
  * | 2 | wrong use: of the command, of a workflow file, of a spec |
  * | 3 | no such run |
  * | 4 | refused: held by a live process, cancelled (also while it ran), secrets missing, workflow changed, unconfirmed step, consent missing, plan changed, id in use, answered with no |
- * | 5 | state could not be read or written, or is damaged |
+ * | 5 | state, or the output of the command, could not be read or written; or state is damaged |
  * | 6 | fenced: another process superseded this one, or the run's files were deleted or replaced |
  * | 70 | a bug in dogear |
  * | 75 | pending: the run waits for jobs, timers or answers; paused |

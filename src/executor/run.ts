@@ -21,7 +21,7 @@ import type { RunOutcome } from './RunOutcome.js'
 import { report } from './RunScope.js'
 import { makeRunScope } from './makeRunScope.js'
 import { secure } from './secrets.js'
-import { staying } from './staying.js'
+import { waitInProcess } from './waitInProcess.js'
 import { reportFenced, withClaim } from './storage/stored.js'
 import { make as makeValues } from './Values.js'
 import { applyOnSuccess } from './workspace/onSuccess.js'
@@ -103,7 +103,7 @@ const perform =
     const ended = await thenHandleLateRequests(secured, runId, withClaim(secured, runId, use, howToClaim(how)))
     const { wait = false } = how.options
     const again = { _tag: 'Resume', input: undefined, options: policyOf(how) } as const
-    return wait ? await staying(environment, ended, perform(program, runId, again)(environment)) : ended
+    return wait ? await waitInProcess(environment, ended, perform(program, runId, again)(environment)) : ended
   }
 
 const checkCall = async <Outputs, Input>(

@@ -910,9 +910,12 @@ describe('an adopted edit', () => {
     )
   })
 
-  test('apply throws for a change with an unknown tag', () => {
-    for (const _tag of ['constructor', 'toString', 'Unknown'])
-      assert.throws(() => apply(queued, { _tag, at: AT } as never), TypeError)
+  test('apply refuses a change with an unknown tag', () => {
+    for (const _tag of ['constructor', 'toString', 'Unknown']) {
+      const refused = apply(queued, { _tag, at: AT } as never)
+      assert.ok(E.isLeft(refused))
+      assert.deepEqual([refused.left.why, refused.left.change], ['UnknownChange', _tag])
+    }
   })
 
   test('an adopted edit drops the state of a group whose kind changed', () => {

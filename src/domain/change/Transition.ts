@@ -141,9 +141,9 @@ const completeAlone = (
 }
 
 const replaced = (self: Fields, change: Change.Change): Result => {
-  // An untyped caller's `constructor` is no change.
-  const rule = Object.hasOwn(RULES, change._tag) ? RULES[change._tag] : undefined
-  return (rule as (self: Fields, change: Change.Change) => Result)(self, change)
+  // Only an untyped caller passes another tag; `constructor` would find a method of `Object`.
+  if (!Object.hasOwn(RULES, change._tag)) return refuse('UnknownChange', self.state.step)
+  return (RULES[change._tag] as (self: Fields, change: Change.Change) => Result)(self, change)
 }
 
 /** Records stay valid as facts about the old input; an open attempt or job would mix both inputs. */

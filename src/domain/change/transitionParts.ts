@@ -29,6 +29,7 @@ import { recordedFingerprint } from '../workflow/WorkflowIdentity.js'
  * - `NoKey`, `AnotherKey`: the unit has no key to submit its job under, or another one.
  * - `StandsElsewhere`: the run stands at another step, and its open attempt would be lost.
  * - `AttemptOpen`: an attempt of the unit is open, also by the same change.
+ * - `UnknownChange`: no change has this tag; `unit` is the current step.
  *
  * @category model
  */
@@ -55,6 +56,7 @@ export interface TransitionError {
     | 'AnotherKey'
     | 'StandsElsewhere'
     | 'AttemptOpen'
+    | 'UnknownChange'
   readonly unit: string
 }
 

@@ -34,9 +34,9 @@ export interface Kept {
  * - `kept`: units whose record stays, with the current evidence.
  * - `changedByUser`: units that would overwrite a user's change and need an answer to run.
  * - `keepable`: units with a user's change that an answer can keep, also where nothing asks about it.
- * - `open`: units in `changedByUser` with an open question that nothing else schedules.
- * - `covered`: units that run again because of another unit's answer; they may be declared done instead.
- * - `changed`: all changes by unit, including groups whose map runs again as a whole.
+ * - `open`: units in `changedByUser` whose question is unanswered. The plan asks about them even if nothing else runs them again.
+ * - `covered`: all units that recorded a place whose question was answered with `Again`; each may be declared done instead.
+ * - `changed`: all changes by unit, also those in a map that runs again as a whole.
  */
 export interface EvidencePlan {
   readonly missing: ReadonlyMap<string, ReadonlyArray<Evidence>>

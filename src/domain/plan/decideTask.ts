@@ -207,7 +207,7 @@ const pendingOf = (
   return isTask && pending?._tag === (task.wait ?? 'Job') ? pending : undefined
 }
 
-/** Returns the accepted evidence of a unit: its own; or what it has now, if its wave or map is kept and it would run again. */
+/** Returns the evidence that the user accepted for a unit. If the wave or map around it is kept and the unit would run again, that is its current evidence. */
 export const keptOf = (context: PlanContext, placed: Placed, rerun: RunReason | undefined): Kept | undefined => {
   const { kept, missing, changed } = context.evidence
   const { unit, keptAbove, record } = placed

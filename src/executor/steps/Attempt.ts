@@ -1,4 +1,4 @@
-/** One attempt of a unit: its signal, its timeout and its artifacts. Thousands may be in flight, so it has no closures. It must not know checkpoints. */
+/** The state of one attempt of a unit: its signal, timeout and artifacts. Thousands may be in flight, so it has no closures. It must not know checkpoints. */
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Clock } from '../../ports/Clock.js'
 import { ignoreAbort, onAbort } from '../onAbort.js'

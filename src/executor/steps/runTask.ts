@@ -7,8 +7,8 @@ import type { StepFailure } from '../../domain/data/StepFailure.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
 import type { AttemptResult } from './AttemptResult.js'
 import { nextDelay, redacted } from './AttemptResult.js'
-import type { Running, RawEnd } from './attempts.js'
-import { conclude, start } from './attempts.js'
+import type { Running, RawEnd } from './runAttempt.js'
+import { conclude, start } from './runAttempt.js'
 import {
   attemptFailed,
   attemptsStart,

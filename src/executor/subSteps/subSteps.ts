@@ -52,7 +52,7 @@ export interface AttemptCalls extends LazyCalls<AttemptCalls> {
   level: Level | undefined
 }
 
-/** `open`: sub-steps that were still running when the code ended. `dropped`: waits that this code did not start. `refused`: why the attempt fails, even if its code caught that. `isOverrun`: a sub-step overran its grace. */
+/** `open`: sub-steps that were still running when the code ended. `waits`: waits that this code started and that have not ended. `dropped`: waits that this code did not start. `refused`: why the attempt fails, even if its code caught that. `isOverrun`: a sub-step overran its grace. */
 export interface Closed {
   readonly open: ReadonlyArray<Unit>
   readonly waits: ReadonlyArray<Unit>
@@ -194,8 +194,8 @@ const outputOf = ({ convert }: Call, record: OutputRecord): CallEnd => {
 }
 
 /**
- * Returns whether an earlier attempt may have started this call without a record of that: the start of an idempotent call is not recorded. The
- * call may have been idempotent then if the task was edited since, or if the first call of its name is recorded as idempotent.
+ * Returns whether an earlier attempt may have started this call without a record. Only the start of a non-idempotent call is recorded, so the call
+ * must have been idempotent at that time: its task was edited since, or the first call of its name has an idempotent record.
  */
 const mayHaveStarted = ({ root }: Level, { unit }: Call): boolean => {
   if (!root.isRepeated) return false

@@ -203,7 +203,7 @@ const isSamePlace = (one: CrashPoint, other: CrashPoint): boolean =>
   one.n === other.n &&
   ('unit' in one ? one.unit : '') === ('unit' in other ? other.unit : '')
 
-/** A call without effect cannot be torn, and a call that returns something cannot arrive late. */
+/** Only a call with an effect can be torn. Only a save can arrive late: a claim returns what is stored, and a late release changes nothing for the next owner. */
 const WAYS_AT_CALL: Partial<Readonly<Record<StorageCall, ReadonlyArray<AtCall['how']>>>> = {
   claim: ['before', 'after', 'torn', 'fails', 'failsAfter'],
   save: ['before', 'after', 'torn', 'slow', 'meanwhile', 'late', 'fails', 'failsAfter'],

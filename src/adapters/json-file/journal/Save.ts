@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Change } from '../../../domain/change/Change.js'
-import { growth, RESUME_BYTES, slack } from '../../../domain/change/growth.js'
+import { growth, RESUME_BYTES, slack } from '../../../domain/change/sizeBound.js'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
 import { conflictOf } from '../../../domain/checkpoint/RevisionConflict.js'
 import type { Revision, StorageError, WriteFailed } from '../../../ports/CheckpointStorage.js'

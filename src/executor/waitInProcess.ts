@@ -15,7 +15,7 @@ import { restoreStored } from './storage/stored.js'
 type Ended<Outputs> = E.Either<RunError, RunOutcome<Outputs>>
 
 /** Resumes a run whenever a wait ends, until the run ends or must stop. A run that only waits for jobs is returned: nothing here polls them. */
-export const staying = async <Outputs>(
+export const waitInProcess = async <Outputs>(
   environment: Environment,
   first: Ended<Outputs>,
   resume: () => Promise<Ended<Outputs>>

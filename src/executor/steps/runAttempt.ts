@@ -1,4 +1,4 @@
-/** Runs one attempt of a task: its code, its timeout, its stop. */
+/** Runs the code of one attempt of a task, and waits until it ends. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../../domain/data/Json.js'
