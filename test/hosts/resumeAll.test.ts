@@ -217,6 +217,28 @@ describe('resumeAll', () => {
     assert.equal(most, 3)
   })
 
+  test('resumeAll does not resume a run that is paused while it waits for its turn', async () => {
+    const [storage, requests] = [memoryStorage(), memoryRequests()]
+    const environment = { requests }
+    let [proceed, hasBegun] = [(): void => undefined, false]
+    const slow = workflow('slow').step('work', () => {
+      hasBegun = true
+      return new Promise<string>((resolve) => (proceed = () => resolve('done')))
+    })
+    const next = workflow('next')
+      .sleep('nap', { millis: 1 })
+      .step('work', () => assert.fail('it was resumed'))
+    await runOutcome(slow, { id: 'a', storage, environment, signal: AbortSignal.abort() })
+    await runOutcome(next, { id: 'b', storage, environment })
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    const ended = resumeAll({ storage, environment, workflows: [slow, next], concurrency: 1 })
+    await until(() => hasBegun)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    assert.equal((await pause({ id: 'b', storage, environment }))._tag, 'Paused')
+    proceed()
+    assert.deepEqual(short(await ended), { a: 'resumed: Completed', b: 'left: Paused' })
+  })
+
   test('resumeAll removes a completed run that still exists although its workflow deletes runs on success', async () => {
     const storage = memoryStorage()
     await run(
@@ -463,6 +485,52 @@ describe('resumeAll with watch', () => {
     stop()
     await clock.advance(1_000)
     assert.deepEqual(short(await ended), { 'order-1': 'left: Failed' })
+  })
+
+  test.each([
+    ['long before its timer ends', 1_000],
+    ['just before its timer ends', 1]
+  ])('a watch does not resume a run that is paused %s', async (_, earlierMillis) => {
+    const [storage, requests, clock] = [memoryStorage(), memoryRequests(), virtualClock()]
+    let ran = false
+    const nap = workflow('nap')
+      .sleep('short', { millis: 3_300 })
+      .step('after', () => (ran = true))
+    const options = { id: 'nap-1', storage, environment: { clock, requests } }
+    await runOutcome(nap, options)
+    const { seen, ended, stop } = watching({ storage, environment: { clock, requests } }, [nap])
+    await until(() => seen.includes('nap-1 Waiting'))
+    await clock.advance(3_300 - earlierMillis)
+    assert.equal((await pause(options))._tag, 'Paused')
+    for (let n = 0; n < 10; n++) await clock.advance(500)
+    await until(() => seen.includes('nap-1 Paused'))
+    stop()
+    await clock.advance(1_000)
+    assert.deepEqual(short(await ended), { 'nap-1': 'left: Paused' })
+    assert.equal(ran, false)
+  })
+
+  test('a watch does not resume a run that failed elsewhere before its time limit was over', async () => {
+    const [storage, clock] = [memoryStorage(), virtualClock()]
+    let charges = 0
+    const flow = workflow('order')
+      .waitFor('approve', { timeoutMillis: 5_000 })
+      .step('charge', () => {
+        charges += 1
+        throw new Error('no money')
+      })
+    const options = { id: 'order-1', storage, environment: { clock } }
+    await runOutcome(flow, options)
+    const { seen, ended, stop } = watching({ storage, environment: { clock } }, [flow])
+    await until(() => seen.includes('order-1 Waiting'))
+    await answer({ ...options, unit: 'approve', value: 'yes' })
+    assert.equal((await runOutcome(flow, options))._tag, 'Failed')
+    for (let n = 0; n < 10; n++) await clock.advance(1_000)
+    await until(() => seen.includes('order-1 Failed'))
+    stop()
+    await clock.advance(1_000)
+    assert.deepEqual(short(await ended), { 'order-1': 'left: Failed' })
+    assert.equal(charges, 1)
   })
 
   test('a watch handles more runs than a function call can have arguments', async () => {
