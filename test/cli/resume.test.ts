@@ -947,6 +947,87 @@ test('a command that runs a step again answers the question about it', async () 
   expect(place.read('log')).toBe('one\none\n')
 })
 
+test('the command that runs an edited group again does not answer for a group in doubt beside it', async () => {
+  const was = `steps:
+  - wave: b
+    groups:
+      x: { shell: 'echo x >> log; sleep 0.3; test -e go || kill -9 $PPID', idempotent: false }
+      y: { shell: echo y }
+`
+  within({ 'w.yml': was })
+  await place.process(['run', 'w.yml', '--id', 'r'])
+  place.write('go', '')
+  place.write('w.yml', was.replace('echo y', 'echo Y'))
+  const { stderr } = await place.dogear(['resume', 'r'])
+  const lines = linesOf(stderr)
+  expect(lines).toContain('To run again from "b/y" on:')
+  const typed = lines[lines.indexOf('To run again from "b/y" on:') + 1] ?? ''
+  expect(typed).toBe('  dogear resume r --from-step b/y')
+  const asked = await place.shell(typed)
+  expect([asked.code, place.read('log')]).toEqual([4, 'x\n'])
+})
+
+/** Changes a byte in the second line of a run's journal. */
+const damaged = (id: string): void => {
+  const file = `.dogear/runs/${id}/history/e000001.jsonl`
+  place.write(
+    file,
+    place.read(file).replace(/\n.(?=.)/, (line) => `${line.slice(0, -1)}#`)
+  )
+}
+
+test('the plan of a completed run in a recovered state prints the command that accepts it', async () => {
+  within({ 'w.yml': 'steps: [{ name: a, shell: "true" }]' })
+  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  damaged('r')
+  const line = linesOf((await place.dogear(['plan', 'r'])).stdout).find((one) => one.includes('dogear resume r')) ?? ''
+  expect(line).toContain('--yes')
+  expect((await place.shell(line)).code).toBe(0)
+  expect((await place.dogear(['fork', 'r', '--from-step', 'a', '--id', 'other'])).code).toBe(0)
+})
+
+test('a verified run that is damaged and edited prints no consent to run completed steps again', async () => {
+  const was = `steps:
+  - { name: a, shell: 'true' }
+  - { name: b, shell: echo b >> log, idempotent: false }
+  - { name: c, shell: test -e go }
+`
+  within({ 'w.yml': was })
+  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  damaged('r')
+  place.write('w.yml', was.replace('echo b', 'echo B'))
+  place.write('go', '')
+  const { stdout } = await place.dogear(['verify', 'r'])
+  const again = linesOf(stdout).filter((line) => line.includes('--from-step'))
+  expect(again.length).toBeGreaterThan(0)
+  for (const line of again) expect(line).not.toContain('--yes')
+})
+
+test('the printed command for a forced item with changes answers for the item, and not for its map', async () => {
+  within({
+    'w.yml':
+      'steps: [{ wave: b, forEach: [x, y], key: item, each: { shell: echo $item > f-$item, artifacts: ["f-${item}"] } }, { name: d, shell: test -e go }]'
+  })
+  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  place.write('f-x', 'mine')
+  place.write('go', '')
+  const { stdout } = await place.dogear(['plan', 'r', '--from-step', 'b/x'])
+  const line = linesOf(stdout).find((one) => one.includes('--confirm b/x=again')) ?? ''
+  expect(line).not.toContain('b=again')
+  expect((await place.shell(line)).code).toBe(0)
+  expect(place.read('f-x')).toBe('x\n')
+})
+
+test('the acceptance of an edit does not promise to keep a wave of which it drops a group', async () => {
+  const was =
+    'steps: [{ wave: b, groups: { x: { shell: echo x }, y: { shell: echo y } } }, { name: c, shell: test -e go }]'
+  within({ 'w.yml': was })
+  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  place.write('w.yml', was.replace(', y: { shell: echo y }', ''))
+  const { stderr } = await place.dogear(['resume', 'r'])
+  expect(linesOf(stderr)).toContain('To accept the change and keep the results of b/x and drop those of b/y:')
+})
+
 test('a removed step in doubt does not hide the remedy for another edit', async () => {
   const was = `steps:
   - { name: a, shell: 'true' }
@@ -995,10 +1076,7 @@ test('the command that accepts an edit answers no question, and keeps the flags 
   place.write('out', 'mine\n')
   place.write('go', '')
   const { stderr } = await place.dogear(['resume', 'r'])
-  expect(linesOf(stderr).slice(-2)).toEqual([
-    'To accept the change and keep the results of b:',
-    '  dogear resume r --changes ignore'
-  ])
+  expect(linesOf(stderr).slice(-2)).toEqual(['To accept the change:', '  dogear resume r --changes ignore'])
   const typed = await place.shell(linesOf(stderr).at(-1) ?? '')
   expect(typed.code).toBe(4)
   expect(typed.stderr).toContain('its evidence changed since: out')

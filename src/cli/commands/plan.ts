@@ -107,10 +107,10 @@ const nextLines = (
   plan: ResumePlan,
   { overwrites, repeats }: Findings
 ): ReadonlyArray<string> => {
-  if (plan.decisions.every(({ _tag }) => _tag === 'Skip')) return []
   const { runId } = checkpoint
   // A recovered state needs consent.
   const recovered = found._tag !== 'Exact'
+  if (!recovered && plan.decisions.every(({ _tag }) => _tag === 'Skip')) return []
   const { outStyle: style } = context.screen
   const flags = { ...typed, yes: recovered || repeats.length > 0 }
   const questions = openQuestions(plan)

@@ -43,12 +43,13 @@ export const findOverwrites = async (
   const demands = demandsOf(program, checkpoint.items, noTargets)
   const { changedByUser } = planEvidence(checkpoint, program, { evidence: evidence.right }, demands)
   const isMap = ({ unit }: Decision): boolean => find<Step>(program, checkpoint.items, unit)?.definition._tag === 'Map'
+  const decided = new Set(E.isLeft(plan) ? [] : plan.right.decisions.map(({ unit }) => unit))
   return E.right(
     forced.flatMap((decision): ReadonlyArray<Overwrite> => {
       const name = decision.unit
       if (options.confirm?.get(name)?._tag === 'Again') return []
       const changed = [...changedByUser].flatMap(([unit, reason]) =>
-        unit === name || (isMap(decision) && isWithin(unit, name)) ? reason.changed : []
+        unit === name || (isMap(decision) && isWithin(unit, name) && !decided.has(unit)) ? reason.changed : []
       )
       const { stepIndex, summary, fingerprint } = decision
       const of = { unit: name, stepIndex, summary, fingerprint }

@@ -75,7 +75,7 @@ const ofUnit = (
   const pending = get(checkpoint.pending, unit)
   const isOver = pending?._tag === 'Job' || (pending !== undefined && has(checkpoint.answers, unit))
   if (decision?._tag === 'Skip' || isOver)
-    return offer(context, planning, `run again from "${unit}" on`, { fromStep: unit })
+    return offer(context, planning, `run again from "${unit}" on`, { fromStep: unit, named: [unit] })
   const next =
     decision?._tag === 'Retry' && top(unit) === unit
       ? checkpoint.workflow.steps[decision.stepIndex + 1]?.name

@@ -10,7 +10,7 @@ import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
-import { ancestors, fromTop, top } from '../../../domain/workflow/Unit.js'
+import { ancestors, fromTop, isWithin, top } from '../../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 import { editsToUndo } from '../../../executor/errors/describe.js'
 import type { Survey } from '../../../executor/planRun.js'
@@ -30,31 +30,34 @@ export interface Planning extends Pick<Survey, 'checkpoint' | 'options'> {
   readonly flags: PrintedFlags
 }
 
-/** Another way to resume: these options, in place of those that were typed. */
-type Way = Pick<PlanOptions, 'changes' | 'fromStep' | 'restartWave'>
+/** Another way to resume: these options, in place of those that were typed. `named`: the units of which the text says that they run again. */
+type Way = Pick<PlanOptions, 'changes' | 'fromStep' | 'restartWave'> & { readonly named?: ReadonlyArray<Unit> }
 
-/** Offers the first way that has a plan. If its text says that it runs units again, its command also answers `again` to each question. A restart of a wave is offered only if it raises no question. `what`: the text, or what makes it from the plan. */
+/**
+ * Offers the first way that has a plan. Its command answers `again` to questions about the units that its text names, and asks all others. A restart of a wave is offered only if it raises no question. `what`: the text, or what makes it from the plan and its options.
+ */
 export const offer = (
   place: Place,
   { checkpoint, program, options, flags }: Planning,
-  what: string | ((plan: ResumePlan) => string),
+  what: string | ((plan: ResumePlan, options: PlanOptions) => string),
   ...ways: ReadonlyArray<Way>
 ): ReadonlyArray<Hint> => {
   const { restartWave: _, ...others } = options
-  const { force: __, restartWave: ___, plan: ____, ...kept } = flags
-  for (const way of ways) {
-    const { changes, restartWave, fromStep: from } = way
-    const answers = restartWave === undefined && (changes === undefined || from !== undefined)
-    const { plan, again } = planned(checkpoint, program, { ...others, ...way }, answers)
+  const { force: __, restartWave: ___, plan: ____, ...typed } = flags
+  for (const { named = [], ...way } of ways) {
+    const { restartWave, fromStep: from } = way
+    const chosen = { ...others, ...way }
+    const isAnswered = (unit: Unit): boolean => named.some((one) => isWithin(unit, one))
+    const { plan, again } = planned(checkpoint, program, chosen, isAnswered)
     if (E.isLeft(plan)) continue
     if (restartWave !== undefined && openQuestions(plan.right).length > 0) continue
     const { length: jobs } = plan.right.abandons ?? []
     const abandoning = jobs === 0 ? '' : `abandon the ${jobs === 1 ? 'job' : 'jobs'} and `
-    const { fromStep } = { ...others, ...way }
-    const printed = { ...kept, ...defined({ fromStep }), ...way }
+    const { yes, ...unagreed } = typed
+    const printed = { ...(from === undefined ? typed : unagreed), ...defined({ fromStep: chosen.fromStep }), ...way }
     return [
       {
-        text: `To ${abandoning}${typeof what === 'string' ? what : what(plan.right)}:`,
+        text: `To ${abandoning}${typeof what === 'string' ? what : what(plan.right, chosen)}:`,
         command: resumeLine(place, checkpoint.runId, printed, again)
       }
     ]
@@ -62,14 +65,20 @@ export const offer = (
   return []
 }
 
-/** Plans; if it `answers`, with `again` to each question, as an answer can raise further ones. */
-const planned = (checkpoint: Planning['checkpoint'], program: Workflow, options: PlanOptions, answers: boolean) => {
+/** Plans, with `again` to the questions that are answered; an answer can raise further ones. */
+const planned = (
+  checkpoint: Planning['checkpoint'],
+  program: Workflow,
+  options: PlanOptions,
+  isAnswered: (unit: Unit) => boolean
+) => {
   const confirm = new Map(options.confirm)
   const again: Array<string> = []
   for (;;) {
     const plan = planResume(checkpoint, program, { ...options, confirm })
-    const questions =
-      !answers || E.isLeft(plan) ? [] : openQuestions(plan.right).filter(({ unit }) => !confirm.has(unit))
+    const questions = E.isLeft(plan)
+      ? []
+      : openQuestions(plan.right).filter(({ unit }) => isAnswered(unit) && !confirm.has(unit))
     if (questions.length === 0) return { plan, again }
     for (const { unit } of questions) {
       confirm.set(unit, { _tag: 'Again' })
@@ -193,7 +202,7 @@ export const ofPlanError = (
   ...problems.flatMap((problem) => {
     if (problem._tag === 'WrongWorkflow') return [ofWrongWorkflow(place, planning, problem.expected)]
     const { step } = problem._tag === 'NotAWave' ? problem : {}
-    return step === undefined ? [] : offer(place, planning, `run from "${step}" on`, { fromStep: step })
+    return step === undefined ? [] : offer(place, planning, `run from "${step}" on`, { fromStep: step, named: [step] })
   }),
   ...ofMissingOutputs(place, planning, problems),
   ...ofMissingEvidence(place, planning, problems),
@@ -220,31 +229,36 @@ const ofEdits = (place: Place, planning: Planning, problems: ReadonlyArray<PlanP
   const isThere = edits.length === 1 && definitionAt<Step>(program, first.unit) !== undefined
   const from = isThere ? first.unit : program.steps.find(({ name }) => edited.has(name))?.name
   const policies = [{ changes: 'completed' }, { changes: 'ignore' }] as const
-  const ways = from === undefined ? [] : [{}, ...policies].map((policy) => ({ ...policy, fromStep: from }))
+  const ways =
+    from === undefined ? [] : [{}, ...policies].map((policy) => ({ ...policy, fromStep: from, named: [from] }))
   return [
     ...offer(place, planning, `run again from "${from}" on`, ...ways),
     ...offer(place, planning, accepting(planning, edits.length === 1 ? 'change' : 'changes'), ...policies)
   ]
 }
 
-/** Says which recorded results a plan that accepts edits keeps, and which ones it drops; a question decides about others. */
+/** Says which recorded results a plan that accepts edits keeps, whatever its questions are answered, and which ones it drops. */
 const accepting =
-  ({ checkpoint }: Planning, edits: string) =>
-  ({ decisions }: ResumePlan): string => {
-    const covers = (...tags: ReadonlyArray<Decision['_tag']>): ((unit: Unit) => boolean) => {
-      const units = new Set(decisions.flatMap(({ _tag, unit }) => (tags.includes(_tag) ? [unit] : [])))
-      return (unit) => fromTop(unit).some((one) => units.has(one))
-    }
+  ({ checkpoint, program }: Planning, edits: string) =>
+  (plan: ResumePlan, options: PlanOptions): string => {
+    const again = planned(checkpoint, program, options, () => true).plan
+    const [now, later] = [plan, E.isLeft(again) ? plan : again.right].map(tagsOf)
     const records = Array.from(checkpoint.completedSteps, ({ unit }) => unit)
-    const kept = outermost(records.filter(covers('Skip')))
-    const [isDecided, around] = [covers('Skip', 'Confirm'), new Set(kept.flatMap(fromTop))]
-    const dropped = outermost(records.filter((unit) => !isDecided(unit) && !around.has(unit)))
+    const lost = records.filter((unit) => !['Skip', 'Confirm'].includes(now?.get(unit) ?? ''))
+    const unsure = records.filter((unit) => later?.get(unit) !== 'Skip')
+    const above = new Set(unsure.flatMap(fromTop))
+    const kept = outermost(records.filter((unit) => now?.get(unit) === 'Skip' && !above.has(unit)))
+    const around = new Set(kept.flatMap(fromTop))
+    const dropped = outermost(lost.filter((unit) => !around.has(unit)))
     return [
       `accept the ${edits}`,
       ...(kept.length === 0 ? [] : [`keep the results of ${listed(kept)}`]),
       ...(dropped.length === 0 ? [] : [`drop ${kept.length === 0 ? 'the results' : 'those'} of ${listed(dropped)}`])
     ].join(' and ')
   }
+
+const tagsOf = ({ decisions }: ResumePlan): ReadonlyMap<Unit, Decision['_tag']> =>
+  new Map(decisions.map(({ _tag, unit }) => [unit, _tag]))
 
 const outermost = (units: ReadonlyArray<Unit>): ReadonlyArray<Unit> => {
   const all = new Set(units)
@@ -276,10 +290,17 @@ const ofMissingEvidence = (
   problems: ReadonlyArray<PlanProblem>
 ): ReadonlyArray<Hint> => {
   const units = problems.flatMap((one) =>
-    one._tag === 'AssumedOutputMissing' && one.evidence === true ? [`"${one.unit}"`] : []
+    one._tag === 'AssumedOutputMissing' && one.evidence === true ? [one.unit] : []
   )
   const { evidence = [] } = planning.options
   return units.length === 0
     ? []
-    : offer(place, { ...planning, options: { evidence }, flags: {} }, `run ${listed(units)} again`, {})
+    : offer(
+        place,
+        { ...planning, options: { evidence }, flags: {} },
+        `run ${listed(units.map((unit) => `"${unit}"`))} again`,
+        {
+          named: units
+        }
+      )
 }
