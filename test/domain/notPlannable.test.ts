@@ -188,7 +188,26 @@ describe('planResume refuses malformed arguments', () => {
   test.each<readonly [string, object, string]>([
     ['createdAt is null', { createdAt: null }, '$.createdAt expected a UTC time'],
     ['pending units are an array', { pending: [] }, '$.pending expected a list that Dogear made'],
-    ['records are a Map', { completedSteps: new Map() }, '$.completedSteps expected a list that Dogear made']
+    ['records are a Map', { completedSteps: new Map() }, '$.completedSteps expected a list that Dogear made'],
+    ['records are null', { completedSteps: null }, '$.completedSteps expected a list that Dogear made'],
+    ['pending units are a number', { pending: 5 }, '$.pending expected a list that Dogear made'],
+    ['answers are an empty array', { answers: [] }, '$.answers expected a list that Dogear made'],
+    ['answers are an empty Map', { answers: new Map() }, '$.answers expected a list that Dogear made'],
+    ['submissions are a string', { submissions: 'x' }, '$.submissions expected a list that Dogear made'],
+    ['items are a number', { items: 5 }, '$.items expected a Map'],
+    ['items are a string', { items: 'x' }, '$.items expected a Map'],
+    ['state is a number', { state: 5 }, '$.state expected an object'],
+    [
+      'attempts are null',
+      { state: { ...checkpoint.state, inFlight: null } },
+      '$.state.inFlight expected a list that Dogear made'
+    ],
+    [
+      'failures are a Map',
+      { state: { ...checkpoint.state, failures: new Map() } },
+      '$.state.failures expected a list that Dogear made'
+    ],
+    ['workflow is a string', { workflow: 'x' }, '$.workflow.steps expected an array']
   ])('a checkpoint whose %s is refused with that field, whatever else is wrong', (_, more, named) => {
     const steps = [W.task('a'), W.task('b')].map((step) => ({ ...step, accepts: () => undefined }))
     const started = { ...checkpoint, workflow: Identity.of({ name: 'w', steps: [W.task('a'), W.task('b')] }), ...more }

@@ -1,7 +1,7 @@
-/** Reads runs: the newest revision, the history, one revision, and pages of summaries. Each is one statement. */
+/** Reads runs: the newest revision, the history, one revision, and pages of summaries. Each is one statement, which is repeated if it finds a dead holder. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { HistoryEntry, Listed, ListOptions, StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import type { HistoryEntry, Holder, Listed, ListOptions, StorageError, Stored } from '../../ports/CheckpointStorage.js'
 import type { Content } from '../sql/Content.js'
 import * as Contents from '../sql/Content.js'
 import type { Row } from '../sql/Rows.js'
@@ -87,30 +87,53 @@ export const newest = async (
   return isWhole ? first : read('true')
 }
 
-export const load = async (
-  { database, holderOf }: Hub,
-  runId: string
-): Promise<E.Either<StorageError, O.Option<Stored>>> =>
-  E.map(
-    O.chain(({ run, content }: Newest) =>
-      O.map((stored: Content): Stored => ({ ...stored, heldBy: O.fromNullable(holderOf(run)) }))(content)
-    )
-  )(await newest(database, runId, holderColumns(database)))
+/**
+ * Repeats a read that finds a dead holder until that holder was dead before the read: one that saved, released the run and ended after its
+ * row was read would count as dead, with an old checkpoint.
+ */
+const settled = async <A>(
+  { holderOf }: Hub,
+  read: (holder: (row: Fields) => O.Option<Holder>) => Promise<E.Either<StorageError, A>>
+): Promise<E.Either<StorageError, A>> => {
+  const dead = new Set<string>()
+  for (;;) {
+    const known = dead.size
+    const found = await read((row) => {
+      const holder = holderOf(row)
+      if (holder === undefined && row['token'] !== null) dead.add(JSON.stringify([row['token'], row['key']]))
+      return O.fromNullable(holder)
+    })
+    // Each round needs another claim whose process has died meanwhile.
+    if (E.isLeft(found) || dead.size === known) return found
+  }
+}
+
+export const load = (hub: Hub, runId: string): Promise<E.Either<StorageError, O.Option<Stored>>> =>
+  settled(hub, async (holder) =>
+    E.map(
+      O.chain(({ run, content }: Newest) =>
+        O.map((stored: Content): Stored => ({ ...stored, heldBy: holder(run) }))(content)
+      )
+    )(await newest(hub.database, runId, holderColumns(hub.database)))
+  )
 
 export const loadRevision = async (
-  { database, holderOf }: Hub,
+  hub: Hub,
   runId: string,
   revision: number
 ): Promise<E.Either<StorageError, O.Option<Stored>>> => {
   if (!Number.isSafeInteger(revision) || revision < 0) return E.right(O.none)
+  const { database } = hub
   const base = newestBase(database, 'b.revision < $2::bigint')
   const which = `v.revision <= $2::bigint AND v.revision >= coalesce(${base}, $2::bigint)`
-  const result = await find(database, runId, query(database, holderColumns(database), which), revision)
-  if (E.isLeft(result)) return result
-  if (O.isNone(result.right)) return E.right(O.none)
-  const { run, head, rows } = result.right.value
-  const content = Contents.revisionOf({ runId, head, where: database.where('revisions') }, rows, revision)
-  return E.map(O.map((stored: Content): Stored => ({ ...stored, heldBy: O.fromNullable(holderOf(run)) })))(content)
+  return settled(hub, async (holder) => {
+    const result = await find(database, runId, query(database, holderColumns(database), which), revision)
+    if (E.isLeft(result)) return result
+    if (O.isNone(result.right)) return E.right(O.none)
+    const { run, head, rows } = result.right.value
+    const content = Contents.revisionOf({ runId, head, where: database.where('revisions') }, rows, revision)
+    return E.map(O.map((stored: Content): Stored => ({ ...stored, heldBy: holder(run) })))(content)
+  })
 }
 
 export const history = async (
@@ -124,22 +147,25 @@ export const history = async (
   )(await readRows(database, { table: 'revisions', runId }, text, runId))
 }
 
-export const list = async (
-  { database, holderOf }: Hub,
+export const list = (
+  hub: Hub,
   { after = '', limit }: ListOptions
 ): Promise<E.Either<StorageError, ReadonlyArray<Listed>>> => {
+  const { database } = hub
   // No id has a NUL, which PostgreSQL refuses: all that follow the string follow what stands before it.
   const [start = ''] = after.split('\0')
   const text = `SELECT r.id, r.format, r.head::text AS head, r.summary, ${holderColumns(database)} FROM ${database.table('runs')} r
       WHERE r.head >= 0 AND r.id > $1 ORDER BY r.id LIMIT $2::bigint`
   const most = limit === undefined ? null : Math.max(0, Math.floor(limit))
-  return E.map((rows: ReadonlyArray<Fields>) =>
-    rows.map((row) => {
-      const runId = String(row['id'])
-      const isKnown = E.isRight(Contents.supported(runId, Number(row['format']), ''))
-      const column = textOrNull(row['summary'])
-      const summary = Contents.summaryOf(column, Number(row['head']), O.fromNullable(holderOf(row)))
-      return isKnown && O.isSome(summary) ? { runId, summary: summary.value } : { runId }
-    })
-  )(await readRows(database, { table: 'runs' }, text, start, most))
+  return settled(hub, async (holder) =>
+    E.map((rows: ReadonlyArray<Fields>) =>
+      rows.map((row) => {
+        const runId = String(row['id'])
+        const isKnown = E.isRight(Contents.supported(runId, Number(row['format']), ''))
+        const column = textOrNull(row['summary'])
+        const summary = Contents.summaryOf(column, Number(row['head']), holder(row))
+        return isKnown && O.isSome(summary) ? { runId, summary: summary.value } : { runId }
+      })
+    )(await readRows(database, { table: 'runs' }, text, start, most))
+  )
 }

@@ -119,9 +119,9 @@ export const livenessOf = (
 ): Liveness | undefined => {
   const folder = folderOf(file)
   const thread = threads.get(folder)
-  if (thread?.owner === owner) return thread.claims.has(token) ? 'alive' : undefined
-  if (!judged.has(owner)) judged.set(owner, probed(open, join(folder, owner)))
-  return judged.get(owner)
+  const own = thread?.owner === owner ? thread : undefined
+  if (!judged.has(owner)) judged.set(owner, own === undefined ? probed(open, join(folder, owner)) : 'alive')
+  return own?.claims.has(token) === false ? undefined : judged.get(owner)
 }
 
 const probed = (open: Owners['open'], path: string): Liveness | undefined => {

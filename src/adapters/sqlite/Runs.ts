@@ -15,7 +15,7 @@ import type { Content } from '../sql/Content.js'
 import * as Contents from '../sql/Content.js'
 import type { Row } from '../sql/Rows.js'
 import { FORMAT } from '../sql/Rows.js'
-import type { Connection } from './Connection.js'
+import type { Call, Connection } from './Connection.js'
 import { read, sql } from './Connection.js'
 import type { Judged, Owners } from './Owners.js'
 import { livenessOf } from './Owners.js'
@@ -70,26 +70,62 @@ export const holderOf = (connection: Connection, owners: Owners, run: RunRow, ju
   return liveness === undefined ? O.none : O.some({ host, pid, since, liveness })
 }
 
-/** A lock file that vanishes after the row was read belongs to an owner that has released the run. */
-const holderNow = (connection: Connection, owners: Owners, run: RunRow, judged?: Judged): O.Option<Holder> => {
-  const holder = holderOf(connection, owners, run, judged)
-  if (O.isNone(holder) || holder.value.liveness === 'alive') return holder
-  const now = runRow(connection, run.id)
-  return now === undefined || now.token !== run.token || now.owner !== run.owner ? O.none : holder
+/** The rows of a read have owners that are not judged yet. */
+interface Unjudged {
+  readonly _tag: 'Unjudged'
+  readonly runs: ReadonlyArray<RunRow>
 }
 
-export const load = async (
+/**
+ * Reads rows, and what `act` reads of them, once all their owners are judged. An owner that was judged after the read may have saved,
+ * released the run and ended in between: it would count as dead, with an old checkpoint.
+ */
+const readJudged = async <A>(
+  connection: Connection,
+  owners: Owners,
+  call: Call,
+  rowsOf: () => ReadonlyArray<RunRow>,
+  act: (runs: ReadonlyArray<RunRow>, holder: (run: RunRow) => O.Option<Holder>) => E.Either<StorageError, A>
+): Promise<E.Either<StorageError, A>> => {
+  const judged: Judged = new Map()
+  const holder = (run: RunRow): O.Option<Holder> => holderOf(connection, owners, run, judged)
+  for (;;) {
+    const found = await read<A, StorageError | Unjudged>(connection, call, () => {
+      const all = rowsOf()
+      const runs = all.filter(({ owner }) => owner !== null && !judged.has(owner))
+      return runs.length > 0 ? E.left({ _tag: 'Unjudged', runs }) : act(all, holder)
+    })
+    if (E.isRight(found)) return found
+    if (found.left._tag !== 'Unjudged') return E.left(found.left)
+    // Each round needs another owner that has claimed meanwhile.
+    found.left.runs.forEach(holder)
+  }
+}
+
+/** Reads a run with its holder. */
+const readRun = (
+  connection: Connection,
+  owners: Owners,
+  runId: string,
+  contentIn: (run: RunRow) => E.Either<StorageError, O.Option<Content>>
+): Promise<E.Either<StorageError, O.Option<Stored>>> =>
+  readJudged<O.Option<Stored>>(
+    connection,
+    owners,
+    { runId },
+    () => [runRow(connection, runId) ?? []].flat(),
+    ([run], holder) =>
+      run === undefined
+        ? E.right(O.none)
+        : E.map(O.map((content: Content): Stored => ({ ...content, heldBy: holder(run) })))(contentIn(run))
+  )
+
+export const load = (
   connection: Connection,
   owners: Owners,
   runId: string
-): Promise<E.Either<StorageError, O.Option<Stored>>> => {
-  const found = await read<O.Option<Found>, StorageError>(connection, { runId }, () => {
-    const run = runRow(connection, runId)
-    if (run === undefined) return E.right(O.none)
-    return E.map(O.map((content: Content) => ({ content, run })))(contentOf(connection, run))
-  })
-  return withHolder(connection, owners, found)
-}
+): Promise<E.Either<StorageError, O.Option<Stored>>> =>
+  readRun(connection, owners, runId, (run) => contentOf(connection, run))
 
 export const loadRevision = async (
   connection: Connection,
@@ -98,38 +134,13 @@ export const loadRevision = async (
   revision: number
 ): Promise<E.Either<StorageError, O.Option<Stored>>> => {
   if (!Number.isSafeInteger(revision) || revision < 0) return E.right(O.none)
-  const found = await read<O.Option<Found>, StorageError>(connection, { runId }, () => {
-    const run = runRow(connection, runId)
-    if (run === undefined || revision > run.head) return E.right(O.none)
-    const known = Contents.supported(run.id, run.format, where(connection))
+  return readRun(connection, owners, runId, ({ format, head }) => {
+    if (revision > head) return E.right(O.none)
+    const known = Contents.supported(runId, format, where(connection))
     if (E.isLeft(known)) return known
-    const of = { runId, head: run.head, where: where(connection) }
-    const content = Contents.revisionOf(
-      of,
-      rows(connection, UP_TO, runId, revision, revision, runId, revision),
-      revision
-    )
-    return E.map(O.map((content: Content) => ({ content, run })))(content)
+    const found = rows(connection, UP_TO, runId, revision, revision, runId, revision)
+    return Contents.revisionOf({ runId, head, where: where(connection) }, found, revision)
   })
-  return withHolder(connection, owners, found)
-}
-
-interface Found {
-  readonly content: Content
-  readonly run: RunRow
-}
-
-const withHolder = (
-  connection: Connection,
-  owners: Owners,
-  found: E.Either<StorageError, O.Option<Found>>
-): Promise<E.Either<StorageError, O.Option<Stored>>> => {
-  if (E.isLeft(found) || O.isNone(found.right))
-    return Promise.resolve(found as E.Either<StorageError, O.Option<Stored>>)
-  const { content, run } = found.right.value
-  return read<O.Option<Stored>, never>(connection, { runId: run.id }, () =>
-    E.right(O.some({ ...content, heldBy: holderNow(connection, owners, run) }))
-  )
 }
 
 const HISTORY = `SELECT revision, kind AS change, at FROM revisions WHERE run = ?
@@ -146,23 +157,21 @@ export const history = (
 
 const PAGE = 'SELECT * FROM runs WHERE id > ? AND head >= 0 ORDER BY id LIMIT ?'
 
-export const list = async (
+export const list = (
   connection: Connection,
   owners: Owners,
   { after = '', limit = -1 }: ListOptions
-): Promise<E.Either<StorageError, ReadonlyArray<Listed>>> => {
-  const page = await read<ReadonlyArray<RunRow>, StorageError>(connection, {}, () =>
-    E.right(sql(connection, PAGE).all(after, Math.trunc(limit)) as ReadonlyArray<RunRow>)
+): Promise<E.Either<StorageError, ReadonlyArray<Listed>>> =>
+  readJudged<ReadonlyArray<Listed>>(
+    connection,
+    owners,
+    {},
+    () => sql(connection, PAGE).all(after, Math.trunc(limit)) as ReadonlyArray<RunRow>,
+    (runs, holder) =>
+      E.right(
+        runs.map((run) => {
+          const summary = run.format > FORMAT ? O.none : Contents.summaryOf(run.summary, run.head, holder(run))
+          return O.isNone(summary) ? { runId: run.id } : { runId: run.id, summary: summary.value }
+        })
+      )
   )
-  if (E.isLeft(page)) return page
-  const judged: Judged = new Map()
-  return read<ReadonlyArray<Listed>, StorageError>(connection, {}, () =>
-    E.right(
-      page.right.map((run) => {
-        const heldBy = holderNow(connection, owners, run, judged)
-        const summary = run.format > FORMAT ? O.none : Contents.summaryOf(run.summary, run.head, heldBy)
-        return O.isNone(summary) ? { runId: run.id } : { runId: run.id, summary: summary.value }
-      })
-    )
-  )
-}

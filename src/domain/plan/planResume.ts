@@ -12,7 +12,7 @@ import { decideAll } from './decide.js'
 import type { Json } from '../data/Json.js'
 import { equals } from '../data/Json.js'
 import { describe } from '../data/Malformed.js'
-import { fieldsOf, kindOf, optionProblems } from '../data/Options.js'
+import { kindOf, optionProblems } from '../data/Options.js'
 import type { Decision, PlanOptions, ResumePlan, Skip } from './Plan.js'
 import { PLAN_OPTIONS } from './planOptions.js'
 import type { PlanError, PlanProblem } from './PlanProblem.js'
@@ -61,7 +61,8 @@ export const planResume = (
   const [problem] = invalid
   // Without a list of steps nothing else can be checked.
   if (problem !== undefined && isUnreadable(problem)) return refuse([{ _tag: 'InvalidWorkflow', problem }])
-  if (!isDecoded(checkpoint)) return refuse([notCheckpoint(checkpoint)])
+  const unread = unreadableIn(checkpoint)
+  if (unread !== undefined) return refuse([notCheckpoint(checkpoint, unread)])
   const wrong = wrongOptions(options)
   if (isNonEmpty(wrong)) return refuse(wrong)
   try {
@@ -109,29 +110,37 @@ const plan = (
   return isNonEmpty(problems) ? refuse(problems) : E.right(planOf(checkpoint, workflow, decisions, context, input))
 }
 
-/** Detects what untyped callers may pass, such as stored JSON that was not decoded: its `completedSteps` is an array, which has no `size`. */
-const isDecoded = (checkpoint: unknown): boolean => {
-  try {
-    const { workflow, completedSteps } = fieldsOf(checkpoint)
-    return Array.isArray(fieldsOf(workflow)['steps']) && typeof fieldsOf(completedSteps)['size'] === 'number'
-  } catch {
-    // A Proxy of a `Map` has no `size` that can be read.
-    return false
+const isMap = (one: ReadonlyMap<string, unknown>): boolean => typeof one.size === 'number' && 'get' in one
+
+/** What a plan reads of a checkpoint: its path, what it must be, and a check of it in constant time, which may throw. */
+const FIELDS: ReadonlyArray<readonly [string, string, (checkpoint: Checkpoint) => boolean]> = [
+  ['workflow.steps', 'an array', ({ workflow }) => Array.isArray(workflow.steps)],
+  ['state', 'an object', ({ state }) => kindOf(state) === 'an object'],
+  ['items', 'a Map', ({ items }) => isMap(items)],
+  ...Object.entries<(checkpoint: Checkpoint) => Iterable<Units.OfUnit>>({
+    completedSteps: ({ completedSteps }) => completedSteps,
+    pending: ({ pending }) => pending,
+    answers: ({ answers }) => answers,
+    submissions: ({ submissions }) => submissions,
+    'state.inFlight': ({ state }) => State.inFlight(state),
+    'state.failures': ({ state }) => State.failures(state)
+  }).map(([path, of]) => [path, 'a list that Dogear made', (one: Checkpoint) => Units.isUnits(of(one))] as const)
+]
+
+/** Returns the field without which no plan is possible, as in stored JSON that was not decoded. */
+const unreadableIn = (checkpoint: Checkpoint): string | undefined => {
+  for (const [path, expected, isReadable] of FIELDS) {
+    try {
+      if (isReadable(checkpoint)) continue
+    } catch {}
+    return ` (at $.${path} expected ${expected})`
   }
+  return undefined
 }
 
 /** Returns what is malformed in a checkpoint, as precisely as can be said. */
 const malformedIn = (checkpoint: Checkpoint): string | undefined => {
   try {
-    const { state, completedSteps, pending } = checkpoint
-    const lists: Readonly<Record<string, Iterable<Units.OfUnit>>> = {
-      completedSteps,
-      pending,
-      'state.inFlight': State.inFlight(state),
-      'state.failures': State.failures(state)
-    }
-    const [wrong] = Object.entries(lists).filter(([, list]) => !Units.isUnits(list))
-    if (wrong !== undefined) return ` (at $.${wrong[0]} expected a list that Dogear made)`
     const decoded = decode(encode(checkpoint))
     return E.isRight(decoded) ? undefined : ` (${describe(decoded.left)})`
   } catch {

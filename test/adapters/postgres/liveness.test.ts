@@ -1,10 +1,22 @@
 /** How a process proves that it lives, and what happens when the proof breaks. */
 import assert from 'node:assert/strict'
+import { randomInt } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, test } from 'vitest'
 import { postgresStorage } from '../../../src/adapters/postgres/index.js'
-import { claimed, left, OTHER, OWNER, revisions, right, until } from '../../../src/testing/conformance/fixtures.js'
+import {
+  claimed,
+  left,
+  OTHER,
+  OWNER,
+  revisions,
+  right,
+  some,
+  until
+} from '../../../src/testing/conformance/fixtures.js'
+import type { CheckpointStorage, Stored } from '../../../src/ports/CheckpointStorage.js'
 import type { Place } from './kit.js'
 import { destroy, later, open, place, poolOf } from './kit.js'
 
@@ -117,6 +129,55 @@ describe('the connection that proves that a process lives', () => {
     assert.deepEqual([_tag, code, option], ['ReadFailed', 'LOCK_LOST', "liveness: 'lease'"])
     await storage.close()
     await pool.end()
+  })
+})
+
+describe('while the owner saves and releases the run', () => {
+  /** Each statement that judges a holder waits, after it has read the row, until the returned function is called. */
+  const gated = async (): Promise<{ readonly reached: () => Promise<boolean>; readonly end: () => Promise<void> }> => {
+    const { admin, schema } = where
+    const gate = randomInt(2 ** 31 - 1)
+    const holder = await admin.connect()
+    await holder.query('SELECT pg_advisory_lock($1)', [gate])
+    await holder.query(`ALTER TABLE ${schema}.leases RENAME TO kept;
+      CREATE FUNCTION ${schema}.gated() RETURNS SETOF ${schema}.kept LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM pg_advisory_xact_lock_shared(${gate}); RETURN; END $$;
+      CREATE VIEW ${schema}.leases AS SELECT * FROM ${schema}.gated()`)
+    return {
+      reached: async () => {
+        const text = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND classid = 0 AND objid = $1`
+        return (await holder.query(text, [gate])).rows.length > 0
+      },
+      end: async () => {
+        await holder.query('SELECT pg_advisory_unlock($1)', [gate])
+        holder.release()
+      }
+    }
+  }
+  const stored = ({ revision, heldBy }: Stored): unknown => [revision, O.isNone(heldBy)]
+  const reads: ReadonlyArray<readonly [string, unknown, (storage: CheckpointStorage) => Promise<unknown>]> = [
+    ['load', [1, true], async (one) => stored(some(await right(one.load('a'))))],
+    ['list', [1], async (one) => (await right(one.list())).map(({ summary }) => summary?.revision)]
+  ]
+  const cases = reads.flatMap(([name, ...read]) => [
+    [name, 'has ended', false, ...read] as const,
+    [name, 'lives and reads itself', true, ...read] as const
+  ])
+
+  test.each(cases)('%s returns the saved state if the owner %s', async (_, __, isOwn, expected, read) => {
+    const owner = open(where)
+    const { storage } = isOwn ? owner : open(where)
+    const claim = await claimed(owner.storage, 'a')
+    await right(owner.storage.save(claim, revisions([1])))
+    await right(storage.list())
+    const gate = await gated()
+    const found = read(storage)
+    for (const end = Date.now() + 10_000; !(await gate.reached()); await later(5)) assert.ok(Date.now() < end)
+    await right(owner.storage.save(claim, revisions([1, 2])))
+    await right(owner.storage.release(claim))
+    if (!isOwn) await owner.declareDead()
+    await gate.end()
+    assert.deepEqual(await found, expected)
   })
 })
 

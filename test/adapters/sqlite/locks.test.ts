@@ -1,6 +1,6 @@
 /** Locks of other connections, and who is alive. */
 import assert from 'node:assert/strict'
-import { readdirSync, rmSync } from 'node:fs'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
@@ -19,6 +19,7 @@ import {
   right,
   some
 } from '../../../src/testing/conformance/fixtures.js'
+import type { CheckpointStorage, Stored } from '../../../src/ports/CheckpointStorage.js'
 import { beside, connected, drivers, folder, placeOf, reopen } from './kit.js'
 
 describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s', (_, driver) => {
@@ -147,6 +148,42 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     await left(one.save(zombie, revisions([1, 2])), 'Fenced')
     await right(other.save(claim, revisions([1, 3])))
   })
+
+  test.each([
+    ['deleted', false],
+    ['unlocked, but not deleted yet', true]
+  ])(
+    'a read during which the owner saves and releases the run returns the saved state, with its lock file %s',
+    async (_, keepsFile) => {
+      const place = placeOf(driver.open)
+      const locks = `${place.file}-owners`
+      const seen = async (read: (storage: CheckpointStorage) => Promise<unknown>): Promise<unknown> => {
+        const { storage } = beside(place)
+        const claim = await claimed(storage, 'a')
+        await right(storage.save(claim, revisions([1])))
+        let passes = 0
+        const pass = async (): Promise<void> => {
+          if (++passes !== 2) return
+          const [lock = ''] = readdirSync(locks)
+          await right(storage.save(claim, revisions([1, 2])))
+          await right(storage.release(claim))
+          if (keepsFile) writeFileSync(join(locks, lock), '')
+        }
+        const found = await read(beside(place, { pass }).storage)
+        assert.ok(passes >= 2, 'the owner released the run during the read')
+        await right(beside(place).storage.remove('a'))
+        rmSync(locks, { recursive: true, force: true })
+        return found
+      }
+      const stored = ({ revision, heldBy }: Stored): unknown => [revision, O.isNone(heldBy)]
+      assert.deepEqual(await seen(async (one) => stored(some(await right(one.load('a'))))), [1, true])
+      assert.deepEqual(
+        await seen(async (one) => (await right(one.list())).map(({ summary }) => summary?.revision)),
+        [1]
+      )
+      assert.deepEqual(await seen(async (one) => stored(some(await right(one.loadRevision('a', 0))))), [0, true])
+    }
+  )
 
   test('concurrent probes of a dead owner do not take one another for the owner', async () => {
     const place = placeOf(driver.open)
