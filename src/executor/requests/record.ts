@@ -177,10 +177,12 @@ const takeIn = async (
   const answered = await recordAnswers(environment, recorder, answers)
   if (E.isLeft(answered)) return answered
   const stops = all.filter((one) => one._tag !== 'Answer')
-  for (const one of stops) {
-    if (!isOpen(recorder.checkpoint(), one)) continue
-    const recorded = await (one._tag === 'Pause'
-      ? recordPaused(environment, recorder, one)
+  const open = stops.filter((one) => isOpen(recorder.checkpoint(), one))
+  // A cancel outweighs a pause.
+  const stop = open.find((one) => one._tag === 'Cancel') ?? open[0]
+  if (stop !== undefined) {
+    const recorded = await (stop._tag === 'Pause'
+      ? recordPaused(environment, recorder, stop)
       : recordCancelled(environment, recorder))
     if (E.isLeft(recorded)) return recorded
   }
