@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import { describe, test } from 'vitest'
+import { memoryRequests } from '../../src/adapters/memory.js'
+import type { CheckpointStorage, Environment, Requests } from '../../src/index.js'
+import { answer, cancel, pause, Program, run } from '../../src/index.js'
+import type { Process } from './fixtures.js'
+import { historyOf, newProcess, newWorld, right } from './fixtures.js'
+
+interface Signal {
+  readonly given: Promise<void>
+  readonly give: () => void
+}
+
+const signal = (): Signal => {
+  let resolve = (): void => undefined
+  const given = new Promise<void>((done) => (resolve = done))
+  return { given, give: () => resolve() }
+}
+
+const MOMENTS = ['looks again', 'claims the run', 'is refused a claim'] as const
+
+/** Leaves a request while the owner of a waiting run releases it. The owner records the request before the caller does `moment`. */
+const askedLate = async <A>(
+  moment: (typeof MOMENTS)[number],
+  ask: (environment: Environment) => Promise<E.Either<unknown, A>>
+) => {
+  const requests = memoryRequests()
+  const [left, released, seen, recorded] = [signal(), signal(), signal(), signal()]
+  let looks = 0
+  let isRefused = false
+  let hasReleased = false
+  let asked: Promise<E.Either<unknown, A>> | undefined
+  const callerStorage = (storage: CheckpointStorage): CheckpointStorage => ({
+    ...storage,
+    load: (runId) => async () => {
+      looks += 1
+      if (looks === 2) await (moment === 'looks again' ? recorded : released).given
+      const found = await storage.load(runId)()
+      if (looks === 2) seen.give()
+      return found
+    },
+    claim:
+      (...how) =>
+      async () => {
+        await recorded.given
+        if (moment !== 'is refused a claim' || isRefused) return storage.claim(...how)()
+        isRefused = true
+        const [runId, { host, pid }] = how
+        const holder = { host, pid, since: '2026-01-02T03:04:05.000Z', liveness: 'alive' } as const
+        return E.left({ _tag: 'HeldBy', runId, holder } as const)
+      }
+  })
+  const callerRequests: Requests = {
+    ...requests,
+    leave: (request) => async () => {
+      const result = await requests.leave(request)()
+      left.give()
+      return result
+    },
+    withdraw: (request) => async () => {
+      await recorded.given
+      return requests.withdraw(request)()
+    }
+  }
+  const ownerRequests: Requests = {
+    ...requests,
+    list: (runId) => async () => {
+      if (hasReleased && moment !== 'looks again') await seen.given
+      return requests.list(runId)()
+    }
+  }
+  const owner: Process = newProcess(newWorld(), {
+    requests: ownerRequests,
+    around: (storage) => ({
+      ...storage,
+      release: (claim) => async () => {
+        if (asked === undefined) {
+          asked = ask({ ...owner.environment, storage: callerStorage(storage), requests: callerRequests })
+          await left.given
+        }
+        const result = await storage.release(claim)()
+        hasReleased = true
+        released.give()
+        return result
+      }
+    })
+  })
+  right(await owner.perform(run(pipe(Program.start('w'), Program.waitFor('ok')), 'r', {})))
+  recorded.give()
+  assert.ok(asked !== undefined)
+  const result = right(await asked)
+  assert.equal(requests.isAny('r'), false)
+  return { result, history: await historyOf(owner.storage) }
+}
+
+describe('a request that the owner records after its release', () => {
+  test.each(MOMENTS)('a pause that the owner records before its caller %s returns `Paused`', async (moment) => {
+    const { result, history } = await askedLate(moment, (environment) => pause('r')(environment)())
+    assert.equal(result._tag, 'Paused')
+    assert.deepEqual(history.slice(-2), ['Interrupted', 'Interrupted'])
+  })
+
+  test.each(MOMENTS)('a cancel that the owner records before its caller %s returns `Cancelled`', async (moment) => {
+    const { result, history } = await askedLate(moment, (environment) => cancel('r')(environment)())
+    assert.equal(result._tag, 'Cancelled')
+    assert.deepEqual(history.slice(-2), ['Interrupted', 'Interrupted'])
+  })
+
+  test.each(MOMENTS)('an answer that the owner records before its caller %s returns `Recorded`', async (moment) => {
+    const { result, history } = await askedLate(moment, (environment) => answer('r', 'ok', 'yes')(environment)())
+    assert.equal(result._tag, 'Recorded')
+    assert.deepEqual(history.slice(-2), ['Interrupted', 'Answered'])
+  })
+})
