@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import { memoryRequests } from '../../src/adapters/memory.js'
 import type { CheckpointStorage, Environment, Requests } from '../../src/index.js'
 import { answer, cancel, pause, Program, run } from '../../src/index.js'
 import type { Process } from './fixtures.js'
-import { historyOf, newProcess, newWorld, right } from './fixtures.js'
+import { ended, historyOf, newProcess, newWorld, right } from './fixtures.js'
 
 interface Signal {
   readonly given: Promise<void>
@@ -112,5 +113,34 @@ describe('a request that the owner records after its release', () => {
     const { result, history } = await askedLate(moment, (environment) => answer('r', 'ok', 'yes')(environment)())
     assert.equal(result._tag, 'Recorded')
     assert.deepEqual(history.slice(-2), ['Interrupted', 'Answered'])
+  })
+})
+
+describe('a request that arrives while the owner releases a run that has ended', () => {
+  test.each(['completed', 'cancelled'] as const)('a late pause of a run that was %s leaves no request', async (end) => {
+    const requests = memoryRequests()
+    let asked = false
+    const owner: Process = newProcess(newWorld(), {
+      requests,
+      around: (storage) => ({
+        ...storage,
+        release: (claim) => async () => {
+          if (!asked) assert.equal(right(await pause('r')(owner.environment)())._tag, 'Requested')
+          asked = true
+          return storage.release(claim)()
+        }
+      })
+    })
+    const ending = pipe(
+      Program.start('w'),
+      Program.step('one', () =>
+        TE.fromTask(async () => {
+          if (end === 'cancelled') right(await cancel('r')(owner.environment)())
+        })
+      ),
+      Program.step('two', () => TE.right(2))
+    )
+    ended(await owner.perform(run(ending, 'r', {})), end === 'cancelled' ? 'Interrupted' : 'Completed')
+    assert.deepEqual(right(await requests.list('r')()), [])
   })
 })

@@ -132,11 +132,8 @@ export const thenHandleLateRequests = async <A>(
     if (E.isLeft(seen) || O.isSome(seen.right.holder)) break
     const { checkpoint } = seen.right
     if (!late.some((one) => isOpen(checkpoint, one))) {
-      // A pause that came too late is left to the next owner.
-      await withdrawAll(
-        environment,
-        late.filter(({ _tag }) => _tag === 'Cancel')
-      )
+      // A pause of a run that failed or was stopped is left to the next owner.
+      if (isOver(checkpoint)) await withdrawAll(environment, late)
       break
     }
     const taken = await withIntactClaim(environment, runId, (claim, newest) => takeIn(environment, claim, newest))
