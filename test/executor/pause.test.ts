@@ -436,8 +436,10 @@ describe('a pause request', () => {
       }
     })
     const waiting = pipe(Program.start('w'), Program.waitFor('ok'))
-    ended(await process.perform(run(waiting, 'r', {})), 'Pending')
-    assert.equal(status(await stored(process.storage), false), 'paused')
+    const outcome = ended(await process.perform(run(waiting, 'r', {})), 'Interrupted')
+    assert.deepEqual([outcome.reason, outcome.step], ['paused', 'ok'])
+    assert.deepEqual(outcome.checkpoint, await stored(process.storage))
+    assert.equal(status(outcome.checkpoint, false), 'paused')
     nothingIsLeft(requests)
     const pointer = right(await requests.pointer())
     assert.ok(O.isSome(pointer) && pointer.value.unit === 'ok')
@@ -465,7 +467,7 @@ describe('a pause request', () => {
         }
       })
     })
-    ended(await process.perform(run(waiting, 'r', {})), 'Pending')
+    assert.equal(ended(await process.perform(run(waiting, 'r', {})), 'Interrupted').reason, 'cancelled')
     assert.equal(status(await stored(process.storage), false), 'cancelled')
     assert.ok(process.events.every(({ _tag }) => _tag !== 'RunPaused'))
     assert.equal(O.toUndefined(right(await requests.pointer()))?.runId, 'x')

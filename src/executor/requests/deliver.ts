@@ -10,7 +10,7 @@ import { callPort, INBOX, writeFailed } from '../callPort.js'
 import type { RunError } from '../errors/RunError.js'
 import type { ReadRun } from './inbox.js'
 import { readRun } from './inbox.js'
-import { MAX_ATTEMPTS, thenHandleLateRequests } from './record.js'
+import { handleLateRequests, MAX_ATTEMPTS } from './record.js'
 
 /** How a request is delivered: its owner finds it, or the caller acts in place of an owner. */
 interface Delivery<R extends Request, A> {
@@ -44,7 +44,8 @@ export const deliver = async <R extends Request, A>(
     const ended = await delivery.unclaimed(asked.right.seen, left)
     if (E.isLeft(ended)) return ended
     if (O.isSome(ended.right)) return E.right(ended.right.value)
-    const acted = await thenHandleLateRequests(environment, runId, delivery.act(left))
+    const acted = await delivery.act(left)
+    await handleLateRequests(environment, runId)
     const isHeld = E.isLeft(acted) && acted.left._tag === 'HeldBy'
     if (!isHeld || environment.requests === undefined || attempt === MAX_ATTEMPTS) return acted
   }
