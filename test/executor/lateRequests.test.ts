@@ -4,10 +4,12 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import { memoryRequests } from '../../src/adapters/memory.js'
-import type { CheckpointStorage, Environment, Requests } from '../../src/index.js'
-import { answer, cancel, pause, Program, run } from '../../src/index.js'
+import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
+import { status } from '../../src/domain/checkpoint/Checkpoint.js'
+import type { CancelResult, CheckpointStorage, Environment, Executor, PauseResult, Requests } from '../../src/index.js'
+import { answer, cancel, cleanWorkspace, fork, pause, Program, run } from '../../src/index.js'
 import type { Process } from './fixtures.js'
-import { ended, historyOf, newProcess, newWorld, right } from './fixtures.js'
+import { ended, historyOf, newProcess, newWorld, right, stored } from './fixtures.js'
 
 interface Signal {
   readonly given: Promise<void>
@@ -142,5 +144,66 @@ describe('a request that arrives while the owner releases a run that has ended',
     )
     ended(await owner.perform(run(ending, 'r', {})), end === 'cancelled' ? 'Interrupted' : 'Completed')
     assert.deepEqual(right(await requests.list('r')()), [])
+  })
+})
+
+describe('a request to a process that holds a run but does not execute it', () => {
+  const waiting = pipe(
+    Program.start('w'),
+    Program.step('one', () => TE.right(1)),
+    Program.waitFor('ok')
+  )
+  const statusOf = (checkpoint: Checkpoint): string => status(checkpoint, false)
+
+  test.each(['pause', 'cancel'] as const)(
+    'a %s that arrives while a workspace is cleaned is recorded',
+    async (name) => {
+      const requests = memoryRequests()
+      const ask: (runId: string) => Executor<PauseResult | CancelResult> = name === 'pause' ? pause : cancel
+      const none = (): never => assert.fail('the run has no workspace')
+      const process: Process = newProcess(newWorld(), {
+        requests,
+        workspaces: {
+          plan: none,
+          make: none,
+          find: none,
+          stepFolder: none,
+          tree: none,
+          commit: none,
+          merge: none,
+          remove: () => async () => {
+            assert.equal(right(await ask('r')(process.environment)())._tag, 'Requested')
+            return E.right({ folders: [] })
+          }
+        }
+      })
+      const { workspaces: _, ...without } = process.environment
+      ended(await run(waiting, 'r', {})(without)(), 'Pending')
+      right(await cleanWorkspace('r')(process.environment)())
+      assert.equal(statusOf(await stored(process.storage)), name === 'pause' ? 'paused' : 'cancelled')
+      assert.deepEqual(right(await requests.list('r')()), [])
+    }
+  )
+
+  test('a cancel that arrives while a process forks a run is recorded', async () => {
+    const requests = memoryRequests()
+    let asked = false
+    const process: Process = newProcess(newWorld(), {
+      requests,
+      around: (storage) => ({
+        ...storage,
+        release: (claim) => async () => {
+          if (claim.runId === 'copy' && !asked) {
+            asked = true
+            assert.equal(right(await cancel('copy')(process.environment)())._tag, 'Requested')
+          }
+          return storage.release(claim)()
+        }
+      })
+    })
+    ended(await process.perform(run(waiting, 'r', {})), 'Pending')
+    right(await fork('r', 'copy', { fromStep: 'one' })(process.environment)())
+    assert.equal(statusOf(await stored(process.storage, 'copy')), 'cancelled')
+    assert.deepEqual(right(await requests.list('copy')()), [])
   })
 })
