@@ -18,7 +18,7 @@ import { load } from './callPort.js'
 import type { AttemptResult } from './steps/AttemptResult.js'
 import { redacted } from './steps/AttemptResult.js'
 import { runAttempt } from './steps/runAttempt.js'
-import { recordCancelIfAsked, thenHandleLateRequests } from './requests/record.js'
+import { handleLateRequests, recordCancelIfAsked } from './requests/record.js'
 import { stageCompleted, unitCompleted } from './storage/changes.js'
 import type { Executor } from './Executor.js'
 import { applyOnSuccess } from './workspace/onSuccess.js'
@@ -131,11 +131,12 @@ const pollRun =
     const known: KnownStatuses = new Map()
     const looked = await pollStored(secured.right, program, unclaimed(runId), loaded.right, { known, mayRecord: false })
     if (E.isLeft(looked) || looked.right !== NEEDS_CLAIM) return looked as E.Either<RunError, PollOutcome>
-    const polling = withClaim(secured.right, runId, async (claim, stored) => {
+    const ended = await withClaim(secured.right, runId, async (claim, stored) => {
       const polled = await pollStored(secured.right, program, claim, stored, { known, mayRecord: true })
       return polled as E.Either<RunError, PollOutcome>
     })
-    return await thenHandleLateRequests(secured.right, runId, polling)
+    await handleLateRequests(secured.right, runId)
+    return ended
   }
 
 /** `mayRecord`: the claim is held, so results can be recorded. */

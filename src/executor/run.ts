@@ -14,7 +14,7 @@ import { checkDefinition } from './planRun.js'
 import type { Call, Prepared, WantedRun } from './prepare.js'
 import { prepareNew, prepareStored } from './prepare.js'
 import type { Program } from './program/Program.js'
-import { clearRequest, removePointer, thenHandleLateRequests } from './requests/record.js'
+import { clearRequest, handleLateRequests, removePointer } from './requests/record.js'
 import type { RunError } from './errors/RunError.js'
 import type { Policy, ResumeOptions, RunOptions } from './RunOptions.js'
 import type { RunOutcome } from './RunOutcome.js'
@@ -100,7 +100,11 @@ const perform =
     if (E.isLeft(call)) return call
     const secured = call.right.environment
     const use = (claim: Claim, stored: O.Option<Stored>) => runClaimed(call.right, claim, stored)
-    const ended = await thenHandleLateRequests(secured, runId, withClaim(secured, runId, use, howToClaim(how)))
+    const released = await withClaim(secured, runId, use, howToClaim(how))
+    const stopped = await handleLateRequests(secured, runId)
+    // A stopped run no longer waits.
+    const isPending = E.isRight(released) && released.right._tag === 'Pending'
+    const ended = isPending && stopped !== undefined ? E.right(stopped) : released
     const { wait = false } = how.options
     const again = { _tag: 'Resume', input: undefined, options: policyOf(how) } as const
     return wait ? await waitInProcess(environment, ended, perform(program, runId, again)(environment)) : ended

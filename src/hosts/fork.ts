@@ -18,6 +18,7 @@ import { argument, unless, wrongMaps } from '../executor/arguments.js'
 import { replacing } from '../executor/input.js'
 import { withoutQuestions } from '../executor/planRun.js'
 import { planRecorded } from '../executor/requests/confirm.js'
+import { handleLateRequests } from '../executor/requests/record.js'
 import type { RunError } from '../executor/errors/RunError.js'
 import { timestamp } from '../executor/RunScope.js'
 import { secure, withoutSecrets } from '../executor/secrets.js'
@@ -88,7 +89,7 @@ const forkNow =
     const existing = await load(environment, newId)
     if (E.isLeft(existing)) return existing
     if (O.isSome(existing.right)) return E.left({ _tag: 'RunExists', runId: newId })
-    return await withClaim(environment, newId, async (claim, stored): Promise<E.Either<RunError, ForkedRun>> => {
+    const made = await withClaim(environment, newId, async (claim, stored): Promise<E.Either<RunError, ForkedRun>> => {
       if (O.isSome(stored)) return E.left({ _tag: 'RunExists', runId: newId })
       const copied = await copyArtifacts(
         namedArtifacts(checkpoint),
@@ -100,6 +101,8 @@ const forkNow =
       const saved = await callPort('save', () => environment.storage.save(claim, [revision]), writeFailed(STORE))
       return E.isLeft(saved) ? saved : E.right({ runId: newId, checkpoint })
     })
+    await handleLateRequests(environment, newId)
+    return made
   }
 
 /** Plans the fork, and applies the plan to a copy of the old state. */

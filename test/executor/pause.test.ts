@@ -9,7 +9,7 @@ import type { CheckpointStorage, Environment, Event, Requests } from '../../src/
 import type * as Checkpoint from '../../src/domain/checkpoint/Checkpoint.js'
 import { status } from '../../src/domain/checkpoint/Checkpoint.js'
 import type * as ProgramType from '../../src/executor/program/Program.js'
-import { pause, poll, Program, resume, run } from '../../src/index.js'
+import { cancel, pause, poll, Program, resume, run } from '../../src/index.js'
 import type { LooseSpec, Process, World } from './fixtures.js'
 import {
   ended,
@@ -436,11 +436,42 @@ describe('a pause request', () => {
       }
     })
     const waiting = pipe(Program.start('w'), Program.waitFor('ok'))
-    ended(await process.perform(run(waiting, 'r', {})), 'Pending')
-    assert.equal(status(await stored(process.storage), false), 'paused')
+    const outcome = ended(await process.perform(run(waiting, 'r', {})), 'Interrupted')
+    assert.deepEqual([outcome.reason, outcome.step], ['paused', 'ok'])
+    assert.deepEqual(outcome.checkpoint, await stored(process.storage))
+    assert.equal(status(outcome.checkpoint, false), 'paused')
     nothingIsLeft(requests)
     const pointer = right(await requests.pointer())
     assert.ok(O.isSome(pointer) && pointer.value.unit === 'ok')
+  })
+
+  test('a cancel outweighs a pause if both arrive while the owner releases the run', async () => {
+    const requests = memoryRequests()
+    const world = newWorld()
+    const waiting = pipe(Program.start('w'), Program.waitFor('ok'))
+    const another = newProcess(world, { requests })
+    ended(await another.perform(run(waiting, 'x', {})), 'Pending')
+    assert.equal(right(await pause('x')(another.environment)())._tag, 'Paused')
+    let asked = false
+    const process: Process = newProcess(world, {
+      requests,
+      around: (storage) => ({
+        ...storage,
+        release: (claim) => async () => {
+          if (!asked) {
+            asked = true
+            assert.equal(right(await asking(process))._tag, 'Requested')
+            assert.equal(right(await cancel('r')(process.environment)())._tag, 'Requested')
+          }
+          return storage.release(claim)()
+        }
+      })
+    })
+    assert.equal(ended(await process.perform(run(waiting, 'r', {})), 'Interrupted').reason, 'cancelled')
+    assert.equal(status(await stored(process.storage), false), 'cancelled')
+    assert.ok(process.events.every(({ _tag }) => _tag !== 'RunPaused'))
+    assert.equal(O.toUndefined(right(await requests.pointer()))?.runId, 'x')
+    nothingIsLeft(requests)
   })
 
   test('a late pause request for an earlier execution does not pause a run that ends pending', async () => {

@@ -91,7 +91,7 @@ export const answer = (
       const requestedAt = timestamp(environment.clock.now())
       return { _tag: 'Answer', runId, unit, value: json.right, by, requestedAt }
     }
-    const answered = await ask(environment, request(), () => recordAnswer(environment, request()))
+    const answered = await ask(environment, request(), (left) => recordAnswer(environment, request(), left))
     return E.isLeft(answered) && answered.left._tag === 'AnswerRefused' && EXPLAINED.has(answered.left.why)
       ? E.left(await explained(environment, answered.left))
       : answered
@@ -111,7 +111,7 @@ const explained = async (environment: Environment, refused: AnswerRefused): Prom
 const ask = async (
   environment: Environment,
   request: AnswerRequest,
-  act: () => Promise<E.Either<RunError, AnswerResult>>
+  act: (left: O.Option<AnswerRequest>) => Promise<E.Either<RunError, AnswerResult>>
 ): Promise<E.Either<RunError, AnswerResult>> => {
   const { runId, unit } = request
   const delivered = await deliver(environment, runId, {
@@ -121,9 +121,7 @@ const ask = async (
       if (O.isSome(left)) await withdraw(environment, request)
       const own = takeAnswer(await withInboxAnswers(environment, checkpoint), request)
       if (E.isRight(own)) return E.right(O.none)
-      return O.isSome(left) && isRecorded(checkpoint, request)
-        ? E.right(O.some({ _tag: 'Recorded', runId, unit }))
-        : own
+      return isRecorded(checkpoint, left) ? E.right(O.some({ _tag: 'Recorded', runId, unit })) : own
     },
     act
   })
@@ -131,11 +129,18 @@ const ask = async (
 }
 
 /** Returns whether a requested answer is recorded. Once its unit has used it, it cannot be distinguished from another. */
-const isRecorded = ({ answers, completedSteps }: Checkpoint, { unit, requestedAt }: AnswerRequest): boolean =>
-  get(answers, unit)?.at === requestedAt || has(completedSteps, unit)
+const isRecorded = ({ answers, completedSteps }: Checkpoint, left: O.Option<AnswerRequest>): boolean => {
+  if (O.isNone(left)) return false
+  const { unit, requestedAt } = left.value
+  return get(answers, unit)?.at === requestedAt || has(completedSteps, unit)
+}
 
 /** Claims a run without an owner, and records the answer. */
-const recordAnswer = (environment: Environment, request: AnswerRequest): Promise<E.Either<RunError, AnswerResult>> =>
+const recordAnswer = (
+  environment: Environment,
+  request: AnswerRequest,
+  left: O.Option<AnswerRequest>
+): Promise<E.Either<RunError, AnswerResult>> =>
   withIntactClaim(environment, request.runId, async (claim, checkpoint): Promise<E.Either<RunError, AnswerResult>> => {
     const { runId, unit } = request
     const recorder = recorderFor(environment, claim, checkpoint)
@@ -143,7 +148,7 @@ const recordAnswer = (environment: Environment, request: AnswerRequest): Promise
     const earlier = await recordAnswers(environment, recorder, await readAnswers(environment, runId))
     if (E.isLeft(earlier)) return earlier
     const own = takeAnswer(recorder.checkpoint(), request)
-    if (E.isLeft(own)) return own
+    if (E.isLeft(own)) return isRecorded(recorder.checkpoint(), left) ? E.right({ _tag: 'Recorded', runId, unit }) : own
     recorder.stage([own.right.change])
     const saved = await recorder.commit()
     return E.isLeft(saved) ? saved : E.right({ _tag: 'Recorded', runId, unit })

@@ -59,7 +59,7 @@ export const cancel = (runId: string): Executor<CancelResult> =>
       isOver,
       unclaimed: async ({ checkpoint }, left): Promise<E.Either<RunError, O.Option<CancelResult>>> =>
         E.right(isOver(checkpoint) ? O.some(await tooLate(environment, checkpoint, left)) : O.none),
-      act: () => cancelUnclaimed(environment, runId)
+      act: (left) => cancelUnclaimed(environment, runId, left)
     })
   })
 
@@ -78,9 +78,14 @@ const tooLate = async (
 }
 
 /** Claims a run without an owner, and records the cancel. */
-const cancelUnclaimed = (environment: Environment, runId: string): Promise<E.Either<RunError, CancelResult>> =>
+const cancelUnclaimed = (
+  environment: Environment,
+  runId: string,
+  earlier: O.Option<CancelRequest>
+): Promise<E.Either<RunError, CancelResult>> =>
   withIntactClaim(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, CancelResult>> => {
-    const left = O.fromNullable(await readCancel(environment, runId))
+    const found = O.fromNullable(await readCancel(environment, runId))
+    const left = O.isSome(found) ? found : earlier
     if (isOver(checkpoint)) return E.right(await tooLate(environment, checkpoint, left))
     const recorded = await recordCancelled(environment, recorderFor(environment, claim, checkpoint))
     if (E.isLeft(recorded)) return recorded

@@ -27,7 +27,7 @@ import type { RunView } from '../storage/runs.js'
 import { EXACT, storedRun } from '../storage/runs.js'
 import { withIntactClaim } from '../storage/stored.js'
 import { recorderFor } from './inbox.js'
-import { thenHandleLateRequests } from './record.js'
+import { handleLateRequests } from './record.js'
 
 /**
  * Answers all questions that a resume would ask, from any process and without the program: about units that are not idempotent and may have
@@ -74,7 +74,7 @@ const confirmAll =
       const planned = await planAnswered(environment, stored.right.value.checkpoint, answers)
       if (E.isLeft(planned)) return planned
     }
-    const recorded = withIntactClaim(
+    const recorded = await withIntactClaim(
       environment,
       runId,
       async (claim, checkpoint): Promise<E.Either<RunError, void>> => {
@@ -91,7 +91,8 @@ const confirmAll =
         return E.map(() => undefined)(await recorder.commit())
       }
     )
-    return await thenHandleLateRequests(environment, runId, recorded)
+    await handleLateRequests(environment, runId)
+    return recorded
   }
 
 /** The claim refuses any other run. */

@@ -10,7 +10,7 @@ import { callPort, INBOX, writeFailed } from '../callPort.js'
 import type { RunError } from '../errors/RunError.js'
 import type { ReadRun } from './inbox.js'
 import { readRun } from './inbox.js'
-import { MAX_ATTEMPTS, thenHandleLateRequests } from './record.js'
+import { handleLateRequests, MAX_ATTEMPTS } from './record.js'
 
 /** How a request is delivered: its owner finds it, or the caller acts in place of an owner. */
 interface Delivery<R extends Request, A> {
@@ -19,7 +19,8 @@ interface Delivery<R extends Request, A> {
   readonly isOver: (checkpoint: Checkpoint) => boolean
   /** Called if no owner will find the request, which was left in vain or not at all. Returns how the call ends, if it is not to `act`. */
   readonly unclaimed: (seen: ReadRun, left: O.Option<R>) => Promise<E.Either<RunError, O.Option<A>>>
-  readonly act: () => Promise<E.Either<RunError, A>>
+  /** A request that was `left` may have been recorded. */
+  readonly act: (left: O.Option<R>) => Promise<E.Either<RunError, A>>
 }
 
 /** The request is left for the owner of the run. */
@@ -35,13 +36,16 @@ export const deliver = async <R extends Request, A>(
   runId: string,
   delivery: Delivery<R, A>
 ): Promise<E.Either<RunError, A | Requested>> => {
+  let left: O.Option<R> = O.none
   for (let attempt = 1; ; attempt++) {
     const asked = await askOwner(environment, runId, delivery)
     if (E.isLeft(asked) || '_tag' in asked.right) return asked as E.Either<RunError, Requested>
-    const ended = await delivery.unclaimed(asked.right.seen, asked.right.left)
+    if (O.isSome(asked.right.left)) left = asked.right.left
+    const ended = await delivery.unclaimed(asked.right.seen, left)
     if (E.isLeft(ended)) return ended
     if (O.isSome(ended.right)) return E.right(ended.right.value)
-    const acted = await thenHandleLateRequests(environment, runId, delivery.act())
+    const acted = await delivery.act(left)
+    await handleLateRequests(environment, runId)
     const isHeld = E.isLeft(acted) && acted.left._tag === 'HeldBy'
     if (!isHeld || environment.requests === undefined || attempt === MAX_ATTEMPTS) return acted
   }

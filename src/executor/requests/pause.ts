@@ -80,21 +80,34 @@ export const pause = (runId: string, { commit = true }: PauseOptions = {}): Exec
       const withdrawn = O.isNone(left) ? E.right(undefined) : await withdraw(environment, left.value)
       if (E.isLeft(withdrawn)) return withdrawn
       const is = status(checkpoint, O.isSome(holder))
-      return E.right(is === 'pending' ? O.none : O.some({ _tag: 'AtRest', runId, status: is }))
+      return E.right(is === 'pending' ? O.none : O.some(tooLate(checkpoint, is, left)))
     }
-    const act = (): ReturnType<typeof pauseUnclaimed> => pauseUnclaimed(environment, runId, commit)
-    return await deliver(environment, runId, { requestTo, isOver: () => false, unclaimed, act })
+    return await deliver(environment, runId, {
+      requestTo,
+      isOver: () => false,
+      unclaimed,
+      act: (left) => pauseUnclaimed(environment, runId, commit, left)
+    })
   })
+
+/** The run does not wait. An earlier copy of this request may have paused it. */
+const tooLate = (checkpoint: Checkpoint, is: Status, left: O.Option<PauseRequest>): PauseResult => {
+  const { runId } = checkpoint
+  return O.isSome(left) && is === 'paused'
+    ? { _tag: 'Paused', runId, checkpoint }
+    : { _tag: 'AtRest', runId, status: is }
+}
 
 /** A process may wait for the run without a claim: it ends when it sees this record. */
 const pauseUnclaimed = (
   environment: Environment,
   runId: string,
-  commit: boolean
+  commit: boolean,
+  left: O.Option<PauseRequest>
 ): Promise<E.Either<RunError, PauseResult>> =>
   withIntactClaim(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, PauseResult>> => {
     const is = status(checkpoint, false)
-    if (is !== 'pending') return E.right({ _tag: 'AtRest', runId, status: is })
+    if (is !== 'pending') return E.right(tooLate(checkpoint, is, left))
     const paused = await recordPaused(environment, recorderFor(environment, claim, checkpoint), { commit })
     if (E.isLeft(paused)) return paused
     return E.right({ _tag: 'Paused', runId, checkpoint: paused.right.checkpoint })

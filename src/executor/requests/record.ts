@@ -118,13 +118,9 @@ export const recordCancelIfAsked = async (
 /** How often another process may use the run first. */
 export const MAX_ATTEMPTS = 10
 
-/** Waits until a claim is released, and takes in the requests that arrived too late for it: their callers saw an owner. A new owner handles its own release. */
-export const thenHandleLateRequests = async <A>(
-  environment: Environment,
-  runId: string,
-  released: Promise<A>
-): Promise<A> => {
-  const result = await released
+/** Takes in the requests that arrived too late for a released claim: their callers saw an owner. A new owner handles its own release. Returns the last pause or cancel that it recorded. */
+export const handleLateRequests = async (environment: Environment, runId: string): Promise<Interrupted | undefined> => {
+  let stopped: Interrupted | undefined
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const late = await requestsToOwner(environment, runId)
     if (late.length === 0) break
@@ -132,17 +128,15 @@ export const thenHandleLateRequests = async <A>(
     if (E.isLeft(seen) || O.isSome(seen.right.holder)) break
     const { checkpoint } = seen.right
     if (!late.some((one) => isOpen(checkpoint, one))) {
-      // A pause that came too late is left to the next owner.
-      await withdrawAll(
-        environment,
-        late.filter(({ _tag }) => _tag === 'Cancel')
-      )
+      // A pause of a run that failed or was stopped is left to the next owner.
+      if (isOver(checkpoint)) await withdrawAll(environment, late)
       break
     }
     const taken = await withIntactClaim(environment, runId, (claim, newest) => takeIn(environment, claim, newest))
     if (E.isLeft(taken)) break
+    stopped = taken.right ?? stopped
   }
-  return result
+  return stopped
 }
 
 /** The requests that this process takes in: a pause of another owner's execution is not among them. */
@@ -170,22 +164,25 @@ const takeIn = async (
   environment: Environment,
   claim: Claim,
   checkpoint: Checkpoint
-): Promise<E.Either<RunError, void>> => {
+): Promise<E.Either<RunError, Interrupted | undefined>> => {
   const recorder = recorderFor(environment, claim, checkpoint)
   const all = await requestsToOwner(environment, claim.runId)
   const answers = all.filter((one) => one._tag === 'Answer')
   const answered = await recordAnswers(environment, recorder, answers)
   if (E.isLeft(answered)) return answered
   const stops = all.filter((one) => one._tag !== 'Answer')
-  for (const one of stops) {
-    if (!isOpen(recorder.checkpoint(), one)) continue
-    const recorded = await (one._tag === 'Pause'
-      ? recordPaused(environment, recorder, one)
-      : recordCancelled(environment, recorder))
-    if (E.isLeft(recorded)) return recorded
-  }
+  const open = stops.filter((one) => isOpen(recorder.checkpoint(), one))
+  // A cancel outweighs a pause.
+  const stop = open.find((one) => one._tag === 'Cancel') ?? open[0]
+  const recorded =
+    stop === undefined
+      ? E.right(undefined)
+      : await (stop._tag === 'Pause'
+          ? recordPaused(environment, recorder, stop)
+          : recordCancelled(environment, recorder))
+  if (E.isLeft(recorded)) return recorded
   await withdrawAll(environment, stops)
-  return E.right(undefined)
+  return recorded
 }
 
 /** If this fails, the next reader of the requests sees that they are recorded. */

@@ -19,6 +19,7 @@ import { callPort, load } from '../callPort.js'
 import type { Executor } from '../Executor.js'
 import { inEnvironment } from '../arguments.js'
 import type { Runnable } from '../program/Program.js'
+import { handleLateRequests } from '../requests/record.js'
 import type { NoWorkspaces, RunError } from '../errors/RunError.js'
 import { describeWorkspace } from '../errors/portErrors.js'
 import type { RunScope } from '../RunScope.js'
@@ -160,11 +161,13 @@ const withClaimedWorkspace = async <A>(
   const there = await load(environment, runId)
   if (E.isLeft(there)) return there
   if (O.isNone(there.right)) return E.left({ _tag: 'NoSuchRun', runId })
-  return await withClaim(environment, runId, async (_, stored) => {
+  const acted = await withClaim<A>(environment, runId, async (_, stored) => {
     if (O.isNone(stored)) return E.left({ _tag: 'NoSuchRun', runId })
     const checkpoint = restoreStored(stored.value, runId)
     return E.isLeft(checkpoint) ? checkpoint : await act(workspaces, checkpoint.right)
   })
+  await handleLateRequests(environment, runId)
+  return acted
 }
 
 /** The own folder of a step, and the scope with the tree of that folder. */

@@ -243,12 +243,13 @@ const CANCELLING: ReadonlyArray<Fault> = [
     breaks: 'CancelKept'
   },
   {
-    what: 'ignores a cancel when a step fails',
+    what: 'withdraws a cancel when a step fails',
     spec: [task({ trouble: ['permanent'] }), task()],
     only: told([cancel('s0')]),
     module: 'executor/requests/record.ts',
-    text: 'return !isOver(checkpoint)',
-    instead: 'return false',
+    text: 'if (!late.some(',
+    instead: `if (status(checkpoint, false) === 'failed') await withdrawAll(environment, late)
+    if (!late.some(`,
     breaks: 'CancelKept'
   }
 ]
