@@ -14,7 +14,7 @@ import { runCases } from './runs.js'
  * import assert from 'node:assert/strict'
  *
  * const first = artifactStoreCases.find(({ id }) => id === 'AS-PUT-02')
- * assert.match(first?.title ?? '', /one is stored completely/)
+ * assert.match(first?.title ?? '', /the complete content of one/)
  *
  * @category cases
  */
