@@ -155,7 +155,8 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
   const program = host.programs.get(run.workflow.name)
   const what = needsCleanup(run, program) ? 'resume' : byStatus(run.status)
   if (what === 'leave') {
-    host.known.delete(runId)
+    // A resume of a completed run that could not be reported is repeated.
+    if (run.status !== 'completed') host.known.delete(runId)
     const [leaving, before] = [leftByStatus(run), host.reports.get(runId)]
     // The resume that failed has reported it.
     const isReported = run.status === 'failed' && before?._tag === 'Resumed' && before.outcome === 'Failed'
@@ -163,7 +164,7 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
   }
   if (program === undefined) return reportRun(host, leftRun(run, 'UnknownWorkflow'))
   const known = await knownOf(host, run, what)
-  if (known !== undefined && known.at <= host.environment.clock.now()) await resumeSoon(host, known, true)
+  if (known !== undefined && known.at <= host.environment.clock.now()) await resumeSoon(host, known)
 }
 
 /** Detects a completed run that its program should have archived or deleted: the process died before it did. */
@@ -223,17 +224,12 @@ const hasRequests = async ({ environment }: Host, runId: string): Promise<boolea
 const millisOf = (time: string | undefined): number =>
   time === undefined ? Infinity : time === '' ? 0 : Date.parse(time)
 
-/** Resumes a run once fewer than `concurrency` others run. `isFresh`: it was looked at just now. */
-const resumeSoon = async (host: Host, known: Known, isFresh: boolean): Promise<void> => {
+/** Resumes a run once fewer than `concurrency` others run. */
+const resumeSoon = async (host: Host, known: Known): Promise<void> => {
   const { active, options } = host
   const { runId } = known.found
-  let mayResume = isFresh
-  while (active.size >= Math.max(1, options.concurrency ?? AT_ONCE)) {
-    await nextEnd(host)
-    mayResume = false
-  }
-  mayResume ||= !(await isLeftNow(host, known))
-  if (isStopped(host) || !mayResume) return
+  while (active.size >= Math.max(1, options.concurrency ?? AT_ONCE)) await nextEnd(host)
+  if ((await isLeftNow(host, known)) || isStopped(host)) return
   const done = resumeOne(host, known).finally(() => {
     active.delete(runId)
     host.onEnd()
@@ -244,13 +240,14 @@ const resumeSoon = async (host: Host, known: Known, isFresh: boolean): Promise<v
 const AT_ONCE = 10
 
 /** Reports a run that was paused or cancelled, or has failed, since it was looked at. */
-const isLeftNow = async (host: Host, { found: { runId }, revision }: Known): Promise<boolean> => {
+const isLeftNow = async (host: Host, { found: { runId } }: Known): Promise<boolean> => {
   const view = await storedRun(runId)(host.environment)()
   // The resume reports what cannot be read.
   if (E.isLeft(view) || O.isNone(view.right)) return false
   const run = view.right.value
-  if (run.revision === revision || byStatus(run.status) !== 'leave') return false
+  if (byStatus(run.status) !== 'leave' || run.status === 'completed') return false
   host.known.delete(runId)
+  host.undecided.delete(runId)
   const leaving = leftByStatus(run)
   if (leaving !== undefined) reportRun(host, leaving)
   return true
@@ -352,7 +349,7 @@ const retryUndecided = async (host: Host): Promise<void> => {
     await sleepUnless(clock, LOOK_MILLIS, interrupt.signal)
     for (const [runId, { run, since }] of [...host.undecided]) {
       if (clock.now() - since >= undecidedMillis) host.undecided.delete(runId)
-      else if (!host.active.has(runId)) await resumeSoon(host, run, false)
+      else if (!host.active.has(runId)) await resumeSoon(host, run)
     }
   }
 }
@@ -371,7 +368,7 @@ const watch = async (host: Host): Promise<void> => {
     if (isStopped(host)) return
     const now = clock.now()
     for (const known of [...host.known.values()])
-      if (known.at <= now && !host.active.has(known.found.runId)) await resumeSoon(host, known, false)
+      if (known.at <= now && !host.active.has(known.found.runId)) await resumeSoon(host, known)
     if (now < look) continue
     const seen = await lookAtAll(host)
     if (E.isRight(seen) && !isStopped(host)) forget(host, seen.right)

@@ -217,7 +217,7 @@ describe('resumeAll', () => {
     assert.equal(most, 3)
   })
 
-  test('resumeAll does not resume a run that is paused while it waits for its turn', async () => {
+  test('resumeAll does not resume runs that are paused while they wait for their turn', async () => {
     const [storage, requests] = [memoryStorage(), memoryRequests()]
     const environment = { requests }
     let [proceed, hasBegun] = [(): void => undefined, false]
@@ -229,14 +229,16 @@ describe('resumeAll', () => {
       .waitFor('ok')
       .step('work', () => assert.fail('it was resumed'))
     await runOutcome(slow, { id: 'a', storage, environment, signal: AbortSignal.abort() })
-    await runOutcome(next, { id: 'b', storage, environment })
-    await answer({ id: 'b', storage, environment, unit: 'ok', value: 'yes' })
+    for (const id of ['b', 'c']) {
+      await runOutcome(next, { id, storage, environment })
+      await answer({ id, storage, environment, unit: 'ok', value: 'yes' })
+    }
     const ended = resumeAll({ storage, environment, workflows: [slow, next], concurrency: 1 })
     await until(() => hasBegun)
     await new Promise((resolve) => setTimeout(resolve, 50))
-    assert.equal((await pause({ id: 'b', storage, environment }))._tag, 'Paused')
+    for (const id of ['b', 'c']) assert.equal((await pause({ id, storage, environment }))._tag, 'Paused')
     proceed()
-    assert.deepEqual(short(await ended), { a: 'resumed: Completed', b: 'left: Paused' })
+    assert.deepEqual(short(await ended), { a: 'resumed: Completed', b: 'left: Paused', c: 'left: Paused' })
   })
 
   test('resumeAll removes a completed run that still exists although its workflow deletes runs on success', async () => {
@@ -266,6 +268,36 @@ describe('resumeAll', () => {
     const found = await patiently(clock, all)
     assert.deepEqual(short(found), { a: 'left: Held' })
     assert.ok(claims >= 5 && claims <= 7, `${claims} claims`)
+  })
+
+  test.each([
+    ['pauses', 'left: Paused'],
+    ['completes', 'resumed: Completed']
+  ])('resumeAll ends at once if the undecided owner of a run %s it', async (what, expected) => {
+    const [data, requests, clock] = [memoryData(), memoryRequests(), virtualClock()]
+    let finish = (): void => undefined
+    const flow = workflow('order').step('work', () => new Promise<number>((resolve) => (finish = () => resolve(1))))
+    const own = { id: 'a', storage: memoryStorage(data), environment: { requests } }
+    const { outcome } = await start(
+      flow.step('more', () => 2),
+      own
+    )
+    const storage = memoryStorage(data, { formerOwners: 'undecided' })
+    const workflows = [flow.step('more', () => 2)]
+    let isHeld = false
+    const ended = resumeAll({
+      storage,
+      workflows,
+      environment: { requests, clock },
+      onRun: () => (isHeld = true)
+    })
+    await until(() => isHeld)
+    if (what === 'pauses') await pause(own)
+    finish()
+    await outcome
+    const began = clock.now()
+    assert.deepEqual(short(await patiently(clock, ended)), { a: expected })
+    assert.ok(clock.now() - began < 10_000, `after ${clock.now() - began} ms`)
   })
 
   test('resumeAll retries a run of an undecided owner, and resumes it once the owner is found dead', async () => {
@@ -463,6 +495,27 @@ describe('resumeAll with watch', () => {
     stop()
     await clock.advance(1_000)
     await ended
+  })
+
+  test('a watch reports a run as completed whose last save took effect although the store reported a failure', async () => {
+    const [stored, clock] = [memoryStorage(), virtualClock()]
+    const flow = workflow('order').step('one', () => 1)
+    await runOutcome(flow, { id: 'a', storage: stored, environment: { clock }, signal: AbortSignal.abort() })
+    let isLost = false
+    const storage: CheckpointStorage = {
+      ...stored,
+      save: (claim, revisions) => async () => {
+        const saved = await stored.save(claim, revisions)()
+        if (isLost || !revisions.some(({ change }) => change._tag === 'UnitCompleted')) return saved
+        isLost = true
+        return E.left({ ...FULL, committed: 'unknown' })
+      }
+    }
+    const { seen, ended, stop } = watching({ storage, environment: { clock } }, [flow])
+    for (let n = 0; n < 30 && !seen.includes('a Completed'); n++) await clock.advance(1_000)
+    stop()
+    await clock.advance(1_000)
+    assert.deepEqual(short(await ended), { a: 'resumed: Completed' })
   })
 
   test('a watch reports a run that it resumed earlier and that then failed in another host', async () => {

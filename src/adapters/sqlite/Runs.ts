@@ -77,8 +77,9 @@ interface Unjudged {
 }
 
 /**
- * Reads rows, and what `act` reads of them, once all their owners are judged. An owner that was judged after the read may have saved,
- * released the run and ended in between: it would count as dead, with an old checkpoint.
+ * Reads rows, and what `act` reads of them, after their owners are judged. An owner that was judged after the read may have saved,
+ * released the run and ended in between: it would count as dead, with an old checkpoint. Owners that are new in the last round have claimed
+ * since the call began, so they are judged in it.
  */
 const readJudged = async <A>(
   connection: Connection,
@@ -89,18 +90,19 @@ const readJudged = async <A>(
 ): Promise<E.Either<StorageError, A>> => {
   const judged: Judged = new Map()
   const holder = (run: RunRow): O.Option<Holder> => holderOf(connection, owners, run, judged)
-  for (;;) {
+  for (let round = 1; ; round++) {
     const found = await read<A, StorageError | Unjudged>(connection, call, () => {
       const all = rowsOf()
       const runs = all.filter(({ owner }) => owner !== null && !judged.has(owner))
-      return runs.length > 0 ? E.left({ _tag: 'Unjudged', runs }) : act(all, holder)
+      return runs.length > 0 && round < MAX_ROUNDS ? E.left({ _tag: 'Unjudged', runs }) : act(all, holder)
     })
     if (E.isRight(found)) return found
     if (found.left._tag !== 'Unjudged') return E.left(found.left)
-    // Each round needs another owner that has claimed meanwhile.
     found.left.runs.forEach(holder)
   }
 }
+
+const MAX_ROUNDS = 3
 
 /** Reads a run with its holder. */
 const readRun = (

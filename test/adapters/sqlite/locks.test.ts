@@ -149,6 +149,21 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     await right(other.save(claim, revisions([1, 3])))
   })
 
+  test('a listing ends although a new owner claims the run before each of its reads', async () => {
+    const place = placeOf(driver.open)
+    const { storage } = beside(place)
+    let claim = await claimed(storage, 'a')
+    await right(storage.save(claim, revisions([1])))
+    let passes = 0
+    const pass = async (): Promise<void> => {
+      if (++passes > 20) return
+      await right(storage.release(claim))
+      claim = await claimed(storage, 'a')
+    }
+    assert.equal((await right(beside(place, { pass }).storage.list())).length, 1)
+    assert.ok(passes > 1 && passes < 10, `${passes} passes`)
+  })
+
   test.each([
     ['deleted', false],
     ['unlocked, but not deleted yet', true]

@@ -11,7 +11,7 @@ import { allInDoubt, harmfulSubSteps } from '../../../domain/plan/subSteps.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { find } from '../../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
-import { ancestors, isTop, isWithin } from '../../../domain/workflow/Unit.js'
+import { ancestors, fromTop, isTop, isWithin } from '../../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 import { toWorkflow } from '../../../domain/workflow/WorkflowIdentity.js'
 import { collectEvidence } from '../../../executor/workspace/evidence.js'
@@ -49,7 +49,9 @@ export const findOverwrites = async (
       const name = decision.unit
       if (options.confirm?.get(name)?._tag === 'Again') return []
       const changed = [...changedByUser].flatMap(([unit, reason]) =>
-        unit === name || (isMap(decision) && isWithin(unit, name) && !decided.has(unit)) ? reason.changed : []
+        unit === name || (isMap(decision) && fromTop(unit).findLast((one) => decided.has(one)) === name)
+          ? reason.changed
+          : []
       )
       const { stepIndex, summary, fingerprint } = decision
       const of = { unit: name, stepIndex, summary, fingerprint }
