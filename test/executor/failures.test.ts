@@ -64,7 +64,7 @@ describe('the message of a storage error', () => {
       'UNKNOWN: Dynamic require of "path" is not supported'
     ],
     ['UNKNOWN', 'an error of two lines', new Error('first line\nsecond line'), 'UNKNOWN: first line'],
-    ['UNKNOWN', 'a string', 'a text', 'UNKNOWN: a text'],
+    ['UNKNOWN', 'a string', 'it broke', 'UNKNOWN: it broke'],
     ['UNKNOWN', 'none', undefined, 'UNKNOWN'],
     ['THREW', 'what was thrown', new TypeError('x is not a function'), 'threw: x is not a function'],
     ['ENOSPC', 'a system error', system, 'ENOSPC: no space left on device, write (the disk is full: free some space)'],
