@@ -2,7 +2,7 @@
 //
 //   node child-run.mjs march
 //
-// A child has its own id, so you can look at it, pause it and resume it alone. child-run.log shows what ran.
+// A child has an id, a history and a page of its own. child-run.log shows what ran.
 import { appendFileSync } from 'node:fs'
 import { fileRequests, jsonFileStorage } from 'dogear/json-file'
 import { RunFailure, runOutcome, workflow } from 'dogear/promise'

@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Check, OptionProblem } from '../domain/data/Options.js'
 import { arrayOf, fieldsOf, kindOf } from '../domain/data/Options.js'
 import { notStore } from '../domain/data/storeMethods.js'
+import type { PlanOptions } from '../domain/plan/Plan.js'
 import { PLAN_OPTIONS } from '../domain/plan/planOptions.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Executor } from './Executor.js'
@@ -61,13 +62,15 @@ export const argument = (option: string, value: unknown, check: Check): Readonly
   return [{ option, expected: expected.startsWith(found) ? expected : `${expected}, not ${found}` }]
 }
 
-/** The problems of the maps among the options of a plan. */
-export const wrongMaps = (options: unknown): ReadonlyArray<OptionProblem> => {
-  const { confirm, outputs } = fieldsOf(options)
-  return [
-    ...(confirm === undefined ? [] : argument('confirm', confirm, PLAN_OPTIONS.confirm)),
-    ...(outputs === undefined ? [] : argument('outputs', outputs, PLAN_OPTIONS.outputs))
-  ]
+/** The problems of the options of a plan; of options of a call that no plan has, none. */
+export const wrongPlanOptions = (
+  options: unknown,
+  required: ReadonlyArray<keyof PlanOptions> = []
+): ReadonlyArray<OptionProblem> => {
+  const fields = fieldsOf(options)
+  return (Object.keys(PLAN_OPTIONS) as ReadonlyArray<keyof PlanOptions>)
+    .filter((option) => fields[option] !== undefined || required.includes(option))
+    .flatMap((option) => argument(option, fields[option], PLAN_OPTIONS[option]))
 }
 
 export const isProgram = (value: unknown): boolean => {

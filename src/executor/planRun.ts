@@ -16,7 +16,7 @@ import type { Workflow } from '../domain/workflow/Workflow.js'
 import type { Found } from '../ports/CheckpointStorage.js'
 import { collectEvidence } from './workspace/evidence.js'
 import type { Executor } from './Executor.js'
-import { unless, wrongMaps } from './arguments.js'
+import { unless, wrongPlanOptions } from './arguments.js'
 import { encoded, replacing } from './input.js'
 import type { Program } from './program/Program.js'
 import { problems as problemsOf } from './program/Program.js'
@@ -90,7 +90,7 @@ export const planRun = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   runId: string,
   options: PlanRunOptions<Input> = {}
-): Executor<Planned> => unless(wrongMaps(options), () => planNow(program, runId, options))
+): Executor<Planned> => unless(wrongPlanOptions(options), () => planNow(program, runId, options))
 
 const planNow =
   <Outputs, Input>(

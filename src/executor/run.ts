@@ -8,7 +8,7 @@ import type { Environment } from '../ports/Environment.js'
 import { load } from './callPort.js'
 import { execute } from './execute.js'
 import type { Executor } from './Executor.js'
-import { unless, wrongMaps } from './arguments.js'
+import { unless, wrongPlanOptions } from './arguments.js'
 import { inputsOf, recordable } from './input.js'
 import { checkDefinition } from './planRun.js'
 import type { Call, Prepared, WantedRun } from './prepare.js'
@@ -67,7 +67,7 @@ export const resume = <Outputs, Input>(
   runId: string,
   options: ResumeOptions<Input> = {}
 ): Executor<RunOutcome<Outputs>> =>
-  unless(wrongMaps(options), () =>
+  unless(wrongPlanOptions(options), () =>
     applyOnSuccess(program, runId, perform(program, runId, { _tag: 'Resume', input: options.input, options }))
   )
 
@@ -84,7 +84,7 @@ export const runOrResume = <Outputs, Input>(
   input?: Input,
   options: RunOptions & Omit<ResumeOptions, 'input'> = {}
 ): Executor<RunOutcome<Outputs>> =>
-  unless(wrongMaps(options), () =>
+  unless(wrongPlanOptions(options), () =>
     applyOnSuccess(program, runId, perform(program, runId, { _tag: 'RunOrResume', input, options }))
   )
 

@@ -7,14 +7,13 @@ import { redactedChange } from '../domain/change/redacted.js'
 import { replay } from '../domain/change/Transition.js'
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../domain/data/Json.js'
-import { readable, text } from '../domain/data/Options.js'
 import { overrides } from '../domain/plan/Overrides.js'
 import type { PlanOptions } from '../domain/plan/Plan.js'
 import { isOwn } from '../domain/workflow/Workspace.js'
 import { toWorkflow } from '../domain/workflow/WorkflowIdentity.js'
 import { callPort, load, STORE, writeFailed } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
-import { argument, unless, wrongMaps } from '../executor/arguments.js'
+import { unless, wrongPlanOptions } from '../executor/arguments.js'
 import { replacing } from '../executor/input.js'
 import { withoutQuestions } from '../executor/planRun.js'
 import { planRecorded } from '../executor/requests/confirm.js'
@@ -30,7 +29,7 @@ import type { Environment } from '../ports/Environment.js'
 
 /**
  * Where a fork starts. `fromStep`: the path of the first unit that runs again. `input`: replaces the input, as plain JSON. `confirm` and `onChanged`:
- * as in `PlanOptions`, for the units beside `fromStep`.
+ * as in `PlanOptions`, for units that do not run again because of `fromStep`.
  *
  * @category model
  */
@@ -74,9 +73,7 @@ export interface ForkedRun {
  * @category running
  */
 export const fork = (runId: string, newId: string, options: ForkOptions): Executor<ForkedRun> =>
-  unless([...argument('fromStep', readable(options).fromStep, text), ...wrongMaps(options)], () =>
-    forkNow(runId, newId, options)
-  )
+  unless(wrongPlanOptions(options, ['fromStep']), () => forkNow(runId, newId, options))
 
 const forkNow =
   (runId: string, newId: string, options: ForkOptions): Executor<ForkedRun> =>

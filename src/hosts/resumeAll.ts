@@ -48,9 +48,10 @@ export interface ResumeAllOptions extends Pick<ResumeOptions, 'changes' | 'onCha
 }
 
 /**
- * Resumes every run of the storage that was interrupted, or whose timer or answer is due. The programs are found by their names. All other runs are
- * left as they are. Except for completed ones, unless it archives or deletes them, they are reported: cancelled, paused and failed ones, those that wait (jobs are not polled), are refused or need an
- * answer first, and those that a live process holds. The failure of one run stops no other. Several hosts may call this at once: each run is
+ * Resumes every run of the storage that was interrupted, whose timer has ended, or whose answer has come. The programs are found by their names. All
+ * other runs are left as they are, and reported: cancelled, paused, failed and waiting ones (jobs are not polled), those that are refused or need an
+ * answer first, and those that a live process holds. Completed runs are not reported, but for those that their program still has to archive or delete
+ * (`onSuccess`), which a resume does. The failure of one run stops no other. Several hosts may call this at once: each run is
  * resumed by one of them, and none waits for another.
  * Returns the last report of each run, in the order of their ids. Fails only if the first listing does.
  *
@@ -303,7 +304,7 @@ const remember = async (
   if (E.isRight(end)) {
     if (end.right._tag !== 'Pending' && end.right._tag !== 'Completed') return
     const { checkpoint } = end.right
-    // A resume that changed nothing did not use the waits that were over when it started: they would cause another one at once.
+    // After a resume that changed nothing, the waits that were over when it started do not count: they would cause the same resume at once.
     const isUnchanged = checkpoint.revision === known.revision
     const at = millisOf(dueAt(checkpoint, isUnchanged ? startedAt : ''))
     host.known.set(runId, { ...known, revision: checkpoint.revision, at, tries: 0 })

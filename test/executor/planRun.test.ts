@@ -70,17 +70,19 @@ test('planRun, resume and runOrResume refuse an invalid answer in `confirm` befo
     })
 })
 
-test('planRun, resume and runOrResume refuse a `confirm` or `outputs` that is no Map before they read the run', async () => {
+test('planRun, resume and runOrResume refuse an invalid option of a plan before they read the run', async () => {
   const { environment } = newProcess(newWorld(), { around: () => ({}) as CheckpointStorage })
   const program = pipe(
     Program.start('w'),
     Program.step('pay', () => 1)
   )
-  for (const [option, expected] of [
-    ['confirm', 'a Map of answers by unit, such as new Map([["build", { _tag: "Again" }]]), not an object'],
-    ['outputs', 'a Map of outputs by unit, such as new Map([["build", "1.2.3"]]), not an object']
+  for (const [option, value, expected] of [
+    ['confirm', {}, 'a Map of answers by unit, such as new Map([["build", { _tag: "Again" }]]), not an object'],
+    ['outputs', {}, 'a Map of outputs by unit, such as new Map([["build", "1.2.3"]]), not an object'],
+    ['fromStep', 5, 'a string, not the number 5'],
+    ['changes', 'all', `'strict', 'completed' or 'ignore', not the string "all"`]
   ] as const) {
-    const options = { [option]: { pay: { _tag: 'Again' } } }
+    const options = { [option]: value }
     for (const ended of [
       await planRun(program, 'r', options)(environment)(),
       await resume(program, 'r', options)(environment)(),

@@ -18,7 +18,7 @@ import type { Wave, Workflow } from '../workflow/Workflow.js'
 /** The demand on a unit and all its parts: `assumed` counts it as done; a reason makes it run again; `none` leaves it to its record. */
 export type Demand = 'none' | 'assumed' | RunReason
 
-/** Detects the reasons for which a whole unit runs again. Any other reason is evidence of a composite around the unit; the unit's own evidence, if missing or changed, replaces that reason. */
+/** Detects the reasons for which a whole unit runs again. Any other reason comes from the evidence of a composite around the unit, and gives way to the unit's own evidence, if that is missing or changed. */
 export const isRerun = (demand: Demand): demand is RunReason =>
   typeof demand === 'object' && (demand._tag === 'Forced' || demand._tag === 'EarlierStepRunsAgain')
 

@@ -176,7 +176,7 @@ const noteEnd = (scope: RunScope, wave: Place, board: Board, { name, group }: Gr
       return
     default:
       if (scope.stopping.aborted) board.stopped = true
-      // A halted task has recorded its end. Of a composite, a halt ends the units here; a pause or a cancel leaves them in flight.
+      // A halted task has recorded its end. The units in flight of a halted composite end here; after a pause or a cancel they stay in flight.
       else if (hasCode(group)) return
       else if (scope.requests.seen()) board.stopped = true
       else scope.recorder.stage(runningFailed(scope, join(wave.unit, name), HALTED))

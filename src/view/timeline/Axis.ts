@@ -27,11 +27,11 @@ export interface Axis {
   readonly ticks: ReadonlyArray<Tick>
 }
 
-/** The shares of the busy time: an idle stretch is never wider, a gap never narrower. */
+/** Shares of the busy time: an idle stretch takes at most the first, a gap at least the second. */
 const WIDEST = 0.05
 const NARROWEST = 0.02
 
-/** The share of the axis for all narrowed stretches together. */
+/** The same for all idle stretches together: if they are many, each is narrowed further. */
 const MOST_IDLE = 0.4
 
 export const axisOf = (timeline: Timeline): Axis => {
@@ -48,7 +48,7 @@ export const axisOf = (timeline: Timeline): Axis => {
   const spaceFor = (one: Span & Pick<Stretch, 'isIdle' | 'isGap'>): number => {
     if (!one.isIdle) return Math.max(one.to - one.from, busy * 1e-4)
     const least = one.isGap ? busy * NARROWEST : 0
-    return Math.max(least, Math.min(one.to - one.from, busy * WIDEST)) * (one.isGap ? scale : 1)
+    return Math.max(least, Math.min(one.to - one.from, busy * WIDEST)) * scale
   }
   const parts = [
     ...work.map((one) => ({ ...one, isIdle: false, isGap: false })),

@@ -144,7 +144,7 @@ const look = async (attempt: Attempt): Promise<E.Either<StorageError, Journals |
     : E.left({ _tag: 'Corrupt', runId: layout.runId, where: layout.history, why: 'it has no number left for a claim' })
 }
 
-/** A removal holds its run about as long. */
+/** The time for which a removal holds its run, about: a claim waits as long between two looks. */
 const REMOVAL_MILLIS = 10
 
 /**

@@ -29,7 +29,7 @@ export const treeAt = ({ home }: Pick<Context, 'home'>, folder: string): Working
 export const treeFor = (context: Context, { checkpoint }: Pick<State, 'checkpoint'>): WorkingTree =>
   treeAt(context, checkpoint.workspace?.path ?? context.folder)
 
-/** What all that a resume prints depends on. `flags`: as typed, without secrets; `tree`: a shared one keeps its hashes. */
+/** The values on which the output of a resume depends. `flags`: as typed, without secrets; `tree`: one for all plans of a call, so that each file is hashed once. */
 export interface Surveyed<F extends PrintedFlags = PrintedFlags> extends Survey {
   readonly program: AnyProgram
   readonly flags: F
