@@ -3,7 +3,7 @@ import { axisOf } from '../../src/view/timeline/Axis.js'
 import { renderRun } from '../../src/view/page/renderRun.js'
 import { timelineOf } from '../../src/view/timeline/Timeline.js'
 import { quickestOfBoth } from '../quickest.js'
-import { after, completed, failed, pageOf, resumed, started, task, wave } from './pages.js'
+import { after, completed, failed, pageOf, resumed, retried, started, task, wave } from './pages.js'
 
 const seconds = (time: number | undefined): number | undefined =>
   time === undefined ? undefined : (time - Date.parse(after(0))) / 1_000
@@ -295,6 +295,20 @@ describe('the axis of a timeline', () => {
     const { place } = axisOf(timeline)
     const idle = timeline.gaps.reduce((sum, { from, to }) => sum + place(to ?? timeline.to) - place(from), 0)
     expect(idle).toBeLessThan(45)
+  })
+
+  test('many delays between attempts leave most of the width to the work', () => {
+    const changes = Array.from({ length: 100 }, (_, index) => [
+      started(index * 100, { build: index + 1 }),
+      retried('build', index + 1, index * 100, index * 100 + 1, 99)
+    ]).flat()
+    const timeline = timelineOf(pageOf([task('build')], changes))
+    const { place } = axisOf(timeline)
+    const work = (timeline.bars.get('build') ?? [])
+      .filter(({ end }) => end === 'failed')
+      .reduce((sum, { from, to }) => sum + place(to) - place(from), 0)
+    expect(timeline.gaps).toEqual([])
+    expect(work).toBeGreaterThan(60)
   })
 
   test('a run without an attempt has an axis', () => {
