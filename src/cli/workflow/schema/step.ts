@@ -29,7 +29,7 @@ import {
   refined,
   wrong
 } from './Schema.js'
-import { waitFields, waitForeign, waitOf, waitRules } from './wait.js'
+import { sleepFields, sleepForeign, waitForFields, waitForForeign, waitOf } from './wait.js'
 import { standIn, taskFields, taskOf, taskRules, WORK } from './task.js'
 
 type Place = 'step' | 'group' | 'each'
@@ -281,30 +281,38 @@ const wave = (place: Place): Schema<AnyStep> =>
 // steps
 // ---------------------------------------------------------------------------------------------------------------------
 
+const stepName = { name: field(nameText, 'The name of the step. Default: step-1, step-2 and so on.') }
+
+const sleep = (place: Place): Schema<AnyStep> =>
+  mapped(
+    object(
+      ofAt(place, 'a sleep'),
+      { ...stepName, ...sleepFields, ...groupFields },
+      { except: NOT_AT[place], foreign: sleepForeign }
+    ),
+    (read, reading) => ({ ...waitOf(read, reading), ...needsOf(read) })
+  )
+
 const wait = (place: Place): Schema<AnyStep> =>
   mapped(
     object(
       ofAt(place, 'a wait'),
-      {
-        name: field(nameText, 'The name of the step. Default: step-1, step-2 and so on.'),
-        ...waitFields,
-        ...groupFields
-      },
-      { except: NOT_AT[place], rules: waitRules, foreign: waitForeign }
+      { ...stepName, ...waitForFields, ...groupFields },
+      { except: NOT_AT[place], foreign: waitForForeign }
     ),
     (read, reading) => ({ ...waitOf(read, reading), ...needsOf(read) })
   )
 
 /** Editors offer the keys of all kinds of steps. */
 const stepFields = {
-  name: field(nameText, 'The name of the step. Default: step-1, step-2 and so on.'),
+  ...stepName,
   wave: field(nameText, waveFields.wave.about),
   steps: sequenceFields.steps,
   workflow: sequenceFields.workflow,
   groups: waveFields.groups,
   forEach: waveFields.forEach,
-  sleep: waitFields.sleep,
-  waitFor: waitFields.waitFor,
+  sleep: sleepFields.sleep,
+  waitFor: waitForFields.waitFor,
   ...taskFields,
   ...groupFields
 }
@@ -349,7 +357,8 @@ const anyStep = (place: Place): Schema<AnyStep> => {
     [
       { keys: ['steps', 'workflow'], schema: named(`${place}:sequence`, () => sequence(place)) },
       { keys: ['wave', 'groups', 'forEach', 'each'], schema: named(`${place}:wave`, () => wave(place)) },
-      { keys: ['sleep', 'waitFor'], schema: named(`${place}:wait`, () => wait(place)) }
+      { keys: ['waitFor'], schema: named(`${place}:wait`, () => wait(place)) },
+      { keys: ['sleep'], schema: named(`${place}:sleep`, () => sleep(place)) }
     ],
     { keys: WORK, known: Object.keys(stepFields), schema: named(`${place}:task`, () => task(place)) }
   )
