@@ -62,7 +62,11 @@ test('the answer "done" without the output that a variable needs prints the comm
 })
 
 test.each([
-  [['charge', 'maybe'], 2, 'answer: unknown answer "maybe"; use again, keep or done, or --value for a unit that waits'],
+  [
+    ['charge', 'maybe'],
+    2,
+    'answer: unknown answer "maybe"; use again or done, or keep if the question is about changed files or commits'
+  ],
   [['charge', 'done:R-7'], 2, 'answer: unknown answer "done:R-7"; pass the output of "done" as --output JSON'],
   [['charge', 'again', '--output', '1'], 2, '--output: only "done" has an output, not "again"'],
   [['charge', '--output', '1'], 2, '--output: only "done" has an output; pass it as "done --output JSON"'],
@@ -82,10 +86,10 @@ test.each([
   [
     ['ship', 'again'],
     4,
-    'Cannot answer ship of run o-1: a resume runs it without an answer (not started); units with an open question: charge'
+    'Cannot answer ship of run o-1: it needs no answer: a resume runs it (not started); units with an open question: charge'
   ],
-  [['ship', '--value', '1'], 4, 'Cannot answer ship of run o-1: a resume runs it without an answer (not started)'],
-  [['ship'], 4, 'Cannot answer ship of run o-1: a resume runs it without an answer (not started)'],
+  [['ship', '--value', '1'], 4, 'Cannot answer ship of run o-1: it needs no answer: a resume runs it (not started)'],
+  [['ship'], 4, 'Cannot answer ship of run o-1: it needs no answer: a resume runs it (not started)'],
   [['shop', '--value', '1'], 4, 'Cannot answer shop of run o-1: the run has no such unit; check its path']
 ])('an answer that fits no open question is refused, and nothing is recorded: %j', async (words, code, message) => {
   await killed()
@@ -191,7 +195,7 @@ test.each([
       4,
       [
         expect.stringMatching(
-          /^dogear: Cannot answer b of run f-1: a resume runs it again without an answer \(failed: /
+          /^dogear: Cannot answer b of run f-1: it needs no answer: a resume runs it again \(failed: /
         ),
         'Resume with:',
         '  dogear resume f-1',

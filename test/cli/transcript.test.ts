@@ -136,7 +136,7 @@ steps:
       '✗ Step 1/1 failed: w/bad (others still running)',
       '  error: exit code 7: broken',
       '✓ w/slow (T)',
-      '✗ Step 1/1 failed: w/bad',
+      '✗ Step 1/1 failed: w/bad (see above)',
       'Run failed after T: 1 task completed, 1 failed'
     ])
   })

@@ -132,6 +132,10 @@ interface Answers {
 
 const RECORDED = { _tag: 'Recorded' } as const
 
+const OF_WAIT = 'pass --value JSON to a unit that waits'
+
+const OF_QUESTION = 'use again or done, or keep if the question is about changed files or commits'
+
 /** The answers to the questions of a resume: the one to the unit, and those of `--confirm`. */
 const answersOf = (
   context: Context,
@@ -149,7 +153,7 @@ const answersOf = (
       hintTo(context, 'For example:', ['answer', id, unit, 'done', '--output', JSON.stringify(appended)])
     ])
   if (!['again', 'keep', 'done'].includes(word))
-    return wrongUse(`answer: unknown answer "${word}"; use again, keep or done, or --value for a unit that waits`, [
+    return wrongUse(`answer: unknown answer "${word}"; ${mayWait ? OF_WAIT : OF_QUESTION}`, [
       mayWait ? ofWord(context, id, unit, word) : ofQuestion(context, id, unit)
     ])
   if (word !== 'done' && output !== undefined) return wrongUse(`--output: only "done" has an output, not "${word}"`)

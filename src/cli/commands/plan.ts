@@ -20,7 +20,7 @@ import type { Context, Result } from './Context.js'
 import { printWarnings } from './execution/execution.js'
 import { findOrOnly } from './find/find.js'
 import { ofQuestions, forcedAnswers } from './hints/ofPlan.js'
-import { ofHeld, ofPending } from './hints/ofRun.js'
+import { AGREES_TO_RECOVERY, ofHeld, ofPending } from './hints/ofRun.js'
 import { resumeLine } from './execution/planFlags.js'
 import { inputNamesIn } from './execution/input.js'
 import type { Overwrite } from './execution/overwrites.js'
@@ -118,7 +118,7 @@ const nextLines = (
   const consent = [
     ...repeats.map(style.yellow),
     ...(repeats.length === 0 ? [] : ['With --yes you agree to this']),
-    ...(recovered ? ['With --yes you agree to continue from the recovered state'] : [])
+    ...(recovered ? [AGREES_TO_RECOVERY] : [])
   ]
   const pinned = { plan: hashPlan(plan), yes: flags.yes }
   const confirm = [...(flags.confirm ?? []), ...overwrites.map((one) => `${one.unit}=again`)]

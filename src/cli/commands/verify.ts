@@ -18,7 +18,7 @@ import type { Context, Result } from './Context.js'
 import { environmentFor } from './Context.js'
 import type { Runs } from './find/find.js'
 import { findRun, isUndecided, isResumable, readRuns, viewOf } from './find/find.js'
-import { ofDamage } from './hints/ofRun.js'
+import { AGREES_TO_RECOVERY, ofDamage } from './hints/ofRun.js'
 import { resumeLine } from './execution/planFlags.js'
 import { nextActions } from './hints/ofError.js'
 import type { Obstacle, Preview, Unrecorded } from './execution/preview.js'
@@ -100,7 +100,7 @@ const findingLines = (context: Context, finding: Finding, style: Style): Readonl
   const what = found._tag === 'Exact' ? `newest state intact, revision ${revision}` : `recovered from ${found.from}`
   // The commands that answer a question also accept the recovered state.
   const isAsked = finding.preview.obstacles.some(({ code }) => code === 'Unconfirmed')
-  const accept = isAsked ? [] : linesOf(ofDamage(context, finding.run, flags))
+  const accept = isAsked ? [AGREES_TO_RECOVERY] : linesOf(ofDamage(context, finding.run, flags))
   const lost = found._tag === 'Exact' ? [] : [`damage: ${found.lost}`, ...accept].map((line) => `    ${line}`)
   return [`${mark} ${runId}  ${what}${held}`, ...lost, ...more]
 }

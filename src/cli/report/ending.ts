@@ -84,9 +84,11 @@ const failureLines = (
   const step = definitionAt(file, unit)
   const attempt = failure.attempts.at(-1)?.attempt ?? 1
   const own = ownFolders.get(unit)
+  const isPrinted = printed.has(unit)
+  const again = isPrinted ? ' (see above)' : ''
   return [
-    style.red(`${style.symbols.failed} Step ${stepIndex + 1}/${workflow.steps.length} failed: ${unit}`),
-    ...(printed.has(unit) ? [] : errorLines(step, error, attempt)),
+    style.red(`${style.symbols.failed} Step ${stepIndex + 1}/${workflow.steps.length} failed: ${unit}${again}`),
+    ...(isPrinted ? [] : errorLines(step, error, attempt)),
     ...(own === undefined ? [] : [`  its own folder: ${own}`]),
     ...(workspace === undefined ? [] : [workspaceLine(workspace)])
   ]

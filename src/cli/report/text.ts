@@ -24,7 +24,7 @@ export const rowFolded = (line: string, width: number): ReadonlyArray<string> =>
   folded(line, width, /^ +(?:\d+\/\d+ +)?\S+ +/.exec(line)?.[0].length ?? 2)
 
 /** Cuts fingerprints to 12 digits; JSON has them whole. */
-export const shortened = (text: string): string => text.replace(/\b(v\d+:[0-9a-f]{12})[0-9a-f]{52}\b/g, '$1')
+export const shortened = (text: string): string => text.replace(/\bv\d+:([0-9a-f]{12})[0-9a-f]{52}\b/g, '$1')
 
 /** The status, progress and start of a run. */
 export const positionOf = ({ status, steps, createdAt }: RunSummary): string =>

@@ -11,13 +11,11 @@ export const notEither = (result: unknown, tags: Readonly<Record<string, true>>)
   const { _tag, left } = fieldsOf(result)
   const tag = fieldsOf(left)['_tag']
   if (_tag === 'Right' || (_tag === 'Left' && isText(tag) && Object.hasOwn(tags, tag as string))) return undefined
-  const wrong = isText(tag)
-    ? `an error with the undeclared "_tag" ${JSON.stringify(tag)}`
-    : left instanceof Error
-      ? `the error ${JSON.stringify(left.message)}`
-      : kindOf(left)
-  const found = _tag === 'Left' ? `a left that is ${wrong}` : kindOf(result)
-  return new Error(
-    `what it returns must resolve to a Right, or to a Left of an error with a "_tag" that the port declares, not to ${found}`
-  )
+  const found =
+    _tag !== 'Left'
+      ? kindOf(result)
+      : isText(tag)
+        ? `a Left with the unknown "_tag" ${JSON.stringify(tag)}`
+        : `a Left of ${left instanceof Error ? `the error ${JSON.stringify(left.message)}` : kindOf(left)}`
+  return new Error(`it returned ${found}; return a Right, or a Left of an error that the port declares`)
 }

@@ -57,9 +57,9 @@ const whatItIs = (decision: Decision): string => {
     case 'Skip':
       return `it needs no answer: ${reason}`
     case 'Run':
-      return `a resume runs it without an answer (${reason})`
+      return `it needs no answer: a resume runs it (${reason})`
     case 'Retry':
-      return `a resume runs it again without an answer (${reason})`
+      return `it needs no answer: a resume runs it again (${reason})`
     case 'Poll':
       return 'answered' in decision.reason ? reason : `it ${reason}`
     case 'Confirm':

@@ -18,7 +18,7 @@ import { userName } from '../Context.js'
 import { asksForChanges, captures } from '../find/definitions.js'
 import { viewOf } from '../find/find.js'
 import { asking, forcedAnswers, unconfirmed } from '../hints/ofPlan.js'
-import { ofDamage } from '../hints/ofRun.js'
+import { AGREES_TO_RECOVERY, ofDamage } from '../hints/ofRun.js'
 import { findOverwrites, overwriteWarning, repeatWarnings } from './overwrites.js'
 import type { PrintedFlags } from './planFlags.js'
 import { answerFrom, resumeHint } from './planFlags.js'
@@ -77,7 +77,9 @@ const agreeToRecovery = async (
   const refused = notDone({ _tag: 'RecoveryRefused', runId, from, lost, cause: undefined }, [
     // The same `--yes` agrees to both.
     ...(E.isLeft(planned) ? [] : repeatWarnings(program, planned.right, flags).map((text) => ({ text }))),
-    ...(questions.length === 0 ? ofDamage(context, checkpoint, withYes.flags) : asking(context, withYes, questions))
+    ...(questions.length === 0
+      ? ofDamage(context, checkpoint, withYes.flags)
+      : [{ text: AGREES_TO_RECOVERY }, ...asking(context, withYes, questions)])
   ])
   if (!context.interactive) return E.left(refused)
   const again = E.isLeft(plan)

@@ -111,7 +111,7 @@ const isFile = ({ folder }: Context, name: string): boolean => {
 export const afterLoss = async (context: Context, runId: string): Promise<Hint> => {
   const found = await viewRun(runId)(environmentFor(context))()
   return E.isRight(found) && O.isNone(found.right)
-    ? hintTo(context, 'It no longer exists. List the runs with:', ['runs'])
+    ? hintTo(context, `Run ${runId} is no longer in the store. List the others with:`, ['runs'])
     : showHint(context, runId)
 }
 

@@ -118,6 +118,9 @@ export const ofOtherInput = (
   hintTo(place, 'To start a new run with the new input:', start)
 ]
 
+/** For printed commands with `--yes`. */
+export const AGREES_TO_RECOVERY = 'With --yes you agree to continue from the recovered state'
+
 export const ofDamage = (place: Place, run: StoredRun, flags: PrintedFlags): ReadonlyArray<Hint> => [
   resumeHint(place, 'To resume from the recovered state:', run, { ...flags, yes: true })
 ]
