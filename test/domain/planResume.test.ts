@@ -163,7 +163,7 @@ describe('a run of five steps', () => {
     assert.deepEqual(readOff(planned(standing(five, state, done(2)), five)), [2, false, [0, 1]])
   })
 
-  test('a checkpoint at a step beyond its workflow is refused with the number of the step and of all steps', () => {
+  test('a checkpoint whose step index is beyond its workflow is refused with that index and the number of steps', () => {
     const found = problems(standing(five, State.beforeStep(10, 'step-10')), five)
     assert.deepEqual(found, [{ _tag: 'StepOutOfRange', stepIndex: 10, steps: 5 }])
     assert.equal(

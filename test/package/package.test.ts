@@ -181,8 +181,8 @@ export const broken = {
 
 describe('a program bundled by esbuild', () => {
   const places = [
-    ['beside the packages that it needs', false],
-    ['with nothing beside it', true]
+    ['in a folder with its packages', false],
+    ['in a folder without node_modules', true]
   ] as const
   const cases = (['esm', 'cjs', 'require'] as const).flatMap((format) =>
     places.map(([where, isAlone]) => ({ format, where, isAlone }))

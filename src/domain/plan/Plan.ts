@@ -145,8 +145,8 @@ export type Decision = Skip | Run | Retry | Confirm | Poll
  * recorded sub-steps. The other fields summarize it:
  *
  * - `startIndex`: the first step that is not skipped, or the number of steps;
- * - `retryCurrent`: whether the step at `startIndex` is that of the state, and the state allows a retry: not after `Failed` with `retryable:
- *   false`. A label: its decision says what happens;
+ * - `retryCurrent`: whether the step at `startIndex` is the one at which the run stands, unless that failed with `retryable: false`. It also
+ *   holds for a step that has not started; the decision about the step says what happens;
  * - `skipSteps`: the indices of the skipped steps;
  * - `variables`: the variables that the first step to run sees;
  * - `abandons`: the pending jobs that the plan gives up: their units run again, are assumed done, or an edit removed them or made them units
@@ -176,7 +176,8 @@ export type Answer =
 
 /**
  * Which edits of the workflow a plan accepts. `strict`: none. `completed`: steps that did not complete may be changed, added, removed or
- * renamed. `ignore`: all but the code of a program that replaces a pending job, which nothing could poll; every recorded completion counts.
+ * renamed. `ignore`: all edits, and every recorded completion counts; only code in place of a pending job is refused, because nothing could poll
+ * that job.
  *
  * @category model
  */
@@ -206,12 +207,12 @@ export type FoundEvidence = MissingEvidence | ChangedEvidence
  *
  * - `fromStep` (the path of a unit): assumes all earlier steps done; the unit and everything after it runs.
  * - `input`: with `fromStep`, replaces the recorded input for everything that still runs. Without `fromStep`, it must equal the recorded
- *   input. Refused with `InputInUse` if a unit beside the named one has already started with the recorded input (in flight, failed or
- *   pending).
+ *   input. Refused with `InputInUse` if a unit that `fromStep` does not run again has already started with the recorded input (in
+ *   flight, failed or pending).
  * - `restartWave` (the path of a sequence, wave or map): all its parts and everything after it run.
  * - `changes`: default `completed`.
- * - `confirm`: answers, by unit. Ignored for a unit whose record is kept, so that a resume can be repeated with them. `Done` also supplies the
- *   output of a task that was declared done without one that fits, and replaces that of a sub-step that was declared done.
+ * - `confirm`: answers, by unit. Ignored for a unit whose record is kept, so that a resume can be repeated with them. `Done` can also correct an
+ *   earlier `Done`: it supplies the output of a task that has no valid one, and replaces the output of a sub-step.
  * - `outputs`: outputs, by unit, for tasks that `fromStep` assumes done and that have none recorded, and for tasks that were declared done
  *   without an output that fits, or sub-steps that were declared done.
  * - `evidence`: missing or changed evidence, collected by the caller; the planner never reads files. Units with missing evidence run again.
@@ -301,8 +302,8 @@ export const hasParts = ({ decisions }: ResumePlan, index: number): boolean => {
 }
 
 /**
- * Returns the completed units that a plan runs again: the parts of a composite instead of the composite. A map whose items are computed
- * again has no parts in a plan: the map itself if it completed, else its completed items, each with the decision of the map.
+ * Returns the completed units that a plan runs again: the parts of a composite instead of the composite. A plan has no parts of a map whose
+ * items are computed again: of such a map it returns the map if it completed, else its completed items, each with the decision of the map.
  */
 export const runsAgain = (
   plan: ResumePlan,

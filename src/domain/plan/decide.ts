@@ -120,17 +120,17 @@ const decideMap = (context: PlanContext, placed: Placed<MapStep>, out: Planned):
 
 /** Evidence of a map is kept with that of its items, all of which completed. */
 const mayKeep = (context: PlanContext, map: Unit, items: ReadonlyArray<Item>): boolean =>
-  isClosed(context, map, items) && (context.evidence.kept.has(map) || changedIn(context, map) !== undefined)
+  areAllRecorded(context, map, items) && (context.evidence.kept.has(map) || changedIn(context, map) !== undefined)
 
-const isClosed = (context: PlanContext, map: Unit, items: ReadonlyArray<Item>): boolean =>
+const areAllRecorded = (context: PlanContext, map: Unit, items: ReadonlyArray<Item>): boolean =>
   items.every(({ key }) => recordOf(context, join(map, key)) !== undefined)
 
 /** An answer about a map as a whole accepts the current evidence of its parts. */
 const WHOLE: Kept = { changed: [], evidence: [], own: true, isWhole: true }
 
 /**
- * Returns the recorded items, or undefined if there are none or the map computes them again: if it is forced or follows a step that runs
- * again, and, with an empty list, also if its evidence makes it run again, because there is no item to run.
+ * Returns the recorded items; undefined if there are none, or if the map computes them again: because it is forced, or follows a step that runs
+ * again. A map without items computes them also if its evidence makes it run again, because it has no item that could run.
  */
 const itemsDue = ({ checkpoint, evidence }: PlanContext, { unit, demand }: Placed): ReadonlyArray<Item> | undefined => {
   const items = checkpoint.items.get(unit)
@@ -168,7 +168,7 @@ const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned)
     ...(pending === undefined ? {} : { pending }),
     ...(changed === undefined
       ? {}
-      : { changedByUser: isClosed(context, unit, items ?? []) ? changed : { ...changed, unfinished: true } })
+      : { changedByUser: areAllRecorded(context, unit, items ?? []) ? changed : { ...changed, unfinished: true } })
   }
   out.decisions.push(decideTask(context, placed, out))
   return placed.record !== undefined && rerunReason(context, placed) === undefined
@@ -286,8 +286,8 @@ const decideByEvidence = (
 }
 
 /**
- * Derives the decision of a composite: for a sequence that of its next part, for a wave or map the most significant one. If all parts are
- * skipped, so is it, unless all their records stand (`isDone`) and it has none: then it runs, to be closed.
+ * Derives the decision of a composite: for a sequence that of its next part, for a wave or map the most significant one. A composite whose parts
+ * are all skipped is skipped, too. If their records stand (`isDone`) and it has no record itself, it runs, only to record that it completed.
  */
 const compositeDecision = (
   context: PlanContext,

@@ -127,7 +127,7 @@ const stageEnd = (
   }
 }
 
-/** The retry policy: the task's own, or the guard's if a check failed. */
+/** The retry policy: that of the checks if a check failed, else the task's own. */
 const retryOf = ({ guard, retry }: ProgramTask, { error }: StepFailure): RetryPolicy =>
   guard !== undefined && error.code === CHECK_FAILED ? guard.retry : retry
 

@@ -28,7 +28,7 @@ export interface Bar {
 /** Why no process worked on a run. */
 export type Why = 'crashed' | 'completed' | 'failed' | 'interrupted' | 'paused' | 'pending' | 'cancelled'
 
-/** A time in which no process worked on the run; of `crashed`: from the last record, so the process died some time in it. `to` is missing if it lasts. */
+/** A time in which no process worked on the run; `to` is missing if it lasts. With `why: 'crashed'` it begins at the last record, and the process died at some time within it. */
 export interface Gap {
   readonly from: number
   readonly to?: number
@@ -53,7 +53,7 @@ export interface Recorded {
 }
 
 interface Building {
-  /** Its closing record is no attempt. */
+  /** A composite has no bars of its own: the record of its completion is no attempt. */
   readonly isComposite: (unit: Unit) => boolean
   readonly bars: Map<Unit, Array<Bar>>
   readonly open: Map<Unit, Bar>
@@ -116,7 +116,7 @@ export const timelineOf = ({ checkpoint, status, changes = new Map(), now }: Rec
 
 const timeOf = ({ back }: Building, at: string): number => Date.parse(at) + back
 
-/** The recorded end of the last bar: completions are recorded after it. */
+/** The end of the axis: the latest of the last change, `now` and the end of each bar. */
 const endOf = ({ bars, last }: Building, now: number | undefined): number => {
   let end = Math.max(last, now ?? 0)
   for (const all of bars.values()) for (const { to } of all) end = Math.max(end, to)

@@ -169,7 +169,10 @@ const journals: Record<
     gives: 'Corrupt'
   },
   'no checksum': { bytes: `${JSON.stringify(claimRecord)}\n`, gives: 'Corrupt' },
-  'a checksum at the end': { bytes: `${JSON.stringify({ ...claimRecord, sum: '0'.repeat(32) })}\n`, gives: 'Corrupt' },
+  'a checksum as the last field of its line': {
+    bytes: `${JSON.stringify({ ...claimRecord, sum: '0'.repeat(32) })}\n`,
+    gives: 'Corrupt'
+  },
   'JSON with a comment': { bytes: line('"kind":"claim" /* x */}'), gives: 'Corrupt' },
   'JSON that is cut off': { bytes: line('"kind":"claim","format":1'), gives: 'Corrupt' },
   'invalid UTF-8': {

@@ -257,7 +257,7 @@ const publishNext = async (attempt: Attempt, before: Journals | undefined, file:
   return outcome
 }
 
-/** Another run may have begun under the id, with as many journals. */
+/** Another run with as many journals may have started under the id. */
 const isAsRead = async (
   { context, layout }: Attempt,
   number: number,
@@ -294,7 +294,7 @@ const grant = async (
   return E.right({ holding: attempt.holding, content })
 }
 
-/** Returns false if a removal must look again: since the look an owner that was taken for dead may have saved, or a run with as many journals begun under the id. */
+/** Returns false if the run has changed since a removal read it: an owner that seemed dead has saved, or another run with as many journals has started under the id. */
 const isStillUnchanged = async (
   { context, layout, removal }: Attempt,
   number: number,

@@ -76,7 +76,7 @@ export const roundTripCases = [
     })
   ),
 
-  law('CS-TRIP-12', 'minus zero is loaded as a zero', async ({ storage, reopen }) => {
+  law('CS-TRIP-12', 'a saved -0 is loaded as 0 or -0', async ({ storage, reopen }) => {
     const claim = await storage.claim('a')
     await right(claim.savingRevisions([{ ...revisions([0])[0], checkpoint: () => [-0] }]))
     const stored = await (await reopen()).stored('a')

@@ -96,7 +96,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   lawOfEdits(
     'PL-EDIT-06',
-    'an edit that keeps a unit in doubt keeps its question: the plan asks about each such sub-step, and each such unit that was or became non-idempotent, unless the unit waits or the plan is refused',
+    'after an edit, a plan asks about each remaining unit that may have taken effect and does not wait, if it is a sub-step, or was or became non-idempotent',
     (edited) => {
       const { checkpoint, workflow } = edited
       const [units, waits] = [unitsOf(edited), waiting(edited)]
@@ -283,7 +283,7 @@ const isAdded = ({ checkpoint: { workflow, items }, workflow: edited }: Moment, 
   return true
 }
 
-/** Questions about sub-steps of the unit count, because the unit's own follows them; so does one about a map around it, whose items are not computed yet. */
+/** A question about a sub-step counts as one about its unit, because the unit's own question comes later; so does one about a map around the unit, while the items of the map are not computed. */
 const asksAbout = ({ workflow, checkpoint: { items } }: Moment, plan: ResumePlan, name: Unit): boolean =>
   openQuestions(plan).some(
     ({ unit }) =>
