@@ -16,6 +16,7 @@ import type { RecordError, Recorder } from './storage/Recorder.js'
 import type { SecuredEnvironment } from './secrets.js'
 import type { Interrupted } from './RunOutcome.js'
 import type { Place, Values } from './Values.js'
+import type { PutArtifacts } from './workspace/artifacts.js'
 
 type StopReason = Interrupted['reason']
 
@@ -66,6 +67,7 @@ export interface RunScope {
   readonly stretches: Map<Unit, ReadonlyArray<Span>>
   /** Waits that were over when the plan was made, and their ancestors. */
   awake: ReadonlySet<Unit>
+  readonly artifacts: PutArtifacts
   readonly stopping: AbortSignal
   /** Why the process must stop. */
   readonly stopReason: () => StopReason | 'fenced' | undefined

@@ -11,6 +11,7 @@ import type { SecuredEnvironment } from './secrets.js'
 import { eventsOf } from './storage/changes.js'
 import { make as makeRecorder } from './storage/Recorder.js'
 import { make as makeValues } from './Values.js'
+import { noArtifacts } from './workspace/artifacts.js'
 import { workingTreeOf } from './workspace/workspace.js'
 
 const NOBODY: ReadonlySet<string> = new Set()
@@ -47,6 +48,7 @@ export const makeRunScope = <Outputs, Input>(
     stretches: new Map(),
     interruptedUnits: new Set(Array.from(inFlight(checkpoint.state), ({ unit }) => unit)),
     awake: NOBODY,
+    artifacts: noArtifacts(),
     stopping,
     stopReason,
     requests: watchFor(environment, runId, (answers) => recordAnswers(environment, recorder, answers))

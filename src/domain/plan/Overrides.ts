@@ -10,6 +10,7 @@ import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Json } from '../data/Json.js'
 import { equals } from '../data/Json.js'
+import { evidenceWith, replacedByDropped } from './changedEvidence.js'
 import type { Decision, DecisionTree, PlanOptions, ResumePlan, Skip, SkipReason } from './Plan.js'
 import type { SubStep } from '../checkpoint/SubStep.js'
 import { decisionTrees } from './Plan.js'
@@ -37,7 +38,7 @@ export const overrides = (
   const known: PlanFacts = { checkpoint, workflow, plan }
   const edit = adoptedEdit(known, at)
   const isPlain = plan.input === undefined && options.confirm === undefined
-  if (isPlain && plan.decisions.every((decision) => isAsRecorded(known, decision))) return edit
+  if (isPlain && edit.length === 0 && plan.decisions.every((decision) => isAsRecorded(known, decision))) return []
   const back = rewound(known, at)
   const taken = takenBack(back)
   return [
@@ -45,7 +46,7 @@ export const overrides = (
     ...(back === undefined ? [] : [back]),
     ...answered(known, options, taken, at),
     ...assumed(known, taken, at),
-    ...kept(plan, at),
+    ...kept(known, options, taken, at),
     // The input changes last, when no open attempt can have seen the old one.
     ...(plan.input === undefined ? [] : [{ _tag: 'InputReplaced', at, input: plan.input } as const])
   ]
@@ -281,12 +282,24 @@ const answered = (
     .map((unit) => ({ _tag: 'Confirmed', at, unit }))
 }
 
-/** A `Confirmed` change for each unit whose changed evidence is accepted. */
-const kept = ({ decisions }: ResumePlan, at: string): ReadonlyArray<Change.Confirmed> =>
-  decisions.flatMap((decision): ReadonlyArray<Change.Confirmed> => {
-    const evidence = decision._tag === 'Skip' ? evidenceIn(decision.reason) : undefined
-    return evidence === undefined ? [] : [{ _tag: 'Confirmed', at, unit: decision.unit, evidence }]
-  })
+/** A `Confirmed` change for each unit whose changed evidence is accepted, or whose artifact a dropped record has replaced. */
+const kept = (
+  known: PlanFacts,
+  { evidence = [] }: PlanOptions,
+  isTakenBack: (decision: Pick<Decision, 'unit'>) => boolean,
+  at: string
+): ReadonlyArray<Change.Confirmed> => {
+  const accepted = new Map<Unit, ReadonlyArray<Evidence>>()
+  for (const decision of known.plan.decisions) {
+    const current = decision._tag === 'Skip' ? evidenceIn(decision.reason) : undefined
+    if (current !== undefined) accepted.set(decision.unit, current)
+  }
+  const { completedSteps } = afterEdit(known)
+  const stays = ({ unit }: CompletedStep): boolean => Units.has(completedSteps, unit) && !isTakenBack({ unit })
+  for (const [record, changed] of replacedByDropped(known.checkpoint.completedSteps, stays, evidence))
+    accepted.set(record.unit, evidenceWith({ evidence: accepted.get(record.unit) ?? record.evidence }, changed))
+  return Array.from(accepted, ([unit, evidence]) => ({ _tag: 'Confirmed', at, unit, evidence }))
+}
 
 /** An `Assumed` change for each unit assumed done without a record that stays, or with one that lacks the output. A composite follows its parts. */
 const assumed = (

@@ -318,7 +318,7 @@ const planned = (draft: Draft, { fromStep, restartWave }: PlanOptions, demands: 
 
 /** The evidence of a record, with changes applied and missing entries dropped. */
 export const evidenceWith = (
-  { evidence }: CompletedStep,
+  { evidence }: Pick<CompletedStep, 'evidence'>,
   changed: ReadonlyArray<Changed> = [],
   missing: ReadonlyArray<Evidence> = []
 ): ReadonlyArray<Evidence> => {
@@ -331,4 +331,27 @@ export const evidenceWith = (
     if (now !== undefined) left.set(placeOf(now), now)
   }
   return [...left.values()]
+}
+
+/** The artifacts that dropped records have replaced, for the last record of each that stays: without the dropped ones a user would seem to have changed them. */
+export const replacedByDropped = (
+  records: Iterable<CompletedStep>,
+  stays: (record: CompletedStep) => boolean,
+  found: ReadonlyArray<FoundEvidence>
+): ReadonlyMap<CompletedStep, ReadonlyArray<Changed>> => {
+  const places = new Map<string, { readonly newest: Evidence; readonly by?: CompletedStep; readonly was?: Evidence }>()
+  for (const record of records)
+    for (const one of record.evidence) {
+      if (!('sha256' in one)) continue
+      const place = placeOf(one)
+      places.set(place, stays(record) ? { newest: one, by: record, was: one } : { ...places.get(place), newest: one })
+    }
+  const now = changesByPlace(found)
+  const replaced = new Map<CompletedStep, Array<Changed>>()
+  for (const [place, { newest, by, was }] of places) {
+    const is = now.has(place) ? now.get(place)?.is : newest
+    if (by !== undefined && was !== undefined && was !== newest && is !== undefined && !isSame(was, is))
+      pushTo(replaced, by, { was, is })
+  }
+  return replaced
 }

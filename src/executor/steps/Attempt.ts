@@ -1,5 +1,4 @@
-/** The state of one attempt of a unit: its signal, timeout and artifacts. Thousands may be in flight, so it has no closures. It must not know checkpoints. */
-import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
+/** The state of one attempt of a unit: its signal, timeout and the ids of its artifacts. Thousands may be in flight, so it has no closures. It must not know checkpoints. */
 import type { Clock } from '../../ports/Clock.js'
 import { ignoreAbort, onAbort } from '../onAbort.js'
 import { sleep } from '../sleep.js'
@@ -18,7 +17,7 @@ export interface Attempt {
   timer?: Timer
   controller?: AbortController
   grace?: AbortController
-  artifacts?: Map<string, Evidence>
+  artifacts?: Set<string>
 }
 
 /** Ends an attempt early, at its timeout or at a stop. Its code then has `graceMillis` to end; after that `giveUp` is called. */
@@ -67,15 +66,6 @@ export const signalOf = (attempt: Attempt): AbortSignal => {
 /** Stops the clock while a user answers a prompt. */
 export const outsideTimeout = <A>({ timer }: Attempt, act: () => Promise<A>): Promise<A> =>
   timer?.outsideTimeout(act) ?? act()
-
-/** Records an artifact, in place of an earlier one with its id. */
-export const put = (attempt: Attempt, artifact: Evidence & { readonly _tag: 'Stored' }): void =>
-  void (attempt.artifacts ??= new Map()).set(artifact.id, artifact)
-
-export const artifactsOf = ({ artifacts }: Attempt): ReadonlyArray<Evidence> =>
-  artifacts === undefined ? NOTHING : [...artifacts.values()]
-
-const NOTHING: ReadonlyArray<Evidence> = []
 
 /** Ends an attempt without an outcome: its signal fires, and its code is dropped. */
 export const suspend = (attempt: Attempt): void => {

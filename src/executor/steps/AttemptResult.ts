@@ -17,7 +17,9 @@ import type { SecuredEnvironment } from '../secrets.js'
 import { notAwaited } from '../subSteps/subStepFailures.js'
 import type { AttemptTimes, RunScope } from '../RunScope.js'
 import type { Attempt } from './Attempt.js'
-import { artifactsOf, timeoutError } from './Attempt.js'
+import { timeoutError } from './Attempt.js'
+import type { PutArtifacts } from '../workspace/artifacts.js'
+import { artifactsOf } from '../workspace/artifacts.js'
 import { CHECK_FAILED } from './guarded.js'
 
 /** A stopped attempt has a failure if its code failed. `settled`: no code of it still runs, and no sub-step is in doubt. `again`: a user asked for another attempt. */
@@ -41,12 +43,14 @@ export const judge = (
     timeoutMillis,
     refused,
     open,
-    encode
+    encode,
+    artifacts
   }: {
     readonly timeoutMillis: number | undefined
     readonly refused?: StepFailure | undefined
     readonly open: ReadonlyArray<Unit>
     readonly encode: (value: unknown) => E.Either<StepFailure, Json | undefined>
+    readonly artifacts: PutArtifacts
   }
 ): AttemptResult => {
   const settled = end._tag !== 'GraceExpired'
@@ -54,8 +58,8 @@ export const judge = (
   if (wrong === undefined && end._tag === 'Value') {
     const output = encode(end.value)
     if (E.isLeft(output)) return { _tag: 'Failed', failure: output.left, settled }
-    const artifacts = artifactsOf(attempt)
-    const evidence = artifacts.length === 0 ? end.evidence : [...end.evidence, ...artifacts]
+    const put = artifactsOf(artifacts, attempt)
+    const evidence = put.length === 0 ? end.evidence : [...end.evidence, ...put]
     return { _tag: 'Done', output: output.right, evidence }
   }
   const halted = attempt.halt?.why

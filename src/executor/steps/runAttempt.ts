@@ -21,6 +21,7 @@ import type { AttemptCalls, Closed } from '../subSteps/subSteps.js'
 import { notStorable } from '../subSteps/subStepFailures.js'
 import { failSubSteps } from '../subSteps/subStepVersions.js'
 import { closeCalls, subStepsOfAttempt } from '../subSteps/subSteps.js'
+import { readOnly } from '../workspace/artifacts.js'
 import type { OwnFolder } from '../workspace/workspace.js'
 import { ownFolder, withFolder } from '../workspace/workspace.js'
 
@@ -76,7 +77,8 @@ const callCode = <R extends Running<R>>(running: R, own: OwnFolder | undefined):
   const attempt = begin(number, { environment, stopping, timeoutMillis: task.timeoutMillis, giveUp: settle })
   const calls = subStepsOfAttempt(scope, toRun, attempt, settle)
   running.calls = calls
-  const context = contextFor(scope, place, attempt, { own: own?.folder, lazy: calls })
+  const given = contextFor(scope, place, attempt, { own: own?.folder, lazy: calls })
+  const context = task.job === undefined ? given : readOnly(given)
   const code =
     environment.around === undefined
       ? callTask(own?.scope ?? scope, place, task, context, attempt)
@@ -122,7 +124,8 @@ export const conclude = async (
     timeoutMillis: task.timeoutMillis,
     refused,
     open,
-    encode
+    encode,
+    artifacts: scope.artifacts
   })
   // The code may have caught the stop of a sub-step.
   if (judged._tag === 'Done' && closing !== undefined) scope.recorder.stage(runningSubStepsFailed(scope, place.unit))

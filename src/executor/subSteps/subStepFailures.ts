@@ -19,7 +19,7 @@ export const errorOf = (failure: StepFailure): Error => {
 }
 
 const wrong = (name: string, message: string, code: string): StepFailure =>
-  Failure.permanent(StepError.make(name, message, { code }), 'notApplied')
+  Failure.permanent(StepError.make(name, message, { code }))
 
 export const NO_NAME = wrong(
   'SubStepName',

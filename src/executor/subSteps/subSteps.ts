@@ -280,7 +280,13 @@ const attemptOnce = async (level: Level, call: Call, number: number): Promise<At
   Attempts.end(attempt)
   const encode = (value: unknown): E.Either<StepFailure, Json | undefined> =>
     E.mapLeft((mismatch: OutputMismatch) => notStorable(`the output of "${unit}"`, mismatch))(convert.encode(value))
-  const judged = judge(end, attempt, { timeoutMillis, refused: inner.refused, open, encode })
+  const judged = judge(end, attempt, {
+    timeoutMillis,
+    refused: inner.refused,
+    open,
+    encode,
+    artifacts: scope.artifacts
+  })
   // The code may have caught the stop of a nested sub-step.
   if (judged._tag === 'Done') scope.recorder.stage(runningSubStepsFailed(scope, place.unit, unit))
   const result = judged._tag === 'Failed' ? failSubSteps(scope, place, unit, judged, level.root.isOverrun) : judged

@@ -9,8 +9,8 @@ import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/ArtifactStore.js'
+import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Attempt } from '../steps/Attempt.js'
-import * as Attempts from '../steps/Attempt.js'
 import type { Recorder } from '../storage/Recorder.js'
 import { errorOf } from '../subSteps/subStepFailures.js'
 import { describeArtifact } from '../errors/portErrors.js'
@@ -18,10 +18,25 @@ import type { SecuredEnvironment } from '../secrets.js'
 import type { Reuse, StepArtifacts } from '../program/StepSpec.js'
 import type { Place } from '../Values.js'
 
+/** What an execution has put, by id: the newest content, and the put in progress. */
+export interface PutArtifacts {
+  readonly newest: Map<string, Evidence>
+  readonly putting: Map<string, Promise<unknown>>
+}
+
+export const noArtifacts = (): PutArtifacts => ({ newest: new Map(), putting: new Map() })
+
+/** Returns what an attempt has put, with the newest content: another unit may have replaced it since, and completed first. */
+export const artifactsOf = ({ newest }: PutArtifacts, { artifacts }: Attempt): ReadonlyArray<Evidence> =>
+  artifacts === undefined ? NOTHING : [...artifacts].flatMap((id) => newest.get(id) ?? [])
+
+const NOTHING: ReadonlyArray<Evidence> = []
+
 export interface ArtifactWriter {
   readonly scope: {
     readonly environment: SecuredEnvironment
     readonly recorder: Recorder
+    readonly artifacts: PutArtifacts
     readonly stopReason: () => string | undefined
   }
   readonly place: Place
@@ -35,11 +50,18 @@ export const artifactsFor = (writer: ArtifactWriter): StepArtifacts => {
     if (!isData(data)) return E.left(notBytes(id))
     const { redaction } = writer.scope.environment.vault
     if (Redaction.isIn(redaction, id) || Redaction.isIn(redaction, data)) return E.left(HAS_SECRET)
+    const { artifacts } = writer.scope
+    // Puts of one id end in the order in which they take effect.
+    for (let last = artifacts.putting.get(id); last !== undefined; last = artifacts.putting.get(id)) await last
     if (writer.attempt.isOver) return E.left(ATTEMPT_OVER)
-    const kept = await using(writer, (store) => store.put(runId, id, data), true)
+    const putting = using(writer, (store) => store.put(runId, id, data), true)
+    artifacts.putting.set(id, putting)
+    const kept = await putting
+    artifacts.putting.delete(id)
     if (E.isRight(kept)) {
       const { size, sha256 } = kept.right
-      Attempts.put(writer.attempt, { _tag: 'Stored', id: kept.right.id, size, sha256 })
+      artifacts.newest.set(id, { _tag: 'Stored', id: kept.right.id, size, sha256 })
+      void (writer.attempt.artifacts ??= new Set()).add(id)
     }
     return kept
   }
@@ -63,7 +85,7 @@ const orReject = async <A>(given: E.Either<StepFailure, A> | Promise<E.Either<St
   return E.isRight(result) ? result.right : await Promise.reject(errorOf(result.left))
 }
 
-/** Polling must not write. */
+/** For the submission and the poll of a job: no record would name what they put. */
 export const readOnly = <A extends { readonly artifacts: StepArtifacts }>(context: A): A => {
   const { artifacts } = context
   const refuse = (): Promise<never> => orReject(E.left(READ_ONLY))
@@ -107,7 +129,7 @@ const notBytes = (id: string): StepFailure => failure('NotBytes', `artifact "${i
 
 const ATTEMPT_OVER = failure('AttemptOver', 'the attempt has ended; it cannot write artifacts')
 
-const READ_ONLY = failure('ReadOnly', '`poll` cannot write artifacts; call put or reuse in submit or collect')
+const READ_ONLY = failure('ReadOnly', '`submit` and `poll` cannot write artifacts; call put or reuse in `collect`')
 
 const reservedId = (id: string): StepFailure =>
   failure('InvalidArtifactId', `"${id}" is not a valid artifact id: ids that begin with "_" are reserved`)

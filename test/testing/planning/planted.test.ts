@@ -78,7 +78,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault, s
   [
     'ignores that changed evidence is kept',
     'PL-CHANGED-02',
-    { module: 'Overrides.ts', text: '    ...kept(plan, at),\n', instead: '' }
+    { module: 'Overrides.ts', text: '    ...kept(known, options, taken, at),\n', instead: '' }
   ],
   [
     'repeats only the last unit that recorded the changed evidence',
@@ -103,8 +103,8 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault, s
     'PL-CHANGED-05',
     {
       module: 'Overrides.ts',
-      text: 'unit: decision.unit, evidence }',
-      instead: 'unit: decision.unit, evidence: [] }'
+      text: 'at, unit, evidence }))',
+      instead: 'at, unit, evidence: [] }))'
     }
   ],
   [

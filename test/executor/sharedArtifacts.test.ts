@@ -1,0 +1,169 @@
+/** Several units put one artifact: the last content counts, whichever unit completes last and whichever record a resume drops. */
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, test } from 'vitest'
+import { memoryArtifacts, memoryData, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
+import { fork, isRunFailure, planRun, poll, runOutcome, workflow } from '../../src/promise/index.js'
+
+const newRun = () => {
+  const data = memoryData()
+  const environment = { requests: memoryRequests(data), artifacts: memoryArtifacts(data) }
+  return { id: 'r', storage: memoryStorage(data), environment }
+}
+
+interface Writing {
+  readonly artifacts: { readonly put: (id: string, data: string) => Promise<unknown> }
+}
+
+/** Puts first, and completes last. */
+const early = async ({ artifacts }: Writing) => {
+  await artifacts.put('log', 'early')
+  await sleep(30)
+}
+
+const late = async ({ artifacts }: Writing) => {
+  await sleep(10)
+  await artifacts.put('log', 'late')
+}
+
+describe('a unit that puts an artifact first and completes last', () => {
+  const flows = {
+    'a task whose sub-step puts the same artifact': workflow('w').step('t', async ({ artifacts, step }) => {
+      await artifacts.put('log', 'early')
+      await step('s', ({ artifacts }) => artifacts.put('log', 'late').then(() => null))
+    }),
+    'a group of a wave': workflow('w').wave('v', { early, late }),
+    'a group of a wave that is not idempotent': workflow('w').wave('v', {
+      early: { idempotent: false, run: early },
+      late: { idempotent: false, run: late }
+    }),
+    'a parallel sub-step': workflow('w').step('t', async ({ step }) => {
+      await Promise.all([step('early', early), step('late', late)])
+    })
+  }
+  test.each(Object.keys(flows) as Array<keyof typeof flows>)('records the last content: %s', async (what) => {
+    const options = newRun()
+    let mails = 0
+    const flow = (flows[what] as (typeof flows)['a group of a wave']).step('mail', () => void mails++)
+    for (let n = 0; n < 3; n++) assert.equal((await runOutcome(flow, options))._tag, 'Completed')
+    assert.equal(mails, 1)
+  })
+
+  test('two puts of one artifact at once are recorded as the store has them', async () => {
+    const options = newRun()
+    const { artifacts } = options.environment
+    const slowFirst: Array<number> = [20, 0]
+    const put: typeof artifacts.put = (run, id, data) => async () => {
+      const stored = await artifacts.put(run, id, data)()
+      await sleep(slowFirst.shift() ?? 0)
+      return stored
+    }
+    const environment = { ...options.environment, artifacts: { ...artifacts, put } }
+    const flow = workflow('w').step('t', async ({ artifacts }) => {
+      await Promise.all([artifacts.put('log', 'first'), artifacts.put('log', 'second')])
+    })
+    let runs = 0
+    const counted = flow.step('count', () => void runs++)
+    for (let n = 0; n < 2; n++) assert.equal((await runOutcome(counted, { ...options, environment }))._tag, 'Completed')
+    assert.equal(runs, 1)
+  })
+})
+
+describe('a resume that drops the last record of an artifact', () => {
+  const puts =
+    (ran: Array<string>, name: string) =>
+    async ({ artifacts }: Writing) => {
+      ran.push(name)
+      await artifacts.put('log', `of ${name}`)
+    }
+
+  const turns = (ran: Array<string>) => workflow('w').step('a', puts(ran, 'a')).step('b', puts(ran, 'b'))
+
+  test('a fork from the later step completes without a question', async () => {
+    const [options, ran] = [newRun(), [] as Array<string>]
+    await runOutcome(turns(ran), options)
+    await fork({ ...options, newId: 'new', fromStep: 'b' })
+    assert.equal((await runOutcome(turns(ran), { ...options, id: 'new' }))._tag, 'Completed')
+    assert.deepEqual(ran, ['a', 'b', 'b'])
+  })
+
+  test('a fork from the second of two sub-steps completes without a question', async () => {
+    const [options, ran] = [newRun(), [] as Array<number>]
+    const agent = workflow('w').step('agent', async ({ step }) => {
+      for (let n = 1; n <= 3; n++)
+        await step('turn', ({ artifacts }) => artifacts.put('transcript', `turn ${n}`).then(() => void ran.push(n)))
+    })
+    await runOutcome(agent, options)
+    await fork({ ...options, newId: 'new', fromStep: 'agent/turn#2' })
+    assert.equal((await runOutcome(agent, { ...options, id: 'new' }))._tag, 'Completed')
+    assert.deepEqual(ran, [1, 2, 3, 2, 3])
+  })
+
+  test.each([
+    ['fromStep', { fromStep: 's/b' }],
+    ['restartWave', { restartWave: 's' }]
+  ])('a resume with %s that is stopped before the later step can be repeated without a question', async (_, how) => {
+    const [options, ran] = [newRun(), [] as Array<string>]
+    const flow = workflow('w')
+      .step('a', puts(ran, 'a'))
+      .sequence('s', (part) => part.step('b', puts(ran, 'b')))
+    await runOutcome(flow, options)
+    const stopped = await runOutcome(flow, { ...options, ...how, signal: AbortSignal.abort() })
+    assert.equal(stopped._tag, 'Interrupted')
+    assert.equal((await runOutcome(flow, options))._tag, 'Completed')
+    assert.deepEqual(ran, ['a', 'b', 'b'])
+  })
+
+  test('an artifact that a user changed is still in question', async () => {
+    const [options, ran] = [newRun(), [] as Array<string>]
+    await runOutcome(turns(ran), options)
+    await options.environment.artifacts.put('r', 'log', 'of a user')()
+    const { plan } = await planRun(turns(ran), options)
+    assert.ok(plan.decisions.some(({ _tag, unit }) => _tag === 'Confirm' && unit === 'b'))
+  })
+})
+
+test('`submit` and `poll` of a job cannot put an artifact, because no record would name it; `collect` can', async () => {
+  const options = newRun()
+  const put = ({ artifacts }: Writing) => artifacts.put('log', 'x').then(() => null)
+  const flow = (of: 'submit' | 'collect') =>
+    workflow('w').step('j', {
+      job: {
+        submit: (context) => (of === 'submit' ? put(context) : null),
+        poll: () => ({ _tag: 'Finished' }),
+        collect: (context) => (of === 'collect' ? put(context) : null)
+      }
+    })
+  const failed = await runOutcome(flow('submit'), options)
+  assert.ok(failed._tag === 'Failed' && failed.failures[0]?.error.code === 'ReadOnly')
+  const other = { ...options, id: 's' }
+  await runOutcome(flow('collect'), other)
+  const polled = await poll(flow('collect'), other)
+  assert.deepEqual(
+    [...polled.checkpoint.completedSteps].map(({ evidence }) => evidence.length),
+    [1]
+  )
+})
+
+test.each([
+  ['step', ({ step }: { step: (name: string, run: () => number) => Promise<number> }) => step('s', () => 1)],
+  [
+    'a step without a name',
+    ({ step }: { step: (name: string, run: () => number) => Promise<number> }) => step('', () => 1)
+  ]
+])('a step that is not idempotent and calls %s after its effect is in doubt', async (_, call) => {
+  const options = newRun()
+  let charged = 0
+  const flow = workflow('w').step('charge', {
+    idempotent: false,
+    run: async (context) => {
+      charged++
+      await call(context as never)
+    }
+  })
+  const failed = await runOutcome(flow, options)
+  assert.ok(failed._tag === 'Failed' && failed.failures[0]?.outcome === 'unknown')
+  const refused = await runOutcome(flow, options).catch((error: unknown) => error)
+  assert.ok(isRunFailure(refused) ? true : (refused as { readonly _tag: string })._tag === 'Refused')
+  assert.equal(charged, 1)
+})
