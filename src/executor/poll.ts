@@ -51,7 +51,8 @@ import { workspaceMissing } from './workspace/workspace.js'
  * - `Collected`: its output is recorded, and its step or group has completed.
  * - `Failed`: the job failed or no longer exists (code `JOB_MISSING`), collecting it failed permanently, a check refused its result, or its
  *   output is not storable. Its step has failed.
- * - `Unknown`: polling failed, or collecting failed in a way that may pass. Nothing has changed.
+ * - `Unknown`: polling failed, or collecting failed in a way that may pass; or the job was not polled, because an earlier step is unfinished
+ *   (error `EarlierStepUnfinished`), or because its step has no job any more (`NoJob`). Nothing has changed.
  */
 export type JobEnd =
   | { readonly _tag: 'Unfinished'; readonly done?: number; readonly total?: number }
@@ -80,8 +81,8 @@ export type PollOutcome =
   | Fenced
 
 /**
- * Polls every pending job of a run, one after the other. Each result is recorded before the next job is polled. If no job has ended,
- * nothing is written or claimed. A poll runs no step and submits nothing; a resume does.
+ * Polls every pending job of a run, one after the other, but for those that cannot be recorded (`Unknown`). Each result is recorded before the
+ * next job is polled. If no job has ended, nothing is written or claimed. A poll runs no step and submits nothing; a resume does.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -139,7 +140,7 @@ const pollRun =
     return ended
   }
 
-/** `mayRecord`: the claim is held, so results can be recorded. */
+/** `known`: statuses read before the run was claimed, by idempotency key, so that no job is polled twice. `mayRecord`: the claim is held, so results can be recorded. */
 interface PollState {
   readonly known: KnownStatuses
   readonly mayRecord: boolean
@@ -326,6 +327,7 @@ const collect = async (scope: RunScope, waiting: JobToPoll): Promise<JobEnd | 's
   const collecting = { guard: task.job.guard, encode: task.encode }
   for (;;) {
     const given = await call(scope, waiting, collecting, task.job.collect)
+    // Without `job`: this is the output of the step, not the handle that `submit` returns.
     const collected = redacted(scope.environment, { ...task, job: undefined }, given)
     if (collected._tag === 'Stopped' || collected._tag === 'Suspended') return 'stopped'
     if (collected._tag === 'Failed') {

@@ -33,8 +33,8 @@ export type AnyProgram = Program<unknown, never, unknown, unknown>
  * - `watch`: stay until the environment is interrupted: wake runs when they are due, and take over those whose owner died. Without it the call ends
  *   with the last of the runs that it found.
  * - `onRun`: called for each run when its resume has ended or it is left, and again when that changes.
- * - `undecidedMillis`: how long to retry a run while the store cannot decide whether its owner lives, default 70,000: more than the stale time
- *   of every store. A run whose owner is alive is left at once.
+ * - `undecidedMillis`: how long to retry a run while the store cannot decide whether its owner lives, default 70,000: more than the default stale
+ *   time of every store. If you raise `heartbeat.staleMillis` or `leaseMillis` above that, raise it, too. A run whose owner is alive is left at once.
  * - `changes`, `onChanged`: as in `ResumeOptions`, for each run.
  *
  * @category model
@@ -156,7 +156,7 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
   const program = host.programs.get(run.workflow.name)
   const what = needsCleanup(run, program) ? 'resume' : byStatus(run.status)
   if (what === 'leave') {
-    // A resume of a completed run that could not be reported is repeated.
+    // The last save of a completed run may have succeeded although its resume failed: that resume is repeated, and reports the run.
     if (run.status !== 'completed') host.known.delete(runId)
     const [leaving, before] = [leftByStatus(run), host.reports.get(runId)]
     // The resume that failed has reported it.

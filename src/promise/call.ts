@@ -113,8 +113,8 @@ export const orThrow = <O extends HostOptions, A>(
 ): Promise<A> => rightOrThrow(attempt(call, options, executor, ...program))
 
 /**
- * Throws without a frame of the library, if its promise goes to the caller as it is: another `await` of the library would be a frame, and in Bun a
- * `then` ends the stack. Node.js prints the line of the first frame above an uncaught error: the caller's line, not a minified one.
+ * Throws an error whose first frame is the caller's: Node.js prints the line of that frame above an uncaught error. Return its promise as it is: an
+ * `await` of the library would add a frame, and in Bun a `then` ends the stack.
  */
 export const rightOrThrow = async <A>(ending: Promise<E.Either<RunFailure['outcome'], A>>): Promise<A> => {
   const ended = await ending

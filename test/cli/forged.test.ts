@@ -86,12 +86,12 @@ describe('hostile text on a terminal', () => {
     ['the value of an input', run('input.yml', '--id', 'input', '--resume', '--input', `v=${HOSTILE}`)],
     ['a step to run from', run('input.yml', '--from-step', HOSTILE)],
     ['a run to resume', run('input.yml', '--run', HOSTILE)],
-    ['a folder for the state', ['runs', '--home', HOSTILE]],
-    ['a file as the folder for the state', ['runs', '--home', `${HOSTILE}.yml`]],
-    ['a resume in a folder for the state', ['resume', '--home', HOSTILE]],
-    ['verify in a folder for the state', ['verify', '--home', HOSTILE]],
-    ['prune in a folder for the state', ['prune', '--keep', '0', '--home', HOSTILE]],
-    ['clean in a folder for the state', ['clean', '--home', HOSTILE]],
+    ['runs with --home', ['runs', '--home', HOSTILE]],
+    ['runs with --home of a file', ['runs', '--home', `${HOSTILE}.yml`]],
+    ['resume with --home', ['resume', '--home', HOSTILE]],
+    ['verify with --home', ['verify', '--home', HOSTILE]],
+    ['prune with --home', ['prune', '--keep', '0', '--home', HOSTILE]],
+    ['clean with --home', ['clean', '--home', HOSTILE]],
     ...['resume', 'show', 'plan', 'poll', 'pause', 'verify', 'clean'].flatMap((command) => [
       [`${command} of an id`, [command, HOSTILE]] as const,
       [`${command} of too many ids`, [command, 'input', HOSTILE]] as const

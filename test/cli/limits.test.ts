@@ -132,7 +132,9 @@ describe('many problems', () => {
     place = sandbox({ 'w.yml': `name: ${'k'.repeat(100_000)}\nsteps: [{ shell: x }]` })
     const { stderr } = await place.dogear(['run', 'w.yml'])
     expect(stderr.length).toBeLessThan(1_000)
-    expect(stderr).toMatch(/w\.yml:1:7: "k+ … k+" is not a valid name: use letters, .*, at most 128 characters\n/)
+    expect(stderr).toMatch(
+      /w\.yml:1:7: "k+ … k+" is not a valid name of a workflow: use letters, .*, at most 128 characters\n/
+    )
   })
 
   test('the first of many warnings are printed with the number of others', async () => {

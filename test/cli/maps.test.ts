@@ -129,7 +129,7 @@ steps:
     ['{ wave: w, forEach: list, groups: { a: { shell: x } }, each: { shell: x } }', 'not both'],
     ['{ wave: w, key: x, groups: { a: { shell: x } } }', '"key" is for the items of "forEach"'],
     ['{ wave: w, forEach: list, each: { run: [x, "${ietm}"] } }', 'unknown variable "ietm". Did you mean "item"?']
-  ])('an invalid map is refused before anything runs: %s', async (step, message) => {
+  ])('a wave with invalid fields of a map is refused before anything runs: %s', async (step, message) => {
     place.write('wrong.yml', `input: { list: a }\nsteps:\n  - ${step}\n`)
     const ran = await place.dogear(['run', 'wrong.yml'])
     expect(ran.code).toBe(2)

@@ -251,6 +251,8 @@ test('a refused resume of a live run says that the run will pause or be cancelle
     const refused = await place.dogear(['resume', 'r'])
     expect(refused.code).toBe(4)
     expect(refused.stderr).toMatch(new RegExp(`held by process .*; ${what} once its current steps have ended\\n`))
+    const kept = await place.dogear(['resume', 'r', '--take-over', '--yes'])
+    expect(kept.stderr).toMatch(/have ended\n--take-over was refused: the owner is proven alive\nShow the run with:\n/)
     expect(linesOf(refused.stderr).slice(1)).toEqual(['Show the run with:', '  dogear show r'])
   }
   place.write('go', '')

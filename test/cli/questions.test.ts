@@ -71,6 +71,11 @@ test.each([
   [['charge', 'again', '--output', '1'], 2, '--output: only "done" has an output, not "again"'],
   [['charge', '--output', '1'], 2, '--output: only "done" has an output; pass it as "done --output JSON"'],
   [['charge', '--confirm', 'ship=again'], 2, '--confirm: needs an answer to the unit: again, keep or done'],
+  [
+    ['charge', '--value', '1', '--confirm', 'ship=again'],
+    2,
+    '--confirm cannot be combined with --value or --value-file; it goes with again, keep or done'
+  ],
   [['charge', 'again', '--confirm', 'charge=done'], 2, '--confirm: "charge" is answered twice; answer it once'],
   [['charge', 'done', '--output', 'R-7'], 2, '--output: not valid JSON; put a string in double quotes'],
   [

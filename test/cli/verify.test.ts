@@ -205,6 +205,9 @@ steps:
   ]
   expect(await codes('done')).toEqual([0, 0])
   expect(await codes('waits')).toEqual([75, 75])
+  expect((await place.dogear(['verify', 'waits'])).stdout).toMatch(
+    /^✓ waits {2}newest state intact, revision \d+; a resume would only wait$/m
+  )
 })
 
 const LATE = 'no answer came in time; a resume ends it with WAIT_TIMEOUT'

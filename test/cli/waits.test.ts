@@ -348,7 +348,7 @@ test('verify exits with 0 when one wait of a wave is over', async () => {
   expect((await place.dogear(['verify', 'r-1'])).code).toBe(0)
 })
 
-test('plan and show say that an answer is recorded before its step waits', async () => {
+test('plan and show report an answer that was recorded before its step waits', async () => {
   const failing = release.replace('echo build >> log', 'test -e ok').replace('3d', '50ms')
   await started(failing)
   await place.dogear(['answer', 'r-1', 'approve', '--value', '1'])

@@ -73,7 +73,7 @@ describe('the JSON check', () => {
   class Unnamed {}
   Object.defineProperty(Unnamed, 'name', { value: 7 })
 
-  const refused: ReadonlyArray<readonly [leaf: unknown, found: string]> = [
+  const refused: ReadonlyArray<readonly [leaf: unknown, found: string, title?: string]> = [
     [Number.NaN, 'NaN'],
     [Infinity, 'Infinity'],
     [-Infinity, '-Infinity'],
@@ -84,7 +84,7 @@ describe('the JSON check', () => {
     [new Date(0), 'a Date'],
     [new Map(), 'a Map'],
     [/b/.exec('abc'), 'an array with properties'],
-    [new (class Stack extends Array<number> {})(), 'a Stack'],
+    [new (class ArraySubclass extends Array<number> {})(), 'an ArraySubclass'],
     [new Set(), 'a Set'],
     [/x/, 'a RegExp'],
     [Buffer.from('x'), 'a Buffer'],
@@ -94,12 +94,12 @@ describe('the JSON check', () => {
     [new Point(), 'a Point'],
     [new Unnamed(), 'a class instance'],
     [Object.create({ inherited: 1 }), 'an Object'],
-    [new String('x'), 'a String']
+    [new String('x'), 'a String', 'a String object']
   ]
 
-  test.each(refused.map(([leaf, found]) => [found, leaf] as const))(
+  test.each(refused.map(([leaf, found, title = found]) => [title, leaf, found] as const))(
     'the check refuses %s, with its path',
-    (found, leaf) => {
+    (_, leaf, found) => {
       assert.deepEqual(refusal(inside(leaf)), ['$.items[1]["odd name"][0]', found])
       assert.deepEqual(refusal(leaf), ['$', found])
     }

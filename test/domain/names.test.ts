@@ -182,7 +182,9 @@ describe('a definition', () => {
     'a definition may not use the name %j',
     (name) => {
       const invalid = { _tag: 'InvalidName', name } as const
-      assert.deepEqual(WorkflowProblem.problems({ name, steps: [W.task('a')] }), [invalid])
+      const ofWorkflow = { ...invalid, isWorkflow: true } as const
+      assert.deepEqual(WorkflowProblem.problems({ name, steps: [W.task('a')] }), [ofWorkflow])
+      assert.match(WorkflowProblem.describeProblem(ofWorkflow), /is not a valid name of a workflow: [^;]*$/)
       assert.deepEqual(problemsOf(W.task(name)), [invalid])
       assert.deepEqual(problemsOf(W.wave('w', [group(name)])), [invalid])
       assert.match(WorkflowProblem.describeProblem(invalid), /is not a valid name/)

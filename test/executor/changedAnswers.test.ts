@@ -172,7 +172,7 @@ describe('a restarted wave', () => {
 })
 
 describe('declaring a unit done', () => {
-  test('declaring a group with edited evidence done raises no later question about the evidence of its sibling', async () => {
+  test('a group with edited evidence that is declared done raises no later question about the evidence of its sibling', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('p'),

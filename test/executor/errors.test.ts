@@ -115,7 +115,7 @@ describe('the message of an error', () => {
     [
       'Corrupt',
       { _tag: 'Corrupt', runId: 'r', where: 'row 7', why: 'no JSON', cause: 0 },
-      /The stored state was not changed; restore it from a backup, or start a new run under another id$/,
+      /The stored state was not changed; restore it from a backup, or do its work in a new run$/,
       /files/
     ],
     [

@@ -309,7 +309,7 @@ describe('a map', () => {
     assert.deepEqual(asked({ restartWave: 'fetch' }), [])
   })
 
-  test('an answer about a map is refused unless a question was raised for the same unit: an item, or the map', async () => {
+  test('an answer about a map is refused if the question is about its items, and an answer about an item if the question is about the map', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b')]
     const first = newProcess(world)
     site.broken = new Set(['b'])

@@ -86,11 +86,11 @@ describe('code of users', () => {
   })
 
   test.each([
-    ['a number', () => () => Promise.resolve(1)],
+    ['a promise of a number', () => () => Promise.resolve(1)],
     ['nothing', () => () => undefined],
-    ['a function', () => () => TE.right(1)]
+    ['a TaskEither', () => () => TE.right(1)]
   ])(
-    'a step that returns a function fails permanently unless it is a TaskEither: the function resolves to %s',
+    'a step fails permanently if it returns a function that is not a TaskEither, such as one that returns %s',
     async (_, act) => {
       const { code, message } = errorOf(await only(act))
       assert.equal(code, 'WRONG_RETURN')

@@ -11,7 +11,7 @@ import * as State from '../../src/domain/checkpoint/CheckpointState.js'
 import * as Units from '../../src/domain/checkpoint/Units.js'
 import * as StepError from '../../src/domain/data/StepError.js'
 import { transient } from '../../src/domain/data/StepFailure.js'
-import { explain } from '../../src/domain/explain/Explain.js'
+import { describeQuestion, explain } from '../../src/domain/explain/Explain.js'
 import type { Answer, PlanOptions } from '../../src/domain/plan/Plan.js'
 import type { RetryPolicy } from '../../src/domain/workflow/RetryPolicy.js'
 import { never as noRetry } from '../../src/domain/workflow/RetryPolicy.js'
@@ -304,9 +304,17 @@ describe('a call that differs from the record', () => {
       /"agent\/b" has another version, so "agent\/c", which is not idempotent, would run again; resume, and answer/
     )
     assert.deepEqual(ran, [])
-    assert.match(await planned(() => undefined), /retry +agent .*\n +skip +a +completed\n +confirm +c +failed/)
+    const why = 'an earlier attempt ran it, and it would run again because "agent/b" has another version'
+    assert.match(
+      await planned(() => undefined),
+      new RegExp(`retry +agent .*\\n +skip +a +completed\\n +confirm +c +${why}`)
+    )
     const refused = await again({ version: '2' })
     assert.ok(E.isLeft(refused) && refused.left._tag === 'Unconfirmed')
+    assert.equal(
+      describeQuestion(refused.left.questions[0]),
+      `"agent/c" may already have taken effect, and is not idempotent: ${why}`
+    )
     assert.deepEqual(ran, [])
     await again({ version: '2' }, { confirm: new Map([['agent/c', { _tag: 'Done', output: 30 }]]) })
     assert.deepEqual(ran.splice(0), ['b'])

@@ -562,7 +562,14 @@ describe('a call of another kind than the recorded one', () => {
         move(1_000)
         const outcome = await runOutcome(calls(now), options)
         if (now === before) assert.equal(outcome._tag, 'Completed')
-        else assert.equal(outcome._tag === 'Failed' && outcome.failures[0]?.error.code, 'SUB_STEP_CHANGED')
+        else {
+          const error = outcome._tag === 'Failed' ? outcome.failures[0]?.error : undefined
+          assert.equal(error?.code, 'SUB_STEP_CHANGED')
+          assert.match(
+            error.message,
+            new RegExp(`^"do/x" is recorded as a call of ${before}, and is now one of ${now};`)
+          )
+        }
       }
     }
   )

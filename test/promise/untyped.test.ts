@@ -553,6 +553,8 @@ describe('calls of the package dogear', () => {
     ],
     ['runs must be an array of summaries of runs, not the string "w-1"', fp.removeRuns('w-1' as never)],
     ['policy must be an object, such as { keep: 10 }', fp.findExpired(NONE)],
+    ['policy must be an object with keep, olderThanMillis, or both', fp.findExpired({})],
+    ['policy must be an object with keep, olderThanMillis, or both', fp.prune({ statuses: ['failed'] })],
     ['options must be an object, not null', fp.prune(null as never)],
     ['keep must be a number ≥ 0, not null', fp.prune({ keep: null as never })],
     ['keep must be a number ≥ 0, not the number NaN', fp.prune({ keep: NaN })],

@@ -132,7 +132,7 @@ test.each([
   [{ only: { schedule: [], answer: 'yes' } }, "answer must be 'again' or 'done'"],
   [{ invariants: { mine: 5 } }, 'an object of functions by name; that of "mine" is the number 5'],
   [{ storage: memoryStorage() }, 'storage must be an object with the functions `create` and `reopen`']
-])('crashEverywhere refuses invalid options: %j', async (options, why) => {
+])('crashEverywhere refuses invalid options: %j (%s)', async (options, why) => {
   expect(await messageOf(() => crashEverywhere(job, untyped(options)))).toContain(why)
 })
 

@@ -172,6 +172,7 @@ export const save = async (
     { runId, signal },
     () => {
       if (holding.ended !== undefined) return E.left(holding.ended)
+      // Another save of this claim was written while this one waited for the lock.
       if (progress !== holding.progress) {
         progress = holding.progress
         plan = planned()

@@ -21,7 +21,7 @@ interface Thread {
   readonly unreleased: Set<string>
 }
 
-/** The threads of a test, or this thread alone, by lock folder. */
+/** This thread, as it is known in each lock folder. A test makes one map for each thread that it simulates. */
 export type Threads = Map<string, Thread>
 
 export interface Owners {

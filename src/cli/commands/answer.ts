@@ -172,6 +172,8 @@ const valueOf = (
   { value, valueFile, output, confirm }: AnswerFlags
 ): E.Either<CliError, Value | undefined> => {
   if (output !== undefined) return wrongUse('--output: only "done" has an output; pass it as "done --output JSON"')
+  if (confirm !== undefined && (value ?? valueFile) !== undefined)
+    return wrongUse('--confirm cannot be combined with --value or --value-file; it goes with again, keep or done')
   if (confirm !== undefined) return wrongUse('--confirm: needs an answer to the unit: again, keep or done')
   if (value !== undefined && valueFile !== undefined)
     return wrongUse('--value and --value-file cannot be combined; use one of them')

@@ -48,7 +48,7 @@ const sketchOf = (step: StepEntry): W.Step => {
   }
 }
 
-/** The path of the unit that has a problem. A name may be repeated in a unit or in the workflow, which may have the same name. */
+/** Where the units that have a problem may be, the best place first. A duplicate name is reported `within` a unit or the workflow, and a step may have the workflow's name. */
 const placesIn = (problem: WorkflowProblem): ReadonlyArray<string> => {
   switch (problem._tag) {
     case 'DuplicateName':

@@ -1,4 +1,4 @@
-/** Finds unset variables in `run:` steps before anything runs. */
+/** Finds unset variables in `run:` commands, checks, evidence and `forEach`, before anything runs. The scripts of `shell:` are not searched. */
 import { listed } from '../../domain/data/listed.js'
 import { didYouMean } from '../../domain/data/Suggestion.js'
 import { ancestry } from './ancestry.js'

@@ -139,7 +139,7 @@ export interface JobEnded extends UnitFact {
   readonly retryable: boolean
 }
 
-/** A unit waits, until a time or for an answer. It starts again without its answer if the answer was rejected. */
+/** A unit waits, until a time or for an answer. After a rejected answer it is recorded again, which drops the answer. */
 export interface WaitStarted extends UnitFact {
   readonly _tag: 'WaitStarted'
   readonly wait: Wait

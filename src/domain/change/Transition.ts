@@ -1,4 +1,4 @@
-/** Applies changes to a checkpoint; no other module makes a checkpoint from another. */
+/** Applies changes to a checkpoint. Within a run, no other module makes the next checkpoint. */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Checkpoint, Fields } from '../checkpoint/Checkpoint.js'

@@ -11,8 +11,8 @@ interface Progress {
 }
 
 /**
- * By how much a save may exceed the limit: the first one of a claim may, and each save of a move, so that a run at its limit can still be answered,
- * cancelled or moved. Not if it begins a run, or starts an attempt, whose result could not be recorded.
+ * Returns by how many bytes a save may exceed the limit. The first save of a claim and each save of a move may, so that a run at its limit can still
+ * be answered, cancelled or moved. A save that begins a run or starts an attempt may not, because the attempt's result could not be recorded.
  */
 export const slack = ({ baseBytes, revision }: Progress, changes: ReadonlyArray<Pick<Change, '_tag'>>): number => {
   const isResume = (baseBytes === 0 && revision >= 0) || changes[0]?._tag === 'Moved'

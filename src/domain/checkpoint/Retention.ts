@@ -28,7 +28,7 @@ export type PrunableStatus = (typeof PRUNABLE)[number]
  * - `keep`: the newest so many of each workflow stay.
  * - `olderThanMillis`: runs that ended or changed more recently stay.
  *
- * With both, a run is removed only if neither keeps it; with none, no run is removed.
+ * With both, a run is removed only if neither keeps it. `findExpired` and `prune` refuse a policy with none.
  *
  * @category model
  */

@@ -206,6 +206,7 @@ export const describeReason = (decision: Decision, now?: string): string => {
     case 'Forced':
       return 'as requested'
     case 'Failed':
+      if (reason.inDoubt === true) return firstLine(reason.message)
       return `failed${reason.attempts > 1 ? ` in attempt ${reason.attempts}` : ''}: ${firstLine(reason.message)}`
     case 'InFlight':
       return `was running (attempt ${reason.attempt}) when the process ended`
@@ -270,7 +271,7 @@ export const describeQuestion = (question: Confirm): string => {
     return `"${question.unit}" completed and is not idempotent; it would run again because ${describeReason(question)}`
   const acted = `"${question.unit}" may already have taken effect, and is not idempotent`
   if (reason._tag === 'EarlierStepRunsAgain') return `${acted}; it would run again because ${describeReason(question)}`
-  const aboutIt = ABOUT_IT.has(reason._tag) && !('answered' in reason)
+  const aboutIt = ABOUT_IT.has(reason._tag) && !('answered' in reason) && !('inDoubt' in reason)
   const why = `${aboutIt ? 'it ' : ''}${describeReason(question)}`
   return `${acted}: ${why}`
 }

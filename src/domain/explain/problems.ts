@@ -121,29 +121,29 @@ const describeNoWave = ({ step, exists, available, steps }: PlanProblem & { read
 const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged' }): string => {
   const name = problem.unit
   if (problem.pending === true) {
-    const what = `"${name}" was ${problem.edit} while its job is pending: recorded ${problem.recorded}`
+    const what = `"${name}" was ${problem.edit} while its job is pending`
     if (problem.present === undefined)
       return `${what}; restore it to keep waiting for that job, or accept the edit with "ignore" to abandon the job`
-    return `${what}, now ${problem.present}; restore it to keep waiting for that job, or run from that step to abandon it; accept the edit with "ignore" only if the step still polls that job`
+    return `${what}: fingerprint ${problem.recorded}, now ${problem.present}; restore it to keep waiting for that job, or run from that step to abandon it; accept the edit with "ignore" only if the step still polls that job`
   }
   if (problem.inDoubt === true && problem.present !== undefined) {
-    return `"${name}" now names another step; the recorded one is not idempotent and may have taken effect (recorded ${problem.recorded}, now ${problem.present}). Restore it under this name and confirm it, or accept the edit with "ignore"`
+    return `"${name}" now names another step; the recorded one is not idempotent and may have taken effect (fingerprint ${problem.recorded}, now ${problem.present}). Restore it under this name and confirm it, or accept the edit with "ignore"`
   }
   if (problem.inDoubt === true) {
-    return `"${name}" was removed, but is not idempotent and may have taken effect (recorded ${problem.recorded}). Restore it and confirm it`
+    return `"${name}" was removed, but is not idempotent and may have taken effect. Restore it and confirm it`
   }
   switch (problem.edit) {
     case 'changed':
-      return `"${name}" was changed after it ran: recorded ${problem.recorded}, now ${problem.present}`
+      return `"${name}" was changed after it ran: fingerprint ${problem.recorded}, now ${problem.present}`
     case 'removed':
       if (problem.movedTo !== undefined)
         return `"${name}" was moved to "${problem.movedTo}" after it ran. A step that moves to another place in the tree is another unit`
-      return `"${name}" was removed after it ran (recorded ${problem.recorded}). A renamed step is another unit: if you accept the edit, this record is dropped and the step runs under its new name`
+      return `"${name}" was removed after it ran. A renamed step is another unit: if you accept the edit, this record is dropped and the step runs under its new name`
     case 'reordered':
       return `"${name}" was moved to another place after it ran`
     case 'insertedBefore':
-      return `"${name}" was inserted or moved before completed steps (now ${problem.present})`
+      return `"${name}" was inserted or moved before completed steps`
     case 'added':
-      return `"${name}" was added (now ${problem.present})`
+      return `"${name}" was added`
   }
 }

@@ -62,9 +62,9 @@ export type RunReason =
   | { readonly _tag: 'EarlierStepRunsAgain'; readonly step: Unit }
   | { readonly _tag: 'Forced' }
 
-/** Why a unit is retried: it failed, was in flight when the process ended, or was interrupted. */
+/** Why a unit is retried: it failed, was in flight when the process ended, or was interrupted. `inDoubt`: no attempt failed; a call of the sub-step was refused, because it may have run (`message`). */
 export type RetryReason =
-  | { readonly _tag: 'Failed'; readonly message: string; readonly attempts: number }
+  | { readonly _tag: 'Failed'; readonly message: string; readonly attempts: number; readonly inDoubt?: true }
   | { readonly _tag: 'InFlight'; readonly attempt: number }
   | { readonly _tag: 'Interrupted'; readonly reason: InterruptReason }
 

@@ -4,7 +4,7 @@ import type { Decision, RunReason } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
 import { recordAt } from './PlanContext.js'
 import type { KnownSubStep } from './subSteps.js'
-import { isSubStepInDoubt, restartedBy, restartOf } from './subSteps.js'
+import { IN_DOUBT, isSubStepInDoubt, restartedBy, restartOf } from './subSteps.js'
 import type { Failure } from '../checkpoint/CheckpointState.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, nameOf } from '../workflow/Unit.js'
@@ -75,8 +75,6 @@ const thrownAgain = ({ failures }: PlanContext, unit: Unit): Failure | undefined
   const failure = Units.get(failures, unit)
   return failure?.error.code === IN_DOUBT ? undefined : failure
 }
-
-const IN_DOUBT = 'SUB_STEP_IN_DOUBT'
 
 /** Finds the wait of a suspended task to act on: the first that takes an answer, else the first. */
 const suspendedBy = (

@@ -27,6 +27,7 @@ import type { PlanProblem } from './PlanProblem.js'
 import type { PlanContext } from './PlanContext.js'
 import { fromUnknown as fromThrown } from '../data/StepError.js'
 import { find } from '../checkpoint/Tree.js'
+import { IN_DOUBT } from './subSteps.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, isTop, top } from '../workflow/Unit.js'
 import * as Units from '../checkpoint/Units.js'
@@ -379,7 +380,13 @@ export const lastAttempt = (
     const newest = failure.attempts.at(-1)
     const hasNext = newest?.delayBeforeNextMillis !== undefined
     const attempts = newest?.attempt ?? 1
-    const reason: RetryReason = { _tag: 'Failed', message: failure.error.message, attempts }
+    const { code, message } = failure.error
+    const reason: RetryReason = {
+      _tag: 'Failed',
+      message,
+      attempts,
+      ...(code === IN_DOUBT ? { inDoubt: true } : {})
+    }
     return { reason, attempt: hasNext ? attempts + 1 : 1, mayHaveActed }
   }
   const stopped = state._tag === 'Interrupted' && state.inProgress && isTop(placed.unit)

@@ -1,8 +1,8 @@
 /**
  * Computes what a plan demands of each unit before its record is read, on each level from the root. In a sequence, steps before `fromStep`
  * count as done, and a step that runs again makes all later ones run again. In a wave, the groups that `fromStep` needs count as done, and
- * a group that runs again makes the groups that need it run again. A wave to restart before `fromStep` does not count as done: the plan
- * starts with it.
+ * a group that runs again makes the groups that need it run again. A composite to restart before `fromStep` does not count as done: the
+ * plan starts with it.
  */
 import { indexOfStep } from '../data/indexed.js'
 import type { Items } from '../checkpoint/Items.js'
@@ -18,7 +18,7 @@ import type { Wave, Workflow } from '../workflow/Workflow.js'
 /** The demand on a unit and all its parts: `assumed` counts it as done; a reason makes it run again; `none` leaves it to its record. */
 export type Demand = 'none' | 'assumed' | RunReason
 
-/** Detects the reasons for which a whole unit runs again. Any other reason comes from the evidence of a composite around the unit, and gives way to the unit's own evidence, if that is missing or changed. */
+/** Detects the reasons that apply whatever the unit's own evidence. Any other comes from the evidence of a composite around the unit; if the unit's own evidence is missing or changed, that is the reason instead. */
 export const isRerun = (demand: Demand): demand is RunReason =>
   typeof demand === 'object' && (demand._tag === 'Forced' || demand._tag === 'EarlierStepRunsAgain')
 
@@ -104,7 +104,7 @@ const ofAllParts = ({ steps }: Node, parent: Unit | undefined, demand: Demand): 
 
 /**
  * The targets as seen from a composite. `toFrom`, `toRestart`: its part that is, or contains, that target. `isBefore`: the composite is
- * before the unit to run from, and counts as done up to the wave in it that is restarted.
+ * before the unit to run from, and counts as done up to the composite in it that is restarted.
  */
 interface LevelTargets extends PlanTargets {
   readonly parent: Unit | undefined
@@ -114,7 +114,7 @@ interface LevelTargets extends PlanTargets {
   readonly touched: ReadonlySet<Unit>
 }
 
-/** Returns whether the wave to restart is before the unit to run from. */
+/** Returns whether the composite to restart is before the unit to run from. */
 const isRestartFirst = (workflow: Workflow, items: Items, { from, restart }: PlanTargets): boolean => {
   if (from === undefined || restart === undefined) return false
   const around = new Set<Unit | undefined>(ancestors(from))

@@ -47,6 +47,9 @@ export const subStepsOf = (
 
 const NOT_IDEMPOTENT: SubStep = { idempotent: false }
 
+/** The code of the failure of a sub-step whose call was refused, because it may have run. */
+export const IN_DOUBT = 'SUB_STEP_IN_DOUBT'
+
 /** Detects a sub-step that is not idempotent and may have taken effect. */
 export const isSubStepInDoubt = (state: CheckpointState, unit: Unit): boolean => {
   if (Units.has(State.inFlight(state), unit)) return true

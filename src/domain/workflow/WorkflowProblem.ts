@@ -14,11 +14,12 @@ export const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
 /**
  * A problem of a definition. `unit` is a path; `place` is a path or the name of the workflow, empty if it has none. `*` stands for the key of an item.
+ * `isWorkflow`: the name is that of the workflow.
  *
  * @category model
  */
 export type WorkflowProblem =
-  | { readonly _tag: 'InvalidName'; readonly name: string }
+  | { readonly _tag: 'InvalidName'; readonly name: string; readonly isWorkflow?: true }
   | { readonly _tag: 'NoSteps'; readonly unit?: string }
   | { readonly _tag: 'NoGroups'; readonly unit: string }
   | { readonly _tag: 'TooDeep'; readonly unit: string }
@@ -116,7 +117,7 @@ const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
         else visit(step.each, `${unit}/*`, depth + 1)
     }
   }
-  add(nameProblems([workflow.name]))
+  add(nameProblems([workflow.name], { isWorkflow: true }))
   if (workflow.steps.length === 0) found.push({ _tag: 'NoSteps' })
   level(workflow.steps, undefined, 1)
   if (unreadable !== undefined) return [unreadable]
@@ -151,10 +152,13 @@ const WORKFLOW = 'the workflow'
 
 const PARTS: ReadonlySet<string> = new Set([WORKFLOW, 'steps', 'groups', 'each'])
 
-const nameProblems = (names: ReadonlyArray<string>): ReadonlyArray<WorkflowProblem> =>
+const nameProblems = (
+  names: ReadonlyArray<string>,
+  of: { readonly isWorkflow?: true } = {}
+): ReadonlyArray<WorkflowProblem> =>
   names
     .filter((name: unknown) => typeof name !== 'string' || !NAME.test(name))
-    .map((name) => ({ _tag: 'InvalidName', name }))
+    .map((name) => ({ _tag: 'InvalidName', name, ...of }))
 
 const duplicates = (names: ReadonlyArray<string>, within: string): ReadonlyArray<WorkflowProblem> => {
   const seen = new Set(names)
@@ -238,8 +242,8 @@ const SECRET_NAMES = 'an array of names of 1 to 128 characters without whitespac
 export const describeProblem = (problem: WorkflowProblem): string => {
   switch (problem._tag) {
     case 'InvalidName':
-      return `"${problem.name}" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters${
-        /\s/.test(problem.name) ? '; the "summary" of a step may have spaces' : ''
+      return `"${problem.name}" is not a valid name${problem.isWorkflow === true ? ' of a workflow' : ''}: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters${
+        problem.isWorkflow !== true && /\s/.test(problem.name) ? '; the "summary" of a step may have spaces' : ''
       }`
     case 'NoSteps':
       return problem.unit === undefined

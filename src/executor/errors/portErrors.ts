@@ -19,7 +19,7 @@ export const describeStorage = (error: StorageError): string => {
     case 'Corrupt':
       if (NO_DATABASE.test(error.why))
         return `${error.where} is not a SQLite database; pass another file, or restore it from a backup`
-      return `Run ${error.runId} cannot be read: ${error.where}: ${error.why}. The stored state was not changed; restore it from a backup, or start a new run under another id`
+      return `Run ${error.runId} cannot be read: ${error.where}: ${error.why}. The stored state was not changed; restore it from a backup, or do its work in a new run`
     case 'UnsupportedFormat':
       return `${error.where} has format ${error.found}, but this version of Dogear reads only up to ${error.supported}; upgrade Dogear`
     case 'TooLarge':

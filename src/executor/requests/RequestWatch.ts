@@ -1,4 +1,4 @@
-/** What an execution knows of requests to pause or cancel it. */
+/** What an execution sees of the requests to pause or cancel it. `watch.ts` reads them; the steps and waves ask `mustStop` before each step and group. */
 import type { CancelRequest } from '../../domain/request/Request.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 

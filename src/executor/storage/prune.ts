@@ -4,7 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { RetainedRun, RetentionPolicy } from '../../domain/checkpoint/Retention.js'
 import { expired, PRUNABLE } from '../../domain/checkpoint/Retention.js'
-import type { Check } from '../../domain/data/Options.js'
+import type { Check, OptionProblem } from '../../domain/data/Options.js'
 import { amount, arrayOf, fieldsOf, isText, optionProblems } from '../../domain/data/Options.js'
 import { orList } from '../../domain/data/Suggestion.js'
 import type { Environment } from '../../ports/Environment.js'
@@ -60,9 +60,16 @@ export interface Prunable {
 
 /** Lists what {@link prune} would remove. Changes nothing. */
 export const findPrunable = (policy: RetentionPolicy): Executor<Prunable> =>
-  unless(policy === undefined ? NO_POLICY : optionProblems(policy, POLICY), () => find(policy))
+  unless(policyProblems(policy), () => find(policy))
 
-const NO_POLICY = [{ option: 'policy', expected: 'an object, such as { keep: 10 }' }]
+const policyProblems = (policy: RetentionPolicy): ReadonlyArray<OptionProblem> => {
+  if (policy === undefined) return [{ option: 'policy', expected: 'an object, such as { keep: 10 }' }]
+  const problems = optionProblems(policy, POLICY)
+  const hasLimit = policy?.keep !== undefined || policy?.olderThanMillis !== undefined
+  return problems.length > 0 || hasLimit ? problems : [{ option: 'policy', expected: LIMITS }]
+}
+
+const LIMITS = 'an object with keep, olderThanMillis, or both'
 
 /** A limit that is no number, such as `null`, would keep nothing. */
 const POLICY: Readonly<Record<keyof RetentionPolicy, Check>> = {

@@ -1,10 +1,12 @@
 /** The errors of sub-step calls. */
+import type { SubStep } from '../../domain/checkpoint/SubStep.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { OptionProblem } from '../../domain/data/Options.js'
 import { describeOption } from '../../domain/data/Options.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
+import { IN_DOUBT } from '../../domain/plan/subSteps.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
 
@@ -83,10 +85,12 @@ export const ambiguous = (name: string): StepFailure =>
 export const wrongOption = (unit: Unit, problem: OptionProblem): StepFailure =>
   wrong('SubStepOption', describeOption(problem, unit), 'SUB_STEP_OPTION')
 
-export const changedKind = (unit: Unit): StepFailure =>
+const kindOf = (wait: SubStep['wait']): string => (wait === undefined ? 'step' : wait === 'Timer' ? 'sleep' : 'waitFor')
+
+export const changedKind = (unit: Unit, was: SubStep['wait'], now: SubStep['wait']): StepFailure =>
   wrong(
     'SubStepChanged',
-    `"${unit}" is recorded as another kind of call: step, sleep or waitFor; use another name, or resume with fromStep "${unit}"`,
+    `"${unit}" is recorded as a call of ${kindOf(was)}, and is now one of ${kindOf(now)}; use another name, or resume with fromStep "${unit}"`,
     'SUB_STEP_CHANGED'
   )
 
@@ -97,13 +101,26 @@ export const changedInput = (unit: Unit): StepFailure =>
     'SUB_STEP_CHANGED'
   )
 
+/** The failure of the task: a sub-step that is not idempotent needs an answer. */
 export const inDoubt = (unit: Unit, because: Unit): StepFailure =>
   wrong(
     'SubStepInDoubt',
     unit === because
       ? `"${unit}" is not idempotent and may have run; resume, and answer whether it runs again`
       : `"${because}" has another version, so "${unit}", which is not idempotent, would run again; resume, and answer whether it does`,
-    'SUB_STEP_IN_DOUBT'
+    IN_DOUBT
+  )
+
+/** The failure that is recorded for that sub-step. */
+export const openDoubt = (unit: Unit, because: Unit): StepFailure =>
+  Failure.permanent(
+    StepError.make(
+      'SubStepInDoubt',
+      unit === because
+        ? 'an earlier attempt may have run it without a record'
+        : `an earlier attempt ran it, and it would run again because "${because}" has another version`,
+      { code: IN_DOUBT }
+    )
   )
 
 export const usedAlready = (unit: Unit): StepFailure =>

@@ -183,8 +183,8 @@ export const recordedEnd = (
   const { record, failure, known } = recordsOf(scope, unit)
   const pending = waitOf(scope.recorder.checkpoint(), unit)
   const isKnown = known !== undefined || pending !== undefined
-  if (isKnown && (known === undefined ? pending?._tag : known.wait) !== call.wait)
-    return E.left(errorOf(changedKind(unit)))
+  const wait = known === undefined ? pending?._tag : known.wait
+  if (isKnown && wait !== call.wait) return E.left(errorOf(changedKind(unit, wait, call.wait)))
   if (known !== undefined && known.input !== call.input) return E.left(errorOf(changedInput(unit)))
   if (record !== undefined || failure !== undefined) reused.add(unit)
   if (record !== undefined) return outputOf(record)

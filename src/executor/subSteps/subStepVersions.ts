@@ -1,6 +1,5 @@
 /** Sub-steps of another version, or possibly in flight: drops records and leaves questions to the next plan. */
 import * as E from 'fp-ts/lib/Either.js'
-import * as Failure from '../../domain/data/StepFailure.js'
 import { has } from '../../domain/checkpoint/Units.js'
 import { failures } from '../../domain/checkpoint/CheckpointState.js'
 import type { SubStep } from '../../domain/checkpoint/SubStep.js'
@@ -13,7 +12,7 @@ import type { RunScope } from '../RunScope.js'
 import { timestamp } from '../RunScope.js'
 import type { AttemptResult } from '../steps/AttemptResult.js'
 import type { Place } from '../Values.js'
-import { errorOf, inDoubt, usedAlready } from './subStepFailures.js'
+import { errorOf, inDoubt, openDoubt, usedAlready } from './subStepFailures.js'
 import type { Root } from './subStepLevel.js'
 import { save } from './subStepLevel.js'
 
@@ -64,10 +63,9 @@ export const leaveInDoubt = async (
   const times = { attempt: 1, startedAt: now, endedAt: now }
   const [first] = all
   root.refused = inDoubt(first?.unit ?? because, because)
-  const { error } = root.refused
   const saved = await save(scope, [
     { _tag: 'AttemptStarted', at: timestamp(now), attempts: all.map(({ unit }) => ({ unit, attempt: 1 })) },
-    ...all.map(({ unit, call }) => subStepFailed(unit, { ...call, idempotent: false }, Failure.permanent(error), times))
+    ...all.map(({ unit, call }) => subStepFailed(unit, { ...call, idempotent: false }, openDoubt(unit, because), times))
   ])
   return E.isLeft(saved) ? saved : E.left(errorOf(root.refused))
 }

@@ -112,7 +112,7 @@ const closed = async (level: Level): Promise<Closed> => {
 const staleIn = ({ scope, place }: Root, open: ReadonlyArray<Unit>): ReadonlyArray<Unit> =>
   Units.within(scope.recorder.checkpoint().pending, place.unit).flatMap((wait) => {
     const end = endOf(wait)
-    // A wait that the code has not reached again keeps its time.
+    // A wait that has not ended is kept: the code may reach it later.
     const isKept = end !== undefined && Date.parse(end) > scope.environment.clock.now()
     return wait.unit === place.unit || open.includes(wait.unit) || isKept ? [] : [wait.unit]
   })
@@ -194,8 +194,9 @@ const outputOf = ({ convert }: Call, record: OutputRecord): CallEnd => {
 }
 
 /**
- * Returns whether an earlier attempt may have started this call without a record. Only the start of a non-idempotent call is recorded, so the call
- * must have been idempotent at that time: its task was edited since, or the first call of its name has an idempotent record.
+ * Returns whether an earlier attempt may have started this call without a record. A non-idempotent call records its start,
+ * so this one was idempotent then. Two facts show that it may have been: its task was edited since, or the first call of its name is recorded as
+ * idempotent.
  */
 const mayHaveStarted = ({ root }: Level, { unit }: Call): boolean => {
   if (!root.isRepeated) return false

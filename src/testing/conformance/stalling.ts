@@ -12,13 +12,13 @@ import { pause } from './fixtures.js'
 /** The maximum number of places to hold a call at. */
 const PLACES = 40
 
-/** Other calls that take longer, and longer than three times all that came before, count as waiting for the stalled one. */
+/** Other calls count as waiting for the stalled one after this time, or after three times the time since the place was set up, if that is longer. */
 const PATIENCE_MILLIS = 300
 
 /** The longest time from one place to the next. */
 const REACH_MILLIS = 5_000
 
-/** A store, with one call held at a place below it. `runId`: a different one at each place. */
+/** A store, with one call held at a place below it. `former`: that store; `reopen` opens another one on the same state. `runId`: a different one at each place. */
 export interface Stall {
   readonly former: Client
   readonly runId: string

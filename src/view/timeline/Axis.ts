@@ -129,7 +129,7 @@ const ticksOf = (stretches: ReadonlyArray<Stretch>, busy: number): ReadonlyArray
       isAfterGap ||= isGap || to - from > busy * WIDEST
       continue
     }
-    // Within the second of the last clock time, distances go on from there.
+    // If the clock still shows the same second as the last clock time, none is added, and distances count on from that one.
     if (isAfterGap && (ticks.length === 0 || clock(from) !== clock(origin) || from - origin >= 1_000)) {
       origin = from
       addClock(left, from)

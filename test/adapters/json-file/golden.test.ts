@@ -30,7 +30,7 @@ const copyOfGolden = (): string => {
 
 describe('the golden files of format 1', () => {
   for (const [runId, { newest, base }] of Object.entries(RUNS)) {
-    test(`every revision of the run ${runId} loads exactly, and nothing is written`, async () => {
+    test(`every revision of the run "${runId}" loads exactly, and nothing is written`, async () => {
       const before = digestOf(golden)
       const storage = next(golden)
       const stored = some(await right(storage.load(runId)))

@@ -122,7 +122,7 @@ describe('worktrees', () => {
     assert.equal(repository.git('worktree', 'list', '--porcelain').match(/^worktree /gm)?.length, 2)
   })
 
-  test('a worktree that git does not list and that has no files is created', async () => {
+  test('a worktree is created over a folder that has only a `.git` file, and that git does not list', async () => {
     const repository = newRepository()
     const worktree = (await right(repository.all.plan('r', 'worktree'))) as Worktree
     mkdirSync(worktree.root, { recursive: true })

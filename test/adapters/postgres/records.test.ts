@@ -124,7 +124,7 @@ describe('an inbox in PostgreSQL', () => {
     assert.deepEqual(await listed(), [])
   })
 
-  test('an owner learns of a request that another process leaves, with a save or within the check interval', async () => {
+  test('an owner learns of the request of another process at its next save, or within the check interval', async () => {
     const other = poolOf(where)
     const claim = await claimed(opened.storage, 'r')
     assert.equal(requests.isAny('r'), false)

@@ -16,7 +16,7 @@ import type { PromptContext } from './withPrompt.js'
 import { agree } from './withPrompt.js'
 import { viewOf } from '../find/find.js'
 import type { PrintedFlags } from './planFlags.js'
-import { ofHeld } from '../hints/ofRun.js'
+import { ofHeld, ofTakeOver } from '../hints/ofRun.js'
 import { resumeLine } from './planFlags.js'
 import { holderText } from '../../report/text.js'
 
@@ -71,7 +71,9 @@ export const heldError = async (
     E.isLeft(requests) ? [] : requests.right.filter((one) => isFor(one, holder)).map(({ _tag }) => _tag)
   )
   const requested = STOPS.find((one) => asked.has(one))
-  return requested === undefined ? error : { ...error, hints: [showHint(context, runId)], requested }
+  return requested === undefined
+    ? error
+    : { ...error, hints: [...ofTakeOver(flags), showHint(context, runId)], requested }
 }
 
 const STOPS: ReadonlyArray<Stop> = ['Cancel', 'Pause']

@@ -78,6 +78,10 @@ export const ofMove = (place: Place, runId: string, { way, store }: Move): Hint 
       : commandOf(['dogear', 'move', runId, '--to', place.store.shown, '--store', store])
 })
 
+/** Says why a living owner keeps its run. */
+export const ofTakeOver = ({ takeOver }: PrintedFlags): ReadonlyArray<Hint> =>
+  takeOver === true ? [{ text: '--take-over was refused: the owner is proven alive' }] : []
+
 export const ofHeld = (
   place: Place,
   run: StoredRun,
@@ -85,9 +89,7 @@ export const ofHeld = (
   flags: PrintedFlags = {}
 ): ReadonlyArray<Hint> =>
   liveness === 'alive'
-    ? flags.takeOver === true
-      ? [{ text: '--take-over was refused: the owner is proven alive' }]
-      : []
+    ? ofTakeOver(flags)
     : [resumeHint(place, 'If you know that it is dead, take the run over:', run, { ...flags, takeOver: true })]
 
 /** For a new run whose id is in use. `start`: the words that start a run with another id. */

@@ -39,10 +39,14 @@ type AnyStep = StepEntry & Partial<Pick<GroupEntry, 'needs'>>
 
 const stepAt = (place: Place): Schema<AnyStep> => named(place, () => STEPS[place])
 
-const invalidName = (name: string): string | undefined =>
-  NAME.test(name) ? undefined : describeProblem({ _tag: 'InvalidName', name })
+const invalidName = (name: string, of: { readonly isWorkflow?: true } = {}): string | undefined =>
+  NAME.test(name) ? undefined : describeProblem({ _tag: 'InvalidName', name, ...of })
 
-export const nameText = refined(text, { pattern: NAME.source }, invalidName)
+const pattern = NAME.source
+
+export const nameText = refined(text, { pattern }, (name) => invalidName(name))
+
+const workflowName = refined(text, { pattern }, (name) => invalidName(name, { isWorkflow: true }))
 
 /** Counts a step, and reports the first one beyond the limit. */
 const isTooMany = ({ seen, report }: Reading, at: Position): boolean => {
@@ -74,7 +78,10 @@ const stepsOf = (of: 'a workflow' | 'a sequence'): Schema<ReadonlyArray<StepEntr
 
 /** The keys of a workflow file that an included one may have too. */
 export const listing = {
-  name: field(nameText, 'Runs belong to a workflow by this name. Default: the name of the file without its extension.'),
+  name: field(
+    workflowName,
+    'Runs belong to a workflow by this name. Default: the name of the file without its extension.'
+  ),
   steps: field(stepsOf('a workflow'), 'The steps, in order.'),
   commands: field(stepsOf('a workflow'), 'Another word for "steps".')
 }

@@ -117,7 +117,7 @@ export const stallCases = [
 
   stallLaw(
     'CS-STALL-06',
-    'a removal limited to one revision, held up in the file system or database, deletes no save of a process that claims and releases the run meanwhile',
+    'a removal on condition of the newest revision, held up in the file system or database, deletes no save of a process that claims and releases the run meanwhile',
     async ({ former, runId, reopen, hold, meanwhile }) => {
       await former.seed(runId, ['old'])
       const removal = await hold(former.raw.remove(runId, newest(0)))
@@ -137,7 +137,7 @@ export const stallCases = [
 
   law(
     'CS-STALL-07',
-    'a removal limited to one revision, held up in the file system or database, deletes no save of an owner that was taken for dead',
+    'a removal on condition of the newest revision, held up in the file system or database, deletes no save of an owner that was taken for dead',
     ({ stall, ...context }) => {
       let zombie: ClientClaim | undefined
       let runs = 0
@@ -159,7 +159,7 @@ export const stallCases = [
 
   stallLawsOf('saved', 'claimed')(
     'CS-STALL-08',
-    'a removal limited to one revision, held up in the file system or database, affects no claim or save of a later run with the same id',
+    'a removal on condition of the newest revision, held up in the file system or database, affects no claim or save of a later run with the same id',
     async ({ former, runId, reopen, hold, meanwhile }, laterRun) => {
       await former.seed(runId, ['old'])
       const removal = await hold(former.raw.remove(runId, newest(0)))
