@@ -5,6 +5,7 @@ import { describe, test } from 'vitest'
 import type { Change } from '../../src/domain/change/Change.js'
 import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
 import { start } from '../../src/domain/checkpoint/Checkpoint.js'
+import * as IdempotencyKey from '../../src/domain/checkpoint/IdempotencyKey.js'
 import { describeProblem } from '../../src/domain/explain/problems.js'
 import { overrides } from '../../src/domain/plan/Overrides.js'
 import type { PlanOptions, ResumePlan } from '../../src/domain/plan/Plan.js'
@@ -322,6 +323,19 @@ test('a started group that fromStep counts as done is not rewound', () => {
     Array.from(applied(run, changes).completedSteps, ({ unit }) => unit),
     ['w/a']
   )
+})
+
+test.each([
+  ['task', task('b', { idempotent: false }), 'w/b'],
+  ['wave', wave('v', [group(task('b', { idempotent: false }))]), 'w/v/b']
+] as const)('fromStep at a group keeps the key of a %s beside it that an answer runs again', (_, step, unit) => {
+  const steps = [wave('w', [group(task('a')), group(step)])]
+  const run = begun(steps, ...ran('w/a'), starts(unit), { _tag: 'Confirmed', at: AT, unit })
+  const options = { fromStep: 'w/a' }
+  const plan = planned(run, steps, options)
+  const changes = overrides(run, { name: 'release', steps, identity: run.workflow }, plan, options, AT)
+  assert.deepEqual(changes, [{ _tag: 'Rewound', at: AT, units: ['w/a'], why: 'Forced' }])
+  assert.equal(IdempotencyKey.of(applied(run, changes), unit), IdempotencyKey.of(run, unit))
 })
 
 describe('fromStep at a group', () => {

@@ -147,6 +147,55 @@ describe('a request that arrives while the owner releases a run that has ended',
   })
 })
 
+describe('a pause that arrives while a process records another pause', () => {
+  /** A process that gets a pause request before each of these calls of its store, in this order. */
+  const askedBefore = (calls: Array<'save' | 'release'>) => {
+    const requests = memoryRequests()
+    const ask = async (call: 'save' | 'release'): Promise<void> => {
+      if (calls[0] !== call) return
+      calls.shift()
+      assert.equal(right(await pause('r')(process.environment)())._tag, 'Requested')
+    }
+    const process: Process = newProcess(newWorld(), {
+      requests,
+      around: (storage) => ({
+        ...storage,
+        save:
+          (...how) =>
+          async () => {
+            await ask('save')
+            return storage.save(...how)()
+          },
+        release: (claim) => async () => {
+          await ask('release')
+          return storage.release(claim)()
+        }
+      })
+    })
+    const assertPaused = async (): Promise<void> => {
+      assert.deepEqual([calls, status(await stored(process.storage), false)], [[], 'paused'])
+      assert.deepEqual(right(await requests.list('r')()), [])
+    }
+    return { process, assertPaused }
+  }
+  const waiting = run(pipe(Program.start('w'), Program.waitFor('ok')), 'r', {})
+
+  test('a pause that arrives while the owner records a late pause leaves no request', async () => {
+    const { process, assertPaused } = askedBefore(['release', 'save'])
+    right(await process.perform(waiting))
+    await assertPaused()
+  })
+
+  test('a pause that arrives while another process pauses a run without an owner leaves no request', async () => {
+    const calls: Array<'save'> = []
+    const { process, assertPaused } = askedBefore(calls)
+    right(await process.perform(waiting))
+    calls.push('save')
+    assert.equal(right(await pause('r')(process.environment)())._tag, 'Paused')
+    await assertPaused()
+  })
+})
+
 describe('a request to a process that holds a run but does not execute it', () => {
   const waiting = pipe(
     Program.start('w'),

@@ -157,7 +157,12 @@ const ofNode = (walk: Walk, { decision, parts }: DecisionTree, isAfter: boolean)
   if (kind === undefined) return ofLeaf(walk, decision)
   if (kind === 'Task') return ofTask(walk, decision, parts)
   const below =
-    kind === 'Sequence' ? inOrder(walk, parts, isAfter) : joined(parts.map((part) => ofNode(walk, part, isAfter)))
+    kind === 'Sequence'
+      ? inOrder(walk, parts, isAfter)
+      : joined(
+          parts.map((part) => ofNode(walk, part, isAfter)),
+          isAfter
+        )
   // A map with decisions about its parts keeps its items, and so do its ancestors.
   if (kind === 'Map') return { units: below.units, keeps: true }
   const isWhole = !below.keeps && (below.units.length > 0 || (isAfter && isHeld(unit)))
@@ -200,9 +205,10 @@ const KEPT: Dropped = { units: [], keeps: true }
 
 const NOTHING: Dropped = { units: [], keeps: false }
 
-const joined = (all: ReadonlyArray<Dropped>): Dropped => {
+/** `isAll`: whether a part without records or state may be named as well. It may have run under its key before an answer "again". */
+const joined = (all: ReadonlyArray<Dropped>, isAll = true): Dropped => {
   const dropping = all.filter(({ units }) => units.length > 0)
-  const keeps = all.some((one) => one.keeps)
+  const keeps = all.some((one) => one.keeps) || (!isAll && dropping.length > 0 && dropping.length < all.length)
   return dropping.length === 0 ? (keeps ? KEPT : NOTHING) : { units: dropping.flatMap(({ units }) => units), keeps }
 }
 

@@ -29,8 +29,11 @@ export const recordPaused = async (
   recorder: Recorder,
   asked: Asked
 ): Promise<E.Either<RunError, Interrupted>> => {
-  const paused = await recordInterrupted(environment, recorder, recorder.checkpoint().state.step, 'paused')
-  if (E.isRight(paused)) await leavePointer(environment, paused.right.checkpoint, asked)
+  const { runId, state } = recorder.checkpoint()
+  const paused = await recordInterrupted(environment, recorder, state.step, 'paused')
+  if (E.isLeft(paused)) return paused
+  await leavePointer(environment, paused.right.checkpoint, asked)
+  await clearRequest(environment, runId)
   return paused
 }
 

@@ -168,6 +168,21 @@ describe('random workflows', () => {
     assert.deepEqual(report.violations, [], toText(report))
   })
 
+  test('a refused resume may record a pause that arrives before its release', async () => {
+    const report = await perform({
+      spec: [task({ leaves: 'file' }), task({ idempotent: false }), task({ wait: { _tag: 'Ask' } })],
+      only: {
+        schedule: [{ _tag: 'AtCall', n: 4, how: 'after' }],
+        answer: 'again',
+        interventions: [
+          { _tag: 'DeleteEvidence', life: 2, unit: 's0' },
+          { _tag: 'PauseAtCall', life: 2, n: 2, how: 'before' }
+        ]
+      }
+    })
+    assert.deepEqual(report.violations, [], toText(report))
+  })
+
   test('a save of a dead process that arrives after a pause is not counted as recorded', async () => {
     const report = await perform({
       spec: [task({ sleeps: 1, wait: { _tag: 'Ask' } })],

@@ -207,6 +207,7 @@ const assertCanContinue = async ({ storage, reopen }: CaseContext, megabytes: nu
     }
     payloads.push(payload)
   }
+  await claim.release()
   const later = await reopen()
   const next = await later.claim('a', OTHER)
   payloads.push(1)

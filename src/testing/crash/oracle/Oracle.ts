@@ -56,16 +56,18 @@ export interface Oracle {
   readonly looked: (checkpoint: Checkpoint | undefined) => void
 }
 
-/** A cancel and an answer to a wait decide about no unit. They may be recorded without a plan. */
-const isRequest = (change: Change): boolean =>
-  change._tag === 'Answered' || (change._tag === 'Interrupted' && change.reason === 'cancelled')
+/** A cancel, an answer to a wait and, under a later claim, a late pause decide about no unit. They may be recorded without a plan. */
+const isRequest = (change: Change, isLate: boolean): boolean =>
+  change._tag === 'Answered' ||
+  (change._tag === 'Interrupted' && (change.reason === 'cancelled' || (isLate && change.reason === 'paused')))
 
 /** Whether a process recorded a cancel that its predecessor did not record, and no plan. */
 const isUnplanned = ({ saves }: Execution, outcome: RunOutcome): boolean =>
   saves === 0 && outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
 
-/** `items`, `given`: the items of maps and the records at the time of the claim. */
+/** `epoch`: of its first claim; under later ones it records late requests. `items`, `given`: the items of maps and the records at the time of the claim. */
 interface Execution extends Call {
+  epoch: number | undefined
   items: Items
   given: Recorded | undefined
   due: Due
@@ -102,11 +104,20 @@ export const makeOracle = (
       pauses.begins(call.life)
       attempts.begins(call)
       waits.begins(call.program)
-      current = { ...call, items: none, given: undefined, due: NOTHING_DUE, saves: 0, endedWell: new Set() }
+      current = {
+        ...call,
+        epoch: undefined,
+        items: none,
+        given: undefined,
+        due: NOTHING_DUE,
+        saves: 0,
+        endedWell: new Set()
+      }
     },
     claimed: ({ claim, stored }) => {
       if (current === undefined || (O.isSome(stored) && stored.value.found._tag === 'Recovered')) return
       byEpoch.set(claim.epoch, current)
+      current.epoch ??= claim.epoch
       const revision = O.isSome(stored) ? stored.value.revision : -1
       if (revision < changeLog.known()) {
         const what = `revision ${changeLog.known()} was acknowledged, and the next claim returned revision ${revision}`
@@ -125,7 +136,9 @@ export const makeOracle = (
       changeLog.attempt(life, claim.epoch, revisions, execution?.due.isDue)
       pauses.saves(life, revisions)
       const changes = revisions.map(({ change }) => change)
-      if (execution === undefined || changes.every(isRequest)) return
+      if (execution === undefined) return
+      const isLate = claim.epoch !== execution.epoch
+      if (changes.every((one) => isRequest(one, isLate))) return
       execution.saves += 1
       if (execution.saves === 1) atFirst(found, execution, changes)
       else afterwards(found, changes)
