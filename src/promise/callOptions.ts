@@ -109,6 +109,8 @@ const KNOWN = {
     onChanged: PLAN_OPTIONS.onChanged
   },
   list: { ...HOST, after: text, limit: count },
+  // The executor checks the values.
+  prune: { ...HOST, keep: anything, olderThanMillis: anything, statuses: anything },
   resumeAll: {
     ...HOST,
     workflows: differing,

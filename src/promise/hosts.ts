@@ -5,8 +5,11 @@ import * as O from 'fp-ts/lib/Option.js'
 import { defined } from '../domain/data/defined.js'
 import type { UnitView } from '../domain/explain/UnitView.js'
 import { unitsOf } from '../domain/explain/UnitView.js'
+import type { RetentionPolicy } from '../domain/checkpoint/Retention.js'
 import type { Program } from '../executor/program/Program.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
+import type { KeptRun as FpKeptRun, Pruned as FpPruned } from '../executor/storage/prune.js'
+import { prune as pruneRuns } from '../executor/storage/prune.js'
 import type {
   ListedRun as FpListedRun,
   RunSummary as FpRunSummary,
@@ -219,4 +222,58 @@ export type { ResumedRun } from '../hosts/ResumedRun.js'
 export const resumeAll = (options: ResumeAllOptions): Promise<ReadonlyArray<ResumedRun>> =>
   orThrow('resumeAll', options, ({ workflows, storage: _, signal: __, environment: ___, ...more }) =>
     resumeAllRuns(workflows, more)
+  )
+
+/**
+ * The options of {@link prune}: those of `RetentionPolicy` of `dogear`, of which `keep` or `olderThanMillis` is required. `signal`: ends the removal
+ * once the runs that are being removed are.
+ *
+ * @category model
+ */
+export interface PruneOptions extends HostOptions, RetentionPolicy {}
+
+/** A run that was not removed, and why. */
+export interface KeptRun extends Omit<FpKeptRun, 'run'> {
+  readonly run: RunSummary
+}
+
+/**
+ * What {@link prune} removed and left; see `Pruned` of `dogear`.
+ *
+ * @category model
+ */
+export interface Pruned extends Omit<FpPruned, 'removed' | 'left'> {
+  readonly removed: ReadonlyArray<RunSummary>
+  readonly left: ReadonlyArray<KeptRun>
+}
+
+/**
+ * Removes old runs, each as a whole or not at all, and what is left of runs that never started. Rejects with a {@link RunFailure} if the runs cannot
+ * be listed.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { listRuns, prune, run, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const storage = memoryStorage()
+ * const greet = workflow('greet').step('hello', () => 'hello')
+ * for (const id of ['greet-1', 'greet-2', 'greet-3']) await run(greet, { id, storage })
+ * const { removed } = await prune({ storage, keep: 1 })
+ * assert.equal(removed.length, 2)
+ * assert.deepEqual((await listRuns({ storage })).map(({ runId }) => runId), ['greet-3'])
+ *
+ * @category running
+ */
+export const prune = (options: PruneOptions): Promise<Pruned> =>
+  rightOrThrow(
+    attempt('prune', options, ({ keep, olderThanMillis, statuses }) =>
+      pruneRuns(defined({ keep, olderThanMillis, statuses }))
+    ).then(
+      E.map(({ removed, left, ...more }) => ({
+        ...more,
+        removed: removed.map(withHolder),
+        left: left.map((one) => ({ ...one, run: withHolder(one.run) }))
+      }))
+    )
   )
