@@ -40,7 +40,7 @@ import { report, timestamp } from './RunScope.js'
 import { NO_CALLS } from './steps/context.js'
 import type { Place } from './Values.js'
 import type { SecuredEnvironment } from './secrets.js'
-import { secure } from './secrets.js'
+import { redactingInput, secure } from './secrets.js'
 import { reportFenced, recoveryRefused, restoreUnmoved, withClaim } from './storage/stored.js'
 import { workspaceMissing } from './workspace/workspace.js'
 
@@ -116,7 +116,7 @@ export type PollOutcome =
 export const poll = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   runId: string
-): Executor<PollOutcome> => applyOnSuccess(program, runId, pollRun(program, runId))
+): Executor<PollOutcome> => applyOnSuccess(program, runId, redactingInput(program, pollRun(program, runId)))
 
 const pollRun =
   <Outputs, Input>(program: Program<Outputs, Input, unknown, unknown>, runId: string): Executor<PollOutcome> =>
