@@ -18,6 +18,7 @@ import { collectEvidence } from './workspace/evidence.js'
 import type { Executor } from './Executor.js'
 import { unless, wrongPlanOptions } from './arguments.js'
 import { encoded, replacing } from './input.js'
+import { redactingInput } from './secrets.js'
 import type { Program } from './program/Program.js'
 import { problems as problemsOf } from './program/Program.js'
 import type { RunError } from './errors/RunError.js'
@@ -62,7 +63,7 @@ export type SurveyOptions = PlanOptions & Pick<PlanRunOptions, 'reopen'>
 /**
  * Returns what a resume would do, and why. Runs and writes nothing. Fails if the run or its workspace is missing, if the run was cancelled
  * or moved, or if there is no plan: `NoSuchRun`, `WorkspaceMissing`, `RunCancelled`, `RunMoved`, `PlanError`, `InvalidInput`, a storage
- * error. It neither claims the run nor reads its secrets: a resume may still fail with `HeldBy` or `SecretsMissing`. While a process
+ * error. It does not claim the run, and reads its secrets only to redact `InvalidInput`: a resume may still fail with `HeldBy` or `SecretsMissing`. While a process
  * runs the run, the plan is that of a resume after its end.
  *
  * @example
@@ -90,7 +91,8 @@ export const planRun = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   runId: string,
   options: PlanRunOptions<Input> = {}
-): Executor<Planned> => unless(wrongPlanOptions(options), () => planNow(program, runId, options))
+): Executor<Planned> =>
+  unless(wrongPlanOptions(options), () => redactingInput(program, planNow(program, runId, options)))
 
 const planNow =
   <Outputs, Input>(

@@ -18,7 +18,7 @@ import { load } from './callPort.js'
 import type { AttemptResult } from './steps/AttemptResult.js'
 import { redacted } from './steps/AttemptResult.js'
 import { runAttempt } from './steps/runAttempt.js'
-import { handleLateRequests, recordCancelIfAsked } from './requests/record.js'
+import { handleLateRequests, recordCancelIfAsked, stillPaused } from './requests/record.js'
 import { stageCompleted, unitCompleted } from './storage/changes.js'
 import type { Executor } from './Executor.js'
 import { applyOnSuccess } from './workspace/onSuccess.js'
@@ -40,7 +40,7 @@ import { report, timestamp } from './RunScope.js'
 import { NO_CALLS } from './steps/context.js'
 import type { Place } from './Values.js'
 import type { SecuredEnvironment } from './secrets.js'
-import { secure } from './secrets.js'
+import { redactingInput, secure } from './secrets.js'
 import { reportFenced, recoveryRefused, restoreUnmoved, withClaim } from './storage/stored.js'
 import { workspaceMissing } from './workspace/workspace.js'
 
@@ -82,7 +82,8 @@ export type PollOutcome =
 
 /**
  * Polls every pending job of a run, one after the other, but for those that cannot be recorded (`Unknown`). Each result is recorded before the
- * next job is polled. If no job has ended, nothing is written or claimed. A poll runs no step and submits nothing; a resume does.
+ * next job is polled. If no job has ended, nothing is written or claimed. A poll runs no step and submits nothing; a resume does. A paused run stays
+ * paused.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -117,7 +118,7 @@ export type PollOutcome =
 export const poll = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   runId: string
-): Executor<PollOutcome> => applyOnSuccess(program, runId, pollRun(program, runId))
+): Executor<PollOutcome> => applyOnSuccess(program, runId, redactingInput(program, pollRun(program, runId)))
 
 const pollRun =
   <Outputs, Input>(program: Program<Outputs, Input, unknown, unknown>, runId: string): Executor<PollOutcome> =>
@@ -212,8 +213,10 @@ const pollAll = async (
   { known, mayRecord }: PollState
 ): Promise<E.Either<StorageError | TransitionError, ReadonlyArray<PolledJob> | typeof NEEDS_CLAIM>> => {
   const polled: Array<PolledJob> = []
+  const { recorder, environment } = scope
+  const before = recorder.checkpoint()
   const planned = new Map(decisions.map((one) => [one.unit, one]))
-  for (const job of jobsOf(scope.recorder.checkpoint())) {
+  for (const job of jobsOf(before)) {
     if (scope.stopReason() !== undefined) break
     const waiting = jobToPoll(scope, job, planned.get(job.unit))
     const status = E.isLeft(waiting) ? waiting.left : (known.get(job.key) ?? (await readStatus(scope, waiting.right)))
@@ -222,9 +225,10 @@ const pollAll = async (
     if (!mayRecord && !isOpen(status)) return E.right(NEEDS_CLAIM)
     const end = E.isLeft(waiting) ? waiting.left : await conclude(scope, waiting.right, status)
     if (end === 'stopped') break
-    const saved = await scope.recorder.commit()
+    recorder.stage(stillPaused(before, recorder.checkpoint(), timestamp(environment.clock.now())))
+    const saved = await recorder.commit()
     if (E.isLeft(saved)) return saved
-    polled.push({ ...job, end: redactedEnd(scope.environment.vault.redaction, end) })
+    polled.push({ ...job, end: redactedEnd(environment.vault.redaction, end) })
   }
   return E.right(polled)
 }

@@ -20,7 +20,7 @@ import type { Policy, ResumeOptions, RunOptions } from './RunOptions.js'
 import type { RunOutcome } from './RunOutcome.js'
 import { report } from './RunScope.js'
 import { makeRunScope } from './makeRunScope.js'
-import { secure } from './secrets.js'
+import { redactingInput, secure } from './secrets.js'
 import { waitInProcess } from './waitInProcess.js'
 import { reportFenced, withClaim } from './storage/stored.js'
 import { make as makeValues } from './Values.js'
@@ -88,7 +88,13 @@ export const runOrResume = <Outputs, Input>(
     applyOnSuccess(program, runId, perform(program, runId, { _tag: 'RunOrResume', input, options }))
   )
 
-const perform =
+const perform = <Outputs, Input>(
+  program: Program<Outputs, Input, unknown, unknown>,
+  runId: string,
+  how: WantedRun<Input>
+): Executor<RunOutcome<Outputs>> => redactingInput(program, performCall(program, runId, how))
+
+const performCall =
   <Outputs, Input>(
     program: Program<Outputs, Input, unknown, unknown>,
     runId: string,

@@ -9,6 +9,7 @@ import * as Redaction from '../domain/data/Redaction.js'
 import * as StepError from '../domain/data/StepError.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
+import type { Executor } from './Executor.js'
 import type { InvalidInput, SecretProblem, SecretsMissing } from './errors/RunError.js'
 
 /** The values of a program's secrets, by name, and their redaction. */
@@ -79,6 +80,27 @@ const securedWith = (
       : { onCheckFailed: (failed) => onCheckFailed({ ...failed, wrong: redactedTexts(redaction, failed.wrong) }) })
   }
 }
+
+/** Redacts what a schema says about an input, which is checked before the secrets are read. A secret that cannot be read has no value to show. */
+export const redactingInput =
+  <A>({ secrets: names = [] }: { readonly secrets?: ReadonlyArray<string> }, executor: Executor<A>): Executor<A> =>
+  (environment) =>
+  async () => {
+    const ended = await executor(environment)()
+    if (E.isRight(ended) || !('expected' in ended.left && 'path' in ended.left)) return ended
+    const values: Array<string> = []
+    for (const name of names) {
+      const found = await valueOf(environment, name)
+      if (E.isRight(found)) values.push(found.right)
+    }
+    const redaction = Redaction.make(values)
+    const { path, expected } = ended.left
+    return E.left({
+      ...ended.left,
+      path: Redaction.text(redaction, path),
+      expected: Redaction.text(redaction, expected)
+    })
+  }
 
 /** An input is recorded, so it must not contain a secret. */
 export const withoutSecrets = (

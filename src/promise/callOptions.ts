@@ -145,9 +145,15 @@ export const invalidOptions = (call: CallName, options: unknown): InvalidOptions
     ...optionProblems(options, KNOWN[call], {
       required: ['storage', ...('id' in KNOWN[call] ? ['id'] : []), ...(NEEDED[call] ?? [])],
       unlisted: SHARING.has(call) ? OF_RUNS : {}
-    })
+    }).map(inEnvironment)
   ])
 }
+
+/** Suggests the part of the environment that has the name of an unknown option. */
+const inEnvironment = (problem: OptionProblem): OptionProblem =>
+  'known' in problem && Object.hasOwn(ENVIRONMENT, problem.option)
+    ? { ...problem, known: [`environment.${problem.option}`] }
+    : problem
 
 /** Returns the options of a call, and the parts of its environment, as plain objects: those of an instance of a class may be inherited. */
 export const plainOptions = <O extends HostOptions>(call: CallName, options: O): O => {

@@ -14,8 +14,8 @@ import type { Environment } from '../ports/Environment.js'
  */
 export interface HostOptions {
   readonly storage: CheckpointStorage
-  readonly signal?: AbortSignal
-  readonly environment?: Partial<Omit<Environment, 'storage'>>
+  readonly signal?: AbortSignal | undefined
+  readonly environment?: Partial<Omit<Environment, 'storage'>> | undefined
 }
 
 /**

@@ -183,6 +183,30 @@ test('a move is refused without a store, to the same store, and to a store that 
   ])
 })
 
+test.each(['state.db', 'other'])(
+  'a repeated move to %s succeeds after the run has moved, and prints the same command',
+  async (to) => {
+    await started()
+    const words = ['move', 'r-one', '--to', to]
+    const first = await place.dogear(words)
+    const again = await place.dogear(words)
+    expect([again.code, commandIn(again)]).toEqual([0, commandIn(first)])
+    expect(again.stdout).toMatch(/^Run r-one is in .* already$/m)
+    const shown = async () => (await place.dogear([...words, '--json'])).stdout
+    expect(JSON.parse(await shown())).toMatchObject({
+      run_id: 'r-one',
+      moved_to: expect.stringContaining(to) as string
+    })
+  }
+)
+
+test('a move of a run that neither store has is refused, and creates no store', async () => {
+  await started()
+  const { code, stderr } = await place.dogear(['move', 'r-two', '--to', 'state.db'])
+  expect([code, stderr.split('\n')[0]]).toEqual([3, 'dogear: No checkpoint found for run r-two'])
+  expect(place.exists('state.db')).toBe(false)
+})
+
 test('a move to another name of the same database is refused', async () => {
   place = sandbox({ 'w.yml': WORKFLOW })
   await place.dogear(['run', 'w.yml', '--id', 'r-one', '--store', 'state.db'])

@@ -331,6 +331,20 @@ describe('the location of a store', () => {
     }
   )
 
+  test('a database file in place of a folder is refused with the flag that takes it', async () => {
+    place = sandbox({ 'state.db': '' })
+    for (const [words, environment, where] of [
+      [['--home', 'state.db'], {}, '--home'],
+      [[], { DOGEAR_HOME: 'state.db' }, 'DOGEAR_HOME']
+    ] as const) {
+      const { code, stderr } = await place.dogear(['runs', ...words], { environment })
+      expect([code, stderr.split('\n')[0]]).toEqual([
+        2,
+        `dogear: ${where}: the value is a database; pass it as --store`
+      ])
+    }
+  })
+
   test('a folder with a colon and an @ in its path is not mistaken for a database address', () => {
     for (const path of ['./a:b@c', '/a:b@c', 'a/b:c@d', 'C:\\ada@home'])
       expect(parse(path, '/f')).toMatchObject({ right: { _tag: 'Files' } })

@@ -249,7 +249,7 @@ describe('an edited workflow', () => {
     [
       'steps were removed, changed and inserted at once',
       now(W.task('x'), other('b'), c, d),
-      ['removed a', 'changed b', 'insertedBefore x'],
+      ['removed a', 'insertedBefore x', 'changed b'],
       ['removed a', 'changed b', 'added x']
     ]
   ]

@@ -218,6 +218,12 @@ describe('the message of an error', () => {
       /fromStep|--/
     ],
     [
+      'a changed and an inserted step',
+      { _tag: 'PlanError', problems: [{ ...changed('b/c'), edit: 'insertedBefore' }, changed('d')] },
+      /\nUndo the edits, set fromStep: 'b', or accept them with changes: 'ignore'$/,
+      /--/
+    ],
+    [
       'an edit of a unit in doubt',
       { _tag: 'PlanError', problems: [{ ...changed('a'), inDoubt: true }] },
       /v1:b/,

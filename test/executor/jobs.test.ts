@@ -3,11 +3,11 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
 import { describe, test } from 'vitest'
-import { memoryArtifacts } from '../../src/adapters/memory.js'
+import { memoryArtifacts, memoryRequests } from '../../src/adapters/memory.js'
 import type { JobEnd } from '../../src/executor/poll.js'
 import type { CheckpointStorage, PollOutcome } from '../../src/index.js'
 import type * as ProgramType from '../../src/executor/program/Program.js'
-import { Checkpoint, planResume, poll, Program, resume, run, StepError, StepFailure } from '../../src/index.js'
+import { Checkpoint, pause, planResume, poll, Program, resume, run, StepError, StepFailure } from '../../src/index.js'
 import { nameOf } from '../../src/domain/workflow/Unit.js'
 import type { Process, World } from './fixtures.js'
 import { ended, FULL, historyOf, newProcess, newWorld, patiently, quiet, refused, right, stored } from './fixtures.js'
@@ -295,6 +295,22 @@ describe('polling jobs', () => {
     const outcome = ended(await second.perform(resume(training(provider, second), 'r')), 'Completed')
     assert.deepEqual([...outcome.checkpoint.completedSteps][0]?.output, 'train is done')
     assert.deepEqual([world.log, once(provider)], [['TRAIN IS DONE'], [1]])
+  })
+
+  test('a paused run stays paused after a poll that collects a job', async () => {
+    const provider = newProvider()
+    const process = newProcess(newWorld(), { requests: memoryRequests() })
+    const program = training(provider, process)
+    ended(await process.perform(run(program, 'r', {})), 'Pending')
+    assert.equal(right(await pause('r')(process.environment)())._tag, 'Paused')
+    finished(provider, 'train')
+    const polled = await polls(process, program)
+    assert.deepEqual(endsOf(polled), [{ _tag: 'Collected' }])
+    const { state } = await stored(process.storage)
+    assert.ok(state._tag === 'Interrupted')
+    assert.deepEqual([state.reason, state.step, state.inProgress], ['paused', 'report', false])
+    ended(await process.perform(resume(program, 'r')), 'Completed')
+    assert.deepEqual(process.world.log, ['TRAIN IS DONE'])
   })
 
   test('a poll records the jobs that have finished, and the run waits for the others', async () => {

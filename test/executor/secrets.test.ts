@@ -16,7 +16,8 @@ import { environmentSecrets, nodeEnvironment } from '../../src/adapters/node/ind
 import type { Environment, Secrets } from '../../src/index.js'
 import type * as ProgramType from '../../src/executor/program/Program.js'
 import * as Program from '../../src/executor/program/Program.js'
-import { poll, resume, run, RunError, runOrResume, StepError, StepFailure } from '../../src/index.js'
+import type { StandardSchema } from '../../src/executor/program/StandardSchema.js'
+import { planRun, poll, resume, run, RunError, runOrResume, StepError, StepFailure } from '../../src/index.js'
 import * as Async from '../../src/promise/index.js'
 import { ended, newProcess, newWorld, outputsOf, refused, right, stored } from './fixtures.js'
 
@@ -314,6 +315,31 @@ describe('a secret', () => {
     assert.equal(error.path, '$.TOKEN')
     assert.match(RunError.describe(error), /secret/)
     assert.deepEqual(process.calls, [])
+  })
+
+  test('the message of a schema about an input is redacted, also in a plan', async () => {
+    const process = newProcess(newWorld(), { secrets: environmentSecrets({ TOKEN, PIN }) })
+    let accepts = false
+    const input: StandardSchema<string> = {
+      '~standard': {
+        version: 1,
+        vendor: 'test',
+        validate: (value) =>
+          accepts ? { value: value as string } : { issues: [{ message: `${String(value)} is not allowed` }] }
+      }
+    }
+    const program = Async.workflow('p', { secrets: ['TOKEN', 'PIN'], input }).step('a', () => 1)
+    const expectedIn = (result: E.Either<RunError, unknown>): string => refused(result, 'InvalidInput').expected
+    assert.equal(expectedIn(await process.perform(run(program, 'r', TOKEN))), 'a valid value (*** is not allowed)')
+    accepts = true
+    ended(await process.perform(run(program, 'r', 'x')), 'Completed')
+    accepts = false
+    const options = { input: TOKEN, fromStep: 'a' }
+    assert.equal(
+      expectedIn(await planRun(program, 'r', options)(process.environment)()),
+      'a valid value (*** is not allowed)'
+    )
+    assert.equal(expectedIn(await process.perform(resume(program, 'r', options))), 'a valid value (*** is not allowed)')
   })
 
   test('runOrResume accepts the same input again if it contains a secret, although the recorded input is redacted', async () => {

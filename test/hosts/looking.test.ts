@@ -120,6 +120,27 @@ describe('viewRun with promises', () => {
     assert.ok(ended !== undefined && !renderRun(ended).includes('<dt>Process</dt>'))
   })
 
+  test('a sub-step in doubt of a completed step has failed in its first attempt', async () => {
+    const storage = memoryStorage()
+    const paying = workflow('paying').step('pay', async ({ step }) => {
+      await step('call', { idempotent: false }, () => Promise.reject(new Error('no reply'))).catch(() => undefined)
+      return 'paid'
+    })
+    await run(
+      paying.step('end', () => 1),
+      { id: 'p', storage }
+    )
+    const view = await viewRun({ id: 'p', storage })
+    assert.deepEqual(
+      view?.units.map(({ unit, status, attempts }) => [unit, status, attempts]),
+      [
+        ['pay', 'completed', 1],
+        ['pay/call', 'failed', 1],
+        ['end', 'completed', 1]
+      ]
+    )
+  })
+
   test('a view survives JSON with its units, records and failures', async () => {
     const options = { id: 'w-1', storage: memoryStorage() }
     const failing = workflow('w')

@@ -166,3 +166,23 @@ describe('planRun', () => {
     assert.deepEqual(Object.keys(options).sort(), ['changes', 'evidence', 'recovered'])
   })
 })
+
+test('the refusal of a changed and an inserted step names the first of them, and fromStep with it runs', async () => {
+  const options = { id: 'r', storage: memoryStorage() }
+  await dogear.run(
+    dogear
+      .workflow('w')
+      .step('a', () => 1)
+      .step('report', () => 2),
+    options
+  )
+  const edited = dogear
+    .workflow('w')
+    .step('a', () => 1)
+    .step('check', () => 3)
+    .step('report', { version: '2', run: () => 4 })
+  const error: unknown = await dogear.resume(edited, options).catch((thrown: unknown) => thrown)
+  assert.ok(dogear.isRunFailure(error))
+  assert.match(error.message, /\nUndo the edits, set fromStep: 'check', or accept them with changes: 'ignore'$/)
+  assert.deepEqual(await dogear.resume(edited, { ...options, fromStep: 'check' }), { a: 1, check: 3, report: 4 })
+})

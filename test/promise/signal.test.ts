@@ -22,6 +22,13 @@ describe('the option signal', () => {
     assert.ok(outcome._tag === 'Interrupted' && outcome.reason === 'aborted', outcome._tag)
   })
 
+  test('a signal or an environment that is undefined counts as absent', async () => {
+    const none: { readonly signal?: AbortSignal } = {}
+    const one = workflow('w').step('one', () => 1)
+    const options = { id: 'r', storage: memoryStorage(), signal: none.signal, environment: undefined }
+    assert.equal((await runOutcome(one, options))._tag, 'Completed')
+  })
+
   test('with the option signal the interrupt of the environment still stops the run, with its own reason', async () => {
     const storage = memoryStorage()
     const stopper = new AbortController()

@@ -31,6 +31,8 @@ describe('options of calls', () => {
     ],
     [{ wait: 'yes' }, 'wait must be true or false'],
     [{ environment: { request: {} } }, 'unknown option "environment.request"; did you mean "environment.requests"?'],
+    [{ requests: {} }, 'unknown option "requests"; did you mean "environment.requests"?'],
+    [{ events: {} }, 'unknown option "events"; did you mean "environment.events"?'],
     [{ fromStep: 1 }, 'fromStep must be a string'],
     [{ evidence: ['a.txt'] }, 'evidence must be an array of what collectEvidence returns'],
     [{ id: 7 }, 'id must be a string'],

@@ -67,7 +67,7 @@ const homeOf = (
   if (flag === '' || flag?.startsWith('--') === true)
     return wrongUse(`--home: the value is ${flag === '' ? 'empty' : 'missing'}; pass a folder`)
   const variable = inherited['DOGEAR_HOME'] ?? ''
-  const problem = notAFolder(flag ?? variable)
+  const problem = notAFolder(flag ?? variable, folder)
   if (problem !== undefined) return wrongUse(`${flag === undefined ? 'DOGEAR_HOME' : '--home'}: ${problem}`)
   const home = resolve(folder, flag ?? (variable.trim() === '' ? DEFAULT_HOME : variable))
   return checkFolder(home)

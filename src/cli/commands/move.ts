@@ -26,8 +26,8 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   const to = show(location.right)
   if (isSame(location.right, store.location)) return wrongUse(`--to: the run is in ${to} already; pass another store`)
   const view = await findRun(context, id)
-  if (E.isLeft(view)) return view
-  const target = await openTarget(context, location.right)
+  if (E.isLeft(view)) return (await arrived(context, location.right, id, view.left)) ?? view
+  const target = await openTarget(context, location.right, true)
   if (E.isLeft(target)) return target
   const { runId, checkpoint } = view.right
   const environment = environmentFor(context)
@@ -58,11 +58,37 @@ const ofTarget = async (target: Context, error: RunError): Promise<ReadonlyArray
     : [{ ...ofMove(target, runId, moved), text: 'That is the copy of a move that did not end. Finish it with:' }]
 }
 
-const openTarget = async (context: Context, location: Location): Promise<E.Either<CliError, Context>> => {
+/** A move that broke off after all of its work, or that is repeated, finds the run in the target only. Creates no store. */
+const arrived = async (
+  context: Context,
+  location: Location,
+  id: string,
+  error: CliError
+): Promise<Result | undefined> => {
+  if (error._tag !== 'NotDone' || error.error._tag !== 'NoSuchRun') return undefined
+  const target = await openTarget(context, location, false)
+  if (E.isLeft(target)) return undefined
+  try {
+    const there = await findRun(target.right, id)
+    if (E.isLeft(there) || there.right.checkpoint.moved !== undefined) return undefined
+    const { runId } = there.right
+    const to = show(location)
+    const next = continuing(target.right, there.right)
+    return printDone(context, { run_id: runId, moved_to: to }, `Run ${runId} is in ${to} already`, next)
+  } finally {
+    await target.right.store.database?.close()
+  }
+}
+
+const openTarget = async (
+  context: Context,
+  location: Location,
+  mayCreate: boolean
+): Promise<E.Either<CliError, Context>> => {
   if (location._tag === 'Files')
     return E.map((home: string) => ({ ...context, home, store: storeAt(location, ['--home', home]) }))(
       checkFolder(location.path)
     )
-  const opened = await open(location, { folder: context.folder, mayCreate: true })
+  const opened = await open(location, { folder: context.folder, mayCreate })
   return E.map((database: Database) => ({ ...context, store: { ...databaseAt(location, context), database } }))(opened)
 }

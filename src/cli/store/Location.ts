@@ -46,10 +46,21 @@ export const parse = (given: string, folder: string): E.Either<string, Location>
 }
 
 /** Returns why a folder is refused that is probably meant as a database. As a path it would show the password. */
-export const notAFolder = (given: string): string | undefined =>
+export const notAFolder = (given: string, folder: string): string | undefined =>
   misread(given.trim()) ??
-  (/^(sqlite|postgres(ql)?):/i.test(given.trim()) ? 'the value is a database; pass it as --store' : undefined) ??
+  (/^(sqlite|postgres(ql)?):/i.test(given.trim()) || isDatabaseFile(given, folder)
+    ? 'the value is a database; pass it as --store'
+    : undefined) ??
   (ADDRESS.test(given.trim()) ? NO_FOLDER : undefined)
+
+const isDatabaseFile = (given: string, folder: string): boolean => {
+  const location = parse(given, folder)
+  try {
+    return E.isRight(location) && location.right._tag === 'Sqlite' && statSync(location.right.path).isFile()
+  } catch {
+    return false
+  }
+}
 
 /** A file of variables may keep the quotes around a value. */
 const misread = (text: string): string | undefined => {

@@ -123,6 +123,8 @@ export const describeOption = (problem: OptionProblem, place?: string): string =
 
 /** Compares without the prefix that all options share (`environment.`): it would make every option look near. */
 const nearestOption = (option: string, known: ReadonlyArray<string>): string | undefined => {
+  const inner = known.find((one) => one.endsWith(`.${option}`))
+  if (inner !== undefined) return inner
   const prefix = option.slice(0, option.lastIndexOf('.') + 1)
   if (!known.every((one) => one.startsWith(prefix))) return likeliest(option, known)
   const rest = (one: string): string => one.slice(prefix.length)

@@ -84,7 +84,12 @@ const unitOf = ({ state, completedSteps, pending: waiting, answers }: Checkpoint
   const base = { ...place, assumed: false, ...(Units.has(answers, unit) ? ({ answered: true } as const) : {}) }
   const pending = Units.get(waiting, unit)
   if (pending !== undefined) return { ...base, status: 'pending', attempts: attemptOf(pending), pending }
-  if (state.step !== top(unit)) return { ...base, status: 'not started', attempts: 0 }
+  // A sub-step is known because it started. Without a record of its own, it is one in doubt that the record of its task names.
+  const other: UnitView =
+    place.kind === 'sub-step'
+      ? { ...base, status: 'failed', attempts: 1 }
+      : { ...base, status: 'not started', attempts: 0 }
+  if (state.step !== top(unit)) return other
   const running = Units.get(State.inFlight(state), unit)
   const failure = Units.get(State.failures(state), unit)
   const error = failure === undefined ? {} : { error: failure.error }
@@ -98,7 +103,7 @@ const unitOf = ({ state, completedSteps, pending: waiting, answers }: Checkpoint
   if (failure !== undefined) {
     return { ...base, status: 'failed', attempts: failure.attempts.at(-1)?.attempt ?? 1, ...error }
   }
-  return { ...base, status: 'not started', attempts: 0 }
+  return other
 }
 
 const recorded = (place: Place, { attempts, durationMillis, output, assumed }: CompletedStep): UnitView => ({

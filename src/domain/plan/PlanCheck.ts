@@ -121,12 +121,21 @@ export const compare = (context: PlanContext, workflow: Workflow, policy: Change
   if (policy === 'ignore') return [...editsOfPending(edited, lacksJob)]
   return policy === 'strict'
     ? [...editsOfAll(checkpoint.workflow, workflow), ...vanished(edited)]
-    : [
+    : inOrder(workflow, [
         ...editsOfRecorded(edited),
         ...misplaced(edited, checkpoint.workflow, workflow, undefined, false),
         ...editsOfPending(edited),
         ...vanished(edited)
-      ]
+      ])
+}
+
+/** Sorts edits by their top-level steps in the workflow, so that the first names the step to run from. Removed steps are first. */
+const inOrder = ({ steps }: Workflow, problems: ReadonlyArray<PlanProblem>): ReadonlyArray<PlanProblem> => {
+  if (problems.length < 2) return problems
+  const places = new Map(steps.map(({ name }, index) => [name, index]))
+  const placeOf = (problem: PlanProblem): number =>
+    ('unit' in problem ? places.get(top(problem.unit)) : undefined) ?? -1
+  return [...problems].sort((one, other) => placeOf(one) - placeOf(other))
 }
 
 /**

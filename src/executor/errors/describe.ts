@@ -114,7 +114,8 @@ const remedyOfEdits = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<stri
   const edits = editsToUndo(problems)
   const [first] = edits
   if (first === undefined) return []
-  const from = edits.every(({ edit }) => edit === 'changed')
+  // A removed or reordered step may lie before the first edit that the workflow has.
+  const from = edits.every(({ edit }) => edit === 'changed' || edit === 'insertedBefore')
     ? `, set fromStep: '${edits.length === 1 ? first.unit : top(first.unit)}',`
     : ''
   const [edit, it] = edits.length === 1 ? ['edit', 'it'] : ['edits', 'them']

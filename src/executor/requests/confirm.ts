@@ -1,7 +1,6 @@
 /** Answers the questions of a resume beforehand, without the program. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Interrupted } from '../../domain/change/Change.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { get } from '../../domain/checkpoint/Units.js'
 import { defined } from '../../domain/data/defined.js'
@@ -27,7 +26,7 @@ import type { RunView } from '../storage/runs.js'
 import { EXACT, storedRun } from '../storage/runs.js'
 import { withIntactClaim } from '../storage/stored.js'
 import { recorderFor } from './inbox.js'
-import { handleLateRequests } from './record.js'
+import { handleLateRequests, stillPaused } from './record.js'
 
 /**
  * Answers all questions that a resume would ask, from any process and without the program: about units that are not idempotent and may have
@@ -97,15 +96,6 @@ const confirmAll =
 
 /** The claim refuses any other run. */
 const isClaimable = ({ heldBy, found }: RunView): boolean => O.isNone(heldBy) && found._tag === 'Exact'
-
-/** An answer is no request to resume: a paused run stays paused. */
-const stillPaused = (before: Checkpoint, { state, workflow }: Checkpoint, at: string): ReadonlyArray<Interrupted> => {
-  const wasPaused = before.state._tag === 'Interrupted' && before.state.reason === 'paused'
-  const next = workflow.steps[state._tag === 'Completed' ? state.stepIndex + 1 : state.stepIndex]
-  return wasPaused && state._tag !== 'Interrupted' && next !== undefined
-    ? [{ _tag: 'Interrupted', at, unit: next.name, reason: 'paused' }]
-    : []
-}
 
 /** Plans the recorded definition of a run. */
 export const planRecorded = (checkpoint: Checkpoint, options: PlanOptions): Executor<Planned> =>

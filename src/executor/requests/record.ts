@@ -37,6 +37,15 @@ export const recordPaused = async (
   return paused
 }
 
+/** Neither an answer nor a collected job is a request to resume: a paused run stays paused, unless it has completed. */
+export const stillPaused = (before: Checkpoint, { state, workflow }: Checkpoint, at: string): ReadonlyArray<Change> => {
+  const wasPaused = before.state._tag === 'Interrupted' && before.state.reason === 'paused'
+  const next = workflow.steps[state._tag === 'Completed' ? state.stepIndex + 1 : state.stepIndex]
+  return wasPaused && state._tag !== 'Interrupted' && state._tag !== 'Failed' && next !== undefined
+    ? [{ _tag: 'Interrupted', at, unit: next.name, reason: 'paused' }]
+    : []
+}
+
 /** A resume needs neither the commit nor the pointer: failures are reported and do not stop the pause. */
 export const leavePointer = async (
   environment: Environment,

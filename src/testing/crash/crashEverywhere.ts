@@ -107,7 +107,7 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
   const cases = fc.sample(crashCase(test.workflow(), { interventions: 1 }), { numRuns: overridden, seed })
   await each(cases, async (one) => {
     report.overridden += 1
-    await tryCase(test, report, one)
+    await tryCase(test, report, answers === undefined || answers === 'both' ? one : { ...one, answer: answers })
   })
   return report
 }

@@ -367,6 +367,26 @@ describe('interventions between processes', () => {
     assert.match(toText(report), /60 with interventions/)
   })
 
+  test.each(['again', 'done'] as const)(
+    'sampled interventions answer every question with the chosen answer, %s',
+    async (answers) => {
+      const twice = ({ effect, world }: ProcessContext<Array<string>>) =>
+        workflow('twice')
+          .step('rows', () => 1)
+          .step('publish', { idempotent: false, run: () => effect('publish', () => void world.push('published')) })
+      const { violations } = await crashEverywhere(twice, {
+        answers,
+        twice: 0,
+        overridden: 40,
+        stopAfter: 1_000,
+        world: () => [],
+        invariants: { 'published once': ({ world }) => world.length < 2 }
+      })
+      assert.ok(violations.every(({ only }) => only.answer === answers))
+      assert.ok(violations.some(({ only }) => only.interventions !== undefined && only.interventions.length > 0))
+    }
+  )
+
   test('fromStep and restartWave rewind the named units and all later ones', async () => {
     assert.deepEqual(await traceOf({ _tag: 'FromStep', life: 2, step: 'publish' }), [
       'process 2 starts from publish',
