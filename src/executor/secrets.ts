@@ -83,13 +83,13 @@ const securedWith = (
 
 /** Redacts what a schema says about an input, which is checked before the secrets are read. A secret that cannot be read has no value to show. */
 export const redactingInput =
-  <A>({ secrets: names = [] }: { readonly secrets?: ReadonlyArray<string> }, executor: Executor<A>): Executor<A> =>
+  <A>(program: { readonly secrets?: ReadonlyArray<string> }, executor: Executor<A>): Executor<A> =>
   (environment) =>
   async () => {
     const ended = await executor(environment)()
     if (E.isRight(ended) || !('expected' in ended.left && 'path' in ended.left)) return ended
     const values: Array<string> = []
-    for (const name of names) {
+    for (const name of program.secrets ?? []) {
       const found = await valueOf(environment, name)
       if (E.isRight(found)) values.push(found.right)
     }

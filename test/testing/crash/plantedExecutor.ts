@@ -467,7 +467,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(ARTIFACT), task()],
     only: told([edited('s0', 'keep')]),
     module: 'domain/plan/Overrides.ts',
-    text: '    ...kept(plan, at),\n',
+    text: '    ...kept(known, options, taken, at),\n',
     instead: '',
     breaks: 'EvidenceSeen'
   },
