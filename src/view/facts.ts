@@ -58,9 +58,10 @@ const textOf = (change: Change): string => {
     case 'Assumed':
       return `${change.unit}, assumed done`
     case 'Confirmed':
-      return change.evidence === undefined
-        ? `${change.unit}, to run again`
-        : clipped(`${change.unit}, keeps ${change.evidence.map(describeEvidence).join(', ')}`)
+      if (change.evidence === undefined) return `${change.unit}, to run again`
+      return clipped(
+        `${change.unit}, ${change.replaced === true ? 'with what a later step left' : 'keeps'}: ${change.evidence.map(describeEvidence).join(', ')}`
+      )
   }
 }
 

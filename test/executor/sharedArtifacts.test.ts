@@ -1,8 +1,12 @@
 /** Several units put one artifact: the last content counts, whichever unit completes last and whichever record a resume drops. */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
+import * as E from 'fp-ts/lib/Either.js'
 import { describe, test } from 'vitest'
 import { memoryArtifacts, memoryData, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
+import type { Event } from '../../src/index.js'
+import { runChanges } from '../../src/index.js'
+import { nodeEnvironment } from '../../src/adapters/node/index.js'
 import { fork, isRunFailure, planRun, poll, runOutcome, workflow } from '../../src/promise/index.js'
 
 const newRun = () => {
@@ -69,6 +73,49 @@ describe('a unit that puts an artifact first and completes last', () => {
   })
 })
 
+describe('puts of one artifact that fail or hang', () => {
+  const around = (options: ReturnType<typeof newRun>, put: (before: number) => Promise<void> | undefined) => {
+    const { artifacts } = options.environment
+    let before = 0
+    const faulty: typeof artifacts.put = (run, id, data) => async () => {
+      await put(before++)
+      return await artifacts.put(run, id, data)()
+    }
+    return { ...options, environment: { ...options.environment, artifacts: { ...artifacts, put: faulty } } }
+  }
+
+  test('a put that rejected does not fail the next one', async () => {
+    const reset = Object.assign(new Error('reset'), { code: 'ECONNRESET' })
+    const options = around(newRun(), (before) => (before === 0 ? Promise.reject(reset) : undefined))
+    const flow = workflow('w').step('t', {
+      retry: { attempts: 2, delayMillis: 1 },
+      run: ({ artifacts }) => artifacts.put('log', 'x').then(() => null)
+    })
+    assert.equal((await runOutcome(flow, options))._tag, 'Completed')
+  })
+
+  test('a put of an attempt that is over does not hold up a later step', async () => {
+    const options = around(newRun(), (before) => (before === 0 ? new Promise(() => undefined) : undefined))
+    const flow = workflow('w')
+      .step('hung', async ({ artifacts }) => {
+        await Promise.race([artifacts.put('log', 'x'), sleep(10)])
+      })
+      .step('next', ({ artifacts }) => artifacts.put('log', 'y').then(() => null))
+    assert.equal((await runOutcome(flow, options))._tag, 'Completed')
+  })
+
+  test('a store that changes an id names one artifact, with the last content', async () => {
+    const options = newRun()
+    const { artifacts } = options.environment
+    const put: typeof artifacts.put = (run, id, data) => artifacts.put(run, id.toLowerCase(), data)
+    const environment = { ...options.environment, artifacts: { ...artifacts, put } }
+    const flow = workflow('w').step('t', async ({ artifacts }) => {
+      for (const [id, content] of Object.entries({ Log: '1', log: '2', LOG: '3' })) await artifacts.put(id, content)
+    })
+    for (let n = 0; n < 2; n++) assert.equal((await runOutcome(flow, { ...options, environment }))._tag, 'Completed')
+  })
+})
+
 describe('a resume that drops the last record of an artifact', () => {
   const puts =
     (ran: Array<string>, name: string) =>
@@ -112,6 +159,55 @@ describe('a resume that drops the last record of an artifact', () => {
     assert.equal(stopped._tag, 'Interrupted')
     assert.equal((await runOutcome(flow, options))._tag, 'Completed')
     assert.deepEqual(ran, ['a', 'b', 'b'])
+  })
+
+  test('what a later step left is recorded as that, not as accepted by a user', async () => {
+    const [options, ran, kept] = [newRun(), [] as Array<string>, [] as Array<string>]
+    await runOutcome(turns(ran), options)
+    const events = { report: (event: Event) => void (event._tag === 'EvidenceKept' && kept.push(event.unit)) }
+    await runOutcome(turns(ran), { ...options, fromStep: 'b', environment: { ...options.environment, events } })
+    const changes = await runChanges('r')(nodeEnvironment(options.storage))()
+    assert.ok(E.isRight(changes))
+    const all = [...changes.right.values()].filter(({ _tag }) => _tag === 'Confirmed')
+    assert.deepEqual(
+      all.map((one) => [one._tag === 'Confirmed' && one.unit, one._tag === 'Confirmed' && one.replaced]),
+      [['a', true]]
+    )
+    assert.deepEqual(kept, [])
+  })
+
+  test("a user's change stays in question although the record of a later step is dropped", async () => {
+    const options = newRun()
+    let isPutting = true
+    const flow = workflow('w')
+      .step('a', puts([], 'a'))
+      .sequence('s', (part) =>
+        part.step('b', async ({ artifacts }) => void (isPutting && (await artifacts.put('log', 'of b'))))
+      )
+    await runOutcome(flow, options)
+    await options.environment.artifacts.put('r', 'log', 'of a user')()
+    isPutting = false
+    assert.equal((await runOutcome(flow, { ...options, restartWave: 's' }))._tag, 'Completed')
+    const { plan } = await planRun(flow, options)
+    assert.ok(plan.decisions.some(({ _tag, unit }) => _tag === 'Confirm' && unit === 'a'))
+  })
+
+  test('a step that a user declared done keeps its edited artifact', async () => {
+    const [options, ran] = [newRun(), [] as Array<string>]
+    const flow = workflow('w')
+      .step('a', puts(ran, 'a'))
+      .step('d', async (context) => {
+        await puts(ran, 'd')(context)
+        await context.artifacts.put('out', 'of d')
+        return 1
+      })
+      .step('e', puts(ran, 'e'))
+    await runOutcome(flow, options)
+    await options.environment.artifacts.put('r', 'out', 'of a user')()
+    const confirm = new Map([['d', { _tag: 'Done', output: 2 } as const]])
+    await runOutcome(flow, { ...options, confirm, signal: AbortSignal.abort() })
+    assert.equal((await runOutcome(flow, options))._tag, 'Completed')
+    assert.deepEqual(ran, ['a', 'd', 'e', 'e'])
   })
 
   test('an artifact that a user changed is still in question', async () => {

@@ -193,11 +193,12 @@ export interface Assumed extends UnitFact {
 
 /**
  * A user or host decides that a unit in doubt runs again. With `evidence`, they accept the changed evidence of a completed unit, and it
- * replaces the record's.
+ * replaces the record's. `replaced`: that was not accepted, but a later unit, whose record is dropped, had replaced artifacts of this one.
  */
 export interface Confirmed extends UnitFact {
   readonly _tag: 'Confirmed'
   readonly evidence?: ReadonlyArray<Evidence>
+  readonly replaced?: true
 }
 
 /**

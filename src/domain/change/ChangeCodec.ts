@@ -61,7 +61,7 @@ export const change: t.Type<Change.Change> = tagged('a change', '_tag', {
   Interrupted: { ...unitFact, reason: interruptReason },
   Rewound: { ...fact, units: list(t.string), why: t.string, abandons },
   Assumed: { ...done, captured: list(t.string), abandons },
-  Confirmed: { ...unitFact, evidence: optional(list(evidence)) }
+  Confirmed: { ...unitFact, evidence: optional(list(evidence)), replaced: optional(t.literal(true)) }
 })
 
 /** Detects changes of this format. Decoding copies nothing, so that they need no other result. */

@@ -291,20 +291,26 @@ const answered = (
 /** A `Confirmed` change for each unit whose changed evidence is accepted, or whose artifact a dropped record has replaced. */
 const kept = (
   known: PlanFacts,
-  { evidence = [] }: PlanOptions,
+  { evidence: found = [] }: PlanOptions,
   isTakenBack: (decision: Pick<Decision, 'unit'>) => boolean,
   at: string
 ): ReadonlyArray<Change.Confirmed> => {
-  const accepted = new Map<Unit, ReadonlyArray<Evidence>>()
-  for (const decision of known.plan.decisions) {
-    const current = decision._tag === 'Skip' ? evidenceIn(decision.reason) : undefined
-    if (current !== undefined) accepted.set(decision.unit, current)
+  const changes = new Map<Unit, Change.Confirmed>()
+  const change = (unit: Unit, evidence: ReadonlyArray<Evidence>) => ({ _tag: 'Confirmed', at, unit, evidence }) as const
+  for (const { _tag, unit, reason } of known.plan.decisions) {
+    const accepted = _tag === 'Skip' ? evidenceIn(reason) : undefined
+    if (accepted !== undefined) changes.set(unit, change(unit, accepted))
   }
   const { completedSteps } = afterEdit(known)
-  const stays = ({ unit }: CompletedStep): boolean => Units.has(completedSteps, unit) && !isTakenBack({ unit })
-  for (const [record, changed] of replacedByDropped(known.checkpoint.completedSteps, stays, evidence))
-    accepted.set(record.unit, evidenceWith({ evidence: accepted.get(record.unit) ?? record.evidence }, changed))
-  return Array.from(accepted, ([unit, evidence]) => ({ _tag: 'Confirmed', at, unit, evidence }))
+  const stays = ({ unit }: CompletedStep): boolean =>
+    changes.has(unit) || (Units.has(completedSteps, unit) && !isTakenBack({ unit }))
+  for (const [record, changed] of replacedByDropped(known.checkpoint.completedSteps, stays, found)) {
+    const { unit } = record
+    const { evidence = record.evidence } = changes.get(unit) ?? {}
+    const replaced = changes.has(unit) ? {} : ({ replaced: true } as const)
+    changes.set(unit, { ...change(unit, evidenceWith({ evidence }, changed)), ...replaced })
+  }
+  return [...changes.values()]
 }
 
 /** An `Assumed` change for each unit assumed done without a record that stays, or with one that lacks the output. A composite follows its parts. */

@@ -349,9 +349,9 @@ export const replacedByDropped = (
   const now = changesByPlace(found)
   const replaced = new Map<CompletedStep, Array<Changed>>()
   for (const [place, { newest, by, was }] of places) {
-    const is = now.has(place) ? now.get(place)?.is : newest
-    if (by !== undefined && was !== undefined && was !== newest && is !== undefined && !isSame(was, is))
-      pushTo(replaced, by, { was, is })
+    // What a user changed stays in question.
+    if (now.has(place) || by === undefined || was === undefined || isSame(was, newest)) continue
+    pushTo(replaced, by, { was, is: newest })
   }
   return replaced
 }

@@ -266,7 +266,7 @@ export const eventsOf = (
     case 'Assumed':
       return []
     case 'Confirmed':
-      return change.evidence === undefined
+      return change.evidence === undefined || change.replaced === true
         ? []
         : [{ _tag: 'EvidenceKept', ...eventUnit(change.unit), evidence: change.evidence }]
   }

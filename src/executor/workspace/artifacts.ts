@@ -18,10 +18,10 @@ import type { SecuredEnvironment } from '../secrets.js'
 import type { Reuse, StepArtifacts } from '../program/StepSpec.js'
 import type { Place } from '../Values.js'
 
-/** What an execution has put, by id: the newest content, and the put in progress. */
+/** What an execution has put, by id: the newest content, and the last put in progress. */
 export interface PutArtifacts {
   readonly newest: Map<string, Evidence>
-  readonly putting: Map<string, Promise<unknown>>
+  readonly putting: Map<string, { readonly attempt: Attempt; readonly done: Promise<void> }>
 }
 
 export const noArtifacts = (): PutArtifacts => ({ newest: new Map(), putting: new Map() })
@@ -50,20 +50,7 @@ export const artifactsFor = (writer: ArtifactWriter): StepArtifacts => {
     if (!isData(data)) return E.left(notBytes(id))
     const { redaction } = writer.scope.environment.vault
     if (Redaction.isIn(redaction, id) || Redaction.isIn(redaction, data)) return E.left(HAS_SECRET)
-    const { artifacts } = writer.scope
-    // Puts of one id end in the order in which they take effect.
-    for (let last = artifacts.putting.get(id); last !== undefined; last = artifacts.putting.get(id)) await last
-    if (writer.attempt.isOver) return E.left(ATTEMPT_OVER)
-    const putting = using(writer, (store) => store.put(runId, id, data), true)
-    artifacts.putting.set(id, putting)
-    const kept = await putting
-    artifacts.putting.delete(id)
-    if (E.isRight(kept)) {
-      const { size, sha256 } = kept.right
-      artifacts.newest.set(id, { _tag: 'Stored', id: kept.right.id, size, sha256 })
-      void (writer.attempt.artifacts ??= new Set()).add(id)
-    }
-    return kept
+    return await inTurn(writer, id, () => using(writer, (store) => store.put(runId, id, data), true))
   }
   const read = async <A>(id: string, act: (store: ArtifactStore) => TaskEither<ArtifactError, A>) =>
     ArtifactId.isReserved(id) ? E.left(reservedId(id)) : await using(writer, act)
@@ -77,6 +64,30 @@ export const artifactsFor = (writer: ArtifactWriter): StepArtifacts => {
       return await orReject(O.isNone(found) ? E.left(missing(from)) : put(id, found.value))
     }
   }
+}
+
+/** Puts of one id wait for one another, so that they end in the order in which they take effect; none waits for an attempt that is over. */
+const inTurn = async (
+  { attempt, scope: { artifacts } }: ArtifactWriter,
+  id: string,
+  put: () => Promise<E.Either<StepFailure, ArtifactInfo>>
+): Promise<E.Either<StepFailure, ArtifactInfo>> => {
+  const { newest, putting } = artifacts
+  const before = putting.get(id)
+  const act = async (): Promise<E.Either<StepFailure, ArtifactInfo>> => {
+    if (attempt.isOver) return E.left(ATTEMPT_OVER)
+    const kept = await put()
+    if (E.isLeft(kept)) return kept
+    const { id, size, sha256 } = kept.right
+    newest.set(id, { _tag: 'Stored', id, size, sha256 })
+    void (attempt.artifacts ??= new Set()).add(id)
+    return kept
+  }
+  const turn = before === undefined || before.attempt.isOver ? act() : before.done.then(act)
+  const ended = (): void => void (putting.get(id) === mine && putting.delete(id))
+  const mine = { attempt, done: turn.then(ended, ended) }
+  putting.set(id, mine)
+  return await turn
 }
 
 /** Rejects with an `Error` that is a step failure as well. */

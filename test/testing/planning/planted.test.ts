@@ -103,8 +103,8 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault, s
     'PL-CHANGED-05',
     {
       module: 'Overrides.ts',
-      text: 'at, unit, evidence }))',
-      instead: 'at, unit, evidence: [] }))'
+      text: 'at, unit, evidence }) as const',
+      instead: 'at, unit, evidence: [] }) as const'
     }
   ],
   [
