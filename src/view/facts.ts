@@ -1,6 +1,6 @@
 /** Describes a recorded change on one line. */
 import type { Change } from '../domain/change/Change.js'
-import { describeJob } from '../domain/explain/Explain.js'
+import { describeJob, describeRejected } from '../domain/explain/Explain.js'
 import { describeEvidence } from '../domain/checkpoint/CompletedStep.js'
 import { listed } from '../domain/data/listed.js'
 import { clipped, counted, duration, firstLine } from './text.js'
@@ -46,7 +46,9 @@ const textOf = (change: Change): string => {
     case 'WaitStarted':
       return change.wait._tag === 'Timer'
         ? `${change.unit}, until ${change.wait.wakeAt}`
-        : clipped(`${change.unit}${change.wait.question === undefined ? '' : `: ${change.wait.question}`}`)
+        : change.wait.rejected !== undefined
+          ? clipped(`${change.unit}, again, because the answer was rejected: ${describeRejected(change.wait.rejected)}`)
+          : clipped(`${change.unit}${change.wait.question === undefined ? '' : `: ${change.wait.question}`}`)
     case 'Answered':
       return clipped(`${change.unit}, by ${change.by}: ${describeJob(change.value)}`)
     case 'Suspended':

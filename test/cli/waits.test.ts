@@ -1,7 +1,9 @@
 /** Workflow files that sleep and wait for answers. */
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileRequests } from 'dogear/json-file'
+import { fileRequests, jsonFileStorage } from 'dogear/json-file'
+import { answer, runOutcome, workflow } from 'dogear/promise'
+import * as t from 'io-ts'
 import { afterEach, expect, test } from 'vitest'
 import { linesOf, type Sandbox, sandbox } from './dogear.js'
 
@@ -39,6 +41,23 @@ test('a run that waits for an answer exits with 75 and prints the command that a
   expect(linesOf(answered.stderr)).toEqual(['Resume with:', '  dogear resume r-1'])
   expect((await place.dogear(['resume'])).code).toBe(0)
   expect(place.read('log')).toBe('build\npublish for ada\n')
+})
+
+test('`show`, its history and its JSON say why the last answer was rejected', async () => {
+  place = sandbox({})
+  const options = { id: 'r-1', storage: jsonFileStorage(join(place.folder, '.dogear')) }
+  const flow = workflow('release').waitFor('approve', { output: t.boolean })
+  await runOutcome(flow, options)
+  await answer({ ...options, unit: 'approve', value: 'perhaps', by: 'ada' })
+  await runOutcome(flow, options)
+  const why = 'by ada: at $ expected boolean'
+  expect((await place.dogear(['show', 'r-1'])).stdout).toContain(
+    `waits for an answer; the last answer was rejected: ${why}\n`
+  )
+  const history = await place.dogear(['show', 'r-1', '--history'])
+  expect(history.stdout).toContain(`approve, again, because the answer was rejected: ${why}\n`)
+  const { stdout } = await place.dogear(['show', 'r-1', '--json'])
+  expect(JSON.parse(stdout)).toMatchObject({ waits: [{ rejected: { by: 'ada', path: '$', expected: 'boolean' } }] })
 })
 
 test.each([

@@ -218,6 +218,15 @@ describe('a wait for an answer', () => {
     assert.ok(E.isRight(await give('approve', 'perhaps')))
     pending(await runOutcome(release, options))
     assert.ok(events.includes('AnswerRejected approve'))
+    const rejected = { by: 'ada', path: '$', expected: 'boolean' }
+    const inView = async () => {
+      const waiting = (await viewRun(options))?.units.find(({ unit }) => unit === 'approve')?.pending
+      assert.ok(waiting?._tag === 'Answer')
+      return waiting.rejected
+    }
+    assert.deepEqual(await inView(), rejected)
+    pending(await runOutcome(release, options))
+    assert.deepEqual(await inView(), rejected)
     assert.ok(E.isRight(await give('approve', false)))
     assert.equal((await resume(release, options)).publish, 'approved: false')
   })

@@ -57,7 +57,12 @@ const fieldsOf = (change: Change): JsonObject => {
     case 'WaitStarted':
       return change.wait._tag === 'Timer'
         ? { for: 'timer', wake_at: change.wait.wakeAt }
-        : { for: 'answer', question: change.wait.question ?? null, until: change.wait.until ?? null }
+        : {
+            for: 'answer',
+            question: change.wait.question ?? null,
+            until: change.wait.until ?? null,
+            ...(change.wait.rejected === undefined ? {} : { rejected: { ...change.wait.rejected } })
+          }
     case 'Answered':
       return { by: change.by }
     case 'Interrupted':

@@ -1,5 +1,5 @@
 /** Describes what pending units wait for. */
-import { describeJob } from '../../domain/explain/Explain.js'
+import { describeJob, describeRejected } from '../../domain/explain/Explain.js'
 import type { JsonObject } from '../../domain/data/Json.js'
 import type { PendingUnit } from '../../domain/checkpoint/Pending.js'
 import { firstLine } from '../../view/text.js'
@@ -14,7 +14,7 @@ export const waitText = (pending: PendingUnit): string => {
     case 'Timer':
       return `sleeps until ${pending.wakeAt}`
     case 'Answer':
-      return `waits for an answer${questionOf(pending)}${pending.until === undefined ? '' : ` (until ${pending.until})`}`
+      return `waits for an answer${questionOf(pending)}${pending.until === undefined ? '' : ` (until ${pending.until})`}${rejectionOf(pending)}`
   }
 }
 
@@ -34,6 +34,9 @@ export const waitingFor = (pending: PendingUnit): string => {
 
 const questionOf = ({ question }: PendingUnit & { readonly _tag: 'Answer' }): string =>
   question === undefined ? '' : `: ${firstLine(question)}`
+
+const rejectionOf = ({ rejected }: PendingUnit & { readonly _tag: 'Answer' }): string =>
+  rejected === undefined ? '' : `; the last answer was rejected: ${describeRejected(rejected)}`
 
 /** Leaves out a kind without units. */
 export const pendingJson = (all: ReadonlyArray<PendingUnit>): JsonObject => {
@@ -57,5 +60,6 @@ const waitJson = (wait: Exclude<PendingUnit, { readonly _tag: 'Job' }>): JsonObj
         for: 'answer',
         question: wait.question ?? null,
         until: wait.until ?? null,
+        ...(wait.rejected === undefined ? {} : { rejected: { ...wait.rejected } }),
         started_at: wait.startedAt
       }

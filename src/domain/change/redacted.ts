@@ -1,7 +1,7 @@
 /** Redacts secret values from changes before they are recorded. */
 import type { Change } from './Change.js'
 import type { Evidence } from '../checkpoint/CompletedStep.js'
-import type { Wait } from '../checkpoint/Pending.js'
+import type { RejectedAnswer, Wait } from '../checkpoint/Pending.js'
 import type { Json } from '../data/Json.js'
 import type { Redaction } from '../data/Redaction.js'
 import { error, isIn, json, text } from '../data/Redaction.js'
@@ -53,7 +53,19 @@ export const redactedChange = (self: Redaction, one: Change): Change => {
 }
 
 const wait = (self: Redaction, one: Wait): Wait =>
-  one._tag === 'Timer' || one.question === undefined ? one : { ...one, question: text(self, one.question) }
+  one._tag === 'Timer'
+    ? one
+    : {
+        ...one,
+        ...(one.question === undefined ? {} : { question: text(self, one.question) }),
+        ...(one.rejected === undefined ? {} : { rejected: rejectedAnswer(self, one.rejected) })
+      }
+
+const rejectedAnswer = (self: Redaction, { by, path, expected }: RejectedAnswer): RejectedAnswer => ({
+  by: text(self, by),
+  path: text(self, path),
+  expected: text(self, expected)
+})
 
 const withOutput = <A extends { readonly output?: Json }>(self: Redaction, one: A): A =>
   one.output === undefined ? one : { ...one, output: json(self, one.output) }

@@ -2,6 +2,7 @@
 import * as IdempotencyKey from './IdempotencyKey.js'
 import type { Json } from '../data/Json.js'
 import type { Unit } from '../workflow/Unit.js'
+import type { OutputMismatch } from '../workflow/Workflow.js'
 import type { Units } from './Units.js'
 import { get } from './Units.js'
 
@@ -19,12 +20,17 @@ export interface PendingJob {
 }
 
 /**
- * A wait: until a time, or for an answer. `question`: for people; `until`: when the wait for an answer fails with `WAIT_TIMEOUT`. Times are
- * UTC, ISO 8601.
+ * A wait: until a time, or for an answer. `question`: for people; `until`: when the wait for an answer fails with `WAIT_TIMEOUT`; `rejected`: why
+ * the last answer did not fit. Times are UTC, ISO 8601.
  */
 export type Wait =
   | { readonly _tag: 'Timer'; readonly wakeAt: string }
-  | { readonly _tag: 'Answer'; readonly question?: string; readonly until?: string }
+  | { readonly _tag: 'Answer'; readonly question?: string; readonly until?: string; readonly rejected?: RejectedAnswer }
+
+/** An answer that does not fit the output of its unit. `by`: who answered; at `path` of it something else was `expected`. */
+export interface RejectedAnswer extends OutputMismatch {
+  readonly by: string
+}
 
 /** A pending wait of a unit. `startedAt`: UTC, ISO 8601. */
 export type PendingWait = Wait & { readonly unit: Unit; readonly startedAt: string }

@@ -4,7 +4,7 @@ import type { CheckpointState, FailedAttempt, Failure, InFlight, InterruptReason
 import type { Outcome } from '../data/StepFailure.js'
 import type { Move, Origin } from './Checkpoint.js'
 import type { Evidence } from './CompletedStep.js'
-import type { PendingUnit, Submission, Wait } from './Pending.js'
+import type { PendingUnit, RejectedAnswer, Submission, Wait } from './Pending.js'
 import type { Item } from './Items.js'
 import { checked, fields, json, list, millis, natural, oneOf, optional, tagged, time } from '../data/JsonCodec.js'
 import type { StepError } from '../data/StepError.js'
@@ -93,7 +93,9 @@ export const evidence: t.Type<Evidence> = tagged('evidence', '_tag', {
 
 const timer = { wakeAt: time }
 
-const answer = { question: optional(t.string), until: optional(time) }
+const rejected = fields<RejectedAnswer>('a rejected answer', { by: t.string, path: t.string, expected: t.string })
+
+const answer = { question: optional(t.string), until: optional(time), rejected: optional(rejected) }
 
 export const wait: t.Type<Wait> = tagged('a wait', '_tag', { Timer: timer, Answer: answer })
 

@@ -3,7 +3,7 @@ import type { PollReason } from '../plan/Plan.js'
 import { describeEvidence } from '../checkpoint/CompletedStep.js'
 import type { Over } from '../checkpoint/Due.js'
 import { overAt } from '../checkpoint/Due.js'
-import type { PendingJob, Wait } from '../checkpoint/Pending.js'
+import type { PendingJob, RejectedAnswer, Wait } from '../checkpoint/Pending.js'
 import type { Json } from '../data/Json.js'
 import type { Changed, Confirm, Decision, DecisionTree, ResumePlan } from '../plan/Plan.js'
 import { pushTo } from '../data/indexed.js'
@@ -247,6 +247,10 @@ const alsoMissing = (reason: Decision['reason']): string =>
   'missing' in reason && reason.missing !== undefined
     ? `; missing: ${reason.missing.map(describeEvidence).join(', ')}`
     : ''
+
+/** Says who gave a rejected answer, and why it did not fit. */
+export const describeRejected = ({ by, path, expected }: RejectedAnswer): string =>
+  `by ${by}: at ${path} expected ${expected}`
 
 /** Describes what `submit` returned, on one line. */
 export const describeJob = (job: Json): string => firstLine(typeof job === 'string' ? job : JSON.stringify(job))

@@ -77,13 +77,14 @@ export const endOfWait = (
   const { unit, startedAt: _, ...again } = wait
   const answer = get(answers, wait.unit)
   const over = overAt(wait, answer !== undefined, timestamp(now))
-  if (over === 'Answered' && answer !== undefined) {
+  if (over === 'Answered' && answer !== undefined && again._tag === 'Answer') {
     const output = Redaction.json(environment.vault.redaction, answer.value)
     const fits = accepts(output)
     if (E.isRight(fits)) return { _tag: 'Completed', output }
-    recorder.stage([{ _tag: 'WaitStarted', at: timestamp(now), unit, wait: again }])
+    const why = { by: answer.by, ...fits.left }
+    recorder.stage([{ _tag: 'WaitStarted', at: timestamp(now), unit, wait: { ...again, rejected: why } }])
     rejected.set(unit, fits.left)
-    report(environment, { _tag: 'AnswerRejected', runId, ...place, by: answer.by, ...fits.left })
+    report(environment, { _tag: 'AnswerRejected', runId, ...place, ...why })
     return { _tag: 'Rejected' }
   }
   if (over === undefined) return { _tag: 'Waits' }

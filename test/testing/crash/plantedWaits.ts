@@ -219,8 +219,8 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
     spec: [wait(SLEEP), wait({ ...ASK, timesOut: 0 })],
     only: told([early(MISFIT)]),
     module: 'executor/steps/waits.ts',
-    text: 'unit, wait: again }',
-    instead: "unit, wait: { ...again, until: '2026-01-03T03:04:05.000Z' } }",
+    text: '{ ...again, rejected: why }',
+    instead: "{ ...again, until: '2026-01-03T03:04:05.000Z' }",
     breaks: 'WaitKept',
     says: 'the wait of s1 was due to end at'
   })

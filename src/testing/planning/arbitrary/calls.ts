@@ -122,17 +122,19 @@ const wait = ({ recorder, choices }: CallingRun, task: Unit, kind: WaitKind, uni
   return 'suspended'
 }
 
-const WAITS: Readonly<Record<WaitKind, Wait>> = {
+const WAITS = {
   Timer: { _tag: 'Timer', wakeAt: '2026-01-03T00:00:00.000Z' },
   Answer: { _tag: 'Answer', question: 'Go on?', until: '2026-01-04T00:00:00.000Z' }
-}
+} as const satisfies Readonly<Record<WaitKind, Wait>>
+
+const REJECTED: Wait = { ...WAITS.Answer, rejected: { by: 'Ada', path: '$', expected: 'boolean' } }
 
 /** Starts a wait unless it is open. Sometimes rejects an answer, and starts the wait again. */
 export const startWait = (recorder: RunRecorder, choices: Choices, unit: Unit, kind: WaitKind): void => {
   const { pending, answers } = recorder.now().checkpoint
-  const put = (): void => recorder.put({ _tag: 'WaitStarted', unit, wait: WAITS[kind] })
+  const put = (wait: Wait = WAITS[kind]): void => recorder.put({ _tag: 'WaitStarted', unit, wait })
   if (!Units.has(pending, unit)) put()
-  else if (kind === 'Answer' && Units.has(answers, unit) && choices.below(4) === 3) put()
+  else if (kind === 'Answer' && Units.has(answers, unit) && choices.below(4) === 3) put(REJECTED)
 }
 
 export const timedOut = (recorder: RunRecorder) => ({
