@@ -108,9 +108,10 @@ describe('puts of one artifact that fail or hang', () => {
     const options = newRun()
     const { artifacts } = options.environment
     const put: typeof artifacts.put = (run, id, data) => artifacts.put(run, id.toLowerCase(), data)
+    let puts = 0
     const environment = { ...options.environment, artifacts: { ...artifacts, put } }
     const flow = workflow('w').step('t', async ({ artifacts }) => {
-      for (const [id, content] of Object.entries({ Log: '1', log: '2', LOG: '3' })) await artifacts.put(id, content)
+      for (const id of ['Log', 'log', 'Log']) await artifacts.put(id, `put as ${id} of ${++puts}`)
     })
     for (let n = 0; n < 2; n++) assert.equal((await runOutcome(flow, { ...options, environment }))._tag, 'Completed')
   })
