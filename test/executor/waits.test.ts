@@ -231,6 +231,32 @@ describe('a wait for an answer', () => {
     assert.equal((await resume(release, options)).publish, 'approved: false')
   })
 
+  test('the reason of a rejected answer has a bounded path, and no secret that its schema names', async () => {
+    const { options, give } = world()
+    const environment = {
+      ...options.environment,
+      secrets: { where: 'the test', read: () => () => Promise.resolve(E.right(O.some('s3cret-value'))) }
+    }
+    const schema = {
+      '~standard': {
+        version: 1,
+        vendor: 'test',
+        validate: (value: unknown) => ({
+          issues: [{ message: 'must be s3cret-value', path: Object.keys(value as object) }]
+        })
+      }
+    } as const
+    const flow = workflow('named', { secrets: ['TOKEN'] }).waitFor('approve', { output: schema })
+    pending(await runOutcome(flow, { ...options, environment }))
+    assert.ok(E.isRight(await give('approve', { ['k'.repeat(1_000_000)]: 1 })))
+    const outcome = pending(await runOutcome(flow, { ...options, environment }))
+    const [waiting] = outcome.units
+    assert.ok(waiting?._tag === 'Answer' && waiting.rejected !== undefined)
+    assert.equal(waiting.rejected.path.length, 200)
+    assert.equal(JSON.stringify(outcome.rejected).includes('s3cret-value'), false)
+    assert.match(waiting.rejected.expected, /must be \*\*\*/)
+  })
+
   test('a wait without an answer in time fails with WAIT_TIMEOUT, and a resume waits again', async () => {
     const { options, move } = world()
     const limited = workflow('limited').waitFor('approve', { timeoutMillis: 1_000 })

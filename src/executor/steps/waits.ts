@@ -78,18 +78,24 @@ export const endOfWait = (
   const answer = get(answers, wait.unit)
   const over = overAt(wait, answer !== undefined, timestamp(now))
   if (over === 'Answered' && answer !== undefined && again._tag === 'Answer') {
-    const output = Redaction.json(environment.vault.redaction, answer.value)
+    const { redaction } = environment.vault
+    const output = Redaction.json(redaction, answer.value)
     const fits = accepts(output)
     if (E.isRight(fits)) return { _tag: 'Completed', output }
-    const why = { by: answer.by, ...fits.left }
+    const expected = Redaction.text(redaction, fits.left.expected)
+    // A path has the keys of the answer, which may be of any length.
+    const path = Redaction.text(redaction, fits.left.path).slice(0, MAX_PATH)
+    const why = { by: answer.by, path, expected }
     recorder.stage([{ _tag: 'WaitStarted', at: timestamp(now), unit, wait: { ...again, rejected: why } }])
-    rejected.set(unit, fits.left)
+    rejected.set(unit, { path, expected })
     report(environment, { _tag: 'AnswerRejected', runId, ...place, ...why })
     return { _tag: 'Rejected' }
   }
   if (over === undefined) return { _tag: 'Waits' }
   return over === 'Due' ? { _tag: 'Completed', output: undefined } : { _tag: 'TimedOut' }
 }
+
+const MAX_PATH = 200
 
 export const waitTimedOut = (wait: PendingWait, at: string) => ({
   _tag: 'UnitFailed' as const,

@@ -95,7 +95,8 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     spec: [wait(ASK)],
     module: 'executor/steps/waits.ts',
     text: "if (E.isRight(fits)) return { _tag: 'Completed', output }",
-    instead: "if (E.isRight(fits) && answer.by === undefined) return { _tag: 'Completed', output }",
+    instead:
+      "if (E.isRight(fits)) { recorder.stage([{ _tag: 'WaitStarted', at: timestamp(now), unit, wait: again }]); return { _tag: 'Waits' } }",
     says: 'an answer to s0 that fits was dropped'
   }),
   waits({
