@@ -11,10 +11,6 @@ const MAX_TEXT = 200
 /** Cuts a long line. */
 export const clipped = (line: string): string => (line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT - 1)}…` : line)
 
-/** Cuts a long text, and says how long it is. */
-export const cut = (text: string, most: number): string =>
-  text.length <= most ? text : `${text.slice(0, most)}… (${text.length} characters)`
-
 /** Returns the first line of a string, truncated. */
 export const firstLine = (text: string): string => clipped(text.split('\n', 1)[0] ?? '')
 

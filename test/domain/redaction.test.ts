@@ -215,6 +215,24 @@ describe('an error', () => {
   })
 })
 
+describe('a message', () => {
+  const begun = textWith(['… (30 characters)', 'ab', '**', ...['a', 'b', '*']])
+
+  test('contains no start of a secret before the note of a cut', () => {
+    const redaction = Redaction.make(['tok-1234567890'])
+    assert.equal(
+      Redaction.text(redaction, 'a: tok-12… (99 characters), b: t… (99 characters) tok-'),
+      'a: ***… (99 characters), b: ***… (99 characters) tok-'
+    )
+  })
+
+  law('is redacted once: a second time changes nothing', fc.tuple(secrets, begun), ([values, message]) => {
+    const redaction = Redaction.make(values)
+    const once = Redaction.text(redaction, message)
+    assert.equal(Redaction.text(redaction, once), once)
+  })
+})
+
 describe('a change', () => {
   const token = 'tok-1234567890'
   const place = { at: '2026-01-02T03:04:05.000Z', unit: 'a' }

@@ -2,6 +2,7 @@
  * Redacts secret values from records and events: every occurrence becomes `***`. Matches the value itself, each of its lines, and its JSON
  * escapes; encodings such as base64 are not detected.
  */
+import { NOTES } from './Cut.js'
 import type { Json, JsonArray, JsonObject } from './Json.js'
 import * as Search from './Search.js'
 import type { StepError } from './StepError.js'
@@ -71,7 +72,7 @@ const SEARCHES = new WeakMap<ReadonlyArray<string>, Search.Search>()
 // --- redacting
 
 /** Redacts a string. Idempotent, even for secrets that contain the mark. */
-export const text = ({ texts }: Redaction, value: string): string => {
+const whole = ({ texts }: Redaction, value: string): string => {
   if (texts.length === 0) return value
   let rest = value
   for (let round = 0; round < MAX_ROUNDS; round++) {
@@ -97,7 +98,7 @@ const marked = (value: string, spans: ReadonlyArray<Search.Span>): string => {
 export const json = (self: Redaction, value: Json): Json => {
   switch (typeof value) {
     case 'string':
-      return text(self, value)
+      return whole(self, value)
     case 'number':
       return isIn(self, String(value)) ? MARK : value
     case 'object':
@@ -116,7 +117,7 @@ const object = (self: Redaction, value: JsonObject): JsonObject => {
   const fields = new Map<string, Json>()
   let isSame = true
   for (const [name, field] of Object.entries(value)) {
-    const [newName, newField] = [unlessTaken(text(self, name), fields), json(self, field)]
+    const [newName, newField] = [unlessTaken(whole(self, name), fields), json(self, field)]
     isSame &&= newName === name && newField === field
     fields.set(newName, newField)
   }
@@ -129,26 +130,26 @@ const unlessTaken = (name: string, taken: ReadonlyMap<string, Json>): string => 
   return free
 }
 
-/** The end of a string that was cut. */
-const CUT = /… \(\d+ characters\)$/
+/** Redacts a message. What was cut from it may begin before the note at the cut, so the start of a value is redacted there, too. */
+export const text = (self: Redaction, message: string): string => {
+  if (isNone(self)) return message
+  const parts = whole(self, message).split(NOTES)
+  return parts.map((part, at) => (at % 2 === 0 && at + 1 < parts.length ? withoutStart(self, part) : part)).join('')
+}
 
-/** Redacts a string that may have been cut, including the start of a value before the cut. */
-const maybeCut = (self: Redaction, value: string): string => {
-  const redacted = text(self, value)
-  const note = CUT.exec(redacted)?.[0]
-  if (note === undefined) return redacted
-  const kept = redacted.slice(0, -note.length)
-  const search = searchFor(self.texts)
+/** Replaces the start of a value at the end of a string, unless the mark is all of it. */
+const withoutStart = ({ texts }: Redaction, kept: string): string => {
+  const search = searchFor(texts)
   const begun = Search.begunAt(search, Search.find(search, kept).node)
-  return begun === 0 ? redacted : `${kept.slice(0, -begun)}${MARK}${note}`
+  return begun === 0 || (begun <= MARK.length && kept.endsWith(MARK)) ? kept : `${kept.slice(0, -begun)}${MARK}`
 }
 
 /** Redacts an error. */
 export const error = (self: Redaction, { name, message, code, stack, data }: StepError): StepError => ({
-  name: maybeCut(self, name),
-  message: maybeCut(self, message),
-  ...(code === undefined ? {} : { code: maybeCut(self, code) }),
-  ...(stack === undefined ? {} : { stack: maybeCut(self, stack) }),
+  name: text(self, name),
+  message: text(self, message),
+  ...(code === undefined ? {} : { code: text(self, code) }),
+  ...(stack === undefined ? {} : { stack: text(self, stack) }),
   ...(data === undefined ? {} : { data: json(self, data) })
 })
 

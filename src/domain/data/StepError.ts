@@ -1,5 +1,6 @@
 /** The stored form of an error: plain data, bounded. */
 import * as E from 'fp-ts/lib/Either.js'
+import { noteOf } from './Cut.js'
 import { defined } from './defined.js'
 import type { Json } from './Json.js'
 import { fromUnknown as jsonFromUnknown } from './Json.js'
@@ -46,10 +47,10 @@ export const make = (
   message: string,
   details: { readonly code?: string; readonly stack?: string; readonly data?: Json } = {}
 ): StepError => ({
-  name: cut(name, MAX_NAME),
-  message: cut(message, MAX_MESSAGE),
-  ...(details.code === undefined ? {} : { code: cut(details.code, MAX_NAME) }),
-  ...(details.stack === undefined ? {} : { stack: cut(details.stack, MAX_STACK) }),
+  name: cutBytes(name, MAX_NAME),
+  message: cutBytes(message, MAX_MESSAGE),
+  ...(details.code === undefined ? {} : { code: cutBytes(details.code, MAX_NAME) }),
+  ...(details.stack === undefined ? {} : { stack: cutBytes(details.stack, MAX_STACK) }),
   ...(details.data === undefined || !fits(JSON.stringify(details.data), MAX_DATA) ? {} : { data: details.data })
 })
 
@@ -146,10 +147,9 @@ const unlessThrown = <A>(read: () => A): A | undefined => {
 }
 
 /** Returns the longest prefix that fits into so many bytes of JSON, with a note of the full length. */
-const cut = (value: string, bytes: number): string => {
+const cutBytes = (value: string, bytes: number): string => {
   if (fits(value, bytes)) return value
-  const note = `… (${value.length} characters)`
-  return `${value.slice(0, unitsWithin(value, bytes - MAX_NOTE))}${note}`
+  return `${value.slice(0, unitsWithin(value, bytes - MAX_NOTE))}${noteOf(value)}`
 }
 
 const fits = (value: string, bytes: number): boolean =>

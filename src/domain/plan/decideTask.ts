@@ -6,6 +6,7 @@ import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import type { Demand } from './demands.js'
 import { isRerun } from './demands.js'
 import { describeEvidence } from '../checkpoint/CompletedStep.js'
+import { cut } from '../data/Cut.js'
 import { defined } from '../data/defined.js'
 import type { Json } from '../data/Json.js'
 import { fromUnknown } from '../data/Json.js'
@@ -248,7 +249,7 @@ const fitsOf = ({ accepts }: Task, output: Json | undefined): ReturnType<Task['a
   } catch (error) {
     return E.left({
       path: '$',
-      expected: `a value that its check accepts; the check threw: ${fromThrown(error).message.slice(0, 200)}`
+      expected: `a value that its check accepts; the check threw: ${cut(fromThrown(error).message, 200)}`
     })
   }
 }

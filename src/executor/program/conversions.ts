@@ -1,6 +1,7 @@
 /** Converts a step's values to stored JSON, and back. */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as t from 'io-ts'
+import { cut } from '../../domain/data/Cut.js'
 import type { Json } from '../../domain/data/Json.js'
 import { fromUnknown } from '../../domain/data/Json.js'
 import type { Check } from '../../domain/data/Options.js'
@@ -19,10 +20,13 @@ export interface Conversions {
   readonly seen: (output: unknown) => E.Either<OutputMismatch, unknown>
 }
 
+/** The maximum length of what a codec or schema says. */
+const MAX_EXPECTED = 200
+
 const mismatchOf = (errors: t.Errors): OutputMismatch => {
   const context = errors[0]?.context ?? []
   const path = context.slice(1).map(({ key }) => segment(key))
-  return { path: `$${path.join('')}`, expected: (context.at(-1)?.type.name ?? 'something else').slice(0, 200) }
+  return { path: `$${path.join('')}`, expected: cut(context.at(-1)?.type.name ?? 'something else', MAX_EXPECTED) }
 }
 
 export const toJson = (value: unknown): E.Either<OutputMismatch, Json | undefined> => {
@@ -154,10 +158,10 @@ const mismatchOfIssue = (issue: StandardIssue | undefined): OutputMismatch => {
   const path = (issue?.path ?? []).map((at) => segment(typeof at === 'object' ? at.key : at))
   return {
     path: `$${path.join('')}`,
-    expected: `a valid value (${(issue?.message ?? 'no reason given').slice(0, 200)})`
+    expected: `a valid value (${cut(issue?.message ?? 'no reason given', MAX_EXPECTED)})`
   }
 }
 
 const segment = (key: PropertyKey): string => (/^\d+$/.test(String(key)) ? `[${String(key)}]` : `.${String(key)}`)
 
-const messageOf = (thrown: unknown): string => fromThrown(thrown).message.slice(0, 200)
+const messageOf = (thrown: unknown): string => cut(fromThrown(thrown).message, MAX_EXPECTED)

@@ -4,6 +4,7 @@ import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { overAt, WAIT_TIMEOUT } from '../../domain/checkpoint/Due.js'
 import type { PendingWait } from '../../domain/checkpoint/Pending.js'
 import { endOf, waitOf } from '../../domain/checkpoint/Pending.js'
+import { cut } from '../../domain/data/Cut.js'
 import type { Json } from '../../domain/data/Json.js'
 import * as Redaction from '../../domain/data/Redaction.js'
 import * as StepError from '../../domain/data/StepError.js'
@@ -84,7 +85,7 @@ export const endOfWait = (
     if (E.isRight(fits)) return { _tag: 'Completed', output }
     const expected = Redaction.text(redaction, fits.left.expected)
     // A path has the keys of the answer, which may be of any length.
-    const path = Redaction.text(redaction, fits.left.path).slice(0, MAX_PATH)
+    const path = Redaction.text(redaction, cut(fits.left.path, MAX_PATH))
     const why = { by: answer.by, path, expected }
     recorder.stage([{ _tag: 'WaitStarted', at: timestamp(now), unit, wait: { ...again, rejected: why } }])
     rejected.set(unit, { path, expected })

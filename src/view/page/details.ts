@@ -10,7 +10,7 @@ import { printable, printableLines } from '../../domain/explain/printable.js'
 import type { Decision } from '../../domain/plan/Plan.js'
 import type { Bar } from '../timeline/Timeline.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
-import { cut } from '../text.js'
+import { cut } from '../../domain/data/Cut.js'
 import type { Page } from './RunPage.js'
 
 /** About how many characters all outputs have together at most; each may have 200. */
