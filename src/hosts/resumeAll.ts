@@ -218,10 +218,10 @@ const refusalOf = async ({ environment, options, programs }: Host, view: RunView
   return E.isLeft(end) && !isTransient(end.left) ? end.left : undefined
 }
 
-/** Lists the inbox, because `isAny` may be true for an empty one. A resume reports an inbox that cannot be read. */
+/** Lists the inbox, because `isAny` may be true for an empty one. A pause is for an owner that is dead by now. A resume reports an inbox that cannot be read. */
 const hasRequests = async ({ environment }: Host, runId: string): Promise<boolean> => {
   const all = await requestsFor(environment, runId)
-  return E.isLeft(all) || all.right.length > 0
+  return E.isLeft(all) || all.right.some(({ _tag }) => _tag !== 'Pause')
 }
 
 /** Resumes a run once fewer than `concurrency` others run. */
