@@ -239,7 +239,7 @@ describe('a wave that was stopped after a group of it put an artifact of an earl
   }
   test.each(Object.keys(flows) as Array<keyof typeof flows>)('continues: %s', async (what) => {
     const [options, stop] = [newRun(), new AbortController()]
-    const flow = flows[what](stop)
+    const flow = (flows[what] as (typeof flows)['a wave'])(stop)
     assert.equal((await runOutcome(flow, { ...options, signal: stop.signal }))._tag, 'Interrupted')
     assert.equal((await runOutcome(flow, options))._tag, 'Completed')
   })
