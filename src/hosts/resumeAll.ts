@@ -5,9 +5,9 @@ import { byStatus, dueAt } from '../domain/checkpoint/Due.js'
 import { defined } from '../domain/data/defined.js'
 import { readFailed, STORE } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
-import { argument, unless, workflows } from '../executor/arguments.js'
+import { argumentProblems, unless, workflows } from '../executor/arguments.js'
 import type { Program } from '../executor/program/Program.js'
-import { withoutQuestions, planStored } from '../executor/planRun.js'
+import { requireNoQuestions, planStored } from '../executor/planRun.js'
 import { requestsFor } from '../executor/requests/inbox.js'
 import { resume } from '../executor/run.js'
 import type { RunError } from '../executor/errors/RunError.js'
@@ -76,7 +76,7 @@ export const resumeAll = (
   programs: ReadonlyArray<AnyProgram>,
   options: ResumeAllOptions = {}
 ): Executor<ReadonlyArray<ResumedRun>> =>
-  unless(argument('programs', programs, workflows), () => resumeEach(programs, options))
+  unless(argumentProblems('programs', programs, workflows), () => resumeEach(programs, options))
 
 const resumeEach =
   (programs: ReadonlyArray<AnyProgram>, options: ResumeAllOptions): Executor<ReadonlyArray<ResumedRun>> =>
@@ -211,7 +211,7 @@ const refusalOf = async ({ environment, options, programs }: Host, view: RunView
   const planned = await planStored(program, view, { ...policyOf(options), evidence: [] })(environment)().catch(
     (cause: unknown) => E.left(readFailed(STORE)('plan', cause))
   )
-  const end = E.isLeft(planned) ? planned : withoutQuestions(planned.right)
+  const end = E.isLeft(planned) ? planned : requireNoQuestions(planned.right)
   return E.isLeft(end) && !TRANSIENT.has(end.left._tag) ? end.left : undefined
 }
 

@@ -14,7 +14,7 @@ import { timestamp } from '../RunScope.js'
 type Times = Pick<CompletedStep, 'startedAt' | 'durationMillis'>
 
 /** Returns the first start in a composite, and the time in which a completed part of it ran or waited. `own`: since the present process reached it. */
-export const timesOf = ({ recorder, stretches }: RunScope, composite: Unit, own: Times): Times => {
+export const timesOf = ({ recorder, partSpans: stretches }: RunScope, composite: Unit, own: Times): Times => {
   const checkpoint = recorder.checkpoint()
   const definition = find(checkpoint.workflow, checkpoint.items, composite)?.definition
   const parts = definition === undefined ? [] : recordedParts(checkpoint, composite, definition)
@@ -32,7 +32,7 @@ export const timesOf = ({ recorder, stretches }: RunScope, composite: Unit, own:
 
 /** Removes the stretches that it returns: only the composite around a composite needs them. */
 const take = (
-  stretches: RunScope['stretches'],
+  stretches: RunScope['partSpans'],
   { record: { unit } }: RecordedPart
 ): ReadonlyArray<Span> | undefined => {
   const known = stretches.get(unit)

@@ -68,7 +68,7 @@ type WaitEnd =
 
 /** Reports a mismatching answer as rejected, and waits again. The recorded time limit stays: the wait does not become longer. */
 export const endOfWait = (
-  { recorder, environment, rejected }: RunScope,
+  { recorder, environment, rejectedAnswers: rejected }: RunScope,
   place: Place,
   wait: PendingWait,
   accepts: ProgramTask['accepts'],

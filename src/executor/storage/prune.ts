@@ -10,7 +10,7 @@ import { orList } from '../../domain/data/Suggestion.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
 import { describeError, isInUse, removeChecked, removeRun, RESUMED_MEANWHILE, whyKept } from '../workspace/onSuccess.js'
-import { argument, unless } from '../arguments.js'
+import { argumentProblems, unless } from '../arguments.js'
 import { describe } from '../errors/describe.js'
 import { nextTurn } from '../sleep.js'
 import type { RunSummary } from './runs.js'
@@ -112,7 +112,7 @@ const retained = (run: RunSummary): RetainedRun & { readonly run: RunSummary } =
  */
 export const removeRuns = (runs: ReadonlyArray<RunSummary>): Executor<Removed> =>
   unless(
-    argument('runs', runs, SUMMARIES),
+    argumentProblems('runs', runs, SUMMARIES),
     () => (environment) => async () =>
       E.right(await removeEach(environment, runs, (run) => removeUnchanged(environment, run)))
   )
