@@ -177,16 +177,16 @@ const endPending = async (
 /** Records why the run stopped; a fenced run records nothing. */
 const interrupt = async (scope: RunScope, step: string): Promise<E.Either<RunError, RunOutcome>> => {
   const { environment, recorder, requests } = scope
-  const seen = requests.seen() ? await requests.asked() : undefined
+  const newest = requests.isStopSeen() ? await requests.newestStop() : undefined
   const stop = scope.stopReason()
   if (stop === 'fenced') return E.right({ _tag: 'Fenced', runId: recorder.checkpoint().runId })
-  const request = stop === undefined ? seen : undefined
+  const request = stop === undefined ? newest : undefined
   const reason = stop ?? (request === undefined ? 'aborted' : request.cancel === undefined ? 'paused' : 'cancelled')
   const recorded = await recordInterrupted(environment, recorder, step, reason)
   if (E.isLeft(recorded) || request === undefined) return recorded
   if (request.cancel !== undefined) await withdraw(environment, request.cancel)
   // The pause pointer may need a git commit in the workspace, where a new owner may work by now.
   else if (scope.stopReason() !== 'fenced')
-    await leavePointer(environment, recorded.right.checkpoint, await requests.asked())
+    await leavePointer(environment, recorded.right.checkpoint, await requests.newestStop())
   return recorded
 }

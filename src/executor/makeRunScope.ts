@@ -11,7 +11,7 @@ import type { SecuredEnvironment } from './secrets.js'
 import { eventsOf } from './storage/changes.js'
 import { make as makeRecorder } from './storage/Recorder.js'
 import { make as makeValues } from './Values.js'
-import { noArtifacts } from './workspace/artifacts.js'
+import { nothingPut } from './workspace/artifacts.js'
 import { workingTreeOf } from './workspace/workspace.js'
 
 const NO_UNITS: ReadonlySet<string> = new Set()
@@ -52,7 +52,7 @@ export const makeRunScope = <Outputs, Input>(
     partSpans: new Map(),
     interruptedUnits: new Set(Array.from(inFlight(checkpoint.state), ({ unit }) => unit)),
     awake: NO_UNITS,
-    artifacts: noArtifacts(),
+    artifacts: nothingPut(),
     stopping,
     stopReason,
     requests: watchFor(environment, runId, (answers) => recordAnswers(environment, recorder, answers))

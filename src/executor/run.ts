@@ -13,7 +13,7 @@ import { checkDefinition } from './planRun.js'
 import type { CheckedCall, Prepared, WantedRun } from './prepare.js'
 import { prepareNew, prepareStored } from './prepare.js'
 import type { Program } from './program/Program.js'
-import { clearRequest, handleLateRequests, removePointer } from './requests/record.js'
+import { clearPause, handleLateRequests, removePointer } from './requests/record.js'
 import type { RunError } from './errors/RunError.js'
 import type { Policy, ResumeOptions, RunOptions } from './RunOptions.js'
 import type { RunOutcome } from './RunOutcome.js'
@@ -170,9 +170,9 @@ const executePrepared = async <Outputs, Input>(
     if (overrides.length > 0) scope.values = makeValues(scope.recorder.checkpoint())
     if (resumed && E.isRight(ready)) await removePointer(environment, runId)
     const ended = E.isLeft(ready) ? ready : await execute(scope, plan)
-    // A run that waits can still be paused.
+    // A run that waits can still be paused; of a fenced one, the request is left to the new owner.
     const isPending = E.isRight(ended) && ended.right._tag === 'Pending'
-    if (scope.stopReason() !== 'fenced' && !isPending) await clearRequest(environment, runId)
+    if (scope.stopReason() !== 'fenced' && !isPending) await clearPause(environment, runId)
     if (E.isLeft(ended) && ended.left._tag !== 'Fenced') return ended
     // The executed program is this one, so the outputs have its types.
     if (E.isRight(ended) && ended.right._tag !== 'Fenced') return E.right(ended.right as RunOutcome<Outputs>)

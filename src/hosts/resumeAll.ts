@@ -20,8 +20,8 @@ import type { ListedRun, RunSummary, RunView } from '../executor/storage/runs.js
 import { listRuns, storedRun } from '../executor/storage/runs.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
-import type { Found, ResumedRun } from './ResumedRun.js'
-import { reportOf, isSame, leftByStatus, leftRun, refusedAs } from './ResumedRun.js'
+import type { FoundRun, ResumedRun } from './ResumedRun.js'
+import { reportOf, isSame, leftByStatus, leftRun, leftByError } from './ResumedRun.js'
 
 /** A program with any outputs and input. */
 export type AnyProgram = Program<unknown, never, unknown, unknown>
@@ -103,12 +103,15 @@ const resumeEach =
     return E.right([...host.reports.values()].sort((a, b) => (a.runId < b.runId ? -1 : 1)))
   }
 
-/** What is known of a run at a revision. `at`: when to resume it, in milliseconds since 1970-01-01 UTC, if it does not change before; `tries`: how often that failed. */
+/**
+ * A run at a revision. `at`: when to resume it, in milliseconds since 1970-01-01 UTC, unless it changes before; `failedAttempts`: how often its
+ * resume has failed.
+ */
 interface Known {
-  readonly found: Found
+  readonly found: FoundRun
   readonly revision: number
   readonly at: number
-  readonly tries: number
+  readonly failedAttempts: number
 }
 
 interface Host {
@@ -118,16 +121,17 @@ interface Host {
   readonly active: Map<string, Promise<void>>
   readonly known: Map<string, Known>
   readonly reports: Map<string, ResumedRun>
-  /** Since when the liveness of the owner is undecided. */
+  /** The runs whose owner's liveness is undecided, and since when. */
   readonly undecided: Map<string, { readonly run: Known; readonly since: number }>
+  /** Called when a resume has ended. */
   onEnd: () => void
-  /** Called with the time of a run, once that is known. */
+  /** Called with the time at which a run is due, once it is known. */
   onDue: (at: number) => void
 }
 
 const isStopped = ({ environment }: Host): boolean => environment.interrupt.signal.aborted
 
-/** Looks at each run once, page by page. Waits for a free slot to resume a due run, so that the listing is never far ahead of the work. */
+/** Looks at each run once, page by page: resumes or reports it. Waits for a free slot to resume a due run, so that the listing is never far ahead of the work. */
 const lookAtAll = async (host: Host): Promise<E.Either<RunError, ReadonlySet<string>>> => {
   const seen = new Set<string>()
   let after = ''
@@ -156,10 +160,10 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
   const program = host.programs.get(run.workflow.name)
   const what = needsCleanup(run, program) ? 'resume' : byStatus(run.status)
   if (what === 'leave') {
-    // The last save of a completed run may have succeeded although its resume failed: that resume is repeated, and reports the run.
+    // A completed run stays known: if the resume that completed it ended with an error, it is repeated, and reports the run as completed.
     if (run.status !== 'completed') host.known.delete(runId)
     const [leaving, before] = [leftByStatus(run), host.reports.get(runId)]
-    // The resume that failed has reported it.
+    // The resume in which the run failed has reported that.
     const isReported = run.status === 'failed' && before?._tag === 'Resumed' && before.outcome === 'Failed'
     return leaving === undefined || isReported ? undefined : reportRun(host, leaving)
   }
@@ -177,11 +181,11 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
   const { runId, revision } = run
   const before = host.known.get(runId)
   if (before?.revision === revision) {
-    const isAsked = before.at === Infinity && (await hasRequests(host, runId))
-    return isAsked ? { ...before, at: 0 } : before
+    const hasRequest = before.at === Infinity && (await hasRequests(host, runId))
+    return hasRequest ? { ...before, at: 0 } : before
   }
   const found = { runId, workflow: run.workflow }
-  if (what === 'resume' || (await hasRequests(host, runId))) return { found, revision, at: 0, tries: 0 }
+  if (what === 'resume' || (await hasRequests(host, runId))) return { found, revision, at: 0, failedAttempts: 0 }
   const view = await storedRun(runId)(host.environment)()
   if (E.isLeft(view)) {
     reportRun(host, { _tag: 'Left', runId, why: 'Unreadable', error: view.left })
@@ -189,7 +193,7 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
   }
   if (O.isNone(view.right)) return undefined
   const due = dueAt(view.right.value.checkpoint)
-  const known: Known = { found, revision: view.right.value.revision, at: millisOf(due), tries: 0 }
+  const known: Known = { found, revision: view.right.value.revision, at: millisOf(due), failedAttempts: 0 }
   if (known.at > host.environment.clock.now()) {
     host.known.set(runId, known)
     const refusal = await refusalOf(host, view.right.value)
@@ -198,13 +202,13 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
       host,
       refusal === undefined
         ? leftRun(found, 'Waiting', waits)
-        : { ...refusedAs(found, refusal), ...waits, waiting: true }
+        : { ...leftByError(found, refusal), ...waits, waiting: true }
     )
   }
   return known
 }
 
-/** Why a resume of a waiting run would be refused, such as by an edit of its workflow. No evidence is read: that may change until the run is due. */
+/** Returns why a resume of a waiting run would be refused, such as an edit of its workflow. Reads no evidence, which may change until the run is due. */
 const refusalOf = async ({ environment, options, programs }: Host, view: RunView): Promise<RunError | undefined> => {
   const program = programs.get(view.workflow.name)
   if (program === undefined) return undefined
@@ -221,7 +225,7 @@ const hasRequests = async ({ environment }: Host, runId: string): Promise<boolea
   return E.isLeft(all) || all.right.length > 0
 }
 
-/** `''`, the result of `dueAt` for a recorded answer, is at once; undefined is never. */
+/** Converts the result of `dueAt`: `''` (an answer is recorded) means at once, undefined means never. */
 const millisOf = (time: string | undefined): number =>
   time === undefined ? Infinity : time === '' ? 0 : Date.parse(time)
 
@@ -230,7 +234,7 @@ const resumeSoon = async (host: Host, known: Known): Promise<void> => {
   const { active, options } = host
   const { runId } = known.found
   while (active.size >= Math.max(1, options.concurrency ?? AT_ONCE)) await nextEnd(host)
-  if ((await isLeftNow(host, known)) || isStopped(host)) return
+  if ((await leaveIfStopped(host, known)) || isStopped(host)) return
   const done = resumeOne(host, known).finally(() => {
     active.delete(runId)
     host.onEnd()
@@ -240,10 +244,10 @@ const resumeSoon = async (host: Host, known: Known): Promise<void> => {
 
 const AT_ONCE = 10
 
-/** Reports a run that was paused or cancelled, or has failed, since it was looked at. */
-const isLeftNow = async (host: Host, { found: { runId } }: Known): Promise<boolean> => {
+/** Reports a run that was paused or cancelled, or has failed, since it was looked at. Returns whether there is nothing to resume. */
+const leaveIfStopped = async (host: Host, { found: { runId } }: Known): Promise<boolean> => {
   const view = await storedRun(runId)(host.environment)()
-  // The resume reports what cannot be read.
+  // If the run cannot be read, its resume reports that.
   if (E.isLeft(view) || O.isNone(view.right)) return false
   const run = view.right.value
   if (byStatus(run.status) !== 'leave' || run.status === 'completed') return false
@@ -254,7 +258,7 @@ const isLeftNow = async (host: Host, { found: { runId } }: Known): Promise<boole
   return true
 }
 
-/** Not `Promise.race` over all runs: each call would add another callback to the promise of every run that takes long. */
+/** Resolves when the next resume ends. Not `Promise.race` over all runs: each call would add another callback to the promise of every run that takes long. */
 const nextEnd = (host: Host): Promise<void> => new Promise((resolve) => (host.onEnd = resolve))
 
 const untilIdle = async (host: Host): Promise<void> => {
@@ -284,7 +288,7 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
   if (!isUndecided) host.undecided.delete(runId)
   // The run was removed meanwhile.
   if (E.isLeft(end) && end.left._tag === 'NoSuchRun') return
-  // What a failed resume itself saved does not make the run due earlier.
+  // The revisions that a failed resume saved must not count as a change of the run, which would make it due at once.
   await remember(host, E.isLeft(end) ? { ...known, revision } : known, end, startedAt)
   reportRun(host, reportOf(known.found, end))
 }
@@ -293,6 +297,7 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
 const policyOf = ({ changes, onChanged }: ResumeAllOptions): Pick<ResumeOptions, 'changes' | 'onChanged'> =>
   defined({ changes, onChanged })
 
+/** Stores when to resume a run next, by how its resume ended. */
 const remember = async (
   host: Host,
   known: Known,
@@ -304,10 +309,10 @@ const remember = async (
   if (E.isRight(end)) {
     if (end.right._tag !== 'Pending' && end.right._tag !== 'Completed') return
     const { checkpoint } = end.right
-    // After a resume that changed nothing, the waits that were over when it started do not count: they would cause the same resume at once.
+    // If the resume changed nothing, the waits that were over when it started are ignored: they would cause the same resume at once.
     const isUnchanged = checkpoint.revision === known.revision
     const at = millisOf(dueAt(checkpoint, isUnchanged ? startedAt : ''))
-    host.known.set(runId, { ...known, revision: checkpoint.revision, at, tries: 0 })
+    host.known.set(runId, { ...known, revision: checkpoint.revision, at, failedAttempts: 0 })
     return host.onDue(at)
   }
   if (end.left._tag === 'HeldBy') {
@@ -315,14 +320,14 @@ const remember = async (
       host.undecided.set(runId, { run: known, since: now })
     return
   }
-  const tries = known.tries + 1
+  const failedAttempts = known.failedAttempts + 1
   // A request in the inbox may be the answer that the resume lacked. The delays grow, because it may be about something else.
   const mayPass = TRANSIENT.has(end.left._tag) || (await hasRequests(host, runId))
-  const at = mayPass ? now + Math.min(MAX_DELAY_MILLIS, LOOK_MILLIS * 2 ** tries) : Infinity
-  host.known.set(runId, { ...known, at, tries })
+  const at = mayPass ? now + Math.min(MAX_DELAY_MILLIS, LOOK_MILLIS * 2 ** failedAttempts) : Infinity
+  host.known.set(runId, { ...known, at, failedAttempts })
 }
 
-/** The same call may succeed once the storage works again. */
+/** Errors after which the same resume may succeed later. */
 const TRANSIENT: ReadonlySet<RunError['_tag']> = new Set(['ReadFailed', 'WriteFailed', 'Fenced', 'TreeUnreadable'])
 
 const MAX_DELAY_MILLIS = 60_000
@@ -379,7 +384,7 @@ const watch = async (host: Host): Promise<void> => {
 
 const MIN_PAUSE_MILLIS = 10
 
-/** Looking takes at most a twentieth of the time. */
+/** A pause is this many times as long as the last look at all runs. */
 const READ_PAUSE_FACTOR = 20
 
 /** Drops what is known of runs that were removed. */

@@ -69,7 +69,7 @@ const confirmAll =
     }
     // Planned before the claim, so that a refusal writes nothing.
     const stored = await storedRun(runId)(environment)()
-    if (E.isRight(stored) && O.isSome(stored.right) && isClaimable(stored.right.value)) {
+    if (E.isRight(stored) && O.isSome(stored.right) && isUnheldAndIntact(stored.right.value)) {
       const planned = await planAnswered(environment, stored.right.value.checkpoint, answers)
       if (E.isLeft(planned)) return planned
     }
@@ -95,7 +95,7 @@ const confirmAll =
   }
 
 /** The claim refuses any other run. */
-const isClaimable = ({ heldBy, found }: RunView): boolean => O.isNone(heldBy) && found._tag === 'Exact'
+const isUnheldAndIntact = ({ heldBy, found }: RunView): boolean => O.isNone(heldBy) && found._tag === 'Exact'
 
 /** Plans the recorded definition of a run. */
 export const planRecorded = (checkpoint: Checkpoint, options: PlanOptions): Executor<Planned> =>
