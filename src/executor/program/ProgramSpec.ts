@@ -1,5 +1,5 @@
 /**
- * The type of a program, and the options of its steps.
+ * The type of a program, and the types of what `sequence`, `wave` and `map` add to it.
  *
  * @module
  */
@@ -24,7 +24,7 @@ export interface Program<Outputs, Input = Json, Given = unknown, Seen = SeenOf<I
   readonly identity: WorkflowIdentity
   /** Returns the input that steps see for a stored one. */
   readonly decodeInput: (input: Json) => E.Either<OutputMismatch, Seen>
-  /** An input as JSON. */
+  /** Returns an input as JSON. */
   readonly encodeInput: (input: Input) => E.Either<OutputMismatch, Json>
   /** The invalid options of an untyped author. */
   readonly problems?: ReadonlyArray<OptionProblem> | undefined
@@ -61,8 +61,8 @@ export interface StepsSpec<
 /**
  * The groups of a wave by name, each a task or steps in order. `Cs` has for each group the type argument of its {@link PartOf}.
  *
- * In a group an `evidence` function must annotate its output, `(output: number) => …`. Otherwise TypeScript infers `Json` for the outputs of
- * the groups that take a context.
+ * In a group with an `evidence` function annotate its parameter and the context of `run`: `(output: number) => …`,
+ * `({ unit }: { unit: string }) => …`. Otherwise TypeScript infers `Json` for the outputs of the wave.
  */
 export type Groups<Outputs, Input, Cs, Given = unknown, Start = Program<Outputs, Input, Given, Input>> = {
   readonly [G in keyof Cs]:
