@@ -3,7 +3,7 @@ import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
-import { around } from '../checkpoint/Items.js'
+import { itemAround } from '../checkpoint/Items.js'
 import type { FoundEvidence } from './Plan.js'
 import type { Unit } from '../workflow/Unit.js'
 import { find } from '../checkpoint/Tree.js'
@@ -100,7 +100,7 @@ const NO_PATHS: ReadonlyArray<string> = []
 
 const pathsOf = ({ variables, items }: Checkpoint, { artifactPaths }: Task, unit: Unit): ReadonlyArray<string> => {
   if (artifactPaths === undefined) return NO_PATHS
-  const item = around(items, unit)?.item
+  const item = itemAround(items, unit)?.item
   const known: KnownValues = item === undefined ? { variables } : { variables, item: item.value }
   try {
     return artifactPaths(known)
