@@ -26,3 +26,9 @@ export const sleepUnless = async (clock: Clock, millis: number, stopping: AbortS
   await sleep(clock, millis, waking.signal)
   ignore()
 }
+
+/** Returns a function that returns the elapsed milliseconds. The clock may be set meanwhile, and a virtual one moves by itself, so the shorter of two measures counts. */
+export const stopwatch = (clock: Clock): (() => number) => {
+  const [from, since] = [clock.now(), performance.now()]
+  return () => Math.max(0, Math.min(clock.now() - from, performance.now() - since))
+}

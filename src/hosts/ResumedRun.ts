@@ -83,6 +83,15 @@ export const refusedAs = (found: Found, error: RunError): LeftRun => {
   }
 }
 
+/** Returns whether the same call may succeed once the storage works again. */
+export const isTransient = ({ _tag }: RunError): boolean => TRANSIENT.has(_tag)
+
+const TRANSIENT: ReadonlySet<RunError['_tag']> = new Set(['ReadFailed', 'WriteFailed', 'Fenced', 'TreeUnreadable'])
+
+/** `''`, the result of `dueAt` for a recorded answer, is at once; undefined is never. */
+export const millisOf = (time: string | undefined): number =>
+  time === undefined ? Infinity : time === '' ? 0 : Date.parse(time)
+
 /** Returns the report of a run that its status leaves as it is, before any claim. */
 export const leftByStatus = (run: RunSummary): ResumedRun | undefined => {
   const why = LEFT[run.status]

@@ -10,7 +10,7 @@ import { equals } from '../domain/data/Json.js'
 import { callPort, INBOX, load, STORE, writeFailed } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
 import { requestsFor } from '../executor/requests/inbox.js'
-import { removePointer } from '../executor/requests/record.js'
+import { handleLateRequests, removePointer } from '../executor/requests/record.js'
 import type { RunError } from '../executor/errors/RunError.js'
 import { timestamp } from '../executor/RunScope.js'
 import { revisionOf } from '../executor/storage/Recorder.js'
@@ -54,6 +54,9 @@ export const move =
         )
       }
     )
+    // What arrived too late for the claims: their callers saw an owner.
+    await handleLateRequests(environment, runId)
+    await handleLateRequests(moving.target, runId)
     if (E.isLeft(moved)) return moved
     await removePointer(environment, runId)
     return await removeChecked(environment, moved.right)
@@ -175,7 +178,7 @@ const verifyCopy = async (target: Environment, copy: Checkpoint): Promise<E.Eith
     : E.left({ _tag: 'Corrupt', runId, where: 'the copy', why: 'it differs from what was saved' })
 }
 
-/** Cancels and answers are for the run; a pause is for the process that held it. */
+/** Those of this process include pauses: it takes them in when it releases the copy. Other processes ignore a pause for it. */
 const copyRequests = async (
   environment: Environment,
   { requests }: Environment,
@@ -184,7 +187,7 @@ const copyRequests = async (
   const all = await requestsFor(environment, runId)
   if (E.isLeft(all)) return all
   for (const request of all.right) {
-    if (requests === undefined || request._tag === 'Pause') continue
+    if (requests === undefined) continue
     const left = await callPort('leave', () => requests.leave(request), writeFailed(INBOX))
     if (E.isLeft(left) && left.left._tag !== 'AlreadyAnswered') return left
   }
