@@ -50,11 +50,12 @@ export interface EvidencePlan {
   readonly changed: ReadonlyMap<string, ReadonlyArray<Changed>>
 }
 
+/** A unit that recorded a place (an artifact path or id, a file, or a commit). `exists`: the workflow still has the unit. */
 interface RecordedAt {
   readonly unit: Unit
   readonly record: CompletedStep
   readonly was: Evidence
-  readonly isWhole: boolean
+  readonly isComposite: boolean
   readonly exists: boolean
 }
 
@@ -179,7 +180,7 @@ const recordersOf = (
     const left = new Map([...(changed.get(unit) ?? []), ...record.evidence].map((one) => [placeOf(one), one]))
     for (const [place, was] of left) {
       if (!now.has(place)) continue
-      pushTo(recorders, place, { unit, record, was, isWhole: step !== undefined && step._tag !== 'Task', exists })
+      pushTo(recorders, place, { unit, record, was, isComposite: step !== undefined && step._tag !== 'Task', exists })
     }
   }
   return recorders
@@ -256,13 +257,13 @@ const judge = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence | unde
     return
   }
   if (answer === 'Keep') keepAll(draft, all, is)
-  else if (answer === 'Done' && !last.isWhole) {
+  else if (answer === 'Done' && !last.isComposite) {
     add(draft.rerun, last, is)
     keepCommits(draft, all.slice(0, -1), is)
   } else if (answer === undefined && !isExempt(last)) draft.open.add(last.unit)
   for (const one of all) {
     if (!isExempt(one)) add(draft.changedByUser, one, is)
-    if (one.isWhole && answerOf(one) === 'Done') {
+    if (one.isComposite && answerOf(one) === 'Done') {
       keepOne(draft, one, is, true)
       draft.done.add(one.unit)
     } else if (one !== last && answerOf(one) === 'Keep') keepOne(draft, one, is, true)
@@ -281,13 +282,14 @@ const answersAt = (
   readonly isExempt: (one: RecordedAt) => boolean
 } => {
   const isNamed = ({ unit }: RecordedAt): boolean => restartWave !== undefined && isWithin(unit, restartWave)
-  const said = ({ unit }: RecordedAt): Answer['_tag'] | undefined => confirm?.get(unit)?._tag
+  const givenTo = ({ unit }: RecordedAt): Answer['_tag'] | undefined => confirm?.get(unit)?._tag
   const last = all.at(-1) as RecordedAt
   const isKept =
-    all.some((one) => said(one) === 'Keep') || (onChanged === 'keep' && said(last) === undefined && !isNamed(last))
+    all.some((one) => givenTo(one) === 'Keep') ||
+    (onChanged === 'keep' && givenTo(last) === undefined && !isNamed(last))
   const isExempt = (one: RecordedAt): boolean => isNamed(one) && !isKept
   const answerOf = (one: RecordedAt): Answer['_tag'] | undefined =>
-    isExempt(one) ? undefined : (said(one) ?? (onChanged === 'keep' ? 'Keep' : undefined))
+    isExempt(one) ? undefined : (givenTo(one) ?? (onChanged === 'keep' ? 'Keep' : undefined))
   return { answerOf, isExempt }
 }
 
