@@ -16,7 +16,8 @@ import type { PointerError } from './Requests.js'
 import type { WorkspaceError } from './Workspaces.js'
 
 /**
- * A unit, by its path: `checks`, or `checks/unit` for a group or item of it. `stepIndex`: the 0-based index of its top-level step, -1 if the unit is unknown.
+ * A unit, by its path: `checks`, or `checks/unit` for a group or item of it. `stepIndex`: the 0-based index of its top-level step, -1 if
+ * the unit is unknown.
  *
  * @category model
  */

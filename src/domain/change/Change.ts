@@ -46,8 +46,9 @@ export interface Moved extends Fact {
 }
 
 /**
- * The run adopts an edited definition, as the accepted plan decided. Records of units that still exist stay, and count as completed under
- * the new definition; they keep the fingerprint of the definition that ran. `abandons`: the units whose pending jobs this abandons.
+ * The run adopts an edited definition, as the accepted plan decided. Records of units that still exist stay, except those of composites that
+ * gained a part; they count as completed under the new definition, and keep the fingerprint of the definition that ran. `abandons`: the
+ * units whose pending jobs this abandons.
  */
 export interface WorkflowEdited extends Fact {
   readonly _tag: 'WorkflowEdited'

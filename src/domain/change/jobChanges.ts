@@ -70,8 +70,8 @@ export const wasPending = ({ pending }: Fields, { unit, attempts }: Change.UnitC
 }
 
 /**
- * Returns the state after a pending job or wait completed. A unit inside another step than the current one does not change the state. A run
- * that waited only for this unit is no longer interrupted.
+ * Returns the state after a pending job or wait completed: completed, if the unit is the current step or the next one. A part of another
+ * step does not change the state. A run that waited only for this unit is no longer interrupted.
  */
 export const stateAfterPending = (
   { state, completedSteps, pending }: Fields,

@@ -202,7 +202,7 @@ export const unrecorded = (
   return open === undefined ? undefined : join(unit, open.key)
 }
 
-/** Returns whether a unit of a step is in flight, failed, waits or is recorded, other than the step itself. */
+/** Returns whether a unit of a step is in flight, failed or pending, or a part of the step is recorded. */
 export const isBegun = (
   self: Pick<Fields, 'items' | 'completedSteps' | 'pending'>,
   step: StepIdentity,

@@ -14,8 +14,8 @@ import { nameOf } from '../workflow/Unit.js'
 
 /**
  * Renders a plan as text: one line for each unit, with its decision and reason. Steps are counted from 1. Of more than 20 units in a list,
- * five of each kind are listed and the others counted; units that need confirmation are always listed. With `now` (UTC, ISO 8601), the text says which
- * waits are over: a plan does not know, because a planner has no clock.
+ * five of each kind are listed and the others counted; units that need confirmation are always listed. With `now` (UTC, ISO 8601), the text
+ * states which waits are over; a plan does not contain that, because a planner has no clock.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

@@ -15,13 +15,13 @@ import type { Step, Workflow } from '../workflow/Workflow.js'
 export type EvidenceChanged = RunReason & { readonly _tag: 'EvidenceChanged' }
 
 /**
- * The accepted changes of a unit. `evidence`: that of its new record. `own`: an answer, `onChanged` or `fromStep` keeps this record, even if an earlier
- * unit runs. `isWhole`: the answer is about a map with all its parts.
+ * The accepted changes of a unit. `evidence`: that of its new record. `survivesRerun`: an answer, `onChanged` or `fromStep` keeps this
+ * record, even if an earlier unit runs. `isWhole`: the answer is about a map with all its parts.
  */
 export interface Kept {
   readonly changed: ReadonlyArray<Changed>
   readonly evidence: ReadonlyArray<Evidence>
-  readonly own: boolean
+  readonly survivesRerun: boolean
   readonly isWhole?: true
 }
 
@@ -62,7 +62,7 @@ interface RecordedAt {
 interface Draft {
   readonly missing: Map<string, Array<Evidence>>
   readonly rerun: Map<string, Array<Changed>>
-  readonly kept: Map<string, { readonly record: CompletedStep; readonly changed: Array<Changed>; own: boolean }>
+  readonly kept: Map<string, KeptDraft>
   readonly changedByUser: Map<string, Array<Changed>>
   readonly keepable: Map<string, Array<Changed>>
   readonly open: Set<string>
@@ -70,6 +70,12 @@ interface Draft {
   readonly changed: Map<string, Array<Changed>>
   /** Composites declared done; what follows them runs again. */
   readonly done: Set<string>
+}
+
+interface KeptDraft {
+  readonly record: CompletedStep
+  readonly changed: Array<Changed>
+  survivesRerun: boolean
 }
 
 const NOTHING: EvidencePlan = {
@@ -121,7 +127,7 @@ export const planEvidence = (
     else if (beside.some(({ was }) => isSame(was, is)) || !isExplained(unfinished, last))
       judge(draft, beside, is, options)
     // The unit that explains the change is declared done, so no unit restores the evidence.
-    else if (!isExplained(notDone, last)) keepOne(draft, last, is, false)
+    else if (!isExplained(notDone, last)) keepUnlessRerun(draft, last, is)
   }
   return planned(draft, options, demands)
 }
@@ -219,19 +225,23 @@ const keepBefore = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence |
 /** Accepts the state of a place for its last recorder; that of a commit for all, because each record is checked for it. */
 const keepAll = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence | undefined): void => {
   const last = all.at(-1)
-  if (last !== undefined) keepOne(draft, last, is, true)
+  if (last !== undefined) keepOne(draft, last, is)
   keepCommits(draft, all.slice(0, -1), is)
 }
 
 const keepCommits = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence | undefined): void => {
-  for (const one of all) if (one.was._tag === 'Commit') keepOne(draft, one, is, false)
+  for (const one of all) if (one.was._tag === 'Commit') keepUnlessRerun(draft, one, is)
 }
 
-const keepOne = ({ kept }: Draft, { unit, record, was }: RecordedAt, is: Evidence | undefined, own: boolean): void => {
-  const accepted = kept.get(unit) ?? { record, changed: [], own: false }
+const keepOne = (draft: Draft, recorded: RecordedAt, is: Evidence | undefined): void => {
+  keepUnlessRerun(draft, recorded, is).survivesRerun = true
+}
+
+const keepUnlessRerun = ({ kept }: Draft, { unit, record, was }: RecordedAt, is: Evidence | undefined): KeptDraft => {
+  const accepted = kept.get(unit) ?? { record, changed: [], survivesRerun: false }
   if (!accepted.changed.some((one) => placeOf(one.was) === placeOf(was))) accepted.changed.push(changedTo(was, is))
-  accepted.own ||= own
   kept.set(unit, accepted)
+  return accepted
 }
 
 const changedTo = (was: Evidence, is: Evidence | undefined): Changed => (is === undefined ? { was } : { was, is })
@@ -251,7 +261,7 @@ const judge = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence | unde
   if (answer === 'Again') {
     for (const one of all) {
       draft.covered.add(one.unit)
-      if (answerOf(one) === 'Keep') keepOne(draft, one, is, true)
+      if (answerOf(one) === 'Keep') keepOne(draft, one, is)
       else add(draft.rerun, one, is)
     }
     return
@@ -264,9 +274,9 @@ const judge = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence | unde
   for (const one of all) {
     if (!isExempt(one)) add(draft.changedByUser, one, is)
     if (one.isComposite && answerOf(one) === 'Done') {
-      keepOne(draft, one, is, true)
+      keepOne(draft, one, is)
       draft.done.add(one.unit)
-    } else if (one !== last && answerOf(one) === 'Keep') keepOne(draft, one, is, true)
+    } else if (one !== last && answerOf(one) === 'Keep') keepOne(draft, one, is)
   }
 }
 
@@ -302,12 +312,12 @@ const planned = (draft: Draft, { fromStep, restartWave }: PlanOptions, demands: 
     return { _tag: 'EvidenceChanged', changed, ...(lost === undefined ? {} : { missing: lost }) }
   }
   const kept = new Map<string, Kept>()
-  for (const [unit, { record, changed: all, own }] of draft.kept) {
+  for (const [unit, { record, changed: all, survivesRerun }] of draft.kept) {
     // With `fromStep`, later steps still need the missing evidence of earlier ones.
     const lost = hasStart ? undefined : missing.get(unit)
-    kept.set(unit, { changed: all, evidence: evidenceWith(record, all, lost), own })
+    kept.set(unit, { changed: all, evidence: evidenceWith(record, all, lost), survivesRerun })
   }
-  const isKept = (unit: string): boolean => kept.get(unit)?.own === true
+  const isKept = (unit: string): boolean => kept.get(unit)?.survivesRerun === true
   const rerun = new Map<string, RunReason>()
   for (const [unit, lost] of missing)
     if (mayRerun(unit) && !isKept(unit)) rerun.set(unit, { _tag: 'EvidenceMissing', missing: lost })
@@ -336,7 +346,10 @@ export const evidenceWith = (
   return [...left.values()]
 }
 
-/** The artifacts that dropped records have replaced, for the last record of each that stays: without the dropped ones a user would seem to have changed them. */
+/**
+ * Returns the artifacts that dropped records have replaced, by the last record of each that stays. Without the dropped records a user would
+ * seem to have changed the artifacts.
+ */
 export const replacedByDropped = (
   records: Iterable<CompletedStep>,
   stays: (record: CompletedStep) => boolean,

@@ -129,7 +129,7 @@ const areAllRecorded = (context: PlanContext, map: Unit, items: ReadonlyArray<It
   items.every(({ key }) => recordInTree(context, join(map, key)) !== undefined)
 
 /** An answer about a map as a whole accepts the current evidence of its parts. */
-const WHOLE: Kept = { changed: [], evidence: [], own: true, isWhole: true }
+const WHOLE: Kept = { changed: [], evidence: [], survivesRerun: true, isWhole: true }
 
 /**
  * Returns the recorded items; undefined if there are none, or if the map computes them again: because it is forced, or follows a step that runs

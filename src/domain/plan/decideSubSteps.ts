@@ -70,7 +70,10 @@ const isInsideRecorded = (context: PlanContext, unit: Unit): boolean => {
 const isOpenDoubt = (context: PlanContext, unit: Unit): boolean =>
   isSubStepInDoubt(context.checkpoint.state, unit) && thrownAgain(context, unit) === undefined
 
-/** Returns the failure that a repeated attempt throws again. A sub-step whose call was refused still needs confirmation: the code may have caught that error. */
+/**
+ * Returns the failure that a repeated attempt throws again. A sub-step whose call was refused still needs confirmation: the code may have
+ * caught that error.
+ */
 const thrownAgain = ({ failures }: PlanContext, unit: Unit): Failure | undefined => {
   const failure = Units.get(failures, unit)
   return failure?.error.code === IN_DOUBT ? undefined : failure

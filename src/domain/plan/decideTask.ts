@@ -180,7 +180,10 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
 const answeredAbove = ({ confirm }: PlanContext, { unit }: Placed): ReadonlyArray<Unit> =>
   [...ancestors(unit)].filter((one) => confirm.has(one))
 
-/** Returns whether a record lacks what only a user can supply: a variable that an edit captures, or the output of an answer recorded without the program. */
+/**
+ * Returns whether a record lacks a value that only a user can supply: that of a variable that an edit captures, or the output of an answer
+ * that was recorded without the program.
+ */
 const lacksOutput = (task: Task, record: CompletedStep): boolean =>
   uncaptured(task, record).length > 0 ||
   (record.assumed === true && (record.output === undefined || E.isLeft(fitsOf(task, record.output))))
@@ -218,12 +221,12 @@ export const keptOf = (context: PlanContext, placed: Placed, rerun: RunReason | 
   const { kept, missing, changed } = context.evidence
   const { unit, keptAbove, record } = placed
   const accepted = kept.get(unit)
-  if (accepted !== undefined && (rerun === undefined || accepted.own)) return accepted
+  if (accepted !== undefined && (rerun === undefined || accepted.survivesRerun)) return accepted
   const isWhole = keptAbove?.isWhole === true
   const wouldRunAgain = rerun !== undefined || (isWhole && (missing.has(unit) || changed.has(unit)))
   if (keptAbove === undefined || record === undefined || !wouldRunAgain) return undefined
   const now = isWhole ? (changed.get(unit) ?? []) : []
-  return { changed: now, evidence: evidenceWith(record, now, missing.get(unit)), own: true }
+  return { changed: now, evidence: evidenceWith(record, now, missing.get(unit)), survivesRerun: true }
 }
 
 /** Returns the current evidence to record for a unit that the user declared done, so that the next resume does not raise the same question. */

@@ -28,7 +28,7 @@ const addressee: t.Type<Addressee> = fields<Addressee>('an addressee', {
   since: t.string
 })
 
-/** The characters that {@link Unit.join} and sub-step numbers use. A path has no maximum length, because names of sub-steps have none. */
+/** Only characters that a path can have. A path has no maximum length, because names of sub-steps have none. */
 const unit: t.Type<string> = matching('the path of a unit', (text) => /^[A-Za-z0-9._%/#-]+$/.test(text))
 
 const common = { runId, requestedAt: time }

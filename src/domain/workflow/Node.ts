@@ -25,7 +25,7 @@ export const hasCode = <S extends { readonly _tag: string; readonly wait?: unkno
   step: S | undefined
 ): step is Extract<S, { readonly _tag: 'Task' }> => step?._tag === 'Task' && step.wait === undefined
 
-/** Returns whether an edited unit can continue from its record: it was and is a task with code, or a wait or composite of one kind. */
+/** Returns whether an edited unit can continue where it stopped: it was and is a task with code, or a wait or composite of one kind. */
 export const isSameKind = (was: Kinded | undefined, now: Kinded | undefined): boolean =>
   was !== undefined && was._tag === now?._tag && was.wait === now.wait
 

@@ -13,8 +13,8 @@ import { wrongGroup, wrongStep } from './wrongStep.js'
 export const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
 /**
- * A problem of a definition. `unit` is a path; `place` is a path or the name of the workflow, empty if it has none. `*` stands for the key of an item.
- * `isWorkflow`: the name is that of the workflow.
+ * A problem of a definition. `unit` is a path; `place` is a path or the name of the workflow, empty if it has none. `*` stands for the key
+ * of an item. `isWorkflow`: the name is that of the workflow.
  *
  * @category model
  */
