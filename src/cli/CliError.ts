@@ -3,7 +3,7 @@ import { defined } from '../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { StopSignal } from '../adapters/node/index.js'
 import type { RunError } from '../executor/errors/RunError.js'
-import { describeUnit } from '../executor/errors/AnswerRefused.js'
+import { describeWithoutRemedy } from '../executor/errors/AnswerRefused.js'
 import {
   describeLoss,
   describeCause as describeRunError,
@@ -206,7 +206,7 @@ const notDoneLines = ({
     case 'TooLarge':
       return [describeTooLarge(error, 'Keep large values in files or artifacts')]
     case 'AnswerRefused':
-      return [describeUnit(error)]
+      return [describeWithoutRemedy(error)]
     case 'AlreadyAnswered':
       return [`"${error.unit}" of run ${error.runId} already has an answer`]
     case 'HeldBy':

@@ -26,7 +26,10 @@ export interface AttemptTimes {
   readonly endedAt: number
 }
 
-/** Except for `Failed`, the changes of an end are staged, and saved with the next commit. `Restart`: the composite `unit` runs again; if that needs an answer, it fails with `failureIfUnanswered`. */
+/**
+ * How a step ended. The changes of `Failed` are saved; those of any other end are staged, and saved by the next commit. `Restart`: the composite
+ * `unit` runs again; if that needs an answer, it fails with `failureIfUnanswered`.
+ */
 export type StepEnd =
   | { readonly _tag: 'Done' | 'Pending' | 'Stopped' }
   | { readonly _tag: 'Failed'; readonly retryable: boolean }
@@ -60,11 +63,11 @@ export interface RunScope {
   /** Units that were in flight when the execution began, until they start again. */
   readonly interruptedUnits: Set<Unit>
   /** Why answers to waits were rejected. */
-  readonly rejected: Map<Unit, OutputMismatch>
+  readonly rejectedAnswers: Map<Unit, OutputMismatch>
   /** Units whose error was permanent before their retries were spent. */
   readonly notRetried: Set<Unit>
-  /** When the parts of a composite that has ended ran or waited, until the composite around it reads that. */
-  readonly stretches: Map<Unit, ReadonlyArray<Span>>
+  /** For each composite that has ended: when its parts ran or waited. Removed once the composite around it has ended. */
+  readonly partSpans: Map<Unit, ReadonlyArray<Span>>
   /** Waits that were over when the plan was made, and their ancestors. */
   awake: ReadonlySet<Unit>
   readonly artifacts: PutArtifacts
@@ -82,7 +85,7 @@ export const stopOn = (
   const controller = new AbortController()
   const { signal } = interrupt
   const removers = [signal, lost].map((source) => onAbort(source, () => controller.abort(source.reason)))
-  // Keeps the one listener on this signal in place while steps come and go.
+  // Without this, the shared listener would be removed and added again between steps.
   onAbort(controller.signal, () => undefined)
   return {
     stopping: controller.signal,
@@ -95,7 +98,7 @@ export const stopOn = (
 
 const REASONS: ReadonlyArray<StopReason> = ['signal', 'aborted', 'paused']
 
-/** Untyped hosts may return any string, and an unknown one could not be decoded. */
+/** Untyped hosts may return any value, and a checkpoint with an unknown reason could not be decoded. */
 const reasonOf = (interrupt: Interrupt): StopReason => {
   try {
     const reason = interrupt.reason()

@@ -20,7 +20,10 @@ interface Captured extends Place {
   readonly value: Json
 }
 
-/** `captured`: by the item of a map that the unit belongs to (`''`: none), in the order of steps and names; `capturedKeys`: their items with their names. `hasEvidence`: a unit recorded evidence. */
+/**
+ * `captured`: the captured variables in the order of steps and names, by the innermost item of a map that their unit belongs to (`''`: none);
+ * `capturedKeys`: the same item and the name of each, as `<item> <name>`. `hasEvidence`: a unit recorded evidence.
+ */
 export interface Values {
   readonly outputs: Map<Unit, Json | undefined>
   readonly captured: Map<Unit, Array<Captured>>
@@ -85,7 +88,7 @@ export const variablesFor = (
 /** Only objects and arrays are mutable. */
 const copyOf = (value: Json): Json => (typeof value === 'object' ? structuredClone(value) : value)
 
-/** An inner name shadows an outer one. Each output is decoded when it is first read. */
+/** Returns the outputs that a unit sees. An inner name shadows an outer one. Each output is decoded when it is first read. */
 export const outputsFor = (
   program: Program<unknown, never>,
   { values, items }: { readonly values: Values; readonly items: Items },
@@ -95,10 +98,10 @@ export const outputsFor = (
   const known = { outputs: values.outputs, items }
   const readAt = ({ composite, parent, sees }: VisibleParts, name: string): (() => unknown) | undefined => {
     const step = sees(name) ? partNamed(composite, parent ?? '', name, items) : undefined
-    const of = join(parent, name)
-    return step === undefined || !hasOutput(known, step as ProgramStep, of)
+    const path = join(parent, name)
+    return step === undefined || !hasOutput(known, step as ProgramStep, path)
       ? undefined
-      : () => outputOf(known, step as ProgramStep, of)
+      : () => outputOf(known, step as ProgramStep, path)
   }
   const read = (name: string): (() => unknown) | undefined => {
     for (const level of levels) {
@@ -142,30 +145,30 @@ export const outputOf = (known: Known, step: ProgramStep, unit: Unit): unknown =
 
 const INSPECT = Symbol.for('nodejs.util.inspect.custom')
 
-/** Computes properties on first read. `util.inspect` reads the target behind a proxy, so its prototype holds the answer. */
+/** Computes properties on first read. `util.inspect` reads the target behind a proxy, so the target inherits what it prints. */
 const lazily = (read: (name: string) => (() => unknown) | undefined, names: () => ReadonlyArray<string>): unknown => {
   const printed = Object.create(null, { [INSPECT]: { value: () => ({ ...proxy }) } }) as object
   const target = Object.create(printed) as Record<PropertyKey, unknown>
-  const make = (name: PropertyKey): void => {
+  const compute = (name: PropertyKey): void => {
     if (typeof name !== 'string' || name in target) return
     const value = read(name)
     if (value !== undefined) target[name] = value()
   }
   const seen = (): ReadonlyArray<string> => names().filter((name) => name in target || read(name) !== undefined)
   const proxy: object = new Proxy(target, {
-    get: (made, name) => {
-      make(name)
-      return Reflect.get(made, name)
+    get: (computed, name) => {
+      compute(name)
+      return Reflect.get(computed, name)
     },
-    has: (made, name) => name in made || (typeof name === 'string' && read(name) !== undefined),
+    has: (computed, name) => name in computed || (typeof name === 'string' && read(name) !== undefined),
     ownKeys: () => [...seen()],
-    getOwnPropertyDescriptor: (made, name) => {
-      make(name)
-      return Reflect.getOwnPropertyDescriptor(made, name)
+    getOwnPropertyDescriptor: (computed, name) => {
+      compute(name)
+      return Reflect.getOwnPropertyDescriptor(computed, name)
     },
-    preventExtensions: (made) => {
-      seen().forEach(make)
-      return Reflect.preventExtensions(made)
+    preventExtensions: (computed) => {
+      seen().forEach(compute)
+      return Reflect.preventExtensions(computed)
     }
   })
   return proxy

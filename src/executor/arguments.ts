@@ -1,4 +1,4 @@
-/** Refuses the arguments of calls, because untyped hosts may pass anything. */
+/** Checks the arguments of calls, because untyped hosts may pass anything. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Check, OptionProblem } from '../domain/data/Options.js'
 import { arrayOf, fieldsOf, kindOf } from '../domain/data/Options.js'
@@ -13,7 +13,7 @@ import type { InvalidOptions } from './errors/RunError.js'
 export const refusal = ([problem, ...more]: ReadonlyArray<OptionProblem>): InvalidOptions | undefined =>
   problem === undefined ? undefined : { _tag: 'InvalidOptions', problems: [problem, ...more] }
 
-/** Fails with the problems, and those of the environment, if there are any, before it calls anything. */
+/** Runs `act`, unless there are problems or the environment has some: then it calls nothing, and fails with all of them. */
 export const unless =
   <A>(problems: ReadonlyArray<OptionProblem>, act: () => Executor<A>): Executor<A> =>
   (environment) => {
@@ -21,7 +21,7 @@ export const unless =
     return invalid === undefined ? act()(environment) : () => Promise.resolve(E.left(invalid))
   }
 
-/** An executor that fails without the ports that every environment has. */
+/** Checks the environment before it runs the executor. */
 export const inEnvironment = <A>(executor: Executor<A>): Executor<A> => unless([], () => executor)
 
 type Port = { readonly [K in keyof Environment]-?: object extends Pick<Environment, K> ? never : K }[keyof Environment]
@@ -54,23 +54,23 @@ export const store: Check = (value) => {
   return wrong === undefined ? undefined : `a CheckpointStorage, such as jsonFileStorage('.dogear'), ${wrong}`
 }
 
-/** The problem of an argument that the call cannot do without. */
-export const argument = (option: string, value: unknown, check: Check): ReadonlyArray<OptionProblem> => {
+/** Returns the problem of a required argument, if it has one. */
+export const argumentProblems = (option: string, value: unknown, check: Check): ReadonlyArray<OptionProblem> => {
   const [expected, found] = [check(value), kindOf(value)]
   if (expected === undefined) return []
-  // An array with a wrong item is an array all the same.
+  // Of an array with a wrong item, "not an array" would be untrue.
   return [{ option, expected: expected.startsWith(found) ? expected : `${expected}, not ${found}` }]
 }
 
-/** The problems of the options of a plan; of options of a call that no plan has, none. */
-export const wrongPlanOptions = (
+/** Returns the problems of those options that `PlanOptions` has; it ignores all others. */
+export const planOptionProblems = (
   options: unknown,
   required: ReadonlyArray<keyof PlanOptions> = []
 ): ReadonlyArray<OptionProblem> => {
   const fields = fieldsOf(options)
   return (Object.keys(PLAN_OPTIONS) as ReadonlyArray<keyof PlanOptions>)
     .filter((option) => fields[option] !== undefined || required.includes(option))
-    .flatMap((option) => argument(option, fields[option], PLAN_OPTIONS[option]))
+    .flatMap((option) => argumentProblems(option, fields[option], PLAN_OPTIONS[option]))
 }
 
 export const isProgram = (value: unknown): boolean => {

@@ -10,7 +10,7 @@ import type { TreeUnreadable } from '../ports/WorkingTree.js'
 import type { WorkspaceError } from '../ports/Workspaces.js'
 import { notEither, notTaskEither } from '../domain/data/notTaskEither.js'
 
-/** The code of a port that returned something else than its type says. */
+/** The error code for a port that returns no TaskEither, or a TaskEither of no Either. */
 const NO_EITHER = 'NO_TASK_EITHER'
 
 type PortError =
@@ -41,11 +41,11 @@ type OnThrow<Thrown> = (operation: string, cause: unknown, code?: string) => Thr
 
 export const callPort = async <A, Failure extends PortError, Thrown>(
   operation: string,
-  ask: () => TaskEither<Failure, A>,
+  call: () => TaskEither<Failure, A>,
   onThrow: OnThrow<Thrown>
 ): Promise<E.Either<Failure | Thrown, A>> => {
   try {
-    const task: unknown = ask()
+    const task: unknown = call()
     if (typeof task !== 'function') {
       Promise.resolve(task).catch(() => undefined)
       return E.left(onThrow(operation, notTaskEither(task), NO_EITHER))

@@ -54,7 +54,7 @@ const continueAfterWait = async (
   return E.isLeft(recorded) ? recorded : await executePlan(scope, planned.right.plan)
 }
 
-/** Fails a composite whose repetition needs an answer first, because evidence changed. */
+/** Fails a composite that cannot run again without an answer, because evidence changed. */
 const failUnanswered = async (
   scope: RunScope,
   place: Place,
@@ -106,7 +106,7 @@ const executePlan = async (
 
 /** Decodes the outputs when they are first read. The outcome does not keep the scope in memory. */
 const completed = (program: RunScope['program'], checkpoint: Checkpoint): RunOutcome => {
-  let made: { readonly outputs: unknown } | undefined
+  let decoded: { readonly outputs: unknown } | undefined
   const { runId, completedSteps, items } = checkpoint
   const outputsOf = (): unknown => {
     const outputs = new Map(Array.from(completedSteps, ({ unit, output }) => [unit, output]))
@@ -117,7 +117,7 @@ const completed = (program: RunScope['program'], checkpoint: Checkpoint): RunOut
     runId,
     checkpoint,
     get outputs() {
-      return (made ??= { outputs: outputsOf() }).outputs
+      return (decoded ??= { outputs: outputsOf() }).outputs
     }
   }
 }
@@ -158,7 +158,7 @@ const endPending = async (
   const units = [...checkpoint.pending]
   const next = wakeAt(units)
   const rejected = units.flatMap(({ unit }) => {
-    const why = scope.rejected.get(unit)
+    const why = scope.rejectedAnswers.get(unit)
     return why === undefined ? [] : [{ unit, ...why }]
   })
   report(scope.environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
@@ -177,16 +177,16 @@ const endPending = async (
 /** Records why the run stopped; a fenced run records nothing. */
 const interrupt = async (scope: RunScope, step: string): Promise<E.Either<RunError, RunOutcome>> => {
   const { environment, recorder, requests } = scope
-  const seen = requests.seen() ? await requests.asked() : undefined
+  const newest = requests.isStopSeen() ? await requests.newestStop() : undefined
   const stop = scope.stopReason()
   if (stop === 'fenced') return E.right({ _tag: 'Fenced', runId: recorder.checkpoint().runId })
-  const request = stop === undefined ? seen : undefined
+  const request = stop === undefined ? newest : undefined
   const reason = stop ?? (request === undefined ? 'aborted' : request.cancel === undefined ? 'paused' : 'cancelled')
   const recorded = await recordInterrupted(environment, recorder, step, reason)
   if (E.isLeft(recorded) || request === undefined) return recorded
   if (request.cancel !== undefined) await withdraw(environment, request.cancel)
-  // The pointer may need a git commit in the workspace, where a new owner may work by now.
+  // The pause pointer may need a git commit in the workspace, where a new owner may work by now.
   else if (scope.stopReason() !== 'fenced')
-    await leavePointer(environment, recorded.right.checkpoint, await requests.asked())
+    await leavePointer(environment, recorded.right.checkpoint, await requests.newestStop())
   return recorded
 }

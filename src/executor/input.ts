@@ -1,4 +1,4 @@
-/** Decides a run's input: the caller's, the initial one of a new run, or a replacement. */
+/** Determines the input of a run: the caller's, the initial one of a new run, or a replacement. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../domain/data/Json.js'
@@ -14,12 +14,12 @@ export interface Inputs {
   readonly initial: E.Either<RunError, Json>
 }
 
-interface Request<Input> {
+interface WantedInput<Input> {
   readonly _tag: 'Run' | 'Resume' | 'RunOrResume'
   readonly input: Input | undefined
 }
 
-export const encoded = <Outputs, Input>(
+export const encodedInput = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   input: Input
 ): E.Either<InvalidInput, Json> => {
@@ -31,11 +31,11 @@ export const encoded = <Outputs, Input>(
 export const inputsOf = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   runId: string,
-  { _tag, input }: Request<Input>
+  { _tag, input }: WantedInput<Input>
 ): E.Either<RunError, Inputs> => {
   const noSuchRun: E.Either<RunError, never> = E.left({ _tag: 'NoSuchRun', runId })
   if (input !== undefined) {
-    const json = encoded(program, input)
+    const json = encodedInput(program, input)
     if (E.isLeft(json)) return json
     return E.right({ given: json.right, initial: _tag === 'Resume' ? noSuchRun : json })
   }
@@ -46,7 +46,7 @@ const emptyInput = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   runId: string
 ): E.Either<RunError, Json> => {
-  const none = encoded(program, undefined as Input)
+  const none = encodedInput(program, undefined as Input)
   if (E.isRight(none)) return none
   const empty = program.encodeInput({} as Input)
   return E.isRight(empty) ? empty : E.left({ ...none.left, _tag: 'InputMissing', runId })
@@ -60,8 +60,8 @@ export const recordable = (secured: SecuredEnvironment, { given, initial }: Inpu
   return E.right({ given: redacted.right, initial: first })
 }
 
-/** The plan's options with the replacing input, which requires `fromStep`. */
-export const replacing = <A extends { readonly fromStep?: string; readonly input?: unknown }>(
+/** Returns the options of a plan, with the caller's input only if it replaces the stored one. That requires `fromStep`. */
+export const optionsWithInput = <A extends { readonly fromStep?: string; readonly input?: unknown }>(
   { runId, input: stored }: Pick<Checkpoint, 'runId' | 'input'>,
   options: A,
   given: Json | undefined

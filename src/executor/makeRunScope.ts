@@ -11,21 +11,25 @@ import type { SecuredEnvironment } from './secrets.js'
 import { eventsOf } from './storage/changes.js'
 import { make as makeRecorder } from './storage/Recorder.js'
 import { make as makeValues } from './Values.js'
-import { noArtifacts } from './workspace/artifacts.js'
+import { nothingPut } from './workspace/artifacts.js'
 import { workingTreeOf } from './workspace/workspace.js'
 
-const NOBODY: ReadonlySet<string> = new Set()
+const NO_UNITS: ReadonlySet<string> = new Set()
 
-/** `first`: revisions that go out with the first save. */
+/** `unsaved`: revisions that the first save includes. */
 export const makeRunScope = <Outputs, Input>(
   environment: SecuredEnvironment,
   program: Program<Outputs, Input, unknown, unknown>,
   claim: Claim,
   {
     checkpoint,
-    first = [],
+    unsaved = [],
     policy = {}
-  }: { readonly checkpoint: Checkpoint; readonly first?: ReadonlyArray<Revision>; readonly policy?: RunScope['policy'] }
+  }: {
+    readonly checkpoint: Checkpoint
+    readonly unsaved?: ReadonlyArray<Revision>
+    readonly policy?: RunScope['policy']
+  }
 ): { readonly scope: RunScope; readonly dispose: () => void } => {
   const { runId } = checkpoint
   const onSaved = (reached: Checkpoint, revisions: ReadonlyArray<Revision>): void => {
@@ -34,7 +38,7 @@ export const makeRunScope = <Outputs, Input>(
       for (const event of eventsOf(program, reached, change)) report(environment, event)
   }
   const { redaction } = environment.vault
-  const recorder = makeRecorder(environment.storage, claim, checkpoint, first, onSaved, redaction)
+  const recorder = makeRecorder(environment.storage, claim, checkpoint, unsaved, onSaved, redaction)
   const { stopping, stopReason, dispose } = stopOn(environment, claim)
   const scope: RunScope = {
     environment: { ...environment, tree: workingTreeOf(environment, checkpoint.workspace) },
@@ -43,12 +47,12 @@ export const makeRunScope = <Outputs, Input>(
     values: makeValues(checkpoint),
     policy,
     restarts: new Map(),
-    rejected: new Map(),
+    rejectedAnswers: new Map(),
     notRetried: new Set(),
-    stretches: new Map(),
+    partSpans: new Map(),
     interruptedUnits: new Set(Array.from(inFlight(checkpoint.state), ({ unit }) => unit)),
-    awake: NOBODY,
-    artifacts: noArtifacts(),
+    awake: NO_UNITS,
+    artifacts: nothingPut(),
     stopping,
     stopReason,
     requests: watchFor(environment, runId, (answers) => recordAnswers(environment, recorder, answers))

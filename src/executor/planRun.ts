@@ -16,8 +16,8 @@ import type { Workflow } from '../domain/workflow/Workflow.js'
 import type { Found } from '../ports/CheckpointStorage.js'
 import { collectEvidence } from './workspace/evidence.js'
 import type { Executor } from './Executor.js'
-import { unless, wrongPlanOptions } from './arguments.js'
-import { encoded, replacing } from './input.js'
+import { unless, planOptionProblems } from './arguments.js'
+import { encodedInput, optionsWithInput } from './input.js'
 import { redactingInput } from './secrets.js'
 import type { Program } from './program/Program.js'
 import { problems as problemsOf } from './program/Program.js'
@@ -61,10 +61,11 @@ export interface PlanRunOptions<Input = Json> extends Omit<PlanOptions, 'input' 
 export type SurveyOptions = PlanOptions & Pick<PlanRunOptions, 'reopen'>
 
 /**
- * Returns what a resume would do, and why. Runs and writes nothing. Fails if the run or its workspace is missing, if the run was cancelled
- * or moved, or if there is no plan: `NoSuchRun`, `WorkspaceMissing`, `RunCancelled`, `RunMoved`, `PlanError`, `InvalidInput`, a storage
- * error. It does not claim the run, and reads its secrets only to redact `InvalidInput`: a resume may still fail with `HeldBy` or `SecretsMissing`. While a process
- * runs the run, the plan is that of a resume after its end.
+ * Returns what a resume would do, and why. Runs and writes nothing. Fails if the run or its workspace is missing (`NoSuchRun`,
+ * `WorkspaceMissing`), if the run was cancelled or moved (`RunCancelled`, `RunMoved`), if there is no plan (`PlanError`, `InvalidInput`,
+ * `InputChanged`, `InvalidOptions`), or if the storage or the evidence cannot be read. It does not claim the run, and reads its secrets only
+ * to redact `InvalidInput`: a resume may still fail with `HeldBy` or `SecretsMissing`. While a process owns the run, the plan is that of a
+ * resume after the run has stopped.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -92,7 +93,7 @@ export const planRun = <Outputs, Input>(
   runId: string,
   options: PlanRunOptions<Input> = {}
 ): Executor<Planned> =>
-  unless(wrongPlanOptions(options), () => redactingInput(program, planNow(program, runId, options)))
+  unless(planOptionProblems(options), () => redactingInput(program, planNow(program, runId, options)))
 
 const planNow =
   <Outputs, Input>(
@@ -104,19 +105,19 @@ const planNow =
   async () => {
     const runnable = checkDefinition(program)
     if (E.isLeft(runnable)) return runnable
-    const given = options.input === undefined ? E.right(undefined) : encoded(program, options.input)
+    const given = options.input === undefined ? E.right(undefined) : encodedInput(program, options.input)
     if (E.isLeft(given)) return given
     const view = await viewRun(runId)(environment)()
     if (E.isLeft(view)) return view
     if (O.isNone(view.right)) return E.left({ _tag: 'NoSuchRun', runId })
-    const wanted = replacing(view.right.value.checkpoint, options, given.right)
+    const wanted = optionsWithInput(view.right.value.checkpoint, options, given.right)
     return E.isLeft(wanted) ? wanted : await planStored(program, view.right.value, wanted.right)(environment)()
   }
 
-export type State = Pick<Planned, 'checkpoint' | 'found'>
+export type FoundState = Pick<Planned, 'checkpoint' | 'found'>
 
-/** `workspaceFound`: the folder of the run exists; without it no evidence is collected there. */
-export interface Survey extends State {
+/** A state with its plan, or why it has none. `workspaceFound`: the folder of the run exists, or it has none; if not, no evidence is collected. */
+export interface Survey extends FoundState {
   readonly options: PlanOptions
   readonly workspaceFound: boolean
   readonly plan: E.Either<PlanError, ResumePlan>
@@ -127,7 +128,7 @@ type Plannable = Workflow & Pick<Program<unknown, never>, 'decodeInput'>
 
 /** Surveys a loaded state. Refuses a moved run, and without `reopen` a cancelled one. */
 export const survey =
-  (program: Plannable, { checkpoint, found }: State, given: SurveyOptions): Executor<Survey> =>
+  (program: Plannable, { checkpoint, found }: FoundState, given: SurveyOptions): Executor<Survey> =>
   (environment) =>
   async () => {
     if (checkpoint.moved !== undefined) return E.left(runMoved(checkpoint.runId, checkpoint.moved))
@@ -149,7 +150,13 @@ export const survey =
   }
 
 /** Returns the plan of a survey. Refuses one with problems, or whose workspace is missing. */
-export const usable = ({ checkpoint, found, options, workspaceFound, plan }: Survey): E.Either<RunError, Planned> => {
+export const requirePlan = ({
+  checkpoint,
+  found,
+  options,
+  workspaceFound,
+  plan
+}: Survey): E.Either<RunError, Planned> => {
   if (E.isLeft(plan)) return plan
   const missing = requireWorkspace(checkpoint, plan.right, workspaceFound)
   if (E.isLeft(missing)) return missing
@@ -167,17 +174,17 @@ export const usable = ({ checkpoint, found, options, workspaceFound, plan }: Sur
 }
 
 /** Refuses a plan with open questions. */
-export const withoutQuestions = (planned: Planned): E.Either<RunError, Planned> => {
+export const requireNoQuestions = (planned: Planned): E.Either<RunError, Planned> => {
   const [question, ...more] = planned.questions
   return question === undefined ? E.right(planned) : E.left({ _tag: 'Unconfirmed', questions: [question, ...more] })
 }
 
 export const planStored =
-  (program: Plannable, state: State, given: SurveyOptions): Executor<Planned> =>
+  (program: Plannable, state: FoundState, given: SurveyOptions): Executor<Planned> =>
   (environment) =>
   async () => {
     const surveyed = await survey(program, state, given)(environment)()
-    return E.isLeft(surveyed) ? surveyed : usable(surveyed.right)
+    return E.isLeft(surveyed) ? surveyed : requirePlan(surveyed.right)
   }
 
 /** Refuses an invalid program before anything is loaded or claimed. */

@@ -66,8 +66,8 @@ export interface PolledJob extends PendingJob {
 }
 
 /**
- * How a poll ended: all jobs were polled (none, if none was pending); it was stopped after these; or another process has
- * superseded this one.
+ * How a poll ended. `Polled`: `jobs` are all pending jobs. `Stopped`: the environment was interrupted after these `jobs`. `Fenced`: another
+ * process superseded this one.
  *
  * @category model
  */
@@ -81,9 +81,9 @@ export type PollOutcome =
   | Fenced
 
 /**
- * Polls every pending job of a run, one after the other, but for those that cannot be recorded (`Unknown`). Each result is recorded before the
- * next job is polled. If no job has ended, nothing is written or claimed. A poll runs no step and submits nothing; a resume does. A paused run stays
- * paused.
+ * Polls the pending jobs of a run, one after the other. A job whose result could not be recorded is not polled (`Unknown`). Each result is
+ * recorded before the next job is polled. If no job has ended, nothing is written or claimed. A poll runs no step and submits nothing; a
+ * resume does. A paused run stays paused.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -131,8 +131,12 @@ const pollRun =
     const secured = await secure(environment, program)
     if (E.isLeft(secured)) return secured
     const known: KnownStatuses = new Map()
-    const looked = await pollStored(secured.right, program, unclaimed(runId), loaded.right, { known, mayRecord: false })
-    if (E.isLeft(looked) || looked.right !== NEEDS_CLAIM) return looked as E.Either<RunError, PollOutcome>
+    const unclaimedEnd = await pollStored(secured.right, program, unclaimed(runId), loaded.right, {
+      known,
+      mayRecord: false
+    })
+    if (E.isLeft(unclaimedEnd) || unclaimedEnd.right !== NEEDS_CLAIM)
+      return unclaimedEnd as E.Either<RunError, PollOutcome>
     const ended = await withClaim(secured.right, runId, async (claim, stored) => {
       const polled = await pollStored(secured.right, program, claim, stored, { known, mayRecord: true })
       return polled as E.Either<RunError, PollOutcome>
@@ -191,8 +195,8 @@ const pollStored = async <Outputs, Input>(
       return reportFenced(environment, claim, E.isLeft(polled) ? polled.left : undefined)
     if (polled.right === NEEDS_CLAIM) return E.right(NEEDS_CLAIM)
     const checkpoint = scope.recorder.checkpoint()
-    const how = polled.right.length < jobsOf(restored.right).length ? 'Stopped' : 'Polled'
-    return E.right({ _tag: how, runId, checkpoint, jobs: polled.right })
+    const _tag = polled.right.length < jobsOf(restored.right).length ? 'Stopped' : 'Polled'
+    return E.right({ _tag, runId, checkpoint, jobs: polled.right })
   } finally {
     dispose()
   }
@@ -223,7 +227,7 @@ const pollAll = async (
     if (status === 'stopped') break
     known.set(job.key, status)
     if (!mayRecord && !isOpen(status)) return E.right(NEEDS_CLAIM)
-    const end = E.isLeft(waiting) ? waiting.left : await conclude(scope, waiting.right, status)
+    const end = E.isLeft(waiting) ? waiting.left : await stageJobEnd(scope, waiting.right, status)
     if (end === 'stopped') break
     recorder.stage(stillPaused(before, recorder.checkpoint(), timestamp(environment.clock.now())))
     const saved = await recorder.commit()
@@ -257,14 +261,14 @@ const jobToPoll = (
 }
 
 const readStatus = async (scope: RunScope, waiting: JobToPoll): Promise<StatusRead | 'stopped'> => {
-  const polled = await call(scope, waiting, POLLING, (context) => waiting.task.job.poll(readOnly(context)))
+  const polled = await callJobCode(scope, waiting, POLLING, (context) => waiting.task.job.poll(readOnly(context)))
   if (polled._tag === 'Stopped' || polled._tag === 'Suspended') return 'stopped'
   if (polled._tag === 'Failed') return statusUnknown(polled.failure)
   return isStatus(polled.output) ? polled.output : statusUnknown(NO_STATUS)
 }
 
 /** Stages the end of a job, if it has ended. */
-const conclude = async (scope: RunScope, waiting: JobToPoll, status: StatusRead): Promise<JobEnd | 'stopped'> => {
+const stageJobEnd = async (scope: RunScope, waiting: JobToPoll, status: StatusRead): Promise<JobEnd | 'stopped'> => {
   switch (status._tag) {
     case 'Unknown':
       return status
@@ -325,18 +329,20 @@ const taskAt = ({ program, recorder }: RunScope, decision: Decision | undefined)
   return task?._tag !== 'Task' || task.job === undefined ? undefined : (task as JobToPoll['task'])
 }
 
-/** A job fails if a check of its result fails, or if collecting it fails permanently. After any other failure, the next poll collects again. */
+/** Collects the result of a job. The job fails if a check of its result fails, or collecting fails permanently. After any other failure, the next poll collects again. */
 const collect = async (scope: RunScope, waiting: JobToPoll): Promise<JobEnd | 'stopped'> => {
   const { job, task, place } = waiting
   const collecting = { guard: task.job.guard, encode: task.encode }
   for (;;) {
-    const given = await call(scope, waiting, collecting, task.job.collect)
+    const returned = await callJobCode(scope, waiting, collecting, task.job.collect)
     // Without `job`: this is the output of the step, not the handle that `submit` returns.
-    const collected = redacted(scope.environment, { ...task, job: undefined }, given)
+    const collected = redacted(scope.environment, { ...task, job: undefined }, returned)
     if (collected._tag === 'Stopped' || collected._tag === 'Suspended') return 'stopped'
     if (collected._tag === 'Failed') {
       if (collected.again === true) continue
-      return mayComeLater(collected.failure) ? statusUnknown(collected.failure) : failed(scope, job, collected.failure)
+      return maySucceedLater(collected.failure)
+        ? statusUnknown(collected.failure)
+        : failed(scope, job, collected.failure)
     }
     const [startedAt, endedAt] = [Date.parse(job.submittedAt), scope.environment.clock.now()]
     const result = { attempt: job.attempt ?? 1, startedAt, endedAt }
@@ -346,7 +352,7 @@ const collect = async (scope: RunScope, waiting: JobToPoll): Promise<JobEnd | 's
 }
 
 /** Returns whether collecting or checking may succeed later. A failed check has judged the result, also if its failure is transient. */
-const mayComeLater = ({ _tag, error }: StepFailure): boolean =>
+const maySucceedLater = ({ _tag, error }: StepFailure): boolean =>
   error.name === 'TreeUnreadable' || (_tag === 'Transient' && error.name !== 'CheckFailed')
 
 const failed = (
@@ -362,24 +368,24 @@ const failed = (
 /** The result of a poll is not stored, and no checks run. */
 const POLLING: Pick<ProgramTask, 'guard' | 'encode'> = { guard: undefined, encode: E.right as ProgramTask['encode'] }
 
-/** Calls a task's own code about its job, as an attempt of the task. */
-const call = async (
+/** Calls `poll` or `collect` of a task, as an attempt of the task. */
+const callJobCode = async (
   scope: RunScope,
   { job, task, place }: JobToPoll,
-  how: Pick<ProgramTask, 'guard' | 'encode'>,
+  judged: Pick<ProgramTask, 'guard' | 'encode'>,
   work: (context: StepContext<unknown, unknown> & ForJob) => ReturnType<ProgramTask['run']>
 ): Promise<AttemptResult> => {
-  const given: Json = job.job === undefined ? null : structuredClone(job.job)
-  const kept = task.workspace === undefined ? {} : ({ workspace: 'kept' } as const)
+  const handle: Json = job.job === undefined ? null : structuredClone(job.job)
+  const folder = task.workspace === undefined ? {} : ({ workspace: 'kept' } as const)
   const run: ProgramTask['run'] = (context) =>
     work(
       Object.defineProperties(context, {
-        job: { value: given, enumerable: true },
+        job: { value: handle, enumerable: true },
         step: { value: NO_CALLS.step, enumerable: true },
         sleep: { value: NO_CALLS.sleep, enumerable: true },
         waitFor: { value: NO_CALLS.waitFor, enumerable: true }
       }) as StepContext<unknown, unknown> & ForJob
     )
-  const step = { ...task, ...how, ...kept, run, job: undefined }
+  const step = { ...task, ...judged, ...folder, run, job: undefined }
   return await runAttempt(scope, { place, step, stopping: scope.stopping }, job.attempt ?? 1)
 }

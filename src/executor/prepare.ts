@@ -4,6 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Change, Recovered, Started } from '../domain/change/Change.js'
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import { start } from '../domain/checkpoint/Checkpoint.js'
+import { defined } from '../domain/data/defined.js'
 import { overrides as overridesOf } from '../domain/plan/Overrides.js'
 import type { ResumePlan } from '../domain/plan/Plan.js'
 import { current } from '../domain/workflow/WorkflowIdentity.js'
@@ -11,9 +12,9 @@ import type { Workspace } from '../domain/workflow/Workspace.js'
 import type { Claim, Revision, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Inputs } from './input.js'
-import { replacing } from './input.js'
+import { optionsWithInput } from './input.js'
 import type { Planned } from './planRun.js'
-import { withoutQuestions, planStored, survey, usable } from './planRun.js'
+import { requireNoQuestions, planStored, survey, requirePlan } from './planRun.js'
 import type { Program } from './program/Program.js'
 import { recorderFor } from './requests/inbox.js'
 import { readAnswers, recordAnswers } from './requests/inboxAnswers.js'
@@ -35,7 +36,7 @@ export type WantedRun<Input> =
 type WithoutInput = Omit<ResumeOptions, 'input'>
 
 /** A call that may claim its run: the program is valid, its input can be recorded, its secrets are read. */
-export interface Call<Outputs, Input> {
+export interface CheckedCall<Outputs, Input> {
   readonly environment: SecuredEnvironment
   readonly program: Program<Outputs, Input, unknown, unknown>
   readonly runId: string
@@ -44,16 +45,16 @@ export interface Call<Outputs, Input> {
   readonly workspace: Workspace | undefined
 }
 
-/** A run that can be executed: its state, its plan, and the changes to record first. */
+/** A run that can be executed. `unsaved`: revision 0 of a new run; `overrides`: the changes to record before any step runs. */
 export interface Prepared {
   readonly checkpoint: Checkpoint
-  readonly first: ReadonlyArray<Revision>
+  readonly unsaved: ReadonlyArray<Revision>
   readonly plan: ResumePlan
   readonly overrides: ReadonlyArray<Change>
   readonly resumed: boolean
 }
 
-/** Prepares a new run: revision 0 goes out with the first save. */
+/** Prepares a new run. Nothing is saved yet. */
 export const prepareNew = async <Outputs, Input>({
   environment,
   program,
@@ -61,25 +62,24 @@ export const prepareNew = async <Outputs, Input>({
   how,
   input: { initial },
   workspace
-}: Call<Outputs, Input>): Promise<E.Either<RunError, Prepared>> => {
+}: CheckedCall<Outputs, Input>): Promise<E.Either<RunError, Prepared>> => {
   if (E.isLeft(initial)) return initial
   const input = initial.right
   const at = timestamp(environment.clock.now())
-  const place = workspace === undefined ? {} : { workspace }
-  const started: Started = { _tag: 'Started', at, runId, workflow: current(program), input, ...place }
+  const started: Started = { _tag: 'Started', at, runId, workflow: current(program), input, ...defined({ workspace }) }
   const checkpoint = start(started)
   const options = how._tag === 'RunOrResume' ? how.options : {}
   const surveyed = await survey(program, { checkpoint, found: EXACT }, { ...options, evidence: [] })(environment)()
   if (E.isLeft(surveyed)) return surveyed
   // The workspace of a new run does not exist yet, and must not count as missing.
-  const planned = usable({ ...surveyed.right, workspaceFound: true })
+  const planned = requirePlan({ ...surveyed.right, workspaceFound: true })
   if (E.isLeft(planned)) return planned
   const reviewed = requireReviewed(planned.right, options)
   if (E.isLeft(reviewed)) return reviewed
   const { plan } = planned.right
   return E.right({
     checkpoint,
-    first: [revisionOf(checkpoint, started)],
+    unsaved: [revisionOf(checkpoint, started)],
     plan,
     overrides: overridesOf(checkpoint, program, plan, planned.right.options, at),
     resumed: false
@@ -88,7 +88,7 @@ export const prepareNew = async <Outputs, Input>({
 
 /** Prepares a stored run, unless it was cancelled meanwhile. */
 export const prepareStored = async <Outputs, Input>(
-  { environment, program, runId, how, input }: Call<Outputs, Input>,
+  { environment, program, runId, how, input }: CheckedCall<Outputs, Input>,
   claim: Claim,
   stored: Stored
 ): Promise<E.Either<RunError, Prepared | Interrupted>> => {
@@ -96,17 +96,18 @@ export const prepareStored = async <Outputs, Input>(
   if (E.isLeft(restored)) return restored
   const before = restored.right
   if (how._tag === 'Run') return E.left({ _tag: 'RunExists', runId })
-  const wanted = replacing(before, how.options, input.given)
+  const wanted = optionsWithInput(before, how.options, input.given)
   if (E.isLeft(wanted)) return wanted
-  const agreed = await agree(environment, stored, before, how.options)
-  if (E.isLeft(agreed)) return agreed
-  const cancelled = await recordCancelIfAsked(environment, claim, before, agreed.right)
+  const consent = await askForConsent(environment, stored, before, how.options)
+  if (E.isLeft(consent)) return consent
+  const cancelled = await recordCancelIfAsked(environment, claim, before, consent.right)
   if (E.isLeft(cancelled)) return cancelled
   if (O.isSome(cancelled.right)) return E.right(cancelled.right.value)
   // Consent to a recovered state is recorded before any answer, so the answers stay in the inbox until the run continues.
-  const taken = stored.found._tag === 'Exact' ? await recordInboxAnswers(environment, claim, before) : E.right(before)
-  if (E.isLeft(taken)) return taken
-  const checkpoint = taken.right
+  const answered =
+    stored.found._tag === 'Exact' ? await recordInboxAnswers(environment, claim, before) : E.right(before)
+  if (E.isLeft(answered)) return answered
+  const checkpoint = answered.right
   const planned = await planStored(program, { checkpoint, found: stored.found }, wanted.right)(environment)()
   if (E.isLeft(planned)) return planned
   const reviewed = requireReviewed(planned.right, how.options)
@@ -115,9 +116,9 @@ export const prepareStored = async <Outputs, Input>(
   const at = timestamp(environment.clock.now())
   return E.right({
     checkpoint,
-    first: [],
+    unsaved: [],
     plan,
-    overrides: [...agreed.right, ...overridesOf(checkpoint, program, plan, options, at)],
+    overrides: [...consent.right, ...overridesOf(checkpoint, program, plan, options, at)],
     resumed: true
   })
 }
@@ -130,8 +131,8 @@ const recordInboxAnswers = async (
   const answers = await readAnswers(environment, claim.runId)
   if (answers.length === 0) return E.right(checkpoint)
   const recorder = recorderFor(environment, claim, checkpoint)
-  const taken = await recordAnswers(environment, recorder, answers)
-  return E.isLeft(taken) ? taken : E.right(recorder.checkpoint())
+  const recorded = await recordAnswers(environment, recorder, answers)
+  return E.isLeft(recorded) ? recorded : E.right(recorder.checkpoint())
 }
 
 /** Refuses a plan that differs from the reviewed one, or has open questions. */
@@ -140,11 +141,11 @@ const requireReviewed = (
   { planHash }: Pick<ResumeOptions, 'planHash'>
 ): E.Either<RunError, Planned> =>
   planHash === undefined || planHash === planned.hash
-    ? withoutQuestions(planned)
+    ? requireNoQuestions(planned)
     : E.left({ _tag: 'PlanChanged', expected: planHash, found: planned.hash })
 
-/** Asks for consent if the newest state is damaged. */
-const agree = async (
+/** Asks for consent to a recovered state. Returns the change that records it; none if the newest state is intact. */
+const askForConsent = async (
   environment: Environment,
   stored: Stored,
   checkpoint: Checkpoint,
@@ -155,10 +156,10 @@ const agree = async (
   const { from, lost } = stored.found
   report(environment, { _tag: 'CheckpointRecovered', runId, from, lost })
   try {
-    const agreedBy = (await options.onRecovered?.({ runId, from, lost, checkpoint })) ?? O.none
-    if (O.isNone(agreedBy)) return recoveryRefused(runId, stored.found)
+    const user = (await options.onRecovered?.({ runId, from, lost, checkpoint })) ?? O.none
+    if (O.isNone(user)) return recoveryRefused(runId, stored.found)
     const at = timestamp(environment.clock.now())
-    return E.right([{ _tag: 'Recovered', at, from, lost, agreedBy: agreedBy.value }])
+    return E.right([{ _tag: 'Recovered', at, from, lost, agreedBy: user.value }])
   } catch (cause) {
     return recoveryRefused(runId, stored.found, cause)
   }

@@ -1,11 +1,13 @@
-/** Plans again during an execution: after a wait, or to run a composite again. */
+/** Plans again during an execution, after a wait or to run a composite again, and records what the new plan overrides. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../domain/change/Change.js'
+import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import { overrides } from '../domain/plan/Overrides.js'
 import type { PlanOptions, ResumePlan } from '../domain/plan/Plan.js'
 import { runsAgain } from '../domain/plan/Plan.js'
+import type { Environment } from '../ports/Environment.js'
 import type { Planned } from './planRun.js'
-import { withoutQuestions, planStored } from './planRun.js'
+import { requireNoQuestions, planStored } from './planRun.js'
 import type { RunError } from './errors/RunError.js'
 import type { RunScope, StepEnd } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
@@ -19,7 +21,7 @@ export const replan = async (
 ): Promise<E.Either<RunError, Planned>> => {
   const state = { checkpoint: recorder.checkpoint(), found: EXACT }
   const planned = await planStored(program, state, { ...policy, ...options })(environment)()
-  return E.isLeft(planned) ? planned : withoutQuestions(planned.right)
+  return E.isLeft(planned) ? planned : requireNoQuestions(planned.right)
 }
 
 /** Records the overrides of a plan before it is executed. `why`: the reason for its rewinds, if it differs from the plan's. */
@@ -48,17 +50,21 @@ export const planRestart = async (
 ): Promise<E.Either<RunError, ResumePlan>> => {
   const { environment, recorder, restarts } = scope
   const before = recorder.checkpoint()
+  const { runId } = before
   const planned = await replan(scope, { restartWave: unit })
   if (E.isLeft(planned)) return planned
   const { plan } = planned.right
-  const recorded = await recordOverrides(scope, planned.right, BECAUSE_CHECK_FAILED)
+  const recorded = await recordOverrides(scope, planned.right, 'CheckFailed')
   if (E.isLeft(recorded)) return recorded
   restarts.set(unit, (restarts.get(unit) ?? 0) + 1)
-  const { runId } = before
   report(environment, { _tag: 'WaveRestarted', runId, unit, stepIndex })
-  const [first, ...more] = runsAgain(plan, before)
-  if (first !== undefined) report(environment, { _tag: 'StepsRunAgain', runId, units: [first, ...more] })
+  reportRunsAgain(environment, plan, before)
   return E.right(plan)
 }
 
-const BECAUSE_CHECK_FAILED = 'CheckFailed'
+/** Reports the completed units that a plan runs again, if there are any. */
+export const reportRunsAgain = (environment: Environment, plan: ResumePlan, checkpoint: Checkpoint): void => {
+  const [first, ...more] = runsAgain(plan, checkpoint)
+  if (first !== undefined)
+    report(environment, { _tag: 'StepsRunAgain', runId: checkpoint.runId, units: [first, ...more] })
+}

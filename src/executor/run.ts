@@ -2,22 +2,22 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { defined } from '../domain/data/defined.js'
-import { runsAgain } from '../domain/plan/Plan.js'
 import type { Claim, ClaimOptions, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import { load } from './callPort.js'
 import { execute } from './execute.js'
 import type { Executor } from './Executor.js'
-import { unless, wrongPlanOptions } from './arguments.js'
+import { unless, planOptionProblems } from './arguments.js'
 import { inputsOf, recordable } from './input.js'
 import { checkDefinition } from './planRun.js'
-import type { Call, Prepared, WantedRun } from './prepare.js'
+import type { CheckedCall, Prepared, WantedRun } from './prepare.js'
 import { prepareNew, prepareStored } from './prepare.js'
 import type { Program } from './program/Program.js'
-import { clearRequest, handleLateRequests, removePointer } from './requests/record.js'
+import { clearPause, handleLateRequests, removePointer } from './requests/record.js'
 import type { RunError } from './errors/RunError.js'
 import type { Policy, ResumeOptions, RunOptions } from './RunOptions.js'
 import type { RunOutcome } from './RunOutcome.js'
+import { reportRunsAgain } from './replan.js'
 import { report } from './RunScope.js'
 import { makeRunScope } from './makeRunScope.js'
 import { redactingInput, secure } from './secrets.js'
@@ -67,7 +67,7 @@ export const resume = <Outputs, Input>(
   runId: string,
   options: ResumeOptions<Input> = {}
 ): Executor<RunOutcome<Outputs>> =>
-  unless(wrongPlanOptions(options), () =>
+  unless(planOptionProblems(options), () =>
     applyOnSuccess(program, runId, perform(program, runId, { _tag: 'Resume', input: options.input, options }))
   )
 
@@ -84,7 +84,7 @@ export const runOrResume = <Outputs, Input>(
   input?: Input,
   options: RunOptions & Omit<ResumeOptions, 'input'> = {}
 ): Executor<RunOutcome<Outputs>> =>
-  unless(wrongPlanOptions(options), () =>
+  unless(planOptionProblems(options), () =>
     applyOnSuccess(program, runId, perform(program, runId, { _tag: 'RunOrResume', input, options }))
   )
 
@@ -92,16 +92,8 @@ const perform = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   runId: string,
   how: WantedRun<Input>
-): Executor<RunOutcome<Outputs>> => redactingInput(program, performCall(program, runId, how))
-
-const performCall =
-  <Outputs, Input>(
-    program: Program<Outputs, Input, unknown, unknown>,
-    runId: string,
-    how: WantedRun<Input>
-  ): Executor<RunOutcome<Outputs>> =>
-  (environment) =>
-  async () => {
+): Executor<RunOutcome<Outputs>> =>
+  redactingInput(program, (environment) => async () => {
     const call = await checkCall(environment, program, runId, how)
     if (E.isLeft(call)) return call
     const secured = call.right.environment
@@ -114,21 +106,21 @@ const performCall =
     const { wait = false } = how.options
     const again = { _tag: 'Resume', input: undefined, options: policyOf(how) } as const
     return wait ? await waitInProcess(environment, ended, perform(program, runId, again)(environment)) : ended
-  }
+  })
 
 const checkCall = async <Outputs, Input>(
   environment: Environment,
   program: Program<Outputs, Input, unknown, unknown>,
   runId: string,
   how: WantedRun<Input>
-): Promise<E.Either<RunError, Call<Outputs, Input>>> => {
+): Promise<E.Either<RunError, CheckedCall<Outputs, Input>>> => {
   const runnable = checkDefinition(program)
   if (E.isLeft(runnable)) return runnable
   const inputs = inputsOf(program, runId, how)
   if (E.isLeft(inputs)) return inputs
   const { initial } = inputs.right
   const wanted = how._tag === 'Resume' ? undefined : how.options.workspace
-  // Only a new run needs an input and plans a workspace: if the input is missing or a workspace is wanted, look first whether the run exists.
+  // Only a new run needs an input and a workspace of its own. If it lacks the one or wants the other, the store is read first.
   const stored = E.isLeft(initial) || typeof wanted === 'string' ? await load(environment, runId) : E.right(O.none)
   if (E.isLeft(stored)) return stored
   const isKnown = O.isSome(stored.right)
@@ -150,7 +142,7 @@ const checkCall = async <Outputs, Input>(
 }
 
 const runClaimed = async <Outputs, Input>(
-  call: Call<Outputs, Input>,
+  call: CheckedCall<Outputs, Input>,
   claim: Claim,
   stored: O.Option<Stored>
 ): Promise<E.Either<RunError, RunOutcome<Outputs>>> => {
@@ -161,17 +153,16 @@ const runClaimed = async <Outputs, Input>(
 }
 
 const executePrepared = async <Outputs, Input>(
-  { environment, program, how }: Call<Outputs, Input>,
+  { environment, program, how }: CheckedCall<Outputs, Input>,
   claim: Claim,
-  { checkpoint, first, plan, overrides, resumed }: Prepared
+  { checkpoint, unsaved, plan, overrides, resumed }: Prepared
 ): Promise<E.Either<RunError, RunOutcome<Outputs>>> => {
   const { runId } = checkpoint
   report(environment, { _tag: 'RunPlanned', runId, resumed, plan })
-  const [again, ...more] = runsAgain(plan, checkpoint)
-  if (again !== undefined) report(environment, { _tag: 'StepsRunAgain', runId, units: [again, ...more] })
+  reportRunsAgain(environment, plan, checkpoint)
   const { scope, dispose } = makeRunScope(environment, program, claim, {
     checkpoint,
-    first,
+    unsaved,
     policy: policyOf(how)
   })
   try {
@@ -179,9 +170,9 @@ const executePrepared = async <Outputs, Input>(
     if (overrides.length > 0) scope.values = makeValues(scope.recorder.checkpoint())
     if (resumed && E.isRight(ready)) await removePointer(environment, runId)
     const ended = E.isLeft(ready) ? ready : await execute(scope, plan)
-    // A run that waits can still be paused.
+    // A run that waits can still be paused; of a fenced one, the request is left to the new owner.
     const isPending = E.isRight(ended) && ended.right._tag === 'Pending'
-    if (scope.stopReason() !== 'fenced' && !isPending) await clearRequest(environment, runId)
+    if (scope.stopReason() !== 'fenced' && !isPending) await clearPause(environment, runId)
     if (E.isLeft(ended) && ended.left._tag !== 'Fenced') return ended
     // The executed program is this one, so the outputs have its types.
     if (E.isRight(ended) && ended.right._tag !== 'Fenced') return E.right(ended.right as RunOutcome<Outputs>)

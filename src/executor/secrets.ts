@@ -34,7 +34,7 @@ export const secure = async (
   const values = new Map<string, string>()
   const problems: Array<SecretProblem> = []
   for (const name of names) {
-    const found = await valueOf(environment, name)
+    const found = await readSecret(environment, name)
     if (E.isLeft(found)) problems.push({ name, ...found.left })
     else values.set(name, found.right)
   }
@@ -46,7 +46,7 @@ export const secure = async (
 
 const NOWHERE = 'an environment without `secrets`'
 
-const valueOf = async (
+const readSecret = async (
   { secrets }: Environment,
   name: string
 ): Promise<E.Either<Pick<SecretProblem, 'problem' | 'why'>, string>> => {
@@ -81,7 +81,7 @@ const securedWith = (
   }
 }
 
-/** Redacts what a schema says about an input, which is checked before the secrets are read. A secret that cannot be read has no value to show. */
+/** Redacts the error of an invalid input, because inputs are validated before the secrets are read. Ignores secrets that cannot be read. */
 export const redactingInput =
   <A>(program: { readonly secrets?: ReadonlyArray<string> }, executor: Executor<A>): Executor<A> =>
   (environment) =>
@@ -90,7 +90,7 @@ export const redactingInput =
     if (E.isRight(ended) || !('expected' in ended.left && 'path' in ended.left)) return ended
     const values: Array<string> = []
     for (const name of program.secrets ?? []) {
-      const found = await valueOf(environment, name)
+      const found = await readSecret(environment, name)
       if (E.isRight(found)) values.push(found.right)
     }
     const redaction = Redaction.make(values)
@@ -102,7 +102,7 @@ export const redactingInput =
     })
   }
 
-/** An input is recorded, so it must not contain a secret. */
+/** Redacts an input, because it is recorded, and refuses a field with the name of a secret. */
 export const withoutSecrets = (
   { vault: { values, redaction } }: SecuredEnvironment,
   input: Json

@@ -2,24 +2,24 @@
 import type { Clock } from '../ports/Clock.js'
 import { onAbort } from './onAbort.js'
 
-/** Runs at the next turn of the event loop. Taken at load time, before a test may replace it by a fake. */
+/** Runs a function in the next turn of the event loop. Read when this module loads, before a test may replace it by a fake. */
 export const { setImmediate: nextTurn } = globalThis
 
 /** How often a waiting process looks for answers and requests, at most. */
 export const LOOK_MILLIS = 1_000
 
-/** Resolves after the time, or when the signal fires. Some clocks reject then, as `node:timers/promises` does. */
+/** Resolves after the time, or when the signal fires, even if the clock then rejects, as `node:timers/promises` does. */
 export const sleep = async (clock: Clock, millis: number, signal: AbortSignal): Promise<void> => {
   try {
     const sleeping: unknown = clock.sleep(millis, signal)
-    // In plain JavaScript it may return a promise.
+    // A clock in plain JavaScript may return a promise.
     await (typeof sleeping === 'function' ? (sleeping as () => unknown)() : sleeping)
   } catch {
     // The caller checks its signal.
   }
 }
 
-/** For a signal that outlives the sleep: leaves no listener on it. */
+/** Sleeps, and leaves no listener on the signal `stopping`, which outlives the sleep. */
 export const sleepUnless = async (clock: Clock, millis: number, stopping: AbortSignal): Promise<void> => {
   const waking = new AbortController()
   const ignore = onAbort(stopping, () => waking.abort())

@@ -1,4 +1,4 @@
-/** Waits for a run that only waits. Meanwhile the run is released: any process may answer or claim it. */
+/** Stays in the process while a run is pending. Meanwhile the run is released: any process may answer or claim it. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { status } from '../domain/checkpoint/Checkpoint.js'
@@ -14,7 +14,7 @@ import { restoreStored } from './storage/stored.js'
 
 type Ended<Outputs> = E.Either<RunError, RunOutcome<Outputs>>
 
-/** Resumes a run whenever a wait ends, until the run ends or must stop. A run that only waits for jobs is returned: nothing here polls them. */
+/** Resumes a run whenever a wait ends, until the run ends, must stop, or only waits for jobs, which nothing here polls. */
 export const waitInProcess = async <Outputs>(
   environment: Environment,
   first: Ended<Outputs>,
@@ -29,7 +29,7 @@ export const waitInProcess = async <Outputs>(
     const at = timestamp(environment.clock.now())
     const { revision } = ended.right.checkpoint
     const again = await resumeWhenFree(environment, ended.right.runId, resume)
-    // Another resume at once would change nothing either: waits that have ended by now need a later one to end first.
+    // The waits that have ended so far cannot continue before a later wait ends. Ignoring them avoids the same resume at once.
     const isUnchanged =
       E.isRight(again) && again.right._tag === 'Pending' && again.right.checkpoint.revision === revision
     ignoredUntil = isUnchanged ? at : ''
@@ -82,10 +82,10 @@ const stoppedElsewhere = (stored: Stored): Interrupted | undefined => {
   return { _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason: stopped }
 }
 
-/** Reading the record takes at most a twentieth of the time. */
+/** A pause is this many times as long as the last read of the record. */
 const READ_PAUSE_FACTOR = 20
 
-/** Resumes; a process that records an answer holds the run for a moment. */
+/** Resumes, also after `HeldBy`: a process that records an answer holds the run for a moment. */
 const resumeWhenFree = async <Outputs>(
   environment: Environment,
   runId: string,

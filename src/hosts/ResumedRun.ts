@@ -1,4 +1,4 @@
-/** What a host did with a run that it found. */
+/** What `resumeAll` did with a run, as reported to the host. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { RunError } from '../executor/errors/RunError.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
@@ -9,9 +9,10 @@ import type { Holder } from '../ports/CheckpointStorage.js'
  * A run that `resumeAll` found.
  *
  * - `Resumed`: it was resumed. `outcome`: how that ended; `wakeAt`: when a `Pending` run is due.
- * - `Left`: it was left as it is. `why`: it is `Cancelled`, `Moved` to another store, `Paused` or `Failed`; it is `Waiting`, until `wakeAt` or for an answer or a job; a live
- *   process holds it, or one whose liveness stayed undecided (`Held`, by `holder`); it needs an answer first (`Questioned`), or its resume was
- *   refused or ended with an error (`Refused`), with the `error`, and `waiting` if it also waits; no workflow has its name (`UnknownWorkflow`); its state cannot be read (`Unreadable`).
+ * - `Left`: it was left as it is. `why`: it is `Cancelled`, `Moved` to another store, `Paused` or `Failed`; it is `Waiting`, until `wakeAt` or
+ *   for an answer or a job; a live process holds it, or one whose liveness stayed undecided (`Held`, by `holder`); it needs an answer first
+ *   (`Questioned`), or its resume was refused or ended with an error (`Refused`), with the `error`, and `waiting` if it also waits; no workflow
+ *   has its name (`UnknownWorkflow`); its state cannot be read (`Unreadable`).
  *
  * @category model
  */
@@ -49,28 +50,29 @@ export type LeftWhy =
   | 'UnknownWorkflow'
   | 'Unreadable'
 
-export type Found = Pick<RunSummary, 'runId' | 'workflow'>
+export type FoundRun = Pick<RunSummary, 'runId' | 'workflow'>
 
 type LeftRun = ResumedRun & { readonly _tag: 'Left' }
 
 export const leftRun = (
-  { runId, workflow: { name } }: Found,
+  { runId, workflow: { name } }: FoundRun,
   why: LeftWhy,
   facts: Pick<LeftRun, 'holder' | 'error' | 'wakeAt'> = {}
 ): LeftRun => ({ _tag: 'Left', runId, workflow: name, why, ...facts })
 
-/** Reports the end of a resume, without its checkpoint: a host may resume more runs than fit into memory. */
-export const reportOf = (found: Found, end: E.Either<RunError, RunOutcome>): ResumedRun => {
+/** Returns the report of a resume, without its checkpoint: a host may resume more runs than fit into memory. */
+export const reportOf = (found: FoundRun, end: E.Either<RunError, RunOutcome>): ResumedRun => {
   if (E.isRight(end)) {
     const { _tag: outcome } = end.right
     const wakeAt = end.right._tag === 'Pending' ? end.right.wakeAt : undefined
     const { runId, workflow } = found
     return { _tag: 'Resumed', runId, workflow: workflow.name, outcome, ...(wakeAt === undefined ? {} : { wakeAt }) }
   }
-  return refusedAs(found, end.left)
+  return leftByError(found, end.left)
 }
 
-export const refusedAs = (found: Found, error: RunError): LeftRun => {
+/** Returns the report of a run whose resume was refused or failed. */
+export const leftByError = (found: FoundRun, error: RunError): LeftRun => {
   switch (error._tag) {
     case 'HeldBy':
       return leftRun(found, 'Held', { holder: error.holder })
@@ -83,16 +85,16 @@ export const refusedAs = (found: Found, error: RunError): LeftRun => {
   }
 }
 
-/** Returns whether the same call may succeed once the storage works again. */
+/** Returns whether the same resume may succeed later, once the storage works again. */
 export const isTransient = ({ _tag }: RunError): boolean => TRANSIENT.has(_tag)
 
 const TRANSIENT: ReadonlySet<RunError['_tag']> = new Set(['ReadFailed', 'WriteFailed', 'Fenced', 'TreeUnreadable'])
 
-/** `''`, the result of `dueAt` for a recorded answer, is at once; undefined is never. */
+/** Converts the result of `dueAt`: `''` (an answer is recorded) means at once, undefined means never. */
 export const millisOf = (time: string | undefined): number =>
   time === undefined ? Infinity : time === '' ? 0 : Date.parse(time)
 
-/** Returns the report of a run that its status leaves as it is, before any claim. */
+/** Returns the report of a run that its status keeps from being resumed; undefined if the status allows a resume. */
 export const leftByStatus = (run: RunSummary): ResumedRun | undefined => {
   const why = LEFT[run.status]
   return why === undefined ? undefined : leftRun(run, why)
@@ -105,11 +107,11 @@ const LEFT: Partial<Record<RunSummary['status'], LeftWhy>> = {
   failed: 'Failed'
 }
 
-/** Returns whether a report says nothing new. */
+/** Returns whether the report `b` says nothing new after `a`. */
 export const isSame = (a: ResumedRun | undefined, b: ResumedRun): boolean =>
-  a !== undefined && a._tag === b._tag && kindOf(a) === kindOf(b) && a.wakeAt === b.wakeAt
+  a !== undefined && a._tag === b._tag && contentOf(a) === contentOf(b) && a.wakeAt === b.wakeAt
 
-const kindOf = (run: ResumedRun): string =>
+const contentOf = (run: ResumedRun): string =>
   run._tag === 'Resumed'
     ? run.outcome
     : `${run.why} ${run.holder?.since ?? ''} ${run.error?._tag ?? ''} ${run.waiting === true}`

@@ -13,9 +13,9 @@ import { isOwn } from '../domain/workflow/Workspace.js'
 import { toWorkflow } from '../domain/workflow/WorkflowIdentity.js'
 import { callPort, load, STORE, writeFailed } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
-import { unless, wrongPlanOptions } from '../executor/arguments.js'
-import { replacing } from '../executor/input.js'
-import { withoutQuestions } from '../executor/planRun.js'
+import { unless, planOptionProblems } from '../executor/arguments.js'
+import { optionsWithInput } from '../executor/input.js'
+import { requireNoQuestions } from '../executor/planRun.js'
 import { planRecorded } from '../executor/requests/confirm.js'
 import { handleLateRequests } from '../executor/requests/record.js'
 import type { RunError } from '../executor/errors/RunError.js'
@@ -39,7 +39,7 @@ export interface ForkOptions extends Pick<PlanOptions, 'confirm' | 'onChanged'> 
 }
 
 /**
- * A run that was forked. `checkpoint`: its first.
+ * A run that `fork` made. `checkpoint`: its first one.
  *
  * @category model
  */
@@ -50,9 +50,10 @@ export interface ForkedRun {
 
 /**
  * Makes a new run that starts at `fromStep` with the records of an old one, and does not run it: resume it under its id, or let `resumeAll` on
- * the same storage do so. The old run stays as it is, whatever its status. Everything before `fromStep` counts as done, as in a resume with `fromStep`; every unit that runs has an idempotency
- * key of its own. Plans the recorded definition, so the new run may be resumed with an edited one. Artifacts of kept records are copied. Fails
- * with `ForkRefused` if the old run has a workspace of its own, and with `RunExists` if the new id exists.
+ * the same storage do so. The old run stays as it is, whatever its status. Everything before `fromStep` counts as done, as in a resume with
+ * `fromStep`; every unit that runs has an idempotency key of its own. Plans the recorded definition, so the new run may be resumed with an
+ * edited one. Artifacts of kept records are copied. Fails with `ForkRefused` if the old run has a workspace of its own, and with `RunExists`
+ * if the new id exists.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -73,7 +74,7 @@ export interface ForkedRun {
  * @category running
  */
 export const fork = (runId: string, newId: string, options: ForkOptions): Executor<ForkedRun> =>
-  unless(wrongPlanOptions(options, ['fromStep']), () => forkNow(runId, newId, options))
+  unless(planOptionProblems(options, ['fromStep']), () => forkNow(runId, newId, options))
 
 const forkNow =
   (runId: string, newId: string, options: ForkOptions): Executor<ForkedRun> =>
@@ -119,10 +120,10 @@ const firstRevisionOf = async (
   if (E.isLeft(secured)) return secured
   const given = input === undefined ? E.right(undefined) : withoutSecrets(secured.right, input)
   if (E.isLeft(given)) return given
-  const wanted = replacing(old, { ...answers, fromStep, reopen: true }, given.right)
+  const wanted = optionsWithInput(old, { ...answers, fromStep, reopen: true }, given.right)
   if (E.isLeft(wanted)) return wanted
   const planned = await planRecorded(old, wanted.right)(secured.right)()
-  const accepted = E.isLeft(planned) ? planned : withoutQuestions(planned.right)
+  const accepted = E.isLeft(planned) ? planned : requireNoQuestions(planned.right)
   if (E.isLeft(accepted)) return accepted
   const at = timestamp(environment.clock.now())
   const changes = overrides(old, toWorkflow(old.workflow), accepted.right.plan, accepted.right.options, at)

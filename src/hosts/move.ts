@@ -16,12 +16,12 @@ import { timestamp } from '../executor/RunScope.js'
 import { revisionOf } from '../executor/storage/Recorder.js'
 import { recoveryRefused, restoreStored, runMoved, withClaim } from '../executor/storage/stored.js'
 import { removeChecked } from '../executor/workspace/onSuccess.js'
-import type { Shelf } from '../executor/workspace/copyArtifacts.js'
+import type { RunArtifacts } from '../executor/workspace/copyArtifacts.js'
 import { allArtifacts, clearArtifacts, copyArtifacts, verifyArtifacts } from '../executor/workspace/copyArtifacts.js'
 import type { Claim, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 
-/** `from`, `to`: the locations of both stores, without passwords. `target`: the environment with the other store. */
+/** `from`, `to`: the locations of both stores, without passwords. `target`: the environment with the store `to`. */
 export interface Moving {
   readonly from: string
   readonly to: string
@@ -29,9 +29,9 @@ export interface Moving {
 }
 
 /**
- * Moves a run. The order decides what a crash leaves: the copy in the target is marked, and cannot be resumed, until the source says, in one save, that
- * the run has moved; then the copy loses its mark, and at last the source is removed. Fails with `RunExists` if the target has another run with the id, and
- * with `RunChanged` if another run with the id is in the source once the run has moved; that run stays.
+ * Moves a run. A crash leaves at most one copy that can be resumed: the copy in the target is saved with a mark that refuses a resume; then one
+ * save marks the source as moved; then the copy loses its mark; at last the source is removed. Fails with `RunExists` if the target has another
+ * run with the id, and with `RunChanged` if the source has another run with the id once the run has moved; that run stays.
  */
 export const move =
   (runId: string, moving: Moving): Executor<void> =>
@@ -46,11 +46,11 @@ export const move =
       async (claim, stored): Promise<E.Either<RunError, Checkpoint>> => {
         const source = sourceOf(stored, runId, moving)
         if (E.isLeft(source)) return source
-        const isOver = await clearTarget(source.right, moving)
-        if (E.isLeft(isOver)) return isOver
-        if (isOver.right) return source
-        return await withClaim(moving.target, runId, (other, there) =>
-          moveClaimed({ environment, moving, source: source.right, claim, other }, there)
+        const prepared = await prepareTarget(source.right, moving)
+        if (E.isLeft(prepared)) return prepared
+        if (prepared.right === 'moved') return source
+        return await withClaim(moving.target, runId, (targetClaim, there) =>
+          moveClaimed({ environment, moving, source: source.right, claim, targetClaim }, there)
         )
       }
     )
@@ -73,36 +73,40 @@ const sourceOf = (stored: O.Option<Stored>, runId: string, { to }: Moving): E.Ei
 }
 
 /**
- * Returns true if an earlier move has done everything but remove the source. Removes the copy of an interrupted move whose source is still active: the source may
- * have changed since. If the source has moved and the copy is missing, the copy was removed after it arrived, and may have been resumed.
+ * Returns `moved` if an earlier move has done everything but remove the source. Removes the copy of an interrupted move whose source is not marked
+ * as moved: the source may have changed since. If the source is marked and the copy is missing, the copy was removed after it arrived, and may
+ * have been resumed.
  */
-const clearTarget = async (source: Checkpoint, { to, target }: Moving): Promise<E.Either<RunError, boolean>> => {
+const prepareTarget = async (
+  source: Checkpoint,
+  { to, target }: Moving
+): Promise<E.Either<RunError, 'ready' | 'moved'>> => {
   const { runId } = source
   const there = await load(target, runId)
   if (E.isLeft(there)) return there
   if (O.isNone(there.right))
     return source.moved === undefined
-      ? E.right(false)
+      ? E.right('ready')
       : E.left({ _tag: 'Corrupt', runId, where: to, why: 'the run was moved there, and is missing' })
   const restored = restoreStored(there.right.value, runId)
   if (E.isLeft(restored)) return restored
   const isSame = isSameRun(source, restored.right)
   const isMarked = isMarkedCopy(source, restored.right)
-  if (source.moved !== undefined && isSame) return E.right(!isMarked)
+  if (source.moved !== undefined && isSame) return E.right(isMarked ? 'ready' : 'moved')
   if (!isMarked) return E.left({ _tag: 'RunExists', runId })
   const removed = await removeChecked(target, restored.right)
-  if (E.isRight(removed)) return E.right(false)
+  if (E.isRight(removed)) return E.right('ready')
   return E.left(removed.left._tag === 'RunChanged' ? { _tag: 'RunExists', runId } : removed.left)
 }
 
-/** Names of stores do not decide: this store may have been renamed, and another host may have one of the same name. */
+/** Compares no names of stores: this store may have been renamed, and another host may have a store of the same name. */
 const isSameRun = (source: Checkpoint, there: Checkpoint): boolean => there.createdAt === source.createdAt
 
 /** The mark of a copy is the change `Moved` with `way: 'from'`. */
 const isMarkedCopy = (source: Checkpoint, there: Checkpoint): boolean =>
   isSameRun(source, there) && there.moved?.way === 'from'
 
-/** Another run with the id may have started since the look at the target. */
+/** Restores the marked copy in the target. Another run with the id may have started there since `prepareTarget`. */
 const copyOf = (source: Checkpoint, stored: Stored): E.Either<RunError, Checkpoint> => {
   const { runId } = source
   const restored = restoreStored(stored, runId)
@@ -115,43 +119,44 @@ interface ClaimedMove {
   readonly moving: Moving
   readonly source: Checkpoint
   readonly claim: Claim
-  readonly other: Claim
+  readonly targetClaim: Claim
 }
 
 const moveClaimed = async (
-  { environment, moving, source, claim, other }: ClaimedMove,
+  { environment, moving, source, claim, targetClaim }: ClaimedMove,
   there: O.Option<Stored>
 ): Promise<E.Either<RunError, Checkpoint>> => {
   const { from, to, target } = moving
-  const copy = O.isSome(there) ? copyOf(source, there.value) : await copyTo(environment, moving, source, other)
+  const copy = O.isSome(there) ? copyOf(source, there.value) : await copyTo(environment, moving, source, targetClaim)
   if (E.isLeft(copy)) return copy
-  const departed =
+  const markedSource =
     source.moved === undefined ? await record(environment, claim, source, { way: 'to', store: to }) : E.right(source)
-  if (E.isLeft(departed)) return departed
+  if (E.isLeft(markedSource)) return markedSource
   const requests = await copyRequests(environment, target, source.runId)
   if (E.isLeft(requests)) return requests
-  const arrived = await record(target, other, copy.right, { way: 'here', store: from })
-  return E.isLeft(arrived) ? arrived : departed
+  const arrived = await record(target, targetClaim, copy.right, { way: 'here', store: from })
+  return E.isLeft(arrived) ? arrived : markedSource
 }
 
 /** Saves the copy, and compares what the target then returns. A copy that is certainly not stored leaves no artifacts. */
 const copyTo = async (
   environment: Environment,
-  moving: Moving,
+  { from, target }: Moving,
   source: Checkpoint,
-  claim: Claim
+  targetClaim: Claim
 ): Promise<E.Either<RunError, Checkpoint>> => {
-  const shelf = { ...moving.target, runId: source.runId }
-  const cleared = await clearArtifacts(shelf)
+  const { runId } = source
+  const copies = { ...target, runId }
+  const cleared = await clearArtifacts(copies)
   if (E.isLeft(cleared)) return cleared
-  const change: Moved = { _tag: 'Moved', at: now(environment), way: 'from', store: moving.from }
-  const copy = make({ ...source, revision: 0, moved: { way: 'from', store: moving.from }, updatedAt: change.at })
-  const copied = await copyArtifactsOf({ ...environment, runId: source.runId }, shelf)
+  const change: Moved = { _tag: 'Moved', at: now(environment), way: 'from', store: from }
+  const copy = make({ ...source, revision: 0, moved: { way: 'from', store: from }, updatedAt: change.at })
+  const copied = await copyArtifactsOf({ ...environment, runId }, copies)
   const saved = E.isLeft(copied)
     ? copied
-    : await callPort('save', () => shelf.storage.save(claim, [revisionOf(copy, change)]), writeFailed(STORE))
-  if (E.isRight(saved)) return verifyCopy(moving.target, copy)
-  if (isUnstored(saved.left)) await clearArtifacts(shelf)
+    : await callPort('save', () => target.storage.save(targetClaim, [revisionOf(copy, change)]), writeFailed(STORE))
+  if (E.isRight(saved)) return verifyCopy(target, copy)
+  if (isUnstored(saved.left)) await clearArtifacts(copies)
   return saved
 }
 
@@ -160,7 +165,7 @@ const isUnstored = (error: RunError): boolean =>
   error._tag === 'TooLarge' ||
   (error._tag === 'WriteFailed' && error.committed === 'no')
 
-const copyArtifactsOf = async (from: Shelf, to: Shelf): Promise<E.Either<RunError, void>> => {
+const copyArtifactsOf = async (from: RunArtifacts, to: RunArtifacts): Promise<E.Either<RunError, void>> => {
   const all = await allArtifacts('source', from)
   if (E.isLeft(all)) return all
   const ids = all.right.map(({ id }) => id)
@@ -194,7 +199,7 @@ const copyRequests = async (
   return E.right(undefined)
 }
 
-/** Returns the checkpoint that it saved. */
+/** Records a change `Moved`, and returns the new checkpoint. */
 const record = async (
   environment: Environment,
   claim: Claim,

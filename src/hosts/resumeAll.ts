@@ -5,9 +5,9 @@ import { byStatus, dueAt } from '../domain/checkpoint/Due.js'
 import { defined } from '../domain/data/defined.js'
 import { readFailed, STORE } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
-import { argument, unless, workflows } from '../executor/arguments.js'
+import { argumentProblems, unless, workflows } from '../executor/arguments.js'
 import type { Program } from '../executor/program/Program.js'
-import { withoutQuestions, planStored } from '../executor/planRun.js'
+import { requireNoQuestions, planStored } from '../executor/planRun.js'
 import { requestsFor } from '../executor/requests/inbox.js'
 import { resume } from '../executor/run.js'
 import type { RunError } from '../executor/errors/RunError.js'
@@ -20,8 +20,8 @@ import type { ListedRun, RunSummary, RunView } from '../executor/storage/runs.js
 import { listRuns, storedRun } from '../executor/storage/runs.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
-import type { Found, ResumedRun } from './ResumedRun.js'
-import { reportOf, isSame, isTransient, leftByStatus, leftRun, millisOf, refusedAs } from './ResumedRun.js'
+import type { FoundRun, ResumedRun } from './ResumedRun.js'
+import { reportOf, isSame, isTransient, leftByError, leftByStatus, leftRun, millisOf } from './ResumedRun.js'
 
 /** A program with any outputs and input. */
 export type AnyProgram = Program<unknown, never, unknown, unknown>
@@ -76,7 +76,7 @@ export const resumeAll = (
   programs: ReadonlyArray<AnyProgram>,
   options: ResumeAllOptions = {}
 ): Executor<ReadonlyArray<ResumedRun>> =>
-  unless(argument('programs', programs, workflows), () => resumeEach(programs, options))
+  unless(argumentProblems('programs', programs, workflows), () => resumeEach(programs, options))
 
 const resumeEach =
   (programs: ReadonlyArray<AnyProgram>, options: ResumeAllOptions): Executor<ReadonlyArray<ResumedRun>> =>
@@ -104,12 +104,15 @@ const resumeEach =
     return E.right([...host.reports.values()].sort((a, b) => (a.runId < b.runId ? -1 : 1)))
   }
 
-/** What is known of a run at a revision. `at`: when to resume it, in milliseconds since 1970-01-01 UTC, if it does not change before; `tries`: how often that failed. */
+/**
+ * A run at a revision. `at`: when to resume it, in milliseconds since 1970-01-01 UTC, unless it changes before; `failedAttempts`: how often its
+ * resume has failed.
+ */
 interface Known {
-  readonly found: Found
+  readonly found: FoundRun
   readonly revision: number
   readonly at: number
-  readonly tries: number
+  readonly failedAttempts: number
 }
 
 interface Host {
@@ -119,18 +122,19 @@ interface Host {
   readonly active: Map<string, Promise<void>>
   readonly known: Map<string, Known>
   readonly reports: Map<string, ResumedRun>
-  /** Since when the liveness of the owner is undecided. */
+  /** The runs whose owner's liveness is undecided, and since when. */
   readonly undecided: Map<string, { readonly run: Known; readonly since: number }>
   /** How long the current look has waited for free slots. */
   waitedMillis: number
+  /** Called when a resume has ended. */
   onEnd: () => void
-  /** Called with the time of a run, once that is known. */
+  /** Called with the time at which a run is due, once it is known. */
   onDue: (at: number) => void
 }
 
 const isStopped = ({ environment }: Host): boolean => environment.interrupt.signal.aborted
 
-/** Looks at each run once, page by page. Waits for a free slot to resume a due run, so that the listing is never far ahead of the work. */
+/** Looks at each run once, page by page: resumes or reports it. Waits for a free slot to resume a due run, so that the listing is never far ahead of the work. */
 const lookAtAll = async (host: Host): Promise<E.Either<RunError, ReadonlySet<string>>> => {
   const seen = new Set<string>()
   let after = ''
@@ -159,10 +163,10 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
   const program = host.programs.get(run.workflow.name)
   const what = needsCleanup(run, program) ? 'resume' : byStatus(run.status)
   if (what === 'leave') {
-    // The last save of a completed run may have succeeded although its resume failed: that resume is repeated, and reports the run.
+    // A completed run stays known: if the resume that completed it ended with an error, it is repeated, and reports the run as completed.
     if (run.status !== 'completed') host.known.delete(runId)
     const [leaving, before] = [leftByStatus(run), host.reports.get(runId)]
-    // The resume that failed has reported it.
+    // The resume in which the run failed has reported that.
     const isReported = run.status === 'failed' && before?._tag === 'Resumed' && before.outcome === 'Failed'
     return leaving === undefined || isReported ? undefined : reportRun(host, leaving)
   }
@@ -180,11 +184,11 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
   const { runId, revision } = run
   const before = host.known.get(runId)
   if (before?.revision === revision) {
-    const isAsked = before.at === Infinity && (await hasRequests(host, runId))
-    return isAsked ? { ...before, at: 0 } : before
+    const hasRequest = before.at === Infinity && (await hasRequests(host, runId))
+    return hasRequest ? { ...before, at: 0 } : before
   }
   const found = { runId, workflow: run.workflow }
-  if (what === 'resume' || (await hasRequests(host, runId))) return { found, revision, at: 0, tries: 0 }
+  if (what === 'resume' || (await hasRequests(host, runId))) return { found, revision, at: 0, failedAttempts: 0 }
   const view = await storedRun(runId)(host.environment)()
   if (E.isLeft(view)) {
     reportRun(host, { _tag: 'Left', runId, why: 'Unreadable', error: view.left })
@@ -192,7 +196,7 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
   }
   if (O.isNone(view.right)) return undefined
   const due = dueAt(view.right.value.checkpoint)
-  const known: Known = { found, revision: view.right.value.revision, at: millisOf(due), tries: 0 }
+  const known: Known = { found, revision: view.right.value.revision, at: millisOf(due), failedAttempts: 0 }
   if (known.at > host.environment.clock.now()) {
     host.known.set(runId, known)
     const refusal = await refusalOf(host, view.right.value)
@@ -201,20 +205,20 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
       host,
       refusal === undefined
         ? leftRun(found, 'Waiting', waits)
-        : { ...refusedAs(found, refusal), ...waits, waiting: true }
+        : { ...leftByError(found, refusal), ...waits, waiting: true }
     )
   }
   return known
 }
 
-/** Why a resume of a waiting run would be refused, such as by an edit of its workflow. No evidence is read: that may change until the run is due. */
+/** Returns why a resume of a waiting run would be refused, such as an edit of its workflow. Reads no evidence, which may change until the run is due. */
 const refusalOf = async ({ environment, options, programs }: Host, view: RunView): Promise<RunError | undefined> => {
   const program = programs.get(view.workflow.name)
   if (program === undefined) return undefined
   const planned = await planStored(program, view, { ...policyOf(options), evidence: [] })(environment)().catch(
     (cause: unknown) => E.left(readFailed(STORE)('plan', cause))
   )
-  const end = E.isLeft(planned) ? planned : withoutQuestions(planned.right)
+  const end = E.isLeft(planned) ? planned : requireNoQuestions(planned.right)
   return E.isLeft(end) && !isTransient(end.left) ? end.left : undefined
 }
 
@@ -231,7 +235,7 @@ const resumeSoon = async (host: Host, known: Known): Promise<void> => {
   const waited = stopwatch(host.environment.clock)
   while (active.size >= Math.max(1, options.concurrency ?? AT_ONCE)) await nextEnd(host)
   host.waitedMillis += waited()
-  if ((await isLeftNow(host, known)) || isStopped(host)) return
+  if ((await leaveIfStopped(host, known)) || isStopped(host)) return
   const done = resumeOne(host, known).finally(() => {
     active.delete(runId)
     host.onEnd()
@@ -241,10 +245,10 @@ const resumeSoon = async (host: Host, known: Known): Promise<void> => {
 
 const AT_ONCE = 10
 
-/** Reports a run that was paused or cancelled, or has failed, since it was looked at. */
-const isLeftNow = async (host: Host, { found: { runId } }: Known): Promise<boolean> => {
+/** Reports a run that was paused or cancelled, or has failed, since it was looked at. Returns whether there is nothing to resume. */
+const leaveIfStopped = async (host: Host, { found: { runId } }: Known): Promise<boolean> => {
   const view = await storedRun(runId)(host.environment)()
-  // The resume reports what cannot be read.
+  // If the run cannot be read, its resume reports that.
   if (E.isLeft(view) || O.isNone(view.right)) return false
   const run = view.right.value
   if (byStatus(run.status) !== 'leave' || run.status === 'completed') return false
@@ -255,7 +259,7 @@ const isLeftNow = async (host: Host, { found: { runId } }: Known): Promise<boole
   return true
 }
 
-/** Not `Promise.race` over all runs: each call would add another callback to the promise of every run that takes long. */
+/** Resolves when the next resume ends. Not `Promise.race` over all runs: each call would add another callback to the promise of every run that takes long. */
 const nextEnd = (host: Host): Promise<void> => new Promise((resolve) => (host.onEnd = resolve))
 
 const untilIdle = async (host: Host): Promise<void> => {
@@ -285,7 +289,7 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
   if (!isUndecided) host.undecided.delete(runId)
   // The run was removed meanwhile.
   if (E.isLeft(end) && end.left._tag === 'NoSuchRun') return
-  // What a failed resume itself saved does not make the run due earlier.
+  // The revisions that a failed resume saved must not count as a change of the run, which would make it due at once.
   await remember(host, E.isLeft(end) ? { ...known, revision } : known, end, startedAt)
   reportRun(host, reportOf(known.found, end))
 }
@@ -294,6 +298,7 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
 const policyOf = ({ changes, onChanged }: ResumeAllOptions): Pick<ResumeOptions, 'changes' | 'onChanged'> =>
   defined({ changes, onChanged })
 
+/** Stores when to resume a run next, by how its resume ended. */
 const remember = async (
   host: Host,
   known: Known,
@@ -305,10 +310,10 @@ const remember = async (
   if (E.isRight(end)) {
     if (end.right._tag !== 'Pending' && end.right._tag !== 'Completed') return
     const { checkpoint } = end.right
-    // After a resume that changed nothing, the waits that were over when it started do not count: they would cause the same resume at once.
+    // If the resume changed nothing, the waits that were over when it started are ignored: they would cause the same resume at once.
     const isUnchanged = checkpoint.revision === known.revision
     const at = millisOf(dueAt(checkpoint, isUnchanged ? startedAt : ''))
-    host.known.set(runId, { ...known, revision: checkpoint.revision, at, tries: 0 })
+    host.known.set(runId, { ...known, revision: checkpoint.revision, at, failedAttempts: 0 })
     return host.onDue(at)
   }
   if (end.left._tag === 'HeldBy') {
@@ -316,11 +321,11 @@ const remember = async (
       host.undecided.set(runId, { run: known, since: now })
     return
   }
-  const tries = known.tries + 1
+  const failedAttempts = known.failedAttempts + 1
   // A request in the inbox may be the answer that the resume lacked. The delays grow, because it may be about something else.
   const mayPass = isTransient(end.left) || (await hasRequests(host, runId))
-  const at = mayPass ? now + Math.min(MAX_DELAY_MILLIS, LOOK_MILLIS * 2 ** tries) : Infinity
-  host.known.set(runId, { ...known, at, tries })
+  const at = mayPass ? now + Math.min(MAX_DELAY_MILLIS, LOOK_MILLIS * 2 ** failedAttempts) : Infinity
+  host.known.set(runId, { ...known, at, failedAttempts })
 }
 
 const MAX_DELAY_MILLIS = 60_000
@@ -385,7 +390,7 @@ const watch = async (host: Host): Promise<void> => {
 
 const MIN_PAUSE_MILLIS = 10
 
-/** Looking takes at most a twentieth of the time. */
+/** A pause is this many times as long as the last look at all runs. */
 const READ_PAUSE_FACTOR = 20
 
 /** Drops what is known of runs that were removed. */

@@ -12,7 +12,7 @@ import { report } from '../executor/RunScope.js'
 import type { Event } from '../ports/Events.js'
 
 /**
- * A run that was started. `outcome`: how it ends; each call returns the same end.
+ * A run that was started. `outcome` resolves with how the run ended; each call returns the same end.
  *
  * @category model
  */
@@ -22,8 +22,8 @@ export interface RunHandle<Outputs> {
 }
 
 /**
- * Starts a new run, and returns once it is durable: from then on a resume finds it after any crash. The run continues in this process. Fails as
- * `run` does, if nothing was recorded.
+ * Starts a new run, and returns once it is durable: from then on a resume finds it after any crash. The run continues in this process. If the
+ * run ends before anything is recorded, fails as `run` does.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

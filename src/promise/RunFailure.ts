@@ -1,4 +1,4 @@
-/** The error that a run rejects with, and the refusal of a call as data. */
+/** The error that a call rejects with, and the refusal of a call as data. */
 import type { PendingUnit } from '../domain/checkpoint/Pending.js'
 import { listed } from '../domain/data/listed.js'
 import { nameOf, parent } from '../domain/workflow/Unit.js'
@@ -7,7 +7,7 @@ import type { Pending, RunOutcome } from '../executor/RunOutcome.js'
 import { describeFenced } from '../executor/errors/portErrors.js'
 
 /**
- * A run without an outcome, and the reason: it was refused before anything ran, or its state could not be written.
+ * A call without an outcome, and the reason: it was refused before anything ran, or the state of the run could not be read or written.
  * `message`: the error with the run, for people and logs. `retryLater`: the same call may succeed later, because another process holds the run (`HeldBy`).
  *
  * @category model
@@ -59,7 +59,7 @@ export class RunFailure extends Error {
 export const isRunFailure = (error: unknown): error is RunFailure =>
   typeof error === 'object' && error !== null && BRAND in error
 
-/** What ends the waits of a run, and then continues it. */
+/** Returns the calls that end the waits of a run and continue it. */
 const remedyOf = (units: ReadonlyArray<PendingUnit>): string => {
   const asked = units.flatMap(({ _tag, unit }) => (_tag === 'Answer' ? [unit] : []))
   return [
@@ -74,14 +74,13 @@ const remedyOf = (units: ReadonlyArray<PendingUnit>): string => {
 const waitingText = (one: PendingUnit): string =>
   `"${one.unit}" ${one._tag === 'Timer' ? `sleeps until ${one.wakeAt}` : `waits for ${one._tag === 'Job' ? 'its job' : 'an answer'}`}`
 
-/** An answer was given, and does not fit. */
 const rejectedText = ({ unit, path, expected }: NonNullable<Pending['rejected']>[number]): string =>
   `the answer to "${unit}" was rejected: at ${path} expected ${expected}; `
 
 const messageOf = (outcome: RunFailure['outcome']): string => {
   switch (outcome._tag) {
     case 'Failed': {
-      // A task that failed with its sub-step repeats the error.
+      // A task that failed because of its sub-step repeats the sub-step's error, which is shown once.
       const inner = new Set(outcome.failures.map(({ unit, error }) => `${parent(unit) ?? ''} ${error.message}`))
       const causes = outcome.failures.filter(({ unit, error }) => !inner.has(`${unit} ${error.message}`))
       const why = causes.map(({ unit, error }) => `${unit === outcome.step ? '' : `${nameOf(unit)}: `}${error.message}`)

@@ -1,4 +1,4 @@
-/** Calls the executor from promises: the environment, and how its errors reach the caller. */
+/** Calls the executor for the promise form: makes the environment, and turns errors into a `Refused` or a `RunFailure`. */
 import * as E from 'fp-ts/lib/Either.js'
 import { interruptFrom, nodeEnvironment, processOwner } from '../adapters/node/index.js'
 import { fieldsOf } from '../domain/data/Options.js'
@@ -33,7 +33,7 @@ const eitherOf = (interrupt: Interrupt, other: AbortSignal): Interrupt => {
   }
 }
 
-/** Adds the run to an error that does not name it, unless the caller's code is wrong. */
+/** Describes an error. Adds the run if the error does not name it, unless the error is about the caller's code. */
 const messageOf = (runId: string, error: RunError): string => {
   if (error._tag === 'HeldBy' && isThisProcess(error.holder)) {
     const { host, pid, since } = error.holder
@@ -88,16 +88,16 @@ const idOf = (options: unknown): string => {
   return typeof id === 'string' ? id : ''
 }
 
-/** Never rejects. */
-export const perform = async <O extends Options, Outputs>(
+/** Calls the executor, with a refusal as an outcome. */
+export const callToOutcome = async <O extends Options, Outputs>(
   call: CallName,
   options: O,
   executor: (options: O) => Executor<RunOutcome<Outputs>>,
   program: unknown
 ): Promise<RunOutcome<Outputs> | Refused> => asOutcome(idOf(options), await execute(call, options, executor, [program]))
 
-/** Calls the executor, with a refusal as data. */
-export const attempt = async <O extends HostOptions, A>(
+/** Calls the executor, with a refusal on the left. */
+export const callOrRefuse = async <O extends HostOptions, A>(
   call: CallName,
   options: O,
   executor: (options: O) => Executor<A>,
@@ -110,7 +110,7 @@ export const orThrow = <O extends HostOptions, A>(
   options: O,
   executor: (options: O) => Executor<A>,
   ...program: ReadonlyArray<unknown>
-): Promise<A> => rightOrThrow(attempt(call, options, executor, ...program))
+): Promise<A> => rightOrThrow(callOrRefuse(call, options, executor, ...program))
 
 /**
  * Throws an error whose first frame is the caller's: Node.js prints the line of that frame above an uncaught error. Return its promise as it is: an
@@ -120,7 +120,7 @@ export const rightOrThrow = async <A>(ending: Promise<E.Either<RunFailure['outco
   const ended = await ending
   if (E.isRight(ended)) return ended.right
   const failure = new RunFailure(ended.left)
-  // In Bun this would leave no frame at all.
+  // In Bun, `captureStackTrace` would leave no frame at all.
   if (!('Bun' in globalThis)) Error.captureStackTrace(failure, rightOrThrow)
   throw failure
 }

@@ -1,4 +1,4 @@
-/** Checks the arguments of calls, because untyped hosts may pass anything: an ignored option may repeat work or discard it. */
+/** Checks the arguments of the calls of `dogear/promise`, because untyped hosts may pass anything: an ignored option may repeat work or discard it. */
 import type { Check, OptionCheck, OptionProblem, OptionTable } from '../domain/data/Options.js'
 import {
   anything,
@@ -21,7 +21,7 @@ import type { ResumeOptions, RunOptions } from '../executor/RunOptions.js'
 import type { Environment } from '../ports/Environment.js'
 import type { HostOptions } from './options.js'
 
-const differing: Check = (value) => {
+const distinctWorkflows: Check = (value) => {
   const wrong = workflows(value)
   if (wrong !== undefined) return wrong
   const names = (value as ReadonlyArray<{ readonly name: string }>).map(({ name }) => name)
@@ -35,7 +35,7 @@ const number: Check = (value) => (typeof value === 'number' && !Number.isNaN(val
 
 const count: Check = (value) => (Number.isInteger(value) && (value as number) >= 1 ? undefined : 'a whole number ≥ 1')
 
-/** The executor checks the value. */
+/** Checks only that there is a value; the executor checks the value. */
 const present: Check = (value) => (value === undefined ? 'plain JSON; it is missing' : undefined)
 
 const workspace: Check = (value) => {
@@ -89,19 +89,19 @@ const HOST: Readonly<Record<keyof HostOptions, OptionCheck>> = {
   environment: inside('environment', ENVIRONMENT, 'an object')
 }
 
-const ONE = { id: text, ...HOST }
+const ONE_RUN = { id: text, ...HOST }
 
 /** The options of each call. `oneRun`: those of calls that take only a run, such as `poll` and `cancel`. */
 const KNOWN = {
-  run: { ...ONE, input: anything, ...RUN },
-  resume: { ...ONE, ...RESUME },
-  runOrResume: { ...ONE, ...RESUME, ...RUN },
-  oneRun: ONE,
-  answer: { ...ONE, unit: text, value: present, by: text },
-  confirm: { ...ONE, confirm: answerMap },
-  pause: { ...ONE, commit: flag },
+  run: { ...ONE_RUN, input: anything, ...RUN },
+  resume: { ...ONE_RUN, ...RESUME },
+  runOrResume: { ...ONE_RUN, ...RESUME, ...RUN },
+  oneRun: ONE_RUN,
+  answer: { ...ONE_RUN, unit: text, value: present, by: text },
+  confirm: { ...ONE_RUN, confirm: answerMap },
+  pause: { ...ONE_RUN, commit: flag },
   fork: {
-    ...ONE,
+    ...ONE_RUN,
     newId: text,
     fromStep: text,
     input: anything,
@@ -113,7 +113,7 @@ const KNOWN = {
   prune: { ...HOST, keep: anything, olderThanMillis: anything, statuses: anything },
   resumeAll: {
     ...HOST,
-    workflows: differing,
+    workflows: distinctWorkflows,
     changes: PLAN_OPTIONS.changes,
     onChanged: PLAN_OPTIONS.onChanged,
     concurrency: count,
@@ -125,37 +125,37 @@ const KNOWN = {
 
 export type CallName = keyof typeof KNOWN
 
-/** The required options of each call, besides its storage and id. */
-const NEEDED: Readonly<Partial<Record<CallName, ReadonlyArray<string>>>> = {
+/** The required options of each call, beside its storage and id. */
+const REQUIRED: Readonly<Partial<Record<CallName, ReadonlyArray<string>>>> = {
   answer: ['unit', 'value'],
   confirm: ['confirm'],
   fork: ['fromStep'],
   resumeAll: ['workflows']
 }
 
-/** These calls run nothing, so they ignore the options of a run: hosts pass one object to all calls. */
-const SHARING: ReadonlySet<CallName> = new Set(['oneRun', 'answer', 'confirm', 'pause', 'list'])
+/** The calls that run nothing, and ignore the options of a run: hosts pass one object to all calls. */
+const IGNORING_RUN_OPTIONS: ReadonlySet<CallName> = new Set(['oneRun', 'answer', 'confirm', 'pause', 'list'])
 
-const OF_RUNS: OptionTable = Object.fromEntries(Object.keys(KNOWN.runOrResume).map((option) => [option, anything]))
+const RUN_OPTIONS: OptionTable = Object.fromEntries(Object.keys(KNOWN.runOrResume).map((option) => [option, anything]))
 
 /** Refuses options that a call does not have, and invalid or missing values. An option that is `undefined` counts as absent. */
 export const invalidOptions = (call: CallName, options: unknown): InvalidOptions | undefined => {
   if (isProgram(options)) return refusal([{ option: 'options', expected: 'an object with storage, not a workflow' }])
   return refusal([
     ...optionProblems(options, KNOWN[call], {
-      required: ['storage', ...('id' in KNOWN[call] ? ['id'] : []), ...(NEEDED[call] ?? [])],
-      unlisted: SHARING.has(call) ? OF_RUNS : {}
-    }).map(inEnvironment)
+      required: ['storage', ...('id' in KNOWN[call] ? ['id'] : []), ...(REQUIRED[call] ?? [])],
+      unlisted: IGNORING_RUN_OPTIONS.has(call) ? RUN_OPTIONS : {}
+    }).map(suggestEnvironment)
   ])
 }
 
-/** Suggests the part of the environment that has the name of an unknown option. */
-const inEnvironment = (problem: OptionProblem): OptionProblem =>
+/** Suggests `environment.<option>` for an unknown option that is the name of a port. */
+const suggestEnvironment = (problem: OptionProblem): OptionProblem =>
   'known' in problem && Object.hasOwn(ENVIRONMENT, problem.option)
     ? { ...problem, known: [`environment.${problem.option}`] }
     : problem
 
-/** Returns the options of a call, and the parts of its environment, as plain objects: those of an instance of a class may be inherited. */
+/** Returns the options of a call, and the ports of its environment, as plain objects: an instance of a class may inherit them. */
 export const plainOptions = <O extends HostOptions>(call: CallName, options: O): O => {
   const plain = picked(options, KNOWN[call], (option) => option in options)
   const { environment } = options

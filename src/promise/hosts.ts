@@ -1,4 +1,4 @@
-/** What a host does with the runs of a storage, as promises. */
+/** Starts, lists, reads, forks, resumes and prunes the runs of a storage, as promises. */
 import { randomUUID } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -23,7 +23,7 @@ import { resumeAll as resumeAllRuns } from '../hosts/resumeAll.js'
 import type { ResumedRun } from '../hosts/ResumedRun.js'
 import { start as startRun } from '../hosts/start.js'
 import type { Holder, ListOptions, StorageError } from '../ports/CheckpointStorage.js'
-import { asOutcome, attempt, orThrow, rightOrThrow } from './call.js'
+import { asOutcome, callOrRefuse, orThrow, rightOrThrow } from './call.js'
 import type { HostOptions, Options, StartOptions } from './options.js'
 import { forRun, inputOf } from './options.js'
 import type { Refused } from './RunFailure.js'
@@ -60,7 +60,7 @@ export const start = <Outputs, Input>(
   options: StartOptions<Input>
 ): Promise<RunHandle<Outputs>> =>
   rightOrThrow(
-    attempt('run', options, (given) => startRun(program, given.id, inputOf(given), forRun(given)), program).then(
+    callOrRefuse('run', options, (given) => startRun(program, given.id, inputOf(given), forRun(given)), program).then(
       E.map(({ runId, outcome }) => ({ runId, outcome: outcome().then((ended) => asOutcome(runId, ended)) }))
     )
   )
@@ -146,7 +146,7 @@ export interface RunView extends RunSummary, Pick<FpRunView, 'checkpoint'> {
  */
 export const listRuns = (options: HostOptions & ListOptions): Promise<ReadonlyArray<ListedRun>> =>
   rightOrThrow(
-    attempt('list', options, ({ after, limit }) => listed(defined({ after, limit }))).then(
+    callOrRefuse('list', options, ({ after, limit }) => listed(defined({ after, limit }))).then(
       E.map((runs) => runs.map(listedOf))
     )
   )
@@ -183,7 +183,7 @@ const withHolder = <A extends FpRunSummary>({
  */
 export const viewRun = (options: Options): Promise<RunView | undefined> =>
   rightOrThrow(
-    attempt('oneRun', options, ({ id }) => viewed(id)).then(
+    callOrRefuse('oneRun', options, ({ id }) => viewed(id)).then(
       E.map((view) =>
         O.isNone(view) ? undefined : { ...withHolder(view.value), units: unitsOf(view.value.checkpoint) }
       )
@@ -267,7 +267,7 @@ export interface Pruned extends Omit<FpPruned, 'removed' | 'left'> {
  */
 export const prune = (options: PruneOptions): Promise<Pruned> =>
   rightOrThrow(
-    attempt('prune', options, ({ keep, olderThanMillis, statuses }) =>
+    callOrRefuse('prune', options, ({ keep, olderThanMillis, statuses }) =>
       pruneRuns(defined({ keep, olderThanMillis, statuses }))
     ).then(
       E.map(({ removed, left, ...more }) => ({

@@ -1,4 +1,4 @@
-/** The options of calls that run workflows as promises. */
+/** The options of the calls of `dogear/promise`. */
 import * as O from 'fp-ts/lib/Option.js'
 // From the index: the declarations of a program that imports only `dogear/promise` may name any type of `dogear`.
 import type { Json } from '../index.js'
@@ -7,8 +7,8 @@ import type { CheckpointStorage } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 
 /**
- * A storage, and what surrounds it. `signal` stops the runs and their steps in flight; `environment` overrides ports of `nodeEnvironment`; one that is
- * `undefined` counts as absent.
+ * A storage, and the environment of the call. `signal` stops the runs and their steps in flight; `environment` overrides ports of
+ * `nodeEnvironment`; a port that is `undefined` counts as absent.
  *
  * @category model
  */

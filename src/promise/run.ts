@@ -15,7 +15,7 @@ import { planRun as planOf } from '../executor/planRun.js'
 import type { Program } from '../executor/program/Program.js'
 import * as X from '../executor/run.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
-import { attempt, orThrow, perform, rightOrThrow } from './call.js'
+import { callOrRefuse, orThrow, callToOutcome, rightOrThrow } from './call.js'
 import type { Options, ResumeOptions, RunOrResumeOptions, StartOptions } from './options.js'
 import { forResume, forRun, inputOf, withoutHost } from './options.js'
 import type { Refused, RunFailure } from './RunFailure.js'
@@ -31,7 +31,9 @@ export const run = <Outputs, Input>(
   options: StartOptions<Input>
 ): Promise<Outputs> =>
   rightOrThrow(
-    perform('run', options, (given) => X.run(program, given.id, inputOf(given), forRun(given)), program).then(outputsOf)
+    callToOutcome('run', options, (given) => X.run(program, given.id, inputOf(given), forRun(given)), program).then(
+      outputsOf
+    )
   )
 
 /**
@@ -44,7 +46,7 @@ export const resume = <Outputs, Input>(
   options: ResumeOptions<Input>
 ): Promise<Outputs> =>
   rightOrThrow(
-    perform('resume', options, (given) => X.resume(program, given.id, forResume(given)), program).then(outputsOf)
+    callToOutcome('resume', options, (given) => X.resume(program, given.id, forResume(given)), program).then(outputsOf)
   )
 
 /**
@@ -77,7 +79,7 @@ export const runOutcome = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: RunOrResumeOptions<Input>
 ): Promise<RunOutcome<Outputs> | Refused> =>
-  perform(
+  callToOutcome(
     'runOrResume',
     options,
     ({ input, ...others }) => X.runOrResume(program, others.id, input, forResume(others)),
@@ -113,7 +115,7 @@ export const poll = <Outputs, Input>(
   options: Options
 ): Promise<Exclude<PollOutcome, { readonly _tag: 'Fenced' }>> =>
   rightOrThrow(
-    attempt('oneRun', options, ({ id }) => pollJobs(program, id), program).then(
+    callOrRefuse('oneRun', options, ({ id }) => pollJobs(program, id), program).then(
       E.chainW((outcome) => (outcome._tag === 'Fenced' ? E.left(outcome) : E.right(outcome)))
     )
   )

@@ -122,7 +122,7 @@ export const workflow = <C extends Schema | undefined = undefined>(
 
 type Methods = Record<Exclude<keyof WorkflowBuilder<unknown, unknown>, keyof P.Program<unknown>>, unknown>
 
-/** The interface has the types of these methods. Accessors, so that a destructured method keeps its workflow. */
+/** The methods of a workflow; `WorkflowBuilder` has their types. They are accessors, so that a destructured method keeps its workflow. */
 class Chain implements Methods {
   // A third argument is refused as a misplaced option.
   get step() {

@@ -13,7 +13,7 @@ import { unitsOf } from '../../domain/explain/UnitView.js'
 import type { Answer } from '../../domain/plan/Plan.js'
 import { answer } from '../../executor/requests/answer.js'
 import { confirm, withDecision } from '../../executor/requests/confirm.js'
-import { takeAnswer } from '../../executor/requests/inboxAnswers.js'
+import { acceptAnswer } from '../../executor/requests/inboxAnswers.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage, wrongUse } from '../CliError.js'
@@ -87,7 +87,7 @@ const refusalOf = async (context: Context, view: RunView, unit: string): Promise
     return notDone(planned.left, await ofRefusal(context, view, unit, planned.left), view, 'answer')
   if (planned.right.questions.some((question) => question.unit === unit)) return undefined
   const request = { _tag: 'Answer', runId, unit, value: null, by: userName(), requestedAt: nowText() } as const
-  const taken = takeAnswer(checkpoint, request)
+  const taken = acceptAnswer(checkpoint, request)
   if (E.isRight(taken) || taken.left._tag !== 'AnswerRefused') return undefined
   const error = withDecision(planned.right, taken.left)
   return notDone(error, await ofRefusal(context, view, unit, error), view, 'answer')

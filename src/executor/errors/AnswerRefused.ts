@@ -7,8 +7,8 @@ import type { Unit } from '../../domain/workflow/Unit.js'
 /**
  * A unit cannot take an answer. `why`: the run has no such unit; it has completed; it does not wait for an answer; its time limit is
  * over; the answer is not plain JSON, and `expected` says where; `by` is too long, empty or has control characters; a resume asks no
- * question about it; or the answer to a question is invalid, and `expected` says why. `waiting`: the units that wait for an answer, or of `confirm`
- * those with an open question. `decision`: what a resume would do with the unit, if that is known. Nothing was recorded.
+ * question about it; or the answer to a question is invalid, and `expected` says why. `waiting`: the units that wait for an answer; if `confirm`
+ * was called, those with an open question. `decision`: what a resume would do with the unit, if that is known. Nothing was recorded.
  */
 export interface AnswerRefused {
   readonly _tag: 'AnswerRefused'
@@ -28,20 +28,27 @@ export interface AnswerRefused {
   readonly decision?: Decision
 }
 
-/** Says what the unit is, and which call helps. */
+/** Describes the refusal, and the call that helps. */
 export const describe = (refused: AnswerRefused): string => {
   const remedy = remedyOf(refused)
-  return remedy === undefined ? describeUnit(refused) : `${describeUnit(refused)}; ${remedy}`
+  return remedy === undefined ? describeWithoutRemedy(refused) : `${describeWithoutRemedy(refused)}; ${remedy}`
 }
 
 /** Describes the refusal without a remedy in terms of calls; the command adds its own. */
-export const describeUnit = ({ runId, unit: given, why, expected, waiting, decision }: AnswerRefused): string => {
+export const describeWithoutRemedy = ({
+  runId,
+  unit: given,
+  why,
+  expected,
+  waiting,
+  decision
+}: AnswerRefused): string => {
   const unit = given === '' ? '""' : given
   if (expected !== undefined) return `Cannot answer ${unit} of run ${runId}: the answer must be ${expected}`
   if (why === 'InvalidName' || why === 'WaitOver') return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}`
   const isUnknown = why === 'UnknownUnit'
   const isQuestion = why === 'NotAsked'
-  // A unit with a question that cannot be answered yet is a composite, or changed evidence comes first.
+  // The question of a unit cannot be answered yet if it is a composite, or if changed evidence comes first.
   const what = decision === undefined || (isQuestion && decision._tag === 'Confirm') ? REFUSED[why] : whatItIs(decision)
   // `confirm` refuses an unknown unit, too, and does not know which units wait.
   const none = isUnknown ? '; check its path' : isQuestion || decision ? '' : '; no unit of the run waits for an answer'
@@ -67,7 +74,7 @@ const whatItIs = (decision: Decision): string => {
   }
 }
 
-/** The call that helps, if the units that wait do not say it. */
+/** Returns the call that helps, unless the list of waiting units is the remedy. */
 const remedyOf = ({ why, decision, unit, waiting }: AnswerRefused): string | undefined => {
   if (why === 'WaitOver') return undefined
   switch (decision?._tag) {

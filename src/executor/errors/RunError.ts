@@ -108,7 +108,7 @@ export interface NoWorkspaces {
   readonly runId: string
 }
 
-/** A request needs the port `requests`, and the environment has none. */
+/** The call leaves a request, and the environment has no `requests`. */
 export interface NoRequests {
   readonly _tag: 'NoRequests'
   readonly runId: string
@@ -126,14 +126,14 @@ export interface InvalidOptions {
   readonly problems: ReadonlyNonEmptyArray<OptionProblem>
 }
 
-/** The run has a workspace of its own, which two runs cannot share. Nothing was made. */
+/** The run has a workspace of its own, which two runs cannot share. Nothing was created. */
 export interface ForkRefused {
   readonly _tag: 'ForkRefused'
   readonly runId: string
   readonly workspace: OwnWorkspace
 }
 
-/** The run moves `to` another store, or arrived `from` one, and this copy cannot be resumed. A repeated move finishes it. */
+/** This copy of the run cannot be resumed: it was moved `to` another store, or its move `from` one is unfinished. To finish it, repeat the move. */
 export interface RunMoved {
   readonly _tag: 'RunMoved'
   readonly runId: string

@@ -1,4 +1,4 @@
-/** Errors that end a call, in words: what, where, and what to do. */
+/** Describes the errors of `RunError` for people. */
 import { describeQuestion } from '../../domain/explain/Explain.js'
 import { describeProblems } from '../../domain/explain/problems.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
@@ -26,7 +26,7 @@ import type { ArtifactsNotCopied, RecoveryRefused, RunError, WorkspaceMissing } 
  */
 export const describe = (error: RunError): string => printableLines(withEffect(error, linesOf(error)))
 
-/** Describes an error of a call that changes nothing anyway, without `Nothing was changed`. */
+/** Describes an error without `Nothing was changed`, for calls that never change anything. */
 export const describeCause = (error: RunError): string => printableLines(linesOf(error))
 
 /** Adds `Nothing was changed` to an error that stopped a call before it changed anything. */
@@ -103,7 +103,7 @@ const remediesOf = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<string>
   return [...remedyOfEdits(problems), ...tasks.map((step) => `Set fromStep: '${step}'`)]
 }
 
-/** The edits that a user has to undo or accept. Those of steps in doubt and of pending jobs have other remedies. */
+/** Returns the edits that a user must undo or accept. Edits of steps in doubt and of pending jobs have other remedies. */
 export const editsToUndo = (problems: ReadonlyArray<PlanProblem>) =>
   problems
     .filter((one) => one._tag === 'WorkflowChanged')

@@ -1,4 +1,4 @@
-/** Describes errors of ports for people: of storage, artifacts, requests and workspaces. */
+/** Describes the errors of storage, artifacts, requests and workspaces for people. */
 import * as O from 'fp-ts/lib/Option.js'
 import type { RunChanged } from '../../domain/checkpoint/RunChanged.js'
 import type { ArtifactError } from '../../ports/ArtifactStore.js'
@@ -40,10 +40,10 @@ export const describeStorage = (error: StorageError): string => {
 const describeChanged = ({ runId, expected, found }: RunChanged): string =>
   `Run ${runId} was not removed: it changed after it was checked (revision ${expected} then, ${found === expected ? 'that of another run with the id' : found} now); look at it, and repeat the removal if it may be deleted`
 
-/** SQLite's message for a file that is none of its databases, or whose header is damaged. */
+/** SQLite's message for a file that is not a SQLite database, or whose header is damaged. */
 const NO_DATABASE = /\bnot a database$/
 
-/** Stores that were opened with invalid arguments or settings. Their messages have the remedy. */
+/** The codes of stores that were opened with invalid arguments or settings. Their messages contain the remedy. */
 const UNUSABLE: ReadonlySet<string> = new Set([
   ...['INVALID_OPTIONS', 'NO_FOLDER', 'NO_DATABASE'],
   ...['NO_WAL', 'WEAK_SYNCHRONOUS', 'FILE_DELETED', 'FILE_REPLACED'],
@@ -68,7 +68,7 @@ const COMMITTED: Readonly<Record<WriteFailed['committed'], string>> = {
   unknown: '. It is unknown whether this write took effect; the next resume determines it'
 }
 
-/** Describes how a process lost a run. `by` and `epoch` are absent if the caller has the outcome, not the error of the store. */
+/** Describes how a process lost a run. An outcome has no `by` and `epoch`; the error of a store has. */
 export const describeFenced = ({
   runId,
   files,
@@ -90,7 +90,7 @@ export const describeFenced = ({
 
 const reasonOf = ({ code, cause }: ReadFailed | WriteFailed): string => {
   const { message: own = cause, errors } = Object(cause) as { readonly message?: unknown; readonly errors?: unknown }
-  // That of an AggregateError may be empty.
+  // The message of an AggregateError may be empty.
   const said: unknown = own === '' && Array.isArray(errors) ? (Object(errors[0]) as Error).message : own
   const [message = ''] = typeof said === 'string' ? said.trim().split('\n') : []
   if (code === 'NO_TASK_EITHER') return message
@@ -141,13 +141,13 @@ export const describeTooLarge = ({ runId, where, bytes, limitBytes, biggest }: T
   return `The checkpoint of run ${runId} is too large (${where}): ${bytes} bytes, the limit is ${limitBytes}.${named} ${remedy}`
 }
 
-/** What a code of the system means, in words. */
+/** What an error code of the system or a driver means, in words. */
 export interface Meaning {
   readonly text: string
   readonly remedy?: string
 }
 
-/** Returns what a code of the system means, if it has a meaning that is worth words. */
+/** Returns the meaning of a code; none if the message of the error is enough. */
 export const meaningOf = (code: string): Meaning | undefined => MEANINGS[code]
 
 const MEANINGS: Readonly<Record<string, Meaning>> = {
@@ -169,7 +169,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
 
 const inBrackets = ({ text, remedy }: Meaning): string => ` (${text}${remedy === undefined ? '' : `: ${remedy}`})`
 
-/** The limits of a process. Their text replaces that of the cause. */
+/** Codes of exceeded limits. These texts replace the message of the error. */
 const LIMITS: Readonly<Record<string, string>> = {
   EMFILE: 'too many open files; raise `ulimit -n`, then try again',
   ENFILE: 'too many open files on this machine; close some, then try again',

@@ -25,7 +25,7 @@ export interface Expectation {
  */
 export type OnCheckFailure = Extract<CheckAnswer, 'retry' | 'continue' | 'abort'> | 'ask'
 
-/** The checks of a unit. `before` and `after` hold unless they fail or return false; the record of the unit counts only while its `evidence` exists. */
+/** The checks of a unit, for the executor. A check passes unless it fails or returns false; the record of the unit counts only while its `evidence` exists. */
 export interface Guard<Context, Output> {
   /** The unit does not start if this fails. */
   readonly before: ((context: Context) => TaskEither<unknown, unknown>) | undefined
@@ -54,7 +54,7 @@ export interface GuardSpec<Context> {
   readonly onCheckFailure?: OnCheckFailure
 }
 
-/** Returns undefined if there is nothing to check. */
+/** Makes the checks of a unit for the executor; undefined if there is nothing to check. */
 export const fromSpec = <Context, Output>(
   { before, expect, after, onCheckFailure, retry }: GuardSpec<Context> & { readonly retry?: Partial<RetryPolicy> },
   evidence?: ReadonlyArray<ExpectedEvidence> | Guard<Context, Output>['evidence']
@@ -71,8 +71,13 @@ export const fromSpec = <Context, Output>(
         after: after === undefined ? undefined : settling(after),
         evidence: evidence === undefined || typeof evidence === 'function' ? evidence : () => evidence,
         onCheckFailure: onCheckFailure ?? 'ask',
-        retry: retry === undefined ? THRICE : policyOf(retry)
+        retry: retry === undefined ? THREE_ATTEMPTS : policyOf(retry)
       }
 
-/** The default policy for failed checks. */
-const THRICE: RetryPolicy = { _tag: 'Constant', attempts: 3, delayMillis: 1000, maxDelayMillis: 1000, jitter: 0 }
+const THREE_ATTEMPTS: RetryPolicy = {
+  _tag: 'Constant',
+  attempts: 3,
+  delayMillis: 1000,
+  maxDelayMillis: 1000,
+  jitter: 0
+}

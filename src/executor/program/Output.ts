@@ -7,8 +7,8 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { SchemaInput, SchemaOutput, StandardSchema } from './StandardSchema.js'
 
-/** An io-ts codec (`t.Mixed`), by its used fields. `encode` must return plain JSON. */
-// The parameters are `never`, because a codec is invariant in its types and only its own `_A` counts.
+/** An io-ts codec: the fields of `t.Mixed` that Dogear uses. `encode` must return plain JSON. */
+// The parameters are `never`, so that a codec of any type is assignable; `_A` carries its type.
 export interface IoTsCodec {
   readonly _A: unknown
   readonly name: string
@@ -82,14 +82,14 @@ type Stored<R> = R extends Callable
     ? TaskEither<unknown, Storable<A>>
     : NotStorable<'a function; return a TaskEither, a promise or a value'>
   : R extends Promise<infer A>
-    ? Promise<Outside<A>>
+    ? Promise<TopLevel<A>>
     : R extends PromiseLike<infer A>
-      ? PromiseLike<Outside<A>>
+      ? PromiseLike<TopLevel<A>>
       : R extends infer A
-        ? Outside<A>
+        ? TopLevel<A>
         : never
 
-type Outside<A> = A extends
+type TopLevel<A> = A extends
   { readonly _tag: 'Left'; readonly left: unknown } | { readonly _tag: 'Right'; readonly right: unknown }
   ? NotStorable<'an Either; return the TaskEither itself'>
   : Storable<A>

@@ -94,7 +94,7 @@ export const start = <C extends Schema | undefined = undefined>(
   return build({ ...base, decodeInput, encodeInput }, [])
 }
 
-/** Nothing runs with invalid options. */
+/** Drops invalid options, and keeps their problems, with which the program is refused. */
 const baseFrom = (
   name: string,
   options: ProgramOptions

@@ -1,5 +1,5 @@
 /**
- * The type of a program, and the options of its steps.
+ * The type of a program, and the types of what `sequence`, `wave` and `map` add to it.
  *
  * @module
  */
@@ -24,7 +24,7 @@ export interface Program<Outputs, Input = Json, Given = unknown, Seen = SeenOf<I
   readonly identity: WorkflowIdentity
   /** Returns the input that steps see for a stored one. */
   readonly decodeInput: (input: Json) => E.Either<OutputMismatch, Seen>
-  /** An input as JSON. */
+  /** Returns an input as JSON. */
   readonly encodeInput: (input: Input) => E.Either<OutputMismatch, Json>
   /** The invalid options of an untyped author. */
   readonly problems?: ReadonlyArray<OptionProblem> | undefined

@@ -22,7 +22,7 @@ import type { Conversions } from './conversions.js'
 import { conversions } from './conversions.js'
 import type { Guard } from './Guard.js'
 import { fromSpec as guardFrom } from './Guard.js'
-import { ITEMS, MAP, NEEDS, notReuse, SEQUENCE, taskProblems, WAVE } from './stepOptions.js'
+import { ITEM_SOURCE, MAP, NEEDS, notReuse, SEQUENCE, taskProblems, WAVE } from './stepOptions.js'
 import { settling } from '../steps/callUserCode.js'
 import type {
   ForJob,
@@ -67,7 +67,7 @@ export interface Runnable extends Conversions {
   readonly guard: UnitGuard | undefined
 }
 
-/** The checks around a task or a wave. */
+/** The checks around a task or a composite. */
 export type UnitGuard = Guard<StepContext<unknown, unknown>, unknown>
 
 /** A task that can run. */
@@ -92,7 +92,7 @@ export interface ProgramWave extends Wave {
   readonly guard: UnitGuard | undefined
 }
 
-/** Where the items of a map come from. On the left: why they are invalid. */
+/** Computes the items of a map. On the left: what the author's function threw. */
 export interface ItemSource {
   /** The items. */
   readonly forEach: (source: MapSource<unknown, unknown>) => E.Either<unknown, ReadonlyArray<unknown>>
@@ -141,7 +141,7 @@ export const task = <C>(
   if (numbered !== undefined) options.numbered = numbered
   if (typeof capture === 'string') options.captures = [capture]
   if (waiting !== undefined) options.wait = waiting.wait
-  const defined = W.task(nameFrom(name), options)
+  const domainTask = W.task(nameFrom(name), options)
   const guard = guardFrom(loose, evidenceOf(loose.evidence, seen))
   const problems = taskProblems(step)
   // An unknown option may be the misspelled one that the wait misses; `needs` is one of a group.
@@ -149,16 +149,16 @@ export const task = <C>(
   const isWrongWait = waiting !== undefined && E.isLeft(waiting.awaits) && !mayBeMisspelled
   // Field by field, not spread: all tasks then share one hidden class, which makes large plans fast.
   return {
-    _tag: defined._tag,
-    name: defined.name,
-    summary: defined.summary,
-    fingerprint: defined.fingerprint,
-    idempotent: defined.idempotent,
-    captures: defined.captures,
-    numbered: defined.numbered,
-    wait: defined.wait,
+    _tag: domainTask._tag,
+    name: domainTask.name,
+    summary: domainTask.summary,
+    fingerprint: domainTask.fingerprint,
+    idempotent: domainTask.idempotent,
+    captures: domainTask.captures,
+    numbered: domainTask.numbered,
+    wait: domainTask.wait,
     accepts,
-    artifactPaths: defined.artifactPaths,
+    artifactPaths: domainTask.artifactPaths,
     encode,
     decode,
     seen,
@@ -188,7 +188,7 @@ const waitingOf = <C>(step: StepSpec<never, C>): Waiting | undefined => {
   return 'waitFor' in step ? { wait: 'Answer', awaits: waitForOf(step.waitFor) } : undefined
 }
 
-/** A wait has no code, and of the options of a task only some. */
+/** Returns the options of a task. A task that waits has no code, and only some of the options. */
 const specOf = <C>(step: StepSpec<never, C>, waiting: Waiting | undefined): SpecOf<C> => {
   if (typeof step !== 'object' || step === null) return { run: step }
   if (waiting === undefined) return step as SpecOf<C>
@@ -211,14 +211,14 @@ const evidenceOf = (evidence: Loose['evidence'], seen: Conversions['seen']): Loo
   }
 }
 
-/** The paths of listed artifacts. A step with its own folder shares none with other steps. */
+/** Returns the paths of the artifacts in an `evidence` array. A step with its own folder shares no path with other steps. */
 const artifactPathsOf = <C>({ evidence, workspace }: TaskOptions<never, C>): Task['artifactPaths'] => {
   if (!Array.isArray(evidence) || workspace !== undefined) return undefined
   const paths = evidence.filter(isExpectedEvidence).flatMap((one) => (one._tag === 'Artifact' ? [one.path] : []))
   return () => paths
 }
 
-/** What a fingerprint covers besides the options: the version, an own folder, and that the task submits a job. */
+/** Returns what the fingerprint covers besides the domain's own options: the version, the own folder, and whether the task submits a job or waits. */
 const definitionOf = <C>(spec: TaskOptions<never, C>, waiting: Waiting | undefined): Json => {
   const { version, workspace } = spec
   const isJob = 'job' in spec
@@ -231,7 +231,7 @@ const definitionOf = <C>(spec: TaskOptions<never, C>, waiting: Waiting | undefin
   }
 }
 
-/** All other checks of a job run after its collection. */
+/** Keeps the `before` check, which runs before the submission of a job. All others run after the collection. */
 const beforeOnly = ({ before, ...guard }: UnitGuard): UnitGuard | undefined =>
   before === undefined ? undefined : { ...guard, before, expect: {}, after: undefined, evidence: undefined }
 
@@ -270,7 +270,7 @@ const runnableJob = <C>(job: Job<never, C>, guard: UnitGuard | undefined): Runna
  * @category constructors
  */
 export const reuse = (from: Reuse): TaskSpec<Pick<StepContext<unknown>, 'artifacts'>, Promise<string>> => {
-  // An option that a step does not have, so that its problems describe the argument.
+  // `reuse` is no option of a step. Its check describes what is wrong with the argument.
   if (notReuse(from) !== undefined) return { run: () => undefined, reuse: from ?? null } as never
   const source = `reuse:${from.fromRun}/${from.artifact}`
   return {
@@ -343,13 +343,21 @@ export const mapOf = (
   const { forEach, key, item } = fieldsOf(source) as Partial<typeof source> as typeof source
   const { groups: _, _tag: __, ...wave } = waveOf(name, [], options)
   const body = isStep(each) ? each : task(name, () => undefined)
-  const defined = W.mapOf(nameFrom(name), body, wave.summary, definition)
+  const domainMap = W.mapOf(nameFrom(name), body, wave.summary, definition)
   const problems = [
     ...(isStep(each) ? [] : [{ option: 'each', expected: stepExpected(each) }]),
-    ...optionProblems({ forEach, key, item }, ITEMS, { required: ['forEach', 'key'] }),
+    ...optionProblems({ forEach, key, item }, ITEM_SOURCE, { required: ['forEach', 'key'] }),
     ...optionProblems(options, MAP)
   ]
-  return { ...wave, ...defined, problems, each: defined.each as ProgramStep, items: conversions(item), forEach, key }
+  return {
+    ...wave,
+    ...domainMap,
+    problems,
+    each: domainMap.each as ProgramStep,
+    items: conversions(item),
+    forEach,
+    key
+  }
 }
 
 /** A name that is no string becomes its kind, which is refused as an invalid name. */
@@ -362,13 +370,13 @@ const isList = (steps: unknown): boolean => Array.isArray(steps)
 
 const stepsIn = <S>(steps: ReadonlyArray<S>): ReadonlyArray<S> => (isList(steps) ? steps.filter(isStep) : [])
 
-/** Returns a problem for each of these that is not a step. */
+/** Returns a problem for each element that is not a step. */
 export const stepProblems = (
   steps: unknown,
   kind = 'step'
 ): ReadonlyArray<Extract<OptionProblem, { readonly expected: string }>> => {
   if (!Array.isArray(steps)) return [{ option: `${kind}s`, expected: `an array of ${kind}s, not ${kindOf(steps)}` }]
-  // A long workflow has no list for each step.
+  // Avoids an array for each step of a long workflow.
   if (steps.every(isStep)) return []
   return steps.flatMap((step: unknown, index) =>
     isStep(step) ? [] : [{ option: `${kind} ${index + 1}`, expected: stepExpected(step) }]

@@ -26,7 +26,7 @@ export interface StandardIssue {
 }
 
 /** The type that a schema takes; `unknown` if it declares no `types`. */
-// The version keeps TypeScript from refusing a schema that has no `types` as unrelated; so below.
+// `version` is required in these two types, because all other fields are optional: TypeScript would call a schema without `types` unrelated.
 export type SchemaInput<S extends StandardSchema> = S extends {
   readonly '~standard': { readonly version: 1; readonly types?: infer Types }
 }

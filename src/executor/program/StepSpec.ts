@@ -76,8 +76,8 @@ export interface StepArtifacts {
  * Runs work inside a task and records it: `step(name, run)` or `step(name, options, run)`. If it is recorded already, nothing runs and the
  * recorded output is returned. It is durable when the promise resolves.
  *
- * A failure is recorded, too, and rejects with an `Error` that has name, message, code and data. An attempt that is repeated after a crash
- * meets it again; a new attempt runs the sub-step again.
+ * A failure is recorded, too, and rejects with an `Error` that has name, message, code and data. In an attempt that is repeated after a crash
+ * the call rejects with the recorded error; a new attempt runs the sub-step again.
  *
  * A repeated name is numbered: the second `turn` is `agent/turn#2`. That requires a fixed order, so the call is refused while another
  * sub-step runs. Code between sub-steps runs again with each attempt, and must have no side effects.
@@ -154,7 +154,7 @@ export interface SubStepContext extends Pick<
 
 /**
  * The fields that a task gets besides its context when it polls or collects its job: the `job` that `submit` returned (`null` if
- * nothing). `idempotencyKey` is the key under which the job was submitted.
+ * nothing). `idempotencyKey` of its context is the key under which the job was submitted.
  */
 export interface ForJob {
   readonly job: Json
@@ -181,12 +181,14 @@ export type Run<Context, C> = (context: Context) => ReturnOf<C>
  *   readers get what the schema returns for it. Without one, the output must be plain JSON and its type is that of `run`.
  * - `version`: raise it when `run` changes so much that a run of the old version must not continue with the new one.
  * - `idempotent`: default true. `capture`: the variable that is set to the output.
- * - `retry`: default none. It retries transient failures only; a plain `Error` is permanent. `timeoutMillis`: for each attempt, its checks included, default none.
+ * - `retry`: default none. It retries transient failures only; a plain `Error` is permanent. `timeoutMillis`: for each attempt with its checks,
+ *   but without prompts; default none.
  * - `evidence`: what the step leaves behind, or a function that computes it from the output. The step completes only if all of it
  *   exists, and its record counts only as long as it does; see also {@link GuardSpec}.
  * - `workspace`: `fresh` runs each attempt in its own empty folder (`folder` of its context); the files of earlier attempts are kept
  *   beside it. Evidence is looked up there. The environment needs `workspaces`.
- * - `summary`: for people, default its name. `numbered`: its name is only its number, see `Workflow.Task`; default false.
+ * - `summary`: for people, default its name. `numbered`: its name is its position, so an edit may give that name to another task; default
+ *   false.
  */
 export interface TaskOptions<Context, C> extends GuardSpec<Context> {
   readonly output?: C
@@ -366,8 +368,8 @@ export interface MapOptions<Outputs, Input, I, Given = unknown> extends WaveOpti
 }
 
 /** The type of an item that `forEach` returns. `I`: the schema of the items, or without one the type itself, if JSON can store it. */
-export type ItemOf<I> = I extends Schema ? Accepted<I> : CanKeep<I> extends true ? I : Kept<I>
+export type ItemOf<I> = I extends Schema ? Accepted<I> : CanStoreItem<I> extends true ? I : StoredItem<I>
 
-type CanKeep<I> = [I] extends [Storable<I>] ? true : false
+type CanStoreItem<I> = [I] extends [Storable<I>] ? true : false
 
-type Kept<I> = I extends infer A ? Storable<A> : never
+type StoredItem<I> = I extends infer A ? Storable<A> : never

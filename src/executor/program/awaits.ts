@@ -1,11 +1,11 @@
-/** Computes the wait of a step from its options. */
+/** Validates the options of a sleep or a wait for an answer, and makes the recorded wait from them. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Wait } from '../../domain/checkpoint/Pending.js'
 import type { OptionProblem, OptionTable } from '../../domain/data/Options.js'
 import { anything, kindOf, optionProblems, text, within } from '../../domain/data/Options.js'
 import type { Sleep, WaitFor } from './StepSpec.js'
 
-/** Computes the wait that starts at this time. */
+/** Makes the wait that starts at `now`. */
 export type StartWait = (now: number) => Wait
 
 export const sleepOf = (sleep: Sleep): E.Either<OptionProblem, StartWait> => {
@@ -26,7 +26,7 @@ export const sleepOf = (sleep: Sleep): E.Either<OptionProblem, StartWait> => {
     : E.left({ option: 'sleep.until', expected: 'a Date, or a time like 2026-01-02T03:04:05Z' })
 }
 
-/** `more`: the options beside those of the wait. */
+/** `more`: the checks of options beside those of the wait. */
 export const waitForOf = (waitFor: WaitFor, more: OptionTable = {}): E.Either<OptionProblem, StartWait> => {
   const given: unknown = waitFor
   if (!isRecord(given))
@@ -55,7 +55,7 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 const isTime = (value: unknown): value is string =>
   typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(value)
 
-/** A Date of another realm is no instance of `Date`. */
+/** A Date of another realm, such as a vm context, is no instance of `Date`. */
 const isDate = (value: unknown): value is Date => Object.prototype.toString.call(value) === '[object Date]'
 
 const isDelay = (millis: unknown): millis is number =>

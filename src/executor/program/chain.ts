@@ -1,4 +1,4 @@
-/** Programs that share their steps with the program that they were made of: one more step costs O(log n). */
+/** Makes programs. A program shares its steps with the program that it was made from, so that adding a step costs O(log n). */
 import type { Vector } from '../../domain/data/Vector.js'
 import * as Vec from '../../domain/data/Vector.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
@@ -7,12 +7,13 @@ import * as Identity from '../../domain/workflow/WorkflowIdentity.js'
 import type { Program } from './ProgramSpec.js'
 import type { ProgramStep } from './ProgramStep.js'
 
+/** A program without its steps. */
 export type Base<Input, Seen> = Pick<
   Program<unknown, Input, unknown, Seen>,
   'name' | 'secrets' | 'onSuccess' | 'decodeInput' | 'encodeInput' | 'problems'
 >
 
-/** How a program was made. A program made by a spread, or by another copy of this module, has only its array of steps. */
+/** The steps of a program, and what is computed from them. A spread, or a program of another copy of this module, has no source. */
 interface Source {
   readonly self: Workflow
   readonly from: Iterable<ProgramStep>
@@ -22,7 +23,7 @@ interface Source {
 
 const SOURCE = Symbol('source')
 
-/** Made when they are first read: the programs inside a chain never need theirs. Own properties, so that the spread of a program has them. */
+/** Computes the array on first read: of a chain, only the last program needs it. An own property, so that a spread copies it. */
 const STEPS = {
   enumerable: true,
   get(this: Made): ReadonlyArray<ProgramStep> {
@@ -32,7 +33,7 @@ const STEPS = {
   }
 }
 
-/** Not of `this`, which may be a proxy or an heir with another name. */
+/** The identity of `source.self`: `this` may be a proxy, or inherit from the program and have another name. */
 const IDENTITY = {
   enumerable: true,
   get(this: Made): WorkflowIdentity {
@@ -41,12 +42,12 @@ const IDENTITY = {
   }
 }
 
-/** The source is behind a function, which a deep freeze or proxy does not look into. */
+/** The source is returned by a function, because a deep freeze or a deep proxy does not enter one. */
 interface Made {
   readonly [SOURCE]: () => Source
 }
 
-/** `methods`: the prototype. Properties shared by all programs keep them in one hidden class, which makes a long chain fast. */
+/** `methods`: the prototype. All programs have the same properties in the same order, and so one hidden class, which makes a long chain fast. */
 export const build = <Outputs, Input, Given, Seen>(
   base: Base<Input, Seen>,
   from: Iterable<ProgramStep>,
@@ -69,30 +70,30 @@ export const build = <Outputs, Input, Given, Seen>(
 
 type Writable<A> = { -readonly [K in keyof A]: A[K] }
 
-/** A program with one more step, and the same methods: O(log n). */
+/** Returns a program with one more step, and the same methods. */
 export const add = <Outputs, Input, Given, Seen>(
   self: Base<Input, Seen> & Pick<Program<unknown>, 'steps'>,
   last: ProgramStep
 ): Program<Outputs, Input, Given, Seen> => {
   const source = (self as Partial<Made>)[SOURCE]?.()
-  // A proxy or an heir may have other steps.
+  // A proxy of the program, or an object that inherits from it, may have other steps.
   const steps =
     source?.self !== self || Array.isArray(source.from) ? Vec.from(self.steps) : (source.from as Vector<ProgramStep>)
   return build(self, Vec.append(steps, last), undefined, methodsOf(self))
 }
 
-/** Without the fields that an heir or an instance of a class inherits: the new program could not set them if they are frozen. */
+/** Returns the nearest prototype without the fields of a program: a new program could not set a field that it inherits from a frozen object. */
 const methodsOf = (self: object): object | null => {
   const methods = Object.getPrototypeOf(self) as object | null
   return methods !== null && 'name' in methods ? methodsOf(methods) : methods
 }
 
-/** The same program with methods, which the programs made of it have too. */
+/** Returns the same program with methods, which all programs made from it have, too. */
 export const withMethods = <Outputs, Input, Given, Seen>(
   self: Program<Outputs, Input, Given, Seen>,
   methods: object
 ): Program<Outputs, Input, Given, Seen> => build(self, self.steps, self.path, methods)
 
-/** The same program without steps. */
+/** Returns the same program without steps. */
 export const withoutSteps = <Input, Seen>(self: Base<Input, Seen>): Program<object, Input, unknown, Seen> =>
   build(self, [], undefined, methodsOf(self))

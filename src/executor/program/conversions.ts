@@ -12,7 +12,7 @@ import type { StandardIssue, StandardSchema } from './StandardSchema.js'
 
 /** How a task's outputs are stored and decoded. */
 export interface Conversions {
-  /** An output as JSON; `undefined` if there is none. */
+  /** Returns an output as JSON; `undefined` if there is none. */
   readonly encode: (output: unknown) => E.Either<OutputMismatch, Json | undefined>
   /** Returns what readers, such as later steps, see of a stored output. */
   readonly decode: (output: Json | undefined) => E.Either<OutputMismatch, unknown>
@@ -20,7 +20,7 @@ export interface Conversions {
   readonly seen: (output: unknown) => E.Either<OutputMismatch, unknown>
 }
 
-/** The maximum length of what a codec or schema says. */
+/** The maximum length of text from a codec or schema in an error. */
 const MAX_EXPECTED = 200
 
 const mismatchOf = (errors: t.Errors): OutputMismatch => {
@@ -35,7 +35,7 @@ export const toJson = (value: unknown): E.Either<OutputMismatch, Json | undefine
   return E.isRight(json) ? json : E.left({ path: json.left.path, expected: `plain JSON, not ${json.left.found}` })
 }
 
-/** Without a codec or schema, plain JSON. Decoded values are fresh copies. */
+/** Returns the conversions of a codec or schema; without one, those of plain JSON. Decoded values are fresh copies. */
 export const conversions = (given: unknown): Conversions & Pick<Task, 'accepts'> => {
   if (given === undefined) return PLAIN_JSON
   return isStandard(given) ? withSchema(given) : withCodec(given as t.Mixed)
@@ -78,13 +78,13 @@ const METHODS = ['decode', 'encode', 'validate', 'is'] as const
 
 type Fields = Readonly<Record<string, unknown>>
 
-const fieldsOf = (given: unknown): Fields | undefined =>
+const asObject = (given: unknown): Fields | undefined =>
   (typeof given === 'object' && given !== null) || typeof given === 'function'
     ? (given as unknown as Fields)
     : undefined
 
 /** A value with both interfaces counts as a schema, as those of zod do. */
-const isStandard = (given: unknown): given is StandardSchema => fieldsOf(given)?.['~standard'] !== undefined
+const isStandard = (given: unknown): given is StandardSchema => asObject(given)?.['~standard'] !== undefined
 
 /** Checks an option that takes a codec or a schema. */
 export const schema: Check = (given) => {
@@ -95,13 +95,13 @@ export const schema: Check = (given) => {
 }
 
 const whyNoSchema = (standard: unknown): string | undefined => {
-  const { version, validate } = fieldsOf(standard) ?? {}
+  const { version, validate } = asObject(standard) ?? {}
   if (version !== 1) return `its "~standard" has the version ${String(version)}, not 1`
   return typeof validate === 'function' ? undefined : 'its "~standard" has no validate'
 }
 
 const whyNoCodec = (given: unknown): string | undefined => {
-  const found = fieldsOf(given)
+  const found = asObject(given)
   if (found === undefined) return `not ${given === null ? 'null' : `a ${typeof given}`}`
   const missing = METHODS.filter((name) => typeof found[name] !== 'function')
   return missing.length === 0 ? undefined : `the value has no method ${missing.join(', ')}`
@@ -134,7 +134,7 @@ const vendorOf = ({ vendor }: Partial<StandardSchema['~standard']>): string => v
 const threw = (checker: string, method: string, error: unknown): E.Either<OutputMismatch, never> =>
   E.left({ path: '$', expected: `a value that ${checker} accepts; its ${method} threw: ${messageOf(error)}` })
 
-/** Total and synchronous, whatever the schema does. */
+/** Validates a value with a schema. If the schema throws or returns a promise, that counts as a mismatch. */
 const validateWith = ({ '~standard': standard }: StandardSchema, value: unknown): E.Either<OutputMismatch, unknown> => {
   try {
     const result = standard.validate(value)
@@ -145,7 +145,7 @@ const validateWith = ({ '~standard': standard }: StandardSchema, value: unknown)
   }
 }
 
-/** Ignores the rejection, so that it cannot end the process. */
+/** Refuses the promise of a schema, and ignores its rejection, which would otherwise end the process. */
 const notAwaited = (result: PromiseLike<unknown>, vendor: string): E.Either<OutputMismatch, never> => {
   result.then(undefined, () => undefined)
   return E.left({

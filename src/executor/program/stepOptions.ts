@@ -28,7 +28,7 @@ const EXPECT: Table<Expectation> = {
 
 const EVIDENCE = "an array such as [{ _tag: 'File', path: 'a.txt' }], with Artifact, File or Commit"
 
-/** Also checks what a function of the author returned. */
+/** Checks `evidence` that is an array, and the array that an `evidence` function returned. */
 export const evidenceProblem = Opt.arrayOf(isExpectedEvidence, EVIDENCE)
 
 const GUARD: Table<GuardSpec<never> & { readonly evidence: unknown }> = {
@@ -39,12 +39,12 @@ const GUARD: Table<GuardSpec<never> & { readonly evidence: unknown }> = {
   evidence: (value) => (typeof value === 'function' ? undefined : evidenceProblem(value))
 }
 
-/** What happens to a completed run: an unknown value must not delete it. */
+/** Checks `onSuccess`: an unknown value must not delete a run. */
 export const ON_SUCCESS = Opt.oneOf('keep', 'archive', 'delete')
 
 const SUMMARY = { summary: Opt.text }
 
-/** The options of a group beside those of its step. */
+/** The option of a group that other steps do not have. */
 export const NEEDS: Table<Needs> = { needs: Opt.arrayOf(Opt.isText, 'an array of names of groups') }
 
 const COMMON = {
@@ -83,7 +83,7 @@ const BESIDE_WAIT = { output: schema, capture: Opt.text, ...SUMMARY }
 
 const WAIT: Table<WaitForSpec<unknown>> = { waitFor: Opt.anything, ...BESIDE_WAIT }
 
-/** The value of `steps`, if there is one, is no function that adds them. */
+/** The problem of a step that has `steps`, which is not a function that adds steps. */
 const NO_STEPS: OptionProblem = {
   option: 'steps',
   expected: 'a function that adds steps to its argument and returns the result'
@@ -91,7 +91,7 @@ const NO_STEPS: OptionProblem = {
 
 const REUSE: Table<Reuse> = { fromRun: Opt.text, artifact: Opt.text }
 
-/** Says what the argument of `Program.reuse` must be. */
+/** Checks the argument of `Program.reuse`. */
 export const notReuse: Check = (given) => {
   const [problem] = Opt.optionProblems(given ?? null, REUSE, { required: Object.keys(REUSE) })
   if (problem === undefined) return undefined
@@ -127,13 +127,13 @@ export const MAP: Table<MapOptions<unknown, unknown, unknown>> = {
 
 const IN_BODY = Opt.instead('in the third argument')
 
-/** Where the items of a map come from. */
-export const ITEMS: OptionTable = { forEach: Opt.callback, key: Opt.callback, item: schema }
+/** The options of `mapOf` from which the items are computed. */
+export const ITEM_SOURCE: OptionTable = { forEach: Opt.callback, key: Opt.callback, item: schema }
 
-/** The code of a map among its options. */
+/** The code of the body of a map, passed among the options of the map. */
 const MISPLACED_IN_MAP: OptionTable = { run: IN_BODY, job: IN_BODY, steps: IN_BODY }
 
-/** Untyped authors may pass no body. */
+/** Checks the arguments of `Program.map`: its options, and that it has a body. */
 export const mapProblems = (options: unknown, body: unknown): ReadonlyArray<OptionProblem> => [
   ...Opt.optionProblems(options, MAP, { required: ['forEach'], unlisted: MISPLACED_IN_MAP }),
   ...(body === undefined || body === null ? [NO_BODY] : [])
@@ -147,7 +147,7 @@ const NO_BODY: OptionProblem = {
 /** Shared by the tasks of a long workflow. */
 const NO_PROBLEMS: ReadonlyArray<never> = []
 
-/** Untyped authors may pass anything. */
+/** Returns the problems of a step that must be a task: untyped authors may pass anything. */
 export const taskProblems = (step: unknown): ReadonlyArray<OptionProblem> => {
   if (typeof step === 'function') return NO_PROBLEMS
   const given = typeof step === 'object' && step !== null ? step : {}

@@ -1,4 +1,4 @@
-/** Answers a unit that waits. */
+/** Answers a unit that waits: leaves the answer for the owner of the run, or records it. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
@@ -16,7 +16,7 @@ import { planRecorded, withDecision } from './confirm.js'
 import type { Requested } from './deliver.js'
 import { deliver } from './deliver.js'
 import { readRun, recorderFor, withdraw } from './inbox.js'
-import { readAnswers, recordAnswers, takeAnswer, withInboxAnswers } from './inboxAnswers.js'
+import { readAnswers, recordAnswers, acceptAnswer, withInboxAnswers } from './inboxAnswers.js'
 import type { AnswerRefused } from '../errors/AnswerRefused.js'
 import type { RunError } from '../errors/RunError.js'
 import { timestamp } from '../RunScope.js'
@@ -43,8 +43,8 @@ export type AnswerResult =
 
 /**
  * Answers a unit that waits (`waitFor`), from any process. The program is not needed: the answer is kept as given, and checked when the run
- * resumes. An answer may come before its unit waits. A second one is refused, and one after the time limit of the wait. While a process owns the run, the environment needs
- * `requests`.
+ * resumes. An answer may come before its unit waits. A second answer is refused, and so is one after the time limit of the wait. While a
+ * process owns the run, the environment needs `requests`.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -91,16 +91,18 @@ export const answer = (
       const requestedAt = timestamp(environment.clock.now())
       return { _tag: 'Answer', runId, unit, value: json.right, by, requestedAt }
     }
-    const answered = await ask(environment, request(), (left) => recordAnswer(environment, request(), left))
+    const answered = await deliverAnswer(environment, request(), (leftRequest) =>
+      recordAnswer(environment, request(), leftRequest)
+    )
     return E.isLeft(answered) && answered.left._tag === 'AnswerRefused' && EXPLAINED.has(answered.left.why)
-      ? E.left(await explained(environment, answered.left))
+      ? E.left(await explain(environment, answered.left))
       : answered
   })
 
 const EXPLAINED: ReadonlySet<AnswerRefused['why']> = new Set(['AlreadyCompleted', 'NotAWait'])
 
 /** Adds what a resume would do with the unit of a run at rest. */
-const explained = async (environment: Environment, refused: AnswerRefused): Promise<AnswerRefused> => {
+const explain = async (environment: Environment, refused: AnswerRefused): Promise<AnswerRefused> => {
   const seen = await readRun(environment, refused.runId)
   if (E.isLeft(seen) || O.isSome(seen.right.holder)) return refused
   const planned = await planRecorded(seen.right.checkpoint, {})(environment)()
@@ -108,20 +110,20 @@ const explained = async (environment: Environment, refused: AnswerRefused): Prom
 }
 
 /** Leaves the answer for the owner of the run, or records it. */
-const ask = async (
+const deliverAnswer = async (
   environment: Environment,
   request: AnswerRequest,
-  act: (left: O.Option<AnswerRequest>) => Promise<E.Either<RunError, AnswerResult>>
+  act: (leftRequest: O.Option<AnswerRequest>) => Promise<E.Either<RunError, AnswerResult>>
 ): Promise<E.Either<RunError, AnswerResult>> => {
   const { runId, unit } = request
   const delivered = await deliver(environment, runId, {
     requestTo: () => request,
-    isOver: (checkpoint) => E.isLeft(takeAnswer(checkpoint, request)),
-    unclaimed: async ({ checkpoint }, left): Promise<E.Either<RunError, O.Option<AnswerResult>>> => {
-      if (O.isSome(left)) await withdraw(environment, request)
-      const own = takeAnswer(await withInboxAnswers(environment, checkpoint), request)
+    isTooLate: (checkpoint) => E.isLeft(acceptAnswer(checkpoint, request)),
+    unclaimed: async ({ checkpoint }, leftRequest): Promise<E.Either<RunError, O.Option<AnswerResult>>> => {
+      if (O.isSome(leftRequest)) await withdraw(environment, request)
+      const own = acceptAnswer(await withInboxAnswers(environment, checkpoint), request)
       if (E.isRight(own)) return E.right(O.none)
-      return isRecorded(checkpoint, left) ? E.right(O.some({ _tag: 'Recorded', runId, unit })) : own
+      return isRecorded(checkpoint, leftRequest) ? E.right(O.some({ _tag: 'Recorded', runId, unit })) : own
     },
     act
   })
@@ -129,9 +131,9 @@ const ask = async (
 }
 
 /** Returns whether a requested answer is recorded. Once its unit has used it, it cannot be distinguished from another. */
-const isRecorded = ({ answers, completedSteps }: Checkpoint, left: O.Option<AnswerRequest>): boolean => {
-  if (O.isNone(left)) return false
-  const { unit, requestedAt } = left.value
+const isRecorded = ({ answers, completedSteps }: Checkpoint, leftRequest: O.Option<AnswerRequest>): boolean => {
+  if (O.isNone(leftRequest)) return false
+  const { unit, requestedAt } = leftRequest.value
   return get(answers, unit)?.at === requestedAt || has(completedSteps, unit)
 }
 
@@ -139,7 +141,7 @@ const isRecorded = ({ answers, completedSteps }: Checkpoint, left: O.Option<Answ
 const recordAnswer = (
   environment: Environment,
   request: AnswerRequest,
-  left: O.Option<AnswerRequest>
+  leftRequest: O.Option<AnswerRequest>
 ): Promise<E.Either<RunError, AnswerResult>> =>
   withIntactClaim(environment, request.runId, async (claim, checkpoint): Promise<E.Either<RunError, AnswerResult>> => {
     const { runId, unit } = request
@@ -147,8 +149,9 @@ const recordAnswer = (
     // Answers that were left for an earlier owner come first.
     const earlier = await recordAnswers(environment, recorder, await readAnswers(environment, runId))
     if (E.isLeft(earlier)) return earlier
-    const own = takeAnswer(recorder.checkpoint(), request)
-    if (E.isLeft(own)) return isRecorded(recorder.checkpoint(), left) ? E.right({ _tag: 'Recorded', runId, unit }) : own
+    const own = acceptAnswer(recorder.checkpoint(), request)
+    if (E.isLeft(own))
+      return isRecorded(recorder.checkpoint(), leftRequest) ? E.right({ _tag: 'Recorded', runId, unit }) : own
     recorder.stage([own.right.change])
     const saved = await recorder.commit()
     return E.isLeft(saved) ? saved : E.right({ _tag: 'Recorded', runId, unit })

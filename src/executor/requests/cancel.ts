@@ -1,4 +1,4 @@
-/** Cancels a run: asks its owner, or records it if the run has no owner. */
+/** Cancels a run: leaves a request for its owner, or records the cancel if the run has no owner. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
@@ -10,7 +10,7 @@ import type { Executor } from '../Executor.js'
 import { inEnvironment } from '../arguments.js'
 import { deliver } from './deliver.js'
 import { recorderFor, withdraw } from './inbox.js'
-import { isOver, readCancel, recordCancelled } from './record.js'
+import { isFinalRun, readCancel, recordCancelled } from './record.js'
 import type { RunError } from '../errors/RunError.js'
 import { timestamp } from '../RunScope.js'
 import { withIntactClaim } from '../storage/stored.js'
@@ -56,25 +56,25 @@ export const cancel = (runId: string): Executor<CancelResult> =>
     const request = (): CancelRequest => ({ _tag: 'Cancel', runId, requestedAt: timestamp(environment.clock.now()) })
     return await deliver(environment, runId, {
       requestTo: request,
-      isOver,
-      unclaimed: async ({ checkpoint }, left): Promise<E.Either<RunError, O.Option<CancelResult>>> =>
-        E.right(isOver(checkpoint) ? O.some(await tooLate(environment, checkpoint, left)) : O.none),
-      act: (left) => cancelUnclaimed(environment, runId, left)
+      isTooLate: isFinalRun,
+      unclaimed: async ({ checkpoint }, leftRequest): Promise<E.Either<RunError, O.Option<CancelResult>>> =>
+        E.right(isFinalRun(checkpoint) ? O.some(await atRest(environment, checkpoint, leftRequest)) : O.none),
+      act: (leftRequest) => cancelUnclaimed(environment, runId, leftRequest)
     })
   })
 
 /** The run has ended. An earlier copy of this request may have cancelled it. */
-const tooLate = async (
+const atRest = async (
   environment: Environment,
   checkpoint: Checkpoint,
-  left: O.Option<CancelRequest>
+  leftRequest: O.Option<CancelRequest>
 ): Promise<CancelResult> => {
   const { runId } = checkpoint
-  const is = status(checkpoint, false)
-  if (O.isSome(left)) await withdraw(environment, left.value)
-  return O.isSome(left) && is === 'cancelled'
+  const runStatus = status(checkpoint, false)
+  if (O.isSome(leftRequest)) await withdraw(environment, leftRequest.value)
+  return O.isSome(leftRequest) && runStatus === 'cancelled'
     ? { _tag: 'Cancelled', runId, checkpoint }
-    : { _tag: 'AtRest', runId, status: is }
+    : { _tag: 'AtRest', runId, status: runStatus }
 }
 
 /** Claims a run without an owner, and records the cancel. */
@@ -85,10 +85,10 @@ const cancelUnclaimed = (
 ): Promise<E.Either<RunError, CancelResult>> =>
   withIntactClaim(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, CancelResult>> => {
     const found = O.fromNullable(await readCancel(environment, runId))
-    const left = O.isSome(found) ? found : earlier
-    if (isOver(checkpoint)) return E.right(await tooLate(environment, checkpoint, left))
+    const leftRequest = O.isSome(found) ? found : earlier
+    if (isFinalRun(checkpoint)) return E.right(await atRest(environment, checkpoint, leftRequest))
     const recorded = await recordCancelled(environment, recorderFor(environment, claim, checkpoint))
     if (E.isLeft(recorded)) return recorded
-    if (O.isSome(left)) await withdraw(environment, left.value)
+    if (O.isSome(leftRequest)) await withdraw(environment, leftRequest.value)
     return E.right({ _tag: 'Cancelled', runId, checkpoint: recorded.right.checkpoint })
   })

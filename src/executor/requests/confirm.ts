@@ -14,10 +14,10 @@ import { ancestors, parent } from '../../domain/workflow/Unit.js'
 import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
-import { argument, unless } from '../arguments.js'
+import { argumentProblems, unless } from '../arguments.js'
 import { answerMap, notAnswer } from '../../domain/plan/planOptions.js'
 import type { Planned } from '../planRun.js'
-import { withoutQuestions, planStored } from '../planRun.js'
+import { requireNoQuestions, planStored } from '../planRun.js'
 import type { AnswerRefused } from '../errors/AnswerRefused.js'
 import type { RunError } from '../errors/RunError.js'
 import { timestamp } from '../RunScope.js'
@@ -56,7 +56,7 @@ import { handleLateRequests, stillPaused } from './record.js'
  * @category running
  */
 export const confirm = (runId: string, answers: ReadonlyMap<Unit, Answer>): Executor<void> =>
-  unless(argument('answers', answers, answerMap), () => confirmAll(runId, answers))
+  unless(argumentProblems('answers', answers, answerMap), () => confirmAll(runId, answers))
 
 const confirmAll =
   (runId: string, answers: ReadonlyMap<Unit, Answer>): Executor<void> =>
@@ -69,7 +69,7 @@ const confirmAll =
     }
     // Planned before the claim, so that a refusal writes nothing.
     const stored = await storedRun(runId)(environment)()
-    if (E.isRight(stored) && O.isSome(stored.right) && isClaimable(stored.right.value)) {
+    if (E.isRight(stored) && O.isSome(stored.right) && isUnheldAndIntact(stored.right.value)) {
       const planned = await planAnswered(environment, stored.right.value.checkpoint, answers)
       if (E.isLeft(planned)) return planned
     }
@@ -95,7 +95,7 @@ const confirmAll =
   }
 
 /** The claim refuses any other run. */
-const isClaimable = ({ heldBy, found }: RunView): boolean => O.isNone(heldBy) && found._tag === 'Exact'
+const isUnheldAndIntact = ({ heldBy, found }: RunView): boolean => O.isNone(heldBy) && found._tag === 'Exact'
 
 /** Plans the recorded definition of a run. */
 export const planRecorded = (checkpoint: Checkpoint, options: PlanOptions): Executor<Planned> =>
@@ -145,5 +145,5 @@ const planAnswered = async (
     return E.left(isOver === true ? { ...refusal, why: 'WaitOver' } : refusal)
   }
   const planned = await planWith(answers, before.right)
-  return E.isLeft(planned) ? planned : withoutQuestions(planned.right)
+  return E.isLeft(planned) ? planned : requireNoQuestions(planned.right)
 }

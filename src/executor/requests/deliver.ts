@@ -1,4 +1,4 @@
-/** Delivers a request: leaves it for the owner of a run, or acts in its place. */
+/** Delivers a request to a run: leaves it in the inbox for the owner, or acts in place of an owner. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
@@ -15,12 +15,12 @@ import { handleLateRequests, MAX_ATTEMPTS } from './record.js'
 /** How a request is delivered: its owner finds it, or the caller acts in place of an owner. */
 interface Delivery<R extends Request, A> {
   readonly requestTo: (holder: Holder) => R
-  /** Returns whether the state of a run takes the request no more. */
-  readonly isOver: (checkpoint: Checkpoint) => boolean
-  /** Called if no owner will find the request, which was left in vain or not at all. Returns how the call ends, if it is not to `act`. */
-  readonly unclaimed: (seen: ReadRun, left: O.Option<R>) => Promise<E.Either<RunError, O.Option<A>>>
-  /** A request that was `left` may have been recorded. */
-  readonly act: (left: O.Option<R>) => Promise<E.Either<RunError, A>>
+  /** Returns whether the run no longer accepts the request. */
+  readonly isTooLate: (checkpoint: Checkpoint) => boolean
+  /** Called if no owner will find the request. Returns how the call ends; `None`: the caller must `act`. `leftRequest`: left for an owner that has released the run. */
+  readonly unclaimed: (run: ReadRun, leftRequest: O.Option<R>) => Promise<E.Either<RunError, O.Option<A>>>
+  /** Acts in place of an owner. An earlier owner may have recorded `leftRequest`. */
+  readonly act: (leftRequest: O.Option<R>) => Promise<E.Either<RunError, A>>
 }
 
 /** The request is left for the owner of the run. */
@@ -30,39 +30,39 @@ export interface Requested {
   readonly holder: Holder
 }
 
-/** Asks the owner of a run, or acts in its place. If another process claims the run in between, that one is asked. */
+/** Leaves a request for the owner of a run, or acts in place of an owner. Starts over if another process claims the run in between. */
 export const deliver = async <R extends Request, A>(
   environment: Environment,
   runId: string,
   delivery: Delivery<R, A>
 ): Promise<E.Either<RunError, A | Requested>> => {
-  let left: O.Option<R> = O.none
+  let leftRequest: O.Option<R> = O.none
   for (let attempt = 1; ; attempt++) {
-    const asked = await askOwner(environment, runId, delivery)
-    if (E.isLeft(asked) || '_tag' in asked.right) return asked as E.Either<RunError, Requested>
-    if (O.isSome(asked.right.left)) left = asked.right.left
-    const ended = await delivery.unclaimed(asked.right.seen, left)
+    const offered = await offer(environment, runId, delivery)
+    if (E.isLeft(offered) || '_tag' in offered.right) return offered as E.Either<RunError, Requested>
+    if (O.isSome(offered.right.leftRequest)) leftRequest = offered.right.leftRequest
+    const ended = await delivery.unclaimed(offered.right.run, leftRequest)
     if (E.isLeft(ended)) return ended
     if (O.isSome(ended.right)) return E.right(ended.right.value)
-    const acted = await delivery.act(left)
+    const acted = await delivery.act(leftRequest)
     await handleLateRequests(environment, runId)
     const isHeld = E.isLeft(acted) && acted.left._tag === 'HeldBy'
     if (!isHeld || environment.requests === undefined || attempt === MAX_ATTEMPTS) return acted
   }
 }
 
-/** Leaves a request if the run has an owner, and looks again: the owner may have released it meanwhile. */
-const askOwner = async <R extends Request>(
+/** Leaves a request if the run has an owner, and reads the run again: the owner may have released it meanwhile. */
+const offer = async <R extends Request>(
   environment: Environment,
   runId: string,
-  { requestTo, isOver }: Pick<Delivery<R, never>, 'requestTo' | 'isOver'>
-): Promise<E.Either<RunError, Requested | { readonly seen: ReadRun; readonly left: O.Option<R> }>> => {
+  { requestTo, isTooLate }: Pick<Delivery<R, never>, 'requestTo' | 'isTooLate'>
+): Promise<E.Either<RunError, Requested | { readonly run: ReadRun; readonly leftRequest: O.Option<R> }>> => {
   const { requests } = environment
   const before = await readRun(environment, runId)
   if (E.isLeft(before)) return before
   const { holder } = before.right
-  if (requests === undefined || O.isNone(holder) || isOver(before.right.checkpoint))
-    return E.right({ seen: before.right, left: O.none })
+  if (requests === undefined || O.isNone(holder) || isTooLate(before.right.checkpoint))
+    return E.right({ run: before.right, leftRequest: O.none })
   const request = requestTo(holder.value)
   const left = await callPort('leave', () => requests.leave(request), writeFailed(INBOX))
   // The run may have ended or been removed meanwhile.
@@ -70,7 +70,7 @@ const askOwner = async <R extends Request>(
   if (E.isLeft(after)) return after
   if (E.isLeft(left)) return left
   const { holder: now, checkpoint } = after.right
-  return O.isSome(now) && !isOver(checkpoint) && isFor(request, now.value)
+  return O.isSome(now) && !isTooLate(checkpoint) && isFor(request, now.value)
     ? E.right({ _tag: 'Requested', runId, holder: now.value })
-    : E.right({ seen: after.right, left: O.some(request) })
+    : E.right({ run: after.right, leftRequest: O.some(request) })
 }

@@ -1,4 +1,4 @@
-/** The inbox of a run. */
+/** Reads and clears the inbox of a run, through which other processes request a pause, a cancel or an answer. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
@@ -13,7 +13,7 @@ import type { Recorder } from '../storage/Recorder.js'
 import { make } from '../storage/Recorder.js'
 import { restoreUnmoved } from '../storage/stored.js'
 
-/** Returns whether a run may have requests. A port that throws has none. */
+/** Returns whether a run may have requests; false if the port throws. */
 export const mayHaveRequests = ({ requests }: Environment, runId: string): boolean => {
   try {
     return requests?.isAny(runId) === true
@@ -37,7 +37,7 @@ export const withdraw = async ({ requests }: Environment, request: Request): Pro
     ? E.right(undefined)
     : await callPort('withdraw', () => requests.withdraw(request), writeFailed(INBOX))
 
-/** Makes a recorder for requests. It reports saves, but no events of units. */
+/** Makes a recorder that reports saves, but no events of units. */
 export const recorderFor = (
   environment: Environment & Partial<Pick<SecuredEnvironment, 'vault'>>,
   claim: Claim,

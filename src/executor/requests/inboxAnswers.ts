@@ -1,4 +1,4 @@
-/** The answers in the inbox of a run, and which of them the run takes. */
+/** The answers in the inbox of a run: which of them the run accepts, and their record. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Answered } from '../../domain/change/Change.js'
 import { apply } from '../../domain/change/Transition.js'
@@ -12,26 +12,26 @@ import type { AlreadyAnswered } from '../../ports/Requests.js'
 import type { AnswerRefused } from '../errors/AnswerRefused.js'
 import type { RunError } from '../errors/RunError.js'
 import { report } from '../RunScope.js'
-import { A_WAIT } from '../storage/changes.js'
+import { EXPECTED_WAIT } from '../storage/changes.js'
 import type { Recorder } from '../storage/Recorder.js'
 import { requestsFor, withdraw } from './inbox.js'
 
-/** Returns no answers of an inbox that cannot be read. */
+/** Returns the answers in an inbox; none if it cannot be read. */
 export const readAnswers = async (environment: Environment, runId: string): Promise<ReadonlyArray<AnswerRequest>> => {
   const all = await requestsFor(environment, runId)
   return E.isLeft(all) ? [] : all.right.filter((one) => one._tag === 'Answer')
 }
 
-/** An answer that a run takes, and the checkpoint after it. */
-interface Taken {
+/** The change that records an answer, and the checkpoint after it. */
+interface AcceptedAnswer {
   readonly change: Answered
   readonly next: Checkpoint
 }
 
-export const takeAnswer = (
+export const acceptAnswer = (
   checkpoint: Checkpoint,
   { requestedAt: at, unit, value, by }: AnswerRequest
-): E.Either<AnswerRefused | AlreadyAnswered, Taken> => {
+): E.Either<AnswerRefused | AlreadyAnswered, AcceptedAnswer> => {
   const change: Answered = { _tag: 'Answered', at, unit, value, by }
   const next = apply(checkpoint, change)
   if (E.isRight(next)) return E.right({ change, next: next.right })
@@ -44,18 +44,18 @@ export const takeAnswer = (
 
 const REASONS = ['UnknownUnit', 'AlreadyCompleted', 'NotAWait', 'WaitOver'] as const
 
-/** Returns the checkpoint with the answers that its next owner takes from the inbox. Writes nothing, so the revision stays. */
+/** Returns the checkpoint with the answers that its next owner will record from the inbox. Writes nothing, so the revision stays. */
 export const withInboxAnswers = async (environment: Environment, checkpoint: Checkpoint): Promise<Checkpoint> => {
   const requests = await readAnswers(environment, checkpoint.runId)
   if (requests.length === 0) return checkpoint
   const { answers } = requests.reduce((before, request) => {
-    const after = takeAnswer(before, request)
+    const after = acceptAnswer(before, request)
     return E.isLeft(after) ? before : after.right.next
   }, checkpoint)
   return withVariables({ ...copyOf(checkpoint), answers })
 }
 
-/** Records and withdraws answers. One that its unit cannot take is reported as `AnswerRejected`. */
+/** Records and withdraws answers. Reports each that the run does not accept as `AnswerRejected`. */
 export const recordAnswers = async (
   environment: Environment,
   recorder: Recorder,
@@ -63,9 +63,9 @@ export const recordAnswers = async (
 ): Promise<E.Either<RunError, void>> => {
   for (const request of answers) {
     const checkpoint = recorder.checkpoint()
-    const one = takeAnswer(checkpoint, request)
-    if (E.isRight(one)) recorder.stage([one.right.change])
-    else reportRejected(environment, checkpoint, request, one.left)
+    const accepted = acceptAnswer(checkpoint, request)
+    if (E.isRight(accepted)) recorder.stage([accepted.right.change])
+    else reportRejected(environment, checkpoint, request, accepted.left)
   }
   const saved = await recorder.commit()
   if (E.isLeft(saved)) return saved
@@ -80,7 +80,7 @@ const reportRejected = (
   refused: AnswerRefused | AlreadyAnswered
 ): void => {
   const stepIndex = findOrTask(workflow, items, unit)?.stepIndex ?? -1
-  const expected = refused._tag === 'AlreadyAnswered' ? 'no second answer' : (EXPECTED[refused.why] ?? A_WAIT)
+  const expected = refused._tag === 'AlreadyAnswered' ? 'no second answer' : (EXPECTED[refused.why] ?? EXPECTED_WAIT)
   report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected })
 }
 

@@ -1,4 +1,4 @@
-/** Pauses a run: leaves the request, and the commit and pointer of a paused run. */
+/** Pauses a run: leaves a request for its owner, or records the pause of a run that waits without an owner. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
@@ -17,7 +17,7 @@ import { timestamp } from '../RunScope.js'
 import { withIntactClaim } from '../storage/stored.js'
 
 /**
- * The options of a pause. `commit`: whether uncommitted work in the run's own worktree is committed, default true.
+ * The options of a pause. `commit`: commits uncommitted work in the run's own worktree, default true.
  *
  * @category model
  */
@@ -74,28 +74,28 @@ export const pause = (runId: string, { commit = true }: PauseOptions = {}): Exec
     }
     const unclaimed = async (
       { checkpoint, holder }: ReadRun,
-      left: O.Option<PauseRequest>
+      leftRequest: O.Option<PauseRequest>
     ): Promise<E.Either<RunError, O.Option<PauseResult>>> => {
       // No owner will withdraw the request.
-      const withdrawn = O.isNone(left) ? E.right(undefined) : await withdraw(environment, left.value)
+      const withdrawn = O.isNone(leftRequest) ? E.right(undefined) : await withdraw(environment, leftRequest.value)
       if (E.isLeft(withdrawn)) return withdrawn
-      const is = status(checkpoint, O.isSome(holder))
-      return E.right(is === 'pending' ? O.none : O.some(tooLate(checkpoint, is, left)))
+      const runStatus = status(checkpoint, O.isSome(holder))
+      return E.right(runStatus === 'pending' ? O.none : O.some(atRest(checkpoint, runStatus, leftRequest)))
     }
     return await deliver(environment, runId, {
       requestTo,
-      isOver: () => false,
+      isTooLate: () => false,
       unclaimed,
-      act: (left) => pauseUnclaimed(environment, runId, commit, left)
+      act: (leftRequest) => pauseUnclaimed(environment, runId, commit, leftRequest)
     })
   })
 
 /** The run does not wait. An earlier copy of this request may have paused it. */
-const tooLate = (checkpoint: Checkpoint, is: Status, left: O.Option<PauseRequest>): PauseResult => {
+const atRest = (checkpoint: Checkpoint, runStatus: Status, leftRequest: O.Option<PauseRequest>): PauseResult => {
   const { runId } = checkpoint
-  return O.isSome(left) && is === 'paused'
+  return O.isSome(leftRequest) && runStatus === 'paused'
     ? { _tag: 'Paused', runId, checkpoint }
-    : { _tag: 'AtRest', runId, status: is }
+    : { _tag: 'AtRest', runId, status: runStatus }
 }
 
 /** A process may wait for the run without a claim: it ends when it sees this record. */
@@ -103,11 +103,11 @@ const pauseUnclaimed = (
   environment: Environment,
   runId: string,
   commit: boolean,
-  left: O.Option<PauseRequest>
+  leftRequest: O.Option<PauseRequest>
 ): Promise<E.Either<RunError, PauseResult>> =>
   withIntactClaim(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, PauseResult>> => {
-    const is = status(checkpoint, false)
-    if (is !== 'pending') return E.right(tooLate(checkpoint, is, left))
+    const runStatus = status(checkpoint, false)
+    if (runStatus !== 'pending') return E.right(atRest(checkpoint, runStatus, leftRequest))
     const paused = await recordPaused(environment, recorderFor(environment, claim, checkpoint), { commit })
     if (E.isLeft(paused)) return paused
     return E.right({ _tag: 'Paused', runId, checkpoint: paused.right.checkpoint })

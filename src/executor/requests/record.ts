@@ -1,4 +1,4 @@
-/** Records the requests of a run, under a claim. A pause also leaves a commit and a pointer to the run. */
+/** Records requests to a run, under a claim. A pause also leaves a commit and a pointer to the run. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../../domain/change/Change.js'
@@ -19,25 +19,25 @@ import type { Recorder } from '../storage/Recorder.js'
 import { withIntactClaim } from '../storage/stored.js'
 import { mayHaveRequests, readRun, recorderFor, requestsFor, withdraw } from './inbox.js'
 import { recordAnswers } from './inboxAnswers.js'
-import type { Asked } from './RequestWatch.js'
+import type { StopRequest } from './RequestWatch.js'
 
 /** Returns whether a run can no longer be cancelled. */
-export const isOver = (checkpoint: Checkpoint): boolean => isFinal(status(checkpoint, false))
+export const isFinalRun = (checkpoint: Checkpoint): boolean => isFinal(status(checkpoint, false))
 
 export const recordPaused = async (
   environment: Environment,
   recorder: Recorder,
-  asked: Asked
+  request: StopRequest
 ): Promise<E.Either<RunError, Interrupted>> => {
   const { runId, state } = recorder.checkpoint()
   const paused = await recordInterrupted(environment, recorder, state.step, 'paused')
   if (E.isLeft(paused)) return paused
-  await leavePointer(environment, paused.right.checkpoint, asked)
-  await clearRequest(environment, runId)
+  await leavePointer(environment, paused.right.checkpoint, request)
+  await clearPause(environment, runId)
   return paused
 }
 
-/** Neither an answer nor a collected job is a request to resume: a paused run stays paused, unless it has completed. */
+/** Returns the change that keeps a paused run paused after an answer or a collected job: neither is a request to resume. None if the run has completed or failed. */
 export const stillPaused = (before: Checkpoint, { state, workflow }: Checkpoint, at: string): ReadonlyArray<Change> => {
   const wasPaused = before.state._tag === 'Interrupted' && before.state.reason === 'paused'
   const next = workflow.steps[state._tag === 'Completed' ? state.stepIndex + 1 : state.stepIndex]
@@ -46,11 +46,11 @@ export const stillPaused = (before: Checkpoint, { state, workflow }: Checkpoint,
     : []
 }
 
-/** A resume needs neither the commit nor the pointer: failures are reported and do not stop the pause. */
+/** Leaves the commit and the pointer of a pause. A resume needs neither: failures are reported and do not stop the pause. */
 export const leavePointer = async (
   environment: Environment,
   checkpoint: Checkpoint,
-  { commit, unreadable }: Asked
+  { commit, unreadable }: StopRequest
 ): Promise<void> => {
   const { requests, workspaces } = environment
   const { runId, workspace } = checkpoint
@@ -60,11 +60,11 @@ export const leavePointer = async (
     problems.push(result.left)
     return undefined
   }
-  const made =
+  const committed =
     commit && workspace?.kind === 'worktree' && workspaces !== undefined
       ? orNote(await callPort('commit', () => workspaces.commit(runId, workspace), threw))
       : undefined
-  const pointer = continueHere(checkpoint, made === undefined ? undefined : O.toUndefined(made))
+  const pointer = continueHere(checkpoint, committed === undefined ? undefined : O.toUndefined(committed))
   const where =
     requests === undefined ? undefined : orNote(await callPort('point', () => requests.point(pointer), threw))
   report(environment, {
@@ -83,8 +83,8 @@ export const removePointer = async ({ requests }: Environment, runId: string): P
   if (requests !== undefined) await callPort('unpoint', () => requests.unpoint(runId), threw)
 }
 
-/** A superseded owner leaves the request: the next owner sees that it is outdated. */
-export const clearRequest = async (environment: Environment, runId: string): Promise<void> => {
+/** Removes the pause request of an execution that has ended. */
+export const clearPause = async (environment: Environment, runId: string): Promise<void> => {
   const { requests } = environment
   if (requests === undefined || !mayHaveRequests(environment, runId)) return
   await callPort('clearPause', () => requests.clearPause(runId), threw)
@@ -100,7 +100,7 @@ export const recordCancelled = async (
   const cancelled = await recordInterrupted(environment, recorder, state.step, 'cancelled', before)
   if (E.isLeft(cancelled)) return cancelled
   await removePointer(environment, runId)
-  await clearRequest(environment, runId)
+  await clearPause(environment, runId)
   return cancelled
 }
 
@@ -118,7 +118,7 @@ export const recordCancelIfAsked = async (
 ): Promise<E.Either<RunError, O.Option<Interrupted>>> => {
   const request = await readCancel(environment, checkpoint.runId)
   if (request === undefined) return E.right(O.none)
-  const recorded = isOver(checkpoint)
+  const recorded = isFinalRun(checkpoint)
     ? E.right(undefined)
     : await recordCancelled(environment, recorderFor(environment, claim, checkpoint), before)
   if (E.isLeft(recorded)) return recorded
@@ -127,10 +127,13 @@ export const recordCancelIfAsked = async (
   return E.right(O.fromNullable(recorded.right))
 }
 
-/** How often another process may use the run first. */
+/** How often a call starts over because another process claimed the run first. */
 export const MAX_ATTEMPTS = 10
 
-/** Takes in the requests that arrived too late for a released claim: their callers saw an owner. A new owner handles its own release. Returns the last pause or cancel that it recorded. */
+/**
+ * Records the requests that were left for this process, but arrived after it had read its inbox for the last time. A new owner handles them
+ * itself. Returns the last pause or cancel that it recorded.
+ */
 export const handleLateRequests = async (environment: Environment, runId: string): Promise<Interrupted | undefined> => {
   let stopped: Interrupted | undefined
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
@@ -139,19 +142,21 @@ export const handleLateRequests = async (environment: Environment, runId: string
     const seen = await readRun(environment, runId)
     if (E.isLeft(seen) || O.isSome(seen.right.holder)) break
     const { checkpoint } = seen.right
-    if (!late.some((one) => isOpen(checkpoint, one))) {
-      // A pause of a run that failed or was stopped is left to the next owner.
-      if (isOver(checkpoint)) await withdrawAll(environment, late)
+    if (!late.some((one) => isAccepted(checkpoint, one))) {
+      // The next owner withdraws the pause of a run that failed or was stopped.
+      if (isFinalRun(checkpoint)) await withdrawAll(environment, late)
       break
     }
-    const taken = await withIntactClaim(environment, runId, (claim, newest) => takeIn(environment, claim, newest))
-    if (E.isLeft(taken)) break
-    stopped = taken.right ?? stopped
+    const recorded = await withIntactClaim(environment, runId, (claim, newest) =>
+      recordRequests(environment, claim, newest)
+    )
+    if (E.isLeft(recorded)) break
+    stopped = recorded.right ?? stopped
   }
   return stopped
 }
 
-/** The requests that this process takes in: a pause of another owner's execution is not among them. */
+/** Returns the requests that this process may record: all but pauses that are addressed to another process. */
 const requestsToOwner = async (environment: Environment, runId: string): Promise<ReadonlyArray<Request>> => {
   const { host, pid } = environment.owner
   const all = await requestsFor(environment, runId)
@@ -160,19 +165,19 @@ const requestsToOwner = async (environment: Environment, runId: string): Promise
     : all.right.filter((one) => one._tag !== 'Pause' || (one.addressee.host === host && one.addressee.pid === pid))
 }
 
-/** Returns whether a run without an owner takes a request. */
-const isOpen = (checkpoint: Checkpoint, { _tag }: Request): boolean => {
+/** Returns whether a run without an owner accepts a request. */
+const isAccepted = (checkpoint: Checkpoint, { _tag }: Request): boolean => {
   switch (_tag) {
     case 'Answer':
       return true
     case 'Cancel':
-      return !isOver(checkpoint)
+      return !isFinalRun(checkpoint)
     case 'Pause':
       return status(checkpoint, false) === 'pending'
   }
 }
 
-const takeIn = async (
+const recordRequests = async (
   environment: Environment,
   claim: Claim,
   checkpoint: Checkpoint
@@ -183,7 +188,7 @@ const takeIn = async (
   const answered = await recordAnswers(environment, recorder, answers)
   if (E.isLeft(answered)) return answered
   const stops = all.filter((one) => one._tag !== 'Answer')
-  const open = stops.filter((one) => isOpen(recorder.checkpoint(), one))
+  const open = stops.filter((one) => isAccepted(recorder.checkpoint(), one))
   // A cancel outweighs a pause.
   const stop = open.find((one) => one._tag === 'Cancel') ?? open[0]
   const recorded =

@@ -1,4 +1,4 @@
-/** Watches for requests during an execution: pauses, cancels and answers. */
+/** Reads the inbox of a run during its execution: pauses, cancels and answers. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { AnswerRequest, PauseRequest } from '../../domain/request/Request.js'
@@ -6,13 +6,13 @@ import { isFor, isSame } from '../../domain/request/Request.js'
 import type { Environment } from '../../ports/Environment.js'
 import { load } from '../callPort.js'
 import { mayHaveRequests, requestsFor, withdraw } from './inbox.js'
-import type { Asked, RequestWatch } from './RequestWatch.js'
+import type { StopRequest, RequestWatch } from './RequestWatch.js'
 
 export type RecordAnswers = (answers: ReadonlyArray<AnswerRequest>) => Promise<unknown>
 
 /** Watches the inbox of a run that this process owns. Answers are recorded; a pause request for an earlier execution is withdrawn. */
 export const watchFor = (environment: Environment, runId: string, record: RecordAnswers): RequestWatch => {
-  let seen: FoundRequest | undefined
+  let seen: FoundStop | undefined
   let reading: Promise<boolean> | undefined
   const read = async (): Promise<boolean> => {
     seen = (await readInbox(environment, runId, seen?.pause, record)) ?? seen
@@ -23,23 +23,22 @@ export const watchFor = (environment: Environment, runId: string, record: Record
   const readOnce = (): Promise<boolean> => (reading ??= read())
   return {
     look: () => (seen !== undefined ? YES : mayHaveRequests(environment, runId) ? readOnce() : false),
-    seen: () => seen !== undefined,
+    isStopSeen: () => seen !== undefined,
     // A newer request may have arrived while the current steps ended.
-    asked: async () => {
+    newestStop: async () => {
       await reading
       await readOnce()
-      return seen ?? PAUSE_ONLY
+      return seen ?? PAUSE_WITHOUT_COMMIT
     }
   }
 }
 
 const YES = Promise.resolve(true)
 
-/** What unreadable requests ask for: to pause and commit nothing. */
-const PAUSE_ONLY: Asked = { commit: false }
+const PAUSE_WITHOUT_COMMIT: StopRequest = { commit: false }
 
-/** `pause`: the request, if it is known to be for this execution. */
-interface FoundRequest extends Asked {
+/** `pause`: the pause request, if it is addressed to this execution. */
+interface FoundStop extends StopRequest {
   readonly pause?: PauseRequest
 }
 
@@ -48,24 +47,24 @@ const readInbox = async (
   runId: string,
   known: PauseRequest | undefined,
   record: RecordAnswers
-): Promise<FoundRequest | undefined> => {
+): Promise<FoundStop | undefined> => {
   const all = await requestsFor(environment, runId)
-  if (E.isLeft(all)) return { ...PAUSE_ONLY, unreadable: all.left }
+  if (E.isLeft(all)) return { ...PAUSE_WITHOUT_COMMIT, unreadable: all.left }
   const answers = all.right.filter((one) => one._tag === 'Answer')
   if (answers.length > 0) await record(answers)
   const cancel = all.right.find((one) => one._tag === 'Cancel')
-  if (cancel !== undefined) return { ...PAUSE_ONLY, cancel }
+  if (cancel !== undefined) return { ...PAUSE_WITHOUT_COMMIT, cancel }
   const pause = all.right.find((one) => one._tag === 'Pause')
   if (pause === undefined) return undefined
   const { commit } = pause
   return known !== undefined && isSame(pause, known) ? { commit, pause } : await verify(environment, pause)
 }
 
-/** Returns a pause request, unless it is for an earlier execution: that is withdrawn. */
-const verify = async (environment: Environment, pause: PauseRequest): Promise<FoundRequest | undefined> => {
+/** Returns a pause request, or withdraws one that is addressed to an earlier execution. */
+const verify = async (environment: Environment, pause: PauseRequest): Promise<FoundStop | undefined> => {
   const { commit } = pause
   const stored = await load(environment, pause.runId)
-  if (E.isLeft(stored)) return { ...PAUSE_ONLY, unreadable: stored.left }
+  if (E.isLeft(stored)) return { ...PAUSE_WITHOUT_COMMIT, unreadable: stored.left }
   const holder = O.isSome(stored.right) ? stored.right.value.heldBy : O.none
   if (O.isNone(holder)) return { commit }
   if (isFor(pause, holder.value)) return { commit, pause }

@@ -1,12 +1,15 @@
-/** The state of one attempt of a unit: its signal, timeout and the ids of its artifacts. Thousands may be in flight, so it has no closures. It must not know checkpoints. */
+/**
+ * The state of one attempt of a unit: its signal, its timeout and the ids of its artifacts. Thousands may be in flight, so it has as few
+ * closures as possible. It must not know checkpoints.
+ */
 import type { Clock } from '../../ports/Clock.js'
 import { ignoreAbort, onAbort } from '../onAbort.js'
 import { sleep } from '../sleep.js'
 
-/** The first reason counts. */
+/** Why an attempt ends early: its timeout, or a stop of its step. The first one counts. */
 export type Halt = 'timeout' | 'stop'
 
-/** `limits`: when the attempt ends early. Code outside of an attempt has none, and gets a `signal` in their place. */
+/** `limits`: what ends the attempt early. Code outside of an attempt has none, and gets a `signal` instead. */
 export interface Attempt {
   readonly number: number
   readonly limits?: Limits
@@ -63,11 +66,11 @@ export const signalOf = (attempt: Attempt): AbortSignal => {
   return controller.signal
 }
 
-/** Stops the clock while a user answers a prompt. */
+/** Stops the clock of the timeout during `act`, while a user answers a prompt. */
 export const outsideTimeout = <A>({ timer }: Attempt, act: () => Promise<A>): Promise<A> =>
   timer?.outsideTimeout(act) ?? act()
 
-/** Ends an attempt without an outcome: its signal fires, and its code is dropped. */
+/** Ends an attempt whose code only waits: its signal fires, and its code is dropped. */
 export const suspend = (attempt: Attempt): void => {
   end(attempt)
   attempt.controller?.abort(SUSPENDED)
@@ -75,7 +78,7 @@ export const suspend = (attempt: Attempt): void => {
 
 const SUSPENDED = new DOMException('the attempt is suspended: its code runs again when a wait ends', 'Suspended')
 
-/** Stops the clock of an attempt. Artifacts that its code puts later are refused: they could replace those of the next attempt. */
+/** Ends an attempt: removes its timers and listeners. Artifacts that its code puts later are refused: they could replace those of the next attempt. */
 export const end = (attempt: Attempt): void => {
   attempt.isOver = true
   if (attempt.onStop !== undefined && attempt.limits !== undefined) ignoreAbort(attempt.limits.stopping, attempt.onStop)

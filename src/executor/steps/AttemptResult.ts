@@ -1,4 +1,4 @@
-/** The result of an attempt, with secrets redacted. */
+/** The result of an attempt: how it is judged, redacted, and retried. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Suspended } from '../../domain/change/Change.js'
@@ -22,20 +22,20 @@ import type { PutArtifacts } from '../workspace/artifacts.js'
 import { artifactsOf } from '../workspace/artifacts.js'
 import { CHECK_FAILED } from './guarded.js'
 
-/** A stopped attempt has a failure if its code failed. `settled`: no code of it still runs, and no sub-step is in doubt. `again`: a user asked for another attempt. */
+/** `Stopped` has a failure if the code failed. `settled`: no code of the attempt still runs, and no sub-step is in doubt. `again`: a user asked for another attempt. */
 export type AttemptResult =
   | { readonly _tag: 'Done'; readonly output: Json | undefined; readonly evidence: ReadonlyArray<Evidence> }
   | { readonly _tag: 'Failed'; readonly failure: StepFailure; readonly settled: boolean; readonly again?: boolean }
   | { readonly _tag: 'Stopped'; readonly failure: StepFailure | undefined }
   | ({ readonly _tag: 'Suspended' } & Pick<Suspended, 'waits' | 'dropped'>)
 
-/** `GraceExpired`: the code did not end within the grace after a stop. */
+/** How the code of an attempt ended. `GraceExpired`: not within the grace after a stop or timeout. */
 export type CodeEnd =
   | { readonly _tag: 'Value'; readonly value: unknown; readonly evidence: ReadonlyArray<Evidence> }
   | { readonly _tag: 'Error'; readonly error: unknown; readonly again?: boolean }
   | { readonly _tag: 'GraceExpired' }
 
-/** Work that succeeded counts despite a stop. `refused`: why it fails in any case; `open`: sub-steps that were not awaited. */
+/** Judges how code ended. Code that succeeded counts despite a stop. `refused`: why the attempt fails in any case; `open`: sub-steps that were not awaited. */
 export const judge = (
   end: CodeEnd,
   attempt: Attempt,
@@ -63,17 +63,17 @@ export const judge = (
     return { _tag: 'Done', output: output.right, evidence }
   }
   const halted = attempt.halt?.why
-  const late =
+  const timedOut =
     halted === 'timeout'
       ? Failure.transient(StepError.make('TimeoutError', timeoutError(timeoutMillis).message, { code: 'TIMEOUT' }))
       : undefined
-  const failure = wrong ?? late ?? (end._tag === 'Error' ? Failure.fromUnknown(end.error) : undefined)
+  const failure = wrong ?? timedOut ?? (end._tag === 'Error' ? Failure.fromUnknown(end.error) : undefined)
   if (halted === 'stop' || failure === undefined) return { _tag: 'Stopped', failure: settled ? failure : undefined }
   const again = end._tag === 'Error' && end.again === true && wrong === undefined && halted === undefined
   return { _tag: 'Failed', failure, settled, again }
 }
 
-/** Redacts before anything is recorded, reported or read by later steps. The attempt fails if the redacted output is invalid. */
+/** Redacts a result, before it is recorded, reported or read by later steps. The attempt fails if the redacted output is invalid. */
 export const redacted = (
   { vault: { redaction } }: SecuredEnvironment,
   { job, accepts }: Pick<ProgramTask, 'job' | 'accepts'>,
@@ -116,7 +116,8 @@ const unusable = (message: string): AttemptResult => ({
 
 /**
  * Returns the delay before the next attempt of a failed unit; none if there is no next one. A unit that is not idempotent is retried only if
- * it is known to have done nothing. Notes whether the unit has retries left that its error rules out; a failed check is no error of the unit.
+ * it is known to have done nothing. Also adds the unit to `notRetried` if it has retries left but its error is permanent. A failed check is
+ * not an error of the unit.
  */
 export const nextDelay = (
   { environment, notRetried }: RunScope,

@@ -17,13 +17,13 @@ interface NoResult {
   readonly error: Failure.StepFailure
 }
 
-/** `cut` ends the attempt although its code still runs: the promise of `act`, which `around` may await, rejects. */
+/** `rejectAct` is called when the attempt ends. If its code still runs, the promise of `act`, which `around` may await, rejects. */
 export interface Wrapped<A> {
   readonly run: () => Promise<A | NoResult>
-  readonly cut: (end: End) => void
+  readonly rejectAct: (end: End) => void
 }
 
-/** The end of the code counts, whatever `around` makes of it: a tracer that fails does not fail the step. */
+/** Once `around` has called `act`, only the end of the code counts: a tracer that fails does not fail the step. */
 export const wrapped = <A extends End>(
   { environment, recorder }: RunScope,
   place: Place,
@@ -31,7 +31,7 @@ export const wrapped = <A extends End>(
   run: () => Promise<A>
 ): Wrapped<A> => {
   const { around, vault } = environment
-  if (around === undefined) return { run, cut: () => undefined }
+  if (around === undefined) return { run, rejectAct: () => undefined }
   let calls = 0
   let hasEnded = false
   let code: Promise<A | NoResult> | undefined
@@ -68,7 +68,7 @@ export const wrapped = <A extends End>(
       const end = await code
       return calls > 1 ? misused(CALLED_TWICE, 'unknown') : end
     },
-    cut: ({ _tag }) => {
+    rejectAct: ({ _tag }) => {
       if (_tag === 'Suspended' || _tag === 'GraceExpired') reject(new DOMException(CUT, 'AbortError'))
     }
   }

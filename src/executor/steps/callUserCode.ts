@@ -26,7 +26,7 @@ const ofTask = (result: unknown): E.Either<unknown, unknown> => (isEither(result
 
 const ofValue = (value: unknown): E.Either<unknown, unknown> => (isEither(value) ? E.left(BARE_EITHER) : E.right(value))
 
-/** A value whose properties throw is no Either. */
+/** Detects an Either; false if reading a property throws. */
 const isEither = (value: unknown): value is E.Either<unknown, unknown> => {
   if (typeof value !== 'object' || value === null) return false
   try {

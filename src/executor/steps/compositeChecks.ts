@@ -1,4 +1,4 @@
-/** Checks composites as a whole. */
+/** Checks a composite before its first part starts, and after its last part has ended. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
@@ -10,9 +10,9 @@ import { find } from '../../domain/checkpoint/Tree.js'
 import { ancestors, join, parent } from '../../domain/workflow/Unit.js'
 import { isIdempotent } from '../../domain/workflow/Node.js'
 import { noAttempt } from './Attempt.js'
-import { runningFailed, stageCompleted, taskFailed, unitCompleted } from '../storage/changes.js'
-import type { Choice, Refused } from './guarded.js'
-import { checkAfter, checkBefore, wrongEvidence, refusalOf, unreadable } from './guarded.js'
+import { runningFailed, stageCompleted, unitFailed, unitCompleted } from '../storage/changes.js'
+import type { Choice, CheckRefusal } from './guarded.js'
+import { checkAfter, checkBefore, evidenceFailures, judgeChecks, unreadable } from './guarded.js'
 import type { ProgramStep, ProgramTask, StepContext, UnitGuard } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
 import { endFailed } from './endFailed.js'
@@ -33,15 +33,15 @@ const UNGUARDED: UnitGuard = {
   retry: never
 }
 
-/** Checks whether a composite may start. Returns its end if evidence of earlier steps is missing, or its own check failed. */
+/** Checks whether a composite may start. Returns its end if evidence of earlier steps is missing or changed, or its `before` check failed. */
 export const openComposite = async (
   scope: RunScope,
   place: Place,
   { guard = UNGUARDED }: Pick<Composite, 'guard'>
 ): Promise<E.Either<RecordError, StepEnd | undefined>> => {
-  // Parts of a wave do not look back: the wave did when it began, and repeating it per part would be quadratic.
-  const looksBack = scope.values.hasEvidence && isAlone(scope, place)
-  if (guard.before === undefined && !looksBack) return E.right(undefined)
+  // A part of a wave does not check the evidence of earlier steps: the wave did when it began, and a check for each part would take quadratic time.
+  const checksEvidence = scope.values.hasEvidence && isAlone(scope, place)
+  if (guard.before === undefined && !checksEvidence) return E.right(undefined)
   const { stopping, recorder } = scope
   const previous = previousWave(scope, place)
   const startedAt = scope.environment.clock.now()
@@ -49,19 +49,20 @@ export const openComposite = async (
   const saved = guard.before === undefined ? E.right(undefined) : await recorder.commit()
   if (E.isLeft(saved)) return saved
   for (let attempt = 1; ; attempt++) {
-    const others = looksBack ? await wrongEvidence(scope, place) : []
+    const others = checksEvidence ? await evidenceFailures(scope, place) : []
     const wrong = [...others, ...(await checkBefore(guard, contextOf(scope, place)))]
     const kept = wrong.length === 0 ? E.right(undefined) : await recorder.commit()
     if (E.isLeft(kept)) return kept
-    const refused = await refusalOf(scope, place, guard, 'before', wrong, stopping, undefined, previous.choice)
+    const { choice } = previous
+    const refused = await judgeChecks(scope, place, guard, { when: 'before', wrong, signal: stopping, choice })
     if (refused === undefined) return E.right(undefined)
     if (refused.answer === 'previousWave') return E.right({ _tag: 'Restart', ...previous.place })
-    if (!(await looksAgain(scope, guard, refused, attempt, startedAt)))
+    if (!(await repeatsCheck(scope, guard, refused, attempt, startedAt)))
       return await failComposite(scope, place, refused.error, startedAt)
   }
 }
 
-/** The wave or map before this one in its sequence. A pending job blocks going back, which would abandon it. */
+/** Finds the wave or map before a composite in its sequence, to which a user may go back. Nothing may be pending: going back would abandon it. */
 const previousWave = (scope: RunScope, place: Place): { readonly choice: Choice; readonly place: Place } => {
   const { program, recorder } = scope
   const { items, pending } = recorder.checkpoint()
@@ -79,17 +80,17 @@ const previousWave = (scope: RunScope, place: Place): { readonly choice: Choice;
   }
 }
 
-/** Returns whether nothing runs beside a unit. Going back would abandon such work. */
+/** Returns whether nothing can run beside a unit: it is in no wave or map. Going back would abandon such work. */
 const isAlone = ({ program, recorder }: RunScope, { unit }: Place): boolean => {
   const { items } = recorder.checkpoint()
   return [...ancestors(unit)].every((one) => find<ProgramStep>(program, items, one)?.definition._tag === 'Sequence')
 }
 
 /** Returns whether to repeat the check: at once if the user asked, else by the retry policy. */
-const looksAgain = async (
+const repeatsCheck = async (
   scope: RunScope,
   guard: UnitGuard,
-  { asked, answer }: Refused,
+  { asked, answer }: CheckRefusal,
   attempt: number,
   startedAt: number
 ): Promise<boolean> => {
@@ -118,7 +119,7 @@ const choiceAfter = (scope: RunScope, place: Place): Choice =>
 
 const WITHOUT_RETRY: Choice = { answers: ['lookAgain', 'continue', 'abort'] }
 
-/** Completes a composite whose parts are all done, if its artifacts exist and its check passes. */
+/** Completes a composite whose parts are all done, if its checks pass. */
 export const closeComposite = async (
   scope: RunScope,
   toRun: Pick<StepToRun<Composite>, 'place' | 'step' | 'node'>,
@@ -126,8 +127,8 @@ export const closeComposite = async (
 ): Promise<Ending> => {
   const { place, step: composite } = toRun
   const { guard } = composite
-  if (guard === undefined) return done(scope, toRun, startedAt, [])
-  // A check may take long, and a crash meanwhile must not lose the groups.
+  if (guard === undefined) return complete(scope, toRun, startedAt, [])
+  // A check may take long, and a crash meanwhile must not lose the ends of the parts.
   const saved = await scope.recorder.commit()
   if (E.isLeft(saved)) return saved
   const closingAt = scope.environment.clock.now()
@@ -137,40 +138,40 @@ export const closeComposite = async (
     if (E.isLeft(found)) return await failComposite(scope, place, unreadable(found.left), startedAt)
     const { wrong } = found.right
     const choice = choiceAfter(scope, place)
-    const refused = await refusalOf(scope, place, guard, 'after', wrong, scope.stopping, undefined, choice)
+    const refused = await judgeChecks(scope, place, guard, { when: 'after', wrong, signal: scope.stopping, choice })
     if (refused !== undefined) {
       const { asked, answer, error } = refused
-      // Parts of a rejected composite run again if a user agreed, or if all are idempotent.
-      const mayRun = answer === 'retry' && (asked || isIdempotent(composite)) && isAlone(scope, place)
+      // The parts run again if a user asked for it, or if all of them are idempotent.
+      const mayRestart = answer === 'retry' && (asked || isIdempotent(composite)) && isAlone(scope, place)
       const restarts = scope.restarts.get(place.unit) ?? 0
-      if (mayRun && (asked || (await waitedToRetry(scope, guard, restarts + 1, startedAt))))
+      if (mayRestart && (asked || (await waitedToRetry(scope, guard, restarts + 1, startedAt))))
         return E.right({ _tag: 'Restart', ...place, ...(asked ? {} : { failureIfUnanswered: error }) })
-      if (!mayRun && (await looksAgain(scope, guard, refused, attempt, closingAt))) continue
+      if (!mayRestart && (await repeatsCheck(scope, guard, refused, attempt, closingAt))) continue
       return await failComposite(scope, place, error, startedAt)
     }
     // Commits are evidence of the groups that made them: only those groups run again when one is missing.
     const evidence = found.right.evidence.filter(({ _tag }) => _tag !== 'Commit')
-    return done(scope, toRun, startedAt, evidence)
+    return complete(scope, toRun, startedAt, evidence)
   }
 }
 
-const done = (
+const complete = (
   scope: RunScope,
   { place, node }: Pick<StepToRun, 'place' | 'node'>,
   startedAt: number,
   evidence: ReadonlyArray<Evidence>
 ): E.Either<never, StepEnd> => {
-  const here = { attempt: 1, startedAt, endedAt: scope.environment.clock.now() }
-  const completed = unitCompleted(place.unit, here, { evidence })
+  const own = { attempt: 1, startedAt, endedAt: scope.environment.clock.now() }
+  const completed = unitCompleted(place.unit, own, { evidence })
   const times = isNew(node) ? {} : timesOf(scope, place.unit, completed)
   stageCompleted(scope, place, { ...completed, ...times })
   return E.right({ _tag: 'Done' })
 }
 
-/** Detects a unit of which an earlier process did nothing. */
+/** Returns whether no earlier process started the unit or a part of it. */
 const isNew = ({ decision, parts }: DecisionTree): boolean => decision._tag === 'Run' && parts.every(isNew)
 
-/** Each commit counts once: groups that commit at the same time see those of one another. */
+/** Returns the commits that the parts have recorded. Each counts once: groups that run at the same time record the commits of one another. */
 const commitsOf = ({ recorder }: RunScope, { unit }: Place, { expect }: UnitGuard): ReadonlyArray<string> => {
   if (expect.commits === undefined) return []
   const hashes = new Set<string>()
@@ -181,7 +182,7 @@ const commitsOf = ({ recorder }: RunScope, { unit }: Place, { expect }: UnitGuar
 
 const NOT_RESUMED = 'in flight when the process ended, and not started again because a check failed'
 
-/** Fails a composite without running parts. After a stop it only counts as stopped. */
+/** Fails a composite because of its own checks or items, and with it all parts in flight. During a stop it ends as stopped. */
 export const failComposite = async (
   scope: RunScope,
   place: Place,
@@ -191,6 +192,6 @@ export const failComposite = async (
   if (scope.stopping.aborted) return E.right({ _tag: 'Stopped' })
   const parts = runningFailed(scope, place.unit, NOT_RESUMED)
   const endedAt = scope.environment.clock.now()
-  const failed = taskFailed(place.unit, failure, { attempt: 1, startedAt, endedAt })
+  const failed = unitFailed(place.unit, failure, { attempt: 1, startedAt, endedAt })
   return await endFailed(scope, [...parts, failed], failed.retryable)
 }

@@ -1,4 +1,4 @@
-/** The time of a composite over several processes, from the records of its parts. */
+/** Computes when a composite started and for how long it ran, over several processes, from the records of its parts. */
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { CompletedStep } from '../../domain/checkpoint/CompletedStep.js'
 import type { RecordedPart } from '../../domain/checkpoint/Tree.js'
@@ -13,13 +13,16 @@ import { timestamp } from '../RunScope.js'
 
 type Times = Pick<CompletedStep, 'startedAt' | 'durationMillis'>
 
-/** Returns the first start in a composite, and the time in which a completed part of it ran or waited. `own`: since the present process reached it. */
-export const timesOf = ({ recorder, stretches }: RunScope, composite: Unit, own: Times): Times => {
+/** Returns the first start in a composite, and for how long at least one of its completed parts ran or waited. `own`: the times in this process. */
+export const timesOf = ({ recorder, partSpans }: RunScope, composite: Unit, own: Times): Times => {
   const checkpoint = recorder.checkpoint()
   const definition = find(checkpoint.workflow, checkpoint.items, composite)?.definition
   const parts = definition === undefined ? [] : recordedParts(checkpoint, composite, definition)
-  const spans = joined([spanOf(own), ...parts.flatMap((part) => take(stretches, part) ?? spansOf(checkpoint, part))])
-  stretches.set(composite, spans)
+  const spans = joined([
+    spanOf(own),
+    ...parts.flatMap((part) => takeSpans(partSpans, part) ?? spansOf(checkpoint, part))
+  ])
+  partSpans.set(composite, spans)
   const longest = parts.reduce((most, { record }) => Math.max(most, record.durationMillis), 0)
   return {
     startedAt: timestamp(spans[0]?.from ?? NaN),
@@ -30,21 +33,21 @@ export const timesOf = ({ recorder, stretches }: RunScope, composite: Unit, own:
   }
 }
 
-/** Removes the stretches that it returns: only the composite around a composite needs them. */
-const take = (
-  stretches: RunScope['stretches'],
+/** Removes and returns the spans of a part that is a composite: only the composite around it needs them. */
+const takeSpans = (
+  partSpans: RunScope['partSpans'],
   { record: { unit } }: RecordedPart
 ): ReadonlyArray<Span> | undefined => {
-  const known = stretches.get(unit)
-  stretches.delete(unit)
+  const known = partSpans.get(unit)
+  partSpans.delete(unit)
   return known
 }
 
-/** A task may have sub-steps of earlier processes. The time of a composite that rested is in pieces, which only the records of its parts have. */
+/** Returns when a recorded part ran or waited: for a task, also in sub-steps of earlier processes; for a composite with gaps, by the records of its parts. */
 const spansOf = (checkpoint: Checkpoint, { record, definition }: RecordedPart): ReadonlyArray<Span> => {
   const { unit } = record
   if (!isComposite(definition)) return Units.within(checkpoint.completedSteps, unit).map(spanOf)
-  return hasRested(record)
+  return hasGaps(record)
     ? recordedParts(checkpoint, unit, definition).flatMap((part) => spansOf(checkpoint, part))
     : [spanOf(record)]
 }
@@ -54,5 +57,5 @@ const spanOf = ({ startedAt, durationMillis }: Times): Span => {
   return { from, to: from + durationMillis }
 }
 
-/** A composite that rested has a duration other than the time from its start to its end, which is negative if the clock was set back. */
-const hasRested = (record: CompletedStep): boolean => spanOf(record).to !== Date.parse(record.completedAt)
+/** Returns whether nothing of a composite ran for a while, for example between two processes: its duration then differs from the time between its start and its end. */
+const hasGaps = (record: CompletedStep): boolean => spanOf(record).to !== Date.parse(record.completedAt)

@@ -15,7 +15,7 @@ import { artifactsFor } from '../workspace/artifacts.js'
 import type { Attempt } from './Attempt.js'
 import { signalOf } from './Attempt.js'
 
-/** `own`: the attempt's own folder; `lazy`: makes the calls that run its sub-steps and waits. */
+/** Makes the context of an attempt. `own`: its own folder; `lazy`: makes `step`, `sleep` and `waitFor`. */
 export const contextFor = <Lazy extends LazyCalls<Lazy> = never>(
   scope: RunScope,
   place: Place,
@@ -27,7 +27,7 @@ export const contextFor = <Lazy extends LazyCalls<Lazy> = never>(
   const folder = own ?? workspace?.path
   const { unit } = place
   const secrets = scope.environment.vault.values
-  // Spreads of optional fields would take most of the time.
+  // Assigned one by one: spreads of optional fields would take most of the time.
   const context: { [key: string]: unknown } = { runId, unit, attempt: attempt.number, secrets }
   if (workspace !== undefined) context['workspace'] = workspace
   if (folder !== undefined) context['folder'] = folder
@@ -59,8 +59,8 @@ const cached = <A>(source: Source, name: string, make: (source: Source) => A): A
 }
 
 /**
- * Fields that are made when they are first read, as copies of what is stored, so that a resumed run reads the same. All contexts share
- * these getters: closures for each attempt would cost more than the rest of it.
+ * Getters of fields that are computed on first read, as copies of stored values, so that a resumed run reads the same. All contexts share
+ * them, because closures for each attempt would take more time than the rest of the attempt.
  */
 const derived = (fields: Readonly<Record<string, (source: Source) => unknown>>): PropertyDescriptorMap =>
   Object.fromEntries(

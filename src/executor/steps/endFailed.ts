@@ -6,7 +6,7 @@ import type { Ending, RunScope } from '../RunScope.js'
 import { timestamp } from '../RunScope.js'
 import type { Place } from '../Values.js'
 
-/** Ends a composite as failed because of its parts. Only a top-level step has a record of that. */
+/** Ends a composite as failed because a part failed. Only a top-level step records that. `undone`: the failures of parts that were in flight. */
 export const endFailedBy = async (
   scope: RunScope,
   { unit }: Place,
@@ -21,6 +21,7 @@ export const endFailedBy = async (
   )
 }
 
+/** Saves the changes that fail a unit. */
 export const endFailed = async (
   { recorder }: RunScope,
   changes: ReadonlyArray<Change>,

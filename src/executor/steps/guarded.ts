@@ -1,4 +1,4 @@
-/** Checks a unit before and after it runs: it completes only if its checks hold. */
+/** Checks a unit before and after it runs. A unit completes only if its checks pass. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -14,7 +14,7 @@ import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { CheckAnswer, FailedCheck } from '../../ports/Checks.js'
 import type { TreeUnreadable, WorkingTree } from '../../ports/WorkingTree.js'
-import { collectEvidence, askTree, collectExpected } from '../workspace/evidence.js'
+import { collectEvidence, callTree, collectExpected } from '../workspace/evidence.js'
 import type { StepContext, UnitGuard } from '../program/Program.js'
 import { evidenceProblem } from '../program/stepOptions.js'
 import { onAbort } from '../onAbort.js'
@@ -30,11 +30,11 @@ type Guarded =
 
 export const CHECK_FAILED = 'CHECK_FAILED'
 
-type Failures = ReadonlyArray<string>
+type CheckFailures = ReadonlyArray<string>
 
 type Context = StepContext<unknown, unknown>
 
-/** Stops the clock of the timeout during a call. */
+/** Stops the clock of an attempt's timeout during a call. */
 type OutsideTimeout = <A>(act: () => Promise<A>) => Promise<A>
 
 /** Runs work between its checks. Prompts do not count toward its timeout. */
@@ -49,19 +49,19 @@ export const guarded = async (
   const { tree } = scope.environment
   const { signal } = context
   const before = await checkBefore(guard, context)
-  const refusedStart = await refusalOf(scope, place, guard, 'before', before, signal, outsideTimeout)
+  const refusedStart = await judgeChecks(scope, place, guard, { when: 'before', wrong: before, signal, outsideTimeout })
   if (refusedStart !== undefined) return refusedStart
-  const start = guard.expect.commits === undefined ? E.right(O.none) : await askTree(() => tree.head)
+  const start = guard.expect.commits === undefined ? E.right(O.none) : await callTree(() => tree.head)
   if (E.isLeft(start)) return failedToRead(start.left, 'notApplied')
   if (signal.aborted) return { _tag: 'Error', error: NOT_STARTED, again: false }
   const done = await work()
   if (E.isLeft(done)) return { _tag: 'Error', error: done.left, again: false }
-  const made = guard.expect.commits === undefined ? NO_COMMITS : await askTree(() => tree.commitsSince(start.right))
+  const made = guard.expect.commits === undefined ? NO_COMMITS : await callTree(() => tree.commitsSince(start.right))
   if (E.isLeft(made)) return failedToRead(made.left)
   const after = await checkAfter(tree, guard, context, done.right, made.right)
   if (E.isLeft(after)) return failedToRead(after.left)
   const { wrong, evidence } = after.right
-  const refused = await refusalOf(scope, place, guard, 'after', wrong, signal, outsideTimeout)
+  const refused = await judgeChecks(scope, place, guard, { when: 'after', wrong, signal, outsideTimeout })
   return refused ?? { _tag: 'Value', value: done.right, evidence }
 }
 
@@ -70,12 +70,12 @@ export const NOT_STARTED = Failure.permanent(StepError.make('NotStarted', 'stopp
 
 const NO_COMMITS: E.Either<TreeUnreadable, ReadonlyArray<string>> = E.right([])
 
-const NOTHING_WRONG: Failures = []
+const NOTHING_WRONG: CheckFailures = []
 
-export const checkBefore = async ({ before }: UnitGuard, context: Context): Promise<Failures> =>
-  before === undefined ? NOTHING_WRONG : await holds(before(context))
+export const checkBefore = async ({ before }: UnitGuard, context: Context): Promise<CheckFailures> =>
+  before === undefined ? NOTHING_WRONG : await failuresOf(before(context))
 
-const holds = async (check: TaskEither<unknown, unknown>): Promise<Failures> => {
+const failuresOf = async (check: TaskEither<unknown, unknown>): Promise<CheckFailures> => {
   try {
     const result = await check()
     if (E.isLeft(result)) return [Failure.fromUnknown(result.left).error.message]
@@ -86,11 +86,11 @@ const holds = async (check: TaskEither<unknown, unknown>): Promise<Failures> => 
 }
 
 interface CheckResult {
-  readonly wrong: Failures
+  readonly wrong: CheckFailures
   readonly evidence: ReadonlyArray<Evidence>
 }
 
-/** Returns the evidence of work that succeeded, and its failed checks. */
+/** Returns the evidence of work that succeeded, and its failed checks. `made`: the hashes of the commits that the work made. */
 export const checkAfter = async (
   tree: WorkingTree,
   { expect, after, evidence }: UnitGuard,
@@ -103,16 +103,16 @@ export const checkAfter = async (
   const files = (expect.files ?? []).map((path): ExpectedEvidence => ({ _tag: 'File', path }))
   const taken = await collectExpected(tree, [...expected.right, ...files], context.signal)
   if (E.isLeft(taken)) return taken
-  const changed = expect.cleanTree === true ? await askTree(() => tree.changed) : E.right([])
+  const changed = expect.cleanTree === true ? await callTree(() => tree.changed) : E.right([])
   if (E.isLeft(changed)) return changed
-  const own = after === undefined ? NOTHING_WRONG : await holds(after(context))
+  const own = after === undefined ? NOTHING_WRONG : await failuresOf(after(context))
   const commits = made.map((hash): Evidence => ({ _tag: 'Commit', hash }))
   return E.right({
     evidence: [...taken.right.evidence, ...commits],
     wrong: [
       ...taken.right.missing.map((one) => `${describeEvidence(one) || 'an empty path'} is missing`),
       ...wrongCount(expect.commits, made.length),
-      ...dirty(changed.right),
+      ...uncommitted(changed.right),
       ...own
     ]
   })
@@ -133,23 +133,23 @@ const expectedBy = (
     )
   )
 
-const wrongCount = (expected: number | true | undefined, found: number): Failures => {
+const wrongCount = (expected: number | true | undefined, found: number): CheckFailures => {
   if (expected === true) return found > 0 ? [] : ['it made no commit']
   return expected === undefined || expected === found
     ? []
     : [`it made ${found} commit${found === 1 ? '' : 's'}, not ${expected}`]
 }
 
-const MOST_PATHS = 5
+const MAX_PATHS = 5
 
-const dirty = (paths: ReadonlyArray<string>): Failures =>
-  paths.length === 0 ? [] : [`the working tree is not clean: ${listed(paths, MOST_PATHS)}`]
+const uncommitted = (paths: ReadonlyArray<string>): CheckFailures =>
+  paths.length === 0 ? [] : [`the working tree is not clean: ${listed(paths, MAX_PATHS)}`]
 
 /** Describes evidence of earlier steps that is missing or changed, except for changes made by the wave's own groups. */
-export const wrongEvidence = async (
+export const evidenceFailures = async (
   { environment, recorder, values, stopping, program }: RunScope,
   { unit }: Place
-): Promise<Failures> => {
+): Promise<CheckFailures> => {
   if (!values.hasEvidence) return NOTHING_WRONG
   const now = recorder.checkpoint()
   const sees = visibleFrom(program, now.items, unit)
@@ -166,11 +166,11 @@ export const wrongEvidence = async (
 const describeFound = (found: FoundEvidence): string => {
   const what = 'missing' in found ? found.missing : found.changed.map(({ was }) => was)
   const how = 'missing' in found ? 'is missing' : 'changed'
-  return `${listed(what.map(describeEvidence), MOST_PATHS)} of ${found.unit} ${how}`
+  return `${listed(what.map(describeEvidence), MAX_PATHS)} of ${found.unit} ${how}`
 }
 
-/** A check that failed and was not waived. `asked`: a user gave the `answer`; else the policy did. */
-export interface Refused {
+/** Failed checks that were not waived. `asked`: `answer` is that of a user; else that of `onCheckFailure`. */
+export interface CheckRefusal {
   readonly _tag: 'Error'
   readonly error: StepFailure
   /** The answer is to run the unit again. */
@@ -183,23 +183,27 @@ export type Choice = Pick<FailedCheck, 'answers' | 'previousWave'>
 
 const OF_UNITS: Choice = { answers: ['retry', 'continue', 'abort'] }
 
-/** Returns undefined if no check failed or the answer waives it. Once `signal` fires it asks no user and waives nothing. */
-export const refusalOf = async (
+interface Checked {
+  readonly when: FailedCheck['when']
+  readonly wrong: CheckFailures
+  readonly signal: AbortSignal
+  readonly outsideTimeout?: OutsideTimeout
+  readonly choice?: Choice
+}
+
+/** Decides what failed checks mean, by `onCheckFailure` or by asking a user. Returns undefined if none failed or the answer waives them. Once `signal` has fired, it asks no user and waives nothing. */
+export const judgeChecks = async (
   scope: RunScope,
   place: Place,
   { onCheckFailure }: UnitGuard,
-  when: FailedCheck['when'],
-  wrong: Failures,
-  signal: AbortSignal,
-  outsideTimeout: OutsideTimeout = (act) => act(),
-  choice: Choice = OF_UNITS
-): Promise<Refused | undefined> => {
+  { when, wrong, signal, outsideTimeout = (act) => act(), choice = OF_UNITS }: Checked
+): Promise<CheckRefusal | undefined> => {
   const [first, ...more] = wrong
   if (first === undefined) return undefined
   const { runId } = scope.recorder.checkpoint()
   const failed: FailedCheck = { runId, ...place, when, wrong: [first, ...more], ...choice }
   const asked = onCheckFailure === 'ask'
-  const given = asked ? possible(choice, await outsideTimeout(() => ask(scope, failed, signal))) : onCheckFailure
+  const given = asked ? offeredAnswer(choice, await outsideTimeout(() => ask(scope, failed, signal))) : onCheckFailure
   const answer = signal.aborted ? 'abort' : given
   if (!signal.aborted) report(scope.environment, { _tag: 'CheckFailed', ...failed, answer })
   if (answer === 'continue') return undefined
@@ -210,13 +214,13 @@ export const refusalOf = async (
   return { _tag: 'Error', error: make(error, outcome), again: answer === 'retry' && asked, asked, answer }
 }
 
-/** Before anything has run, a retry only repeats the check. Any other answer that is not offered counts as `abort`. */
-const possible = ({ answers }: Choice, given: CheckAnswer): CheckAnswer => {
+/** Returns an answer that was offered. Where only the check can be repeated, `retry` means `lookAgain`; anything else counts as `abort`. */
+const offeredAnswer = ({ answers }: Choice, given: CheckAnswer): CheckAnswer => {
   if (answers.includes(given)) return given
   return given === 'retry' && answers.includes('lookAgain') ? 'lookAgain' : 'abort'
 }
 
-/** A stop ends the prompt. */
+/** Asks the user, through `onCheckFailed`. A stop ends the prompt. */
 const ask = async ({ environment }: RunScope, failed: FailedCheck, signal: AbortSignal): Promise<CheckAnswer> => {
   if (signal.aborted) return 'abort'
   let ignore = (): void => undefined
@@ -236,6 +240,6 @@ const failedToRead = (error: TreeUnreadable, outcome?: StepFailure['outcome']): 
   again: false
 })
 
-/** The files and commits are unreadable, so it is unknown whether the unit took effect. */
+/** The failure of a unit whose files or commits cannot be read. */
 export const unreadable = ({ where, why, code }: TreeUnreadable, outcome?: StepFailure['outcome']): StepFailure =>
   Failure.permanent(StepError.make('TreeUnreadable', `${where} cannot be read: ${why}`, { code }), outcome)

@@ -1,4 +1,4 @@
-/** A map: a wave whose groups are computed once, from data. */
+/** Runs a map: a wave with one group for each item. */
 import * as E from 'fp-ts/lib/Either.js'
 import { decideItems } from '../../domain/plan/decide.js'
 import type { Item } from '../../domain/checkpoint/Items.js'
@@ -16,7 +16,7 @@ import { contextFor } from './context.js'
 import type { Place } from '../Values.js'
 import { runWave } from './wave.js'
 
-/** Runs a map as the wave of its items: the recorded ones, or newly computed ones, which are durable before the first of them starts. */
+/** Runs a map over its recorded items, or computes and records them first: they are durable before the first group starts. */
 export const runMap = async (
   scope: RunScope,
   { place, step: map, node, stopping }: StepToRun<ProgramMap>,
@@ -50,13 +50,13 @@ const asWave = (
   guard
 })
 
-/** The body of a map under the key of an item. It inherits the rest, as there may be many thousands: never spread it. */
+/** Returns the body of a map under the key of an item. It inherits all other fields to save memory, so it must not be spread. */
 const named = (each: ProgramStep, key: string): ProgramGroup =>
   Object.create(each, { name: { value: key, enumerable: true }, needs: NO_NEEDS }) as ProgramGroup
 
 const NO_NEEDS: PropertyDescriptor = { value: [], enumerable: true }
 
-/** Computes the items. Invalid items are a permanent failure with nothing applied. */
+/** Computes the items. If they are invalid, the map fails permanently, with nothing applied. */
 const itemsOf = (scope: RunScope, place: Place, map: ProgramMap): E.Either<StepFailure, ReadonlyArray<Item>> => {
   const context = contextFor(scope, place, noAttempt(scope.stopping))
   const { runId, unit, step, input, outputs, variables } = context

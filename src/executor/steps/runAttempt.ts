@@ -1,4 +1,4 @@
-/** Runs the code of one attempt of a task, and waits until it ends. */
+/** Runs the code of one attempt of a task, and judges how it ended. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../../domain/data/Json.js'
@@ -22,8 +22,8 @@ import { notStorable } from '../subSteps/subStepFailures.js'
 import { failSubSteps } from '../subSteps/subStepVersions.js'
 import { closeCalls, subStepsOfAttempt } from '../subSteps/subSteps.js'
 import { readOnly } from '../workspace/artifacts.js'
-import type { OwnFolder } from '../workspace/workspace.js'
-import { ownFolder, withFolder } from '../workspace/workspace.js'
+import type { StepFolder } from '../workspace/workspace.js'
+import { stepFolder, withFolder } from '../workspace/workspace.js'
 
 /** The code of one attempt. Thousands may run at once, so each is one object, without a promise of its own. */
 export interface Running<Self> {
@@ -34,8 +34,8 @@ export interface Running<Self> {
   readonly onEnd: (running: Self, end: RawEnd) => void
   /** Undefined until the code is called. */
   calls: AttemptCalls | undefined
-  /** Set if the environment has an `around`: rejects the `act` that it awaits, if the attempt ends before the code. */
-  cut?: Wrapped<RawEnd>['cut']
+  /** Set if the environment has an `around`. */
+  rejectAct?: Wrapped<RawEnd>['rejectAct']
 }
 
 export type TaskToRun = Pick<StepToRun<ProgramTask>, 'place' | 'step' | 'stopping'>
@@ -55,7 +55,7 @@ export const start = <R extends Running<R>>(running: R): void => {
   const { place, step: task, stopping } = toRun
   if (stopping.aborted) return running.onEnd(running, NEVER_STARTED)
   if (task.workspace === undefined) return callCode(running, undefined)
-  void ownFolder(scope, place, task.workspace).then((own) =>
+  void stepFolder(scope, place, task.workspace).then((own) =>
     E.isLeft(own)
       ? running.onEnd(running, { _tag: 'NotStarted', result: { _tag: 'Failed', failure: own.left, settled: true } })
       : callCode(running, own.right)
@@ -64,21 +64,21 @@ export const start = <R extends Running<R>>(running: R): void => {
 
 const NEVER_STARTED: RawEnd = { _tag: 'NotStarted', result: { _tag: 'Stopped', failure: NOT_STARTED } }
 
-const callCode = <R extends Running<R>>(running: R, own: OwnFolder | undefined): void => {
+const callCode = <R extends Running<R>>(running: R, own: StepFolder | undefined): void => {
   const { scope, toRun, number } = running
   const { environment } = scope
   const { place, step: task, stopping } = toRun
   const settle = (end: RawEnd): void => {
     // Only the first end counts: `conclude` closes the calls at once.
     if (running.calls?.isClosed !== false) return
-    running.cut?.(end)
+    running.rejectAct?.(end)
     running.onEnd(running, end)
   }
   const attempt = begin(number, { environment, stopping, timeoutMillis: task.timeoutMillis, giveUp: settle })
   const calls = subStepsOfAttempt(scope, toRun, attempt, settle)
   running.calls = calls
-  const given = contextFor(scope, place, attempt, { own: own?.folder, lazy: calls })
-  const context = task.job === undefined ? given : readOnly(given)
+  const full = contextFor(scope, place, attempt, { own: own?.folder, lazy: calls })
+  const context = task.job === undefined ? full : readOnly(full)
   const code =
     environment.around === undefined
       ? callTask(own?.scope ?? scope, place, task, context, attempt)
@@ -89,7 +89,7 @@ const callCode = <R extends Running<R>>(running: R, own: OwnFolder | undefined):
 /** A separate function, so that its closures retain nothing else of an attempt in flight. */
 const callAround = <R extends Running<R>>(
   running: R,
-  own: OwnFolder | undefined,
+  own: StepFolder | undefined,
   context: ReturnType<typeof contextFor>,
   attempt: Attempt
 ): Promise<RawEnd> => {
@@ -97,7 +97,7 @@ const callAround = <R extends Running<R>>(
   const around = wrapped<RawEnd>(scope, toRun.place, attempt, () =>
     callTask(own?.scope ?? scope, toRun.place, toRun.step, context, attempt)
   )
-  running.cut = around.cut
+  running.rejectAct = around.rejectAct
   return around.run()
 }
 
@@ -184,8 +184,8 @@ const callGuarded = async (
     (act) => outsideTimeout(attempt, act)
   )
   const { folder } = context
-  const isElsewhere = task.workspace !== undefined && folder !== undefined && ended._tag === 'Value'
-  return isElsewhere ? { ...ended, evidence: withFolder(folder, ended.evidence) } : ended
+  const hasOwnFolder = task.workspace !== undefined && folder !== undefined && ended._tag === 'Value'
+  return hasOwnFolder ? { ...ended, evidence: withFolder(folder, ended.evidence) } : ended
 }
 
 const NO_EVIDENCE: ReadonlyArray<Evidence> = []

@@ -1,4 +1,4 @@
-/** Runs a task: its attempts, and the record of its start and its end. */
+/** Runs a task: records its start, its attempts and its end. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { failures } from '../../domain/checkpoint/CheckpointState.js'
@@ -15,7 +15,7 @@ import {
   jobSubmitted,
   nextAttempt,
   stageCompleted,
-  taskFailed,
+  unitFailed,
   taskStopped,
   taskSuspended,
   unitCompleted
@@ -122,16 +122,16 @@ const stageEnd = (
       stageCompleted(scope, place, unitCompleted(unit, times, { ...result, captured: task.captures }))
       return { _tag: 'Done' }
     case 'Failed':
-      recorder.stage([taskFailed(unit, result.failure, times)])
+      recorder.stage([unitFailed(unit, result.failure, times)])
       return { _tag: 'Failed', retryable: result.failure._tag === 'Transient' }
   }
 }
 
-/** The retry policy: that of the checks if a check failed, else the task's own. */
+/** Returns the retry policy of the checks if a check failed, else that of the task. */
 const retryOf = ({ guard, retry }: ProgramTask, { error }: StepFailure): RetryPolicy =>
   guard !== undefined && error.code === CHECK_FAILED ? guard.retry : retry
 
-/** The recorded start of the oldest attempt, which an earlier process may have made. */
+/** Returns the recorded start of the first attempt, which an earlier process may have made. */
 const firstStartBefore = ({ recorder }: RunScope, place: Place): number | undefined => {
   const [oldest] = get(failures(recorder.checkpoint().state), place.unit)?.attempts ?? []
   return oldest === undefined ? undefined : Date.parse(oldest.startedAt)

@@ -67,7 +67,7 @@ const runSequence = async (
   { place, step, node, stopping }: StepToRun<ProgramSequence>
 ): Promise<Ending> => {
   const startedAt = scope.environment.clock.now()
-  // A step that only waits starts nothing, so its `before` check does not run. Waves in it run their own.
+  // A sequence that only waits starts nothing, so its `before` check does not run.
   const isChecked = node.decision._tag !== 'Poll' && step.guard?.before !== undefined
   const before = isChecked ? await openComposite(scope, place, step) : E.right(undefined)
   if (E.isLeft(before)) return before

@@ -44,7 +44,7 @@ export const runWait = async (
   if (waitOf(recorder.checkpoint(), unit) === undefined)
     recorder.stage([{ _tag: 'WaitStarted', at, unit, wait: awaits(now) }])
   const wait = waitOf(recorder.checkpoint(), unit)
-  // The commit reports what could not be staged.
+  // The change could not be staged: the commit fails and says why.
   if (wait === undefined) return await endFailed(scope, [], false)
   const end = endOfWait(scope, place, wait, task.accepts, now)
   switch (end._tag) {
@@ -66,9 +66,9 @@ type WaitEnd =
   | { readonly _tag: 'Waits' | 'Rejected' | 'TimedOut' }
   | { readonly _tag: 'Completed'; readonly output: Json | undefined }
 
-/** Reports a mismatching answer as rejected, and waits again. The recorded time limit stays: the wait does not become longer. */
+/** Returns how a wait ends now. A mismatching answer is reported as rejected, and the unit waits again, within the same time limit. */
 export const endOfWait = (
-  { recorder, environment, rejected }: RunScope,
+  { recorder, environment, rejectedAnswers }: RunScope,
   place: Place,
   wait: PendingWait,
   accepts: ProgramTask['accepts'],
@@ -84,11 +84,11 @@ export const endOfWait = (
     const fits = accepts(output)
     if (E.isRight(fits)) return { _tag: 'Completed', output }
     const expected = Redaction.text(redaction, fits.left.expected)
-    // A path has the keys of the answer, which may be of any length.
+    // The path contains keys of the answer, which may be of any length.
     const path = Redaction.text(redaction, cut(fits.left.path, MAX_PATH))
     const why = { by: answer.by, path, expected }
     recorder.stage([{ _tag: 'WaitStarted', at: timestamp(now), unit, wait: { ...again, rejected: why } }])
-    rejected.set(unit, { path, expected })
+    rejectedAnswers.set(unit, { path, expected })
     report(environment, { _tag: 'AnswerRejected', runId, ...place, ...why })
     return { _tag: 'Rejected' }
   }

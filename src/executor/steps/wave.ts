@@ -17,14 +17,14 @@ import type { Ending, StepToRun, RunScope, RunStep, StepEnd } from '../RunScope.
 import { nextTurn } from '../sleep.js'
 import type { Place } from '../Values.js'
 
-/** `Bug`: a port threw, which no port may. */
+/** How a group ended. `Bug`: the executor or a port threw, which neither may. */
 interface GroupEnd {
   readonly name: string
   readonly group: ProgramGroup
   readonly result: Ending | { readonly _tag: 'Bug'; readonly bug: Error }
 }
 
-/** `unmet`: how many of the groups that it needs are not done. */
+/** `unmet`: how many of the groups that this one needs are not done. */
 interface GroupToRun {
   readonly group: ProgramGroup
   readonly name: string
@@ -33,8 +33,8 @@ interface GroupToRun {
   unmet: number
 }
 
-/** `ready`: groups that only need a free slot, in the order of the wave. */
-interface Board {
+/** The groups of a wave. `needing`: by the name of a group, those that need it; `ready`: those that only need a free slot, in the order of the wave. */
+interface WaveState {
   readonly unstarted: Map<string, GroupToRun>
   readonly needing: Map<string, Array<GroupToRun>>
   readonly ready: Array<GroupToRun>
@@ -43,24 +43,25 @@ interface Board {
   /** For each failed group, whether the failure looked transient. */
   readonly failed: Array<boolean>
   pendingCount: number
-  stopped: boolean
-  paused: boolean
+  isStopped: boolean
+  /** A pause or cancel was requested, so no more groups start. */
+  mustStop: boolean
 }
 
 /** Runs a wave. Groups that end during a save share the next one. */
 export const runWave = async (scope: RunScope, toRun: StepToRun<ProgramWave>, run: RunStep): Promise<Ending> => {
   const startedAt = scope.environment.clock.now()
   const { place, step: wave } = toRun
-  const board = boardOf(scope, toRun)
+  const state = waveState(scope, toRun)
   // A wave that only waits starts nothing, so its `before` check does not run.
-  const isWaiting = board.ready.length === 0 && board.pendingCount > 0
+  const isWaiting = state.ready.length === 0 && state.pendingCount > 0
   const ended = isWaiting ? E.right(undefined) : await openComposite(scope, place, wave)
   if (E.isLeft(ended)) return ended
   if (ended.right !== undefined) return E.right(ended.right)
   const halt = linkedTo(toRun.stopping)
   const mailbox = makeMailbox<GroupEnd>()
   const launch = ({ name, group, node }: GroupToRun): void => {
-    board.running.add(name)
+    state.running.add(name)
     // No spreads: each would create a hidden class.
     const at = { unit: join(place.unit, name), stepIndex: place.stepIndex }
     const stopping = halt.signal
@@ -77,27 +78,27 @@ export const runWave = async (scope: RunScope, toRun: StepToRun<ProgramWave>, ru
   const { recorder } = scope
   let failure: Exclude<GroupEnd['result'], E.Right<StepEnd>> | undefined
   for (;;) {
-    let ready = failure === undefined && !halt.signal.aborted ? await takeReady(scope, board, wave) : []
+    let ready = failure === undefined && !halt.signal.aborted ? await takeReady(scope, state, wave) : []
     recorder.stage(tasksStart(scope, place.unit, ready))
-    if (board.running.size === 0 && ready.length === 0) break
+    if (state.running.size === 0 && ready.length === 0) break
     const saved = await recorder.commit()
     if (E.isLeft(saved)) failure ??= saved
     if (failure === undefined) ready.forEach(launch)
     else halt.abort(NOT_SAVED)
-    // Frees the memory of the groups while they run.
+    // Else this variable would keep the groups in memory while they run.
     ready = []
-    if (board.running.size === 0) break
-    for (const ended of await mailbox.take(board.running.size)) {
-      board.running.delete(ended.name)
+    if (state.running.size === 0) break
+    for (const ended of await mailbox.take(state.running.size)) {
+      state.running.delete(ended.name)
       if (ended.result._tag !== 'Right') failure ??= ended.result
-      else noteEnd(scope, place, board, ended, ended.result.right)
+      else applyEnd(scope, place, state, ended, ended.result.right)
     }
-    if (board.failed.length > 0 && wave.onFailure === 'halt') halt.abort(HALTED)
+    if (state.failed.length > 0 && wave.onFailure === 'halt') halt.abort(HALTED)
   }
   halt.dispose()
   if (failure?._tag === 'Bug') return await Promise.reject(failure.bug)
   if (failure !== undefined) return failure
-  return await conclude(scope, board, toRun, startedAt)
+  return await endWave(scope, state, toRun, startedAt)
 }
 
 /** One change starts all groups that are tasks. Other groups record their own start. */
@@ -108,8 +109,8 @@ const tasksStart = (scope: RunScope, wave: Unit, ready: ReadonlyArray<GroupToRun
   return tasks.length === 0 ? [] : [attemptsStart(scope, tasks)]
 }
 
-const boardOf = ({ awake }: RunScope, { step: wave, node: { parts } }: StepToRun<ProgramWave>): Board => {
-  const board: Board = {
+const waveState = ({ awake }: RunScope, { step: wave, node: { parts } }: StepToRun<ProgramWave>): WaveState => {
+  const state: WaveState = {
     unstarted: new Map(),
     needing: new Map(),
     ready: [],
@@ -117,32 +118,32 @@ const boardOf = ({ awake }: RunScope, { step: wave, node: { parts } }: StepToRun
     done: new Set(),
     failed: [],
     pendingCount: 0,
-    stopped: false,
-    paused: false
+    isStopped: false,
+    mustStop: false
   }
   for (const [index, group] of wave.groups.entries()) {
     const node = parts[index]
     const { name } = group
-    if (node === undefined || node.decision._tag === 'Skip') board.done.add(name)
-    else if (node.decision._tag === 'Poll' && !awake.has(node.decision.unit)) board.pendingCount += 1
-    else board.unstarted.set(name, { group, name, index, node, unmet: 0 })
+    if (node === undefined || node.decision._tag === 'Skip') state.done.add(name)
+    else if (node.decision._tag === 'Poll' && !awake.has(node.decision.unit)) state.pendingCount += 1
+    else state.unstarted.set(name, { group, name, index, node, unmet: 0 })
   }
-  const needsOf = waitsFor(wave.groups, board.done)
-  for (const one of board.unstarted.values()) {
+  const needsOf = waitsFor(wave.groups, state.done)
+  for (const one of state.unstarted.values()) {
     for (const need of needsOf(one.group)) {
-      if (board.done.has(need)) continue
+      if (state.done.has(need)) continue
       one.unmet += 1
-      const needing = board.needing.get(need)
-      if (needing === undefined) board.needing.set(need, [one])
+      const needing = state.needing.get(need)
+      if (needing === undefined) state.needing.set(need, [one])
       else needing.push(one)
     }
-    if (one.unmet === 0) board.ready.push(one)
+    if (one.unmet === 0) state.ready.push(one)
   }
-  return board
+  return state
 }
 
 /** Marks a group as done. Groups that only waited for it become ready, in the order of the wave. */
-const complete = ({ done, needing, ready }: Board, name: string): void => {
+const complete = ({ done, needing, ready }: WaveState, name: string): void => {
   done.add(name)
   for (const one of needing.get(name) ?? []) {
     one.unmet -= 1
@@ -150,35 +151,35 @@ const complete = ({ done, needing, ready }: Board, name: string): void => {
   }
 }
 
-const mayStart = ({ failed }: Board, { onFailure }: ProgramWave): boolean =>
+const mayStart = ({ failed }: WaveState, { onFailure }: ProgramWave): boolean =>
   failed.length === 0 || onFailure === 'continue'
 
-/** Takes the groups that start now: while there is room, no failure forbids it, and the run must not pause. */
-const takeReady = async (scope: RunScope, board: Board, wave: ProgramWave): Promise<ReadonlyArray<GroupToRun>> => {
-  if (board.ready.length === 0 || board.running.size >= wave.concurrency) return []
-  if (await mustStop(scope)) board.paused = true
-  if (board.paused || scope.stopping.aborted || !mayStart(board, wave)) return []
-  const taken = board.ready.splice(0, wave.concurrency - board.running.size)
-  for (const { name } of taken) board.unstarted.delete(name)
+/** Takes the groups that start now, if there is room, no failure forbids it, and the run need not stop. */
+const takeReady = async (scope: RunScope, state: WaveState, wave: ProgramWave): Promise<ReadonlyArray<GroupToRun>> => {
+  if (state.ready.length === 0 || state.running.size >= wave.concurrency) return []
+  if (await mustStop(scope)) state.mustStop = true
+  if (state.mustStop || scope.stopping.aborted || !mayStart(state, wave)) return []
+  const taken = state.ready.splice(0, wave.concurrency - state.running.size)
+  for (const { name } of taken) state.unstarted.delete(name)
   return taken
 }
 
-/** Notes how a group ended, and ends the units that a halt left in flight in it. */
-const noteEnd = (scope: RunScope, wave: Place, board: Board, { name, group }: GroupEnd, end: StepEnd): void => {
+/** Updates the state for a group that ended, and fails the units that a halt left in flight in it. */
+const applyEnd = (scope: RunScope, wave: Place, state: WaveState, { name, group }: GroupEnd, end: StepEnd): void => {
   switch (end._tag) {
     case 'Done':
-      return complete(board, name)
+      return complete(state, name)
     case 'Pending':
-      board.pendingCount += 1
+      state.pendingCount += 1
       return
     case 'Failed':
-      board.failed.push(end.retryable)
+      state.failed.push(end.retryable)
       return
     default:
-      if (scope.stopping.aborted) board.stopped = true
+      if (scope.stopping.aborted) state.isStopped = true
       // A halted task has recorded its end. The units in flight of a halted composite end here; after a pause or a cancel they stay in flight.
       else if (hasCode(group)) return
-      else if (scope.requests.seen()) board.stopped = true
+      else if (scope.requests.isStopSeen()) state.isStopped = true
       else scope.recorder.stage(runningFailed(scope, join(wave.unit, name), HALTED))
   }
 }
@@ -187,25 +188,25 @@ const NOT_SAVED = 'stopped because the state of the run could not be saved'
 
 const NOT_RESUMED = 'in flight when the process ended, and not started again because another group of the wave failed'
 
-const conclude = async (
+const endWave = async (
   scope: RunScope,
-  board: Board,
+  state: WaveState,
   toRun: StepToRun<ProgramWave>,
   startedAt: number
 ): Promise<Ending> => {
   const { place, step: wave } = toRun
-  if (board.done.size === wave.groups.length) return await closeComposite(scope, toRun, startedAt)
-  const isHeldBack = (scope.stopping.aborted || board.paused) && board.ready.length > 0 && mayStart(board, wave)
-  if (board.stopped || isHeldBack) return E.right({ _tag: 'Stopped' })
-  if (board.failed.length === 0) return E.right({ _tag: board.pendingCount > 0 ? 'Pending' : 'Stopped' })
-  const retryable = board.failed.every((isTransient) => isTransient)
-  const failed = [...board.unstarted.keys()].flatMap((name) =>
+  if (state.done.size === wave.groups.length) return await closeComposite(scope, toRun, startedAt)
+  const isHeldBack = (scope.stopping.aborted || state.mustStop) && state.ready.length > 0 && mayStart(state, wave)
+  if (state.isStopped || isHeldBack) return E.right({ _tag: 'Stopped' })
+  if (state.failed.length === 0) return E.right({ _tag: state.pendingCount > 0 ? 'Pending' : 'Stopped' })
+  const retryable = state.failed.every((isTransient) => isTransient)
+  const failed = [...state.unstarted.keys()].flatMap((name) =>
     runningFailed(scope, join(place.unit, name), NOT_RESUMED)
   )
   return await endFailedBy(scope, place, failed, retryable)
 }
 
-/** A signal that fires with another one, for the same reason, or independently. */
+/** Makes a signal that fires with its parent, for the same reason, or when `abort` is called. */
 const linkedTo = (
   parent: AbortSignal
 ): { readonly signal: AbortSignal; readonly abort: (why: string) => void; readonly dispose: () => void } => {
@@ -217,7 +218,7 @@ const linkedTo = (
   }
 }
 
-/** `take` waits for an item, then one turn more if fewer than `expected` have arrived, so that groups that end at the same time share a save. */
+/** Collects items until they are taken. `take` waits for an item, then one turn more if fewer than `expected` have arrived, so that groups that end at the same time share a save. */
 const makeMailbox = <A>(): {
   readonly put: (item: A) => void
   readonly take: (expected: number) => Promise<ReadonlyArray<A>>

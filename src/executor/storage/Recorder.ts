@@ -30,17 +30,17 @@ export type RecordError = StorageError | TransitionError
 
 type Saved = E.Either<RecordError, Checkpoint>
 
-/** `first`: revisions that go out with the first save. */
+/** `unsaved`: revisions that the first save includes. */
 export const make = (
   storage: CheckpointStorage,
   claim: Claim,
   from: Checkpoint,
-  first: ReadonlyArray<Revision>,
+  unsaved: ReadonlyArray<Revision>,
   onSaved: (checkpoint: Checkpoint, revisions: ReadonlyArray<Revision>) => void,
   redaction: Redaction.Redaction = Redaction.none
 ): Recorder => {
   let checkpoint = from
-  let staged: Array<Revision> = [...first]
+  let staged: Array<Revision> = [...unsaved]
   let invalid: E.Left<TransitionError> | undefined
   let failure: E.Left<StorageError> | undefined
   let saving: Promise<Saved> | undefined

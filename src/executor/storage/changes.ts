@@ -27,7 +27,7 @@ import type { Place } from '../Values.js'
 import { add } from '../Values.js'
 import type { RecordError, Recorder } from './Recorder.js'
 
-/** Attempts are about to start. The key of a job is recorded before its submission. */
+/** The change before attempts start. It contains the idempotency keys of jobs, so that they are durable before the submission. */
 export const attemptsStart = (
   { environment, recorder }: RunScope,
   tasks: ReadonlyArray<InFlight & Pick<ProgramTask, 'job'>>
@@ -81,7 +81,7 @@ export const taskStopped = (
     return idempotent || failure?.outcome !== 'notApplied' ? [] : [attemptFailed(unit, failure, times, 0)]
   return failure === undefined
     ? runningFailed(scope, unit, HALTED)
-    : [...runningSubStepsFailed(scope, unit), taskFailed(unit, failure, times)]
+    : [...runningSubStepsFailed(scope, unit), unitFailed(unit, failure, times)]
 }
 
 export const HALTED = 'stopped because another group of the wave failed'
@@ -117,7 +117,7 @@ export const recordInterrupted = async (
   return E.right({ _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason })
 }
 
-/** A suspended attempt keeps its number. */
+/** Returns the number of the attempt that starts now. A suspended attempt keeps its number. */
 export const nextAttempt = ({ recorder }: RunScope, decision: Decision): number => {
   if (decision._tag === 'Retry') return decision.attempt
   if (decision._tag !== 'Poll') return 1
@@ -148,16 +148,16 @@ export const unitCompleted = (
   ...(subStep === undefined ? {} : { subStep })
 })
 
-/** Later steps see the output of a completed unit. */
+/** Stages the completion of a unit. From then on, later steps see its output. */
 export const stageCompleted = (scope: RunScope, place: Place, completed: UnitCompleted): void => {
   const { recorder, values } = scope
-  reportUnused(scope, place)
+  reportUnusedAnswers(scope, place)
   add(values, recorder.checkpoint().items, place, completed.output, completed.captured ?? [])
   values.hasEvidence ||= completed.evidence !== undefined
   recorder.stage([completed])
 }
 
-export const taskFailed = (
+export const unitFailed = (
   unit: Unit,
   { _tag, error, outcome }: StepFailure,
   { attempt, startedAt, endedAt }: AttemptTimes
@@ -169,25 +169,25 @@ export const taskFailed = (
   last: { attempt, startedAt: timestamp(startedAt), error, outcome }
 })
 
-/** What an answer expects that no unit takes. */
-export const A_WAIT = 'a unit that waits for an answer'
+/** The `expected` of an `AnswerRejected` whose unit does not wait. */
+export const EXPECTED_WAIT = 'a unit that waits for an answer'
 
-/** Completing a task drops the answers to waits that it never began. */
-const reportUnused = ({ recorder, environment }: RunScope, { unit: task, stepIndex }: Place): void => {
+/** Reports the answers to waits that a task never started: the record of its completion drops them. */
+const reportUnusedAnswers = ({ recorder, environment }: RunScope, { unit: task, stepIndex }: Place): void => {
   const { answers, runId } = recorder.checkpoint()
   if (answers.size === 0) return
   for (const { unit, by } of within(answers, task))
     if (unit !== task)
-      report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected: A_WAIT })
+      report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected: EXPECTED_WAIT })
 }
 
 /** A sub-step failed. Its task may still succeed. */
 export const subStepFailed = (unit: Unit, subStep: SubStep, failure: StepFailure, times: AttemptTimes): UnitFailed => ({
-  ...taskFailed(unit, failure, times),
+  ...unitFailed(unit, failure, times),
   subStep: failure._tag === 'Transient' ? { ...subStep, transient: true } : subStep
 })
 
-/** Fails the running attempts of a unit and its parts with an unknown outcome. A unit that waits for its next attempt has none in flight. */
+/** Returns changes that fail the attempts in flight of a unit and its parts, with an unknown outcome. A unit that waits for its next attempt has none. */
 export const runningFailed = (scope: RunScope, unit: Unit, why: string): ReadonlyArray<UnitFailed> => {
   const now = scope.environment.clock.now()
   const failure = Failure.permanent(StepError.make('Halted', why))
@@ -198,13 +198,13 @@ export const runningFailed = (scope: RunScope, unit: Unit, why: string): Readonl
   // A sub-step must end before its task.
   return running
     .map(({ unit, attempt }): UnitFailed => {
-      const change = taskFailed(unit, failure, { attempt, startedAt: now, endedAt: now })
+      const change = unitFailed(unit, failure, { attempt, startedAt: now, endedAt: now })
       return isSubStep(unit) ? { ...change, subStep: { idempotent: false } } : change
     })
     .reverse()
 }
 
-/** The sub-steps in flight of a task or sub-step that has failed: their outcomes are unknown. */
+/** Returns changes that fail the sub-steps in flight of a unit that has ended (`failed`: a sub-step of `task`, or `task` itself), with an unknown outcome. */
 export const runningSubStepsFailed = (scope: RunScope, task: Unit, failed: Unit = task): ReadonlyArray<UnitFailed> =>
   runningFailed(scope, task, 'its step ended before it did').filter(
     ({ unit }) => unit !== failed && isWithin(unit, failed)

@@ -18,10 +18,10 @@ export const runChanges = (runId: string): Executor<ReadonlyMap<number, Change>>
     const history = await callPort('history', () => storage.history(runId), readFailed(STORE))
     if (E.isLeft(history)) return history
     const known = new Map<number, Change>()
-    // A loaded revision has all changes since a whole checkpoint: one load for each checkpoint.
+    // A loaded revision contains all changes since the last stored checkpoint, so each checkpoint needs one load.
     for (let revision = history.right[0]?.revision ?? -1; revision >= 0;) {
-      const asked = revision
-      const stored = await callPort('loadRevision', () => storage.loadRevision(runId, asked), readFailed(STORE))
+      const last = revision
+      const stored = await callPort('loadRevision', () => storage.loadRevision(runId, last), readFailed(STORE))
       if (E.isLeft(stored) || O.isNone(stored.right)) break
       const { changes } = stored.right.value
       const first = revision - changes.length + 1

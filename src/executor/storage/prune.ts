@@ -10,25 +10,28 @@ import { orList } from '../../domain/data/Suggestion.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
 import { describeError, isInUse, removeChecked, removeRun, RESUMED_MEANWHILE, whyKept } from '../workspace/onSuccess.js'
-import { argument, unless } from '../arguments.js'
+import { argumentProblems, unless } from '../arguments.js'
 import { describe } from '../errors/describe.js'
 import { nextTurn } from '../sleep.js'
 import type { RunSummary } from './runs.js'
 import { listStored, storedRun } from './runs.js'
 
-/** `left`: runs that were not removed: resumed meanwhile, with their own workspace (`clean` deletes that), damaged (`verify` shows how), or after a failure. `isStopped`: a stop came before all were tried. */
+/**
+ * `left`: runs that were not removed, because they were resumed meanwhile, have their own workspace (`clean` deletes that) or are damaged
+ * (`verify` shows how), or because the removal failed. `isStopped`: the environment was interrupted before all runs had their turn.
+ */
 export interface Removed {
   readonly removed: ReadonlyArray<RunSummary>
   readonly left: ReadonlyArray<KeptRun>
   readonly isStopped: boolean
 }
 
-/** `neverStarted`: what was left of claims that ended before their first save. */
+/** `neverStarted`: runs without a checkpoint, of which a claim left something in the store. */
 export interface Pruned extends Removed {
   readonly neverStarted: ReadonlyArray<NeverStarted>
 }
 
-/** The id of a run without a checkpoint; `why`: what was left of it could not be removed. */
+/** A run without a checkpoint. `why`: why what was left of it could not be removed. */
 export interface NeverStarted {
   readonly runId: string
   readonly why?: string
@@ -60,7 +63,7 @@ export interface Prunable {
 
 /** Lists what {@link prune} would remove. Changes nothing. */
 export const findPrunable = (policy: RetentionPolicy): Executor<Prunable> =>
-  unless(policyProblems(policy), () => find(policy))
+  unless(policyProblems(policy), () => findRuns(policy))
 
 const policyProblems = (policy: RetentionPolicy): ReadonlyArray<OptionProblem> => {
   if (policy === undefined) return [{ option: 'policy', expected: 'an object, such as { keep: 10 }' }]
@@ -81,7 +84,7 @@ const POLICY: Readonly<Record<keyof RetentionPolicy, Check>> = {
   )
 }
 
-const find =
+const findRuns =
   (policy: RetentionPolicy): Executor<Prunable> =>
   ({ storage, clock }) =>
   async () => {
@@ -105,28 +108,28 @@ const retained = (run: RunSummary): RetainedRun & { readonly run: RunSummary } =
 })
 
 /**
- * Removes runs, several at a time, each as a whole or not at all. A run that was resumed meanwhile stays, and so does a damaged one. A
- * stop (`Environment.interrupt`) ends the removal once those that are being removed are.
+ * Removes runs, several at a time, each as a whole or not at all. A run that was resumed meanwhile stays, and so does a damaged one. An
+ * interrupt of the environment ends the removal once the removals in progress have ended.
  *
  * @category running
  */
 export const removeRuns = (runs: ReadonlyArray<RunSummary>): Executor<Removed> =>
   unless(
-    argument('runs', runs, SUMMARIES),
+    argumentProblems('runs', runs, SUMMARIES),
     () => (environment) => async () =>
       E.right(await removeEach(environment, runs, (run) => removeUnchanged(environment, run)))
   )
 
 const SUMMARIES = arrayOf((run) => isText(fieldsOf(run)['runId']), 'an array of summaries of runs')
 
-/** Removes expired runs, then what is left of runs that never started, unless a process claimed or saved it meanwhile. */
+/** Removes expired runs, then what is left of runs that never started, unless a process claimed or saved one meanwhile. */
 export const removePrunable =
   ({ expired, neverStarted }: Prunable): Executor<Pruned> =>
   (environment) =>
   async () => {
     const runs = await removeEach(environment, expired, (run) => removeUnchanged(environment, run))
     const rest = await removeEach(environment, neverStarted, async (runId) =>
-      whyLeft(await removeChecked(environment, { runId, ...NOTHING_SAVED }))
+      whyNotRemoved(await removeChecked(environment, { runId, ...NOTHING_SAVED }))
     )
     const failed = rest.left.flatMap(({ run, reason, why }) => (reason === 'failed' ? [{ runId: run, why }] : []))
     return E.right({
@@ -136,7 +139,7 @@ export const removePrunable =
     })
   }
 
-/** The newest revision of a run that never saved one: a removal that names it deletes no saved revision. */
+/** The newest revision of a run without one: a removal of this revision deletes no run that has saved one. */
 const NOTHING_SAVED = { revision: -1, updatedAt: '' }
 
 /** Returns what {@link removeRuns} would do now. Changes nothing. */
@@ -154,8 +157,8 @@ export const previewRemoval =
 type Kept = Pick<KeptRun, 'reason' | 'why'>
 
 /**
- * Removes several runs at a time; `remove` returns why a run stays. A removal begins when another has ended, so that no thread of the file system
- * idles, and in its own turn of the event loop: a store that answers without waiting would hold up a stop, and all else in the process.
+ * Removes up to `REMOVALS_AT_ONCE` runs at a time; `remove` returns why a run stays. Each removal starts in its own turn of the event loop:
+ * else a store that answers without waiting would block the process, and an interrupt with it.
  */
 const removeEach = async <A>(
   { interrupt }: Environment,
@@ -173,7 +176,7 @@ const removeEach = async <A>(
       await ownTurn()
     }
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, removeNext))
+  await Promise.all(Array.from({ length: REMOVALS_AT_ONCE }, removeNext))
   const tried = runs.slice(0, next)
   return {
     removed: tried.filter((_, index) => kept[index] === undefined),
@@ -182,16 +185,16 @@ const removeEach = async <A>(
   }
 }
 
-/** A store may make so many removals durable together. */
-const AT_ONCE = 100
+/** A store may sync the removals of so many runs together. */
+const REMOVALS_AT_ONCE = 100
 
 const removeUnchanged = async (environment: Environment, run: RunSummary): Promise<Kept | undefined> => {
   const found = await assess(environment, run)
   if (E.isLeft(found)) return found.left
-  return whyLeft(await removeRun(environment, found.right ?? run, found.right))
+  return whyNotRemoved(await removeRun(environment, found.right ?? run, found.right))
 }
 
-const whyLeft = (removed: Awaited<ReturnType<typeof removeRun>>): Kept | undefined => {
+const whyNotRemoved = (removed: Awaited<ReturnType<typeof removeRun>>): Kept | undefined => {
   if (E.isRight(removed)) return undefined
   return isInUse(removed.left) ? resumedMeanwhile : { reason: 'failed', why: describeError(removed.left) }
 }
@@ -213,7 +216,7 @@ const assess = async (environment: Environment, run: RunSummary): Promise<E.Eith
 const resumedMeanwhile = { reason: 'resumed', why: RESUMED_MEANWHILE } as const
 
 /**
- * Removes the runs that {@link findExpired} lists (see `RetentionPolicy`), and what claims left that ended before their first save.
+ * Removes the runs that {@link findExpired} lists (see `RetentionPolicy`), and what is left of runs that never started.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

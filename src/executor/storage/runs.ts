@@ -107,7 +107,7 @@ export const listRuns = (page: ListOptions = {}): Executor<ReadonlyArray<ListedR
         E.map(({ runs }: Listing) => runs)(await listStored(storage, page))
   )
 
-/** `abandoned`: the ids of runs of which a claim that never saved left something. */
+/** `abandoned`: the ids of runs without a checkpoint, of which a claim left something in the store. */
 interface Listing {
   readonly runs: ReadonlyArray<ListedRun>
   readonly abandoned: ReadonlyArray<string>
@@ -121,13 +121,13 @@ export const listStored = async (
   const abandoned: Array<string> = []
   let rest = page
   for (;;) {
-    const asked = rest
-    const listed = await callPort('list', () => storage.list(asked), readFailed(STORE))
+    const request = rest
+    const listed = await callPort('list', () => storage.list(request), readFailed(STORE))
     if (E.isLeft(listed)) return listed
-    const wrong = misplaced(listed.right, asked)
+    const wrong = listingError(listed.right, request)
     if (wrong !== undefined) return E.left(readFailed(STORE)('list', wrong))
-    for (let n = 0; n < listed.right.length; n += AT_ONCE) {
-      const some = listed.right.slice(n, n + AT_ONCE)
+    for (let n = 0; n < listed.right.length; n += LOADS_AT_ONCE) {
+      const some = listed.right.slice(n, n + LOADS_AT_ONCE)
       const read = await Promise.all(some.map((one) => listedRun(storage, one)))
       runs.push(...read.flat())
       abandoned.push(
@@ -137,14 +137,14 @@ export const listStored = async (
     // A run without a checkpoint takes no place on a page.
     const last = listed.right.at(-1)?.runId
     const missing = (page.limit ?? 0) - runs.length
-    if (last === undefined || missing <= 0 || listed.right.length < (asked.limit ?? 0))
+    if (last === undefined || missing <= 0 || listed.right.length < (request.limit ?? 0))
       return E.right({ runs, abandoned })
     rest = { after: last, limit: missing }
   }
 }
 
-/** A store that ignores `after` would list its first page for ever. */
-const misplaced = (listed: ReadonlyArray<Listed>, { after = '' }: ListOptions): Error | undefined => {
+/** Returns what is wrong with a page that a store listed. If the store ignores `after`, the listing would never end. */
+const listingError = (listed: ReadonlyArray<Listed>, { after = '' }: ListOptions): Error | undefined => {
   if (!Array.isArray(listed)) return new Error(`it must list an array, not ${kindOf(listed)}`)
   for (const one of listed) {
     const runId = fieldsOf(one)['runId']
@@ -154,8 +154,8 @@ const misplaced = (listed: ReadonlyArray<Listed>, { after = '' }: ListOptions): 
   return undefined
 }
 
-/** Each may have a whole checkpoint in memory. */
-const AT_ONCE = 8
+/** Each load may need the memory of a whole checkpoint. */
+const LOADS_AT_ONCE = 8
 
 /** The newest state is read as saved. */
 export const EXACT: Found = { _tag: 'Exact' }

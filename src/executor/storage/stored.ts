@@ -1,4 +1,4 @@
-/** Reads the stored state of a run, and claims it. */
+/** Claims a run and releases it, and restores its stored state. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Move } from '../../domain/checkpoint/Checkpoint.js'
@@ -23,7 +23,7 @@ import { report } from '../RunScope.js'
 const release = (storage: CheckpointStorage, claim: Claim): Promise<E.Either<StorageError, void>> =>
   callPort('release', () => storage.release(claim), writeFailed(STORE))
 
-/** The run has already ended: reports a failed release, and releases again before the next claim. */
+/** Releases a claim. A failure is reported, not returned, because the call has its result; the next claim releases again. */
 const releaseClaim = async (environment: Environment, claim: Claim): Promise<void> => {
   const released = await release(environment.storage, claim)
   if (E.isRight(released) || released.left._tag === 'Fenced') return
@@ -31,7 +31,7 @@ const releaseClaim = async (environment: Environment, claim: Claim): Promise<voi
   report(environment, { _tag: 'ReleaseFailed', runId: claim.runId, error: released.left })
 }
 
-/** Claims a run. If it is held, this process may hold it through a claim whose release failed. */
+/** Claims a run. If the run is held, the holder may be this process, with a claim whose release failed. */
 const claimRun = async (
   { storage, owner }: Environment,
   runId: string,
@@ -105,14 +105,14 @@ export const withIntactClaim = <A>(
     return found._tag === 'Recovered' ? recoveryRefused(runId, found) : await use(claim, restored.right)
   })
 
-/** `cause`: what the consent threw. */
+/** `cause`: what `onRecovered` threw. */
 export const recoveryRefused = (
   runId: string,
   { from, lost }: Pick<RecoveryRefused, 'from' | 'lost'>,
   cause?: unknown
 ): E.Either<RecoveryRefused, never> => E.left({ _tag: 'RecoveryRefused', runId, from, lost, cause })
 
-/** Refuses a copy that is being moved: no other call may change it. */
+/** Restores a stored state. Refuses that of a run which has moved or is being moved: no call but the move may change it. */
 export const restoreUnmoved = (stored: Stored, runId: string): E.Either<StorageError | RunMoved, Checkpoint> => {
   const restored = restoreStored(stored, runId)
   const moved = E.isRight(restored) ? restored.right.moved : undefined

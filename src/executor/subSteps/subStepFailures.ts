@@ -10,7 +10,7 @@ import { IN_DOUBT } from '../../domain/plan/subSteps.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
 
-/** It is a `StepFailure` as well, so that a task that rejects with it fails in the same way. */
+/** Makes an `Error` that is a `StepFailure` as well, so that a task that rejects with it fails in the same way. */
 export const errorOf = (failure: StepFailure): Error => {
   const { name, message, code, data } = failure.error
   const error = Object.assign(new Error(message), code === undefined ? {} : { code })
@@ -62,7 +62,7 @@ const outerStep = (unit: Unit, name: string): StepFailure =>
     `sub-step "${name}" was called inside sub-step "${unit}" with the "step" of the outer code; call the "step" of the context that "${unit}" receives`
   )
 
-/** Why a call is refused: `here` in a unit that is not idempotent, `outer` in a sub-step of the code that it belongs to. */
+/** Why a call is refused: `here` in code that is not idempotent; `outer` if the code of a sub-step makes a call of the code around it. */
 export interface Refusals {
   readonly here: (unit: Unit, name: string) => StepFailure
   readonly outer: (unit: Unit, name: string) => StepFailure
@@ -101,8 +101,8 @@ export const changedInput = (unit: Unit): StepFailure =>
     'SUB_STEP_CHANGED'
   )
 
-/** The failure of the task: a sub-step that is not idempotent needs an answer. */
-export const inDoubt = (unit: Unit, because: Unit): StepFailure =>
+/** The failure of a task whose sub-step, which is not idempotent, needs an answer. `because`: the sub-step that has another version, or `unit`. */
+export const taskInDoubt = (unit: Unit, because: Unit): StepFailure =>
   wrong(
     'SubStepInDoubt',
     unit === because
@@ -111,8 +111,8 @@ export const inDoubt = (unit: Unit, because: Unit): StepFailure =>
     IN_DOUBT
   )
 
-/** The failure that is recorded for that sub-step. */
-export const openDoubt = (unit: Unit, because: Unit): StepFailure =>
+/** The recorded failure of such a sub-step. */
+export const subStepInDoubt = (unit: Unit, because: Unit): StepFailure =>
   Failure.permanent(
     StepError.make(
       'SubStepInDoubt',

@@ -1,4 +1,4 @@
-/** The calls of one attempt of a task, by level: those of the task's code, and those of the code of a sub-step. */
+/** The calls that code makes: a level for the code of a task, and one for the code of each sub-step. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../../domain/change/Change.js'
 import * as State from '../../domain/checkpoint/CheckpointState.js'
@@ -55,14 +55,14 @@ export interface Level {
   readonly saving: Map<Unit, Promise<unknown>>
   /** The open waits, and what ends the timer of each. */
   readonly waits: Map<Unit, AbortController>
-  /** Counts the calls, so that a check can tell whether there was another one. */
+  /** How many calls the code has made. */
   calls: number
   /** Stops the open sub-steps with the attempt, or when the code that called them has ended. */
   stopping: AbortController | undefined
   isClosed: boolean
   /** The code did not return: a branch of it may still run, and so may another attempt. Its calls never settle. */
   isDropped: boolean
-  /** Set to `root.refused` when this code calls, or its call fails, after that was set: the result of this code is not recorded. */
+  /** `root.refused`, once a call of this code has failed because of it: the result of this code is not recorded. */
   refused: StepFailure | undefined
 }
 
@@ -83,7 +83,7 @@ export const levelOf = (root: Root, unit: Unit, isIdempotent: boolean, attempt: 
 })
 
 /** Returns the path of a call, and its number among the calls of this name; or why the call is refused. */
-const placeOf = (
+const numberCall = (
   level: Level,
   name: string,
   refusals: Refusals
@@ -104,16 +104,17 @@ const isLevel = (value: unknown): value is Level => typeof value === 'object' &&
 const parseName = (name: unknown): E.Either<StepFailure, string> =>
   typeof name === 'string' && name !== '' ? E.right(name) : E.left(NO_NAME)
 
+/** A promise that never settles, for code whose calls no longer count. */
 export const never = (): Promise<never> => new Promise(() => undefined)
 
 /** Ends a call that code makes after its level was closed. */
-export const tooLate = async ({ unit, isDropped }: Level, name: unknown): Promise<never> => {
+export const endLateCall = async ({ unit, isDropped }: Level, name: unknown): Promise<never> => {
   if (isDropped) return await never()
   const text = parseName(name)
   return await Promise.reject(errorOf(E.isLeft(text) ? text.left : afterEnd(unit, text.right)))
 }
 
-/** Stops the open sub-steps, waits for their ends, and returns their units. Open waits are forgotten. */
+/** Stops the open sub-steps, waits for their ends, and returns their units. Ends the timers of open waits, which stay recorded. */
 export const closeLevel = async (level: Level): Promise<ReadonlyArray<Unit>> => {
   level.isClosed = true
   const left = [...level.open.keys()]
@@ -130,7 +131,7 @@ export const ENDED = new DOMException('the step that called it has ended', 'Abor
 export type CallEnd = E.Either<Error, unknown>
 
 /** `parse`: checks the other arguments of a call; `act`: returns how the call ends; `onEnd`: called when open waits may suspend the attempt again. */
-interface Kind<Call> {
+interface CallKind<Call> {
   readonly refusals: Refusals
   readonly parse: (unit: Unit, name: string) => E.Either<StepFailure, Call>
   readonly act: (call: Call) => Promise<CallEnd>
@@ -141,25 +142,25 @@ interface Kind<Call> {
 export const callOn = <Call>(
   level: Level,
   name: unknown,
-  { refusals, parse, act, onEnd }: Kind<Call>
+  { refusals, parse, act, onEnd }: CallKind<Call>
 ): Promise<unknown> => {
   const parsed = (): E.Either<StepFailure, Call> => {
     const text = parseName(name)
     if (E.isLeft(text)) return text
-    const place = placeOf(level, text.right, refusals)
+    const place = numberCall(level, text.right, refusals)
     if (E.isLeft(place)) return place
     const call = parse(place.right.unit, text.right)
     if (E.isRight(call)) level.counts.set(text.right, place.right.number)
     return call
   }
   const settle = async (): Promise<unknown> => {
-    if (level.isClosed) return await tooLate(level, name)
+    if (level.isClosed) return await endLateCall(level, name)
     level.calls += 1
     const { root } = level
     const call = root.refused === undefined ? parsed() : E.left(root.refused)
     const ended = E.isLeft(call) ? E.left(errorOf(call.left)) : await act(call.right)
     if (E.isLeft(ended) && root.refused !== undefined) level.refused = root.refused
-    // This call raised `level.calls`, so that no scheduled check suspends the attempt.
+    // This call raised `level.calls`, which cancels a scheduled `checkLater`: schedule another.
     if (level.waits.size > 0) onEnd()
     if (level.isDropped) return await never()
     return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
@@ -170,7 +171,7 @@ export const callOn = <Call>(
   return settled
 }
 
-/** What a call must have in common with the recorded one: what it waits for, and its input. */
+/** What a call must have in common with the recorded one: the kind of call (`wait`), and its input. */
 type Identity = Pick<SubStep, 'wait' | 'input'>
 
 /** Returns the recorded end of a call, or why it differs from the recorded call; undefined if it has no recorded end. */
@@ -192,7 +193,7 @@ export const recordedEnd = (
   return undefined
 }
 
-/** `known`: the recorded call; a user's answer records none. */
+/** Returns the records of a unit. `known`: the recorded call; a unit that a user declared done has none. */
 export const recordsOf = ({ recorder }: RunScope, unit: Unit) => {
   const { completedSteps, state } = recorder.checkpoint()
   const record = Units.get(completedSteps, unit)
@@ -203,6 +204,7 @@ export const recordsOf = ({ recorder }: RunScope, unit: Unit) => {
 const failureOf = ({ error, outcome, subStep }: State.Failure): StepFailure =>
   subStep?.transient === true ? Failure.transient(error, outcome) : Failure.permanent(error, outcome)
 
+/** The signal that stops the open sub-steps of a level, made on first use. */
 export const stoppingOf = (level: Level): AbortSignal => {
   if (level.stopping === undefined) {
     const stopping = new AbortController()

@@ -1,4 +1,4 @@
-/** Sub-steps of another version, or possibly in flight: drops records and leaves questions to the next plan. */
+/** Handles sub-steps with another version, or that an earlier attempt may have run: drops their records, or lets the next plan ask. */
 import * as E from 'fp-ts/lib/Either.js'
 import { has } from '../../domain/checkpoint/Units.js'
 import { failures } from '../../domain/checkpoint/CheckpointState.js'
@@ -12,7 +12,7 @@ import type { RunScope } from '../RunScope.js'
 import { timestamp } from '../RunScope.js'
 import type { AttemptResult } from '../steps/AttemptResult.js'
 import type { Place } from '../Values.js'
-import { errorOf, inDoubt, openDoubt, usedAlready } from './subStepFailures.js'
+import { errorOf, taskInDoubt, subStepInDoubt, usedAlready } from './subStepFailures.js'
 import type { Root } from './subStepLevel.js'
 import { save } from './subStepLevel.js'
 
@@ -29,15 +29,15 @@ export const dropVersion = async (root: Root, unit: Unit): Promise<E.Either<Erro
   const at = timestamp(scope.environment.clock.now())
   const units = [...again.keys()].filter((one) => !around.has(one))
   scope.recorder.stage([{ _tag: 'Rewound', at, units, why: `VersionChanged ${unit}` }])
-  const harmful = all.filter((one) => again.has(one.unit) && one.call.idempotent === false)
-  if (harmful.length > 0) return await leaveInDoubt(root, harmful, unit)
+  const notIdempotent = all.filter((one) => again.has(one.unit) && one.call.idempotent === false)
+  if (notIdempotent.length > 0) return await leaveInDoubt(root, notIdempotent, unit)
   const isUsed = [...again.keys()].some((one) => reused.has(one))
   if (isUsed) root.refused = usedAlready(unit)
   const saved = await save(scope, [])
   return E.isLeft(saved) || root.refused === undefined ? saved : E.left(errorOf(root.refused))
 }
 
-/** Fails the running sub-steps of a failed unit. It is not retried while a sub-step is in doubt, or may still run after its grace. */
+/** Fails the running sub-steps of a failed unit. The unit is not retried while a sub-step is in doubt, or may still run after its grace. */
 export const failSubSteps = (
   scope: RunScope,
   task: Place,
@@ -62,10 +62,12 @@ export const leaveInDoubt = async (
   const now = scope.environment.clock.now()
   const times = { attempt: 1, startedAt: now, endedAt: now }
   const [first] = all
-  root.refused = inDoubt(first?.unit ?? because, because)
+  root.refused = taskInDoubt(first?.unit ?? because, because)
   const saved = await save(scope, [
     { _tag: 'AttemptStarted', at: timestamp(now), attempts: all.map(({ unit }) => ({ unit, attempt: 1 })) },
-    ...all.map(({ unit, call }) => subStepFailed(unit, { ...call, idempotent: false }, openDoubt(unit, because), times))
+    ...all.map(({ unit, call }) =>
+      subStepFailed(unit, { ...call, idempotent: false }, subStepInDoubt(unit, because), times)
+    )
   ])
   return E.isLeft(saved) ? saved : E.left(errorOf(root.refused))
 }

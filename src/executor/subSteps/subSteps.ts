@@ -40,7 +40,7 @@ import { dropVersion, leaveInDoubt, failSubSteps } from './subStepVersions.js'
 import { checkLater, waitsInside, waitsOf } from './subWaits.js'
 import type { Place } from '../Values.js'
 
-/** What the calls of an attempt need. A task without calls pays for this record only. */
+/** What the calls of an attempt need. The rest is made at the first call, because most tasks make none. */
 export interface AttemptCalls extends LazyCalls<AttemptCalls> {
   readonly isRepeated: boolean
   readonly scope: RunScope
@@ -52,7 +52,11 @@ export interface AttemptCalls extends LazyCalls<AttemptCalls> {
   level: Level | undefined
 }
 
-/** `open`: sub-steps that were still running when the code ended. `waits`: waits that this code started and that have not ended. `dropped`: waits that this code did not start. `refused`: why the attempt fails, even if its code caught that. `isOverrun`: a sub-step overran its grace. */
+/**
+ * What the calls of an attempt left when they were closed. `open`: sub-steps that were still running; `waits`: open waits of this code;
+ * `dropped`: waits of earlier code that are over, and that this code did not call; `refused`: why the attempt fails, even if its code caught
+ * that; `isOverrun`: a sub-step overran its grace.
+ */
 export interface Closed {
   readonly open: ReadonlyArray<Unit>
   readonly waits: ReadonlyArray<Unit>
@@ -91,17 +95,17 @@ const callsOf = (self: AttemptCalls): Calls => {
   return { step: stepOf(level, () => checkLater(level, suspend)), ...waitsOf(level, suspend) }
 }
 
-/** Stops the open sub-steps, and waits for them until the grace is over. `isDropped`: the code did not return. Undefined: there was no call. */
+/** Stops the open sub-steps, and waits for their ends, until the grace is over. `isDropped`: the code did not return. Returns undefined if there was no call. */
 export const closeCalls = (self: AttemptCalls, isDropped: boolean): Promise<Closed> | undefined => {
   self.isClosed = true
   self.isDropped = isDropped
   if (self.level === undefined) return undefined
   self.level.isClosed = true
   self.level.isDropped = isDropped
-  return self.level.calls === 0 ? undefined : closed(self.level)
+  return self.level.calls === 0 ? undefined : closeRoot(self.level)
 }
 
-const closed = async (level: Level): Promise<Closed> => {
+const closeRoot = async (level: Level): Promise<Closed> => {
   const { root } = level
   const waits = [...level.waits.keys()]
   const dropped = root.isRepeated ? staleIn(root, waits) : []
@@ -109,15 +113,15 @@ const closed = async (level: Level): Promise<Closed> => {
   return { open, waits, dropped, refused: root.refused, isOverrun: root.isOverrun }
 }
 
+/** Returns recorded waits that are over, and that the repeated code has not called. A wait that has not ended is kept: the code may reach it later. */
 const staleIn = ({ scope, place }: Root, open: ReadonlyArray<Unit>): ReadonlyArray<Unit> =>
   Units.within(scope.recorder.checkpoint().pending, place.unit).flatMap((wait) => {
     const end = endOf(wait)
-    // A wait that has not ended is kept: the code may reach it later.
     const isKept = end !== undefined && Date.parse(end) > scope.environment.clock.now()
     return wait.unit === place.unit || open.includes(wait.unit) || isKept ? [] : [wait.unit]
   })
 
-interface Call {
+interface SubStepCall {
   readonly unit: Unit
   readonly subStep: SubStep
   readonly options: SubStepOptions<unknown>
@@ -127,14 +131,14 @@ interface Call {
 
 const stepOf = (level: Level, onCallEnded: () => void = () => undefined): RunSubStep =>
   ((name: string, ...more: ReadonlyArray<unknown>): Promise<unknown> => {
-    const act = async (call: Call): Promise<CallEnd> => {
-      const ending = perform(level, call)
+    const act = async (call: SubStepCall): Promise<CallEnd> => {
+      const ending = runUnlessRecorded(level, call)
       level.open.set(call.unit, ending)
       const ended = await ending
       level.open.delete(call.unit)
       return ended
     }
-    const parse = (unit: Unit, text: string): E.Either<StepFailure, Call> => callOf(level.root, unit, text, more)
+    const parse = (unit: Unit, text: string): E.Either<StepFailure, SubStepCall> => callOf(level.root, unit, text, more)
     return callOn(level, name, { refusals: OF_SUB_STEP, parse, act, onEnd: onCallEnded })
   }) as RunSubStep
 
@@ -143,7 +147,7 @@ const callOf = (
   unit: Unit,
   name: string,
   more: ReadonlyArray<unknown>
-): E.Either<StepFailure, Call> => {
+): E.Either<StepFailure, SubStepCall> => {
   const [options, run] = more.length < 2 ? [{}, more[0]] : more
   if (typeof run !== 'function' || typeof options !== 'object' || options === null) return E.left(noRun(name))
   const given = options as SubStepOptions<unknown>
@@ -160,7 +164,7 @@ const callOf = (
     ...(given.version === undefined ? {} : { version: given.version }),
     ...(given.idempotent === false ? { idempotent: false } : {})
   }
-  return E.right({ unit, subStep, options: given, convert: conversions(given.output), run: run as Call['run'] })
+  return E.right({ unit, subStep, options: given, convert: conversions(given.output), run: run as SubStepCall['run'] })
 }
 
 const SUB_STEP: Readonly<Record<keyof SubStepOptions<unknown>, OptionCheck>> = {
@@ -173,7 +177,7 @@ const SUB_STEP: Readonly<Record<keyof SubStepOptions<unknown>, OptionCheck>> = {
 }
 
 /** Returns the recorded result, or runs the sub-step and records its result. */
-const perform = async (level: Level, call: Call): Promise<CallEnd> => {
+const runUnlessRecorded = async (level: Level, call: SubStepCall): Promise<CallEnd> => {
   const { root } = level
   const { unit, subStep } = call
   const { known } = recordsOf(root.scope, unit)
@@ -188,7 +192,7 @@ const perform = async (level: Level, call: Call): Promise<CallEnd> => {
   return await runSubStep(level, call)
 }
 
-const outputOf = ({ convert }: Call, record: OutputRecord): CallEnd => {
+const outputOf = ({ convert }: SubStepCall, record: OutputRecord): CallEnd => {
   const decoded = convert.decode(record.output)
   return E.isRight(decoded) ? decoded : E.left(errorOf(notDecodable(record, decoded.left)))
 }
@@ -198,11 +202,11 @@ const outputOf = ({ convert }: Call, record: OutputRecord): CallEnd => {
  * so this one was idempotent then. Two facts show that it may have been: its task was edited since, or the first call of its name is recorded as
  * idempotent.
  */
-const mayHaveStarted = ({ root }: Level, { unit }: Call): boolean => {
+const mayHaveStarted = ({ root }: Level, { unit }: SubStepCall): boolean => {
   if (!root.isRepeated) return false
   const { completedSteps, state } = root.scope.recorder.checkpoint()
   const first = withoutNumber(unit)
-  // This attempt ran the first call of the name, so no earlier attempt got to a later one.
+  // This attempt ran the first call of the name, so no earlier attempt can have reached a later one.
   if (root.own.has(first)) return false
   if (Units.get(State.inFlight(state), root.place.unit)?.edited === true) return true
   const before = unit === first ? undefined : Units.get(completedSteps, first)?.subStep
@@ -210,7 +214,7 @@ const mayHaveStarted = ({ root }: Level, { unit }: Call): boolean => {
 }
 
 /** Runs a sub-step and records its end. A stopped one has no record, so the repeated attempt of its task runs it again. */
-const runSubStep = async (level: Level, call: Call): Promise<CallEnd> => {
+const runSubStep = async (level: Level, call: SubStepCall): Promise<CallEnd> => {
   const { scope, own } = level.root
   const { clock } = scope.environment
   const { unit, subStep, options } = call
@@ -224,7 +228,7 @@ const runSubStep = async (level: Level, call: Call): Promise<CallEnd> => {
   }
   for (let number = 1; ; number++) {
     const startedAt = clock.now()
-    // It may have been stopped while its start was saved.
+    // The sub-step may have been stopped while its start was saved.
     const isStopped = subStep.idempotent === false && stoppingOf(level).aborted
     const ended = isStopped ? UNSTARTED : await attemptOnce(level, call, number)
     const times = { attempt: number, startedAt, endedAt: clock.now() }
@@ -253,7 +257,7 @@ const runSubStep = async (level: Level, call: Call): Promise<CallEnd> => {
 
 const UNSTARTED: AttemptResult = { _tag: 'Stopped', failure: NOT_STARTED }
 
-const attemptOnce = async (level: Level, call: Call, number: number): Promise<AttemptResult> => {
+const attemptOnce = async (level: Level, call: SubStepCall, number: number): Promise<AttemptResult> => {
   const { scope, place } = level.root
   const { unit, options, convert, subStep } = call
   const { environment } = scope
@@ -270,11 +274,11 @@ const attemptOnce = async (level: Level, call: Call, number: number): Promise<At
       ? { _tag: 'Value', value: result.right, evidence: [] }
       : { _tag: 'Error', error: result.left }
   }
-  const around = wrapped(scope, { ...place, unit }, attempt, () =>
+  const hooked = wrapped(scope, { ...place, unit }, attempt, () =>
     asyncContext === undefined ? work() : asyncContext.run(inner, work)
   )
-  const end: CodeEnd = await Promise.race([around.run(), givenUp])
-  around.cut(end)
+  const end: CodeEnd = await Promise.race([hooked.run(), givenUp])
+  hooked.rejectAct(end)
   inner.isDropped = end._tag !== 'Value'
   level.root.isOverrun ||= end._tag === 'GraceExpired'
   const open = await closeLevel(inner)

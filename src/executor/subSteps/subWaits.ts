@@ -35,24 +35,24 @@ export const waitsOf = (
   }
 })
 
-/** Refuses the waits of a sub-step, which the types do not have. */
+/** Refuses the waits of untyped sub-steps: the type of their context has none. */
 export const waitsInside = (unit: Unit): object => {
   const refuse = (): Promise<never> => Promise.reject(errorOf(noWaitInside(unit)))
   return { sleep: refuse, waitFor: refuse }
 }
 
-interface WaitCall {
+interface WaitArguments {
   readonly awaits: E.Either<OptionProblem, StartWait>
   readonly output: unknown
 }
 
-const call = (level: Level, suspend: Suspend, name: string, asked: WaitCall): Promise<never> => {
-  const act = async (one: Call): Promise<CallEnd> => {
-    const ended = await perform(level, suspend, one)
-    // The code that called it has ended.
+const call = (level: Level, suspend: Suspend, name: string, asked: WaitArguments): Promise<never> => {
+  const act = async (one: WaitCall): Promise<CallEnd> => {
+    const ended = await waitUnlessRecorded(level, suspend, one)
+    // The code that made the call has ended.
     return level.isClosed ? await never() : ended
   }
-  const parse = (unit: Unit): E.Either<StepFailure, Call> =>
+  const parse = (unit: Unit): E.Either<StepFailure, WaitCall> =>
     E.isLeft(asked.awaits)
       ? E.left(wrongOption(unit, asked.awaits.left))
       : E.right({ unit, awaits: asked.awaits.right, convert: conversions(asked.output) })
@@ -60,14 +60,18 @@ const call = (level: Level, suspend: Suspend, name: string, asked: WaitCall): Pr
   return callOn(level, name, { refusals: OF_WAIT, parse, act, onEnd }) as Promise<never>
 }
 
-interface Call {
+interface WaitCall {
   readonly unit: Unit
   readonly awaits: StartWait
   readonly convert: ReturnType<typeof conversions>
 }
 
 /** Returns the recorded result of the wait, or starts it and waits. */
-const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }: Call): Promise<CallEnd> => {
+const waitUnlessRecorded = async (
+  level: Level,
+  suspend: Suspend,
+  { unit, awaits, convert }: WaitCall
+): Promise<CallEnd> => {
   const { scope, own } = level.root
   const now = scope.environment.clock.now()
   const wait = awaits(now)
@@ -91,13 +95,13 @@ const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }
   }
 }
 
-const outputOf = (convert: Call['convert'], record: OutputRecord): CallEnd => {
+const outputOf = (convert: WaitCall['convert'], record: OutputRecord): CallEnd => {
   const decoded = record.output === undefined ? E.right(undefined) : convert.decode(record.output)
   return E.isRight(decoded) ? decoded : E.left(errorOf(notDecodable(record, decoded.left)))
 }
 
 /** Records the end of a wait, if it is over. */
-const endIfOver = async (level: Level, unit: Unit, convert: Call['convert']): Promise<CallEnd | undefined> => {
+const endIfOver = async (level: Level, unit: Unit, convert: WaitCall['convert']): Promise<CallEnd | undefined> => {
   const { scope, place } = level.root
   const { recorder, environment } = scope
   const now = environment.clock.now()
@@ -129,7 +133,7 @@ const endIfOver = async (level: Level, unit: Unit, convert: Call['convert']): Pr
   }
 }
 
-/** Keeps the attempt from being suspended, or ended, while the start or the end of a wait is saved. */
+/** Marks a wait as being saved meanwhile, so that the attempt is neither suspended nor ended. */
 const whileSaving = async <A>(level: Level, unit: Unit, saving: Promise<A>): Promise<A> => {
   level.saving.set(unit, saving)
   const saved = await saving
@@ -137,7 +141,7 @@ const whileSaving = async <A>(level: Level, unit: Unit, saving: Promise<A>): Pro
   return saved
 }
 
-/** Resolves when the wait may be over, or the attempt stops. Without other work of the task, the attempt is suspended before that. */
+/** Resolves when the wait may be over, or the attempt stops. If the task does nothing else, its attempt is suspended first. */
 const untilAwake = async (level: Level, suspend: Suspend, unit: Unit): Promise<void> => {
   const { recorder, environment, requests } = level.root.scope
   const { clock } = environment
@@ -158,7 +162,7 @@ const untilAwake = async (level: Level, suspend: Suspend, unit: Unit): Promise<v
   level.waits.delete(unit)
 }
 
-/** Suspends the attempt in the next turn of the event loop if waits are open, no sub-step is, and the code made no call by then. Its other promises are not seen. */
+/** Suspends the attempt in the next turn of the event loop, if waits but no sub-steps are open and the code has made no call by then. Other promises of the code do not count. */
 export const checkLater = (level: Level, suspend: Suspend): void => {
   const { calls } = level
   nextTurn(() => {

@@ -1,4 +1,4 @@
-/** The artifacts of a run as its steps see them; records what they put. */
+/** Gives the code of steps access to the artifacts of a run, and remembers which attempt put which artifact. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -18,15 +18,15 @@ import type { SecuredEnvironment } from '../secrets.js'
 import type { Reuse, StepArtifacts } from '../program/StepSpec.js'
 import type { Place } from '../Values.js'
 
-/** What an execution has put, by id: the newest content, and the last put in progress. */
+/** The artifacts that an execution has put, by id: the newest content, and the last put in progress. */
 export interface PutArtifacts {
   readonly newest: Map<string, Evidence>
   readonly putting: Map<string, { readonly attempt: Attempt; readonly done: Promise<void> }>
 }
 
-export const noArtifacts = (): PutArtifacts => ({ newest: new Map(), putting: new Map() })
+export const nothingPut = (): PutArtifacts => ({ newest: new Map(), putting: new Map() })
 
-/** Returns what an attempt has put, with the newest content: another unit may have replaced it since, and completed first. */
+/** Returns the artifacts that an attempt has put, with their newest content: another unit may have put the same id since, and completed first. */
 export const artifactsOf = ({ newest }: PutArtifacts, { artifacts }: Attempt): ReadonlyArray<Evidence> =>
   artifacts === undefined ? NOTHING : [...artifacts].flatMap((id) => newest.get(id) ?? [])
 
@@ -50,10 +50,10 @@ export const artifactsFor = (writer: ArtifactWriter): StepArtifacts => {
     if (!isData(data)) return E.left(notBytes(id))
     const { redaction } = writer.scope.environment.vault
     if (Redaction.isIn(redaction, id) || Redaction.isIn(redaction, data)) return E.left(HAS_SECRET)
-    return await inTurn(writer, id, () => using(writer, (store) => store.put(runId, id, data), true))
+    return await inTurn(writer, id, () => callStore(writer, (store) => store.put(runId, id, data)))
   }
   const read = async <A>(id: string, act: (store: ArtifactStore) => TaskEither<ArtifactError, A>) =>
-    ArtifactId.isReserved(id) ? E.left(reservedId(id)) : await using(writer, act)
+    ArtifactId.isReserved(id) ? E.left(reservedId(id)) : await callStore(writer, act)
   return {
     put: (id, data) => orReject(put(id, data)),
     get: async (id) => O.toUndefined(await orReject(read(id, (store) => store.get(runId, id)))),
@@ -66,9 +66,9 @@ export const artifactsFor = (writer: ArtifactWriter): StepArtifacts => {
   }
 }
 
-/** Puts of one id wait for one another, so that they end in the order in which they take effect; none waits for an attempt that is over. */
+/** Puts artifacts of one id one after the other, so that they end in the order in which they take effect; none waits for an attempt that is over. Fenced attempts put nothing. */
 const inTurn = async (
-  { attempt, scope: { artifacts } }: ArtifactWriter,
+  { attempt, scope: { artifacts, stopReason } }: ArtifactWriter,
   id: string,
   put: () => Promise<E.Either<StepFailure, ArtifactInfo>>
 ): Promise<E.Either<StepFailure, ArtifactInfo>> => {
@@ -76,12 +76,13 @@ const inTurn = async (
   const before = putting.get(id)
   const act = async (): Promise<E.Either<StepFailure, ArtifactInfo>> => {
     if (attempt.isOver) return E.left(ATTEMPT_OVER)
-    const kept = await put()
-    if (E.isLeft(kept)) return kept
-    const { id, size, sha256 } = kept.right
+    if (stopReason() === 'fenced') return E.left(LOST)
+    const stored = await put()
+    if (E.isLeft(stored)) return stored
+    const { id, size, sha256 } = stored.right
     newest.set(id, { _tag: 'Stored', id, size, sha256 })
     void (attempt.artifacts ??= new Set()).add(id)
-    return kept
+    return stored
   }
   const turn = before === undefined || before.attempt.isOver ? act() : before.done.then(act)
   const ended = (): void => void (putting.get(id) === mine && putting.delete(id))
@@ -96,7 +97,7 @@ const orReject = async <A>(given: E.Either<StepFailure, A> | Promise<E.Either<St
   return E.isRight(result) ? result.right : await Promise.reject(errorOf(result.left))
 }
 
-/** For the submission and the poll of a job: no record would name what they put. */
+/** Refuses writes in the context of a submission or poll of a job: no record would name what they put. */
 export const readOnly = <A extends { readonly artifacts: StepArtifacts }>(context: A): A => {
   const { artifacts } = context
   const refuse = (): Promise<never> => orReject(E.left(READ_ONLY))
@@ -105,17 +106,13 @@ export const readOnly = <A extends { readonly artifacts: StepArtifacts }>(contex
   })
 }
 
-/** Fenced attempts cannot write artifacts. */
-const using = async <A>(
-  { scope: { environment, stopReason } }: ArtifactWriter,
-  act: (store: ArtifactStore) => TaskEither<ArtifactError, A>,
-  isWrite = false
-): Promise<E.Either<StepFailure, A>> => {
-  if (isWrite && stopReason() === 'fenced') return E.left(LOST)
-  return environment.artifacts === undefined ? E.left(NO_STORE) : E.mapLeft(failed)(await act(environment.artifacts)())
-}
+const callStore = async <A>(
+  { scope: { environment } }: ArtifactWriter,
+  act: (store: ArtifactStore) => TaskEither<ArtifactError, A>
+): Promise<E.Either<StepFailure, A>> =>
+  environment.artifacts === undefined ? E.left(NO_STORE) : E.mapLeft(failed)(await act(environment.artifacts)())
 
-/** The system's error code decides whether the failure is transient. */
+/** The failure is transient if the system's error code says so. */
 const failed = (error: ArtifactError): StepFailure => {
   const made = StepError.make('ArtifactError', describeArtifact(error), { code: error._tag })
   return Failure.fromUnknown(error)._tag === 'Transient' ? Failure.transient(made) : Failure.permanent(made)
@@ -131,7 +128,7 @@ const LOST = failure(
   'this process has lost the run (another process superseded it, or its files were deleted) and cannot write artifacts'
 )
 
-/** Untyped steps may pass anything, and bytes of another realm are no instance of `Uint8Array`. */
+/** Detects a string or a Uint8Array, also of another realm, such as a vm context. */
 const isData = (value: unknown): boolean =>
   typeof value === 'string' ||
   (ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === '[object Uint8Array]')

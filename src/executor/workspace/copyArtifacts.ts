@@ -1,4 +1,4 @@
-/** Copies the artifacts that the records of a run name. */
+/** Copies the artifacts of a run to another run or store, and verifies the copies. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
@@ -8,19 +8,19 @@ import { ARTIFACTS, callPort, readFailed, writeFailed } from '../callPort.js'
 import type { ArtifactsNotCopied } from '../errors/RunError.js'
 import { describeArtifact } from '../errors/portErrors.js'
 
-/** A run in a store of artifacts. */
-export interface Shelf extends Pick<Environment, 'artifacts'> {
+/** The artifacts of a run: the store that holds them (none: `undefined`) and the id of the run. */
+export interface RunArtifacts extends Pick<Environment, 'artifacts'> {
   readonly runId: string
 }
 
-/** The artifacts that records name. */
+/** Returns the ids of the artifacts that the records of a run name. */
 export const namedArtifacts = ({ completedSteps }: Checkpoint): ReadonlySet<string> =>
   new Set(
     [...completedSteps].flatMap(({ evidence }) => evidence.flatMap((one) => (one._tag === 'Stored' ? [one.id] : [])))
   )
 
 /** Copies artifacts to another run or store, before a record there names them. */
-export const copyArtifacts = async (ids: Iterable<string>, from: Shelf, to: Shelf): Copied<void> => {
+export const copyArtifacts = async (ids: Iterable<string>, from: RunArtifacts, to: RunArtifacts): Copied<void> => {
   for (const id of ids) {
     const read = await get('source', id, from)
     if (E.isLeft(read)) return read
@@ -31,13 +31,16 @@ export const copyArtifacts = async (ids: Iterable<string>, from: Shelf, to: Shel
 }
 
 /** Lists all artifacts of a run. */
-export const allArtifacts = async (store: Side, { artifacts, runId }: Shelf): Copied<ReadonlyArray<ArtifactInfo>> => {
+export const allArtifacts = async (
+  store: Side,
+  { artifacts, runId }: RunArtifacts
+): Copied<ReadonlyArray<ArtifactInfo>> => {
   if (artifacts === undefined) return E.right([])
   return E.mapLeft(failedIn(store, runId))(await callPort('list', () => artifacts.list(runId), readFailed(ARTIFACTS)))
 }
 
-/** Deletes what an earlier copy left, unless there is no store. */
-export const clearArtifacts = async ({ artifacts, runId }: Shelf): Copied<void> => {
+/** Deletes all artifacts of a run, if there is a store. */
+export const clearArtifacts = async ({ artifacts, runId }: RunArtifacts): Copied<void> => {
   if (artifacts === undefined) return E.right(undefined)
   return E.mapLeft(failedIn('target', runId))(
     await callPort('clear', () => artifacts.clear(runId), writeFailed(ARTIFACTS))
@@ -45,7 +48,7 @@ export const clearArtifacts = async ({ artifacts, runId }: Shelf): Copied<void> 
 }
 
 /** Reads copies back, and compares them with the originals. */
-export const verifyArtifacts = async (originals: ReadonlyArray<ArtifactInfo>, copies: Shelf): Copied<void> => {
+export const verifyArtifacts = async (originals: ReadonlyArray<ArtifactInfo>, copies: RunArtifacts): Copied<void> => {
   const listed = await allArtifacts('target', copies)
   if (E.isLeft(listed)) return listed
   const digests = new Map(listed.right.map(({ id, sha256 }) => [id, sha256]))
@@ -83,14 +86,14 @@ const failedIn =
 
 const NO_STORE = 'the environment has no `artifacts`'
 
-const get = async (store: Side, id: string, { artifacts, runId }: Shelf): Copied<Uint8Array> => {
+const get = async (store: Side, id: string, { artifacts, runId }: RunArtifacts): Copied<Uint8Array> => {
   if (artifacts === undefined) return notCopied(store, runId, 'NO_STORE', NO_STORE)
   const read = await callPort('get', () => artifacts.get(runId, id), readFailed(ARTIFACTS))
   if (E.isLeft(read)) return E.left(failedIn(store, runId)(read.left))
   return O.isNone(read.right) ? notCopied(store, runId, 'MISSING', `${id} is missing`) : E.right(read.right.value)
 }
 
-const put = async (id: string, data: Uint8Array, { artifacts, runId }: Shelf): Copied<ArtifactInfo> => {
+const put = async (id: string, data: Uint8Array, { artifacts, runId }: RunArtifacts): Copied<ArtifactInfo> => {
   if (artifacts === undefined) return notCopied('target', runId, 'NO_STORE', NO_STORE)
   return E.mapLeft(failedIn('target', runId))(
     await callPort('put', () => artifacts.put(runId, id, data), writeFailed(ARTIFACTS))

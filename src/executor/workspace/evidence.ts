@@ -16,7 +16,7 @@ import { inEnvironment } from '../arguments.js'
 import { describeArtifact } from '../errors/portErrors.js'
 import { workingTreeOf } from './workspace.js'
 
-/** A checkpoint, or some of its records. `workspace`: the folder of the run, if not the tree of the environment. */
+/** A checkpoint, or some of its records. `workspace`: where the files are, if not in the tree of the environment. */
 export interface CompletedUnits {
   readonly runId: string
   readonly completedSteps: Iterable<CompletedStep>
@@ -66,7 +66,7 @@ export const collectEvidence = (
     const diff: Diff = { missing: new Set(), changed: new Map() }
     const inTree = await scanTree(workingTreeOf(environment, workspace), evidence, diff, signal)
     if (E.isLeft(inTree)) return inTree
-    const inStore = await lookInStore(environment.artifacts, runId, evidence, diff)
+    const inStore = await scanStore(environment.artifacts, runId, evidence, diff)
     if (E.isLeft(inStore)) return inStore
     return E.right(records.flatMap((record) => foundOf(record, diff)))
   })
@@ -85,7 +85,7 @@ const foundOf = ({ unit, evidence }: CompletedStep, { missing, changed }: Diff):
   ]
 }
 
-export const askTree = <A>(ask: () => TaskEither<TreeUnreadable, A>): Promise<E.Either<TreeUnreadable, A>> =>
+export const callTree = <A>(ask: () => TaskEither<TreeUnreadable, A>): Promise<E.Either<TreeUnreadable, A>> =>
   callPort('look', ask, (_, cause) => {
     const { message } = StepError.fromUnknown(cause)
     return { _tag: 'TreeUnreadable', where: 'the working tree', code: 'THREW', why: message, cause }
@@ -95,27 +95,27 @@ type Scan = Promise<E.Either<TreeUnreadable, void>>
 
 const SCANNED: E.Either<TreeUnreadable, void> = E.right(undefined)
 
-/** Collects differences in the working tree, with one query for all commits and one per path. */
+/** Collects the evidence that is missing or changed in the working tree, with one query for all commits and one per path. */
 const scanTree = async (
   tree: WorkingTree,
   evidence: ReadonlyArray<Evidence>,
   diff: Diff,
   signal: AbortSignal | undefined
 ): Scan => {
-  const commits = await lookForCommits(
+  const commits = await scanCommits(
     tree,
     evidence.filter((one) => one._tag === 'Commit'),
     diff
   )
   if (E.isLeft(commits)) return commits
-  for (const files of byPlace(evidence.filter((one) => one._tag === 'File'))) {
-    const there = await askTree(() => tree.has(files[0].path))
+  for (const files of byLocation(evidence.filter((one) => one._tag === 'File'))) {
+    const there = await callTree(() => tree.has(files[0].path))
     if (E.isLeft(there)) return there
     if (!there.right) for (const one of files) diff.missing.add(one)
   }
-  for (const artifacts of byPlace(evidence.filter((one) => one._tag === 'Artifact'))) {
+  for (const artifacts of byLocation(evidence.filter((one) => one._tag === 'Artifact'))) {
     const { path } = artifacts[0]
-    const found = await askTree(() => tree.content(path, signal))
+    const found = await callTree(() => tree.content(path, signal))
     if (E.isLeft(found)) return found
     const content = O.toUndefined(found.right)
     noteDiff(artifacts, content && { _tag: 'Artifact', path, size: content.size, sha256: content.sha256 }, diff)
@@ -123,19 +123,19 @@ const scanTree = async (
   return SCANNED
 }
 
-/** Commits that HEAD does not contain are changed if the repository still has them, else missing. */
-const lookForCommits = async (
+/** Collects the commits that HEAD does not contain: they are changed if the repository still has them, else missing. */
+const scanCommits = async (
   tree: WorkingTree,
   commits: ReadonlyArray<Evidence & { readonly _tag: 'Commit' }>,
   diff: Diff
 ): Scan => {
   if (commits.length === 0) return SCANNED
-  const outside = await askTree(() => tree.missingCommits(commits.map(({ hash }) => hash)))
+  const outside = await callTree(() => tree.missingCommits(commits.map(({ hash }) => hash)))
   if (E.isLeft(outside)) return outside
   if (outside.right.length === 0) return SCANNED
-  const stored = await askTree(() => tree.storedCommits(outside.right))
+  const stored = await callTree(() => tree.storedCommits(outside.right))
   if (E.isLeft(stored)) return stored
-  const head = stored.right.length === 0 ? E.right(O.none) : await askTree(() => tree.head)
+  const head = stored.right.length === 0 ? E.right(O.none) : await callTree(() => tree.head)
   if (E.isLeft(head)) return head
   const [lost, kept] = [new Set(outside.right), new Set(stored.right)]
   const is: Pick<Changed, 'is'> = O.isSome(head.right) ? { is: { _tag: 'Commit', hash: head.right.value } } : {}
@@ -146,7 +146,7 @@ const lookForCommits = async (
   return SCANNED
 }
 
-/** Records a difference for the units of one place, unless it matches the last unit's evidence. */
+/** Adds differences at one path or id (`left`: oldest evidence first), but not of units before the last one whose evidence matches. */
 const noteDiff = (
   left: ReadonlyArray<Evidence & Content>,
   is: (Evidence & Content) | undefined,
@@ -159,7 +159,7 @@ const noteDiff = (
 }
 
 /** Groups evidence by path or id, oldest first. */
-const byPlace = <A extends { readonly path: string } | { readonly id: string }>(
+const byLocation = <A extends { readonly path: string } | { readonly id: string }>(
   all: ReadonlyArray<A>
 ): Iterable<ReadonlyNonEmptyArray<A>> => {
   const places = new Map<string, [A, ...Array<A>]>()
@@ -174,8 +174,8 @@ const byPlace = <A extends { readonly path: string } | { readonly id: string }>(
 
 const isContent = (found: Content, { size, sha256 }: Content): boolean => found.size === size && found.sha256 === sha256
 
-/** Collects differences in the artifact store, with one query. */
-const lookInStore = async (
+/** Collects the evidence that is missing or changed in the artifact store, with one query. */
+const scanStore = async (
   artifacts: ArtifactStore | undefined,
   runId: string,
   evidence: ReadonlyArray<Evidence>,
@@ -189,7 +189,7 @@ const lookInStore = async (
   const listed = await callPort('list', () => artifacts.list(runId), readFailed(ARTIFACTS))
   if (E.isLeft(listed)) return unreadable(listed.left._tag, describeArtifact(listed.left), listed.left)
   const there = new Map(listed.right.map((one) => [one.id, one]))
-  for (const left of byPlace(stored)) {
+  for (const left of byLocation(stored)) {
     const found = there.get(left[0].id)
     noteDiff(left, found && { _tag: 'Stored', id: found.id, size: found.size, sha256: found.sha256 }, diff)
   }
@@ -213,7 +213,7 @@ export const collectExpected = async (
   for (const one of expected) {
     // An empty path would name the folder itself; it is always a bug of the author.
     const found =
-      one._tag !== 'Commit' && one.path === '' ? NONE : await askTree(() => () => evidenceOf(tree, one, signal))
+      one._tag !== 'Commit' && one.path === '' ? NONE : await callTree(() => () => evidenceOf(tree, one, signal))
     if (E.isLeft(found)) return found
     if (O.isSome(found.right)) evidence.push(found.right.value)
     else missing.push(one)
@@ -230,8 +230,8 @@ const evidenceOf = async (
     case 'Artifact': {
       const content = await tree.content(one.path, signal)()
       if (E.isLeft(content)) return content
-      const withPlace = ({ size, sha256 }: Content): Evidence => ({ _tag: 'Artifact', path: one.path, size, sha256 })
-      return E.right(O.map(withPlace)(content.right))
+      const toEvidence = ({ size, sha256 }: Content): Evidence => ({ _tag: 'Artifact', path: one.path, size, sha256 })
+      return E.right(O.map(toEvidence)(content.right))
     }
     case 'File':
       return E.map((there: boolean) => (there ? O.some<Evidence>(one) : O.none))(await tree.has(one.path)())

@@ -1,4 +1,4 @@
-/** Archives or deletes a completed run. */
+/** Archives or deletes a completed run, and removes runs with their artifacts and folders. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
@@ -19,7 +19,7 @@ import { report } from '../RunScope.js'
 import type { RunSummary } from '../storage/runs.js'
 import { callWorkspaces } from './workspace.js'
 
-/** Acts once the completion is durable and the run is released. If that fails, the next resume of the run tries again. */
+/** Applies the program's `onSuccess` once the completion is durable and the run is released. If that fails, the next resume of the run retries it. */
 export const applyOnSuccess = <
   Outputs,
   Input,
@@ -35,12 +35,12 @@ export const applyOnSuccess = <
     if (onSuccess === 'archive' && environment.archive === undefined) return E.left({ _tag: 'NoArchive', runId })
     const ended = await execute(environment)()
     if (E.isLeft(ended) || !('checkpoint' in ended.right)) return ended
-    await dispose(onSuccess, ended.right.checkpoint)(environment)()
+    await disposeOfRun(onSuccess, ended.right.checkpoint)(environment)()
     return ended
   })
 
-/** The run is archived before its state is removed. */
-export const dispose =
+/** Archives and then removes a completed run, or only removes it. Reports how that ended. */
+export const disposeOfRun =
   (how: OnSuccess, checkpoint: Checkpoint): Executor<void> =>
   (environment) =>
   async () => {
@@ -48,7 +48,7 @@ export const dispose =
     const { runId } = checkpoint
     const kept = await whyKept(environment, checkpoint)
     const archived = kept === undefined ? await archive(how, environment, checkpoint) : E.left(kept)
-    const removed = E.isLeft(archived) ? archived : await removeAsEnded(environment, checkpoint)
+    const removed = E.isLeft(archived) ? archived : await removeEnded(environment, checkpoint)
     if (E.isLeft(removed)) report(environment, { _tag: 'RunNotRemoved', runId, why: removed.left })
     else {
       const where = E.isRight(archived) && archived.right !== undefined ? { archivedAt: archived.right } : {}
@@ -69,8 +69,8 @@ const archive = async (
   return E.mapLeft(describeStorage)(await callPort('keep', () => archive.keep(run), writeFailed('the archive')))
 }
 
-/** The run was released: another process may have resumed it, or started a new run under its id. */
-const removeAsEnded = async (environment: Environment, ended: Checkpoint): Promise<E.Either<string, void>> =>
+/** Removes a run that has ended. It was released: another process may have resumed it, or started a new run under its id. */
+const removeEnded = async (environment: Environment, ended: Checkpoint): Promise<E.Either<string, void>> =>
   E.mapLeft((left: StorageError | ArtifactError) => (isInUse(left) ? RESUMED_MEANWHILE : describeError(left)))(
     await removeRun(environment, ended, ended)
   )
@@ -80,7 +80,7 @@ export const RESUMED_MEANWHILE = 'another process resumed it meanwhile'
 /** Returns whether a removal failed because the run has an owner or has changed. */
 export const isInUse = ({ _tag }: StorageError | ArtifactError): boolean => _tag === 'HeldBy' || _tag === 'RunChanged'
 
-/** Returns why a run is not removed: without its state, its workspace could be neither merged nor cleaned. */
+/** Returns why a run is not removed, if its own workspace exists: without its state, that could be neither merged nor cleaned. */
 export const whyKept = async (
   { workspaces }: Environment,
   { runId, workspace }: Pick<Checkpoint, 'runId' | 'workspace'>
@@ -102,7 +102,7 @@ export const removeChecked = (
 ): Promise<E.Either<StorageError, void>> =>
   callPort('remove', () => storage.remove(runId, { newest: { revision, at: updatedAt } }), writeFailed(STORE))
 
-/** Without the last checkpoint the owner of the folders is unknown: they stay. */
+/** Removes a run, then its folders and artifacts. Without its checkpoint, the folders stay: they may be a workspace of its own. */
 export const removeRun = async (
   environment: Environment,
   checked: Checked,
@@ -115,7 +115,7 @@ export const removeRun = async (
   return artifacts === undefined ? removed : await removeArtifacts(artifacts, checked.runId)
 }
 
-/** The folders are deleted last, because a run that still exists may need them. Folders that cannot be deleted are ignored. */
+/** Deletes the folders of the steps of a removed run, unless a new run with the id exists. Errors are ignored. */
 const removeFolders = async (environment: Environment, { runId, workspace }: Checkpoint): Promise<void> => {
   const { workspaces } = environment
   if (workspaces === undefined || isOwn(workspace)) return
@@ -124,7 +124,7 @@ const removeFolders = async (environment: Environment, { runId, workspace }: Che
     await callWorkspaces('remove', () => workspaces.remove(runId, undefined))
 }
 
-/** A store of artifacts inside the store of checkpoints is empty by then. */
+/** Removes the artifacts of a removed run. Where checkpoints and artifacts share a store, none is left. */
 const removeArtifacts = async (artifacts: ArtifactStore, runId: string): Promise<E.Either<ArtifactError, void>> => {
   const left = await callPort('list', () => artifacts.list(runId), readFailed(ARTIFACTS))
   if (E.isLeft(left)) return left

@@ -1,4 +1,4 @@
-/** Finds and creates the workspace of a run, or reports it as missing. */
+/** Plans, finds, creates, merges and deletes the workspace of a run, and the own folders of its steps. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -43,10 +43,12 @@ export const workspaceFor = async (
   wanted: WantedWorkspace | undefined
 ): Promise<E.Either<RunError, Workspace | undefined>> => {
   if (typeof wanted !== 'string') return E.right(wanted)
-  return workspaces === undefined ? noPort(runId) : await callWorkspaces('plan', () => workspaces.plan(runId, wanted))
+  return workspaces === undefined
+    ? noWorkspaces(runId)
+    : await callWorkspaces('plan', () => workspaces.plan(runId, wanted))
 }
 
-const noPort = (runId: string): E.Either<NoWorkspaces, never> => E.left({ _tag: 'NoWorkspaces', runId })
+const noWorkspaces = (runId: string): E.Either<NoWorkspaces, never> => E.left({ _tag: 'NoWorkspaces', runId })
 
 /**
  * Returns whether the workspace of a run exists; true for a run without one.
@@ -56,7 +58,7 @@ const noPort = (runId: string): E.Either<NoWorkspaces, never> => E.left({ _tag: 
 export const hasWorkspace = ({ runId, workspace }: Pick<Checkpoint, 'runId' | 'workspace'>): Executor<boolean> =>
   inEnvironment(({ workspaces }) => async () => {
     if (workspace === undefined) return E.right(true)
-    if (workspaces === undefined) return isOwn(workspace) ? noPort(runId) : E.right(true)
+    if (workspaces === undefined) return isOwn(workspace) ? noWorkspaces(runId) : E.right(true)
     const found = await callWorkspaces('find', () => workspaces.find(runId, workspace))
     return E.isLeft(found) ? found : E.right(found.right.there)
   })
@@ -77,7 +79,7 @@ export const workspaceMissing = (checkpoint: Checkpoint): RunError & { readonly 
 export const workingTreeOf = ({ tree, workspaces }: Environment, workspace: Workspace | undefined): WorkingTree =>
   isOwn(workspace) && workspaces !== undefined ? workspaces.tree(workspace.path) : tree
 
-/** Stages the overrides of a plan, and creates the workspace if the plan needs a new one, which is recorded before. */
+/** Stages the overrides of a plan. If the plan needs a new workspace, saves the run, which names it, and creates it. */
 export const makeReady = async (
   { environment, recorder, stopReason }: RunScope,
   plan: ResumePlan,
@@ -85,22 +87,22 @@ export const makeReady = async (
 ): Promise<E.Either<RunError, void>> => {
   const checkpoint = recorder.checkpoint()
   const { runId, workspace } = checkpoint
-  const makes = isOwn(workspace) && needOf(checkpoint, plan) === 'Make'
+  const needsNew = isOwn(workspace) && needOf(checkpoint, plan) === 'Make'
   // A rewind of done work is durable first: a new workspace must not be mistaken for the one where the work was done.
-  const isFirst = !makes || wasAttempted(checkpoint)
-  if (isFirst) recorder.stage(overrides)
-  if (makes) {
+  const stagesFirst = !needsNew || wasAttempted(checkpoint)
+  if (stagesFirst) recorder.stage(overrides)
+  if (needsNew) {
     const saved = await recorder.commit()
     if (E.isLeft(saved)) return saved
     const { workspaces } = environment
-    if (workspaces === undefined) return noPort(runId)
+    if (workspaces === undefined) return noWorkspaces(runId)
     const made = await callWorkspaces('make', () => workspaces.make(runId, workspace))
     // Ctrl+C also stops git; that is an interruption, not a failure.
     if (E.isLeft(made) && stopReason() === undefined) return made
     const renamed = E.isLeft(made) || made.right === undefined ? {} : { renamed: made.right }
     if (E.isRight(made)) report(environment, { _tag: 'WorkspaceReady', runId, workspace, ...renamed })
   }
-  if (!isFirst) recorder.stage(overrides)
+  if (!stagesFirst) recorder.stage(overrides)
   return E.right(undefined)
 }
 
@@ -157,7 +159,7 @@ const withClaimedWorkspace = async <A>(
   act: (workspaces: Workspaces, checkpoint: Checkpoint) => Promise<E.Either<RunError, A>>
 ): Promise<E.Either<RunError, A>> => {
   const { workspaces } = environment
-  if (workspaces === undefined) return noPort(runId)
+  if (workspaces === undefined) return noWorkspaces(runId)
   const there = await load(environment, runId)
   if (E.isLeft(there)) return there
   if (O.isNone(there.right)) return E.left({ _tag: 'NoSuchRun', runId })
@@ -171,17 +173,17 @@ const withClaimedWorkspace = async <A>(
 }
 
 /** The own folder of a step, and the scope with the tree of that folder. */
-export interface OwnFolder {
+export interface StepFolder {
   readonly folder: string
   readonly scope: RunScope
 }
 
-/** The folder is empty for an attempt, and unchanged for a poll of its job. On the left: the attempt could not begin. */
-export const ownFolder = async (
+/** Makes the own folder of a step: empty for an attempt (`fresh`), unchanged for a poll of its job (`kept`). On the left: the attempt could not begin. */
+export const stepFolder = async (
   scope: RunScope,
   { unit }: Place,
   kind: NonNullable<Runnable['workspace']>
-): Promise<E.Either<StepFailure, OwnFolder>> => {
+): Promise<E.Either<StepFailure, StepFolder>> => {
   const { environment, recorder } = scope
   const { workspaces } = environment
   const { runId } = recorder.checkpoint()

@@ -98,7 +98,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [wave([0], [0]), task()],
     only: told([pause('s0/g0')]),
     module: 'executor/steps/wave.ts',
-    text: 'if (await mustStop(scope)) board.paused = true',
+    text: 'if (await mustStop(scope)) state.mustStop = true',
     instead: '',
     breaks: 'PauseKept'
   },
@@ -150,7 +150,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     only: told([{ _tag: 'PauseAtCall', life: 2, n: 1, how: 'after' }], atUnit('s0', 'before')),
     module: 'executor/run.ts',
     text: 'const ended = E.isLeft(ready) ? ready : await execute(',
-    instead: `if (resumed) await clearRequest(environment, runId)
+    instead: `if (resumed) await clearPause(environment, runId)
     const ended = E.isLeft(ready) ? ready : await execute(`,
     breaks: 'PauseKept'
   },
@@ -205,8 +205,8 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/requests/watch.ts',
-    text: 'seen: () => seen',
-    instead: 'seen: () => undefined && seen',
+    text: 'isStopSeen: () => seen',
+    instead: 'isStopSeen: () => undefined && seen',
     breaks: 'PauseKept'
   },
   {
@@ -214,7 +214,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/run.ts',
-    text: "if (scope.stopReason() !== 'fenced' && !isPending) await clearRequest(environment, runId)",
+    text: "if (scope.stopReason() !== 'fenced' && !isPending) await clearPause(environment, runId)",
     instead: '',
     breaks: 'PauseKept'
   }
@@ -236,10 +236,10 @@ const CANCELLING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([cancel('s0')], atUnit('s0', 'after')),
     module: 'executor/requests/record.ts',
-    text: 'const recorded = isOver(checkpoint)',
+    text: 'const recorded = isFinalRun(checkpoint)',
     instead: `await withdraw(environment, request)
-  if (!isOver(checkpoint)) return E.right(O.none)
-  const recorded = isOver(checkpoint)`,
+  if (!isFinalRun(checkpoint)) return E.right(O.none)
+  const recorded = isFinalRun(checkpoint)`,
     breaks: 'CancelKept'
   },
   {

@@ -11,7 +11,7 @@ import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import type { Executor } from '../../../executor/Executor.js'
-import { dispose } from '../../../executor/workspace/onSuccess.js'
+import { disposeOfRun } from '../../../executor/workspace/onSuccess.js'
 import { EXACT } from '../../../executor/storage/runs.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { Environment } from '../../../ports/Environment.js'
@@ -166,7 +166,8 @@ const reportEnd = async (
   for (const line of endingOf(outcome, file, ending, screen.style)) screen.line(line)
   const isCompleted = outcome._tag === 'Completed'
   const settled = isCompleted ? await settleWorkspace(context, outcome.checkpoint, merging, worked) : {}
-  if (isKept && isCompleted) await dispose(file.onSuccess, outcome.checkpoint)({ ...environment, events: reporter })()
+  if (isKept && isCompleted)
+    await disposeOfRun(file.onSuccess, outcome.checkpoint)({ ...environment, events: reporter })()
   if (!context.json) return
   const document = {
     ...outcomeJson(outcome, resumeCommand, questions, [...again.values()]),

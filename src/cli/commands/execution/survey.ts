@@ -3,8 +3,8 @@ import { relative } from 'node:path'
 import { defined } from '../../../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import { workingTree } from '../../../adapters/node/index.js'
-import type { Planned, State, Survey, SurveyOptions } from '../../../executor/planRun.js'
-import { survey, usable } from '../../../executor/planRun.js'
+import type { Planned, FoundState, Survey, SurveyOptions } from '../../../executor/planRun.js'
+import { survey, requirePlan } from '../../../executor/planRun.js'
 import type { Decision } from '../../../domain/plan/Plan.js'
 import { hashPlan } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
@@ -26,7 +26,7 @@ export const treeAt = ({ home }: Pick<Context, 'home'>, folder: string): Working
   return workingTree(folder, inside === '' || inside.startsWith('..') ? [] : [inside])
 }
 
-export const treeFor = (context: Context, { checkpoint }: Pick<State, 'checkpoint'>): WorkingTree =>
+export const treeFor = (context: Context, { checkpoint }: Pick<FoundState, 'checkpoint'>): WorkingTree =>
   treeAt(context, checkpoint.workspace?.path ?? context.folder)
 
 /** The values on which the output of a resume depends. `flags`: as typed, without secrets; `tree`: one for all plans of a call, so that each file is hashed once. */
@@ -39,7 +39,7 @@ export interface Surveyed<F extends PrintedFlags = PrintedFlags> extends Survey 
 export const surveyRun = async <F extends PrintedFlags>(
   context: Context,
   program: AnyProgram,
-  state: State,
+  state: FoundState,
   typed: F,
   given: SurveyOptions = {}
 ): Promise<E.Either<CliError, Surveyed<F>>> => {
@@ -57,7 +57,7 @@ export const surveyRun = async <F extends PrintedFlags>(
 }
 
 export const usablePlan = (context: Context, surveyed: Surveyed): E.Either<CliError, Planned> => {
-  const planned = usable(surveyed)
+  const planned = requirePlan(surveyed)
   if (E.isRight(planned)) return planned
   const { left: error } = planned
   const hints = error._tag === 'PlanError' ? ofPlanError(context, surveyed, error.problems) : []
