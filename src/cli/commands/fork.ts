@@ -8,7 +8,7 @@ import { isDone } from '../../domain/change/transitionParts.js'
 import { has } from '../../domain/checkpoint/Units.js'
 import type { JsonObject } from '../../domain/data/Json.js'
 import { listed } from '../../domain/data/listed.js'
-import { allInDoubt, harmfulSubSteps } from '../../domain/plan/subSteps.js'
+import { allInDoubt, nonIdempotentSubSteps } from '../../domain/plan/subSteps.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { ancestors, isWithin } from '../../domain/workflow/Unit.js'
 import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
@@ -60,7 +60,7 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   if (E.isLeft(made)) return E.left(notDone(made.left, ofRefusal(context, runId, made.left), view.right, 'fork'))
   const { screen, json } = context
   const isAnswered = (unit: Unit): boolean => [unit, ...ancestors(unit)].some((one) => confirm.right.has(one))
-  const harmful = [...nonIdempotent(toWorkflow(workflow)), ...harmfulSubSteps(checkpoint)].filter(
+  const harmful = [...nonIdempotent(toWorkflow(workflow)), ...nonIdempotentSubSteps(checkpoint)].filter(
     (unit) => !isDone(made.right.checkpoint, unit) && !isAnswered(unit)
   )
   const again = harmful.filter((unit) => has(checkpoint.completedSteps, unit))

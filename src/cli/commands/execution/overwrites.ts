@@ -7,7 +7,7 @@ import { describeChanged } from '../../../domain/explain/Explain.js'
 import { listed } from '../../../domain/data/listed.js'
 import type { Confirm, Decision, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
 import { hasParts, runsAgain } from '../../../domain/plan/Plan.js'
-import { allInDoubt, harmfulSubSteps } from '../../../domain/plan/subSteps.js'
+import { allInDoubt, nonIdempotentSubSteps } from '../../../domain/plan/subSteps.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { find } from '../../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
@@ -74,7 +74,7 @@ export const repeatWarnings = (
   const repeated = runsAgain(plan, checkpoint)
   const names = repeated.map(({ unit }) => unit)
   const inDoubt = forcedInDoubt(plan, checkpoint)
-  const subSteps = harmfulSubSteps(checkpoint)
+  const subSteps = nonIdempotentSubSteps(checkpoint)
   const due = new Set([...names, ...inDoubt])
   const harmful = new Set([
     ...[program, toWorkflow(checkpoint.workflow)].flatMap(nonIdempotent),
