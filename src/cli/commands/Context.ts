@@ -36,6 +36,7 @@ export interface Context {
   readonly stdin: NodeJS.ReadStream
   /** True if standard input and error output are a terminal. */
   readonly interactive: boolean
+  readonly verbose: boolean
   readonly inherited: Readonly<Record<string, string | undefined>>
   readonly folder: string
   /** The folder of workspaces, and of runs unless they are in a database. */

@@ -16,7 +16,7 @@ import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, sameCommand, printDone } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
-import { agree } from './execution/withPrompt.js'
+import { agree, withPrompt } from './execution/withPrompt.js'
 import { heldError } from './execution/owner.js'
 import { allRuns, findRun, viewOf, warnOfDamaged } from './find/find.js'
 
@@ -30,11 +30,7 @@ interface Candidate {
   readonly folders: ReadonlyArray<string>
 }
 
-export const cleanCommand = async (
-  context: PromptContext,
-  id: string | undefined,
-  flags: CleanFlags
-): Promise<Result> => {
+export const cleanCommand = withPrompt(async (context: PromptContext, id: string | undefined, flags: CleanFlags) => {
   const views = id === undefined ? await unheldRuns(context, flags) : await oneRun(context, id, flags)
   if (E.isLeft(views)) return views
   const candidates = await withFolders(context, views.right)
@@ -44,7 +40,7 @@ export const cleanCommand = async (
     for (const line of await candidateLines(context, candidate)) context.screen.line(line)
   const agreed = await mayDelete(context, candidates.right, flags)
   return E.isLeft(agreed) ? agreed : deleteAll(context, candidates.right)
-}
+})
 
 const oneRun = async (
   context: Context,

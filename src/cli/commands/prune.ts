@@ -14,10 +14,10 @@ import type { Hint } from '../report/Hint.js'
 import { printHints } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import * as Duration from '../workflow/Duration.js'
-import type { Context, Result } from './Context.js'
+import type { Context } from './Context.js'
 import { environmentFor, hintTo, sameCommand } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
-import { agree } from './execution/withPrompt.js'
+import { agree, withPrompt } from './execution/withPrompt.js'
 import { merging } from './execution/workspace.js'
 import { viewOf } from './find/find.js'
 import { minute } from '../report/text.js'
@@ -31,7 +31,7 @@ export interface PruneFlags {
   readonly yes?: boolean
 }
 
-export const pruneCommand = async (context: PromptContext, flags: PruneFlags): Promise<Result> => {
+export const pruneCommand = withPrompt(async (context: PromptContext, flags: PruneFlags) => {
   const policy = policyOf(flags)
   if (E.isLeft(policy)) return policy
   const environment = environmentFor(context, { interrupt: context.signals.interrupt })
@@ -58,7 +58,7 @@ export const pruneCommand = async (context: PromptContext, flags: PruneFlags): P
   return E.right(
     await report(context, flags, expired, { ...pruned.right, left: [...left, ...pruned.right.left] }, isEmpty)
   )
-}
+})
 
 const asFound = (removed: ReadonlyArray<RunSummary>): Removed => ({ removed, left: [], isStopped: false })
 

@@ -8,6 +8,7 @@ import { ExitCode } from '../ExitCode.js'
 import { endJson, printedResult } from '../report/runJson.js'
 import type { Result } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
+import { withPrompt } from './execution/withPrompt.js'
 import { findOrOnly, viewOf } from './find/find.js'
 import { inputNamesIn, redactionFor } from './execution/input.js'
 import { withNextActions } from './hints/ofError.js'
@@ -21,11 +22,7 @@ import { settleWorkspace } from './execution/workspace.js'
 
 const PLAN_HASH = /^[0-9a-f]{16}$/
 
-export const resumeCommand = async (
-  context: PromptContext,
-  id: string | undefined,
-  flags: ResumeFlags
-): Promise<Result> => {
+export const resumeCommand = withPrompt(async (context: PromptContext, id: string | undefined, flags: ResumeFlags) => {
   if (flags.plan === '') return wrongUse('--plan: the value is empty; pass the hash that "dogear plan" printed')
   if (flags.plan !== undefined && !PLAN_HASH.test(flags.plan))
     return wrongUse(`--plan: "${flags.plan}" is not a hash of 16 hex digits; pass the one that "dogear plan" printed`)
@@ -46,7 +43,7 @@ export const resumeCommand = async (
   // A completed run needs its file only if something is to run again.
   if (view.right.status !== 'completed' || workflow.left._tag !== 'Usage' || wordsOf(flags).length > 0) return workflow
   return printDone(context, view.right, flags)
-}
+})
 
 type AllDone = CliError & { readonly _tag: 'NothingToResume'; readonly completed: string }
 

@@ -14,6 +14,7 @@ import type { Context, Result } from './Context.js'
 import { environmentFor, hintTo, showHint } from './Context.js'
 import { positionOf, processText } from '../report/text.js'
 import type { PromptContext } from './execution/withPrompt.js'
+import { withPrompt } from './execution/withPrompt.js'
 import { execute, programFor, printWarnings } from './execution/execution.js'
 import { allRuns, findRun, isResumable, viewOf, warnOfDamaged } from './find/find.js'
 import { ofNoRun, ofOtherInput, ofTaken } from './hints/ofRun.js'
@@ -44,7 +45,7 @@ type Choice =
   | { readonly _tag: 'Start'; readonly runId: string }
   | { readonly _tag: 'Resume'; readonly view: RunView; readonly how: PlanFlags }
 
-export const runCommand = async (context: PromptContext, file: string, flags: RunFlags): Promise<Result> => {
+export const runCommand = withPrompt(async (context: PromptContext, file: string, flags: RunFlags) => {
   const how = howOf(context, flags)
   if (E.isLeft(how)) return how
   const typed = inputOf(flags.input ?? [])
@@ -57,7 +58,7 @@ export const runCommand = async (context: PromptContext, file: string, flags: Ru
   return E.mapLeft((error: CliError) => withNextActions(context, redactionFor(context, workflow.right.file), error))(
     ended
   )
-}
+})
 
 const errorForRunId = async (context: PromptContext, name: string): Promise<CliError | undefined> => {
   if (E.isLeft(RunId.parse(name))) return undefined
