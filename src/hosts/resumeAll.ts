@@ -162,10 +162,10 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
   if (what === 'leave') {
     // A completed run stays known: if the resume that completed it ended with an error, it is repeated, and reports the run as completed.
     if (run.status !== 'completed') host.known.delete(runId)
-    const [leaving, before] = [leftByStatus(run), host.reports.get(runId)]
+    const [left, before] = [leftByStatus(run), host.reports.get(runId)]
     // The resume in which the run failed has reported that.
     const isReported = run.status === 'failed' && before?._tag === 'Resumed' && before.outcome === 'Failed'
-    return leaving === undefined || isReported ? undefined : reportRun(host, leaving)
+    return left === undefined || isReported ? undefined : reportRun(host, left)
   }
   if (program === undefined) return reportRun(host, leftRun(run, 'UnknownWorkflow'))
   const known = await knownOf(host, run, what)
@@ -253,8 +253,8 @@ const leaveIfStopped = async (host: Host, { found: { runId } }: Known): Promise<
   if (byStatus(run.status) !== 'leave' || run.status === 'completed') return false
   host.known.delete(runId)
   host.undecided.delete(runId)
-  const leaving = leftByStatus(run)
-  if (leaving !== undefined) reportRun(host, leaving)
+  const left = leftByStatus(run)
+  if (left !== undefined) reportRun(host, left)
   return true
 }
 

@@ -147,10 +147,10 @@ export const callOn = <Call>(
   const parsed = (): E.Either<StepFailure, Call> => {
     const text = parseName(name)
     if (E.isLeft(text)) return text
-    const place = numberCall(level, text.right, refusals)
-    if (E.isLeft(place)) return place
-    const call = parse(place.right.unit, text.right)
-    if (E.isRight(call)) level.counts.set(text.right, place.right.number)
+    const numbered = numberCall(level, text.right, refusals)
+    if (E.isLeft(numbered)) return numbered
+    const call = parse(numbered.right.unit, text.right)
+    if (E.isRight(call)) level.counts.set(text.right, numbered.right.number)
     return call
   }
   const settle = async (): Promise<unknown> => {
