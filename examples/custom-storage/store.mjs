@@ -45,7 +45,7 @@ export const fileStorage = (path) => {
   // No content is kept in memory: after a failed write it could differ from the file.
   const on = (runId, act) =>
     TE.fromIOEither(() => {
-      const state = E.isLeft(RunId.parse(runId)) ? RunId.parse(runId) : read(runId)
+      const state = E.chain(read)(RunId.parse(runId))
       return E.isLeft(state) ? state : act(state.right.runs.get(runId) ?? { changes: [] }, state.right)
     })
   const put = (runId, run, { epoch, runs }, result) => write({ epoch, runs: runs.set(runId, run) }, result)

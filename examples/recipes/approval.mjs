@@ -1,4 +1,4 @@
-// Approval by a person: the process ends while the answer is open, and any process can take it.
+// Approval by a person: the process ends while the question is open, and any process can record the answer.
 //
 //   node approval.mjs run release-1             builds, asks, and ends
 //   node approval.mjs answer release-1 true     for example in the handler of a link or a chat button

@@ -34,8 +34,9 @@ const work = async (job, token) => {
     await job.moveToDelayed(time, token)
     throw new DelayedError()
   }
-  // The program that answers such a run also promotes its job.
-  if (outcome._tag === 'Pending') return later(Date.parse(outcome.wakeAt ?? '') || Date.now() + 24 * 3_600_000)
+  // A run that only waits for an answer has no `wakeAt`: the program that answers also promotes its job.
+  if (outcome._tag === 'Pending')
+    return later(outcome.wakeAt === undefined ? Date.now() + 24 * 3_600_000 : Date.parse(outcome.wakeAt))
   // Another worker has the run, because this job stalled and was delivered twice; or this worker stops.
   const isLater = outcome._tag === 'Interrupted' || (outcome._tag === 'Refused' && outcome.retryLater)
   if (isLater) return later(Date.now() + 2_000)

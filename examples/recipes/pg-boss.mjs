@@ -34,9 +34,9 @@ const work = async ([job]) => {
   const outcome = await runOutcome(order, { id, storage, signal, environment: { requests } })
   console.log(`${id}: ${outcome._tag}${outcome._tag === 'Refused' ? `: ${outcome.message}` : ''}`)
   if (outcome._tag === 'Completed') return outcome.outputs
-  // The run comes back at its time; the program that answers sends a run that waits for an answer.
+  // A run that sleeps gets a job for its `wakeAt`. One that waits for an answer gets its job from the program that answers.
   if (outcome._tag === 'Pending') return outcome.wakeAt && (await enqueue(id, outcome.wakeAt))
-  // Held by another worker, because this job was delivered twice: looks again later, also if that worker dies.
+  // Held by another worker, because this job was delivered twice: another job looks in 5 seconds, in case it dies.
   if (outcome._tag === 'Refused' && outcome.retryLater) return void (await enqueue(id, 5))
   const failure = new RunFailure(outcome)
   console.error(failure.message)

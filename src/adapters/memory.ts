@@ -61,7 +61,7 @@ interface StoredArtifact {
 
 type Artifacts = Map<string, StoredArtifact>
 
-/** The requests of one run, as JSON by kind. */
+/** The requests of one run, as JSON, by `slotOf`. */
 type Inbox = Map<string, string>
 
 /**
@@ -76,7 +76,7 @@ export interface MemoryData {
   readonly artifacts: Map<string, Artifacts>
   /** @internal */
   readonly inboxes: Map<string, Inbox>
-  /** @internal The newest store that counts the earlier ones as killed. */
+  /** @internal The newest store with `formerOwners: 'dead'`: stores created before it count as killed. */
   lastStart: symbol
 }
 
@@ -110,7 +110,7 @@ export const memoryData = (): MemoryData => ({
  * killed, unless the options say otherwise. Its claims are lost at once (`lost` fires, saves fail with `Fenced`), and its runs
  * can be claimed.
  *
- * A save costs what it adds. Each whole checkpoint starts a new segment of history; a segment ends when its changes
+ * A save takes time in proportion to what it adds, however long the run is. Each whole checkpoint starts a new segment of history; a segment ends when its changes
  * outgrow its checkpoint and 1 MiB, and the newest 10 are kept. So a run's memory is bounded by the size of its
  * checkpoint, however many revisions it has.
  *
@@ -159,7 +159,7 @@ const notData = (call: string, data: unknown): string | undefined =>
     ? undefined
     : `${call}: the data must be made by memoryData(), not ${kindOf(data)}`
 
-/** Refuses each call of a port. */
+/** A port of this shape whose calls all fail with the reason. */
 const refusing = <Port extends object>(invalid: string, port: Port): Port => {
   const where = 'the store in memory'
   const cause = new Error(invalid)
@@ -176,7 +176,7 @@ const storageOn = (data: MemoryData, { formerOwners = 'dead' }: MemoryOptions): 
     data.runs.forEach((run, runId) => evict(run, runId))
   }
   const { lastStart } = data
-  /** A copy: callers may change what they get. */
+  /** Returns a copy, because callers may change it. */
   const holderOf = ({ held }: Run): Holder | undefined => {
     if (held === undefined) return undefined
     return held.by === self || formerOwners === 'dead' ? { ...held.holder } : { ...held.holder, liveness: 'undecided' }
@@ -333,9 +333,9 @@ export const memoryRequests = (data: MemoryData = memoryData()): Requests => {
 const requestsOn = ({ inboxes }: MemoryData): Requests => {
   const all = (runId: string): ReadonlyArray<Request> =>
     [...(inboxes.get(runId)?.values() ?? [])].map((text) => JSON.parse(text) as Request)
-  const remove = (runId: string, isIt: (request: Request) => boolean): void => {
+  const remove = (runId: string, matches: (request: Request) => boolean): void => {
     const inbox = inboxes.get(runId)
-    for (const request of all(runId)) if (isIt(request)) inbox?.delete(slotOf(request))
+    for (const request of all(runId)) if (matches(request)) inbox?.delete(slotOf(request))
     if (inbox?.size === 0) inboxes.delete(runId)
   }
   let pointer: O.Option<ContinueHere> = O.none
@@ -387,7 +387,7 @@ const fenced = (runId: string, epoch: number, by: O.Option<number>): Fenced => (
 const superseded = (run: Run, { runId, epoch }: Claim): Fenced =>
   fenced(runId, epoch, run.epoch > epoch ? O.some(run.epoch) : O.none)
 
-/** A revision of the history, or the newest. */
+/** What is stored of a run at a revision, by default the newest. */
 const stored = ({ segments }: Run, holder?: Holder, revision = Segments.newestRevision(segments)): O.Option<Stored> =>
   O.map((content: Omit<Stored, 'heldBy'>) => ({ ...content, heldBy: O.fromNullable(holder) }))(
     Segments.contentOf(segments, revision)

@@ -26,3 +26,9 @@ export const sleepUnless = async (clock: Clock, millis: number, stopping: AbortS
   await sleep(clock, millis, waking.signal)
   ignore()
 }
+
+/** Returns a function that returns the elapsed milliseconds: those of the clock, which may be set meanwhile, or real ones, whichever are fewer. */
+export const stopwatch = (clock: Clock): (() => number) => {
+  const [from, since] = [clock.now(), performance.now()]
+  return () => Math.max(0, Math.min(clock.now() - from, performance.now() - since))
+}

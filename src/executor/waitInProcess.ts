@@ -9,7 +9,7 @@ import { load } from './callPort.js'
 import type { RunError } from './errors/RunError.js'
 import type { Interrupted, Pending, RunOutcome } from './RunOutcome.js'
 import { timestamp } from './RunScope.js'
-import { LOOK_MILLIS, sleepUnless } from './sleep.js'
+import { LOOK_MILLIS, sleepUnless, stopwatch } from './sleep.js'
 import { restoreStored } from './storage/stored.js'
 
 type Ended<Outputs> = E.Either<RunError, RunOutcome<Outputs>>
@@ -60,13 +60,13 @@ const waitUntilDue = async (
     if (left <= 0) return 'due'
     await sleepUnless(clock, Math.min(left, pause), interrupt.signal)
     if (interrupt.signal.aborted) return 'over'
-    const before = clock.now()
+    const elapsed = stopwatch(clock)
     const stored = await load(environment, runId)
     if (E.isRight(stored)) {
       if (O.isNone(stored.right)) return 'due'
       if (stored.right.value.revision !== checkpoint.revision) return stoppedElsewhere(stored.right.value) ?? 'due'
     }
-    pause = Math.max(LOOK_MILLIS, READ_PAUSE_FACTOR * (clock.now() - before))
+    pause = Math.max(LOOK_MILLIS, READ_PAUSE_FACTOR * elapsed())
   }
 }
 

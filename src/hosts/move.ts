@@ -10,7 +10,7 @@ import { equals } from '../domain/data/Json.js'
 import { callPort, INBOX, load, STORE, writeFailed } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
 import { requestsFor } from '../executor/requests/inbox.js'
-import { removePointer } from '../executor/requests/record.js'
+import { handleLateRequests, removePointer } from '../executor/requests/record.js'
 import type { RunError } from '../executor/errors/RunError.js'
 import { timestamp } from '../executor/RunScope.js'
 import { revisionOf } from '../executor/storage/Recorder.js'
@@ -54,6 +54,9 @@ export const move =
         )
       }
     )
+    // Requests may have been left for the claims after they were released.
+    await handleLateRequests(environment, runId)
+    await handleLateRequests(moving.target, runId)
     if (E.isLeft(moved)) return moved
     await removePointer(environment, runId)
     return await removeChecked(environment, moved.right)
@@ -182,7 +185,7 @@ const verifyCopy = async (target: Environment, copy: Checkpoint): Promise<E.Eith
     : E.left({ _tag: 'Corrupt', runId, where: 'the copy', why: 'it differs from what was saved' })
 }
 
-/** Copies cancels and answers, which are for the run. A pause is for the process that held it. */
+/** Copies all requests. A pause for this process is recorded when it releases the copy; other processes ignore that pause. */
 const copyRequests = async (
   environment: Environment,
   { requests }: Environment,
@@ -191,7 +194,7 @@ const copyRequests = async (
   const all = await requestsFor(environment, runId)
   if (E.isLeft(all)) return all
   for (const request of all.right) {
-    if (requests === undefined || request._tag === 'Pause') continue
+    if (requests === undefined) continue
     const left = await callPort('leave', () => requests.leave(request), writeFailed(INBOX))
     if (E.isLeft(left) && left.left._tag !== 'AlreadyAnswered') return left
   }

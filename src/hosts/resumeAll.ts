@@ -15,13 +15,13 @@ import type { ResumeOptions } from '../executor/RunOptions.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import { report, timestamp } from '../executor/RunScope.js'
 import { onAbort } from '../executor/onAbort.js'
-import { LOOK_MILLIS, sleep, sleepUnless } from '../executor/sleep.js'
+import { LOOK_MILLIS, sleep, sleepUnless, stopwatch } from '../executor/sleep.js'
 import type { ListedRun, RunSummary, RunView } from '../executor/storage/runs.js'
 import { listRuns, storedRun } from '../executor/storage/runs.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
 import type { FoundRun, ResumedRun } from './ResumedRun.js'
-import { reportOf, isSame, leftByStatus, leftRun, leftByError } from './ResumedRun.js'
+import { reportOf, isSame, isTransient, leftByError, leftByStatus, leftRun, millisOf } from './ResumedRun.js'
 
 /** A program with any outputs and input. */
 export type AnyProgram = Program<unknown, never, unknown, unknown>
@@ -90,6 +90,7 @@ const resumeEach =
       known: new Map(),
       reports: new Map(),
       undecided: new Map(),
+      waitedMillis: 0,
       onEnd: () => undefined,
       onDue: () => undefined
     }
@@ -123,6 +124,8 @@ interface Host {
   readonly reports: Map<string, ResumedRun>
   /** The runs whose owner's liveness is undecided, and since when. */
   readonly undecided: Map<string, { readonly run: Known; readonly since: number }>
+  /** How long the current look has waited for free slots. */
+  waitedMillis: number
   /** Called when a resume has ended. */
   onEnd: () => void
   /** Called with the time at which a run is due, once it is known. */
@@ -216,24 +219,22 @@ const refusalOf = async ({ environment, options, programs }: Host, view: RunView
     (cause: unknown) => E.left(readFailed(STORE)('plan', cause))
   )
   const end = E.isLeft(planned) ? planned : requireNoQuestions(planned.right)
-  return E.isLeft(end) && !TRANSIENT.has(end.left._tag) ? end.left : undefined
+  return E.isLeft(end) && !isTransient(end.left) ? end.left : undefined
 }
 
-/** Lists the inbox, because `isAny` may be true for an empty one. A resume reports an inbox that cannot be read. */
+/** Lists the inbox, because `isAny` may be true for an empty one. Ignores a pause, which is for a former owner. A resume reports an inbox that cannot be read. */
 const hasRequests = async ({ environment }: Host, runId: string): Promise<boolean> => {
   const all = await requestsFor(environment, runId)
-  return E.isLeft(all) || all.right.length > 0
+  return E.isLeft(all) || all.right.some(({ _tag }) => _tag !== 'Pause')
 }
-
-/** Converts the result of `dueAt`: `''` (an answer is recorded) means at once, undefined means never. */
-const millisOf = (time: string | undefined): number =>
-  time === undefined ? Infinity : time === '' ? 0 : Date.parse(time)
 
 /** Resumes a run once fewer than `concurrency` others run. */
 const resumeSoon = async (host: Host, known: Known): Promise<void> => {
   const { active, options } = host
   const { runId } = known.found
+  const waited = stopwatch(host.environment.clock)
   while (active.size >= Math.max(1, options.concurrency ?? AT_ONCE)) await nextEnd(host)
+  host.waitedMillis += waited()
   if ((await leaveIfStopped(host, known)) || isStopped(host)) return
   const done = resumeOne(host, known).finally(() => {
     active.delete(runId)
@@ -322,13 +323,10 @@ const remember = async (
   }
   const failedAttempts = known.failedAttempts + 1
   // A request in the inbox may be the answer that the resume lacked. The delays grow, because it may be about something else.
-  const mayPass = TRANSIENT.has(end.left._tag) || (await hasRequests(host, runId))
+  const mayPass = isTransient(end.left) || (await hasRequests(host, runId))
   const at = mayPass ? now + Math.min(MAX_DELAY_MILLIS, LOOK_MILLIS * 2 ** failedAttempts) : Infinity
   host.known.set(runId, { ...known, at, failedAttempts })
 }
-
-/** Errors after which the same resume may succeed later. */
-const TRANSIENT: ReadonlySet<RunError['_tag']> = new Set(['ReadFailed', 'WriteFailed', 'Fenced', 'TreeUnreadable'])
 
 const MAX_DELAY_MILLIS = 60_000
 
@@ -363,22 +361,30 @@ const retryUndecided = async (host: Host): Promise<void> => {
 /** Looks again and again until the stop. Between two looks, runs are resumed when they are due. */
 const watch = async (host: Host): Promise<void> => {
   const { clock, interrupt } = host.environment
-  let look = clock.now() + LOOK_MILLIS
+  // A countdown, not a time: if the clock were set back, that time could be hours away.
+  let untilLook = LOOK_MILLIS
   while (!isStopped(host)) {
-    const next = [...host.known.values()].reduce((first, { at }) => Math.min(first, at), look)
+    const before = clock.now()
+    const next = [...host.known.values()].reduce((first, { at }) => Math.min(first, at), before + untilLook)
+    const pause = Math.max(MIN_PAUSE_MILLIS, next - before)
     const waking = new AbortController()
     host.onDue = (at) => void (at < next && waking.abort())
     const ignore = onAbort(interrupt.signal, () => waking.abort())
-    await sleep(clock, Math.max(MIN_PAUSE_MILLIS, next - clock.now()), waking.signal)
+    await sleep(clock, pause, waking.signal)
     ignore()
     if (isStopped(host)) return
     const now = clock.now()
+    untilLook -= waking.signal.aborted ? Math.max(0, Math.min(pause, now - before)) : pause
+    // The clock was set back, so the times of retries no longer hold.
+    if (now < before) host.known.clear()
     for (const known of [...host.known.values()])
       if (known.at <= now && !host.active.has(known.found.runId)) await resumeSoon(host, known)
-    if (now < look) continue
+    if (untilLook > 0) continue
+    host.waitedMillis = 0
+    const elapsed = stopwatch(clock)
     const seen = await lookAtAll(host)
     if (E.isRight(seen) && !isStopped(host)) forget(host, seen.right)
-    look = clock.now() + Math.max(LOOK_MILLIS, READ_PAUSE_FACTOR * (clock.now() - now))
+    untilLook = Math.max(LOOK_MILLIS, READ_PAUSE_FACTOR * (elapsed() - host.waitedMillis))
   }
 }
 

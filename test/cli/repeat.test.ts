@@ -174,6 +174,25 @@ steps:
     expect(place.exists('ran')).toBe(false)
   })
 
+  test('--from-step keeps an earlier step that an edit makes capture a variable, once --confirm passes it', async () => {
+    const file = (version: string, tell: string): string => `
+name: w
+steps:
+  - { name: version, ${version} }
+  - { name: tell, ${tell} }
+`
+    within({ 'w.yml': file('shell: echo 1 >> ran', 'shell: exit 1') })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    place.write('w.yml', file('shell: echo 1 >> ran, capture: version', 'shell: echo "at $version"'))
+    const { code, stderr } = await place.dogear(['resume', 'r', '--changes', 'ignore', '--from-step', 'tell'])
+    expect(code).toBe(4)
+    const given = linesOf(stderr).at(-1)?.trim() ?? ''
+    expect(given).toBe('dogear resume r --from-step tell --changes ignore --confirm version=done:OUTPUT')
+    expect(await place.shell(given.replace('OUTPUT', '2'))).toMatchObject({ code: 0, stdout: 'at 2\n' })
+    expect((await place.dogear(['resume', 'r'])).code).toBe(0)
+    expect(place.read('ran')).toBe('1\n')
+  })
+
   test('--from-step names an earlier step whose output is missing, and runs once --confirm passes that output', async () => {
     within({
       'w.yml': `

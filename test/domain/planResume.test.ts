@@ -877,6 +877,22 @@ describe('an accepted edit of a completed step', () => {
     ])
     assert.equal(planned(done, now, { fromStep: 'step-0', changes: 'ignore' }).startIndex, 0)
   })
+
+  test('an edit that captures a variable is accepted with an output that sets it', () => {
+    const now: Workflow = { name: 'numbered', steps: [W.task('step-0', { captures: ['release'] }), W.task('step-1')] }
+    const done = standing(numbered(2), State.completed(0, 'step-0'), [record(0, { output: 'V1' })])
+    const assumed = standing(numbered(2), State.completed(0, 'step-0'), [record(0, { output: 'V1', assumed: true })])
+    for (const run of [done, assumed])
+      for (const given of [
+        { outputs: new Map([['step-0', 'V1']]) },
+        { confirm: new Map([['step-0', { _tag: 'Done', output: 'V1' } as const]]) },
+        { outputs: new Map([['step-0', 'V1']]), fromStep: 'step-1' }
+      ]) {
+        const plan = planned(run, now, { changes: 'ignore', ...given })
+        assert.deepEqual(tags(plan)[0], 'step-0 Skip Assumed')
+        assert.equal(plan.variables.get('release'), 'V1')
+      }
+  })
 })
 
 describe('a check of outputs that throws', () => {

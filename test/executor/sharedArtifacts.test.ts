@@ -220,6 +220,40 @@ describe('a resume that drops the last record of an artifact', () => {
   })
 })
 
+describe('a wave that was stopped after a group of it put an artifact of an earlier step', () => {
+  const signing = (isStopped: AbortController) => async (context: Writing) => {
+    await context.artifacts.put('log', 'signed')
+    isStopped.abort()
+  }
+  const flows = {
+    'a wave': (stop: AbortController) =>
+      workflow('w')
+        .step('build', ({ artifacts }) => artifacts.put('log', 'built').then(() => null))
+        .wave('release', { sign: signing(stop), push: { needs: ['sign'], run: () => 'pushed' } }),
+    'a wave in a sequence': (stop: AbortController) =>
+      workflow('w')
+        .step('build', ({ artifacts }) => artifacts.put('log', 'built').then(() => null))
+        .sequence('part', (part) =>
+          part.wave('release', { sign: signing(stop), push: { needs: ['sign'], run: () => 'pushed' } })
+        )
+  }
+  test.each(Object.keys(flows) as Array<keyof typeof flows>)('continues: %s', async (what) => {
+    const [options, stop] = [newRun(), new AbortController()]
+    const flow = (flows[what] as (typeof flows)['a wave'])(stop)
+    assert.equal((await runOutcome(flow, { ...options, signal: stop.signal }))._tag, 'Interrupted')
+    assert.equal((await runOutcome(flow, options))._tag, 'Completed')
+  })
+
+  test('fails its check if a user changed the artifact meanwhile', async () => {
+    const [options, stop] = [newRun(), new AbortController()]
+    const flow = flows['a wave'](stop)
+    await runOutcome(flow, { ...options, signal: stop.signal })
+    await options.environment.artifacts.put('r', 'log', 'of a user')()
+    const failed = await runOutcome(flow, { ...options, evidence: [] })
+    assert.ok(failed._tag === 'Failed' && failed.failures[0]?.error.code === 'CHECK_FAILED')
+  })
+})
+
 test('`submit` and `poll` of a job cannot put an artifact, because no record would name it; `collect` can', async () => {
   const options = newRun()
   const put = ({ artifacts }: Writing) => artifacts.put('log', 'x').then(() => null)

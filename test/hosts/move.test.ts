@@ -10,12 +10,13 @@ import { jsonFileStorage } from '../../src/adapters/json-file/index.js'
 import { memoryArtifacts, memoryData, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
 import type { MemoryData } from '../../src/adapters/memory.js'
 import { nodeEnvironment } from '../../src/adapters/node/index.js'
+import { status } from '../../src/domain/checkpoint/Checkpoint.js'
 import { encode } from '../../src/domain/checkpoint/CheckpointCodec.js'
 import { restoreStored } from '../../src/executor/storage/stored.js'
 import { describe as describeError } from '../../src/executor/errors/describe.js'
 import { move } from '../../src/hosts/move.js'
 import type { ArtifactError, Checkpoint, Claimed, Environment, ReadFailed, RunError, Stored } from '../../src/index.js'
-import { answer, cancel, confirm, fork, planRun, prune, resumeAll } from '../../src/index.js'
+import { answer, cancel, confirm, fork, pause, planRun, prune, resumeAll } from '../../src/index.js'
 import { isRunFailure, resume, runOrResume, runOutcome, workflow } from '../../src/promise/index.js'
 import { FULL } from '../executor/fixtures.js'
 
@@ -150,7 +151,10 @@ describe('move', () => {
     assert.equal(await copyIn(source), undefined)
     const after = await copyIn(target)
     assert.ok(after !== undefined)
-    assert.deepEqual(contentOf(after), contentOf(before))
+    // The move takes the answer in when it releases the copy.
+    const { requestedAt: at, unit, value, by } = request
+    assert.deepEqual(contentOf(after), { ...(contentOf(before) as object), answers: [{ unit, value, by, at }] })
+    assert.equal(target.requests.isAny('r'), false)
     const outputs = await resume(program, { id: 'r', storage: target.storage, environment: target })
     assert.deepEqual(outputs, { make: 'made', approve: true, use: 'weights' })
   })
@@ -182,6 +186,51 @@ describe('move', () => {
       }
     // Between the save that retires the source and the save that releases the copy.
     assert.ok(none.length > 0 && none.length <= 8, none.join(', '))
+  })
+
+  test.each([
+    ['that waits', 'pause', 'paused'],
+    ['that waits', 'cancel', 'cancelled'],
+    ['that failed', 'cancel', 'cancelled']
+  ] as const)('a run %s takes a request to %s that arrives at any call of its move', async (which, what, expected) => {
+    const broken = workflow('w').step('make', () => Promise.reject(new Error('no disk')))
+    const begin = async (data: MemoryData): Promise<void> => {
+      const environment = portsOf(data)
+      const { storage } = environment
+      if (which === 'that waits') await started(data)
+      else assert.equal((await runOutcome(broken, { id: 'r', storage, environment }))._tag, 'Failed')
+    }
+    let requested = 0
+    for (const fails of [false, true])
+      for (let at = 1; ; at++) {
+        const [source, target] = [memoryData(), memoryData()]
+        await begin(source)
+        let count = 0
+        let given: string | undefined
+        const giving = through(async (call) => {
+          count += 1
+          const answered = await call()
+          if (count !== at) return answered
+          for (const data of [source, target]) {
+            const storage = memoryStorage(data, { formerOwners: 'undecided' })
+            const other = nodeEnvironment(storage, { requests: memoryRequests(data) })
+            const ended = await (what === 'pause' ? pause('r')(other)() : cancel('r')(other)())
+            if (E.isRight(ended) && ended.right._tag === 'Requested') given = ended.right._tag
+          }
+          return answered
+        })
+        const [from, to] = [portsOf(source), portsOf(target)]
+        const full = { ...to, storage: { ...to.storage, save: () => TE.left(FULL) } }
+        const end = await moveFrom(giving(from), giving(fails ? full : to))
+        if (count < at) break
+        assert.equal(E.isLeft(end), fails, JSON.stringify(end))
+        if (given === undefined) continue
+        requested += 1
+        const left = (await copyIn(portsOf(target))) ?? (await copyIn(portsOf(source)))
+        assert.ok(left !== undefined)
+        assert.equal(status(left, false), expected, `at call ${at}, fails: ${fails}`)
+      }
+    assert.ok(requested > 3, String(requested))
   })
 
   test('a repeated move finishes a broken one even if it reaches the source store under another name', async () => {

@@ -474,6 +474,34 @@ describe('resumeAll with watch', () => {
     await ended
   })
 
+  test('a watch does not claim a refused run for a pause that was left for its dead owner', async () => {
+    const data = memoryData()
+    const [stored, clock, requests] = [memoryStorage(data), virtualClock(), memoryRequests(data)]
+    const { flow, restart } = hanging('careful', false)
+    await start(flow, { id: 'in-doubt', storage: stored, environment: { requests } })
+    assert.equal((await pause({ id: 'in-doubt', storage: stored, environment: { requests } }))._tag, 'Requested')
+    restart()
+    let claims = 0
+    const reopened = memoryStorage(data)
+    const storage: CheckpointStorage = {
+      ...reopened,
+      claim: (...args) => {
+        claims += 1
+        return reopened.claim(...args)
+      }
+    }
+    const { seen, ended, stop } = watching({ storage, environment: { clock, requests } }, [flow])
+    await until(() => seen.includes('in-doubt Questioned'))
+    for (let n = 0; n < 100; n++) {
+      await clock.advance(1_000)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    assert.equal(claims, 1)
+    stop()
+    await clock.advance(1_000)
+    await ended
+  })
+
   test('if the saves of a run fail, a watch retries the run with growing delays, even if the resume had saved something', async () => {
     const stored = memoryStorage()
     const clock = virtualClock()

@@ -36,7 +36,7 @@ interface Place {
   readonly layout: Layout.Layout
 }
 
-/** The parsed first line of a file, and its length. */
+/** The parsed first line of a file, and its length in bytes. */
 interface Head {
   readonly info: ArtifactInfo
   readonly length: number
@@ -147,10 +147,10 @@ const tidyIn = ({ fs, layout }: Place): Promise<void> =>
 const clear = async (place: Place): Result<void> => {
   const names = await namesOf(place)
   if (E.isLeft(names)) return names
-  const own = names.right.filter((name) => Layout.kindOfArtifact(name) === 'artifact')
+  const ofSteps = names.right.filter((name) => Layout.kindOfArtifact(name) === 'artifact')
   const result = await remove(
     place,
-    own.map((name) => join(Layout.artifacts(place.layout), name))
+    ofSteps.map((name) => join(Layout.artifacts(place.layout), name))
   )
   if (E.isRight(result)) await tidyIn(place)
   return result

@@ -36,14 +36,14 @@ export interface LargeCheckpoint {
   readonly biggest: ReadonlyArray<{ readonly path: string; readonly bytes: number }>
 }
 
-/** One source's answer about the owner of a claim; `undefined`: it cannot tell. */
-export type Answer = 'alive' | 'dead' | undefined
+/** What one source says about the owner of a claim; `undefined`: the source cannot tell. */
+export type Verdict = 'alive' | 'dead' | undefined
 
-/** One observation of a heartbeat: `beat` changes with each touch, `sinceMillis` (monotonic) is when it was first seen, `moved` if two observations differed. */
+/** One observation of a heartbeat: `beat` changes with each touch, `sinceMillis` (monotonic) is when that beat was first seen, `hasChanged` if an earlier observation saw another beat. */
 export interface Observation {
   readonly beat: string
   readonly sinceMillis: number
-  readonly moved: boolean
+  readonly hasChanged: boolean
 }
 
 export interface Context {

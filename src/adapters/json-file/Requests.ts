@@ -52,16 +52,16 @@ const refusing = ({ call, calls }: Refusal): Requests => ({
 })
 
 const requestsIn = (root: string, fs: FileSystem): Requests => {
-  /** Runs an action in the inbox if it exists. */
+  /** Acts on the inbox; returns `fallback` if it does not exist. */
   const inInbox = <A>(
     runId: string,
-    without: A,
+    fallback: A,
     act: (layout: Layout.Layout) => Promise<E.Either<RequestError, A>>
   ): TaskEither<RequestError, A> =>
     Layout.call(root, runId, async (layout) => {
       const there = areFolders(fs, layout.runs, layout.run, Layout.requests(layout))
       if (E.isLeft(there)) return there
-      return there.right ? act(layout) : E.right(without)
+      return there.right ? act(layout) : E.right(fallback)
     })
   const pointer = Layout.pointer(root)
   return {
@@ -134,10 +134,10 @@ const leave = async (
 
 const limitOf = (name: string): number => REQUEST_BYTES + (name.startsWith('answer-') ? VALUE_BYTES : 0)
 
-/** How often to recreate the folder when owners that withdrew the last request remove it. */
-const MOST_TRIES = 100
+/** How often to recreate an inbox that owners remove with its last request. */
+const MOST_ATTEMPTS = 100
 
-/** Renames or links a finished request into the inbox, creating it if needed. A link replaces nothing: `EEXIST`. */
+/** Renames or links a finished request into the inbox and creates the inbox if needed. A link fails with `EEXIST` if the name is taken. */
 const giveName = async (
   fs: FileSystem,
   layout: Layout.Layout,
@@ -147,17 +147,17 @@ const giveName = async (
 ): Promise<E.Either<FileError, void>> => {
   const folder = Layout.requests(layout)
   const path = Layout.request(layout, name)
-  for (let tries = 1; ; tries++) {
+  for (let attempt = 1; ; attempt++) {
     const made = await beforeWriting(folder, 'mkdir', () => fs.mkdir(folder))
     if (E.isLeft(made) && made.left.code !== 'EEXIST') return made
     const there = isFolder(fs, folder)
     if (E.isLeft(there)) return there
     const named = await writing(path, how, () => (how === 'link' ? fs.link(from, path) : fs.renameSync(from, path)))
-    if (E.isRight(named) || named.left.code !== 'ENOENT' || tries === MOST_TRIES) return named
+    if (E.isRight(named) || named.left.code !== 'ENOENT' || attempt === MOST_ATTEMPTS) return named
   }
 }
 
-/** Syncs the inbox and the folder of its run. An owner that withdrew the last request has removed the inbox. */
+/** Syncs the inbox and the folder of its run. The inbox may be missing, because an owner removes it with its last request. */
 const syncInbox = async (fs: FileSystem, layout: Layout.Layout): Promise<E.Either<WriteFailed, void>> => {
   for (const folder of [Layout.requests(layout), layout.run]) {
     const synced = await writing(folder, 'fsync', () => fs.fsyncFolder(folder))
@@ -198,7 +198,7 @@ const requestAt = async (
   return E.left({ _tag: 'Corrupt', runId, where, why })
 }
 
-/** Comparing and removing are not atomic, so the file is renamed first and linked back if it holds another request. */
+/** Renames the file before it compares, because comparing and removing are not atomic; links it back if it holds another request. */
 const withdraw = async (
   fs: FileSystem,
   layout: Layout.Layout,
@@ -213,16 +213,16 @@ const withdraw = async (
     return ignoreMissing(moved)
   }
   const found = await requestAt(fs, layout, taken, name)
-  const isIt = E.isRight(found) && found.right !== undefined && isSame(found.right, request)
-  // A request that arrived in the meantime has the name, and is newer still.
-  const back = isIt ? E.right(undefined) : await giveName(fs, layout, name, 'link', taken)
+  const isExpected = E.isRight(found) && found.right !== undefined && isSame(found.right, request)
+  // If the name is taken, a request that arrived in the meantime has it, which is newer than the one linked back.
+  const back = isExpected ? E.right(undefined) : await giveName(fs, layout, name, 'link', taken)
   if (E.isLeft(back) && !(back.left._tag === 'WriteFailed' && back.left.code === 'EEXIST')) return back
   const removed = await remove(fs, taken)
   await removeEmptyInbox(fs, layout)
   return E.isLeft(removed) ? removed : syncInbox(fs, layout)
 }
 
-/** An empty inbox would cost its run a directory read before each unit. */
+/** An empty inbox would cost its run a listing of the folder before each unit. */
 const removeEmptyInbox = (fs: FileSystem, layout: Layout.Layout): Promise<void> =>
   quietly(() => fs.rmdirSync(Layout.requests(layout)))
 

@@ -1,11 +1,11 @@
 /**
  * Checkpoints in JSON files: durable on plain files, one writer at a time, no server.
  *
- * `docs/file-format.md` in the repository is the norm for the files and for the order in which things are done.
+ * `docs/file-format.md` in the repository specifies the files and the order of the operations on them.
  *
  * The first heartbeat, 5 s after a claim, loads `proper-lockfile`, the first write of a `checkpoint.json` loads `write-file-atomic`. Both add listeners for
- * signals to the process (the signals still end it), and `graceful-fs`, which comes with the former, patches `fs.close`.
- * Importing this module does neither. In Jest the first claim loads both.
+ * signals to the process (the signals still end it), and `graceful-fs`, which `proper-lockfile` depends on, patches `fs.close`.
+ * Importing this module loads neither. In Jest the first claim loads both.
  *
  * @module
  */
@@ -54,10 +54,10 @@ export type { LargeCheckpoint } from './Context.js'
  *   than half of `staleMillis` as that half), and when it counts as dead without a touch (`staleMillis`, default 30 s; less
  *   than 2 s counts as 2 s) for other hosts and containers. Dead processes of the same machine are detected at once.
  * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB, at most 250 MiB), the largest file to
- *   read (`readBytes`, by default and at least the longest possible journal, about three times that), the bytes of changes
- *   that never cause a compaction (`compactBytes`, default 1 MiB), and the checkpoint size that is reported
- *   (`warnBytes`, default 10 MiB).
- * - `onLarge`: called once for each claim with a large checkpoint and its largest values. Exceptions are ignored.
+ *   read (`readBytes`, default and minimum: the longest possible journal, about three times `checkpointBytes`), the size of
+ *   changes up to which a journal is never compacted (`compactBytes`, default 1 MiB), and the checkpoint size above which
+ *   `onLarge` is called (`warnBytes`, default 10 MiB).
+ * - `onLarge`: called at most once for each claim, with the large checkpoint's size and largest values. Exceptions are ignored.
  * - `onExposed`: called at the store's first claim if another user can write to its root or replace it. Default: a
  *   process warning (`DogearWarning`), once for each root. Exceptions are ignored.
  *
@@ -73,9 +73,7 @@ export interface JsonFileOptions {
     readonly compactBytes?: number
     readonly warnBytes?: number
   }
-  /** Called once for each claim with a large checkpoint. Exceptions are ignored. */
   readonly onLarge?: (large: LargeCheckpoint) => void
-  /** Called if another user can write to the root or replace it. Exceptions are ignored. */
   readonly onExposed?: (exposure: Exposure) => void
   /** @internal */
   readonly fs?: FileSystem
@@ -91,7 +89,7 @@ interface Registry {
   givenUp?: Set<string>
 }
 
-/** Shared by all stores of this thread and all copies of this module, because hosts may bundle several. */
+/** All stores of this thread share the set, even those of other copies of this module, because hosts may bundle several. */
 const givenUp = (): Set<string> => {
   const shared = globalThis as { [REGISTRY]?: Registry }
   const registry = (shared[REGISTRY] ??= {})
@@ -184,8 +182,8 @@ const storageIn = (root: string, options: JsonFileOptions): CheckpointStorage =>
     act: (layout: Layout.Layout) => Promise<E.Either<StorageError, A>>
   ): TaskEither<StorageError, A> =>
     Layout.call<StorageError, A>(root, runId, (layout) => {
-      const own = checkRoot(context.fs, layout.root)
-      return E.isLeft(own) ? Promise.resolve(own) : act(layout)
+      const checked = checkRoot(context.fs, layout.root)
+      return E.isLeft(checked) ? Promise.resolve(checked) : act(layout)
     })
 
   const within =
@@ -229,7 +227,7 @@ const warnProcess = (root: string) => (exposure: Exposure) => {
   process.emitWarning(describeExposure(exposure), { type: 'DogearWarning', code: 'DOGEAR_EXPOSED' })
 }
 
-/** Checks only at the first call. */
+/** Returns a function that checks the root at its first call only. */
 const warningOf = ({ root, fs }: Context, onExposed: JsonFileOptions['onExposed']): (() => void) => {
   let hasLooked = false
   const warn = onExposed ?? warnProcess(resolve(root))
@@ -245,7 +243,7 @@ const warningOf = ({ root, fs }: Context, onExposed: JsonFileOptions['onExposed'
   }
 }
 
-/** The claim of another store, or one that was never granted. */
+/** The error for the claim of another store, or one that was never granted. */
 const unknownClaim = ({ runId, epoch }: Claim): StorageError => ({ _tag: 'Fenced', runId, epoch, by: O.none })
 
 const load = async (context: Context, layout: Layout.Layout): Promise<E.Either<StorageError, O.Option<Stored>>> => {

@@ -6,7 +6,7 @@ import type { Newest } from '../../domain/checkpoint/RunChanged.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { HistoryEntry, Revision, Stored } from '../../ports/CheckpointStorage.js'
 
-/** A whole checkpoint, the change that led to it, and later changes: `changes[i]` led to `revision + i`. */
+/** A whole checkpoint, the change that led to it, and later changes: `changes[i]` led to `revision + i`. `chars`: the length of the changes. */
 export interface Segment {
   readonly revision: number
   readonly checkpoint: string
@@ -16,10 +16,10 @@ export interface Segment {
 
 export type Segments = ReadonlyArray<Segment>
 
-/** A new whole checkpoint is written when the changes since the last one outgrow it and this many characters. */
+/** A new segment starts when the changes of the last one outgrow its checkpoint and this many characters. */
 const SEGMENT_CHARS = 1_048_576
 
-/** How many whole checkpoints a run keeps. */
+/** The number of whole checkpoints that a run keeps. */
 const SEGMENTS_KEPT = 10
 
 /** Adds revisions. Encodes everything before storing anything, so that a value that cannot be encoded changes nothing. */

@@ -26,7 +26,7 @@ import { workingTree } from './git/workingTree.js'
  */
 export const nodeEnvironment = (
   storage: CheckpointStorage,
-  given: Partial<Omit<Environment, 'storage'>> = {}
+  overrides: Partial<Omit<Environment, 'storage'>> = {}
 ): Environment => ({
   storage,
   clock: systemClock,
@@ -38,5 +38,5 @@ export const nodeEnvironment = (
   events: { report: () => undefined },
   random: Math.random,
   graceMillis: 10_000,
-  ...given
+  ...overrides
 })

@@ -24,16 +24,15 @@ export type StopSignal =
   | 'SIGXCPU'
 
 /**
- * Installed signal handlers. `received` returns the signal that came first. `dispose` removes the handlers, after
- * which the process reacts to signals as before.
+ * Installed signal handlers.
  *
  * @category model
  */
 export interface SignalHandlers {
   readonly interrupt: Interrupt
-  /** The signal that came first. */
+  /** Returns the signal that came first. */
   readonly received: () => O.Option<StopSignal>
-  /** Removes the handlers. */
+  /** Removes the handlers; the process then reacts to signals as before. */
   readonly dispose: () => void
 }
 
@@ -71,7 +70,7 @@ const REPEATED_MILLIS = 500
 /** The signals that a terminal, a service manager or a user sends to end a program. */
 const USUAL: ReadonlyArray<StopSignal> = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT']
 
-/** Aliases of the same signals. Packages with exit hooks end the process unless another listener exists for each name. */
+/** Other names of the same signals. Packages with exit hooks end the process unless another listener exists for each name. */
 const ALIASES: Readonly<Partial<Record<StopSignal, NodeJS.Signals>>> = { SIGABRT: 'SIGIOT', SIGIO: 'SIGPOLL' }
 
 const ignore = (): void => undefined
@@ -121,7 +120,7 @@ export const abortOnSignals = (options: { readonly signals?: ReadonlyArray<StopS
       received = O.some(signal as StopSignal)
       receivedAt = performance.now()
       stop.abort(new DOMException(`The process received ${signal}`, 'AbortError'))
-    } else if (isAnother(received.value, signal, performance.now() - receivedAt)) {
+    } else if (isSecondRequest(received.value, signal, performance.now() - receivedAt)) {
       dispose()
       endNow(signal as StopSignal)
     }
@@ -132,7 +131,7 @@ export const abortOnSignals = (options: { readonly signals?: ReadonlyArray<StopS
   return { interrupt: { signal: stop.signal, reason: () => 'signal' }, received: () => received, dispose }
 }
 
-const isAnother = (first: StopSignal, signal: NodeJS.Signals, afterMillis: number): boolean =>
+const isSecondRequest = (first: StopSignal, signal: NodeJS.Signals, afterMillis: number): boolean =>
   signal !== 'SIGHUP' && ((signal !== first && first !== 'SIGHUP') || afterMillis >= REPEATED_MILLIS)
 
 const endNow = (signal: StopSignal): void => {

@@ -1,4 +1,4 @@
-/** Keeps a limited number of bytes of a command's output, as a valid string. */
+/** Keeps the first or last bytes of a command's output, without cutting a character. */
 
 export interface OutputBuffer {
   readonly add: (chunk: Uint8Array) => void

@@ -6,7 +6,7 @@ export const isWindows = process.platform === 'win32'
 
 const POLL_MILLIS = 20
 
-/** How long the system may take to end a killed group; longer only if a process hangs in the kernel. */
+/** How long to wait for a killed group to end. Only a process that hangs in the kernel takes longer. */
 const KILLED_MILLIS = 2_000
 
 /** The groups of running commands. */
@@ -26,12 +26,12 @@ export const guard = (leader: number): (() => void) => {
 
 /** Ends a group: SIGTERM, then SIGKILL after the grace period. Resolves when no member lives. */
 export const stopGroup = async (leader: number, graceMillis: number): Promise<void> => {
-  if (!signalGroup(leader, 'SIGTERM') || (await hasEnded(leader, graceMillis))) return
+  if (!signalGroup(leader, 'SIGTERM') || (await endsWithin(leader, graceMillis))) return
   signalGroup(leader, 'SIGKILL')
-  await hasEnded(leader, KILLED_MILLIS)
+  await endsWithin(leader, KILLED_MILLIS)
 }
 
-/** False if no member received the signal. */
+/** Returns false if no member received the signal, and always on Windows, where no second signal is needed. */
 const signalGroup = (leader: number, signal: 'SIGTERM' | 'SIGKILL' | 0): boolean => {
   if (isWindows) return killTree(leader)
   try {
@@ -46,8 +46,8 @@ const killTree = (root: number): boolean => {
   return false
 }
 
-/** Waits until no member lives, but at most this long. */
-const hasEnded = async (leader: number, millis: number): Promise<boolean> => {
+/** Waits until no member lives; returns false if one still lives after `millis`. */
+const endsWithin = async (leader: number, millis: number): Promise<boolean> => {
   const deadline = performance.now() + millis
   while (isAlive(leader)) {
     const left = deadline - performance.now()

@@ -12,18 +12,18 @@ import type { Method, Reply, Request, SentClaim, SentRevision, Start } from './s
 import { exitOf, keyOf, receivedCause, receivedError } from './storageProcessMessages.js'
 
 /**
- * A store in a child process. `kill` sends SIGKILL and resolves when the process has ended.
+ * A store in a child process.
  *
  * @category model
  */
 export interface StorageProcess {
   readonly storage: CheckpointStorage
-  /** Ends the process with SIGKILL. Calls in flight reject, and so do later ones. */
+  /** Ends the process with SIGKILL and resolves when it has ended. Calls in flight reject, and so do later ones. */
   readonly kill: () => Promise<void>
 }
 
 interface Waiting {
-  readonly resolve: (answer: unknown) => void
+  readonly resolve: (result: unknown) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -45,7 +45,7 @@ interface Link {
  * does not exist, or if the function returns no store.
  *
  * The process ends with this one. After its death every call rejects; only the next load shows which of them took
- * effect. Its standard output goes to error output.
+ * effect. Its standard output goes to the error output of this process.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -118,7 +118,7 @@ const open = (file: string): Link => {
   return link
 }
 
-/** The channel keeps this process alive only while a call waits for an answer. In Bun it has no `ref` and `unref`. */
+/** The channel keeps this process alive only while a call waits for a reply. In Bun it has no `ref` and `unref`. */
 const unrefIfIdle = ({ child, waiting }: Link): void => {
   if (waiting.size > 0) return
   child.unref()
@@ -132,8 +132,8 @@ const settle = (link: Link, reply: Reply): void => {
     case 'Lost':
       link.lost.get(keyOf(reply.claim))?.abort(receivedError(reply.reason))
       return
-    case 'Answer':
-      link.waiting.get(reply.id)?.resolve(reply.answer)
+    case 'Returned':
+      link.waiting.get(reply.id)?.resolve(reply.result)
       break
     case 'Rejected':
       link.waiting.get(reply.id)?.reject(receivedCause(reply.cause))
@@ -158,17 +158,23 @@ const call = (link: Link, method: Request['method'], args: ReadonlyArray<unknown
 const remote =
   <A>(link: Link, method: Method, ...args: ReadonlyArray<unknown>): TaskEither<StorageError, A> =>
   async () => {
-    const answer = (await call(link, method, args)) as E.Either<StorageError, A>
-    return E.isLeft(answer) ? E.left(receivedError(answer.left) as StorageError) : answer
+    const returned = (await call(link, method, args)) as E.Either<StorageError, A>
+    return E.isLeft(returned) ? E.left(receivedError(returned.left) as StorageError) : returned
   }
 
 const sentClaim = ({ runId, epoch }: SentClaim): SentClaim => ({ runId, epoch })
 
 const storageOver = (link: Link): CheckpointStorage => ({
   claim: (runId, owner, options) => async () => {
-    const answer = await remote<{ claim: SentClaim; stored: Claimed['stored'] }>(link, 'claim', runId, owner, options)()
-    if (E.isLeft(answer)) return answer
-    const { claim, stored } = answer.right
+    const returned = await remote<{ claim: SentClaim; stored: Claimed['stored'] }>(
+      link,
+      'claim',
+      runId,
+      owner,
+      options
+    )()
+    if (E.isLeft(returned)) return returned
+    const { claim, stored } = returned.right
     const lost = new AbortController()
     link.lost.set(keyOf(claim), lost)
     return E.right({ claim: { ...claim, lost: lost.signal }, stored })

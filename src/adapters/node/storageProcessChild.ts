@@ -37,13 +37,13 @@ const start = async ({ module, exportName, argument }: Start): Promise<E.Either<
   return E.right(undefined)
 }
 
-const answer = async (call: Request): Promise<void> => {
+const serve = async (call: Request): Promise<void> => {
   const { id } = call
   try {
     const result = await perform(call)
     const granted = call.method === 'claim' && E.isRight(result) ? (result.right as Claimed) : undefined
     if (granted !== undefined) claims.set(keyOf(granted.claim), granted.claim)
-    send({ _tag: 'Answer', id, answer: granted === undefined ? sentAnswer(result) : sentGranted(granted) })
+    send({ _tag: 'Returned', id, result: granted === undefined ? sentResult(result) : sentGranted(granted) })
     if (granted !== undefined) reportLoss(granted.claim)
   } catch (error) {
     send({ _tag: 'Rejected', id, cause: sentCause(error) })
@@ -76,7 +76,7 @@ const revisionsOf = (sent: ReadonlyArray<SentRevision>): ReadonlyNonEmptyArray<R
 const sentGranted = ({ claim: { runId, epoch }, stored }: Claimed): unknown =>
   E.right({ claim: { runId, epoch }, stored })
 
-const sentAnswer = (result: E.Either<StorageError, unknown>): unknown =>
+const sentResult = (result: E.Either<StorageError, unknown>): unknown =>
   E.isLeft(result) ? E.left(sentError(result.left)) : result
 
 const reportLoss = ({ runId, epoch, lost }: Claim): void => {
@@ -86,4 +86,4 @@ const reportLoss = ({ runId, epoch, lost }: Claim): void => {
 }
 
 process.on('disconnect', () => process.exit())
-process.on('message', (request: Request) => void answer(request))
+process.on('message', (request: Request) => void serve(request))

@@ -21,7 +21,7 @@ export interface SentRevision extends Pick<Revision, 'revision' | 'change'> {
 
 /** A thrown value or a cause: an error as its parts, anything else unchanged or as a string. */
 export type SentCause =
-  | { readonly _tag: 'Error'; readonly message: string; readonly facts: Readonly<Record<string, unknown>> }
+  | { readonly _tag: 'Error'; readonly message: string; readonly properties: Readonly<Record<string, unknown>> }
   | { readonly _tag: 'Other'; readonly value: unknown }
 
 /** The store that the process creates. */
@@ -38,36 +38,38 @@ export interface Request {
   readonly args: ReadonlyArray<unknown>
 }
 
-/** The answer to a request. A granted claim is sent as a {@link SentClaim}, the `cause` of an error as a {@link SentCause}. */
+/** The result of a request, or the loss of a claim. A granted claim is sent as a {@link SentClaim}, the `cause` of an error as a {@link SentCause}. */
 export type Reply =
-  | { readonly _tag: 'Answer'; readonly id: number; readonly answer: unknown }
+  | { readonly _tag: 'Returned'; readonly id: number; readonly result: unknown }
   | { readonly _tag: 'Rejected'; readonly id: number; readonly cause: SentCause }
   | { readonly _tag: 'Lost'; readonly claim: SentClaim; readonly reason: unknown }
 
-/** The identity of a claim on both sides. */
+/** Identifies a claim in both processes. */
 export const keyOf = ({ runId, epoch }: SentClaim): string => `${epoch} ${runId}`
 
-/** Resolves when a process has ended, and all messages that it sent before have arrived. */
+/** Resolves when a process has ended and all its messages have arrived. Returns how it ended. */
 export const exitOf = (child: ChildProcess): Promise<string> => {
   const exit = new Promise<string>((resolve) => {
     child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
     child.once('error', (error) => resolve(error.message))
   })
-  const silent = new Promise<void>((resolve) => {
+  const disconnected = new Promise<void>((resolve) => {
     if (!child.connected) resolve()
     child.once('disconnect', resolve)
     child.once('error', () => resolve())
   })
-  return Promise.all([exit, silent]).then(([how]) => how)
+  return Promise.all([exit, disconnected]).then(([how]) => how)
 }
 
-const FACTS = ['name', 'stack', 'code', 'errno', 'syscall', 'path'] as const
+const PROPERTIES = ['name', 'stack', 'code', 'errno', 'syscall', 'path'] as const
 
 export const sentCause = (cause: unknown): SentCause => {
   if (!(cause instanceof Error)) return { _tag: 'Other', value: cloneable(cause) }
   const given = cause as unknown as Readonly<Record<string, unknown>>
-  const facts = FACTS.flatMap((name) => (given[name] === undefined ? [] : [[name, cloneable(given[name])] as const]))
-  return { _tag: 'Error', message: cause.message, facts: Object.fromEntries(facts) }
+  const properties = PROPERTIES.flatMap((name) =>
+    given[name] === undefined ? [] : [[name, cloneable(given[name])] as const]
+  )
+  return { _tag: 'Error', message: cause.message, properties: Object.fromEntries(properties) }
 }
 
 const cloneable = (value: unknown): unknown => {
@@ -81,7 +83,7 @@ const cloneable = (value: unknown): unknown => {
 export const receivedCause = (cause: SentCause): unknown => {
   if (cause._tag === 'Other') return cause.value
   const error = new Error(cause.message)
-  for (const [name, value] of Object.entries(cause.facts)) {
+  for (const [name, value] of Object.entries(cause.properties)) {
     Object.defineProperty(error, name, { value, configurable: true, enumerable: false, writable: true })
   }
   return error

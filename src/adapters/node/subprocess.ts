@@ -118,8 +118,8 @@ export const subprocess: Subprocess = {
     pipe(
       start(command),
       E.match(
-        (notStarted) => TE.left(notStarted),
-        (child) => (child.pid === undefined ? failure(command, child) : supervise(command, child, child.pid))
+        (error) => TE.left(error),
+        (child) => (child.pid === undefined ? startFailure(command, child) : supervise(command, child, child.pid))
       )
     )()
 }
@@ -145,7 +145,7 @@ const launch = ({ what, cwd, env }: Command): Child => {
 }
 
 /** A child without a process id did not start; an `error` event follows. */
-const failure =
+const startFailure =
   (command: Command, child: Child): TE.TaskEither<NotStarted, never> =>
   () =>
     new Promise((resolve) => child.once('error', (error) => resolve(E.left(notStarted(command)(error)))))
@@ -154,12 +154,10 @@ const notStarted =
   ({ what, cwd }: Command) =>
   (thrown: unknown): NotStarted => {
     const { code = 'UNKNOWN', message } = thrown as NodeJS.ErrnoException
+    if (code !== 'ENOENT') return { _tag: 'NotStarted', code, message }
+    if (!existsSync(cwd)) return { _tag: 'NotStarted', code, message: `no such folder: ${cwd}` }
     const name = what._tag === 'Argv' ? what.argv[0] : 'the shell'
-    return {
-      _tag: 'NotStarted',
-      code,
-      message: code !== 'ENOENT' ? message : existsSync(cwd) ? `not found: ${name}` : `no such folder: ${cwd}`
-    }
+    return { _tag: 'NotStarted', code, message: `not found: ${name}` }
   }
 
 const supervise =
@@ -181,7 +179,7 @@ const supervise =
 
     const exit = await exitOf(child)
     await stop.done()
-    await drained(child, closed)
+    await drain(child, closed)
     stop.disarm()
     await stop.done()
     for (const end of ends) end()
@@ -193,15 +191,15 @@ const supervise =
     })
   }
 
-/** Redacts output. Holds back what may be the beginning of a secret until more output or the end arrives. */
+/** Redacts output before forwarding it. Holds back what may be the beginning of a secret until more output or the end arrives. */
 const redacting = (
   secrets: ReadonlyArray<string>,
-  then: (chunk: Uint8Array) => void
+  forward: (chunk: Uint8Array) => void
 ): { readonly add: (chunk: Uint8Array) => void; readonly end: () => void } => {
   const redaction = Redaction.make(secrets)
-  if (Redaction.isNone(redaction)) return { add: then, end: () => undefined }
+  if (Redaction.isNone(redaction)) return { add: forward, end: () => undefined }
   let held = Redaction.nothingHeld
-  const emit = (chunk: Uint8Array): void => (chunk.length === 0 ? undefined : then(chunk))
+  const emit = (chunk: Uint8Array): void => (chunk.length === 0 ? undefined : forward(chunk))
   return {
     add: (chunk) => {
       const next = Redaction.next(redaction, held, chunk)
@@ -239,8 +237,8 @@ const stopOnAbort = (
   }
 }
 
-/** Resolves when all output has been read. The command's own output is in the pipes when it ends, so pipes that stay open longer are closed. */
-const drained = async (child: Child, closed: Promise<void>): Promise<void> => {
+/** Waits until all output has been read, and closes pipes that a background process keeps open: the command's own output is in the pipes when it ends. */
+const drain = async (child: Child, closed: Promise<void>): Promise<void> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(() => setImmediate(resolve), DRAIN_MILLIS)

@@ -137,7 +137,8 @@ const changesByPlace = (evidence: ReadonlyArray<FoundEvidence>): ReadonlyMap<str
   return now
 }
 
-const placeOf = (one: Evidence): string => {
+/** The file, commit or artifact that evidence names. */
+export const placeOf = (one: Evidence): string => {
   switch (one._tag) {
     case 'Artifact':
     case 'File':

@@ -179,9 +179,10 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
 const answeredAbove = ({ confirm }: PlanContext, { unit }: Placed): ReadonlyArray<Unit> =>
   [...ancestors(unit)].filter((one) => confirm.has(one))
 
-/** Returns whether a task was declared done without the output that it needs: an answer may be recorded without the program. */
-const lacksOutput = (task: Task, { assumed, output }: CompletedStep): boolean =>
-  assumed === true && (output === undefined || E.isLeft(fitsOf(task, output)))
+/** Returns whether a record lacks what only a user can supply: a variable that an edit captures, or the output of an answer recorded without the program. */
+const lacksOutput = (task: Task, record: CompletedStep): boolean =>
+  uncaptured(task, record).length > 0 ||
+  (record.assumed === true && (record.output === undefined || E.isLeft(fitsOf(task, record.output))))
 
 /** Skips a task with a record, and reports an output that no longer fits it. */
 export const skipRecorded = (
@@ -233,12 +234,14 @@ export const evidenceNow = (
     : evidenceWith(record, evidence.changed.get(unit), evidence.missing.get(unit))
 
 /** Reports variables that an accepted edit captures but the record never set. */
-const reportUncaptured = (placed: Subject<Task>, { captured }: CompletedStep, out: Planned): void => {
-  const missing = placed.step.captures.filter((name) => !captured.includes(name))
+const reportUncaptured = (placed: Subject<Task>, record: CompletedStep, out: Planned): void => {
+  const missing = uncaptured(placed.step, record)
   if (missing.length === 0) return
-  const expected = valueFor(missing)
-  out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected })
+  out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected: valueFor(missing) })
 }
+
+const uncaptured = ({ captures }: Task, { captured }: CompletedStep): ReadonlyArray<string> =>
+  captures.filter((name) => !captured.includes(name))
 
 const valueFor = (names: ReadonlyArray<string>): string =>
   `a value for ${names.length === 1 ? 'variable' : 'variables'} ${names.map((name) => `"${name}"`).join(', ')}`

@@ -61,8 +61,8 @@ export interface StepsSpec<
 /**
  * The groups of a wave by name, each a task or steps in order. `Cs` has for each group the type argument of its {@link PartOf}.
  *
- * In a group an `evidence` function must annotate its output, `(output: number) => …`. Otherwise TypeScript infers `Json` for the outputs of
- * the groups that take a context.
+ * In a group with an `evidence` function annotate its parameter and the context of `run`: `(output: number) => …`,
+ * `({ unit }: { unit: string }) => …`. Otherwise TypeScript infers `Json` for the outputs of the wave.
  */
 export type Groups<Outputs, Input, Cs, Given = unknown, Start = Program<Outputs, Input, Given, Input>> = {
   readonly [G in keyof Cs]:

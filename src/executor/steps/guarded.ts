@@ -4,6 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Evidence, ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
+import { placeOf } from '../../domain/plan/changedEvidence.js'
 import { unexplained } from '../../domain/plan/ownChanges.js'
 import { listed } from '../../domain/data/listed.js'
 import type { FoundEvidence } from '../../domain/plan/Plan.js'
@@ -152,9 +153,14 @@ export const evidenceFailures = async (
   if (!values.hasEvidence) return NOTHING_WRONG
   const now = recorder.checkpoint()
   const sees = visibleFrom(program, now.items, unit)
-  const earlier = [...now.completedSteps].filter((record) => sees(record.unit))
-  const found = await collectEvidence({ runId: now.runId, completedSteps: earlier }, stopping)(environment)()
-  return E.isLeft(found) ? [describe(found.left)] : unexplained(now, program, found.right).map(describeFound)
+  const records = [...now.completedSteps]
+  const places = new Set(records.flatMap(({ unit, evidence }) => (sees(unit) ? evidence.map(placeOf) : [])))
+  // Groups of the wave that completed before a resume may have replaced what an earlier step left.
+  const completedSteps = records.filter(({ evidence }) => evidence.some((one) => places.has(placeOf(one))))
+  const found = await collectEvidence({ runId: now.runId, completedSteps }, stopping)(environment)()
+  if (E.isLeft(found)) return [describe(found.left)]
+  const earlier = found.right.filter(({ unit }) => sees(unit))
+  return unexplained(now, program, earlier).map(describeFound)
 }
 
 const describeFound = (found: FoundEvidence): string => {

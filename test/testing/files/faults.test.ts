@@ -144,8 +144,8 @@ describe('planted faults of the file store', { timeout: TIMEOUT_MILLIS }, () => 
   test('the crash kit finds a store that continues in a journal after a failed sync', async () => {
     const store = await planted({
       module: 'Holding.ts',
-      text: '  end(self, error)\n  return error\n}\n\n/** Stops the watch.',
-      instead: '  return error\n}\n\n/** Stops the watch.'
+      text: '  self.context.givenUp.add(self.record.token)\n  end(self, error)\n',
+      instead: '  self.context.givenUp.add(self.record.token)\n'
     })
     assert.equal(await afterFailedSync(opening(store)), true)
     assert.equal(await afterFailedSync(opening()), false)

@@ -37,9 +37,9 @@ export const FAULTS = {
   unreadableIsNothing: [
     {
       module: 'Read.ts',
-      text: '    if (E.isLeft(level)) return level\n    if (level.right === undefined) return E.right(undefined)\n    const { number, read, journal } = level.right\n    looked',
+      text: '    if (E.isLeft(level)) return level\n    if (level.right === undefined) return E.right(undefined)\n    const { number, whole, journal } = level.right\n    inspected',
       instead:
-        '    if (E.isLeft(level)) continue\n    if (level.right === undefined) return E.right(undefined)\n    const { number, read, journal } = level.right\n    looked'
+        '    if (E.isLeft(level)) continue\n    if (level.right === undefined) return E.right(undefined)\n    const { number, whole, journal } = level.right\n    inspected'
     },
     {
       module: 'ReadOne.ts',

@@ -39,31 +39,32 @@ export interface ClaimSettings extends ClaimOptions {
   readonly removal?: RemoveOptions
 }
 
-/** One call of `claim`: what all its tries share, and what to clean up if it fails. */
-interface Attempt {
+/** What all attempts of one call of `claim` share, and what to clean up if it fails. */
+interface ClaimCall {
   readonly context: Context
   readonly layout: Layout.Layout
   readonly record: Omit<ClaimRecord, 'epoch' | 'lineage' | 'socket'>
   readonly removal: RemoveOptions | undefined
   readonly takeOver: boolean
-  /** The only owner that `takeOver` applies to: the one seen first. */
+  /** The token of the only claim that `takeOver` applies to: the undecided one seen first. */
   undecided: string | undefined
   holding: Holding | undefined
   heartbeat: Heartbeat.Heartbeat | undefined
   socket: Socket.AliveSocket | undefined
-  /** The number of the journal that this claim may have created. */
+  /** The number of the journal that the call may have published. */
   number: number | undefined
+  /** The number of unpublished journals that the call created. */
   files: number
-  /** How often it met a removal. */
+  /** How often the call waited for a removal of the run. */
   waits: number
 }
 
-/** `undefined`: another claim was faster, so try again. */
+/** `undefined`: another claim was faster, so the call repeats the attempt. */
 type Outcome = E.Either<StorageError, Granted | undefined>
 
 const AGAIN: Outcome = E.right(undefined)
 
-const MOST_TRIES = 100
+const MOST_ATTEMPTS = 100
 
 export const claim = async (
   context: Context,
@@ -73,7 +74,7 @@ export const claim = async (
 ): Promise<E.Either<StorageError, Granted>> => {
   const self = await reading('/proc/self', 'identify', () => context.processes.self())
   if (E.isLeft(self)) return self
-  const attempt: Attempt = {
+  const call: ClaimCall = {
     context,
     layout,
     record: {
@@ -94,18 +95,18 @@ export const claim = async (
     files: 0,
     waits: 0
   }
-  for (let tries = 1; ; tries++) {
-    const outcome = await tryOnce(attempt)
+  for (let attempts = 1; ; attempts++) {
+    const outcome = await attemptOnce(call)
     if (E.isRight(outcome) && outcome.right !== undefined) return E.right(outcome.right)
     // A missing folder: another process removed the run.
-    if (tries < MOST_TRIES && (E.isRight(outcome) || isMissing(outcome.left))) continue
-    await giveUp(attempt)
+    if (attempts < MOST_ATTEMPTS && (E.isRight(outcome) || isMissing(outcome.left))) continue
+    await giveUp(call)
     return E.isLeft(outcome) ? outcome : E.left(writeFailed(layout.history, 'link', CROWDED, 'no'))
   }
 }
 
-/** The attempt may have failed after its journal got a number. Its token then counts as dead, and its socket stays and refuses connections. */
-const giveUp = async ({ context, layout, record, heartbeat, socket, number }: Attempt): Promise<void> => {
+/** If the failed call may have published a journal, its socket stays and refuses connections; this thread counts the token as dead. */
+const giveUp = async ({ context, layout, record, heartbeat, socket, number }: ClaimCall): Promise<void> => {
   if (heartbeat === undefined) return
   context.givenUp.add(record.token)
   if (number !== undefined && isThere(context, Layout.journal(layout, number))) socket?.close()
@@ -113,46 +114,46 @@ const giveUp = async ({ context, layout, record, heartbeat, socket, number }: At
   await heartbeat.stop()
 }
 
-const CROWDED = { code: 'EAGAIN', message: `another claim was quicker, ${MOST_TRIES} times; try again` }
+const CROWDED = { code: 'EAGAIN', message: `another claim was quicker, ${MOST_ATTEMPTS} times; try again` }
 
-const tryOnce = async (attempt: Attempt): Promise<Outcome> => {
-  const { context, layout, record } = attempt
-  const before = await look(attempt)
+const attemptOnce = async (call: ClaimCall): Promise<Outcome> => {
+  const { context, layout, record } = call
+  const before = await readFirst(call)
   if (E.isLeft(before)) return before
-  const ready = await getReady(attempt, before.right)
+  const ready = await getReady(call, before.right)
   if (E.isLeft(ready)) return ready
-  const file = await prepare(context, layout, record.token, ++attempt.files)
+  const file = await prepare(context, layout, record.token, ++call.files)
   if (E.isLeft(file)) return file
-  const outcome = await publishNext(attempt, before.right, file.right)
-  if (E.isLeft(outcome) || outcome.right === undefined || attempt.removal !== undefined) return outcome
+  const outcome = await publishNext(call, before.right, file.right)
+  if (E.isLeft(outcome) || outcome.right === undefined || call.removal !== undefined) return outcome
   await quietly(() => cleanUp(context, layout, record.token, before.right?.highest?.claim?.token))
   return outcome
 }
 
-/** Step 1. A claim that is refused here has changed nothing. */
-const look = async (attempt: Attempt): Promise<E.Either<StorageError, Journals | undefined>> => {
-  const { layout } = attempt
-  const found = await readFree(attempt)
+/** Step 1. A claim that is refused here changes nothing. */
+const readFirst = async (call: ClaimCall): Promise<E.Either<StorageError, Journals | undefined>> => {
+  const { layout } = call
+  const found = await readFree(call)
   if (E.isLeft(found)) return found
   if (found.right === undefined) return E.right(undefined)
   const { journals, content } = found.right
   if (E.isLeft(content)) return content
-  const unchanged = await refuseChanged(attempt, journals)
+  const unchanged = await refuseChanged(call, journals)
   if (E.isLeft(unchanged)) return unchanged
   return (journals.numbers[0] ?? 0) < Layout.MAX_NUMBER
     ? E.right(journals)
     : E.left({ _tag: 'Corrupt', runId: layout.runId, where: layout.history, why: 'it has no number left for a claim' })
 }
 
-/** The time for which a removal holds its run, about: a claim waits as long between two looks. */
+/** About as long as a removal holds its run: a claim waits this time between two reads. */
 const REMOVAL_MILLIS = 10
 
 /**
  * Reads the run, unless another owner holds it. While a removal holds it, a claim waits, because a removal is short: then the run is
  * deleted, or kept because of a newer save. While it waits, the claim reads only the highest journal, because a run may be large.
  */
-const readFree = async (attempt: Attempt): Promise<E.Either<StorageError, Reading | undefined>> => {
-  const { context, layout, removal } = attempt
+const readFree = async (call: ClaimCall): Promise<E.Either<StorageError, Reading | undefined>> => {
+  const { context, layout, removal } = call
   const readNeeded = removal === undefined ? Read.read : Read.readHighest
   let read = readNeeded
   for (;;) {
@@ -160,10 +161,10 @@ const readFree = async (attempt: Attempt): Promise<E.Either<StorageError, Readin
     if (E.isLeft(found) || found.right === undefined) return found
     const { highest } = found.right.journals
     const holder = await holderOf(context, layout, highest)
-    const isFree = holder === undefined || mayTakeOver(attempt, holder, highest?.claim?.token)
+    const isFree = holder === undefined || mayTakeOver(call, holder, highest?.claim?.token)
     if (isFree && read === readNeeded) return found
     if (isFree) read = readNeeded
-    else if (removal === undefined && highest?.claim?.removal === true && attempt.waits++ < MOST_TRIES) {
+    else if (removal === undefined && highest?.claim?.removal === true && call.waits++ < MOST_ATTEMPTS) {
       await sleep(REMOVAL_MILLIS)
       read = Read.readHighest
     } else return E.left({ _tag: 'HeldBy', runId: layout.runId, holder })
@@ -172,7 +173,7 @@ const readFree = async (attempt: Attempt): Promise<E.Either<StorageError, Readin
 
 /** Refuses a removal if the run has another newest revision than its options name. The highest journal has no base if its claim saved nothing. */
 const refuseChanged = async (
-  { context, layout, removal = {} }: Attempt,
+  { context, layout, removal = {} }: ClaimCall,
   { highest }: Journals
 ): Promise<E.Either<StorageError, void>> => {
   if (removal.newest === undefined) return E.right(undefined)
@@ -183,46 +184,45 @@ const refuseChanged = async (
   return changed === undefined ? E.right(undefined) : E.left(changed)
 }
 
-const mayTakeOver = (attempt: Attempt, { liveness }: Holder, token: string | undefined): boolean => {
-  if (!attempt.takeOver || liveness === 'alive' || token === undefined) return false
-  attempt.undecided ??= token
-  return attempt.undecided === token
+const mayTakeOver = (call: ClaimCall, { liveness }: Holder, token: string | undefined): boolean => {
+  if (!call.takeOver || liveness === 'alive' || token === undefined) return false
+  call.undecided ??= token
+  return call.undecided === token
 }
 
-/** The first part of step 2. */
-const getReady = async (attempt: Attempt, before: Journals | undefined): Promise<E.Either<StorageError, void>> => {
-  const { context, layout, record } = attempt
+/** The first part of step 2: folders, heartbeat and socket. */
+const getReady = async (call: ClaimCall, before: Journals | undefined): Promise<E.Either<StorageError, void>> => {
+  const { context, layout, record } = call
   if (before?.highest === undefined) {
     const folders = await Folders.ensure(context, layout)
     if (E.isLeft(folders)) return folders
   }
-  const beating = await ensureHeartbeat(attempt)
+  const beating = await ensureHeartbeat(call)
   if (E.isLeft(beating)) return beating
-  if (attempt.socket !== undefined && isThere(context, Layout.socket(layout, record.token))) return E.right(undefined)
-  attempt.socket?.close()
-  attempt.socket = await Socket.make(context, layout, record.token, record.process.bootId)
+  if (call.socket !== undefined && isThere(context, Layout.socket(layout, record.token))) return E.right(undefined)
+  call.socket?.close()
+  call.socket = await Socket.make(context, layout, record.token, record.process.bootId)
   return E.right(undefined)
 }
 
-const ensureHeartbeat = async (attempt: Attempt): Promise<E.Either<StorageError, void>> => {
-  const { context, layout, record } = attempt
-  if (attempt.removal !== undefined) {
-    attempt.heartbeat = Heartbeat.NONE
+const ensureHeartbeat = async (call: ClaimCall): Promise<E.Either<StorageError, void>> => {
+  const { context, layout, record } = call
+  if (call.removal !== undefined) {
+    call.heartbeat = Heartbeat.NONE
     return E.right(undefined)
   }
-  if (attempt.heartbeat !== undefined && isThere(context, Layout.heartbeat(layout, record.token)))
+  if (call.heartbeat !== undefined && isThere(context, Layout.heartbeat(layout, record.token)))
     return E.right(undefined)
-  await attempt.heartbeat?.stop()
+  await call.heartbeat?.stop()
   const heartbeat = await Heartbeat.start(
     Layout.heartbeat(layout, record.token),
     context,
-    () => attempt.holding === undefined || Holdings.watch(attempt.holding),
-    (error) => attempt.holding?.lose(error)
+    () => call.holding === undefined || Holdings.checkOwner(call.holding),
+    (error) => call.holding?.lose(error)
   )
   // Before its journal has a number, a claim has written nothing that another process could find.
-  if (E.isLeft(heartbeat))
-    return attempt.number === undefined ? E.left({ ...heartbeat.left, committed: 'no' }) : heartbeat
-  attempt.heartbeat = heartbeat.right
+  if (E.isLeft(heartbeat)) return call.number === undefined ? E.left({ ...heartbeat.left, committed: 'no' }) : heartbeat
+  call.heartbeat = heartbeat.right
   return E.right(undefined)
 }
 
@@ -235,31 +235,31 @@ const isThere = ({ fs }: Context, path: string): boolean => {
 }
 
 /** The rest of step 2, and steps 3 to 5. */
-const publishNext = async (attempt: Attempt, before: Journals | undefined, file: Unpublished): Promise<Outcome> => {
-  const { context, layout } = attempt
+const publishNext = async (call: ClaimCall, before: Journals | undefined, file: Unpublished): Promise<Outcome> => {
+  const { context, layout } = call
   const listed = await Read.list(context, layout)
   const highest = E.isRight(listed) ? (listed.right?.[0] ?? 0) : 0
-  const same = E.isLeft(listed) ? listed : await isAsRead(attempt, highest, before)
+  const same = E.isLeft(listed) ? listed : await isAsRead(call, highest, before)
   if (E.isLeft(same) || !same.right) {
     await discard(context, file)
     return E.isLeft(same) ? same : AGAIN
   }
   const lineage = before?.lineage ?? Layout.newToken()
-  const socket = attempt.socket === undefined ? {} : { socket: attempt.socket.record }
-  const record: ClaimRecord = { ...attempt.record, ...socket, lineage, epoch: highest + 1 }
-  const published = await publish(context, layout, file, record, attempt.removal === undefined)
-  if (E.isLeft(published) || published.right._tag === 'Published') attempt.number = record.epoch
+  const socket = call.socket === undefined ? {} : { socket: call.socket.record }
+  const record: ClaimRecord = { ...call.record, ...socket, lineage, epoch: highest + 1 }
+  const published = await publish(context, layout, file, record)
+  if (E.isLeft(published) || published.right._tag === 'Published') call.number = record.epoch
   if (E.isLeft(published)) return published
   if (published.right._tag !== 'Published') return AGAIN
   const { journal } = published.right
-  const outcome = await grant(attempt, record, journal, before)
-  if (E.isLeft(outcome) || outcome.right === undefined) await releaseJournal(attempt, record, journal, outcome)
+  const outcome = await grant(call, record, journal, before)
+  if (E.isLeft(outcome) || outcome.right === undefined) await releaseJournal(call, record, journal, outcome)
   return outcome
 }
 
-/** Another run with as many journals may have started under the id. */
+/** Compares more than the number, because another run with as many journals may have started under the id. */
 const isAsRead = async (
-  { context, layout }: Attempt,
+  { context, layout }: ClaimCall,
   number: number,
   before: Journals | undefined
 ): Promise<E.Either<StorageError, boolean>> => {
@@ -270,16 +270,16 @@ const isAsRead = async (
 
 /** Steps 6 and 7. */
 const grant = async (
-  attempt: Attempt,
+  call: ClaimCall,
   record: ClaimRecord,
   journal: Published,
   before: Journals | undefined
 ): Promise<Outcome> => {
-  const { context, layout, heartbeat, socket } = attempt
-  const same = await isStillUnchanged(attempt, journal.number, before)
+  const { context, layout, heartbeat, socket } = call
+  const same = await isStillUnchanged(call, journal.number, before)
   if (E.isLeft(same)) return same
   if (!same.right) return AGAIN
-  const below = await readBelow(attempt, journal.number, before)
+  const below = await readBelow(call, journal.number, before)
   if (E.isLeft(below)) return below
   const { content, found, newest } = below.right
   const summary = newest?.journal.summary
@@ -290,13 +290,13 @@ const grant = async (
   if (now.right !== 'Owner' || heartbeat === undefined) return AGAIN
   const revision = content?.revision ?? -1
   const parts = { context, layout, record, journal, heartbeat, socket, found, revision }
-  attempt.holding = Holdings.make({ ...parts, summary: summary?.revision === found?.revision ? summary : undefined })
-  return E.right({ holding: attempt.holding, content })
+  call.holding = Holdings.make({ ...parts, summary: summary?.revision === found?.revision ? summary : undefined })
+  return E.right({ holding: call.holding, content })
 }
 
 /** Returns false if the run has changed since a removal read it: an owner that seemed dead has saved, or another run with as many journals has started under the id. */
 const isStillUnchanged = async (
-  { context, layout, removal }: Attempt,
+  { context, layout, removal }: ClaimCall,
   number: number,
   before: Journals | undefined
 ): Promise<E.Either<StorageError, boolean>> => {
@@ -307,7 +307,7 @@ const isStillUnchanged = async (
 
 /** Releases the journal of a failed claim: with a released line in it or, if writing it failed, with the next number. */
 const releaseJournal = async (
-  { context, layout }: Attempt,
+  { context, layout }: ClaimCall,
   record: ClaimRecord,
   journal: Published,
   outcome: Outcome
@@ -319,7 +319,7 @@ const releaseJournal = async (
   await quietly(() => context.fs.close(fd))
 }
 
-/** The starting point of a claim; `found` is recorded for later readers unless it was recovered. */
+/** What a claim starts from. `found`: what it records for later readers; absent if the content was recovered. */
 interface StartingPoint {
   readonly content: Content | undefined
   readonly found: FoundRecord | undefined
@@ -330,16 +330,16 @@ const NOTHING: StartingPoint = { content: undefined, found: undefined, newest: u
 
 /** Step 6. An earlier read still holds if the same journals have not grown, because they are only appended to. */
 const readBelow = async (
-  { context, layout, removal }: Attempt,
+  { context, layout, removal }: ClaimCall,
   number: number,
   before: Journals | undefined
 ): Promise<E.Either<StorageError, StartingPoint>> => {
   if (removal !== undefined) return E.right(NOTHING)
   const probed = await CheckpointCopy.probe(context, layout)
   if (E.isLeft(probed)) return probed
-  const known = before === undefined ? E.right(false) : await stillHolds(context, layout, number, before)
-  if (E.isLeft(known)) return known
-  const journals = known.right ? E.right(before) : await Read.readJournals(context, layout, number)
+  const holds = before === undefined ? E.right(false) : await stillHolds(context, layout, number, before)
+  if (E.isLeft(holds)) return holds
+  const journals = holds.right ? E.right(before) : await Read.readJournals(context, layout, number)
   if (E.isLeft(journals)) return journals
   if (journals.right === undefined) return E.right(NOTHING)
   const { newest } = journals.right
@@ -376,11 +376,11 @@ const stillHolds = async (
   context: Context,
   layout: Layout.Layout,
   number: number,
-  { numbers, looked, newest }: Journals
+  { numbers, inspected, newest }: Journals
 ): Promise<E.Either<StorageError, boolean>> => {
   if (newest === undefined || numbers[0] !== number - 1) return E.right(false)
-  for (const one of looked) {
-    const same = await isUnchanged(context, layout, one)
+  for (const journal of inspected) {
+    const same = await isUnchanged(context, layout, journal)
     if (E.isLeft(same) || !same.right) return same
   }
   return E.right(true)

@@ -9,7 +9,7 @@ import * as Layout from '../files/Layout.js'
 /** The folders that could not be deleted, with the reason. */
 export type Undeleted = E.Either<StorageError, ReadonlyMap<string, StorageError>>
 
-/** Makes renames of run folders durable and deletes these folders, and those that interrupted removals left. Calls that come meanwhile share the next deletion. */
+/** Makes renames of run folders durable and deletes these folders, and those that interrupted removals left. Calls during a deletion share the next one. */
 export const deletions = (fs: FileSystem, root: string): (() => Promise<Undeleted>) => {
   let last: Promise<unknown> = Promise.resolve()
   let next: Promise<Undeleted> | undefined
@@ -23,7 +23,7 @@ export const deletions = (fs: FileSystem, root: string): (() => Promise<Undelete
   }
 }
 
-/** The removals are complete once the parents are synced; the deletion only frees space. */
+/** A run counts as removed once the parent folders are synced; the deletion only frees space. */
 const deleteRemoved = async (fs: FileSystem, root: string): Promise<Undeleted> => {
   const folders = await writing(root, 'fsync', async () => {
     const removed = (await fs.readdir(root)).filter(Layout.isRemovedFolder).map((name) => join(root, name))

@@ -1,7 +1,7 @@
 /** The liveness signal for processes that see neither the owner's process nor its socket: a folder touched every few seconds (`docs/file-format.md` §5.3 and §11). */
 import * as E from 'fp-ts/lib/Either.js'
 import type { WriteFailed } from '../../../ports/CheckpointStorage.js'
-import type { Answer, Context, Observation } from '../Context.js'
+import type { Verdict, Context, Observation } from '../Context.js'
 import { quietly, writing } from '../files/Fault.js'
 import type { Layout } from '../files/Layout.js'
 import { heartbeat } from '../files/Layout.js'
@@ -14,7 +14,7 @@ export interface Heartbeat {
 /** The heartbeat of a claim that needs none. */
 export const NONE: Heartbeat = { stop: () => Promise.resolve() }
 
-/** If another process touches or removes the folder, `onDisturbed` decides whether to continue; `onLost` reports a heartbeat that cannot continue. */
+/** If another process touches or deletes the folder, `onDisturbed` returns whether to create it again; if that fails, `onLost` gets the error. */
 export const start = async (
   path: string,
   { fs, settings }: Context,
@@ -27,10 +27,10 @@ export const start = async (
 
   const begin = (): Promise<E.Either<WriteFailed, void>> =>
     writing(path, 'lock', async () => {
-      end = await fs.heartbeat(path, timing, () => void again())
+      end = await fs.heartbeat(path, timing, () => void restart())
     })
 
-  const again = async (): Promise<void> => {
+  const restart = async (): Promise<void> => {
     if (stopped || !onDisturbed()) return
     await quietly(() => fs.removeTree(path))
     const result = await begin()
@@ -47,20 +47,20 @@ export const start = async (
 }
 
 /** Returns `dead` if this thread observed the same beat twice, at least the stale time apart by its monotonic clock. The owner's clock never counts. */
-export const look = async (context: Context, layout: Layout, token: string): Promise<Answer> => {
+export const check = async (context: Context, layout: Layout, token: string): Promise<Verdict> => {
   const path = heartbeat(layout, token)
   const beat = beatOf(context, path)
   if (beat === undefined) return undefined
   const now = performance.now()
   const before = context.observations.get(path)
   if (before?.beat !== beat) {
-    const moved = before !== undefined && beat !== MISSING
-    remember(context, path, { beat, sinceMillis: now, moved })
-    return moved ? 'alive' : undefined
+    const hasChanged = before !== undefined && beat !== MISSING
+    remember(context, path, { beat, sinceMillis: now, hasChanged })
+    return hasChanged ? 'alive' : undefined
   }
   const elapsed = now - before.sinceMillis
   if (elapsed >= context.settings.staleMillis && elapsed >= (await leastStaleMillis(context, layout))) return 'dead'
-  return before.moved ? 'alive' : undefined
+  return before.hasChanged ? 'alive' : undefined
 }
 
 const MISSING = 'missing'
@@ -77,7 +77,7 @@ const beatOf = ({ fs }: Context, path: string): string | undefined => {
 
 const MOST_OBSERVATIONS = 10_000
 
-/** Evicts the oldest observations beyond the limit; their owners then need two new ones. */
+/** Evicts the oldest observations beyond the limit; a verdict on their owners then needs two new observations. */
 const remember = ({ observations }: Context, path: string, seen: Observation): void => {
   observations.delete(path)
   for (const oldest of observations.keys()) {

@@ -1,4 +1,4 @@
-/** A granted claim of this process. */
+/** The state of a claim that this process holds. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Summary } from '../../../domain/checkpoint/Summary.js'
@@ -15,7 +15,6 @@ import type { Mutex } from './Mutex.js'
 import { make as makeMutex } from './Mutex.js'
 import type { AliveSocket } from './Socket.js'
 
-/** The state of a claim. */
 export interface Holding {
   readonly context: Context
   readonly layout: Layout
@@ -28,7 +27,7 @@ export interface Holding {
   readonly found: FoundRecord | undefined
   /** The summary of that state, if it was recorded. */
   readonly summary: Summary | undefined
-  /** The file in use. */
+  /** The journal in use. */
   journal: Published
   heartbeat: Heartbeat
   readonly socket: AliveSocket | undefined
@@ -45,14 +44,14 @@ export interface Holding {
   compactBytes: number
   /** The size of base and changes from which the store checks for a large checkpoint. */
   warnAtBytes: number
-  /** The reason why the claim writes nothing any more. */
+  /** The error of all later saves, once the claim has been fenced or released, or a write has failed. */
   ended: StorageError | undefined
   released: boolean
   /** True during a compaction, when the next number may belong to this claim. */
-  moving: boolean
+  compacting: boolean
   /** The newest revision that this claim saved, and the number of its journal. */
   saved: { readonly revision: Revision; readonly number: number } | undefined
-  /** The revision in `checkpoint.json`. */
+  /** The revision that this claim copied to `checkpoint.json`; -1 before the first copy. */
   copied: number
   /** True while a copy is in progress or queued. */
   copying: boolean
@@ -93,7 +92,7 @@ export const make = (
     warnAtBytes: parts.context.settings.warnBytes,
     ended: undefined,
     released: false,
-    moving: false,
+    compacting: false,
     saved: undefined,
     copied: -1,
     copying: false,
@@ -104,15 +103,15 @@ export const make = (
     nextCopyMillis: parts.revision < 0 ? 0 : performance.now() + COPY_LAG_MILLIS,
     background: Promise.resolve()
   }
-  self.timer = setInterval(() => watch(self), parts.context.settings.checkIntervalMillis)
+  self.timer = setInterval(() => checkOwner(self), parts.context.settings.checkIntervalMillis)
   self.timer.unref()
   return self
 }
 
-/** Returns whether the holding continues. A failed check proves nothing; the next save will. */
-export const watch = (self: Holding): boolean => {
+/** Checks the ownership and ends a lost holding; returns whether the holding continues. A check that cannot read proves nothing, so the next save repeats it. */
+export const checkOwner = (self: Holding): boolean => {
   if (self.ended !== undefined) return false
-  if (self.moving) return true
+  if (self.compacting) return true
   const now = ownership(self.context.fs, self.journal)
   if (E.isRight(now) && now.right !== 'Owner') fence(self, now.right === 'Superseded')
   return self.ended === undefined
@@ -147,13 +146,14 @@ export const poison = <Failure extends StorageError>(self: Holding, error: Failu
   return error
 }
 
-/** Stops the watch. Later saves still get the reason. */
+/** Stops the timers. Later saves fail with the first error. */
 export const end = (self: Holding, error: StorageError): void => {
   self.ended ??= error
   clearInterval(self.timer)
   clearTimeout(self.copyTimer)
 }
 
-export const later = (self: Holding, work: () => Promise<void>): void => {
+/** Runs work in the background, after earlier such work; ignores its failure. */
+export const runLater = (self: Holding, work: () => Promise<void>): void => {
   self.background = self.background.then(() => quietly(work))
 }

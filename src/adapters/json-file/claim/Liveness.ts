@@ -1,6 +1,6 @@
-/** Decides whether a journal's owner lives (`docs/file-format.md` §5). `dead` only permits a claim; the number of the journal decides who writes. A wrong `dead` may run a step twice, so an uncertain source answers undecided. */
+/** Decides whether a journal's owner lives (`docs/file-format.md` §5). `dead` only permits a claim; the number of the journal decides who writes. A wrong `dead` may run a step twice, so an uncertain source returns `undefined`. */
 import type { Holder } from '../../../ports/CheckpointStorage.js'
-import type { Answer, Context } from '../Context.js'
+import type { Verdict, Context } from '../Context.js'
 import * as Heartbeat from './Heartbeat.js'
 import type { ClaimRecord, Journal } from '../journal/Journal.js'
 import * as Layout from '../files/Layout.js'
@@ -17,9 +17,9 @@ export const holderOf = async (
   if (highest?.claim === undefined || highest.released) return undefined
   const { claim, damage } = highest
   if (damage.length > 0 && isReleased(context, layout, claim)) return undefined
-  const answer = await livenessOf(context, layout, claim, damage.length > 0)
+  const verdict = await livenessOf(context, layout, claim, damage.length > 0)
   const { host, pid } = claim.owner
-  return answer === 'dead' ? undefined : { host, pid, since: claim.since, liveness: answer ?? 'undecided' }
+  return verdict === 'dead' ? undefined : { host, pid, since: claim.since, liveness: verdict ?? 'undecided' }
 }
 
 /** `maybeReleased`: damage may hide a released line, so a living process proves nothing. */
@@ -28,17 +28,17 @@ const livenessOf = async (
   layout: Layout.Layout,
   claim: ClaimRecord,
   maybeReleased: boolean
-): Promise<Answer> => {
+): Promise<Verdict> => {
   const self = selfOf(context)
-  const process = answerOfProcess(context, claim, self)
+  const process = checkProcess(context, claim, self)
   return (
     (maybeReleased && process === 'alive' ? undefined : process) ??
-    (await Socket.look(context, layout, claim, self?.bootId ?? null)) ??
-    (await Heartbeat.look(context, layout, claim.token))
+    (await Socket.check(context, layout, claim, self?.bootId ?? null)) ??
+    (await Heartbeat.check(context, layout, claim.token))
   )
 }
 
-/** Shows a release that damage hides: an owner deletes both files when it releases, and no other process deletes both. */
+/** Detects a release that damage hides: only an owner that releases deletes both its heartbeat and its socket. */
 const isReleased = ({ fs }: Context, layout: Layout.Layout, { token, socket }: ClaimRecord): boolean => {
   try {
     const paths = [Layout.heartbeat(layout, token), Layout.socket(layout, token)]
@@ -48,7 +48,7 @@ const isReleased = ({ fs }: Context, layout: Layout.Layout, { token, socket }: C
   }
 }
 
-/** This process; `undefined` if the system lacks the resources to tell. */
+/** This process; `undefined` if the system lacks the resources to identify it. */
 const selfOf = ({ processes }: Context): ProcessIdentity | undefined => {
   try {
     return processes.self()
@@ -57,12 +57,18 @@ const selfOf = ({ processes }: Context): ProcessIdentity | undefined => {
   }
 }
 
-const answerOfProcess = (
+const checkProcess = (
   { processes, givenUp }: Context,
   { token, process }: ClaimRecord,
   self: ProcessIdentity | undefined
-): Answer => {
+): Verdict => {
   if (self !== undefined && equals(process, self)) return givenUp.has(token) ? 'dead' : 'alive'
-  const answer = processes.isAlive(process)
-  return answer === undefined ? undefined : answer ? 'alive' : 'dead'
+  switch (processes.isAlive(process)) {
+    case true:
+      return 'alive'
+    case false:
+      return 'dead'
+    case undefined:
+      return undefined
+  }
 }

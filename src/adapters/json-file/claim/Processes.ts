@@ -1,4 +1,4 @@
-/** Identifies this process and checks whether another one lives. `docs/file-format.md` §5 is the norm. */
+/** Identifies this process and checks whether another one lives (`docs/file-format.md` §5.1). */
 import { existsSync, readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { threadId } from 'node:worker_threads'
@@ -21,14 +21,14 @@ export interface ProcessIdentity {
 }
 
 /**
- * Identifies processes. `isAlive` checks another thread than the current one; `undefined`: it cannot tell.
+ * Identifies processes and checks whether they live.
  *
  * @category model
  */
 export interface Processes {
   /** This process, as a claim record names it. Throws the system's error if resources are short (`EMFILE`). */
   readonly self: () => ProcessIdentity
-  /** True if a process of a claim record lives; `undefined` if it cannot tell. */
+  /** Returns whether another thread than the current one lives; `undefined` if the system cannot tell. */
   readonly isAlive: (other: ProcessIdentity) => boolean | undefined
 }
 
@@ -61,7 +61,7 @@ const identity = (): ProcessIdentity => {
   try {
     return fromProc()
   } catch (cause) {
-    // A shortage of resources does not mean that there is no `/proc`: if it has not passed, the second try throws.
+    // A shortage of resources does not mean that `/proc` is missing: if the shortage persists, the second call throws.
     return ['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR'].includes(codeOf(cause)) ? fromProc() : fromNode()
   }
 }
@@ -76,7 +76,7 @@ const fromNode = (): ProcessIdentity => ({
   timeNamespace: null
 })
 
-/** A `/proc` of another namespace has other ids than `process.pid`; its ids are only valid for readers in the same place. */
+/** A `/proc` of another pid namespace has other ids than `process.pid`; they are valid only for processes that see the same `/proc`. */
 const fromProc = (): ProcessIdentity => {
   const [pid, , thread] = readlinkSync('/proc/thread-self').split('/').map(Number) as [number, number, number]
   const start = startOf(readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1')) ?? ''
@@ -102,7 +102,7 @@ const isRunning = (self: ProcessIdentity, { pid, thread, start }: ProcessIdentit
   }
 }
 
-/** Pids of another namespace cannot be signalled; but a /proc that shows the first one shows all. */
+/** The pids in a `/proc` of another pid namespace cannot be signalled; but a `/proc` that shows process 1 hides none. */
 const hasEndedFor = (self: ProcessIdentity, pid: number): boolean =>
   self.pid === process.pid ? hasEnded(pid) : existsSync('/proc/1/stat')
 

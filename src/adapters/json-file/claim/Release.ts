@@ -29,7 +29,7 @@ const releaseNow = async (holding: Holding): Promise<Result> => {
   BackgroundCopy.stop(holding)
   await holding.background
   await quietly(() => BackgroundCopy.make(holding))
-  const isOwner = Holdings.watch(holding)
+  const isOwner = Holdings.checkOwner(holding)
   const ended = isOwner ? await endJournal(holding) : E.right(undefined)
   // Without a released line, the next number releases the run for others, and the socket stays to refuse connections.
   const result = isPoisoned(holding) ? await endByNumber(holding) : ended
@@ -43,7 +43,7 @@ const releaseNow = async (holding: Holding): Promise<Result> => {
 
 const fenced = ({ claim: { runId, epoch } }: Holding): StorageError => ({ _tag: 'Fenced', runId, epoch, by: O.none })
 
-/** Not synced: it only spares other processes the liveness check. */
+/** Not synced: the released line only saves other processes the liveness check. */
 const endJournal = async (holding: Holding): Promise<Result> => {
   const { context, journal, baseBytes, revision } = holding
   const line = releasedLine(baseBytes > 0 ? revision : -1, factsOf(holding))
@@ -54,7 +54,7 @@ const endJournal = async (holding: Holding): Promise<Result> => {
   return E.isLeft(cut) ? E.left(Holdings.poison(holding, cut.left)) : cut
 }
 
-/** An exception of the caller's summary must not fail a release. */
+/** An exception in `summary`, a function of the caller, must not fail a release. */
 const factsOf = ({ layout, journal, saved, summary: found }: Holding): Partial<ReleasedFacts> => {
   try {
     const summary = saved === undefined ? found : saved.revision.summary()
@@ -87,8 +87,8 @@ const removeNow = async (context: Context, layout: Layout, removal: RemoveOption
   const folder = removedFolder(layout, holding.record.token)
   // Windows cannot rename a folder in which a file is open.
   if (IS_WINDOWS) await closeJournal(holding)
-  // In the same synchronous code as the check, so that this process does nothing in between.
-  if (!IS_WINDOWS && !Holdings.watch(holding)) return cancelRemoval(holding, holding.ended ?? fenced(holding))
+  // The check and the rename run in the same synchronous code, so that this process does nothing in between.
+  if (!IS_WINDOWS && !Holdings.checkOwner(holding)) return cancelRemoval(holding, holding.ended ?? fenced(holding))
   const moved = await writing(layout.run, 'rename', () => context.fs.renameSync(layout.run, folder))
   if (E.isLeft(moved)) return cancelRemoval(holding, moved.left)
   holding.released = true

@@ -2,7 +2,7 @@
 import { chmodSync, lstatSync, renameSync, unlinkSync } from 'node:fs'
 import type { Server } from 'node:net'
 import { basename } from 'node:path'
-import type { Answer, Context } from '../Context.js'
+import type { Verdict, Context } from '../Context.js'
 import { codeOf } from '../files/Fault.js'
 import type { ClaimRecord, SocketRecord } from '../journal/Journal.js'
 import * as Layout from '../files/Layout.js'
@@ -19,12 +19,12 @@ export interface AliveSocket {
 /** File systems that only one kernel at a time mounts and that survive it. */
 const DISKS: ReadonlySet<string> = new Set(['ext2', 'ext3', 'ext4', 'xfs', 'f2fs', 'btrfs', 'zfs'])
 
-/** File systems that end with their kernel or are assembled by it. */
+/** File systems that end with their kernel (`tmpfs`) or that it combines from others (`overlay`). */
 const VOLATILE: ReadonlySet<string> = new Set(['tmpfs', 'overlay'])
 
 const isKnown = ({ type }: OpenFolder): boolean => DISKS.has(type) || VOLATILE.has(type)
 
-/** Creates a claim's socket in this thread. `undefined` if it cannot: others then take longer to find the owner dead. */
+/** Creates a claim's socket in this thread. Returns `undefined` if that is impossible: others then need longer to detect that the owner is dead. */
 export const make = async (
   { fs }: Context,
   layout: Layout.Layout,
@@ -98,13 +98,13 @@ const LONGEST_PATH_BYTES = 107
 const shortened = (path: string, { fd }: OpenFolder): string =>
   Buffer.byteLength(path) <= LONGEST_PATH_BYTES ? path : `/proc/self/fd/${fd}/${basename(path)}`
 
-/** Reads liveness from the socket of a claim. `bootId`: the observer's boot. */
-export const look = async (
+/** Tries to connect to the socket of a claim. `bootId`: that of this process. */
+export const check = async (
   { fs }: Context,
   layout: Layout.Layout,
   { epoch, token, socket }: ClaimRecord,
   bootId: string | null
-): Promise<Answer> => {
+): Promise<Verdict> => {
   if (socket === undefined || bootId === null) return undefined
   const path = Layout.socket(layout, token)
   try {
@@ -113,11 +113,11 @@ export const look = async (
       const { uid } = lstatSync(Layout.journal(layout, epoch))
       const before = identityOf(path)
       if (before?.inode !== socket.inode || before.uid !== uid) return undefined
-      const answer = await tryConnect(shortened(path, folder))
+      const result = await tryConnect(shortened(path, folder))
       const after = identityOf(path)
       if (after?.inode !== before.inode || after.device !== before.device || after.changed !== before.changed)
         return undefined
-      return judge(answer, socket, before.device, bootId, folder)
+      return verdictOf(result, socket, before.device, bootId, folder)
     })
   } catch {
     return undefined
@@ -154,9 +154,15 @@ const tryConnect = async (path: string): Promise<string> => {
 }
 
 /** A full backlog means a stopped or busy owner. A refusal proves death only on the recorded device, or on a disk that another boot now mounts. */
-const judge = (answer: string, socket: SocketRecord, device: string, bootId: string, { type }: OpenFolder): Answer => {
-  if (answer === CONNECTED || answer === 'EAGAIN') return 'alive'
-  if (answer !== 'ECONNREFUSED') return undefined
+const verdictOf = (
+  result: string,
+  socket: SocketRecord,
+  device: string,
+  bootId: string,
+  { type }: OpenFolder
+): Verdict => {
+  if (result === CONNECTED || result === 'EAGAIN') return 'alive'
+  if (result !== 'ECONNREFUSED') return undefined
   if (bootId === socket.bootId) return device === socket.device ? 'dead' : undefined
   return DISKS.has(type) ? 'dead' : undefined
 }

@@ -11,7 +11,7 @@ export const codeOf = (cause: unknown): string => {
   return typeof code === 'string' ? code : 'UNKNOWN'
 }
 
-/** The path of a write, or a folder above it, is missing. */
+/** True for a write that failed because its path, or a folder above it, is missing. */
 export const isMissing = (error: StorageError): boolean => error._tag === 'WriteFailed' && error.code === 'ENOENT'
 
 export const readFailed = (where: string, operation: string, cause: unknown): ReadFailed => ({
@@ -43,7 +43,6 @@ export const insecure = (where: string, why: string, remedy?: string): Insecure 
   ...(remedy === undefined ? {} : { remedy })
 })
 
-/** A path belongs to another user, who may have tampered with it. */
 export const foreign = (where: string, uid: number): Insecure =>
   insecure(
     where,
@@ -64,7 +63,7 @@ export const openFailed = (where: string, cause: unknown): Insecure | ReadFailed
   }
 }
 
-/** Runs a call and maps an exception or rejection to an error of the port. */
+/** Makes a function that runs a call and maps its exception or rejection to an error of the port. */
 const attempting =
   <Failure>(failed: (where: string, operation: string, cause: unknown) => Failure) =>
   async <A>(where: string, operation: string, call: () => A | Promise<A>): Promise<E.Either<Failure, A>> => {
@@ -75,13 +74,13 @@ const attempting =
     }
   }
 
-/** The same for a read: `ReadFailed`. */
+/** Maps a failure to `ReadFailed`. */
 export const reading = attempting(readFailed)
 
-/** The same for a write: `WriteFailed`. */
+/** Maps a failure to a `WriteFailed` that may have taken effect. */
 export const writing = attempting(writeFailed)
 
-/** The same for a call that comes before a write, which then has no effect. */
+/** Maps a failure to a `WriteFailed` without effect, because the call precedes the write. */
 export const beforeWriting = attempting((where, operation, cause) => writeFailed(where, operation, cause, 'no'))
 
 /** Runs a cleanup call and ignores its failure. */

@@ -34,7 +34,7 @@ export interface FileSystemOption {
   readonly fs?: FileSystem
 }
 
-/** `read`, `write` and `writeSync` may transfer fewer bytes than asked and return how many. */
+/** `read`, `write` and `writeSync` return the number of bytes that they transferred, which may be fewer than the buffer has. */
 export interface FileSystem {
   /** Makes one folder, mode 0700. */
   readonly mkdir: (path: string) => Promise<void>
@@ -44,7 +44,7 @@ export interface FileSystem {
   readonly fsyncFolder: (path: string) => Promise<void>
   /** The stats of a path, without following a link; `undefined` if it does not exist. */
   readonly lstatSync: (path: string) => FileStats | undefined
-  /** Which other users can change a folder; `undefined` if none can or the system cannot tell. */
+  /** How other users can change a folder; `undefined` if none can or the system cannot tell. */
   readonly exposureSync: (path: string) => Exposure | undefined
   /** Opens a file or folder for reading, or a file for writing; `create` makes a new file (mode 0600, `EEXIST` if it exists). */
   readonly open: (path: string, how: 'read' | 'write' | 'create') => Promise<number>
@@ -54,17 +54,14 @@ export interface FileSystem {
   readonly folderSync: (fd: number) => string | undefined
   /** The stats of an open file. */
   readonly fstat: (fd: number) => Promise<FileStats>
-  /** Reads into a buffer and returns the number of bytes. */
   readonly read: (fd: number, into: Uint8Array, position: number) => Promise<number>
-  /** Writes a buffer and returns the number of bytes. */
   readonly write: (fd: number, bytes: Uint8Array, position: number) => Promise<number>
-  /** The synchronous form of `write`. */
   readonly writeSync: (fd: number, bytes: Uint8Array, position: number) => number
   /** Extends a file with allocated NUL bytes. It may fail halfway. */
   readonly extendSync: (fd: number, from: number, to: number) => void
   /** Sets the length of a file; added bytes are sparse zeros. */
   readonly ftruncateSync: (fd: number, length: number) => void
-  /** Makes a file's content durable. Takes a callback, because every save waits for it. */
+  /** Makes a file's content durable. Takes a callback, which is faster than a promise, because every save waits for it. */
   readonly fdatasync: (fd: number, done: (error: Error | null) => void) => void
   /** Closes a file. */
   readonly close: (fd: number) => Promise<void>

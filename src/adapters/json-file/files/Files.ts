@@ -88,7 +88,7 @@ export const namesIn = async (fs: FileSystem, path: string): Promise<E.Either<Fi
   }
 }
 
-/** True if a name leads to a folder, false if it does not exist. Anything else is `Insecure`. */
+/** Returns whether the path exists. Anything but a folder, and a folder of another user, is `Insecure`. */
 export const isFolder = (fs: FileSystem, path: string): E.Either<FileError, boolean> => {
   try {
     const stats = fs.lstatSync(path)
@@ -97,7 +97,7 @@ export const isFolder = (fs: FileSystem, path: string): E.Either<FileError, bool
     if (stats.kind === 'folder') return E.right(true)
     return E.left(
       stats.kind === 'link'
-        ? insecure(path, 'it is a symbolic link', TO_ELSEWHERE)
+        ? insecure(path, 'it is a symbolic link', LINK_REMEDY)
         : insecure(path, 'it is not a folder', 'move it away, or choose another folder')
     )
   } catch (cause) {
@@ -105,7 +105,7 @@ export const isFolder = (fs: FileSystem, path: string): E.Either<FileError, bool
   }
 }
 
-/** True if all are folders. A link in place of one would lead elsewhere. */
+/** Returns whether all paths exist; checks each as `isFolder` does, because a link in place of a parent folder would lead elsewhere. */
 export const areFolders = (fs: FileSystem, ...paths: ReadonlyArray<string>): E.Either<FileError, boolean> => {
   for (const path of paths) {
     const there = isFolder(fs, path)
@@ -114,7 +114,7 @@ export const areFolders = (fs: FileSystem, ...paths: ReadonlyArray<string>): E.E
   return E.right(true)
 }
 
-const TO_ELSEWHERE = 'to keep state elsewhere, move the whole state folder (a link to the state folder is fine)'
+const LINK_REMEDY = 'to keep state elsewhere, move the whole state folder (a link to the state folder is fine)'
 
 /** Checks that the root is a folder, and that this user or root owns it and the target of a link. A missing root passes. */
 export const checkRoot = (fs: FileSystem, root: string): E.Either<FileError, void> => {
@@ -156,7 +156,7 @@ export const writeFully = async (
 /** The cause if the system accepts no byte and reports no error. */
 export const NOTHING_WRITTEN = { code: 'EIO', message: 'nothing was written' }
 
-/** Makes another process's content durable, which it may have written and not synced. A missing file needs nothing. */
+/** Makes content durable that another process may have written and not synced. Succeeds if the file is missing. */
 export const syncOther = async (fs: FileSystem, path: string): Promise<E.Either<WriteFailed, void>> => {
   // A file that can be read can be synced, except on Windows.
   const fd = await writing(path, 'open', () => fs.open(path, process.platform === 'win32' ? 'write' : 'read'))
@@ -177,7 +177,7 @@ export const sync = (fs: FileSystem, path: string, fd: number): Promise<E.Either
     }
   })
 
-/** Writes under a temporary name and renames when the content is durable, so that no process reads half a file. */
+/** Writes to the path `unfinished` and renames when the content is durable, so that no process reads half a file. */
 export const replaceWhole = async (
   fs: FileSystem,
   path: string,
@@ -191,6 +191,7 @@ export const replaceWhole = async (
   return named
 }
 
+/** Creates a file and makes its content durable, but not its name. */
 export const writeNew = async (fs: FileSystem, path: string, bytes: Buffer): Promise<E.Either<FileError, void>> => {
   const fd = await writing(path, 'open', () => fs.open(path, 'create'))
   if (E.isLeft(fd)) return fd

@@ -12,14 +12,14 @@ import type { Layout } from './Layout.js'
 export const ensure = ({ fs }: Context, layout: Layout): Promise<E.Either<FileError, void>> =>
   ensureIn(fs, layout, layout.history)
 
-/** The same for another folder of the run. */
+/** Does the same as `ensure` for another folder, `inner`, of the run. */
 export const ensureIn = (
   fs: FileSystem,
   { root, runs, run }: Layout,
   inner: string
 ): Promise<E.Either<FileError, void>> => ensureBelow(fs, root, [runs, run, inner])
 
-/** The same for nested folders below a root. */
+/** Does the same for folders below a root, outermost first. */
 export const ensureBelow = async (
   fs: FileSystem,
   root: string,
@@ -27,8 +27,8 @@ export const ensureBelow = async (
 ): Promise<E.Either<FileError, void>> => {
   const made = await ensureRoot(fs, root)
   if (E.isLeft(made)) return made
-  const own = checkRoot(fs, root)
-  if (E.isLeft(own)) return own
+  const checked = checkRoot(fs, root)
+  if (E.isLeft(checked)) return checked
   for (const folder of folders) {
     const result = await ensureFolder(fs, folder)
     if (E.isLeft(result)) return result
@@ -38,12 +38,12 @@ export const ensureBelow = async (
   return E.right(undefined)
 }
 
-/** Any parent may be missing. Existing ones, and the root itself, may be links, because they belong to the user. */
+/** Creates the root and missing parents. Existing ones may be links, because the user made them. */
 const ensureRoot = async (fs: FileSystem, root: string): Promise<E.Either<FileError, void>> => {
   const made = await mkdir(fs, root)
   if (E.isRight(made) && made.right === 'Made') return syncAbove(fs, root)
   if (E.isRight(made)) {
-    // This user may lack permission to open the parent.
+    // Ignores a failure, because this user may lack permission to open the parent.
     await quietly(() => fs.fsyncFolder(dirname(root)))
     return E.right(undefined)
   }
@@ -57,7 +57,7 @@ const ensureRoot = async (fs: FileSystem, root: string): Promise<E.Either<FileEr
 const syncAbove = (fs: FileSystem, path: string): Promise<E.Either<FileError, void>> =>
   writing(dirname(path), 'fsync', () => fs.fsyncFolder(dirname(path)))
 
-/** A failure is not committed, because folders come before what is written into them. */
+/** A failure has `committed: 'no'`, because nothing is written before its folder exists. */
 const mkdir = async (fs: FileSystem, path: string) => {
   try {
     await fs.mkdir(path)

@@ -1,4 +1,4 @@
-/** Keeps a heartbeat (`docs/file-format.md` §11): its own timer until the first touch is due, then that of proper-lockfile. */
+/** Touches a heartbeat folder (`docs/file-format.md` §11): this module until the first touch is due, then proper-lockfile. */
 import type { NoParamCallback, Stats } from 'node:fs'
 import * as fs from 'node:fs'
 import { mkdir, rmdir, stat, utimes } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { lockFunction } from './Packages.js'
 /** As proper-lockfile does. */
 const RETRY_MILLIS = 1_000
 
-/** Continues by itself if proper-lockfile cannot be loaded or refuses. */
+/** Creates the folder and keeps touching it, without proper-lockfile if that cannot be loaded or fails. The returned function ends this and deletes the folder. */
 export const keep = async (
   path: string,
   { updateMillis, staleMillis }: HeartbeatTiming,
@@ -20,7 +20,7 @@ export const keep = async (
   let touchedAt: number
   let beating: Promise<void> | undefined
   let hasEnded = false
-  /** A function, because the linter takes the value to be the same after an `await`. */
+  /** A function, because the linter assumes that an `await` leaves the variable unchanged. */
   const isOver = (): boolean => hasEnded
   let release = (): Promise<void> => rmdir(path)
 
@@ -63,13 +63,13 @@ export const keep = async (
     }
   }
 
-  const optionsFor = (made: Stats) => ({
+  const optionsFor = (stats: Stats) => ({
     lockfilePath: path,
     realpath: false,
     stale: staleMillis,
     update: updateMillis,
     retries: 0,
-    fs: fileSystemFor(made),
+    fs: fileSystemFor(stats),
     onCompromised: onDisturbed
   })
 
@@ -90,17 +90,17 @@ export const keep = async (
   }
 }
 
-/** Answers the calls by which proper-lockfile makes a lock: the folder exists already. A new object each time, because it caches the precision of timestamps per object. */
-const fileSystemFor = (made: Stats) => {
-  let isMade = false
+/** Simulates the calls by which proper-lockfile creates a lock, because the folder already exists; later calls are real. A new object each time, because proper-lockfile caches the precision of timestamps per object. */
+const fileSystemFor = (existing: Stats) => {
+  let isCreated = false
   return {
     mkdir: (_: string, done: NoParamCallback) => done(null),
     utimes: (path: string, accessed: Date, modified: Date, done: NoParamCallback) =>
-      isMade ? fs.utimes(path, accessed, modified, done) : done(null),
+      isCreated ? fs.utimes(path, accessed, modified, done) : done(null),
     stat: (path: string, done: (error: Error | null, stats: Stats) => void) => {
-      if (isMade) return fs.stat(path, done)
-      isMade = true
-      done(null, made)
+      if (isCreated) return fs.stat(path, done)
+      isCreated = true
+      done(null, existing)
     },
     rmdir: fs.rmdir,
     rmdirSync: fs.rmdirSync

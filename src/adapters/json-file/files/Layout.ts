@@ -35,7 +35,7 @@ export const of = (root: string, runId: string): Layout => {
   }
 }
 
-/** A call about a run, whose id is checked before any file access. */
+/** Checks the run id before the action, so that no file of an invalid id is touched. */
 export const call =
   <Left, A>(
     root: string,
@@ -47,7 +47,7 @@ export const call =
     return E.isLeft(valid) ? Promise.resolve(valid) : act(of(root, runId))
   }
 
-/** For names that no other process uses. */
+/** A random part for names that no other process uses. */
 export const newToken = (): string => randomBytes(16).toString('hex')
 
 export const journalName = (number: number): string => `e${String(number).padStart(6, '0')}.jsonl`
@@ -59,7 +59,7 @@ export const unpublished = (self: Layout, token: string, nth: number): string =>
   join(self.history, `next-${token}-${nth}.tmp`)
 
 /** The path where the claim with this token keeps a damaged journal that it pruned. */
-export const evidence = (self: Layout, number: number, token: string): string =>
+export const prunedDamaged = (self: Layout, number: number, token: string): string =>
   join(self.history, `damaged-${token}-${journalName(number)}`)
 
 /** The path where the claim with this token writes its copy before the rename. */
@@ -103,7 +103,7 @@ export const unfinishedPointer = (root: string, token: string): string => `${poi
 
 export const artifacts = (self: Layout): string => join(self.run, 'artifacts')
 
-/** The escaped id, so that different ids differ even where names fold case or compose letters. `_` marks Dogear's own. */
+/** The name is the escaped id, so that different ids differ even where names fold case or compose letters. A leading `_` marks Dogear's own artifacts. */
 export const artifact = (self: Layout, id: string): string =>
   join(artifacts(self), `${isReserved(id) ? '_' : ''}${RunId.fromHostId(id)}`)
 
@@ -154,7 +154,7 @@ export const isUnfinishedArchived = (name: string): boolean => /^keep-[0-9a-f]{3
 
 export const isRemovedFolder = (name: string): boolean => /^removed-[0-9a-f]{32}-[a-z0-9]/.test(name)
 
-/** True for a path inside the folder of a removed run, which was moved. */
+/** True for a path inside the folder to which a removal moved this run. */
 export const isInRemovedFolder = (path: string, { runId }: Layout): boolean => {
   const [above = ''] = path.split(`-${runId}/history/`)
   return above !== path && /\/removed-[0-9a-f]{32}$/.test(above)

@@ -1,4 +1,4 @@
-/** Reads a folder's file system from the kernel, because `statfs` may report a server's. */
+/** Reads the type of a folder's file system from the kernel, because `statfs` may report that of a server. */
 import { constants, fstatSync } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
 import type { FileSystem } from './FileSystem.js'
@@ -9,7 +9,7 @@ export interface OpenFolder {
   readonly type: string
 }
 
-/** Opens a folder, uses it and closes it. `undefined`: only Linux with `/proc` can tell the file system, or `fs` does not show this folder. */
+/** Opens a folder, uses it and closes it. Returns `undefined` if the type is unknown (only Linux has it) or `fs` shows another folder at the path. */
 export const withFolder = async <A>(
   fs: FileSystem,
   path: string,

@@ -1,7 +1,7 @@
 /** Loads the store's two packages when they are first needed; `docs/file-format.md` §11 lists what the store relies on. */
 import { open } from 'node:fs/promises'
 
-/** Keeps a heartbeat: the part of proper-lockfile's `lock` that the store uses. */
+/** The part of proper-lockfile's `lock` that the store uses, to keep a heartbeat. */
 export type Lock = (
   path: string,
   options: {
@@ -12,19 +12,19 @@ export type Lock = (
   }
 ) => Promise<() => Promise<void>>
 
-/** Writes a file: the part of write-file-atomic that the store uses. */
+/** The part of write-file-atomic that the store uses. */
 export type Write = (path: string, text: string, options: { mode: number }) => Promise<void>
 
-/** Loads a package once; `plain` replaces one that cannot be loaded. */
-const loadOnce = <Package, Function, Plain>(
+/** Loads a package once; `fallback` replaces the function of one that cannot be loaded. */
+const loadOnce = <Package, Function, Fallback>(
   load: () => Promise<Package>,
   pick: (loaded: Package) => Function,
-  plain: Plain
-): (() => Promise<Function | Plain>) => {
-  let loading: Promise<Function | Plain> | undefined
+  fallback: Fallback
+): (() => Promise<Function | Fallback>) => {
+  let loading: Promise<Function | Fallback> | undefined
   return () => {
     ignoreFullFiles()
-    return (loading ??= load().then(pick, () => plain))
+    return (loading ??= load().then(pick, () => fallback))
   }
 }
 
@@ -36,7 +36,7 @@ const ignoreFullFiles = (): void => {
   ignoresFullFiles = true
 }
 
-/** The package reads `__filename` in each call, and a bundled ES module has none. */
+/** write-file-atomic reads `__filename` in each call, and a bundled ES module has none. */
 const orPlainly =
   (write: Write): Write =>
   (path, text, options) =>
@@ -44,7 +44,7 @@ const orPlainly =
       error instanceof ReferenceError ? writePlainly(path, text, options) : Promise.reject(error as Error)
     )
 
-/** The caller reads the file back before it renames it. */
+/** Need not be atomic, because the caller reads the file back before it renames it. */
 const writePlainly: Write = async (path, text, { mode }) => {
   const file = await open(path, 'w', mode)
   try {

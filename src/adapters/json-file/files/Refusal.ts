@@ -1,4 +1,4 @@
-/** Refuses the calls of a port whose host, untyped, passed no path of a folder, or invalid options. */
+/** Replaces an adapter whose host, without type checks, passed invalid options or no folder path: each call fails with the reason. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { OptionTable } from '../../../domain/data/Options.js'
@@ -9,16 +9,16 @@ import { readFailed } from './Fault.js'
 
 type Failing = TaskEither<ReadFailed, never>
 
-/** `call`: what fails; `calls`: functions that fail, by their names. */
+/** `call` fails with the reason; `calls` returns functions of these names that do the same. */
 export interface Refusal {
   readonly call: Failing
   readonly calls: <Name extends string>(...names: ReadonlyArray<Name>) => Readonly<Record<Name, () => Failing>>
 }
 
-/** Options for tests, which no message names. */
+/** Options for tests: no message lists them. */
 const HIDDEN = ['fs', 'processes']
 
-/** Returns undefined for valid arguments. `constructor`: what the host called. */
+/** Returns `undefined` for valid arguments. `constructor`: the function that the host called, for the message. */
 export const refusalOf = (
   constructor: string,
   root: unknown,

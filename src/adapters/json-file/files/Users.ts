@@ -1,4 +1,4 @@
-/** Decides which users may own stored files and which others could change them. `docs/file-format.md` §1 is the norm. */
+/** Decides which users may own stored files and which others could change them (`docs/file-format.md` §1). */
 import type { Stats } from 'node:fs'
 import { realpathSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'

@@ -17,7 +17,7 @@ const FLAGS = { read: READ, write: WRITE, create: CREATE }
 const placeSync = (fd: number): string | undefined =>
   process.platform === 'linux' ? fs.readlinkSync(`/proc/self/fd/${fd}`) : undefined
 
-/** The trailing dot resolves to the folder itself, not to a link. */
+/** The trailing dot makes the path lead to the folder itself, not to the link in `/proc`. */
 const folderSync = (fd: number): string | undefined => {
   const path = `/proc/self/fd/${fd}/.`
   if (process.platform !== 'linux') return undefined
@@ -27,7 +27,7 @@ const folderSync = (fd: number): string | undefined => {
 const BLOCK_BYTES = 4096
 const NULS = new Uint8Array(16 * BLOCK_BYTES)
 
-/** Writes whole blocks of NULs, because a hole has no blocks. A short write leaves less room, which is harmless. */
+/** Writes whole blocks of NULs, because a sparse file has no blocks. A short write preallocates less, which is harmless. */
 const extendSync = (fd: number, from: number, to: number): void => {
   const end = Math.floor(to / BLOCK_BYTES) * BLOCK_BYTES
   for (let at = from; at < end; at += NULS.length) fs.writeSync(fd, NULS, 0, Math.min(NULS.length, end - at), at)

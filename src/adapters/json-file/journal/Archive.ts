@@ -11,7 +11,7 @@ import * as Layout from '../files/Layout.js'
 
 /**
  * An archive below the root of a {@link jsonFileStorage}: `archive/<runId>-<created>.json` holds the last checkpoint
- * of a run, indented. `fs` replaces the file system in tests.
+ * of a run, indented.
  *
  * @example
  * import { fileArchive, jsonFileStorage } from 'dogear/json-file'

@@ -7,9 +7,9 @@ import { FORMAT } from './Journal.js'
 import { unfinishedCopy } from '../files/Layout.js'
 import { ownership } from './Publish.js'
 import type { Holding } from '../claim/Holding.js'
-import { COPY_LAG_MILLIS, later } from '../claim/Holding.js'
+import { COPY_LAG_MILLIS, runLater } from '../claim/Holding.js'
 
-/** The maximum share of a claim's time spent on copies while the run is active. */
+/** The maximum share of a claim's time to spend on copies while the run is active. */
 const SHARE_OF_TIME = 0.05
 
 /** A larger copy is written only when the run stops. */
@@ -18,7 +18,7 @@ const RUNNING_BYTES = 8 * 1_048_576
 type Saved = NonNullable<Holding['saved']>
 
 /** Schedules a copy after a save: at once if the run stopped or the last copy is old enough, else later. */
-export const consider = (holding: Holding): void => {
+export const update = (holding: Holding): void => {
   if (holding.copying) return
   if (isAtRest(holding)) queue(holding)
   else if (holding.copyTimer === undefined && !isTooLarge(holding)) schedule(holding)
@@ -33,7 +33,7 @@ const isTooLarge = ({ baseBytes, copyBytes }: Holding): boolean => (copyBytes ||
 const queue = (holding: Holding): void => {
   stop(holding)
   holding.copying = true
-  later(holding, () => make(holding))
+  runLater(holding, () => make(holding))
 }
 
 const schedule = (holding: Holding): void => {
@@ -54,8 +54,8 @@ export const stop = (holding: Holding): void => {
 
 /** Copies the newest saved revision, unless it is already copied. */
 export const make = async (holding: Holding): Promise<void> => {
-  const { saved, moving, ended } = holding
-  if (saved === undefined || moving || ended !== undefined || saved.revision.revision === holding.copied) {
+  const { saved, compacting, ended } = holding
+  if (saved === undefined || compacting || ended !== undefined || saved.revision.revision === holding.copied) {
     holding.copying = false
     return
   }
@@ -63,24 +63,24 @@ export const make = async (holding: Holding): Promise<void> => {
   await quietly(() => copy(holding, saved))
   const took = performance.now() - begun
   if (holding.nextCopyMillis > 0 && !isAtRest(holding)) holding.copyingMillis += took
-  const inBudget = holding.startMillis + (holding.copyingMillis + took) / SHARE_OF_TIME
-  holding.nextCopyMillis = Math.max(begun + COPY_LAG_MILLIS, inBudget)
+  const affordableMillis = holding.startMillis + (holding.copyingMillis + took) / SHARE_OF_TIME
+  holding.nextCopyMillis = Math.max(begun + COPY_LAG_MILLIS, affordableMillis)
   holding.copying = false
   if (holding.released || holding.ended !== undefined) return
-  if (holding.saved !== saved) consider(holding)
+  if (holding.saved !== saved) update(holding)
   else if (holding.copied !== saved.revision.revision && !isTooLarge(holding)) schedule(holding)
 }
 
 const copy = async (holding: Holding, { revision, number }: Saved): Promise<void> => {
   const { context, layout, journal, record } = holding
-  const of = {
+  const source = {
     format: FORMAT,
     runId: layout.runId,
     lineage: record.lineage,
     epoch: number,
     revision: revision.revision
   }
-  const text = CheckpointCopy.encode(of, revision.checkpoint(), context.settings.readBytes)
+  const text = CheckpointCopy.encode(source, revision.checkpoint(), context.settings.readBytes)
   const bytes = Buffer.from(text)
   holding.copyBytes = bytes.length
   if (isTooLarge(holding) && !isAtRest(holding)) return
@@ -89,7 +89,7 @@ const copy = async (holding: Holding, { revision, number }: Saved): Promise<void
   if (await replace(holding, text, bytes)) holding.copied = revision.revision
 }
 
-/** Writes beside the copy, verifies, checks ownership, then renames, because write-file-atomic may publish half a file. Returns true if the copy was renamed. */
+/** Writes to another path, verifies, checks ownership, then renames, because write-file-atomic may publish half a file. Returns whether it renamed. */
 const replace = async (
   { context: { fs, settings }, layout, journal, record }: Holding,
   text: string,

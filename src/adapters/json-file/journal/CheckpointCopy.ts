@@ -11,7 +11,7 @@ import { FORMAT } from './Journal.js'
 import type { Layout } from '../files/Layout.js'
 import { isDeeperThan, MAX_LINE_DEPTH } from './Line.js'
 
-/** The source of a copy: a revision and the number of its journal. */
+/** The source of a copy, stored in it as `copyOf`: a revision and the number of its journal. */
 export interface CopyOf {
   readonly format: number
   readonly runId: string
@@ -20,18 +20,18 @@ export interface CopyOf {
   readonly revision: number
 }
 
-/** The result of a first look: no file, an unusable one, or a copy that is not yet verified. */
+/** What the start of the file shows: no file, an unusable one, or a copy that is not yet verified. */
 export type Probe =
-  { readonly _tag: 'Absent' } | { readonly _tag: 'Unusable' } | { readonly _tag: 'Copy'; readonly of: CopyOf }
+  { readonly _tag: 'Absent' } | { readonly _tag: 'Unusable' } | { readonly _tag: 'Copy'; readonly source: CopyOf }
 
 export interface Copy {
-  readonly of: CopyOf
+  readonly source: CopyOf
   readonly checkpoint: Encoded
 }
 
 /** The content of a copy, indented unless that would make it too large to read. */
-export const encode = (of: CopyOf, checkpoint: Encoded, limitBytes: number): string => {
-  const copyOf = { ...of }
+export const encode = (source: CopyOf, checkpoint: Encoded, limitBytes: number): string => {
+  const copyOf = { ...source }
   const content = isObject(checkpoint) && !isWrapped(checkpoint) ? checkpoint : { checkpoint }
   const sum = sha256(canonical({ ...content, copyOf }))
   const whole = { copyOf: { ...copyOf, sum }, ...content }
@@ -45,16 +45,16 @@ export const probe = async ({ fs, settings }: Context, layout: Layout): Promise<
   if (E.isLeft(head)) return head
   if (head.right === undefined) return E.right({ _tag: 'Absent' })
   const quick = copyOfIn(parsed(/^\{\s*"copyOf":\s*(\{[^{}]*\})/.exec(head.right.toString('utf8'))?.[1] ?? ''))
-  if (quick !== undefined) return E.right(ofRun(quick, layout))
+  if (quick !== undefined) return E.right(probeOf(quick, layout))
   const whole = await readWhole(fs, layout.copy, settings.readBytes, layout.runId)
   if (E.isLeft(whole)) return whole
   if (whole.right === undefined) return E.right({ _tag: 'Absent' })
   const slow = copyOfIn(decode(whole.right)?.['copyOf'])
-  return E.right(slow === undefined ? { _tag: 'Unusable' } : ofRun(slow, layout))
+  return E.right(slow === undefined ? { _tag: 'Unusable' } : probeOf(slow, layout))
 }
 
-const ofRun = (of: CopyOf, { runId }: Layout): Probe =>
-  of.runId === runId ? { _tag: 'Copy', of } : { _tag: 'Unusable' }
+const probeOf = (source: CopyOf, { runId }: Layout): Probe =>
+  source.runId === runId ? { _tag: 'Copy', source } : { _tag: 'Unusable' }
 
 /** Reads and verifies the copy. Returns undefined if it is missing or was changed. */
 export const read = async (
@@ -64,23 +64,23 @@ export const read = async (
   const bytes = await readWhole(fs, layout.copy, settings.readBytes, layout.runId)
   if (E.isLeft(bytes)) return bytes
   const value = bytes.right === undefined ? undefined : decode(bytes.right)
-  const of = copyOfIn(value?.['copyOf'])
-  if (value === undefined || of === undefined || of.runId !== layout.runId) return E.right(undefined)
-  if (of.format > FORMAT) {
+  const source = copyOfIn(value?.['copyOf'])
+  if (value === undefined || source === undefined || source.runId !== layout.runId) return E.right(undefined)
+  if (source.format > FORMAT) {
     const { runId, copy: where } = layout
-    return E.left({ _tag: 'UnsupportedFormat', runId, where, found: of.format, supported: FORMAT })
+    return E.left({ _tag: 'UnsupportedFormat', runId, where, found: source.format, supported: FORMAT })
   }
   const { copyOf, ...content } = value
   const { sum, ...rest } = copyOf as JsonObject
   if (sha256(canonical({ ...content, copyOf: rest })) !== sum) return E.right(undefined)
-  return E.right({ of, checkpoint: isWrapped(content) ? (content['checkpoint'] as Json) : content })
+  return E.right({ source, checkpoint: isWrapped(content) ? (content['checkpoint'] as Json) : content })
 }
 
-/** True if a checkpoint's own fields collide with those of the file. */
+/** True if a checkpoint has to be, or is, in a field `checkpoint` of its own, because it has fields that the file has too. */
 const isWrapped = (fields: JsonObject): boolean =>
   Object.hasOwn(fields, 'copyOf') || Object.hasOwn(fields, 'checkpoint')
 
-/** The object in a file, if it holds one. */
+/** Parses a file; returns `undefined` unless it holds one JSON object in UTF-8. */
 const decode = (bytes: Buffer): JsonObject | undefined => {
   const text = isUtf8(bytes) ? bytes.toString('utf8') : ''
   const value = isDeeperThan(text, MAX_LINE_DEPTH) ? undefined : parsed(text)

@@ -38,7 +38,7 @@ export const loadRevision = async (
   const whole = await readAll(context, layout)
   if (E.isLeft(whole)) return whole
   const { highest, segments } = whole.right
-  const index = segments.findIndex((one) => one.base.revision <= revision && revision < endOf(one))
+  const index = segments.findIndex((segment) => segment.base.revision <= revision && revision < endOf(segment))
   const segment = segments[index]
   if (segment === undefined || !Number.isInteger(revision)) return E.right(O.none)
   const { base, changes } = withOwnChange(segment, segments[index + 1], revision)
@@ -55,7 +55,7 @@ export const loadRevision = async (
 
 const endOf = ({ base, changes }: Segment): number => base.revision + changes.length
 
-/** The base of a segment holds the result of its own change; so `loadRevision` reads that revision from the segment before, if it can. */
+/** For the revision of a base, which contains the result of its change: takes the segment below it, to which the change can be added, if that reaches up to it. */
 const withOwnChange = (segment: Segment, before: Segment | undefined, revision: number): Segment =>
   before !== undefined && revision === segment.base.revision && endOf(before) === revision
     ? { base: before.base, changes: [...before.changes, ...segment.changes.slice(0, 1)] }
@@ -83,8 +83,8 @@ const readEach = async (
   for await (const level of descent(context, layout, numbers)) {
     if (E.isLeft(level)) return level
     if (level.right === undefined) return E.right(undefined)
-    const { read, journal } = level.right
-    highest ??= read
+    const { whole, journal } = level.right
+    highest ??= whole
     if (journal.base === undefined || journal.base.revision >= end) continue
     const { base, changes } = journal
     segments.push({

@@ -20,7 +20,7 @@ export interface SocketRecord {
   readonly bootId: string
 }
 
-/** Line 1: the owner. `epoch` is the file's number; `lineage` is shared by all journals of a run, `token` by those of one claim; `socket` may be missing; `removal`: it removes the run. */
+/** Line 1: the owner. `epoch` is the file's number; `lineage` is shared by all journals of a run, `token` by those of one claim. `removal`: the claim only serves to remove the run. */
 export interface ClaimRecord {
   readonly runId: string
   readonly epoch: number
@@ -66,7 +66,7 @@ export interface Journal {
   readonly summary: Summary.Summary | undefined
   /** Damage of line 1, which affects no other line, and of the first other damaged line, which ends the journal. */
   readonly damage: ReadonlyArray<Damage>
-  /** The end of the valid bytes. */
+  /** The offset after the last valid line. */
   readonly end: number
   /** True if only NUL bytes follow `end`. */
   readonly clean: boolean
@@ -84,7 +84,7 @@ interface Draft {
   newerFormat: number | undefined
 }
 
-/** Parses the bytes of a journal. Left: the number of a newer format. */
+/** Parses the bytes of a journal. Left: the format, if it is newer than ours. */
 export const parse = (bytes: Buffer, runId: string, number: number): E.Either<number, Journal> => {
   const written = bytes.subarray(0, endOfWritten(bytes))
   // Slices of one string take half the time of a string for each line.
@@ -102,7 +102,7 @@ export const parse = (bytes: Buffer, runId: string, number: number): E.Either<nu
     newerFormat: undefined
   }
   let line = 0
-  for (let from = 0; from < written.length && (draft.damage.length === 0 || !draft.damage.some(isFinal));) {
+  for (let from = 0; from < written.length && !draft.damage.some(endsJournal);) {
     line++
     const newline = (text ?? written).indexOf('\n', from)
     const until = newline === -1 ? written.length : newline
@@ -143,8 +143,8 @@ const hasHole = (text: Buffer, offset: number): boolean => {
   return true
 }
 
-/** A journal stays usable without line 1. */
-const isFinal = ({ line }: Damage): boolean => line > 1
+/** Damage of line 1 leaves the other lines usable. */
+const endsJournal = ({ line }: Damage): boolean => line > 1
 
 const NULS = Buffer.alloc(4096)
 
@@ -170,12 +170,12 @@ const addLine = (
   if ((record['kind'] === 'claim') !== (line === 1)) return 'it is out of order'
   switch (record['kind']) {
     case 'claim':
-      return takeFormat(draft, record) ?? stranger(record, runId, number) ?? takeClaim(draft, record)
+      return takeFormat(draft, record) ?? misplacement(record, runId, number) ?? takeClaim(draft, record)
     case 'found':
       return line === 2 ? takeFound(draft, record) : 'it is out of order'
     case 'base':
       if (draft.base !== undefined) return 'it is a second base'
-      return takeFormat(draft, record) ?? stranger(record, runId, number) ?? takeBase(draft, record)
+      return takeFormat(draft, record) ?? misplacement(record, runId, number) ?? takeBase(draft, record)
     case 'save':
       return takeSave(draft, record)
     case 'released':
@@ -193,13 +193,11 @@ const takeFormat = (draft: Draft, { format }: JsonObject): string | undefined =>
   return format > FORMAT ? 'its format is newer' : undefined
 }
 
-/** A line of another file, which was renamed or copied from another run. */
-const stranger = (record: JsonObject, runId: string, number: number): string | undefined =>
-  record['runId'] !== runId
-    ? 'it belongs to another run'
-    : record['epoch'] !== number
-      ? 'it belongs to another number'
-      : undefined
+/** Returns why a line is from another file, which was then renamed, or copied from another run. */
+const misplacement = (record: JsonObject, runId: string, number: number): string | undefined => {
+  if (record['runId'] !== runId) return 'it belongs to another run'
+  return record['epoch'] === number ? undefined : 'it belongs to another number'
+}
 
 const takeClaim = (draft: Draft, record: JsonObject): string | undefined => {
   const { lineage, token, owner, since, process } = record
@@ -247,7 +245,7 @@ const socketRecord = (record: Json): { readonly socket: SocketRecord } | undefin
 
 const takeFound = (draft: Draft, { epoch, revision }: JsonObject): string | undefined => {
   if (!isCount(epoch) || !Number.isSafeInteger(revision)) return 'it is not a found line'
-  // Behind a damaged claim, the found line may belong to another run, so it must not hide anything.
+  // After a damaged claim line, the found line may belong to another run, so it does not limit what is read.
   if (draft.claim !== undefined) draft.found = { epoch, revision: revision as number }
   return undefined
 }
@@ -294,7 +292,7 @@ export const upTo = (self: Journal, number: number, found: FoundRecord | undefin
   if (number > found.epoch) return { ...self, base: undefined, changes: [], damage: [] }
   if (self.base === undefined || self.base.revision > found.revision) return { ...self, base: undefined, changes: [] }
   const changes = self.changes.slice(0, found.revision - self.base.revision + 1)
-  // Damage behind the found revision affects only refused lines.
+  // Damage after the found revision affects only refused lines.
   const reaches = newestRevision(self) >= found.revision
   return { ...self, changes, damage: reaches ? self.damage.filter(({ line }) => line === 1) : self.damage }
 }

@@ -18,7 +18,7 @@ const TAIL = '",'
 
 const BODY = SUM_END + TAIL.length
 
-/** The most levels in a line: those of the deepest value, plus the levels of the line and the checkpoint around it. */
+/** The maximum nesting of a line: the deepest value, plus the levels of the line and the checkpoint around it. */
 export const MAX_LINE_DEPTH = MAX_DEPTH + 16
 
 const sumOf = (body: Uint8Array | string): string => hash('sha256', body, 'hex').slice(0, SUM_END - SUM_BEGIN)
@@ -26,7 +26,7 @@ const sumOf = (body: Uint8Array | string): string => hash('sha256', body, 'hex')
 /** Encodes the JSON string of a non-empty object as a line, newline included. */
 export const encode = (object: string): Buffer => encodeParts([measured(object)])
 
-/** The same in parts, so that a large one is neither measured nor copied again. */
+/** Encodes the parts of such a string, so that a large part is neither measured nor copied again. */
 export const encodeParts = (parts: ReadonlyArray<Measured>): Buffer => {
   // The head takes the place of the opening brace of the first part.
   const brace = 1

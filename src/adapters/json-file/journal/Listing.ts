@@ -1,4 +1,4 @@
-/** Lists runs by the summaries at the ends of their journals (`docs/file-format.md` §6.1). It never fails a run: what it cannot read is loaded. */
+/** Lists runs by the summaries at the ends of their journals (`docs/file-format.md` §6.1). A run whose summary it cannot read is listed without one, and the caller loads it. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { join, resolve } from 'node:path'
@@ -12,22 +12,22 @@ import { holderOf } from '../claim/Liveness.js'
 import * as Line from './Line.js'
 import * as Read from './Read.js'
 
-/** How many runs are read at once. */
-const AT_ONCE = 64
+/** The number of runs to read concurrently. */
+const CONCURRENCY = 64
 
 export const list = async (
   context: Context,
   { after = '', limit }: ListOptions
 ): Promise<E.Either<StorageError, ReadonlyArray<Listed>>> => {
-  const own = checkRoot(context.fs, resolve(context.root))
-  if (E.isLeft(own)) return own
+  const checked = checkRoot(context.fs, resolve(context.root))
+  if (E.isLeft(checked)) return checked
   const names = await namesIn(context.fs, Layout.runsOf(context.root))
   if (E.isLeft(names)) return names
   const ids = names.right.filter((name) => name > after && E.isRight(RunId.parse(name)))
   const page = ids.sort().slice(0, limit)
   const listed: Array<Listed> = []
-  for (let n = 0; n < page.length; n += AT_ONCE)
-    listed.push(...(await Promise.all(page.slice(n, n + AT_ONCE).map((runId) => listedRun(context, runId)))))
+  for (let n = 0; n < page.length; n += CONCURRENCY)
+    listed.push(...(await Promise.all(page.slice(n, n + CONCURRENCY).map((runId) => listedRun(context, runId)))))
   return E.right(listed)
 }
 
@@ -41,7 +41,7 @@ const listedRun = async (context: Context, runId: string): Promise<Listed> => {
   return (await isAbandoned(context, layout)) ? { runId, isAbandoned: true } : { runId }
 }
 
-/** True if a run's folder has nothing but old files of claims and no owner: not if it is a user's own, or if a claim may be in progress. */
+/** True if a run's folder has only old files of claims, and the run has no owner. False for a folder that a user made, and if a claim may be in progress. */
 const isAbandoned = async (context: Context, layout: Layout.Layout): Promise<boolean> => {
   const { fs } = context
   try {
@@ -62,7 +62,7 @@ const isAbandoned = async (context: Context, layout: Layout.Layout): Promise<boo
   }
 }
 
-/** More than a released line has, unless its names are very long. */
+/** More than the length of a released line, unless its names are very long. */
 const TAIL_BYTES = 2_048
 
 /** The summary in the released line that ends a journal. */

@@ -12,11 +12,11 @@ import { descent } from './Read.js'
 import { readJournal } from './ReadOne.js'
 import type { Holding } from '../claim/Holding.js'
 
-/** Deletes journals below the newest `keep` with a verified base, oldest first, after the own base is synced and checked. Damaged ones are renamed as evidence. */
+/** Deletes journals below the newest `keep` with a verified base, oldest first; runs after the base of `journal` is synced and checked. A damaged one stays under another name. */
 export const prune = async (holding: Holding, journal: Published): Promise<void> => {
   const { fs } = holding.context
   const { layout } = holding
-  // An open folder stays the same one even if the run is removed and its id reused.
+  // Works below the open folder, which stays the same even if the run is removed and its id reused.
   const folder = await reading(layout.history, 'open', () => fs.open(layout.history, 'read'))
   // Windows cannot open folders.
   if (E.isLeft(folder) && process.platform !== 'win32') return
@@ -36,28 +36,23 @@ const pruneIn = async (
   if (E.isLeft(names)) return
   const below = Layout.numbers(names.right).filter((number) => number < journal.number)
   if (below.length < context.settings.keep) return
-  const superfluous = await afterKept(context, layout, below, journal.number === claim.epoch ? found : undefined)
+  const superfluous = await belowKept(context, layout, below, journal.number === claim.epoch ? found : undefined)
   for (const number of superfluous.toReversed()) {
     const read = await readJournal(context, layout, number)
     if (E.isLeft(read)) return
     if (read.right === undefined) continue
-    if (read.right.damage.length > 0 && !(await keepEvidence(context, layout, number, record.token))) return
+    if (read.right.damage.length > 0 && !(await keepDamaged(context, layout, number, record.token))) return
     const now = ownership(context.fs, journal)
     if (E.isLeft(now) || now.right !== 'Owner') return
-    // In the same synchronous code as the check, so that nothing can happen in between.
+    // The check and the deletion run in the same synchronous code, so that this process does nothing in between.
     if (!unlink(context, Layout.journal(layout, number))) return
   }
 }
 
-/** Renames a damaged journal: under its own name, and without a next number, its owner would believe that it still holds the run. */
-const keepEvidence = async (
-  { fs }: Context,
-  layout: Layout.Layout,
-  number: number,
-  token: string
-): Promise<boolean> => {
+/** Gives a damaged journal another name; the caller deletes the old one, under which, with the next number pruned, its owner would believe that it still holds the run. */
+const keepDamaged = async ({ fs }: Context, layout: Layout.Layout, number: number, token: string): Promise<boolean> => {
   try {
-    await fs.link(Layout.journal(layout, number), Layout.evidence(layout, number, token))
+    await fs.link(Layout.journal(layout, number), Layout.prunedDamaged(layout, number, token))
     return true
   } catch (cause) {
     return codeOf(cause) === 'EEXIST'
@@ -74,8 +69,8 @@ const unlink = ({ fs }: Context, path: string): boolean => {
   }
 }
 
-/** The numbers below the kept ones, highest first. The own journal counts as kept; a base rejected after fencing does not, because a load ignores it. */
-const afterKept = async (
+/** The numbers below the kept ones, highest first. The journal of this claim counts as kept; one whose base was refused to a fenced owner does not, because a load ignores it. */
+const belowKept = async (
   context: Context,
   layout: Layout.Layout,
   below: ReadonlyArray<number>,
@@ -86,7 +81,9 @@ const afterKept = async (
   for await (const level of descent(context, layout, below, foundByOwner)) {
     if (E.isLeft(level)) return []
     const lowest = level.right
-    if (lowest?.journal.base !== undefined && --toKeep === 0) return below.filter((number) => number < lowest.number)
+    if (lowest?.journal.base === undefined) continue
+    toKeep--
+    if (toKeep === 0) return below.filter((number) => number < lowest.number)
   }
   return []
 }
@@ -95,17 +92,17 @@ const afterKept = async (
 export const cleanUp = async (
   context: Context,
   layout: Layout.Layout,
-  own: string,
-  former: string | undefined
+  ownToken: string,
+  formerToken: string | undefined
 ): Promise<void> => {
   for (const folder of [layout.run, layout.history]) {
     const names = await namesIn(context.fs, folder)
     if (E.isLeft(names)) continue
     for (const name of names.right) {
       const token = Layout.tokenIn(name)
-      if (token === own || (token === undefined && !Layout.isUnfinishedCopy(name))) continue
+      if (token === ownToken || (token === undefined && !Layout.isUnfinishedCopy(name))) continue
       const path = join(folder, name)
-      if (token === former || isOld(context.fs, path)) await remove(context, path)
+      if (token === formerToken || isOld(context.fs, path)) await remove(context, path)
     }
   }
 }

@@ -30,11 +30,11 @@ export interface Published {
   allocated: number
 }
 
-/** `Taken`: another process has the number. `Moved`: the run was removed with its folder. `Stale`: a higher number exists, or the file was deleted. */
+/** `Taken`: another process has the number. `Removed`: the run was removed with its folder. `Stale`: a higher number exists, or the file was deleted. */
 export type Publication =
   | { readonly _tag: 'Published'; readonly journal: Published }
   | { readonly _tag: 'Taken' }
-  | { readonly _tag: 'Moved' }
+  | { readonly _tag: 'Removed' }
   | { readonly _tag: 'Stale' }
 
 /** `Superseded`: the next number exists. `Missing`: the journal's name no longer leads to its file. */
@@ -57,29 +57,31 @@ export const discard = async ({ fs }: Context, { path, fd }: Unpublished): Promi
   await quietly(() => fs.close(fd))
 }
 
-/** `facts`: what a listing reads instead of the journal. */
+/** `facts`: what a listing shows without reading the rest of the journal. */
 export const releasedLine = (revision = -1, facts: Partial<ReleasedFacts> = {}): Buffer =>
   Line.encode(
     JSON.stringify({ kind: 'released', at: new Date().toISOString(), ...(revision < 0 ? {} : { revision }), ...facts })
   )
 
-/** The run's newest summary, and whose it is. */
+/** The run's newest summary, and the run and journal that it belongs to. */
 export interface ReleasedFacts extends Pick<ClaimRecord, 'runId' | 'epoch'> {
   readonly summary: Summary
 }
 
 export const foundLine = (found: FoundRecord): Buffer => Line.encode(JSON.stringify({ kind: 'found', ...found }))
 
-/** Publishes a journal under the number in its claim. `saves`: whether the claim acknowledges saves. If it fails after the number is taken, a released line keeps the journal from holding the run. */
+/** Publishes a journal under the number in its claim. If that fails, a released line keeps the journal, which may have got the number, from holding the run. */
 export const publish = async (
   context: Context,
   layout: Layout.Layout,
   file: Unpublished,
-  record: ClaimRecord,
-  saves = true
+  record: ClaimRecord
 ): Promise<E.Either<StorageError, Publication>> => {
+  const number = record.epoch
   const bytes = claimLine(record)
-  const published = await publishBytes(context, layout, file, record.epoch, bytes, saves)
+  // A power cut that takes the name of the file would take its saves too; the claim of a removal acknowledges none.
+  const isNameDurable = record.removal === undefined
+  const published = await publishBytes(context, layout, file, { number, bytes, isNameDurable })
   if (E.isLeft(published) || published.right._tag !== 'Published') {
     await writeFully(context.fs, file.path, file.fd, releasedLine(), bytes.length)
   }
@@ -87,7 +89,7 @@ export const publish = async (
   return published
 }
 
-/** Creates the file for the next number, then checks: after a removal it may be in the folder of a new run with the same id. Returns the ownership if this process is not the owner. */
+/** Creates the file for the next number, then checks the ownership, because after a removal the file may be in the folder of a new run with the same id. Returns the ownership if this process is not the owner. */
 export const prepareNext = async (
   context: Context,
   layout: Layout.Layout,
@@ -102,20 +104,20 @@ export const prepareNext = async (
   return E.isLeft(now) ? now : E.right(now.right as Exclude<Ownership, 'Owner'>)
 }
 
-/** Publishes the next number with a released line, for an owner that cannot write its own journal. A disk failure may prevent it. */
+/** Releases a claim whose journal cannot be written: publishes a journal with the next number and a released line. */
 export const publishEnd = async (
   context: Context,
   layout: Layout.Layout,
   journal: Published,
   record: ClaimRecord
 ): Promise<E.Either<StorageError, void>> => {
-  const epoch = journal.number + 1
+  const number = journal.number + 1
   const file = await prepareNext(context, layout, journal, record.token)
   if (E.isLeft(file)) return file
   if (typeof file.right === 'string') return E.right(undefined)
   const { fd } = file.right
-  const bytes = Buffer.concat([claimLine({ ...record, epoch }), releasedLine()])
-  const published = await publishBytes(context, layout, file.right, epoch, bytes, true)
+  const bytes = Buffer.concat([claimLine({ ...record, epoch: number }), releasedLine()])
+  const published = await publishBytes(context, layout, file.right, { number, bytes, isNameDurable: true })
   await quietly(() => context.fs.close(fd))
   if (E.isLeft(published)) return published
   if (published.right._tag !== 'Published') return E.right(undefined)
@@ -128,23 +130,20 @@ export const publishEnd = async (
 const claimLine = ({ runId, epoch, lineage, ...record }: ClaimRecord): Buffer =>
   Line.encode(JSON.stringify({ kind: 'claim', format: FORMAT, runId, epoch, lineage, ...record }))
 
-/** Keeps the file open, because `publish` may append a released line. */
+/** Leaves the file open, because `publish` may append a released line. */
 const publishBytes = async (
   context: Context,
   layout: Layout.Layout,
   file: Unpublished,
-  number: number,
-  bytes: Buffer,
-  saves: boolean
+  { number, bytes, isNameDurable }: { readonly number: number; readonly bytes: Buffer; readonly isNameDurable: boolean }
 ): Promise<E.Either<StorageError, Publication>> => {
   const path = Layout.journal(layout, number)
   const linked = await fillAndLink(context, file, bytes, path)
   await quietly(() => context.fs.unlinkSync(file.path))
   if (E.isLeft(linked)) return linked
   if (linked.right._tag !== 'Linked') return E.right(linked.right)
-  // A power cut that takes the name of the file would take its saves too.
   const durable = await writing(layout.history, 'fsync', async () => {
-    if (saves) await context.fs.fsyncFolder(layout.history)
+    if (isNameDurable) await context.fs.fsyncFolder(layout.history)
   })
   if (E.isLeft(durable)) return durable
   return reopen(context, layout, { path, number, length: bytes.length, stats: linked.right.stats })
@@ -158,7 +157,7 @@ interface Linked {
 }
 
 type Linking =
-  { readonly _tag: 'Linked'; readonly stats: FileStats } | { readonly _tag: 'Taken' } | { readonly _tag: 'Moved' }
+  { readonly _tag: 'Linked'; readonly stats: FileStats } | { readonly _tag: 'Taken' } | { readonly _tag: 'Removed' }
 
 /** The journal is complete and synced before it has a name; of several processes that link the same name, one succeeds. */
 const fillAndLink = async (
@@ -179,7 +178,7 @@ const fillAndLink = async (
     return E.right({ _tag: 'Linked', stats: stats.right })
   } catch (cause) {
     if (codeOf(cause) === 'EEXIST') return E.right({ _tag: 'Taken' })
-    return codeOf(cause) === 'ENOENT' ? E.right({ _tag: 'Moved' }) : E.left(writeFailed(path, 'link', cause))
+    return codeOf(cause) === 'ENOENT' ? E.right({ _tag: 'Removed' }) : E.left(writeFailed(path, 'link', cause))
   }
 }
 
@@ -225,7 +224,7 @@ const confirm = async (
   )
 }
 
-/** The check. It covers only what was synced before it. */
+/** The check before each acknowledgement. It covers only what was synced before it. */
 export const ownership = (
   fs: FileSystem,
   { path, next, fd, place, dev, ino }: Published
@@ -233,8 +232,8 @@ export const ownership = (
   try {
     if (fs.lstatSync(next) !== undefined) return E.right('Superseded')
     if (place !== undefined) return E.right(fs.placeSync(fd) === place ? 'Owner' : 'Missing')
-    const mine = fs.lstatSync(path)
-    return E.right(mine !== undefined && mine.ino === ino && mine.dev === dev ? 'Owner' : 'Missing')
+    const stats = fs.lstatSync(path)
+    return E.right(stats !== undefined && stats.ino === ino && stats.dev === dev ? 'Owner' : 'Missing')
   } catch (cause) {
     return E.left(writeFailed(path, 'lstat', cause))
   }

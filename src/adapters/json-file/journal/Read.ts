@@ -23,8 +23,8 @@ export interface Journals {
   readonly newest: Numbered | undefined
   /** Descriptions of the damage in the journals above `newest`. */
   readonly damage: ReadonlyArray<string>
-  /** The journals that were read. */
-  readonly looked: ReadonlyArray<Numbered>
+  /** The journals that were read, as they are. */
+  readonly inspected: ReadonlyArray<Numbered>
 }
 
 /** What is stored, without the holder. */
@@ -45,7 +45,7 @@ export const list = async (
   return there.right ? E.map(Layout.numbers)(await namesIn(context.fs, layout.history)) : E.right(undefined)
 }
 
-/** Lists a run's journals and reads them; lists again if a listed file is missing, because listings are not atomic. `undefined`: no such run, or, of `readThem`, a file is missing. */
+/** Lists a run's journals and reads them; lists again if `readThem` returns `undefined` for a missing file, because listings are not atomic. Returns `undefined` if there is no such run. */
 export const readListed = async <A>(
   context: Context,
   layout: Layout.Layout,
@@ -79,9 +79,9 @@ export const readJournals = (
   })
 }
 
-/** A journal on the way down: as it is (`read`), and as far as it counts. */
+/** One journal of a descent: `whole`, and `journal`, limited to what counts. */
 export interface Level extends Numbered {
-  readonly read: Journal.Journal
+  readonly whole: Journal.Journal
 }
 
 /** Reads journals, highest number first. A claim names the journal that it found: those between the two do not count and are skipped. `found`: what a claim above the numbers found. `undefined`: the file is missing. */
@@ -98,7 +98,7 @@ export async function* descent(
     if (E.isLeft(read)) yield read
     else if (read.right === undefined) yield E.right(undefined)
     else {
-      yield E.right({ number, read: read.right, journal: Journal.upTo(read.right, number, above) })
+      yield E.right({ number, whole: read.right, journal: Journal.upTo(read.right, number, above) })
       above = Journal.foundIn(read.right, number) ?? above
     }
   }
@@ -109,46 +109,46 @@ const readDown = async (
   layout: Layout.Layout,
   numbers: ReadonlyArray<number>
 ): Promise<E.Either<StorageError, Journals | undefined>> => {
-  const looked: Array<Numbered> = []
+  const inspected: Array<Numbered> = []
   const damage: Array<string> = []
-  const claims: Array<Found> = []
+  const found: Array<FoundBy> = []
   let newest: Numbered | undefined
   for await (const level of descent(context, layout, numbers)) {
     if (E.isLeft(level)) return level
     if (level.right === undefined) return E.right(undefined)
-    const { number, read, journal } = level.right
-    looked.push({ number, journal: read })
+    const { number, whole, journal } = level.right
+    inspected.push({ number, journal: whole })
     if (journal.base !== undefined) {
       newest = { number, journal }
       break
     }
     damage.push(...describe(number, journal.damage))
     const below = Journal.foundIn(journal, number)
-    if (below !== undefined) claims.push({ ...below, by: number })
+    if (below !== undefined) found.push({ ...below, by: number })
   }
-  damage.push(...claims.filter((found) => isShort(found, newest)).map(describeShort))
-  const lineage = looked.map(({ journal }) => journal.claim?.lineage).find((id) => id !== undefined)
-  return E.right({ numbers, highest: looked[0]?.journal, lineage, newest, damage, looked })
+  damage.push(...found.filter((one) => isShort(one, newest)).map(describeShort))
+  const lineage = inspected.map(({ journal }) => journal.claim?.lineage).find((id) => id !== undefined)
+  return E.right({ numbers, highest: inspected[0]?.journal, lineage, newest, damage, inspected })
 }
 
 /** The state that the journal with the number `by` recorded as found. */
-interface Found extends Journal.FoundRecord {
+interface FoundBy extends Journal.FoundRecord {
   readonly by: number
 }
 
-/** True if less is stored than a claim found, which had been acknowledged. */
-const isShort = ({ epoch, revision }: Found, newest: Numbered | undefined): boolean =>
+/** True if less is stored than a claim once found, so that acknowledged revisions are lost. */
+const isShort = ({ epoch, revision }: FoundBy, newest: Numbered | undefined): boolean =>
   newest === undefined
     ? epoch > 0
     : newest.number < epoch || (newest.number === epoch && Journal.newestRevision(newest.journal) < revision)
 
-const describeShort = ({ epoch, revision, by }: Found): string =>
+const describeShort = ({ epoch, revision, by }: FoundBy): string =>
   `history/${Layout.journalName(epoch)} had revision ${revision} when history/${Layout.journalName(by)} started`
 
 const describe = (number: number, damage: ReadonlyArray<Journal.Damage>): ReadonlyArray<string> =>
   damage.map(({ line, why }) => `line ${line} of history/${Layout.journalName(number)} is damaged (${why})`)
 
-/** Combines the journals with a copy that was inspected before them, so that a copy is never ahead because it was written in the meantime. */
+/** Combines the journals with a copy probed before they were read: a copy probed later could be ahead of them without any damage. */
 export const contentOf = async (
   context: Context,
   layout: Layout.Layout,
@@ -157,7 +157,7 @@ export const contentOf = async (
 ): Promise<E.Either<StorageError, Content | undefined>> => {
   const { newest, damage } = journals
   const reached = newest === undefined ? -1 : Journal.newestRevision(newest.journal)
-  const ahead = probed._tag === 'Copy' && isAhead(probed.of, journals, reached) ? probed.of : undefined
+  const ahead = probed._tag === 'Copy' && isAhead(probed.source, journals, reached) ? probed.source : undefined
   if (ahead !== undefined) {
     const copy = await CheckpointCopy.read(context, layout)
     if (E.isLeft(copy)) return copy
@@ -165,7 +165,8 @@ export const contentOf = async (
   }
   if (newest !== undefined) return E.right(fromJournal(newest, [...damage, ...describeAhead(ahead)]))
   if (damage.length > 0) return E.left(corrupt(layout.runId, layout.history, damage.join('; ')))
-  const isForeign = probed._tag === 'Copy' && journals.lineage !== undefined && probed.of.lineage !== journals.lineage
+  const isForeign =
+    probed._tag === 'Copy' && journals.lineage !== undefined && probed.source.lineage !== journals.lineage
   return probed._tag === 'Absent' || isForeign
     ? E.right(undefined)
     : E.left(
@@ -175,12 +176,12 @@ export const contentOf = async (
 
 const corrupt = (runId: string, where: string, why: string): Corrupt => ({ _tag: 'Corrupt', runId, where, why })
 
-/** A copy of another lineage was written by a zombie of a removed run. */
-const isAhead = (of: CheckpointCopy.CopyOf, { lineage, newest }: Journals, reached: number): boolean =>
-  (lineage === undefined || lineage === of.lineage) && CheckpointCopy.isAhead(of, newest?.number ?? 0, reached)
+/** A copy of another lineage does not count: a fenced owner of a removed run wrote it. */
+const isAhead = (source: CheckpointCopy.CopyOf, { lineage, newest }: Journals, reached: number): boolean =>
+  (lineage === undefined || lineage === source.lineage) && CheckpointCopy.isAhead(source, newest?.number ?? 0, reached)
 
-const describeAhead = (of: CheckpointCopy.CopyOf | undefined): ReadonlyArray<string> =>
-  of === undefined ? [] : [`checkpoint.json records revision ${of.revision} and is itself damaged`]
+const describeAhead = (source: CheckpointCopy.CopyOf | undefined): ReadonlyArray<string> =>
+  source === undefined ? [] : [`checkpoint.json records revision ${source.revision} and is itself damaged`]
 
 const fromJournal = ({ number, journal }: Numbered, above: ReadonlyArray<string>): Content => {
   const base = journal.base as Journal.Base
@@ -206,21 +207,25 @@ const lossOf = ({ damage }: Journal.Journal, above: ReadonlyArray<string>, revis
 
 const lostAfter = (revision: number): string => `revisions after ${revision}, if there were any, are lost`
 
-const fromCopy = ({ of, checkpoint }: CheckpointCopy.Copy, { newest, damage }: Journals, reached: number): Content => ({
-  revision: of.revision,
+const fromCopy = (
+  { source, checkpoint }: CheckpointCopy.Copy,
+  { newest, damage }: Journals,
+  reached: number
+): Content => ({
+  revision: source.revision,
   checkpoint,
   changes: [],
   found: {
     _tag: 'Recovered',
-    from: `checkpoint.json, revision ${of.revision}`,
-    lost: `${[...damage, ...shortfallOf(newest, reached, of, damage)].join('; ')}; ${lostAfter(of.revision)}`
+    from: `checkpoint.json, revision ${source.revision}`,
+    lost: `${[...damage, ...shortfallOf(newest, reached, source, damage)].join('; ')}; ${lostAfter(source.revision)}`
   }
 })
 
 const shortfallOf = (
   newest: Numbered | undefined,
   reached: number,
-  of: CheckpointCopy.CopyOf,
+  source: CheckpointCopy.CopyOf,
   above: ReadonlyArray<string>
 ): ReadonlyArray<string> => {
   if (newest === undefined)
@@ -230,7 +235,7 @@ const shortfallOf = (
   const { number, journal } = newest
   return journal.damage.length === 0
     ? [
-        `the journals can be read up to revision ${reached} (history/${Layout.journalName(number)}), and checkpoint.json holds revision ${of.revision}`
+        `the journals can be read up to revision ${reached} (history/${Layout.journalName(number)}), and checkpoint.json holds revision ${source.revision}`
       ]
     : describe(number, journal.damage)
 }
@@ -240,7 +245,7 @@ export interface Reading {
   readonly content: E.Either<StorageError, Content | undefined>
 }
 
-/** Reads a run; `undefined`: no such run. Reports lost journals only if two reads find the loss, because the run may be removed and its id reused in between. */
+/** Reads a run; `undefined`: no such run. Reports lost journals only if two reads find the loss, because the run may be removed and its id reused during a read. */
 export const read = async (
   context: Context,
   layout: Layout.Layout
@@ -268,8 +273,8 @@ const readRun = async (
   if (E.isLeft(journals)) return journals
   if (journals.right === undefined) return E.right(undefined)
   const content = await contentOf(context, layout, probed.right, journals.right)
-  // The next claim continues this lineage; a new one would make the copy, perhaps all that is left, belong to another run.
-  const lineage = journals.right.lineage ?? (probed.right._tag === 'Copy' ? probed.right.of.lineage : undefined)
+  // The next claim continues this lineage: under a new one, the copy, perhaps all that is left, would count as that of another run.
+  const lineage = journals.right.lineage ?? (probed.right._tag === 'Copy' ? probed.right.source.lineage : undefined)
   return E.right({ journals: { ...journals.right, lineage }, content })
 }
 
@@ -290,7 +295,7 @@ export const newest = async (
   return E.right(isCopy ? { revision, at: undefined } : Journal.newestIn(newest.journal))
 }
 
-/** Reads only what identifies the holder, for a removal. `undefined`: no such run. */
+/** Reads only what identifies the holder, so `content` is undefined. `undefined`: no such run. */
 export const readHighest = (
   context: Context,
   layout: Layout.Layout
@@ -302,11 +307,11 @@ export const readHighest = (
     const highest = read.right
     if (highest === undefined && number !== undefined) return E.right(undefined)
     const lineage = highest?.claim?.lineage ?? (await lineageOfCopy(context, layout))
-    const journals: Journals = { numbers, highest, lineage, newest: undefined, damage: [], looked: [] }
+    const journals: Journals = { numbers, highest, lineage, newest: undefined, damage: [], inspected: [] }
     return E.right({ journals, content: E.right(undefined) })
   })
 
 const lineageOfCopy = async (context: Context, layout: Layout.Layout): Promise<string | undefined> => {
   const probed = await CheckpointCopy.probe(context, layout)
-  return E.isRight(probed) && probed.right._tag === 'Copy' ? probed.right.of.lineage : undefined
+  return E.isRight(probed) && probed.right._tag === 'Copy' ? probed.right.source.lineage : undefined
 }

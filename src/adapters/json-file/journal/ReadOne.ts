@@ -72,7 +72,7 @@ export const isUnchanged = (
       })
     : Promise.resolve(E.right(false))
 
-/** True if a journal is the one that was read, and `holds` returns true for it: a removed run's numbers are used again. */
+/** True if the file is still the journal that was read (after a removal, a new run uses its number again), and `holds` returns true for it. */
 export const isSame = async (
   { fs }: Context,
   layout: Layout.Layout,
@@ -91,7 +91,7 @@ export const isSame = async (
 
 const HEAD_BYTES = 65_536
 
-/** Reads only line 1 of a journal that is too large. As with damage, it then cannot know if the claim was released. */
+/** Reads a journal, but only line 1 of one that is too large; that counts as damage, which may hide a released line. */
 export const readOwner = async (
   context: Context,
   layout: Layout.Layout,
@@ -105,7 +105,9 @@ export const readOwner = async (
   if (head.right === undefined) return E.right(undefined)
   const bytes = head.right
   const journal = parse(layout, number, bytes.subarray(0, bytes.indexOf('\n') + 1))
-  // Line 1 may be shorter, or missing.
+  // `parse` got no checksum if line 1 has no end.
   const sum = Journal.sumIn(bytes)
-  return E.map((one: Journal.Journal) => ({ ...one, sum, damage: [{ line: 2, why: 'it is too large' }] }))(journal)
+  return E.map((parsed: Journal.Journal) => ({ ...parsed, sum, damage: [{ line: 2, why: 'it is too large' }] }))(
+    journal
+  )
 }

@@ -1,4 +1,4 @@
-/** Saves revisions: one line, one checksum, one sync, then the check (`docs/file-format.md` §4). Uses callbacks, because each await costs half a sync. */
+/** Saves revisions: one line, one checksum, one sync, then the check (`docs/file-format.md` §4). Uses callbacks, because each `await` takes half as long as a sync. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Change } from '../../../domain/change/Change.js'
@@ -15,7 +15,7 @@ import { prune } from './Prune.js'
 import type { Published } from './Publish.js'
 import { prepareNext, publish, ownership } from './Publish.js'
 import type { Holding } from '../claim/Holding.js'
-import { fence, later, poison } from '../claim/Holding.js'
+import { fence, runLater, poison } from '../claim/Holding.js'
 import type { Measured, NotEncoded } from '../../../domain/data/Size.js'
 import { biggest, bytesOf, encodeWithin, measured } from '../../../domain/data/Size.js'
 import { runExclusive } from '../claim/Mutex.js'
@@ -69,25 +69,26 @@ const refusal = (holding: Holding, error: StorageError): StorageError => {
   return E.isRight(now) && now.right !== 'Owner' ? fence(holding, now.right === 'Superseded') : error
 }
 
-/** The line to write, and its target: the journal in use, or the next one, of which it is the base. */
+/** The line to write: the first or a later save of the journal in use or, in a `compaction`, the base of the next one. */
 interface Plan {
   readonly kind: 'base' | 'changes' | 'compaction'
   readonly line: Buffer
 }
 
 const planOf = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): E.Either<StorageError, Plan> => {
-  const as = (kind: Plan['kind']) => E.map((line: Buffer): Plan => ({ kind, line }))
+  const planned = (kind: Plan['kind']) => E.map((line: Buffer): Plan => ({ kind, line }))
   const { number } = holding.journal
-  if (holding.baseBytes === 0) return as('base')(baseLine(holding, revisions, number))
+  if (holding.baseBytes === 0) return planned('base')(baseLine(holding, revisions, number))
   if (isOutgrown(holding)) {
     const base = baseLine(holding, revisions, number + 1)
-    if (mayExceedLimit(holding) || (E.isRight(base) && isWorthwhile(holding, base.right))) return as('compaction')(base)
+    if (mayExceedLimit(holding) || (E.isRight(base) && isWorthwhile(holding, base.right)))
+      return planned('compaction')(base)
     holding.compactBytes = 2 * holding.changeBytes
   }
-  return as('changes')(saveLine(holding, revisions))
+  return planned('changes')(saveLine(holding, revisions))
 }
 
-/** An upper bound of the size of the checkpoint after a save. Measures the checkpoint only if it may exceed the limit. */
+/** Returns an upper bound of the size of the checkpoint after a save. Measures the checkpoint only if that bound exceeds the limit. */
 const sizeAfter = (
   holding: Holding,
   revisions: ReadonlyNonEmptyArray<Revision>,
@@ -113,7 +114,7 @@ const saveChanges = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision
   })
 
 const saveBase = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, line: Buffer, done: Done): void => {
-  // Pruning must not count the journal in use, which may not have a base yet.
+  // The pruning starts from this journal, because the one in use by then may not have a base yet.
   const { journal } = holding
   append(holding, line, done, () => {
     holding.baseBytes = line.length
@@ -121,7 +122,7 @@ const saveBase = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, 
     holding.compactBytes = 0
     holding.copyBytes = 0
     acknowledge(holding, revisions, done)
-    later(holding, () => prune(holding, journal))
+    runLater(holding, () => prune(holding, journal))
   })
 }
 
@@ -130,11 +131,11 @@ const acknowledge = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision
   holding.revision = newest.revision
   holding.saved = { revision: newest, number: holding.journal.number }
   done(E.right(undefined))
-  BackgroundCopy.consider(holding)
+  BackgroundCopy.update(holding)
   if (holding.baseBytes + holding.changeBytes > holding.warnAtBytes) reportSize(holding, newest)
 }
 
-/** Reports a large checkpoint once, long before it is refused. The estimate is only a trigger, because a journal may be much longer. */
+/** Reports a large checkpoint once, long before it is refused. Measures it, because a journal may be much longer than its checkpoint. */
 const reportSize = (holding: Holding, { checkpoint }: Revision): void => {
   const { warnBytes, checkpointBytes: limitBytes, onLarge } = holding.context.settings
   try {
@@ -187,7 +188,7 @@ const append = (holding: Holding, line: Buffer, done: Done, onDurable: () => voi
   )
 }
 
-/** Preallocates, so that most syncs leave length and blocks unchanged. Without space it does without; any other error is a failed write. */
+/** Preallocates, so that most syncs leave length and blocks unchanged. Preallocates nothing if the disk is full; any other error is a failed write. */
 const extend = ({ context: { fs }, journal }: Holding, end: number): E.Either<unknown, void> => {
   if (end <= journal.allocated) return DONE
   const { least, most } = EXTENSION_BYTES
@@ -207,7 +208,7 @@ const DONE = E.right(undefined)
 
 const NO_SPACE: ReadonlyArray<string> = ['ENOSPC', 'EDQUOT', 'EFBIG']
 
-/** True when it is time to measure a new base. Measuring takes as long as the run is large, so the next time is doubled. */
+/** True when it is time to measure a new base. Measuring takes time in proportion to the run, so the changes must double before the next time. */
 const isOutgrown = (holding: Holding): boolean => {
   const { baseBytes, changeBytes, compactBytes, context } = holding
   return (
@@ -232,9 +233,9 @@ const compact = async (
   done: Done
 ): Promise<void> => {
   const { context, journal } = holding
-  holding.moving = true
+  holding.compacting = true
   const next = await publishNext(holding)
-  holding.moving = false
+  holding.compacting = false
   if (E.isLeft(next)) return done(E.mapLeft(notCommitted)(next))
   if (next.right === undefined) return postpone(holding, revisions, done)
   holding.journal = next.right
@@ -243,11 +244,11 @@ const compact = async (
   await quietly(() => context.fs.close(journal.fd))
 }
 
-/** The save was to be the first line of a journal that has no number. */
+/** Publishing the next journal failed, so the save, which was to be its base, was not written. */
 const notCommitted = (error: StorageError): StorageError =>
   error._tag === 'WriteFailed' ? { ...error, committed: 'no' } : error
 
-/** Returns undefined if the new journal cannot be created and the compaction can wait; the journal in use is unchanged then. */
+/** Publishes the next journal. Returns `undefined` if its file cannot be created and the compaction can wait. */
 const publishNext = async (holding: Holding): Promise<E.Either<StorageError, Published | undefined>> => {
   const { context, layout, journal, record } = holding
   const file = await prepareNext(context, layout, journal, record.token)
@@ -257,7 +258,7 @@ const publishNext = async (holding: Holding): Promise<E.Either<StorageError, Pub
   if (E.isLeft(published)) return E.left(poison(holding, published.left))
   return published.right._tag === 'Published'
     ? E.right(published.right.journal)
-    : E.left(fence(holding, published.right._tag !== 'Moved'))
+    : E.left(fence(holding, published.right._tag !== 'Removed'))
 }
 
 const postpone = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
@@ -270,7 +271,7 @@ const postpone = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, 
 const saveLine = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): E.Either<StorageError, Buffer> =>
   lineOf(holding, { kind: 'save', revision: revisions[0].revision }, changesOf(revisions))
 
-/** Writes the checkpoint of the first revision, so that all of them can be loaded. Omits the fields of a `Started`, because the checkpoint has them. */
+/** A base has the checkpoint of the first revision, so that each revision can be loaded, and of a `Started` only `_tag` and `at`, because the checkpoint has the rest. */
 const baseLine = (
   holding: Holding,
   revisions: ReadonlyNonEmptyArray<Revision>,
@@ -288,7 +289,7 @@ const changesOf = (revisions: ReadonlyNonEmptyArray<Revision>): ReadonlyArray<Ch
 
 type Changes = ReadonlyArray<Pick<Change, '_tag' | 'at'>>
 
-/** Checkpoint and changes are measured one by one, because the checkpoint has the large values of its change too. */
+/** Encodes a line. Each limit applies to checkpoint and changes one by one, because the checkpoint repeats the large values of its change. */
 const lineOf = (
   holding: Holding,
   fields: JsonObject,
@@ -308,7 +309,7 @@ const lineOf = (
   )
 }
 
-/** Encodes as JSON what is not too large. */
+/** Encodes a value as JSON; fails with `TooLarge` if that exceeds the limit. */
 const encode = (holding: Holding, changes: Changes, value: Json): E.Either<StorageError, Measured> => {
   const { context, layout, journal } = holding
   return E.mapLeft((refused: NotEncoded): StorageError =>

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import * as E from 'fp-ts/lib/Either.js'
 
-/** `cause`: Node's error, for another exit code than 0. */
+/** How a git process exited. `cause`: Node's error, if the exit code is not 0. */
 export interface GitEnd {
   readonly code: number
   readonly stdout: string
@@ -17,7 +17,7 @@ export interface NoGitEnd {
   readonly cause: unknown
 }
 
-/** The most output that git may print. */
+/** The maximum output of git; beyond it, the call fails. */
 const OUTPUT_BYTES = 67_108_864
 
 /** A git hook sets these variables; they would select its repository instead of ours. */

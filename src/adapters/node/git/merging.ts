@@ -10,7 +10,7 @@ import { branchAt, commitAt, demand, failed, gitFolderOf, gitRefused, isThere, m
 
 type End = E.Either<WorkspaceFailed, MergeEnd>
 
-/** Commits what is uncommitted in a worktree and merges its branch. The worktree stays, and a merge that conflicts is aborted. */
+/** Commits what is uncommitted in a worktree and merges its branch. Keeps the worktree; aborts a merge that conflicts. */
 export const mergeWorktree = async (runId: string, worktree: Worktree): Promise<End> => {
   const { repository, branch, into } = worktree
   if (into === undefined) return E.right({ _tag: 'NotMerged', why: 'Detached', committed: false })
@@ -24,20 +24,21 @@ export const mergeWorktree = async (runId: string, worktree: Worktree): Promise<
   const uncommitted = await statusOf(worktree.root, 'none')
   if (E.isLeft(uncommitted)) return uncommitted
   if (uncommitted.right !== '')
-    return E.right({ _tag: 'NotMerged', why: 'Refused', said: LEFT_OPEN, committed: committed.right })
+    return E.right({ _tag: 'NotMerged', why: 'Refused', said: SUBMODULE_WORK, committed: committed.right })
   const merged = await git(repository, ['merge', '--no-edit', '--quiet', branch])
   if (E.isLeft(merged)) {
     // Ctrl+C, for example, may have ended git in the middle of the merge.
     await abortMerge(repository)
     return E.left(failed(repository, 'git merge', merged.left))
   }
-  // The user's settings may keep git from committing the merge.
-  const isIn = await git(repository, ['merge-base', '--is-ancestor', branch, 'HEAD'])
-  if (E.isRight(isIn) && isIn.right.code === 0) return E.right({ _tag: 'Merged', into, committed: committed.right })
+  // A merge that exits with 0 may be uncommitted, because of the user's settings.
+  const ancestry = await git(repository, ['merge-base', '--is-ancestor', branch, 'HEAD'])
+  if (E.isRight(ancestry) && ancestry.right.code === 0)
+    return E.right({ _tag: 'Merged', into, committed: committed.right })
   const files = await filesOf(repository, ['--diff-filter=U'])
   if (E.isLeft(files)) return files
-  const back = await abortMerge(repository)
-  if (E.isLeft(back)) return back
+  const aborted = await abortMerge(repository)
+  if (E.isLeft(aborted)) return aborted
   return E.right(
     files.right.length > 0
       ? { _tag: 'NotMerged', why: 'Conflict', files: files.right, committed: committed.right }
@@ -45,8 +46,8 @@ export const mergeWorktree = async (runId: string, worktree: Worktree): Promise<
   )
 }
 
-/** A merged worktree is deleted, with any work that exists only in one of its submodules. */
-const LEFT_OPEN = 'a submodule has uncommitted work'
+/** Prevents a merge, because a merged worktree is deleted, with any work that exists only in one of its submodules. */
+const SUBMODULE_WORK = 'a submodule has uncommitted work'
 
 /** Checks for obstacles before anything changes. */
 const obstacleTo = async ({
@@ -95,7 +96,7 @@ export const commitWorktree = async (
     : E.right(O.none)
 }
 
-/** Returns whether there was something to commit, or the reason why git refused; the index is then as it was. */
+/** Returns whether there was something to commit, or the reason why git refused; a refusal leaves the index as it was. */
 const commitRest = async (
   { root }: Worktree,
   message: string
@@ -105,14 +106,14 @@ const commitRest = async (
   if (uncommitted.right === '') return E.right(false)
   const folder = await gitFolderOf(root)
   if (folder === undefined) return E.right('it is no longer a worktree')
-  const begun = await operationIn(folder, uncommitted.right)
-  if (begun !== undefined) return E.right(begun)
+  const unfinished = await unfinishedIn(folder, uncommitted.right)
+  if (unfinished !== undefined) return E.right(unfinished)
   const before = await commitAt(root, 'HEAD')
-  const settle = await keepIndex(folder)
+  const endKeeping = await keepIndex(folder)
   const added = await demand(root, ['add', '--all'])
   const ended = E.isLeft(added) ? added : await commitStaged(root, message)
   // A git that was killed may have committed all the same.
-  await settle(E.isRight(added) && before === (await commitAt(root, 'HEAD')))
+  await endKeeping(E.isRight(added) && before === (await commitAt(root, 'HEAD')))
   return ended
 }
 
@@ -126,8 +127,8 @@ const commitStaged = async (root: string, message: string): Promise<E.Either<Wor
   return E.right(ended.right.code === 0 ? true : messageOf(ended.right))
 }
 
-/** Files that git has during an unfinished merge, rebase or the like, which a commit would conclude. */
-const BEGUN = new Map([
+/** The files by which git marks an unfinished operation, which a commit would conclude. */
+const UNFINISHED = new Map([
   ['MERGE_HEAD', 'a merge'],
   ['CHERRY_PICK_HEAD', 'a cherry-pick'],
   ['REVERT_HEAD', 'a revert'],
@@ -135,12 +136,13 @@ const BEGUN = new Map([
   ['rebase-merge', 'a rebase']
 ])
 
-const operationIn = async (folder: string, status: string): Promise<string | undefined> => {
-  for (const [name, what] of BEGUN) if (await isThere(join(folder, name))) return `${what} is in progress`
+/** Returns why a commit would conclude something unfinished; `undefined` if nothing is. */
+const unfinishedIn = async (folder: string, status: string): Promise<string | undefined> => {
+  for (const [name, what] of UNFINISHED) if (await isThere(join(folder, name))) return `${what} is in progress`
   return /^(?:U.|.U|AA|DD) /m.test(status) ? 'conflicts are unresolved' : undefined
 }
 
-/** Saves the index, because the next step may rely on what is staged. Returns the function that restores it if no commit was made. */
+/** Copies the index, because the next step may rely on what is staged. The returned function restores the copy after a refused commit, else deletes it. */
 const keepIndex = async (folder: string): Promise<(isRefused: boolean) => Promise<unknown>> => {
   const index = join(folder, 'index')
   const kept = join(folder, 'index.dogear')

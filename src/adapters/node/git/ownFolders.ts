@@ -7,19 +7,19 @@ import type { Insecure } from '../../../ports/CheckpointStorage.js'
 import type { WorkspaceFailed } from '../../../ports/Workspaces.js'
 import { failed } from './worktree.js'
 
-/** Checks a folder and its parents up to the workspaces' root. Also accepts the state folder's owner, because a file system may map root to another user. */
+/** Checks a folder and those above it, up to the parent folder of all workspaces. Also accepts the state folder's owner, because a file system may map root to another user. */
 export const ownFolders = async (
   state: string,
-  all: string,
+  parent: string,
   path: string
 ): Promise<E.Either<Insecure | WorkspaceFailed, void>> => {
-  const names = relative(all, path).split(sep).filter(Boolean)
-  const folders = [all, ...names.map((_, index) => join(all, ...names.slice(0, index + 1)))]
+  const names = relative(parent, path).split(sep).filter(Boolean)
+  const folders = [parent, ...names.map((_, index) => join(parent, ...names.slice(0, index + 1)))]
   try {
     for (const where of folders) {
       const found = await orMissing(lstat(where, { bigint: true }))
       if (found === undefined) return E.right(undefined)
-      const wrong = await wrongWith(state, found)
+      const wrong = await insecurityOf(state, found)
       if (wrong !== undefined) return E.left({ _tag: 'Insecure', where, ...wrong })
     }
     return E.right(undefined)
@@ -28,10 +28,13 @@ export const ownFolders = async (
   }
 }
 
-const orMissing = (looking: Promise<BigIntStats>): Promise<BigIntStats | undefined> =>
-  looking.catch((error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? undefined : Promise.reject(error)))
+const orMissing = (reading: Promise<BigIntStats>): Promise<BigIntStats | undefined> =>
+  reading.catch((error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? undefined : Promise.reject(error)))
 
-const wrongWith = async (state: string, found: BigIntStats): Promise<Pick<Insecure, 'why' | 'remedy'> | undefined> => {
+const insecurityOf = async (
+  state: string,
+  found: BigIntStats
+): Promise<Pick<Insecure, 'why' | 'remedy'> | undefined> => {
   if (found.isSymbolicLink())
     return {
       why: 'it is a symbolic link',

@@ -37,45 +37,48 @@ export const workingTree = (folder: string, except: ReadonlyArray<string> = [], 
   const at = (path: string): string => resolve(folder, path)
   const excluded = new Set(except.map((path) => key(Buffer.from(at(path)))))
   const digests = new Map<string, Digest>()
-  const ask = (args: ReadonlyArray<string>, input?: string): Reading<Answer> =>
-    askGit(resolve(folder), args, input, ceiling)
+  const query = (args: ReadonlyArray<string>, input?: string): Reading<GitOutput> =>
+    queryGit(resolve(folder), args, input, ceiling)
   return {
     content: (path, signal) => () =>
-      looking(at(path), async () => {
+      ifPresent(at(path), async () => {
         const scan = { excluded, digests, signal }
         return O.some(await contentOf(scan, Buffer.from(at(path)), await stat(at(path))))
       }),
     has: (path) => async () => {
-      const found = await looking(at(path), async () => O.some(await access(at(path), constants.R_OK)))
+      const found = await ifPresent(at(path), async () => O.some(await access(at(path), constants.R_OK)))
       return E.isLeft(found) ? found : E.right(O.isSome(found.right))
     },
-    head: async () => E.map(firstLine)(await ask(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])),
-    fullHash: (hash) => () => fullHash(ask, resolve(folder), hash),
-    missingCommits: (hashes) => () => missingCommits(ask, resolve(folder), hashes),
+    head: async () => E.map(firstLine)(await query(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])),
+    fullHash: (hash) => () => fullHash(query, resolve(folder), hash),
+    missingCommits: (hashes) => () => missingCommits(query, resolve(folder), hashes),
     storedCommits: (hashes) => async () =>
       E.map((known: ReadonlyMap<string, string>) => hashes.filter((hash) => known.has(hash)))(
-        await fullHashes(ask, hashes)
+        await fullHashes(query, hashes)
       ),
     commitsSince: (hash) => async () => {
-      const head = await ask(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])
+      const head = await query(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])
       if (E.isLeft(head) || O.isNone(firstLine(head.right))) return E.map(() => [])(head)
-      return E.map(linesOf)(await ask(['rev-list', '--reverse', 'HEAD', ...(O.isSome(hash) ? [`^${hash.value}`] : [])]))
+      return E.map(linesOf)(
+        await query(['rev-list', '--reverse', 'HEAD', ...(O.isSome(hash) ? [`^${hash.value}`] : [])])
+      )
     },
     changed: async () => {
       const others = except.length === 0 ? [] : ['--', ':/', ...except.map((path) => `:(exclude,literal)${path}`)]
-      const said = await ask(['status', '--porcelain=v1', '-z', '--untracked-files=all', ...others])
-      return E.chain((answer: Answer) => (O.isNone(answer) ? E.left(noRepository(folder)) : E.right(pathsOf(answer))))(
-        said
-      )
+      const status = await query(['status', '--porcelain=v1', '-z', '--untracked-files=all', ...others])
+      return E.chain((output: GitOutput) =>
+        O.isNone(output) ? E.left(noRepository(folder)) : E.right(pathsOf(output))
+      )(status)
     }
   }
 }
 
 const MISSING: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP'])
 
-const looking = async <A>(where: string, look: () => Promise<O.Option<A>>): Reading<O.Option<A>> => {
+/** Reads a path; returns none if it is missing. */
+const ifPresent = async <A>(where: string, read: () => Promise<O.Option<A>>): Reading<O.Option<A>> => {
   try {
-    return E.right(await look())
+    return E.right(await read())
   } catch (cause) {
     const { code = 'UNKNOWN', message } = cause as NodeJS.ErrnoException
     return MISSING.has(code) ? E.right(O.none) : E.left(unreadable(where, code, message, cause))
@@ -94,7 +97,7 @@ const unreadable = (where: string, code: string, why: string, cause: unknown): T
 const noRepository = (folder: string): TreeUnreadable =>
   unreadable(resolve(folder), 'GIT', 'there is no git repository', undefined)
 
-/** Not all names are UTF-8. */
+/** `latin1` keeps all bytes, because not all names are UTF-8. */
 const key = (path: Buffer): string => path.toString('latin1')
 
 /** The digest of a file, and the stamp (size, times, inode) that it had when it was read. */
@@ -118,7 +121,7 @@ const contentOf = async (scan: Scan, path: Buffer, stats: Stats): Promise<Conten
   return { size: target.length, sha256: createHash('sha256').update(target).digest('hex') }
 }
 
-/** Reuses a digest only if the stamp is old enough: `ctime` cannot be set, but two changes within one clock tick share it. */
+/** Caches the digest by stamp, unless the file changed recently: no program can set `ctime`, but two changes within one clock tick share it. */
 const contentOfFile = async ({ digests, signal }: Scan, path: Buffer): Promise<Content> => {
   // Without NONBLOCK, opening a file that became a pipe would wait for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -147,7 +150,7 @@ const contentOfFile = async ({ digests, signal }: Scan, path: Buffer): Promise<C
   }
 }
 
-/** A digest is cached only if the file is at least this old, because FAT and NFS have timestamps of seconds. */
+/** How long ago the last change must be, because timestamps of FAT and NFS have a resolution of seconds. */
 const SETTLED_MILLIS = 3_000
 
 const stampOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
@@ -155,7 +158,7 @@ const stampOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
 
 const STOPPED = Object.assign(new Error('the read was stopped'), { code: 'ABORTED' })
 
-/** Names in order, each with the kind and digest of its entry, so that different folders have different digests. */
+/** Hashes the names in order, each with the kind and digest of its entry, so that different folders have different digests. */
 const contentOfFolder = async (scan: Scan, path: Buffer): Promise<Content> => {
   const hash = createHash('sha256')
   let total = 0
@@ -174,15 +177,20 @@ const contentOfFolder = async (scan: Scan, path: Buffer): Promise<Content> => {
 const kindOf = (stats: Stats): string =>
   stats.isDirectory() ? 'folder' : stats.isSymbolicLink() ? 'link' : stats.isFile() ? 'file' : 'other'
 
-/** git's output, or a marker that the repository or commit does not exist. */
-type Answer = O.Option<string>
+/** Git's output; none if the repository or the commit does not exist. */
+type GitOutput = O.Option<string>
 
-type AskGit = (args: ReadonlyArray<string>, input?: string) => Reading<Answer>
+type QueryGit = (args: ReadonlyArray<string>, input?: string) => Reading<GitOutput>
 
 const NOTHING_THERE = /not a git repository|does not have any commits|(unknown|bad) revision|Needed a single revision/
 
 /** Queries git without taking a lock. */
-const askGit = async (folder: string, args: ReadonlyArray<string>, input = '', ceiling?: string): Reading<Answer> => {
+const queryGit = async (
+  folder: string,
+  args: ReadonlyArray<string>,
+  input = '',
+  ceiling?: string
+): Reading<GitOutput> => {
   const below = ceiling === undefined ? {} : { GIT_CEILING_DIRECTORIES: ceiling }
   const ended = await git(folder, args, { GIT_OPTIONAL_LOCKS: '0', ...below }, input)
   if (E.isLeft(ended)) {
@@ -193,71 +201,71 @@ const askGit = async (folder: string, args: ReadonlyArray<string>, input = '', c
   const { code, stdout, stderr, cause } = ended.right
   if (code === 0) return E.right(O.some(stdout))
   if ((code === 1 && stderr === '') || NOTHING_THERE.test(stderr)) return E.right(O.none)
-  const [said = ''] = stderr.trim().split('\n')
-  return E.left(unreadable(folder, 'GIT', `git ${args[0]}: ${said}`, cause))
+  const [reason = ''] = stderr.trim().split('\n')
+  return E.left(unreadable(folder, 'GIT', `git ${args[0]}: ${reason}`, cause))
 }
 
-const linesOf = (answer: Answer): ReadonlyArray<string> =>
-  O.isNone(answer) ? [] : answer.value.split('\n').filter((line) => line !== '')
+const linesOf = (output: GitOutput): ReadonlyArray<string> =>
+  O.isNone(output) ? [] : output.value.split('\n').filter((line) => line !== '')
 
-const firstLine = (answer: Answer): O.Option<string> => O.fromNullable(linesOf(answer)[0])
+const firstLine = (output: GitOutput): O.Option<string> => O.fromNullable(linesOf(output)[0])
 
 /** Resolves commit hashes and prefixes to full hashes; branch and tag names do not count. */
-const fullHashes = async (ask: AskGit, hashes: ReadonlyArray<string>): Reading<ReadonlyMap<string, string>> => {
-  const asked = [...new Set(hashes)].filter((hash) => HASH.test(hash))
-  if (asked.length === 0) return E.right(new Map())
-  const known = await ask(['cat-file', '--batch-check=%(objectname) %(objecttype)'], `${asked.join('\n')}\n`)
+const fullHashes = async (query: QueryGit, hashes: ReadonlyArray<string>): Reading<ReadonlyMap<string, string>> => {
+  const valid = [...new Set(hashes)].filter((hash) => HASH.test(hash))
+  if (valid.length === 0) return E.right(new Map())
+  const known = await query(['cat-file', '--batch-check=%(objectname) %(objecttype)'], `${valid.join('\n')}\n`)
   if (E.isLeft(known)) return known
   const lines = linesOf(known.right)
-  const full = asked.flatMap((hash, index) => {
+  const full = valid.flatMap((hash, index) => {
     const [name = '', kind] = (lines[index] ?? '').split(' ')
     return kind === 'commit' && name.startsWith(hash.toLowerCase()) ? [[hash, name] as const] : []
   })
   return E.right(new Map(full))
 }
 
-/** Two git calls for any number of commits: which exist, and which HEAD does not contain. */
+/** Calls git twice for any number of commits, and once more if one is missing. */
 const missingCommits = async (
-  ask: AskGit,
+  query: QueryGit,
   folder: string,
   hashes: ReadonlyArray<string>
 ): Reading<ReadonlyArray<string>> => {
-  const known = await fullHashes(ask, hashes)
+  const known = await fullHashes(query, hashes)
   if (E.isLeft(known)) return known
   const full = known.right
-  const beside =
+  const notInHead =
     full.size === 0
       ? E.right(O.none)
-      : await ask(['rev-list', '--stdin', '^HEAD'], `${[...full.values()].join('\n')}\n`)
-  if (E.isLeft(beside)) return beside
-  const outside = new Set(O.isNone(beside.right) ? full.values() : linesOf(beside.right))
+      : await query(['rev-list', '--stdin', '^HEAD'], `${[...full.values()].join('\n')}\n`)
+  if (E.isLeft(notInHead)) return notInHead
+  const outside = new Set(O.isNone(notInHead.right) ? full.values() : linesOf(notInHead.right))
   const missing = hashes.filter((hash) => {
     const name = full.get(hash)
     return name === undefined || outside.has(name)
   })
-  return missing.some((hash) => HASH.test(hash)) ? await unlessShallow(ask, folder, missing) : E.right(missing)
+  return missing.some((hash) => HASH.test(hash)) ? await unlessShallow(query, folder, missing) : E.right(missing)
 }
 
-/** In a shallow clone, a commit that is missing may be behind the cut. */
-const unlessShallow = async <A>(ask: AskGit, folder: string, missing: A): Reading<A> => {
-  const shallow = await ask(['rev-parse', '--is-shallow-repository'])
+/** Fails in a shallow clone, whose history may lack a commit that HEAD contains. */
+const unlessShallow = async <A>(query: QueryGit, folder: string, missing: A): Reading<A> => {
+  const shallow = await query(['rev-parse', '--is-shallow-repository'])
   if (E.isLeft(shallow)) return shallow
   if (!O.toNullable(firstLine(shallow.right))?.startsWith('true')) return E.right(missing)
   const why = 'the clone is shallow and may lack a commit; run: git fetch --unshallow'
   return E.left(unreadable(folder, 'SHALLOW', why, undefined))
 }
 
-const fullHash = async (ask: AskGit, folder: string, hash: string): Reading<O.Option<string>> => {
-  const missing = await missingCommits(ask, folder, [hash])
+const fullHash = async (query: QueryGit, folder: string, hash: string): Reading<O.Option<string>> => {
+  const missing = await missingCommits(query, folder, [hash])
   if (E.isLeft(missing)) return missing
   if (missing.right.length > 0) return E.right(O.none)
-  return E.map((full: ReadonlyMap<string, string>) => O.fromNullable(full.get(hash)))(await fullHashes(ask, [hash]))
+  return E.map((full: ReadonlyMap<string, string>) => O.fromNullable(full.get(hash)))(await fullHashes(query, [hash]))
 }
 
-/** One path for each change; a rename is followed by its old path. */
-const pathsOf = (answer: Answer): ReadonlyArray<string> => {
+/** Returns one path for each change; skips the old path that follows a rename. */
+const pathsOf = (output: GitOutput): ReadonlyArray<string> => {
   const paths: Array<string> = []
-  const parts = O.isNone(answer) ? [] : answer.value.split('\0')
+  const parts = O.isNone(output) ? [] : output.value.split('\0')
   for (let index = 0; index < parts.length; index++) {
     const part = parts[index] as string
     if (part === '') continue

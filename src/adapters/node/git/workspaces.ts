@@ -56,20 +56,20 @@ import {
  */
 export const workspaces = (stateFolder: string, folder = '.'): Workspaces => {
   const state = resolve(stateFolder)
-  const places: Places = { state, all: join(state, 'workspaces'), from: resolve(folder) }
+  const places: Places = { state, parent: join(state, 'workspaces'), from: resolve(folder) }
   return {
     plan: (runId, kind) => () => plan(places, runId, kind),
     make: (runId, workspace) => () => make(places, runId, workspace),
     find: (runId, workspace) => () => find(places, runId, workspace),
     stepFolder: (unit, fresh) => () => stepFolder(places, unit, fresh),
-    tree: (path) => workingTree(path, [], places.all),
+    tree: (path) => workingTree(path, [], places.parent),
     commit: (runId, worktree) => async () => {
-      const own = await owned(places, rootAt(places, runId))
-      return E.isLeft(own) ? own : commitWorktree(runId, worktree)
+      const checked = await checkOwned(places, rootAt(places, runId))
+      return E.isLeft(checked) ? checked : commitWorktree(runId, worktree)
     },
     merge: (runId, worktree) => async () => {
-      const own = await owned(places, rootAt(places, runId))
-      if (E.isLeft(own)) return own
+      const checked = await checkOwned(places, rootAt(places, runId))
+      if (E.isLeft(checked)) return checked
       const ended = await mergeWorktree(runId, worktree)
       if (E.isLeft(ended) || ended.right._tag === 'NotMerged') return ended
       const removed = await remove(places, runId, worktree)
@@ -79,10 +79,10 @@ export const workspaces = (stateFolder: string, folder = '.'): Workspaces => {
   }
 }
 
-/** The state folder, the root of all workspaces, and the repository that new worktrees start from. */
+/** The state folder, the parent folder of all workspaces, and a folder of the repository that new worktrees start from. */
 interface Places {
   readonly state: string
-  readonly all: string
+  readonly parent: string
   readonly from: string
 }
 
@@ -92,17 +92,20 @@ const STEPS = '_steps'
 /** The folder of workspaces that are being deleted. */
 const TRASH = '_gone'
 
-const trashAt = ({ all }: Places, runId: string): string => join(all, TRASH, runId)
+const trashAt = ({ parent }: Places, runId: string): string => join(parent, TRASH, runId)
 
-const rootAt = ({ all }: Places, runId: string): string => join(all, runId)
+const rootAt = ({ parent }: Places, runId: string): string => join(parent, runId)
 
-const stepsAt = ({ all }: Places, runId: string): string => join(all, STEPS, runId)
+const stepsAt = ({ parent }: Places, runId: string): string => join(parent, STEPS, runId)
 
 /** Checks that existing workspace folders belong to this user. */
-const owned = async ({ state, all }: Places, ...paths: ReadonlyArray<string>): ReturnType<typeof ownFolders> => {
+const checkOwned = async (
+  { state, parent }: Places,
+  ...paths: ReadonlyArray<string>
+): ReturnType<typeof ownFolders> => {
   for (const path of paths) {
-    const own = await ownFolders(state, all, path)
-    if (E.isLeft(own)) return own
+    const checked = await ownFolders(state, parent, path)
+    if (E.isLeft(checked)) return checked
   }
   return E.right(undefined)
 }
@@ -112,8 +115,8 @@ const plan = async (
   runId: string,
   kind: OwnWorkspace['kind']
 ): Promise<E.Either<WorkspaceError, OwnWorkspace>> => {
-  const own = await owned(places, places.all)
-  if (E.isLeft(own)) return own
+  const checked = await checkOwned(places, places.parent)
+  if (E.isLeft(checked)) return checked
   const root = rootAt(places, runId)
   if (await isThere(root)) return E.left({ _tag: 'WorkspaceTaken', what: 'Folder', path: root })
   return kind === 'directory' ? E.right({ kind, path: root }) : planWorktree(places.from, root, runId)
@@ -124,8 +127,8 @@ const make = async (
   runId: string,
   workspace: OwnWorkspace
 ): Promise<E.Either<WorkspaceError, string | undefined>> => {
-  const own = await owned(places, rootAt(places, runId))
-  if (E.isLeft(own)) return own
+  const checked = await checkOwned(places, rootAt(places, runId))
+  if (E.isLeft(checked)) return checked
   const ready = await ensureIgnored(places)
   if (E.isLeft(ready)) return ready
   if (workspace.kind === 'worktree') return makeWorktree(runId, workspace)
@@ -134,11 +137,11 @@ const make = async (
   return E.map(() => undefined)(made)
 }
 
-/** Creates the root of all workspaces, ignored by a repository around it. */
-const ensureIgnored = ({ all }: Places): Promise<E.Either<WorkspaceFailed, unknown>> =>
-  trying(all, 'mkdir', async () => {
-    await mkdir(all, { recursive: true, mode: 0o700 })
-    const path = join(all, '.gitignore')
+/** Creates the parent folder of all workspaces; a repository around it ignores its content. */
+const ensureIgnored = ({ parent }: Places): Promise<E.Either<WorkspaceFailed, unknown>> =>
+  trying(parent, 'mkdir', async () => {
+    await mkdir(parent, { recursive: true, mode: 0o700 })
+    const path = join(parent, '.gitignore')
     if ((await textAt(path)) !== IGNORE_ALL) await writeFile(path, IGNORE_ALL, { mode: 0o600 })
   })
 
@@ -150,8 +153,8 @@ const find = async (
   workspace: Workspace | undefined
 ): Promise<E.Either<WorkspaceError, FoundWorkspace>> => {
   const candidates = [rootAt(places, runId), stepsAt(places, runId), trashAt(places, runId)]
-  const own = await owned(places, ...candidates)
-  if (E.isLeft(own)) return own
+  const checked = await checkOwned(places, ...candidates)
+  if (E.isLeft(checked)) return checked
   const found = await Promise.all(candidates.map(isThere))
   const folders = candidates.filter((_, index) => found[index])
   const there = workspace === undefined || (await isFolder(workspace.path))
@@ -175,23 +178,24 @@ const remove = async (
   const { folders } = found.right
   const root = rootAt(places, runId)
   const worktree = workspace?.kind === 'worktree' && workspace.root === root ? workspace : undefined
-  const strayed = worktree === undefined ? E.right(undefined) : await keepDetached(root, worktree.branch)
-  if (E.isLeft(strayed)) return strayed
-  const aside = await putAside(places, runId)
-  if (E.isLeft(aside)) return aside
-  const kept = worktree === undefined ? strayed : E.map((own?: string) => own ?? strayed.right)(await forget(worktree))
+  const detached = worktree === undefined ? E.right(undefined) : await keepDetached(root, worktree.branch)
+  if (E.isLeft(detached)) return detached
+  const moved = await moveToTrash(places, runId)
+  if (E.isLeft(moved)) return moved
+  const kept = worktree === undefined ? E.right(undefined) : await forget(worktree)
   if (E.isLeft(kept)) return kept
-  const removed = await cleared(trashAt(places, runId))
-  return E.map(() => ({ folders, ...(kept.right === undefined ? {} : { keptBranch: kept.right }) }))(removed)
+  const keptBranch = kept.right ?? detached.right
+  const removed = await clear(trashAt(places, runId))
+  return E.map(() => ({ folders, ...(keptBranch === undefined ? {} : { keptBranch }) }))(removed)
 }
 
-const cleared = (path: string): Promise<E.Either<WorkspaceFailed, void>> =>
+const clear = (path: string): Promise<E.Either<WorkspaceFailed, void>> =>
   trying(path, 'rm', () => rm(path, { recursive: true, force: true, maxRetries: 3 }))
 
-const putAside = async (places: Places, runId: string): Promise<E.Either<WorkspaceFailed, unknown>> => {
+const moveToTrash = async (places: Places, runId: string): Promise<E.Either<WorkspaceFailed, unknown>> => {
   const trash = trashAt(places, runId)
-  const before = await cleared(trash)
-  if (E.isLeft(before)) return before
+  const cleared = await clear(trash)
+  if (E.isLeft(cleared)) return cleared
   for (const [name, path] of [
     ['run', rootAt(places, runId)],
     ['steps', stepsAt(places, runId)]
@@ -214,10 +218,11 @@ const stepFolder = async (
   fresh: boolean
 ): Promise<E.Either<WorkspaceError, string>> => {
   const [step = '', ...parts] = namesOf(unit).map(folderName)
+  // `@` distinguishes the folder of a group or item from `work`.
   const names = [step, ...parts.map((part) => `@${part}`)]
   const work = join(stepsAt(places, runId), ...names, WORK)
-  const own = await owned(places, fresh ? dirname(work) : work)
-  if (E.isLeft(own)) return own
+  const checked = await checkOwned(places, fresh ? dirname(work) : work)
+  if (E.isLeft(checked)) return checked
   const ready = await ensureIgnored(places)
   if (E.isLeft(ready)) return ready
   return trying(work, 'mkdir', async () => {
@@ -228,7 +233,7 @@ const stepFolder = async (
   })
 }
 
-/** Numbered by a counter, because a repeated attempt has the same number. */
+/** Counts the kept folders, because a repeated attempt of the step has the same number as before. */
 const nextNumber = async (folder: string): Promise<number> => {
   const numbers = (await readdir(folder)).map((name) => Number(/^work\.attempt-(\d+)$/.exec(name)?.[1] ?? 0))
   return Math.max(0, ...numbers) + 1

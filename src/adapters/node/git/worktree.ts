@@ -8,7 +8,6 @@ import type { NoWorktree, WorkspaceError, WorkspaceFailed, WorkspaceTaken } from
 import type { GitEnd } from './git.js'
 import { git } from './git.js'
 
-/** What failed, and the system's message. */
 export const failed = (where: string, operation: string, cause: unknown): WorkspaceFailed => {
   const { code = 'UNKNOWN', message = String(cause) } = (cause ?? {}) as NodeJS.ErrnoException
   return { _tag: 'WorkspaceFailed', where, operation, code, why: message, cause }
@@ -47,7 +46,7 @@ export const demand = async (
     : gitRefused(folder, operation, messageOf(ended.right), ended.right)
 }
 
-/** Git worked, and what it found or said is the problem. */
+/** The failure of an operation that git refused, or whose result is unusable. */
 export const gitRefused = (
   where: string,
   operation: string,
@@ -86,10 +85,10 @@ export const planWorktree = async (
   const branch = branchOf(runId)
   const branches = await demand(folder, ['for-each-ref', '--format=%(refname:lstrip=2)', 'refs/heads/dogear'])
   if (E.isLeft(branches)) return branches
-  const inTheWay = branches.right
+  const conflicting = branches.right
     .split('\n')
     .find((name) => name === 'dogear' || name === branch || name.startsWith(`${branch}/`))
-  if (inTheWay !== undefined) return E.left(takenBranch(inTheWay, repository.right))
+  if (conflicting !== undefined) return E.left(takenBranch(conflicting, repository.right))
   const prefix = await ask(folder, ['rev-parse', '--show-prefix'])
   const into = await branchAt(folder)
   return E.right({
@@ -129,7 +128,7 @@ export const makeWorktree = async (
   const { root, path } = worktree
   const found = await gitFolderOf(root)
   if (found !== undefined) {
-    if ((await textAt(join(found, WHOLE))) === runId)
+    if ((await textAt(join(found, COMPLETE))) === runId)
       return E.map(() => undefined)(await trying(path, 'mkdir', () => mkdir(path, { recursive: true })))
     const finished = await finish(found, runId, worktree)
     if (E.isRight(finished)) return finished
@@ -138,18 +137,18 @@ export const makeWorktree = async (
     const cleared = await trying(root, 'rm', () => rm(root, { recursive: true, force: true, maxRetries: 3 }))
     if (E.isLeft(cleared)) return cleared
   }
-  const renamed = await makeRoom(worktree)
+  const renamed = await renameExisting(worktree)
   if (E.isLeft(renamed)) return renamed
   const added = await add(worktree)
   if (E.isLeft(added)) return added
   const folder = await gitFolderOf(root)
   if (folder === undefined) return gitRefused(root, 'git worktree add', 'git created no worktree')
-  const whole = await finish(folder, runId, worktree)
-  return E.isLeft(whole) ? whole : renamed
+  const finished = await finish(folder, runId, worktree)
+  return E.isLeft(finished) ? finished : renamed
 }
 
 /** A file in git's own folder for the worktree marks it as complete and names its run; git deletes both together. */
-const WHOLE = 'dogear'
+const COMPLETE = 'dogear'
 
 /** Git's own folder for the worktree at a path, if it exists. */
 export const gitFolderOf = async (root: string): Promise<string | undefined> => {
@@ -173,8 +172,8 @@ export const isFolder = async (path: string): Promise<boolean> =>
 
 export const isThere = async (path: string): Promise<boolean> => (await lstat(path).catch(nothing)) !== undefined
 
-/** Renames a branch whose commits are not those that this worktree starts from. */
-const makeRoom = async ({
+/** If the branch exists at another commit than this worktree starts from, renames it and returns the new name. */
+const renameExisting = async ({
   repository,
   branch,
   commit
@@ -185,7 +184,7 @@ const makeRoom = async ({
   return E.map(() => name)(await demand(repository, ['branch', '-m', branch, name]))
 }
 
-/** The first free name for a branch like this one. */
+/** The first free name of the form `<branch>.attempt-<number>`. */
 const freeName = async (repository: string, branch: string): Promise<string> => {
   for (let nth = 1; ; nth++) {
     const name = `${branch}.attempt-${nth}`
@@ -217,25 +216,25 @@ const finish = async (
   }
   return trying(root, 'write', async () => {
     await mkdir(path, { recursive: true })
-    await writeFile(join(folder, WHOLE), runId)
+    await writeFile(join(folder, COMPLETE), runId)
     return undefined
   })
 }
 
 const LOCK_MILLIS = 10_000
-const LOOK_MILLIS = 50
+const POLL_MILLIS = 50
 
-/** A git that outlived its parent may still hold the lock. A lock that stays was left by a killed git. */
+/** Waits for a git that outlived its parent and still holds the lock. Deletes a lock that stays, because a killed git left it. */
 const waitForOthers = async (folder: string): Promise<void> => {
   const lock = join(folder, 'index.lock')
-  for (let waited = 0; waited < LOCK_MILLIS; waited += LOOK_MILLIS) {
+  for (let waited = 0; waited < LOCK_MILLIS; waited += POLL_MILLIS) {
     if (!(await isThere(lock))) return
-    await sleep(LOOK_MILLIS)
+    await sleep(POLL_MILLIS)
   }
   await trying(lock, 'unlink', () => unlink(lock))
 }
 
-/** Removes a deleted worktree from git's records, and its branch unless that has commits of its own. Returns the name of what is kept. */
+/** Removes a deleted worktree from git's records, and its branch unless that has commits of its own. Returns the name of a branch that is kept. */
 export const forget = async ({
   root,
   repository,
@@ -254,7 +253,7 @@ export const forget = async ({
 
 const NOTHING: E.Either<WorkspaceFailed, undefined> = E.right(undefined)
 
-/** Commits on a detached HEAD get a branch, whose name is returned. */
+/** Creates a branch for commits that only a detached HEAD has, and returns its name. */
 export const keepDetached = async (
   root: string,
   branch: string
