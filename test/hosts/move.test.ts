@@ -214,7 +214,9 @@ describe('move', () => {
           for (const data of [source, target]) {
             const storage = memoryStorage(data, { formerOwners: 'undecided' })
             const other = nodeEnvironment(storage, { requests: memoryRequests(data) })
-            const ended = await (what === 'pause' ? pause('r')(other)() : cancel('r')(other)())
+            const ended: E.Either<unknown, { readonly _tag: string }> = await (what === 'pause'
+              ? pause('r')(other)()
+              : cancel('r')(other)())
             if (E.isRight(ended) && ended.right._tag === 'Requested') given = ended.right._tag
           }
           return answered
