@@ -1,4 +1,4 @@
-/** Finishes all runs of a storage that were interrupted or are due. */
+/** Resumes all runs of a storage that were interrupted or are due. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { byStatus, dueAt } from '../domain/checkpoint/Due.js'

@@ -51,8 +51,8 @@ export const openComposite = async (
   for (let attempt = 1; ; attempt++) {
     const others = checksEvidence ? await evidenceFailures(scope, place) : []
     const wrong = [...others, ...(await checkBefore(guard, contextOf(scope, place)))]
-    const kept = wrong.length === 0 ? E.right(undefined) : await recorder.commit()
-    if (E.isLeft(kept)) return kept
+    const committed = wrong.length === 0 ? E.right(undefined) : await recorder.commit()
+    if (E.isLeft(committed)) return committed
     const { choice } = previous
     const refused = await judgeChecks(scope, place, guard, { when: 'before', wrong, signal: stopping, choice })
     if (refused === undefined) return E.right(undefined)

@@ -1,4 +1,4 @@
-/** The calls that code makes: a level for the code of a task, and one for the code of each sub-step. */
+/** The sub-steps and waits that code calls. Their shared state is a `Level`: one for the code of a task, and one for the code of each sub-step. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../../domain/change/Change.js'
 import * as State from '../../domain/checkpoint/CheckpointState.js'

@@ -108,12 +108,12 @@ const scanTree = async (
     diff
   )
   if (E.isLeft(commits)) return commits
-  for (const files of byLocation(evidence.filter((one) => one._tag === 'File'))) {
+  for (const files of byPlace(evidence.filter((one) => one._tag === 'File'))) {
     const exists = await callTree(() => tree.has(files[0].path))
     if (E.isLeft(exists)) return exists
     if (!exists.right) for (const one of files) diff.missing.add(one)
   }
-  for (const artifacts of byLocation(evidence.filter((one) => one._tag === 'Artifact'))) {
+  for (const artifacts of byPlace(evidence.filter((one) => one._tag === 'Artifact'))) {
     const { path } = artifacts[0]
     const found = await callTree(() => tree.content(path, signal))
     if (E.isLeft(found)) return found
@@ -159,14 +159,14 @@ const addDiff = (
 }
 
 /** Groups evidence by path or id, oldest first. */
-const byLocation = <A extends { readonly path: string } | { readonly id: string }>(
+const byPlace = <A extends { readonly path: string } | { readonly id: string }>(
   all: ReadonlyArray<A>
 ): Iterable<ReadonlyNonEmptyArray<A>> => {
   const groups = new Map<string, [A, ...Array<A>]>()
   for (const one of all) {
-    const location = 'path' in one ? one.path : one.id
-    const group = groups.get(location)
-    if (group === undefined) groups.set(location, [one])
+    const place = 'path' in one ? one.path : one.id
+    const group = groups.get(place)
+    if (group === undefined) groups.set(place, [one])
     else group.push(one)
   }
   return groups.values()
@@ -189,7 +189,7 @@ const scanStore = async (
   const listed = await callPort('list', () => artifacts.list(runId), readFailed(ARTIFACTS))
   if (E.isLeft(listed)) return unreadable(listed.left._tag, describeArtifact(listed.left), listed.left)
   const infos = new Map(listed.right.map((one) => [one.id, one]))
-  for (const recorded of byLocation(stored)) {
+  for (const recorded of byPlace(stored)) {
     const found = infos.get(recorded[0].id)
     addDiff(recorded, found && { _tag: 'Stored', id: found.id, size: found.size, sha256: found.sha256 }, diff)
   }
