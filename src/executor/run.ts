@@ -71,6 +71,18 @@ export const resume = <Outputs, Input>(
     applyOnSuccess(program, runId, perform(program, runId, { _tag: 'Resume', input: options.input, options }))
   )
 
+/** Resumes a run that is due, unless it was paused or cancelled, or has failed, since it was looked at: its user then decides. */
+export const resumeDue = <Outputs, Input>(
+  program: Program<Outputs, Input, unknown, unknown>,
+  runId: string,
+  options: Policy = {}
+): Executor<RunOutcome<Outputs>> =>
+  unless(wrongPlanOptions(options), () =>
+    applyOnSuccess(program, runId, perform(program, runId, { ...automatic, options }))
+  )
+
+const automatic = { _tag: 'Resume', input: undefined, isAutomatic: true } as const
+
 /**
  * Starts a run, or resumes it if it exists. Without an input, an existing run keeps the stored one, and a new run of a program
  * that requires input fails with `InputMissing`. If the run exists with another input, the call fails with `InputChanged`,
@@ -104,7 +116,7 @@ const perform = <Outputs, Input>(
     const isPending = E.isRight(released) && released.right._tag === 'Pending'
     const ended = isPending && stopped !== undefined ? E.right(stopped) : released
     const { wait = false } = how.options
-    const again = { _tag: 'Resume', input: undefined, options: policyOf(how) } as const
+    const again = { ...automatic, options: policyOf(how) }
     return wait ? await waitInProcess(environment, ended, perform(program, runId, again)(environment)) : ended
   })
 

@@ -9,7 +9,7 @@ import { argumentProblems, unless, workflows } from '../executor/arguments.js'
 import type { Program } from '../executor/program/Program.js'
 import { requireNoQuestions, planStored } from '../executor/planRun.js'
 import { requestsFor } from '../executor/requests/inbox.js'
-import { resume } from '../executor/run.js'
+import { resumeDue } from '../executor/run.js'
 import type { RunError } from '../executor/errors/RunError.js'
 import type { ResumeOptions } from '../executor/RunOptions.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
@@ -278,7 +278,7 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
     report(environment, event)
     if (event._tag === 'CheckpointSaved') revision = event.revision
   }
-  const end = await resume(
+  const end = await resumeDue(
     program,
     runId,
     policyOf(options)
@@ -289,6 +289,7 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
   if (!isUndecided) host.undecided.delete(runId)
   // The run was removed meanwhile.
   if (E.isLeft(end) && end.left._tag === 'NoSuchRun') return
+  if (E.isRight(end) && revision === known.revision && (await leaveIfStopped(host, known))) return
   // The revisions that a failed resume saved must not count as a change of the run, which would make it due at once.
   await remember(host, E.isLeft(end) ? { ...known, revision } : known, end, startedAt)
   reportRun(host, reportOf(known.found, end))

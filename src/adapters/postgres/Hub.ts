@@ -238,6 +238,8 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
     },
     keep: async (holding) => {
       held.set(holding.token, { runId: holding.claim.runId, holding })
+      // A move that began earlier does not know this claim.
+      await moving
       if (liveness.current() !== holding.key) await move()
     },
     forget,
