@@ -28,7 +28,7 @@ import { applyOnSuccess } from './workspace/onSuccess.js'
 import { makeReady, workspaceFor } from './workspace/workspace.js'
 
 /**
- * Starts a new run. An existing id is refused: with `RunExists`, or with `HeldBy` while another process owns that run.
+ * Starts a new run. An existing id is refused: with `RunExists`, with `RunMoved` if that run was moved, or with `HeldBy` while a process owns it.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
@@ -58,7 +58,7 @@ export const run = <Outputs, Input>(
   applyOnSuccess(program, runId, perform(program, runId, { _tag: 'Run', input, options }))
 
 /**
- * Resumes a run at the right step. A completed run runs nothing and returns `Completed` again.
+ * Resumes a run at the right step. A completed run whose evidence exists runs nothing and returns `Completed` again.
  *
  * @category running
  */
