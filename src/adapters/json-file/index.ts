@@ -73,7 +73,9 @@ export interface JsonFileOptions {
     readonly compactBytes?: number
     readonly warnBytes?: number
   }
+  /** Called at most once for each claim. */
   readonly onLarge?: (large: LargeCheckpoint) => void
+  /** Called at the store's first claim. */
   readonly onExposed?: (exposure: Exposure) => void
   /** @internal */
   readonly fs?: FileSystem

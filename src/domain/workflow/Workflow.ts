@@ -43,6 +43,7 @@ export interface Task {
   readonly wait?: WaitKind | undefined
   /** Checks whether a recorded output (`undefined`: none) still fits. */
   readonly accepts: (output: Json | undefined) => E.Either<OutputMismatch, void>
+  /** The paths of its artifacts that are known before it runs. */
   readonly artifactPaths?: ((known: KnownValues) => ReadonlyArray<string>) | undefined
 }
 
@@ -114,7 +115,9 @@ export interface TaskOptions {
   readonly captures?: ReadonlyArray<string>
   readonly numbered?: boolean
   readonly wait?: WaitKind
+  /** Checks whether a recorded output (`undefined`: none) still fits. */
   readonly accepts?: Task['accepts']
+  /** The paths of its artifacts that are known before it runs. */
   readonly artifactPaths?: (known: KnownValues) => ReadonlyArray<string>
 }
 
