@@ -77,7 +77,7 @@ export const resumeDue = <Outputs, Input>(
   runId: string,
   options: Policy = {}
 ): Executor<RunOutcome<Outputs>> =>
-  unless(wrongPlanOptions(options), () =>
+  unless(planOptionProblems(options), () =>
     applyOnSuccess(program, runId, perform(program, runId, { ...automatic, options }))
   )
 
