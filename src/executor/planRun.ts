@@ -6,7 +6,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import { status } from '../domain/checkpoint/Checkpoint.js'
-import { unitsInNeed } from '../domain/plan/evidenceToCheck.js'
+import { unitsToCheck } from '../domain/plan/evidenceToCheck.js'
 import type { Json } from '../domain/data/Json.js'
 import type { Confirm, PlanOptions, ResumePlan } from '../domain/plan/Plan.js'
 import type { PlanError, PlanProblem } from '../domain/plan/PlanProblem.js'
@@ -141,7 +141,7 @@ export const survey =
     const known = workspaceFound.right ? given.evidence : []
     const evidence =
       known === undefined
-        ? await collectEvidence(unitsInNeed(checkpoint, program, given))(environment)()
+        ? await collectEvidence(unitsToCheck(checkpoint, program, given))(environment)()
         : E.right(known)
     if (E.isLeft(evidence)) return evidence
     const options = { ...given, evidence: evidence.right, recovered: found._tag === 'Recovered' }
