@@ -161,11 +161,11 @@ const runIdOf = ({ checkpoint }: Stored): string => {
 /** Returns the outcome of a run that only its user continues, because it was paused or cancelled, or has failed. */
 export const stoppedIn = (checkpoint: Checkpoint): Interrupted | Failed | undefined => {
   const { runId, state } = checkpoint
-  const is = status(checkpoint, false)
+  const runStatus = status(checkpoint, false)
   const facts = { runId, checkpoint, stepIndex: state.stepIndex, step: state.step }
   if (state._tag === 'Failed')
     return { _tag: 'Failed', ...facts, failures: [...failures(state)], retryable: state.retryable }
-  return state._tag === 'Interrupted' && (is === 'cancelled' || is === 'paused')
-    ? { _tag: 'Interrupted', ...facts, inProgress: state.inProgress, reason: is }
+  return state._tag === 'Interrupted' && (runStatus === 'cancelled' || runStatus === 'paused')
+    ? { _tag: 'Interrupted', ...facts, inProgress: state.inProgress, reason: runStatus }
     : undefined
 }
