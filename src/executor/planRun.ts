@@ -62,10 +62,10 @@ export type SurveyOptions = PlanOptions & Pick<PlanRunOptions, 'reopen'>
 
 /**
  * Returns what a resume would do, and why. Runs and writes nothing. Fails if the run or its workspace is missing (`NoSuchRun`,
- * `WorkspaceMissing`), if the run was cancelled or moved (`RunCancelled`, `RunMoved`), if there is no plan (`PlanError`, `InvalidInput`,
- * `InputChanged`, `InvalidOptions`), or if the storage or the evidence cannot be read. It does not claim the run, and reads its secrets only
- * to redact `InvalidInput`: a resume may still fail with `HeldBy` or `SecretsMissing`. While a process owns the run, the plan is that of a
- * resume after the run has stopped.
+ * `WorkspaceMissing`, `NoWorkspaces`), if the run was cancelled or moved (`RunCancelled`, `RunMoved`), if there is no plan (`PlanError`,
+ * `InvalidInput`, `InputChanged`, `InvalidOptions`), or if the storage or the evidence cannot be read. It does not claim the run, and reads its
+ * secrets only to redact `InvalidInput`: a resume may still fail with `HeldBy` or `SecretsMissing`. While a process owns the run, the plan is
+ * that of a resume after the run has stopped.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

@@ -34,21 +34,22 @@ const textOf = (change: Change): string => {
       return `${change.unit}, attempt ${change.attempt}: ${firstLine(change.error.message)}; ${next}`
     }
     case 'UnitCompleted':
-      return `${change.unit}${attempt(change.attempts)}, ${duration(change.durationMillis)}`
+      return `${change.unit}${attemptText(change.attempts)}, ${duration(change.durationMillis)}`
     case 'UnitFailed':
       return change.last === undefined
         ? change.unit
-        : `${change.unit}${attempt(change.last.attempt)}: ${firstLine(change.last.error.message)}`
+        : `${change.unit}${attemptText(change.last.attempt)}: ${firstLine(change.last.error.message)}`
     case 'JobSubmitted':
-      return `${change.unit}${attempt(change.attempt)}${change.job === undefined ? '' : `: ${describeJob(change.job)}`}`
+      return `${change.unit}${attemptText(change.attempt)}${change.job === undefined ? '' : `: ${describeJob(change.job)}`}`
     case 'JobEnded':
       return `${change.unit}: ${firstLine(change.error.message)}`
-    case 'WaitStarted':
-      return change.wait._tag === 'Timer'
-        ? `${change.unit}, until ${change.wait.wakeAt}`
-        : change.wait.rejected !== undefined
-          ? clipped(`${change.unit}, again, because the answer was rejected: ${describeRejected(change.wait.rejected)}`)
-          : clipped(`${change.unit}${change.wait.question === undefined ? '' : `: ${change.wait.question}`}`)
+    case 'WaitStarted': {
+      const { unit, wait } = change
+      if (wait._tag === 'Timer') return `${unit}, until ${wait.wakeAt}`
+      if (wait.rejected !== undefined)
+        return clipped(`${unit}, again, because the answer was rejected: ${describeRejected(wait.rejected)}`)
+      return clipped(wait.question === undefined ? unit : `${unit}: ${wait.question}`)
+    }
     case 'Answered':
       return clipped(`${change.unit}, by ${change.by}: ${describeJob(change.value)}`)
     case 'Suspended':
@@ -67,5 +68,5 @@ const textOf = (change: Change): string => {
   }
 }
 
-/** A composite has no attempts. */
-const attempt = (number: number): string => (number === 0 ? '' : `, attempt ${number}`)
+/** Empty for a composite, which has no attempts. */
+const attemptText = (number: number): string => (number === 0 ? '' : `, attempt ${number}`)

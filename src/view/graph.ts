@@ -1,4 +1,4 @@
-/** A run as a Mermaid flowchart, for a pull request or a README: units with their states as classes. */
+/** Renders a run as a Mermaid flowchart, for a pull request or a README. The class of a node shows the status of its unit. */
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import { pushTo } from '../domain/data/indexed.js'
 import { partNamed, partNames } from '../domain/checkpoint/Tree.js'
@@ -25,34 +25,35 @@ interface Drawing {
   readonly checkpoint: Checkpoint
   readonly views: ReadonlyMap<Unit, UnitView>
   readonly lines: Array<string>
-  readonly members: Map<UnitView['status'], Array<string>>
+  /** The ids of the nodes of each status. */
+  readonly idsOf: Map<UnitView['status'], Array<string>>
   count: number
 }
 
-/** Returns the text of a Mermaid flowchart. All names are text. */
+/** Returns a Mermaid flowchart; all names are escaped. */
 export const graphOf = (checkpoint: Checkpoint): string => {
   const views = new Map(unitsOf(checkpoint).map((view) => [view.unit, view]))
-  const drawing: Drawing = { checkpoint, views, lines: [], members: new Map(), count: 0 }
+  const drawing: Drawing = { checkpoint, views, lines: [], idsOf: new Map(), count: 0 }
   const { steps } = checkpoint.workflow
-  chain(
+  linkInOrder(
     drawing,
     steps.map((step) => draw(drawing, step, step.name, '  ')),
     '  '
   )
-  const classes = [...drawing.members].flatMap(([status, ids]) => {
+  const classes = [...drawing.idsOf].flatMap(([status, ids]) => {
     const [name, style] = CLASSES[status]
     return [`  classDef ${name} ${style}`, `  class ${ids.join(',')} ${name}`]
   })
   return ['flowchart TD', ...drawing.lines, ...classes, ''].join('\n')
 }
 
-/** Draws a unit and its parts, and returns its id. */
+/** Draws a unit and its parts, and returns the id of its node. */
 const draw = (drawing: Drawing, step: StepIdentity, unit: Unit, indent: string, name = step.name): string => {
-  const { checkpoint, views, lines, members } = drawing
+  const { checkpoint, views, lines, idsOf } = drawing
   const id = `u${drawing.count++}`
   const view = views.get(unit)
   const status = view?.status ?? 'not started'
-  pushTo(members, status, id)
+  pushTo(idsOf, status, id)
   const names = step._tag === 'Task' ? [] : (partNames(step, unit, checkpoint.items) ?? [])
   if (names.length === 0 || names.length > MOST_PARTS) {
     const { completed = 0, total = 0 } = view?.parts ?? {}
@@ -66,19 +67,19 @@ const draw = (drawing: Drawing, step: StepIdentity, unit: Unit, indent: string, 
     const definition = partNamed<StepIdentity>(step, unit, part, checkpoint.items)
     return definition === undefined ? [] : [draw(drawing, definition, join(unit, part), `${indent}  `, part)]
   })
-  if (step._tag === 'Sequence') chain(drawing, inner, `${indent}  `)
+  if (step._tag === 'Sequence') linkInOrder(drawing, inner, `${indent}  `)
   if (step._tag === 'Wave')
-    needs(drawing, step.groups, new Map(names.map((part, at) => [part, inner[at]])), `${indent}  `)
+    linkNeeds(drawing, step.groups, new Map(names.map((part, at) => [part, inner[at]])), `${indent}  `)
   lines.push(`${indent}end`)
   return id
 }
 
-const chain = ({ lines }: Drawing, ids: ReadonlyArray<string>, indent: string): void => {
+const linkInOrder = ({ lines }: Drawing, ids: ReadonlyArray<string>, indent: string): void => {
   if (ids.length > 1) lines.push(`${indent}${ids.join(' --> ')}`)
 }
 
-/** An edge for each need of a group. */
-const needs = (
+/** Draws an edge from each needed group to the group that needs it. */
+const linkNeeds = (
   { lines }: Drawing,
   groups: ReadonlyArray<StepIdentity>,
   ids: ReadonlyMap<string, string | undefined>,
@@ -90,6 +91,6 @@ const needs = (
 
 /** Escapes all but plain characters as Mermaid does: `#60;`. */
 const label = (text: string): string =>
-  Array.from(printable(text), (one) => (/[\p{L}\p{N} .,_/()-]/u.test(one) ? one : `#${one.codePointAt(0) ?? 0};`)).join(
-    ''
-  )
+  Array.from(printable(text), (character) =>
+    /[\p{L}\p{N} .,_/()-]/u.test(character) ? character : `#${character.codePointAt(0) ?? 0};`
+  ).join('')

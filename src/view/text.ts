@@ -1,20 +1,20 @@
 /** Formats numbers, durations and long lines for people. */
 
-/** A number: `10,000`. */
+/** Formats a whole number: `10,000`. */
 export const grouped = (count: number): string => String(count).replace(/\B(?=(?:\d{3})+$)/g, ',')
 
-/** A number of things: `1 run`, `10,000 runs`. */
+/** Formats a number of things: `1 run`, `10,000 runs`. */
 export const counted = (count: number, noun: string): string => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
 
 const MAX_TEXT = 200
 
-/** Cuts a long line. */
+/** Cuts a line after 200 characters. */
 export const clipped = (line: string): string => (line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT - 1)}…` : line)
 
-/** Returns the first line of a string, truncated. */
+/** Returns the first line of a string, cut like `clipped`. */
 export const firstLine = (text: string): string => clipped(text.split('\n', 1)[0] ?? '')
 
-/** For example `40 ms`, `1.2 s`, `3 min 5 s`, `2 h 10 min`. */
+/** Formats a duration: `40 ms`, `1.2 s`, `3 min 5 s`, `2 h 10 min`. */
 export const duration = (millis: number): string => {
   if (millis < 1_000) return `${Math.round(millis)} ms`
   if (millis < 60_000) return `${(Math.floor(millis / 100) / 10).toFixed(1)} s`

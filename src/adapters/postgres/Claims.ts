@@ -16,7 +16,7 @@ import type { Newest } from '../../domain/checkpoint/RunChanged.js'
 import { changedSince } from '../../domain/checkpoint/RunChanged.js'
 import * as Contents from '../sql/Content.js'
 import { FORMAT } from '../sql/Rows.js'
-import { ask, persist, prepareToWrite, refuseNewer, send, writeFailed } from './Database.js'
+import { sendRepeatedly, retry, prepareToWrite, refuseNewer, send, writeFailed } from './Database.js'
 import type { Fields } from './Driver.js'
 import type { Failure } from './Failure.js'
 import { refused } from './Failure.js'
@@ -44,7 +44,7 @@ export const claim = async (
   const token = randomUUID()
   hub.announce(runId, token)
   const ready = await prepareToWrite(database)
-  const result = E.isLeft(ready) ? ready : await persist(database, () => attempt(hub, runId, token, owner, options))
+  const result = E.isLeft(ready) ? ready : await retry(database, () => attempt(hub, runId, token, owner, options))
   if (E.isLeft(result)) {
     hub.forget(token)
     if (result.left.effect === 'unknown') hub.abandon(runId, token)
@@ -54,7 +54,7 @@ export const claim = async (
   const found = await Read.newest(
     database,
     runId,
-    `EXISTS (SELECT FROM ${database.table('requests')} q WHERE q.run = r.id) AS asked`
+    `EXISTS (SELECT FROM ${database.table('requests')} q WHERE q.run = r.id) AS has_requests`
   )
   if (E.isLeft(found) || O.isNone(found.right)) {
     await release(hub, runId, token)
@@ -65,16 +65,25 @@ export const claim = async (
   const granted = { runId, epoch, lost: lost.signal }
   const revision = O.isSome(content) ? content.value.revision : -1
   const progress = { revision, head, baseBytes: 0, changeBytes: 0, sizeBytes: 0 }
-  const askedAt = performance.now()
-  const holding = { claim: granted, token, lost, key, progress, askedAt, last: Promise.resolve(), failed: undefined }
-  hub.inboxes.set(runId, run['asked'] === true)
+  const inboxReadAt = performance.now()
+  const holding = {
+    claim: granted,
+    token,
+    lost,
+    key,
+    progress,
+    inboxReadAt,
+    last: Promise.resolve(),
+    failed: undefined
+  }
+  hub.inboxes.set(runId, run['has_requests'] === true)
   await hub.keep(holding)
   const stored = O.map((one: Contents.Content): Stored => ({ ...one, heldBy: O.none }))(content)
   return E.right({ claimed: { claim: granted, stored }, holding })
 }
 
-/** How often a row may change between two statements before the claim counts as failed. */
-const MOST_TRIES = 100
+/** How often a row may change between two statements before the attempt fails. */
+const MOST_ROUNDS = 100
 
 const NOW = `to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
@@ -104,7 +113,7 @@ const attempt = async (
   const key = await hub.liveness.key()
   if (E.isLeft(key)) return key
   let judged: Fields = {}
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
+  for (let round = 0; round < MOST_ROUNDS; round++) {
     const values = [runId, token, key.right, host, pid, judged['token'] ?? null, judged['key'] ?? null]
     const taken = await send(database, { text: take(hub), values })
     if (E.isLeft(taken)) return taken
@@ -112,11 +121,11 @@ const attempt = async (
     const newer = refuseNewer(database, Number(row['version']))
     if (E.isLeft(newer)) return newer
     if (typeof row['epoch'] === 'string') return E.right({ epoch: Number(row['epoch']), key: key.right })
-    const look = await lookAt(hub, runId)
-    if (E.isLeft(look)) return look
-    judged = look.right ?? {}
-    const supported = Contents.supported(runId, Number(judged['format'] ?? 0), database.where('runs'))
-    if (E.isLeft(supported)) return E.left(refused(supported.left))
+    const current = await readRow(hub, runId)
+    if (E.isLeft(current)) return current
+    judged = current.right ?? {}
+    const checked = Contents.checkFormat(runId, Number(judged['format'] ?? 0), database.where('runs'))
+    if (E.isLeft(checked)) return E.left(refused(checked.left))
     const holder = hub.holderOf({ token: null, ...judged })
     if (holder !== undefined && !(takeOver && holder.liveness === 'undecided'))
       return E.left(refused({ _tag: 'HeldBy', runId, holder }))
@@ -131,11 +140,11 @@ const BUSY: Failure<never> = {
   effect: 'none'
 }
 
-/** What {@link lookAt} found of the newest revision. */
+/** The newest revision in a row of `readRow`. */
 const newestIn = ({ head, at }: Fields): Newest | undefined =>
   Number(head) < 0 ? undefined : { revision: Number(head), at: typeof at === 'string' ? at : undefined }
 
-const lookAt = async (hub: Hub, runId: string): Promise<E.Either<Failure<never>, Fields | undefined>> => {
+const readRow = async (hub: Hub, runId: string): Promise<E.Either<Failure<never>, Fields | undefined>> => {
   const { database } = hub
   const text = `SELECT r.format, r.head::text AS head, r.epoch::text AS epoch, ${holderColumns(database)},
     (SELECT v.at FROM ${database.table('revisions')} v WHERE v.run = r.id AND v.revision = r.head) AS at
@@ -143,11 +152,11 @@ const lookAt = async (hub: Hub, runId: string): Promise<E.Either<Failure<never>,
   return E.map((rows: ReadonlyArray<Fields>) => rows[0])(await send(database, { text, values: [runId] }))
 }
 
-/** Frees the row of a run, if it still has the token. This process treats the run as free in any case. */
+/** Clears the holder in the row of a run, if it still has the token. Even if that fails, this process counts the run as free. */
 export const release = async (hub: Hub, runId: string, token: string): Promise<E.Either<StorageError, void>> => {
   const { database } = hub
   hub.forget(token)
-  const freed = await ask(database, {
+  const freed = await sendRepeatedly(database, {
     text: `UPDATE ${database.table('runs')} SET ${RELEASED} WHERE id = $1 AND token = $2::uuid`,
     values: [runId, token]
   })
@@ -156,7 +165,7 @@ export const release = async (hub: Hub, runId: string, token: string): Promise<E
   return E.left(writeFailed(database, { table: 'runs', operation: 'UPDATE runs', runId })(freed.left))
 }
 
-/** Deletes a run, and what else is stored under its id, if its row is still the one that was judged. */
+/** Deletes everything that is stored under a run id, if the row of the run is still the one that was judged. */
 export const remove = async (
   hub: Hub,
   runId: string,
@@ -173,19 +182,19 @@ export const remove = async (
       AND r.key IS NOT DISTINCT FROM $3::bigint AND r.epoch = $4::bigint AND r.head = $5::bigint
       AND ($6::text IS NULL OR r.head < 0 OR EXISTS (SELECT FROM ${table('revisions')} v WHERE v.run = r.id AND v.revision = r.head AND v.at = $6))
     RETURNING r.id), ${rest}`
-  // Artifacts may be there before their run.
+  // An id without a run may have artifacts.
   const loose = `WITH removed AS (SELECT $1::text AS id WHERE NOT EXISTS (SELECT FROM ${table('runs')} r WHERE r.id = $1)), ${rest}`
   const ready = await prepareToWrite(database)
   if (E.isLeft(ready)) return E.left(failed(ready.left))
-  const result = await persist(database, async (): Promise<E.Either<Failure<StorageError>, void>> => {
-    for (let tries = 0; tries < MOST_TRIES; tries++) {
-      const look = await lookAt(hub, runId)
-      if (E.isLeft(look)) return look
-      const row = look.right
+  const result = await retry(database, async (): Promise<E.Either<Failure<StorageError>, void>> => {
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      const current = await readRow(hub, runId)
+      if (E.isLeft(current)) return current
+      const row = current.right
       const holder = row === undefined ? undefined : hub.holderOf(row)
       if (holder !== undefined) return E.left(refused({ _tag: 'HeldBy', runId, holder }))
-      const supported = Contents.supported(runId, Number(row?.['format'] ?? 0), database.where('runs'))
-      if (E.isLeft(supported)) return E.left(refused(supported.left))
+      const checked = Contents.checkFormat(runId, Number(row?.['format'] ?? 0), database.where('runs'))
+      if (E.isLeft(checked)) return E.left(refused(checked.left))
       const changed = changedSince(runId, options, row === undefined ? undefined : newestIn(row))
       if (changed !== undefined) return E.left(refused(changed))
       const { newest } = options

@@ -1,4 +1,4 @@
-/** Sends statements to the database: prepares it at the first one, and repeats those that fail for a passing reason. */
+/** Sends statements to the database: prepares its tables before the first one, and repeats those that fail transiently. */
 import { defined } from '../../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Check, OptionTable } from '../../domain/data/Options.js'
@@ -61,7 +61,7 @@ export interface Database {
   readonly allow: ReadonlyArray<PostgresWeakness>
   readonly retryMillis: number
   readonly signal: AbortSignal | undefined
-  /** What is wrong with the options. */
+  /** Why the options are invalid, if they are. */
   readonly invalid: string | undefined
   /** The preparation of the tables, once it has begun. */
   prepared: Promise<E.Either<Failure, Preparation>> | undefined
@@ -77,7 +77,7 @@ export interface Preparation {
 const schemaName: Check = (value) =>
   typeof value === 'string' && value !== '' && Buffer.byteLength(value) <= 63 ? undefined : 'a string of 1 to 63 bytes'
 
-/** Of all stores, because hosts pass the same options to each. */
+/** The options of all three stores, because hosts pass the same options to each. */
 const OPTIONS: OptionTable = {
   schema: schemaName,
   migrate: flag,
@@ -99,7 +99,7 @@ const watched = new WeakSet<PostgresPool>()
 
 export const databaseOf = (pool: PostgresPool, options: PostgresDatabaseOptions): Database => {
   const { schema = 'dogear', migrate = true, allow = [], retryMillis = 10_000, signal } = readable(options)
-  // Without a listener a connection that breaks while it is idle would end the process.
+  // Without a listener, an idle connection that breaks would end the process.
   if (!watched.has(pool)) pool.on('error', () => undefined)
   watched.add(pool)
   return {
@@ -131,10 +131,10 @@ export const send = async (
 const LONGEST_PAUSE_MILLIS = 1_000
 
 /**
- * Repeats `act` until it succeeds, fails for good, or the time is over. `effect` of the failure says whether any attempt may have
+ * Repeats `act` until it succeeds, fails permanently, or the time is over. `effect` of the failure says whether any attempt may have
  * taken effect.
  */
-export const persist = async <A, Refused extends StorageError>(
+export const retry = async <A, Refused extends StorageError>(
   { retryMillis, signal }: Pick<Database, 'retryMillis' | 'signal'>,
   act: (attempt: number) => Promise<E.Either<Failure<Refused>, A>>,
   lost?: AbortSignal
@@ -152,31 +152,31 @@ export const persist = async <A, Refused extends StorageError>(
   }
 }
 
-/** Sends a statement, once the tables exist, until its result is known. Repeating it must do no harm. */
-export const ask = (
+/** Sends a statement, once the tables exist, and repeats it after transient failures. Repeating it must do no harm. */
+export const sendRepeatedly = (
   database: Database,
   statement: PostgresStatement
 ): Promise<E.Either<Failure, ReadonlyArray<Fields>>> =>
-  persist(database, async () => {
+  retry(database, async () => {
     const prepared = await prepare(database)
     return E.isLeft(prepared) ? prepared : send(database, statement)
   })
 
 /** Creates or checks the tables, once. */
 export const prepare = async (database: Database): Promise<E.Either<Failure, Preparation>> => {
-  const prepared = (database.prepared ??= preparation(database))
+  const prepared = (database.prepared ??= checkTables(database))
   const result = await prepared
   if (E.isLeft(result) && database.prepared === prepared) database.prepared = undefined
   return result
 }
 
-const preparation = async (database: Database): Promise<E.Either<Failure, Preparation>> => {
+const checkTables = async (database: Database): Promise<E.Either<Failure, Preparation>> => {
   const { schema, migrate, invalid } = database
   if (invalid !== undefined) return E.left(refusal('INVALID_OPTIONS', invalid))
   let found = await versionOf(database)
   if (E.isRight(found) && found.right.version < Migrations.VERSION && migrate) {
     const migrated = await send(database, { text: Migrations.script(schema) })
-    // Another process may have created the schema at the same time.
+    // With these codes, another process created the schema at the same time.
     if (E.isLeft(migrated))
       return E.left({
         ...migrated.left,
@@ -197,7 +197,7 @@ const preparation = async (database: Database): Promise<E.Either<Failure, Prepar
   return E.isLeft(newer) ? newer : found
 }
 
-/** Refuses tables that a newer version migrated, perhaps after this process prepared them. The next call looks again. */
+/** Refuses tables that a newer version migrated, perhaps after this process prepared them. The next call checks again. */
 export const refuseNewer = (database: Database, found: number): E.Either<Failure, void> => {
   const supported = Migrations.VERSION
   if (found <= supported) return E.right(undefined)
@@ -225,30 +225,30 @@ const versionOf = async (database: Database): Promise<E.Either<Failure, Preparat
 /** `on` waits for the disk of the server, and of a synchronous standby if there is one. */
 const STRONG = ['on', 'remote_apply']
 
-const weaknessOf = (synchronousCommit: string, fsync: string): PostgresWeakness | undefined =>
-  fsync === 'off'
-    ? 'fsync=off'
-    : STRONG.includes(synchronousCommit)
-      ? undefined
-      : (`synchronous_commit=${synchronousCommit}` as PostgresWeakness)
+const weaknessOf = (synchronousCommit: string, fsync: string): PostgresWeakness | undefined => {
+  if (fsync === 'off') return 'fsync=off'
+  return STRONG.includes(synchronousCommit)
+    ? undefined
+    : (`synchronous_commit=${synchronousCommit}` as PostgresWeakness)
+}
 
 /** The values of `synchronous_commit` with which this store saves. */
-export const durable = ({ allow }: Database): ReadonlyArray<string> => [
+export const durableSettings = ({ allow }: Database): ReadonlyArray<string> => [
   ...STRONG,
   ...allow.filter((one) => one.startsWith('synchronous_commit=')).map((one) => one.slice('synchronous_commit='.length))
 ]
 
-/** Refuses a setting that may lose acknowledged writes. */
-export const weak = (weakness: string): Failure<never> =>
+/** The failure of a write with a setting that may lose it after it is acknowledged. */
+export const weakSetting = (weakness: string): Failure<never> =>
   refusal(weakness, `an acknowledged save may be lost with ${weakness}; change the setting`, `allow: ['${weakness}']`)
 
 /** Ensures that the tables exist, and that an acknowledged write is durable. */
 export const prepareToWrite = async (database: Database): Promise<E.Either<Failure, void>> => {
-  const prepared = await persist(database, () => prepare(database))
+  const prepared = await retry(database, () => prepare(database))
   if (E.isLeft(prepared)) return prepared
   const { weakness } = prepared.right
   if (weakness === undefined || database.allow.includes(weakness)) return E.right(undefined)
-  return E.left(weak(weakness))
+  return E.left(weakSetting(weakness))
 }
 
 // --- errors of the port
@@ -260,8 +260,8 @@ export interface Place {
   readonly runId?: string
 }
 
-/** A schema that is too new concerns every run: its error names the run of the call. */
-const about = <Refused extends StorageError>({ runId }: Place, error: Refused): Refused =>
+/** Adds the run of the call to an error that concerns every run, as that of a schema that is too new. */
+const withRunId = <Refused extends StorageError>({ runId }: Place, error: Refused): Refused =>
   runId === undefined ? error : { ...error, runId }
 
 /** A missing pool and invalid options concern no single table. */
@@ -278,17 +278,17 @@ export const readFailed =
   (failure: Failure<Refused>): ReadFailed | Refused =>
     failure.error === undefined
       ? { _tag: 'ReadFailed', ...factsOf(database, place, failure) }
-      : about(place, failure.error)
+      : withRunId(place, failure.error)
 
 export const writeFailed =
   <Refused extends StorageError = UnsupportedFormat>(database: Database, place: Place) =>
   (failure: Failure<Refused>): WriteFailed | Refused => {
-    if (failure.error !== undefined) return about(place, failure.error)
+    if (failure.error !== undefined) return withRunId(place, failure.error)
     const committed = failure.effect === 'none' ? 'no' : 'unknown'
     return { _tag: 'WriteFailed', committed, ...factsOf(database, place, failure) }
   }
 
-/** Reads rows of a table, about a run or none. */
+/** Reads rows of a table. */
 export const readRows = async (
   database: Database,
   place: Omit<Place, 'operation'>,
@@ -296,10 +296,10 @@ export const readRows = async (
   ...values: Array<unknown>
 ): Promise<E.Either<ReadFailed | UnsupportedFormat, ReadonlyArray<Fields>>> =>
   E.mapLeft(readFailed(database, { ...place, operation: `SELECT ${place.table}` }))(
-    await ask(database, { text, values })
+    await sendRepeatedly(database, { text, values })
   )
 
-/** Writes, once it is certain that an acknowledged write is durable. Repeating the statement must do no harm. */
+/** Writes to a table, once it is certain that an acknowledged write is durable. Repeating the statement must do no harm. */
 export const writeRows = async (
   database: Database,
   place: Place,
@@ -307,5 +307,7 @@ export const writeRows = async (
   ...values: Array<unknown>
 ): Promise<E.Either<WriteFailed | UnsupportedFormat, ReadonlyArray<Fields>>> => {
   const ready = await prepareToWrite(database)
-  return E.mapLeft(writeFailed(database, place))(E.isLeft(ready) ? ready : await ask(database, { text, values }))
+  return E.mapLeft(writeFailed(database, place))(
+    E.isLeft(ready) ? ready : await sendRepeatedly(database, { text, values })
+  )
 }

@@ -16,7 +16,7 @@ export interface PostgresStatement {
 /** A row, by the names of its columns. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** A connection that is not of the pool: a `Client` of `pg`. */
+/** A connection outside the pool: a `Client` of `pg`. */
 export interface PostgresClient {
   readonly connect: () => Promise<unknown>
   readonly query: (statement: PostgresStatement) => Promise<unknown>
@@ -42,7 +42,7 @@ export interface PostgresPool {
   readonly Client?: unknown
 }
 
-/** Untyped hosts may pass anything: an address, or nothing. */
+/** Returns the pool; `noPool` if a host without type checks passed something else, such as an address. */
 export const poolOf = (given: PostgresPool): PostgresPool => {
   const { query, on } = Object(given) as Partial<PostgresPool>
   if (typeof query === 'function' && typeof on === 'function') return given
@@ -51,14 +51,14 @@ export const poolOf = (given: PostgresPool): PostgresPool => {
   )
 }
 
-/** Every statement fails. */
+/** A pool whose statements all fail with the reason. */
 export const noPool = (why: string): PostgresPool => {
-  // As a connection that is not made, nothing can have taken effect.
+  // Classified like a connection that was not made: nothing can have taken effect.
   const cause = Object.assign(new Error(why), { code: 'NO_POOL', syscall: 'connect' })
   return { query: () => Promise.reject(cause), on: () => undefined, options: {} }
 }
 
-/** The rows of a result. One of several statements is an array of results. */
+/** The rows of a result; none for the array that a query of several statements returns. */
 export const rowsOf = (result: unknown): ReadonlyArray<Fields> => {
   const { rows } = Object(result) as { readonly rows?: unknown }
   return Array.isArray(rows) ? (rows as ReadonlyArray<Fields>) : []
@@ -75,11 +75,11 @@ const QUIET = {
   statement_timeout: undefined
 }
 
-/** A connection of its own with the options of the pool. `undefined` if the pool has no class of connections. */
+/** A connection with the options of the pool; `undefined` if the pool has no class of connections. */
 export const clientOf = ({ options, Client }: PostgresPool): PostgresClient | undefined => {
   if (typeof Client !== 'function') return undefined
   const given = options as Options
   const Connection = Client as new (options: Options) => PostgresClient
-  // `pg` hides the password from `...`.
+  // `...` omits the password, which `pg` makes non-enumerable.
   return new Connection({ ...given, ...QUIET, password: given['password'] })
 }

@@ -3,7 +3,7 @@
 import { defined } from '../../domain/data/defined.js'
 import type { StorageError, UnsupportedFormat } from '../../ports/CheckpointStorage.js'
 
-/** `isTransient`: worth another attempt. `effect`: whether the statement may have taken effect. `error`: what the call refuses, if the database did not fail; `option`: as in the port. */
+/** `isTransient`: worth another attempt. `effect`: whether the statement may have taken effect. `error`: the error of the port, if the store refused the call; `option`: as in `ReadFailed`. */
 export interface Failure<Refused extends StorageError = UnsupportedFormat> {
   readonly code: string
   readonly cause: unknown
@@ -13,19 +13,19 @@ export interface Failure<Refused extends StorageError = UnsupportedFormat> {
   readonly option?: string
 }
 
-/** States of SQL: connection lost, server going down, read-only (a failover), too many connections, conflicts, timeouts. */
+/** SQLSTATE codes: connection lost, server going down, read-only (a failover), too many connections, conflicts, timeouts. */
 const TRANSIENT = /^(08...|57P0.|25006|53300|40001|40P01|55P03|57014)$/
 
-/** The server may have committed before it closed the connection. */
-const OPEN = /^(08...|57P0[124])$/
+/** SQLSTATE codes with which the server may have committed before it closed the connection. */
+const MAYBE_COMMITTED = /^(08...|57P0[124])$/
 
-/** Codes of the system, with which a connection ends or is not made. */
+/** Codes of the system for a connection that ended or was not made. */
 const BROKEN = /^(ECONN.*|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EAI_AGAIN|ENOENT)$/
 
 /** The system calls before a connection exists. */
 const UNCONNECTED: ReadonlySet<unknown> = new Set(['connect', 'getaddrinfo'])
 
-/** Messages of the driver without a code. */
+/** Messages of the driver that have no code: before and after a statement was sent. */
 const UNSENT = /timeout exceeded when trying to connect|timeout expired|not queryable|connection timeout/i
 const CUT = /connection terminated|connection ended|query read timeout|client was closed/i
 
@@ -33,7 +33,12 @@ export const failureOf = (cause: unknown): Failure<never> => {
   const { code, severity, message, syscall } = Object(cause) as Readonly<Record<string, unknown>>
   const known = typeof code === 'string' ? code : undefined
   if (known !== undefined && severity !== undefined)
-    return { code: known, cause, isTransient: TRANSIENT.test(known), effect: OPEN.test(known) ? 'unknown' : 'none' }
+    return {
+      code: known,
+      cause,
+      isTransient: TRANSIENT.test(known),
+      effect: MAYBE_COMMITTED.test(known) ? 'unknown' : 'none'
+    }
   if (known !== undefined)
     return {
       code: known,
@@ -47,7 +52,7 @@ export const failureOf = (cause: unknown): Failure<never> => {
   return { code: 'UNKNOWN', cause, isTransient: false, effect: /after calling end/.test(text) ? 'none' : 'unknown' }
 }
 
-/** A failure that this package found itself. */
+/** A failure that the store itself detects. */
 export const refusal = (code: string, message: string, option?: string): Failure<never> => ({
   code,
   cause: new Error(message),
@@ -56,7 +61,7 @@ export const refusal = (code: string, message: string, option?: string): Failure
   ...defined({ option })
 })
 
-/** An error of the port that this package found. */
+/** An error of the port with which the store refuses a call. */
 export const refused = <Refused extends StorageError>(error: Refused): Failure<Refused> => ({
   code: error._tag,
   cause: error,

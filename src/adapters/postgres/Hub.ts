@@ -1,4 +1,4 @@
-/** What a process knows of its claims: which it holds, whether they still stand, and which runs have requests. */
+/** Tracks the claims of this process: which it holds, whether they still stand, and which of their runs have requests. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Claim, Fenced, Holder, StorageError } from '../../ports/CheckpointStorage.js'
@@ -18,11 +18,11 @@ export interface Holding {
   /** The liveness key of this process in the row of the claim: that of its advisory lock, or of its lease. */
   key: string
   progress: Progress
-  /** When this process looked for requests last, by `performance.now()`. */
-  askedAt: number
-  /** Saves of one claim follow one another. */
+  /** When this process last read whether the run has requests, by `performance.now()`. */
+  inboxReadAt: number
+  /** The newest save; the next one waits for it. */
   last: Promise<unknown>
-  /** After a save that failed, the claim is useless. */
+  /** The error of all later saves, once a save has failed or the claim is lost. */
   failed: StorageError | undefined
 }
 
@@ -55,9 +55,9 @@ export interface Hub {
   readonly forget: (token: string) => void
   /** Ends a claim that does not stand any more. */
   readonly lose: (holding: Holding, reason: StorageError) => void
-  /** Clears a row later, which may still carry the token of a claim that is forgotten. */
+  /** Clears the row of a run later, because a late statement may write the token of a forgotten claim into it. */
   readonly abandon: (runId: string, token: string) => void
-  /** Whether the holder of a row lives, as this process finds. `undefined`: no process holds it. */
+  /** The holder of a row, as this process judges it; `undefined` if no process holds the run. */
   readonly holderOf: (row: Fields) => Holder | undefined
   readonly close: () => Promise<void>
 }
@@ -70,9 +70,10 @@ export const holderColumns = ({ table }: Database, run = 'r'): string => `${run}
     CASE WHEN pg_is_in_recovery() THEN 'undecided' WHEN pg_try_advisory_xact_lock_shared(${run}.key) THEN 'dead' ELSE 'alive' END
   ) END AS state`
 
+/** How long a process without claims keeps its key. */
 const IDLE_MILLIS = 10_000
 
-/** A statement whose connection was cut may wait this long at the server for the row of its run. */
+/** How long a statement whose connection was cut may wait at the server for the row of its run. */
 const LATE_MILLIS = 600_000
 
 interface Abandoned {
@@ -88,15 +89,17 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   const held = new Map<string, Held>()
   const inboxes = new Map<string, boolean>()
   const abandoned = new Map<string, Abandoned>()
-  /** All keys that this process has had. For rows with one of them `held`, not the lock, says whether the holder lives. */
+  /** All keys that this process has had. Whether the holder of a row with one of them lives, depends on `held`, not on the lock. */
   const keys = new Set<string>()
   const { checkIntervalMillis, leaseMillis } = options
   const beatMillis = options.liveness === 'lock' ? BEAT_MILLIS : leaseMillis / 4
   const liveness =
-    options.liveness === 'lock' ? lockLiveness(database.pool, () => void move()) : leaseLiveness(database, leaseMillis)
+    options.liveness === 'lock'
+      ? lockLiveness(database.pool, () => void writeKey())
+      : leaseLiveness(database, leaseMillis)
   let timer: ReturnType<typeof setTimeout> | undefined
   let isClosed = false
-  let beaten: { readonly key: string | undefined; readonly at: number } = { key: undefined, at: 0 }
+  let lastBeat: { readonly key: string | undefined; readonly at: number } = { key: undefined, at: 0 }
 
   const holdings = (): ReadonlyArray<Holding> =>
     [...held.values()].flatMap(({ holding }) => (holding === undefined ? [] : [holding]))
@@ -117,7 +120,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   }
 
   /** Writes the current key into the rows of the claims that still stand, and loses the others. */
-  const moveOnce = async (): Promise<E.Either<Failure, void>> => {
+  const writeKeyOnce = async (): Promise<E.Either<Failure, void>> => {
     const key = await liveness.key()
     if (E.isLeft(key)) return key
     keys.add(key.right)
@@ -135,22 +138,22 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
     return E.right(undefined)
   }
 
-  let moving: Promise<void> | undefined
-  const move = (): Promise<void> =>
-    (moving ??= (async () => {
+  let writingKey: Promise<void> | undefined
+  const writeKey = (): Promise<void> =>
+    (writingKey ??= (async () => {
       for (let pause = 20; held.size > 0 && !isClosed; pause = Math.min(2 * pause, checkIntervalMillis)) {
-        const moved = await moveOnce()
+        const moved = await writeKeyOnce()
         if (E.isRight(moved) || !moved.left.isTransient) break
         await new Promise((resolve) => setTimeout(resolve, pause).unref())
       }
-      moving = undefined
+      writingKey = undefined
     })())
 
-  /** Finds fenced claims, and requests. Returns false only after a permanent failure. */
-  const look = async (): Promise<boolean> => {
+  /** Detects lost claims and new requests. Returns false only after a permanent failure. */
+  const checkClaims = async (): Promise<boolean> => {
     const all = holdings()
     const found = await send(database, {
-      text: `SELECT r.id, r.token::text AS token, r.epoch::text AS epoch, EXISTS (SELECT FROM ${database.table('requests')} q WHERE q.run = r.id) AS asked
+      text: `SELECT r.id, r.token::text AS token, r.epoch::text AS epoch, EXISTS (SELECT FROM ${database.table('requests')} q WHERE q.run = r.id) AS has_requests
         FROM ${database.table('runs')} r WHERE r.id = ANY($1::text[])`,
       values: [all.map(({ claim }) => claim.runId)]
     })
@@ -159,7 +162,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
     for (const one of all) {
       const row = rows.get(one.claim.runId)
       if (row?.['token'] !== one.token) lose(one, fencedBy(one.claim, row === undefined ? 'removed' : row, database))
-      else if (held.has(one.token)) inboxes.set(one.claim.runId, row['asked'] === true)
+      else if (held.has(one.token)) inboxes.set(one.claim.runId, row['has_requests'] === true)
     }
     return true
   }
@@ -167,19 +170,19 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   const beat = async (): Promise<void> => {
     const key = liveness.current()
     const result = await liveness.beat()
-    if (E.isRight(result)) beaten = { key, at: performance.now() }
+    if (E.isRight(result)) lastBeat = { key, at: performance.now() }
     if (E.isLeft(result) && !result.left.isTransient) {
       const reason = readFailed(database, { table: 'runs', operation: 'liveness' })(result.left)
       for (const one of holdings()) lose(one, reason)
-    } else if (liveness.current() === undefined) await move()
+    } else if (liveness.current() === undefined) await writeKey()
   }
 
   /** A beat is also due for a new key. */
-  const isBeatDue = (): boolean => beaten.key !== liveness.current() || performance.now() - beaten.at > beatMillis
+  const isBeatDue = (): boolean => lastBeat.key !== liveness.current() || performance.now() - lastBeat.at > beatMillis
 
-  const clear = async (): Promise<void> => {
-    const asked = [...abandoned]
-    const [tokens, runs] = [asked.map(([token]) => token), asked.map(([, { runId }]) => runId)]
+  const clearAbandoned = async (): Promise<void> => {
+    const all = [...abandoned]
+    const [tokens, runs] = [all.map(([token]) => token), all.map(([, { runId }]) => runId)]
     const cleared = await send(database, {
       text: `WITH cleared AS (SELECT id, token FROM ${database.table('runs')} WHERE id = ANY($1::text[]) AND token = ANY($2::uuid[]) FOR UPDATE)
         UPDATE ${database.table('runs')} r SET ${RELEASED} FROM cleared WHERE r.id = cleared.id RETURNING cleared.token::text AS token`,
@@ -188,22 +191,24 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
     if (E.isLeft(cleared)) return
     for (const { token } of cleared.right) abandoned.delete(String(token))
     const now = performance.now()
-    for (const [token, { since }] of asked) if (now - since > LATE_MILLIS) abandoned.delete(token)
+    for (const [token, { since }] of all) if (now - since > LATE_MILLIS) abandoned.delete(token)
   }
 
   const tick = async (): Promise<void> => {
-    const isUsable = held.size === 0 || (await look())
+    const isUsable = held.size === 0 || (await checkClaims())
     timer = undefined
     // After `close`, the held claims are still checked while the pool works.
     if (isClosed && !isUsable) return
     if (held.size > 0 && !isClosed && isBeatDue()) await beat()
-    if (abandoned.size > 0) await clear()
+    if (abandoned.size > 0) await clearAbandoned()
     schedule()
   }
 
+  const ownState = (row: Fields): 'alive' | 'dead' => (held.has(String(row['token'])) ? 'alive' : 'dead')
+
   let idle: ReturnType<typeof setTimeout> | undefined
-  /** Gives up the key. If a late statement still writes an abandoned token, its row carries this key, which no process holds any more: its holder is dead. */
-  const rest = (): void => {
+  /** Gives up the key, and with it the abandoned rows: if a late statement still writes one, the row has this key, so its holder counts as dead. */
+  const goIdle = (): void => {
     idle = undefined
     if (held.size > 0) return
     abandoned.clear()
@@ -214,7 +219,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
     if (held.size > 0) {
       clearTimeout(idle)
       idle = undefined
-    } else idle ??= setTimeout(rest, IDLE_MILLIS).unref()
+    } else idle ??= setTimeout(goIdle, IDLE_MILLIS).unref()
     if (held.size > 0 || abandoned.size > 0) timer ??= setTimeout(() => void tick(), checkIntervalMillis).unref()
   }
 
@@ -238,7 +243,9 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
     },
     keep: async (holding) => {
       held.set(holding.token, { runId: holding.claim.runId, holding })
-      if (liveness.current() !== holding.key) await move()
+      // A write that began earlier does not know this claim.
+      await writingKey
+      if (liveness.current() !== holding.key) await writeKey()
     },
     forget,
     lose,
@@ -247,7 +254,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
       schedule()
     },
     holderOf: (row) => {
-      const state = keys.has(String(row['key'])) ? (held.has(String(row['token'])) ? 'alive' : 'dead') : row['state']
+      const state = keys.has(String(row['key'])) ? ownState(row) : row['state']
       if (row['token'] === null || (state !== 'alive' && state !== 'undecided')) return undefined
       return { host: String(row['host']), pid: Number(row['pid']), since: String(row['since']), liveness: state }
     },
@@ -259,7 +266,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   }
 }
 
-/** The columns of a row that no process holds. */
+/** Sets the columns of a row that no process holds. */
 export const RELEASED = 'token = NULL, key = NULL, host = NULL, pid = NULL, since = NULL'
 
 export const fencedBy = ({ runId, epoch }: Claim, row: Fields | 'removed' = {}, database?: Database): Fenced => {

@@ -8,7 +8,7 @@ import { clientOf, rowsOf } from './Driver.js'
 import type { Failure } from './Failure.js'
 import { failureOf, refusal } from './Failure.js'
 
-/** The row of each claim carries the key of its process, which may have several, one after the other. */
+/** This process proves that it lives by a key, which is in the row of each claim. It may have several keys, one after the other. */
 export interface Liveness {
   /** Returns a key with which others find this process alive. */
   readonly key: () => Promise<E.Either<Failure, string>>
@@ -51,7 +51,7 @@ export const lockLiveness = (pool: PostgresPool, onBroken: () => void): Liveness
   return {
     key: async () => {
       if (session !== undefined) return E.right(session.key)
-      opening ??= connected(pool, drop).then((made) => {
+      opening ??= connect(pool, drop).then((made) => {
         opening = undefined
         if (E.isRight(made)) session = made.right
         return made
@@ -73,7 +73,7 @@ export const lockLiveness = (pool: PostgresPool, onBroken: () => void): Liveness
       await opening
       const client = session?.client
       session = undefined
-      // The process stays until the server has seen the end.
+      // Keeps the process running until the server has closed the session.
       client?.ref?.()
       await client?.end().catch(() => undefined)
     }
@@ -86,8 +86,8 @@ const POOLED = refusal(
   "liveness: 'lease'"
 )
 
-/** A connection of its own that holds the lock on a new key. It does not keep the process running. */
-const connected = async (
+/** Opens a connection of its own that holds the lock on a new key. The connection does not keep the process running. */
+const connect = async (
   pool: PostgresPool,
   onEnd: (client: PostgresClient) => void
 ): Promise<E.Either<Failure, Session>> => {
@@ -116,7 +116,7 @@ const connected = async (
 
 // --- leases
 
-/** A row that is renewed says until when this process counts as alive. */
+/** One row says until when this process counts as alive; `beat` renews it. */
 export const leaseLiveness = (database: Database, leaseMillis: number): Liveness => {
   const leases = database.table('leases')
   let key: string | undefined
@@ -153,7 +153,7 @@ export const leaseLiveness = (database: Database, leaseMillis: number): Liveness
         values: [fresh, leaseMillis]
       })
       if (E.isLeft(made)) return made
-      // Another claim may have been as quick.
+      // Another claim of this process may have made a key meanwhile.
       if (key === undefined) [key, renewedAt] = [fresh, now]
       return E.right(key)
     },

@@ -1,4 +1,4 @@
-/** The tables of the store, as numbered steps that any number of processes may take at once. */
+/** The tables of the store, as numbered migrations that any number of processes may run at once. */
 
 import { sha256 } from '../../domain/data/Digest.js'
 
@@ -10,7 +10,7 @@ export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 /** The statements that lead to each version, oldest first. Ids are compared bytewise; JSON is text, because jsonb refuses `\u0000` and rewrites numbers. */
-const steps = (schema: string): ReadonlyArray<string> => [
+const migrations = (schema: string): ReadonlyArray<string> => [
   `CREATE TABLE ${schema}.runs (
       id text COLLATE "C" PRIMARY KEY,
       format integer NOT NULL,
@@ -61,7 +61,7 @@ const steps = (schema: string): ReadonlyArray<string> => [
     );`
 ]
 
-/** The name of a schema may contain `$dogear$`, which would end the block; it is too short for the quotes with its digest. */
+/** The name of a schema may contain `$dogear$`, which would end the block; no name is long enough for the quotes with a digest. */
 const block = (schema: string, statements: string): string => {
   const quotes = schema.includes('$dogear$') ? `$dogear${sha256(schema)}$` : '$dogear$'
   return `DO ${quotes} BEGIN
@@ -69,7 +69,7 @@ const block = (schema: string, statements: string): string => {
 END ${quotes};`
 }
 
-const step = (schema: string, version: number, statements: string): string =>
+const migrationBlock = (schema: string, version: number, statements: string): string =>
   block(
     schema,
     `IF NOT EXISTS (SELECT FROM ${quoted(schema)}.migrations WHERE version >= ${version}) THEN
@@ -92,7 +92,7 @@ export const script = (schema: string): string =>
   version integer PRIMARY KEY,
   at timestamptz NOT NULL DEFAULT now()
 );`,
-    ...steps(quoted(schema)).map((statements, index) => step(schema, index + 1, statements))
+    ...migrations(quoted(schema)).map((statements, index) => migrationBlock(schema, index + 1, statements))
   ].join('\n')
 
 /**

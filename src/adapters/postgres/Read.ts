@@ -1,4 +1,4 @@
-/** Reads runs: the newest revision, the history, one revision, and pages of summaries. Each is one statement, which is repeated if it finds a dead holder. */
+/** Reads runs: the newest revision, the history, one revision, and pages of summaries. Repeats a read that finds a dead holder. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { HistoryEntry, Holder, Listed, ListOptions, StorageError, Stored } from '../../ports/CheckpointStorage.js'
@@ -31,7 +31,7 @@ const query = (database: Database, columns: string, which: string): string =>
   SELECT r.*, r.head::text AS head, ${COLUMNS} FROM r LEFT JOIN ${database.table('revisions')} v ON v.run = r.id AND v.revision <= r.head AND ${which}
   ORDER BY v.revision`
 
-/** The newest base that `condition` allows. */
+/** The revision of the newest base that `condition` allows, as a subquery. */
 const newestBase = (database: Database, condition: string): string =>
   `(SELECT max(b.revision) FROM ${database.table('revisions')} b WHERE b.run = $1 AND b.checkpoint IS NOT NULL AND ${condition})`
 
@@ -52,8 +52,8 @@ const find = async (
   if (E.isLeft(result)) return result
   const [run] = result.right
   if (run === undefined) return E.right(O.none)
-  const supported = Contents.supported(runId, Number(run['format']), database.where('runs'))
-  if (E.isLeft(supported)) return supported
+  const checked = Contents.checkFormat(runId, Number(run['format']), database.where('runs'))
+  if (E.isLeft(checked)) return checked
   const rows = result.right.filter(({ revision }) => revision !== null).map(rowOf)
   return E.right(O.some({ run, head: Number(run['head']), rows }))
 }
@@ -65,7 +65,7 @@ export interface Newest {
   readonly content: O.Option<Content>
 }
 
-/** Reads the newest revision: from the newest base on, and only if that is damaged from all rows. */
+/** Reads the newest revision from the rows from the newest base on; from all rows only if those are damaged. */
 export const newest = async (
   database: Database,
   runId: string,
@@ -91,7 +91,7 @@ export const newest = async (
  * Repeats a read that finds a dead holder until that holder was dead before the read: one that saved, released the run and ended after its
  * row was read would count as dead, with an old checkpoint.
  */
-const settled = async <A>(
+const readSettled = async <A>(
   { holderOf }: Hub,
   read: (holder: (row: Fields) => O.Option<Holder>) => Promise<E.Either<StorageError, A>>
 ): Promise<E.Either<StorageError, A>> => {
@@ -107,11 +107,11 @@ const settled = async <A>(
   }
 }
 
-/** A host that ends runs all the time must not keep a listing from ending. */
+/** Limits the rounds, because a host may end runs all the time. */
 const MAX_ROUNDS = 3
 
 export const load = (hub: Hub, runId: string): Promise<E.Either<StorageError, O.Option<Stored>>> =>
-  settled(hub, async (holder) =>
+  readSettled(hub, async (holder) =>
     E.map(
       O.chain(({ run, content }: Newest) =>
         O.map((stored: Content): Stored => ({ ...stored, heldBy: holder(run) }))(content)
@@ -128,7 +128,7 @@ export const loadRevision = async (
   const { database } = hub
   const base = newestBase(database, 'b.revision < $2::bigint')
   const which = `v.revision <= $2::bigint AND v.revision >= coalesce(${base}, $2::bigint)`
-  return settled(hub, async (holder) => {
+  return readSettled(hub, async (holder) => {
     const result = await find(database, runId, query(database, holderColumns(database), which), revision)
     if (E.isLeft(result)) return result
     if (O.isNone(result.right)) return E.right(O.none)
@@ -159,11 +159,11 @@ export const list = (
   const text = `SELECT r.id, r.format, r.head::text AS head, r.summary, ${holderColumns(database)} FROM ${database.table('runs')} r
       WHERE r.head >= 0 AND r.id > $1 ORDER BY r.id LIMIT $2::bigint`
   const most = limit === undefined ? null : Math.max(0, Math.floor(limit))
-  return settled(hub, async (holder) =>
+  return readSettled(hub, async (holder) =>
     E.map((rows: ReadonlyArray<Fields>) =>
       rows.map((row) => {
         const runId = String(row['id'])
-        const isKnown = E.isRight(Contents.supported(runId, Number(row['format']), ''))
+        const isKnown = E.isRight(Contents.checkFormat(runId, Number(row['format']), ''))
         const column = textOrNull(row['summary'])
         const summary = Contents.summaryOf(column, Number(row['head']), holder(row))
         return isKnown && O.isSome(summary) ? { runId, summary: summary.value } : { runId }

@@ -15,7 +15,7 @@ import { readRows, writeFailed, writeRows } from './Database.js'
 import type { Fields } from './Driver.js'
 import { refusal } from './Failure.js'
 
-/** `known`: whether a run that this process holds has requests; `undefined` for other runs. */
+/** What this process knows without a query. `known`: whether a run that it holds has requests; `undefined` for other runs. `learn` updates that. */
 export interface Inbox {
   readonly known: (runId: string) => boolean | undefined
   readonly learn: (runId: string, isAny: boolean) => void
@@ -40,7 +40,7 @@ export const requestsIn = (database: Database, inbox: Inbox): Requests => {
   }
 }
 
-/** Locks the run against removal. An answer replaces nothing; a pause or cancel replaces an earlier one. */
+/** Locks the run against removal while it inserts. An answer replaces nothing; a pause or cancel replaces an earlier one. */
 const leave = async (
   database: Database,
   inbox: Inbox,
@@ -51,12 +51,12 @@ const leave = async (
   if (E.isLeft(text)) return text
   const slot = slotOf(request)
   const isAnswer = request._tag === 'Answer'
-  const then = isAnswer ? 'NOTHING' : 'UPDATE SET request = excluded.request'
+  const onConflict = isAnswer ? 'NOTHING' : 'UPDATE SET request = excluded.request'
   const written = await write(
     database,
     runId,
     `WITH run AS (SELECT id FROM ${database.table('runs')} WHERE id = $1 FOR KEY SHARE),
-      put AS (INSERT INTO ${database.table('requests')} (run, slot, request) SELECT id, $2, $3 FROM run ON CONFLICT (run, slot) DO ${then} RETURNING run)
+      put AS (INSERT INTO ${database.table('requests')} (run, slot, request) SELECT id, $2, $3 FROM run ON CONFLICT (run, slot) DO ${onConflict} RETURNING run)
       SELECT (SELECT count(*) FROM run)::text AS runs, (SELECT count(*) FROM put)::text AS put`,
     slot,
     text.right
@@ -69,11 +69,11 @@ const leave = async (
   }
   inbox.learn(runId, true)
   // An earlier attempt whose reply was lost may have put exactly this request.
-  if (row['put'] === '1' || (isAnswer && (await isThere(database, request)))) return E.right(undefined)
+  if (row['put'] === '1' || (isAnswer && (await isStored(database, request)))) return E.right(undefined)
   return isAnswer ? E.left({ _tag: 'AlreadyAnswered', runId, unit: request.unit }) : E.right(undefined)
 }
 
-const isThere = async (database: Database, request: Request): Promise<boolean> => {
+const isStored = async (database: Database, request: Request): Promise<boolean> => {
   const found = await list(database, request.runId)
   return E.isRight(found) && found.right.some((one) => isSame(one, request))
 }
@@ -139,14 +139,14 @@ const write = (
 const pointerIn = (database: Database): Pick<Requests, 'point' | 'pointer' | 'unpoint'> => {
   const table = database.table('pointer')
   const where = database.where('pointer')
-  const written = async (text: string, ...values: ReadonlyArray<unknown>): Result<PointerError, void> => {
+  const change = async (text: string, ...values: ReadonlyArray<unknown>): Result<PointerError, void> => {
     const rows = await writeRows(database, { table: 'pointer', operation: 'INSERT pointer' }, text, ...values)
     return E.isRight(rows) ? E.right(undefined) : E.left(asPointerError(where, rows.left))
   }
   return {
     point: (to) => async () =>
       E.map(() => where)(
-        await written(
+        await change(
           `INSERT INTO ${table} (run, pointer) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET run = excluded.run, pointer = excluded.pointer`,
           to.runId,
           Records.encodePointer(to)
@@ -160,7 +160,7 @@ const pointerIn = (database: Database): Pick<Requests, 'point' | 'pointer' | 'un
         ? E.right(O.none)
         : E.map((to: ContinueHere) => O.some(to))(Records.pointerIn(String(row['pointer']), where))
     },
-    unpoint: (runId) => () => written(`DELETE FROM ${table} WHERE run = $1`, runId)
+    unpoint: (runId) => () => change(`DELETE FROM ${table} WHERE run = $1`, runId)
   }
 }
 

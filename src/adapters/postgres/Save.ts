@@ -4,7 +4,7 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Fenced, Revision, StorageError } from '../../ports/CheckpointStorage.js'
 import type { Limits, Row, Save } from '../sql/Rows.js'
 import { saveOf } from '../sql/Rows.js'
-import { durable, persist, send, weak, writeFailed } from './Database.js'
+import { durableSettings, retry, send, weakSetting, writeFailed } from './Database.js'
 import type { Fields } from './Driver.js'
 import type { Failure } from './Failure.js'
 import { refused } from './Failure.js'
@@ -16,10 +16,10 @@ export interface SaveOptions extends Limits {
   readonly statementOf: StatementOf
 }
 
-/** A save also reads whether the run has requests, at most this often: reading takes a tenth of its time. */
-const ASK_MILLIS = 50
+/** How often a save also reads whether the run has requests, which takes a tenth of its time. */
+const INBOX_MILLIS = 50
 
-/** Saves of one claim follow one another. After one that failed, the claim can save no more, unless the revisions of that save were refused. */
+/** Saves revisions, after earlier saves of the claim. After a failed save the claim cannot save, unless the save was refused for its revisions. */
 export const save = (
   hub: Hub,
   holding: Holding,
@@ -42,7 +42,7 @@ const saveNext = async (
   if (holding.failed !== undefined) return E.left(holding.failed)
   const planned = saveOf({ ...claim, where: database.where('revisions') }, progress, revisions, options)
   if (E.isLeft(planned)) return E.left(await superseded(hub, holding, planned.left))
-  const result = await persist(database, (n) => attempt(hub, holding, planned.right, options, n > 0), claim.lost)
+  const result = await retry(database, (nth) => attempt(hub, holding, planned.right, options, nth > 0), claim.lost)
   const failed = writeFailed<StorageError>(database, { table: 'runs', operation: 'UPDATE runs', runId: claim.runId })
   const saved = E.bimap(failed, () => undefined)(result)
   if (E.isRight(saved)) holding.progress = planned.right.progress
@@ -56,9 +56,9 @@ const fail = (hub: Hub, holding: Holding, error: StorageError): void => {
   if (error._tag === 'Fenced') hub.lose(holding, error)
 }
 
-/** A superseded owner is fenced, also if its revisions do not follow. */
+/** Returns `Fenced` if the claim was superseded, else the error of the invalid save. */
 const superseded = async (hub: Hub, holding: Holding, error: StorageError): Promise<StorageError> => {
-  const row = await persist(hub.database, () => rowOf(hub, holding.claim.runId), holding.claim.lost)
+  const row = await retry(hub.database, () => rowOf(hub, holding.claim.runId), holding.claim.lost)
   const fenced = E.isRight(row) ? fencedIn(hub, holding, row.right) : undefined
   if (fenced !== undefined) fail(hub, holding, fenced)
   return fenced ?? error
@@ -69,7 +69,7 @@ const fencedIn = ({ database }: Hub, { claim, token }: Holding, row: Fields | un
     ? undefined
     : fencedBy(claim, row ?? 'removed', database)
 
-/** The row of a run; `saved`: whether it has exactly this row of a revision. */
+/** Reads the row of a run, and as `saved` whether exactly this row of a revision is stored. */
 const rowOf = async (
   { database: { pool, table } }: Hub,
   runId: string,
@@ -92,7 +92,7 @@ const rowOf = async (
   return E.map(([row]: ReadonlyArray<Fields>) => row)(rows)
 }
 
-/** A repeated save may have been committed by an earlier attempt, even while this one waits for the row. */
+/** Sends a save, unless an earlier attempt, which may still be waiting for the row, has committed it. */
 const attempt = async (
   hub: Hub,
   holding: Holding,
@@ -107,16 +107,24 @@ const attempt = async (
   const { database } = hub
   const { claim, token, progress } = holding
   const now = performance.now()
-  const asks = now - holding.askedAt >= ASK_MILLIS
-  const first = [claim.runId, claim.epoch, token, progress.head, planned.head, planned.summary, durable(database)]
-  const sent = await send(database, options.statementOf(planned, asks, first))
+  const readsInbox = now - holding.inboxReadAt >= INBOX_MILLIS
+  const claimValues = [
+    claim.runId,
+    claim.epoch,
+    token,
+    progress.head,
+    planned.head,
+    planned.summary,
+    durableSettings(database)
+  ]
+  const sent = await send(database, options.statementOf(planned, { readsInbox, claimValues }))
   if (E.isLeft(sent)) return sent
   const [row] = sent.right
   if (row !== undefined) {
-    const { asked } = row
-    if (typeof asked === 'boolean') {
-      holding.askedAt = now
-      if (hub.held.has(token)) hub.inboxes.set(claim.runId, asked)
+    const hasRequests = row['has_requests']
+    if (typeof hasRequests === 'boolean') {
+      holding.inboxReadAt = now
+      if (hub.held.has(token)) hub.inboxes.set(claim.runId, hasRequests)
     }
     return sent
   }
@@ -131,21 +139,22 @@ const UNCLEAR: Failure<never> = {
   effect: 'none'
 }
 
-/** Returns `stands` if the save may be sent, `committed` if an earlier attempt did, and a failure if it never can be. */
+/** Returns `stands` if the save may be sent, `committed` if an earlier attempt committed it, and a failure if it can never be saved. */
 const judge = async (
   hub: Hub,
   holding: Holding,
   { rows }: Save
 ): Promise<E.Either<Failure<StorageError>, 'stands' | 'committed'>> => {
   const { claim, progress } = holding
-  const look = await rowOf(hub, claim.runId, rows[rows.length - 1])
-  if (E.isLeft(look)) return look
-  if (look.right?.['saved'] === true) return E.right('committed')
-  const fenced = fencedIn(hub, holding, look.right)
+  const current = await rowOf(hub, claim.runId, rows[rows.length - 1])
+  if (E.isLeft(current)) return current
+  const row = current.right
+  if (row?.['saved'] === true) return E.right('committed')
+  const fenced = fencedIn(hub, holding, row)
   if (fenced !== undefined) return E.left(refused(fenced))
-  const setting = String(look.right?.['setting'])
-  if (!durable(hub.database).includes(setting)) return E.left(weak(`synchronous_commit=${setting}`))
-  const head = Number(look.right?.['head'])
+  const setting = String(row?.['setting'])
+  if (!durableSettings(hub.database).includes(setting)) return E.left(weakSetting(`synchronous_commit=${setting}`))
+  const head = Number(row?.['head'])
   if (head === progress.head) return E.right('stands')
   return E.left(refused({ _tag: 'RevisionConflict', runId: claim.runId, expected: head + 1, found: rows[0].revision }))
 }

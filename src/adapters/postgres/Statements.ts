@@ -4,51 +4,64 @@ import type { Row, Save } from '../sql/Rows.js'
 import type { Database } from './Database.js'
 import type { PostgresStatement } from './Driver.js'
 
-/** `asks`: whether the result says, as `asked`, that the run has requests. It is empty if the head did not move. */
-export type StatementOf = (save: Save, asks: boolean, first: ReadonlyArray<unknown>) => PostgresStatement
+/** `claimValues`: `$1` to `$7`. `readsInbox`: whether the result has, as `has_requests`, whether the run has requests. */
+export interface StatementOptions {
+  readonly claimValues: ReadonlyArray<unknown>
+  readonly readsInbox: boolean
+}
+
+/** Makes the statement of a save. Its result is empty if the head did not move. */
+export type StatementOf = (save: Save, options: StatementOptions) => PostgresStatement
 
 /** `$1` to `$7`: the run, its epoch, token and head, the next head, the summary, and the accepted settings. */
-const FIRST = 7
+const CLAIM_VALUES = 7
 
-/** Plain parameters are quicker than arrays. More rows than these are rare, and each number of rows is a statement of its own. */
+/** Up to this number of rows, each value is a parameter, which is faster than arrays. Each number of rows is a statement of its own, and more rows are rare. */
 const FEW_ROWS = 4
 
-/** `isNamed`: whether a session keeps the plans of the common statements, because planning one takes longer than running it. A pooler could break that. */
+/** `isNamed`: whether the server keeps the plans of the common statements, because planning one takes longer than running it. A transaction pooler breaks named statements. */
 export const statementsOf = ({ table }: Database, keep: number, isNamed: boolean): StatementOf => {
   const runs = table('runs')
   const revisions = table('revisions')
   const moved = `moved AS (UPDATE ${runs} SET head = $5::bigint, summary = $6
     WHERE id = $1 AND epoch = $2::bigint AND token = $3::uuid AND head = $4::bigint AND current_setting('synchronous_commit') = ANY ($7::text[])
     RETURNING id)`
-  const asked = (asks: boolean): string =>
-    asks ? `EXISTS (SELECT FROM ${table('requests')} q WHERE q.run = $1) AS asked` : 'NULL::boolean AS asked'
-  const few = (count: number, asks: boolean): string => {
+  const hasRequests = (readsInbox: boolean): string =>
+    readsInbox
+      ? `EXISTS (SELECT FROM ${table('requests')} q WHERE q.run = $1) AS has_requests`
+      : 'NULL::boolean AS has_requests'
+  const few = (count: number, readsInbox: boolean): string => {
     const rows = Array.from({ length: count }, (_, row) => {
-      const [revision, ...texts] = Array.from({ length: 5 }, (_, n) => `$${FIRST + 1 + 5 * row + n}`)
+      const [revision, ...texts] = Array.from({ length: 5 }, (_, n) => `$${CLAIM_VALUES + 1 + 5 * row + n}`)
       return `(${revision}::bigint, ${texts.join(', ')})`
     })
     return `WITH ${moved} INSERT INTO ${revisions} (run, epoch, revision, kind, at, change, checksum)
-      SELECT moved.id, $2::bigint, row.* FROM moved, (VALUES ${rows.join(', ')}) AS row RETURNING ${asked(asks)}`
+      SELECT moved.id, $2::bigint, row.* FROM moved, (VALUES ${rows.join(', ')}) AS row RETURNING ${hasRequests(readsInbox)}`
   }
   const named = new Map<string, PostgresStatement>()
-  const fewNamed = (count: number, asks: boolean): PostgresStatement => {
-    const key = `${count} ${asks}`
+  const fewNamed = (count: number, readsInbox: boolean): PostgresStatement => {
+    const key = `${count} ${readsInbox}`
     const known = named.get(key)
     if (known !== undefined) return known
-    const text = few(count, asks)
+    const text = few(count, readsInbox)
     const made = isNamed ? { text, name: `dogear-${sha256(text).slice(0, 16)}` } : { text }
     named.set(key, made)
     return made
   }
-  const many = manyOf(revisions, moved, asked(true), keep)
-  return ({ rows, hasBase }, asks, first) =>
+  const many = manyOf(revisions, moved, hasRequests(true), keep)
+  return ({ rows, hasBase }, { claimValues, readsInbox }) =>
     rows.length > FEW_ROWS || hasBase
-      ? { text: many(hasBase), values: [...first, ...columnsOf(rows)] }
-      : { ...fewNamed(rows.length, asks), values: [...first, ...rows.flatMap(fieldsOf)] }
+      ? { text: many(hasBase), values: [...claimValues, ...columnsOf(rows)] }
+      : { ...fewNamed(rows.length, readsInbox), values: [...claimValues, ...rows.flatMap(fieldsOf)] }
 }
 
-/** The first save of a claim has a base: it deletes rows above the head, which are damaged, and rows below the oldest base to keep. */
-const manyOf = (revisions: string, moved: string, asked: string, keep: number): ((hasBase: boolean) => string) => {
+/** A save with a base, as the first of each claim, also deletes rows above the head, which are damaged, and rows below the oldest base to keep. */
+const manyOf = (
+  revisions: string,
+  moved: string,
+  hasRequests: string,
+  keep: number
+): ((hasBase: boolean) => string) => {
   const oldest =
     keep < 2
       ? '($8::bigint[])[1]'
@@ -62,7 +75,7 @@ const manyOf = (revisions: string, moved: string, asked: string, keep: number): 
     hasBase
   ) => `WITH ${moved}, saved AS (INSERT INTO ${revisions} (run, epoch, revision, kind, at, change, checkpoint, checksum)
     SELECT moved.id, $2::bigint, row.* FROM moved, unnest($8::bigint[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[]) AS row${hasBase ? replacing : ''})${hasBase ? pruned : ''}
-    SELECT ${asked} FROM moved`
+    SELECT ${hasRequests} FROM moved`
 }
 
 const fieldsOf = ({ revision, kind, at, change, checksum }: Row): ReadonlyArray<unknown> => [

@@ -53,16 +53,16 @@ export interface PostgresOptions extends PostgresDatabaseOptions {
 }
 
 /**
- * A store. `close` ends its own connection, so that others find this process dead; the pool stays open.
+ * A store that keeps a connection of its own.
  *
  * @category model
  */
 export interface PostgresStorage extends CheckpointStorage {
-  /** Ends the store's own connection. */
+  /** Ends the store's own connection, so that others find this process dead. The pool stays open. */
   readonly close: () => Promise<void>
 }
 
-/** Stores on one pool share what they know of their claims, and the connection that proves that this process lives. */
+/** Stores with the same pool and options share their claims, and the connection that proves that this process lives. */
 const hubs = new WeakMap<PostgresPool, Map<string, Hub>>()
 
 const sharedHub = (pool: PostgresPool, options: PostgresOptions): Hub => {
@@ -125,25 +125,25 @@ export const postgresStorage = (pool: PostgresPool, options: PostgresOptions = {
 }
 
 /**
- * The inboxes of the runs of a {@link postgresStorage} on the same pool and schema. A process learns with a save, once in
- * 50 ms, and within `checkIntervalMillis`, whether a run that it holds has requests.
+ * The inboxes of the runs of a {@link postgresStorage} on the same pool and schema. Within `checkIntervalMillis`, and with a save at
+ * most every 50 ms, a process learns whether a run that it holds has requests.
  *
  * @category constructors
  */
 export const postgresRequests = (pool: PostgresPool, options: PostgresDatabaseOptions = {}): Requests => {
   const { schema = 'dogear' } = readable(options)
-  const here = (): ReadonlyArray<Hub> =>
+  const hubsOfSchema = (): ReadonlyArray<Hub> =>
     [...(hubs.get(pool)?.values() ?? [])].filter(({ database }) => database.schema === schema)
   return requestsIn(databaseOf(poolOf(pool), options), {
-    known: (runId) => here().flatMap(({ inboxes }) => inboxes.get(runId) ?? [])[0],
+    known: (runId) => hubsOfSchema().flatMap(({ inboxes }) => inboxes.get(runId) ?? [])[0],
     learn: (runId, isAny) => {
-      for (const { inboxes } of here()) if (inboxes.has(runId)) inboxes.set(runId, isAny)
+      for (const { inboxes } of hubsOfSchema()) if (inboxes.has(runId)) inboxes.set(runId, isAny)
     }
   })
 }
 
 /**
- * All that this package keeps in one database. `close` ends every connection.
+ * The stores in one database.
  *
  * @category model
  */
@@ -151,7 +151,7 @@ export interface PostgresStores {
   readonly storage: PostgresStorage
   readonly artifacts: ArtifactStore
   readonly requests: Requests
-  /** Ends the connections. */
+  /** Ends every connection, those of the pool included. */
   readonly close: () => Promise<void>
 }
 
@@ -165,7 +165,7 @@ export const connect = async (
   options: PostgresOptions & PostgresArtifactsOptions = {}
 ): Promise<PostgresStores> => {
   const { default: pg } = await import('pg')
-  // Without an address, as that of an unset variable of the environment, the driver would connect to its default database.
+  // For the value of an unset environment variable, the driver would connect to its default database.
   const own =
     typeof url === 'string' ? new pg.Pool({ connectionString: url, allowExitOnIdle: true, keepAlive: true }) : undefined
   const pool =

@@ -8,7 +8,7 @@ import type { InvalidArtifactId } from '../../domain/data/ArtifactId.js'
 import * as ArtifactId from '../../domain/data/ArtifactId.js'
 import type { Claim, StorageError } from '../../ports/CheckpointStorage.js'
 
-/** A call about a run. */
+/** Checks the run id, then acts. */
 export const ofRun =
   <Left, A>(runId: string, act: () => Promise<E.Either<Left, A>>): TaskEither<Left | InvalidRunId, A> =>
   () => {
@@ -16,7 +16,7 @@ export const ofRun =
     return E.isLeft(valid) ? Promise.resolve(valid) : act()
   }
 
-/** A call by the holder of a claim. The claim of another store, or one that was never granted, is fenced. */
+/** Acts on the holding of a claim. Fails with `Fenced` for the claim of another store, or one that was never granted. */
 export const ofClaim = <Holding, A>(
   holdings: WeakMap<AbortSignal, Holding>,
   { runId, epoch, lost }: Claim,
@@ -27,7 +27,7 @@ export const ofClaim = <Holding, A>(
     return holding === undefined ? Promise.resolve(E.left({ _tag: 'Fenced', runId, epoch, by: O.none })) : act(holding)
   })
 
-/** A call about an artifact of a run. */
+/** Checks both ids, then acts. */
 export const ofArtifact =
   <Left, A>(
     runId: string,

@@ -19,7 +19,7 @@ export interface RunRow {
 }
 
 /** Refuses a run of a newer format. */
-export const supported = (runId: string, found: number, where: string): E.Either<UnsupportedFormat, void> =>
+export const checkFormat = (runId: string, found: number, where: string): E.Either<UnsupportedFormat, void> =>
   found > FORMAT ? E.left({ _tag: 'UnsupportedFormat', runId, where, found, supported: FORMAT }) : E.right(undefined)
 
 /**
@@ -28,7 +28,7 @@ export const supported = (runId: string, found: number, where: string): E.Either
  */
 export const newest = (run: RunRow, rows: ReadonlyArray<Row>): E.Either<Corrupt, O.Option<Content>> => {
   if (run.head < 0) return E.right(O.none)
-  const { content, damage } = read(run, rows, run.head, run.head)
+  const { content, damage } = read(run, rows, { until: run.head, highestBase: run.head })
   return content === undefined ? E.left(corrupt(run, damage)) : E.right(O.some(content))
 }
 
@@ -46,9 +46,9 @@ export const revisionOf = (
   revision: number
 ): E.Either<Corrupt, O.Option<Content>> => {
   if (rows.at(-1)?.revision !== revision) return E.right(O.none)
-  const before = read(run, rows, revision, revision - 1)
+  const before = read(run, rows, { until: revision, highestBase: revision - 1 })
   if (before.content?.revision === revision) return E.right(O.some(before.content))
-  const { content, damage } = read(run, rows, revision, revision)
+  const { content, damage } = read(run, rows, { until: revision, highestBase: revision })
   return content?.revision === revision ? E.right(O.some(content)) : E.left(corrupt(run, damage))
 }
 
@@ -57,34 +57,42 @@ interface Reading {
   readonly damage: ReadonlyArray<string>
 }
 
-/** Reads up to revision `until`, from the newest intact base that is at most `from`. */
-const read = (run: RunRow, rows: ReadonlyArray<Row>, until: number, from: number): Reading => {
+interface Range {
+  /** The last revision to read. */
+  readonly until: number
+  /** The highest revision whose base may be used. */
+  readonly highestBase: number
+}
+
+/** Reads changes from the newest allowed base that is intact. */
+const read = (run: RunRow, rows: ReadonlyArray<Row>, { until, highestBase }: Range): Reading => {
   const byRevision = new Map(rows.map((row) => [row.revision, row]))
   const damage: Array<string> = []
   for (let at = rows.length - 1; at >= 0; at--) {
     const row = rows[at] as Row
-    if (row.checkpoint === null || row.revision > from) continue
-    const base = verified(run, row)
-    if (E.isRight(base)) return extended(run, byRevision, until, row, base.right, damage)
+    if (row.checkpoint === null || row.revision > highestBase) continue
+    const base = verify(run, row)
+    if (E.isRight(base)) return readChanges(run, byRevision, until, row, base.right, damage)
     damage.push(`revision ${row.revision}: ${base.left}`)
   }
   return { content: undefined, damage: damage.length > 0 ? damage : ['no revision with a whole checkpoint is left'] }
 }
 
-const extended = (
+/** Adds the changes after a base, up to the first damaged row. */
+const readChanges = (
   run: RunRow,
   rows: ReadonlyMap<number, Row>,
   until: number,
   base: Row,
   { checkpoint }: Verified,
-  above: ReadonlyArray<string>
+  damageAbove: ReadonlyArray<string>
 ): Reading => {
   const changes: Array<Json> = []
-  const damage = [...above]
+  const damage = [...damageAbove]
   let revision = base.revision
   while (revision < until) {
     const row = rows.get(revision + 1)
-    const next = row === undefined ? E.left('it is missing') : verified(run, row)
+    const next = row === undefined ? E.left('it is missing') : verify(run, row)
     if (E.isLeft(next)) {
       damage.push(`revision ${revision + 1}: ${next.left}`)
       break
@@ -108,7 +116,7 @@ interface Verified {
   readonly checkpoint: Json | undefined
 }
 
-const verified = ({ runId }: RunRow, row: Row): E.Either<string, Verified> => {
+const verify = ({ runId }: RunRow, row: Row): E.Either<string, Verified> => {
   if (checksumOf(runId, row) !== row.checksum) return E.left('its checksum is wrong')
   try {
     const checkpoint = row.checkpoint === null ? undefined : (JSON.parse(row.checkpoint) as Json)
@@ -125,7 +133,7 @@ const corrupt = ({ runId, where }: RunRow, damage: ReadonlyArray<string>): Corru
   why: damage.join('; ')
 })
 
-/** Reads the summary column. `None` if it is damaged: the run is then loaded. */
+/** Decodes the summary column; none if it is damaged. The caller of the listing then loads the run. */
 export const summaryOf = (column: string | null, head: number, heldBy: O.Option<Holder>): O.Option<KeptSummary> => {
   const summary = Summary.decode(parsed(column ?? '') ?? null)
   return O.isSome(summary) && summary.value.revision === head ? O.some({ ...summary.value, heldBy }) : O.none

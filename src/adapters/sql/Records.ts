@@ -55,7 +55,7 @@ export const pointerIn = (text: string, where: string): E.Either<InvalidPointer,
 
 // --- artifacts
 
-/** The size of the largest artifact unless the options say otherwise: 64 MiB. */
+/** The default size limit of an artifact: 64 MiB. */
 export const ARTIFACT_BYTES = 67_108_864
 
 export interface Artifact {
@@ -63,7 +63,7 @@ export interface Artifact {
   readonly bytes: Buffer
 }
 
-/** Prepares an artifact. The bytes are a copy. */
+/** Copies and hashes the data of an artifact. */
 export const artifactOf = (
   runId: string,
   id: string,
@@ -84,13 +84,11 @@ export const contentOf = (
   bytes: Uint8Array,
   where: string
 ): E.Either<Corrupt, Uint8Array> => {
-  const why =
-    bytes.length !== info.size
-      ? `artifact "${info.id}" has ${bytes.length} bytes instead of ${info.size}`
-      : sha256(bytes) === info.sha256
-        ? undefined
-        : `the content of artifact "${info.id}" does not match its SHA-256`
-  return why === undefined ? E.right(new Uint8Array(bytes)) : E.left({ _tag: 'Corrupt', runId, where, why })
+  const corrupt = (why: string) => E.left<Corrupt>({ _tag: 'Corrupt', runId, where, why })
+  if (bytes.length !== info.size)
+    return corrupt(`artifact "${info.id}" has ${bytes.length} bytes instead of ${info.size}`)
+  if (sha256(bytes) !== info.sha256) return corrupt(`the content of artifact "${info.id}" does not match its SHA-256`)
+  return E.right(new Uint8Array(bytes))
 }
 
 /** Sorts artifacts by their ids in UTF-16 units, which no database does. */

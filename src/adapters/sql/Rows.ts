@@ -59,7 +59,7 @@ export interface Save {
   readonly head: number
   /** The summary column of the run's row: JSON. */
   readonly summary: string
-  /** True if the rows above the revision of the claim are damaged: delete them first. */
+  /** True if the rows above `revision` of the claim's progress are damaged: delete them first. */
   readonly replaces: boolean
   /** True if the first row is a base: delete the rows below the oldest base to keep. */
   readonly hasBase: boolean
@@ -110,7 +110,7 @@ export const saveOf = (
   })
 }
 
-/** `limitBytes`: the limit of the options; `mostBytes`: the largest checkpoint that this save may lead to. */
+/** `limitBytes`: the limit of the options; `mostBytes`: that limit with the room that `slack` grants this save. */
 interface Limit {
   readonly limitBytes: number
   readonly mostBytes: number
@@ -151,11 +151,11 @@ const encoded = (
       : { _tag: 'WriteFailed', committed: 'no', where, operation: 'encode', code: 'UNKNOWN', cause: refused.cause }
   )(encodeWithin(value, mostBytes))
 
-/** The checkpoint of revision 0 has what a `Started` holds. */
+/** Omits most fields of a `Started`, because the checkpoint of its revision has them. */
 const withoutContent = (change: Change): Pick<Change, '_tag' | 'at'> =>
   change._tag === 'Started' ? { _tag: change._tag, at: change.at } : change
 
-/** The checksum of a row: a row of another run, revision or claim has another one. Line feeds separate, because JSON has none. */
+/** The checksum covers run, revision and claim, so that a row copied from elsewhere fails it. Line feeds separate its parts, because the JSON contains none. */
 export const checksumOf = (runId: string, row: Omit<Row, 'checksum'>): string => {
   const { revision, epoch, kind, at, change, checkpoint } = row
   const key = JSON.stringify([runId, revision, epoch, kind, at])

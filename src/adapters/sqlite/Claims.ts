@@ -38,8 +38,8 @@ export interface Granted {
   readonly stored: O.Option<Stored>
 }
 
-/** What a claim found, before it wrote anything. */
-interface Look {
+/** The state of a run that a claim is based on, read before it writes anything. */
+interface Basis {
   readonly run: RunRow | undefined
   readonly content: O.Option<Content>
 }
@@ -55,13 +55,13 @@ export const claim = async (
   // `takeOver` applies only to the owner seen first.
   let undecided: string | undefined
   const mayTakeOver = ({ token }: RunRow): boolean => takeOver && (undecided ??= token) === token
-  for (let n = 0; n < ATTEMPTS; n++) {
-    const look = await lookAt(store, runId, mayTakeOver)
-    if (E.isLeft(look)) {
-      if (await isOutdated(store, look.left)) continue
-      return look
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const basis = await readBasis(store, runId, mayTakeOver)
+    if (E.isLeft(basis)) {
+      if (await isOutdated(store, basis.left)) continue
+      return basis
     }
-    const granted = await grant(store, runId, owner, look.right)
+    const granted = await grant(store, runId, owner, basis.right)
     if (E.isLeft(granted)) return granted
     if (O.isSome(granted.right)) return E.right(granted.right.value)
   }
@@ -70,22 +70,22 @@ export const claim = async (
   return E.left({ _tag: 'WriteFailed', committed: 'no', where: file, operation: 'claim', code: 'EAGAIN', cause })
 }
 
-/** A claim that is refused here has changed nothing. A dead owner stays dead, so the write need not judge it again. */
-const lookAt = (
+/** Reads a run, unless another owner holds it. A dead owner stays dead, so the write need not judge it again. */
+const readBasis = (
   { connection, owners }: Store,
   runId: string,
   mayTakeOver: (run: RunRow) => boolean
-): Promise<E.Either<StorageError, Look>> =>
-  read<Look, StorageError>(connection, { runId }, () => {
+): Promise<E.Either<StorageError, Basis>> =>
+  read<Basis, StorageError>(connection, { runId }, () => {
     const run = runRow(connection, runId)
     if (run === undefined) return E.right({ run, content: O.none })
     const holder = holderOf(connection, owners, run)
     if (O.isSome(holder) && !(holder.value.liveness === 'undecided' && mayTakeOver(run)))
       return E.left({ _tag: 'HeldBy', runId, holder: holder.value })
-    return E.map((content: O.Option<Content>): Look => ({ run, content }))(contentOf(connection, run))
+    return E.map((content: O.Option<Content>): Basis => ({ run, content }))(contentOf(connection, run))
   })
 
-/** Returns whether a refusal is outdated: the owner released the run and deleted its lock file during the look, after the look had read its row. */
+/** Returns whether a refusal is outdated: during the read, after its row was read, the owner may release the run and delete its lock file. */
 const isOutdated = async ({ connection }: Store, error: StorageError): Promise<boolean> => {
   if (error._tag !== 'HeldBy' || error.holder.liveness === 'alive') return false
   const now = await read<boolean, never>(connection, {}, () => {
@@ -99,12 +99,12 @@ const UPSERT = `INSERT INTO runs (id, format, head, epoch, token, owner, host, p
   ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch, token = excluded.token, owner = excluded.owner, host = excluded.host,
   pid = excluded.pid, since = excluded.since`
 
-/** `None`: the run changed since the look. */
+/** Takes the row of a run; returns none if the run changed since it was read. */
 const grant = async (
   store: Store,
   runId: string,
   { host, pid }: Owner,
-  { run, content }: Look
+  { run, content }: Basis
 ): Promise<E.Either<StorageError, O.Option<Granted>>> => {
   const { connection, owners, checkIntervalMillis } = store
   const token = newToken()
@@ -164,9 +164,9 @@ export const save = async (
   const { connection, claim } = holding
   const { runId, epoch, lost: signal } = claim
   let progress = holding.progress
-  const planned = () => saveOf({ runId, epoch, where: `revisions of ${connection.file}` }, progress, revisions, limits)
-  // Made before the lock is taken, because a base may be large.
-  let plan = planned()
+  const makePlan = () => saveOf({ runId, epoch, where: `revisions of ${connection.file}` }, progress, revisions, limits)
+  // Encodes the save before it takes the lock, because a base may be large.
+  let plan = makePlan()
   const saved = await write<Save, StorageError>(
     connection,
     { runId, signal },
@@ -175,7 +175,7 @@ export const save = async (
       // Another save of this claim was written while this one waited for the lock.
       if (progress !== holding.progress) {
         progress = holding.progress
-        plan = planned()
+        plan = makePlan()
       }
       // `Fenced` takes precedence over an invalid save.
       if (E.isLeft(plan)) return isCurrent(holding) ? plan : Holdings.supersededBy(holding)

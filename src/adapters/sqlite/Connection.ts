@@ -54,10 +54,10 @@ export type Failure = Corrupt | UnsupportedFormat | ReadFailed | WriteFailed
 export interface Connection {
   readonly database: SqliteDatabase
   readonly options: SqliteOptions
-  /** What is wrong with the options. */
+  /** Why the options are invalid, if they are. */
   readonly invalid: string | undefined
   readonly statements: Map<string, SqliteStatement>
-  /** The path of the database; before the first call as it was given, or empty. */
+  /** The path of the database; before the first call, the path given to `connect`, or empty. */
   file: string
   isReady: boolean
   /** True if a rollback failed. */
@@ -77,7 +77,7 @@ export const connectionOf = (database: SqliteDatabase, options: SqliteOptions): 
   statement: ''
 })
 
-/** Prepares a statement once. Errors name the statement that was prepared last. */
+/** Prepares a statement once. Errors name the statement that was requested last. */
 export const sql = (self: Connection, text: string): SqliteStatement => {
   self.statement = text
   const known = self.statements.get(text)
@@ -93,16 +93,16 @@ export interface Call {
   readonly signal?: AbortSignal
 }
 
-/** Reads in one transaction. `act` is repeated if another connection has a lock. */
+/** Reads in one transaction. Repeats `act` while another connection has a lock. */
 export const read = <A, Left>(
   self: Connection,
   call: Call,
   act: () => E.Either<Left, A>
-): Promise<E.Either<Left | Failure, A>> => patiently(self, call, 'read', () => inTransaction(self, 'BEGIN', act))
+): Promise<E.Either<Left | Failure, A>> => retryWhileLocked(self, call, 'read', () => inTransaction(self, 'BEGIN', act))
 
 /**
- * Writes in one transaction, which is rolled back if `act` returns an error. Fails if the path of the database does not name the written file then.
- * `committed` is called before any other call can follow.
+ * Writes in one transaction, which is rolled back if `act` returns an error. Fails if the path of the database
+ * no longer names the written file. `committed` runs before any other call can follow.
  */
 export const write = <A, Left>(
   self: Connection,
@@ -110,19 +110,19 @@ export const write = <A, Left>(
   act: () => E.Either<Left, A>,
   committed?: (result: A) => void
 ): Promise<E.Either<Left | Failure, A>> =>
-  patiently(self, call, 'write', () => {
+  retryWhileLocked(self, call, 'write', () => {
     const durable = checkDurability(self)
     const result: E.Either<Left | WriteFailed | Thrown, A> = E.isLeft(durable)
       ? durable
       : inTransaction(self, 'BEGIN IMMEDIATE', act)
     if (E.isLeft(result)) return result
-    const stored = stillStored(self)
-    if (E.isLeft(stored)) return stored
+    const files = checkFiles(self)
+    if (E.isLeft(files)) return files
     committed?.(result.right)
     return result
   })
 
-const stillStored = ({ database, file }: Connection): E.Either<WriteFailed | Thrown, void> => {
+const checkFiles = ({ database, file }: Connection): E.Either<WriteFailed | Thrown, void> => {
   try {
     const lost = lossOf(database, file)
     return lost === undefined ? DONE : E.left(failureOf(lost))
@@ -146,7 +146,7 @@ const isThrown = (error: unknown): error is Thrown => (Object(error) as Partial<
 const LONGEST_PAUSE_MILLIS = 25
 
 /** Repeats an attempt until it gets the lock. SQLite's own busy timeout would block the thread. */
-const patiently = async <A, Left>(
+const retryWhileLocked = async <A, Left>(
   self: Connection,
   call: Call,
   kind: 'read' | 'write',
@@ -156,11 +156,11 @@ const patiently = async <A, Left>(
   const end = performance.now() + busyMillis
   for (let pause = 1; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MILLIS)) {
     if (pass !== undefined) await pass()
-    const ready = self.isReady ? DONE : prepared(self)
+    const ready = self.isReady ? DONE : prepareDatabase(self)
     const result = E.isLeft(ready) ? ready : attempt()
     if (E.isRight(result) || !isThrown(result.left)) return result as E.Either<Left | Failure, A>
-    const waits = isBusy(codeOf(result.left.cause)) && performance.now() < end && !isAborted(self, call)
-    if (!waits) return E.left(failed(self, call, kind, result.left))
+    const mayRepeat = isBusy(codeOf(result.left.cause)) && performance.now() < end && !isAborted(self, call)
+    if (!mayRepeat) return E.left(failed(self, call, kind, result.left))
     await sleep(pause * (0.5 + Math.random() / 2), self.options.signal, call.signal)
   }
 }
@@ -214,7 +214,7 @@ const rollBack = (self: Connection): void => {
   self.statement = statement
 }
 
-/** A commit that fails may have reached the disk, unless it only failed to get the lock. */
+/** The port's error for an exception. A commit that failed may have reached the disk, unless it only failed to get the lock. */
 const failed = (self: Connection, { runId }: Call, kind: 'read' | 'write', { cause, isCommit }: Thrown): Failure => {
   const code = codeOf(cause)
   const where = self.file || 'the database'
@@ -237,8 +237,8 @@ const operationOf = (text: string): string => {
 
 const DONE: E.Either<never, void> = E.right(undefined)
 
-/** Checks what is expected of the connection and brings the schema up to date. */
-const prepared = (self: Connection): E.Either<Failure | Thrown, void> => {
+/** Checks the connection and its options, sets what the store needs, and migrates the schema. */
+const prepareDatabase = (self: Connection): E.Either<Failure | Thrown, void> => {
   if (!isDatabase(self.database)) return E.left(notOpened('NO_DATABASE', noDatabase(self)))
   if (self.invalid !== undefined) return E.left(notOpened('INVALID_OPTIONS', self.invalid))
   try {
@@ -251,8 +251,8 @@ const prepared = (self: Connection): E.Either<Failure | Thrown, void> => {
     self.file = main.find(({ name }) => name === 'main')?.file ?? ''
     if (self.file !== '') {
       remember(self.database, self.file)
-      const stored = stillStored(self)
-      if (E.isLeft(stored)) return stored
+      const files = checkFiles(self)
+      if (E.isLeft(files)) return files
     }
     const { isOwn = false, synchronous = 'FULL' } = self.options
     self.statement = 'PRAGMA synchronous'
@@ -269,18 +269,19 @@ const prepared = (self: Connection): E.Either<Failure | Thrown, void> => {
   }
 }
 
-/** Untyped hosts may pass a path. */
+/** A host without type checks may pass a path. */
 const isDatabase = (database: unknown): boolean => {
   const { exec, prepare } = Object(database) as Partial<SqliteDatabase>
   return typeof exec === 'function' && typeof prepare === 'function'
 }
 
-const noDatabase = ({ database, options: { isOwn, name } }: Connection): string =>
-  isOwn === true
-    ? typeof name !== 'string'
-      ? `connect needs the path of a file, not ${kindOf(name)}; pass one, such as 'state.db'`
-      : `connect needs the class of a driver, not ${kindOf(database)}; pass one, such as DatabaseSync of node:sqlite`
-    : `a SQLite store needs an open database, not ${kindOf(database)}; pass one, such as new DatabaseSync('state.db')`
+const noDatabase = ({ database, options: { isOwn, name } }: Connection): string => {
+  if (isOwn !== true)
+    return `a SQLite store needs an open database, not ${kindOf(database)}; pass one, such as new DatabaseSync('state.db')`
+  return typeof name === 'string'
+    ? `connect needs the class of a driver, not ${kindOf(database)}; pass one, such as DatabaseSync of node:sqlite`
+    : `connect needs the path of a file, not ${kindOf(name)}; pass one, such as 'state.db'`
+}
 
 const notOpened = (code: string, why: string): ReadFailed => ({
   _tag: 'ReadFailed',
@@ -290,7 +291,7 @@ const notOpened = (code: string, why: string): ReadFailed => ({
   cause: new Error(why)
 })
 
-/** Of all stores, because hosts pass the same options to each. */
+/** The options of all three stores, because hosts pass the same options to each. */
 const OPTIONS: OptionTable = {
   synchronous: oneOf('FULL', 'NORMAL', 'OFF'),
   busyMillis: amount,
@@ -323,7 +324,7 @@ const refused = (self: Connection, name: string, code: string, message: string):
   cause: new Error(message)
 })
 
-/** The setting belongs to the connection, which the host may change at any time. */
+/** Checks `synchronous` before each write, because the host may change it on the connection at any time. */
 const checkDurability = (self: Connection): E.Either<WriteFailed | Thrown, void> => {
   const { synchronous: weakest = 'FULL' } = self.options
   try {
@@ -341,7 +342,7 @@ const migrate = (self: Connection): E.Either<Failure | Thrown, void> => {
   const before = migrationsDue(self)
   if (E.isLeft(before) || before.right.length === 0) return E.map(() => undefined)(before)
   return inTransaction<void, UnsupportedFormat>(self, 'BEGIN IMMEDIATE', () => {
-    // Another process may have been quicker.
+    // Checks again under the lock, because another process may have migrated first.
     const now = migrationsDue(self)
     if (E.isLeft(now)) return now
     for (const { number, sql: text } of now.right) {

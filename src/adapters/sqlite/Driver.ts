@@ -8,8 +8,8 @@
 export type SqliteValue = string | number | null | Uint8Array
 
 /**
- * A prepared statement. Its functions are methods, so that drivers with narrower parameter types fit. Dogear passes no `object` but a
- * `Uint8Array`; the types of better-sqlite3 need it in TypeScript 5.
+ * A prepared statement. Its functions are methods, so that drivers with narrower parameter types fit. The only `object` that Dogear passes is a
+ * `Uint8Array`; in TypeScript 5 the types of better-sqlite3 fit only with `object`.
  *
  * @category model
  */
@@ -64,8 +64,8 @@ export const codeOf = (cause: unknown): string => {
   return typeof code === 'string' ? code : 'UNKNOWN'
 }
 
-/** Another connection has the lock: the call did nothing and can be repeated. */
+/** True if another connection has the lock: the call did nothing and can be repeated. */
 export const isBusy = (code: string): boolean => /^SQLITE_(BUSY|LOCKED)/.test(code)
 
-/** The file is damaged below the rows. */
+/** True if the database file itself is damaged, not only a row. */
 export const isDamaged = (code: string): boolean => /^SQLITE_(CORRUPT|NOTADB)/.test(code)

@@ -1,4 +1,4 @@
-/** Decides whether the path of a database still names the file that its connection has open: what is written to another file is lost. */
+/** Detects that the path of a database no longer names the file that its connection has open: writes to that file are lost. */
 import { statSync } from 'node:fs'
 import type { LostFiles, WriteFailed } from '../../ports/CheckpointStorage.js'
 import type { SqliteDatabase, SqliteStatement } from './Driver.js'
@@ -9,7 +9,7 @@ interface Identity {
   readonly ino: bigint
 }
 
-/** By connection, because its stores have their first calls at different times. No driver says which file it has open. */
+/** The file of each connection when it was first seen, because no driver tells which file it has open. Shared by the stores of a connection. */
 const identities = new WeakMap<SqliteDatabase, Identity>()
 
 /** A write-ahead log. No other connection deletes it while one is open. */
@@ -21,7 +21,7 @@ interface Log {
 
 const logs = new WeakMap<SqliteDatabase, Log>()
 
-/** False if the connection deleted the log itself: it left WAL or was closed. An error of SQLite proves nothing. */
+/** False if the connection deleted the log itself, because it left WAL or was closed. An error of SQLite proves neither. */
 const isInUse = ({ mode }: Log): boolean => {
   try {
     return Object.values(Object(mode.get()) as object)[0] === 'wal'
@@ -48,22 +48,22 @@ export const rememberLog = (database: SqliteDatabase, file: string): void => {
   if (identity !== undefined) logs.set(database, { identity, mode: database.prepare('PRAGMA journal_mode') })
 }
 
-/** What happened to the files of a connection. Takes one `stat` for each. */
+/** What happened to the files of a connection, if anything. Takes one `stat` for each. */
 export const lossOf = (database: SqliteDatabase, file: string): LostFiles | undefined =>
-  lost(file, identities.get(database)) ?? logLoss(database, file)
+  lossAt(file, identities.get(database)) ?? logLoss(database, file)
 
 const logLoss = (database: SqliteDatabase, file: string): LostFiles | undefined => {
   const log = logs.get(database)
-  const loss = log === undefined ? undefined : lost(logOf(file), log.identity)
+  const loss = log === undefined ? undefined : lossAt(logOf(file), log.identity)
   if (log === undefined || loss === undefined || isInUse(log)) return loss
   logs.delete(database)
   return undefined
 }
 
-const lost = (where: string, then: Identity | undefined): LostFiles | undefined => {
+const lossAt = (where: string, before: Identity | undefined): LostFiles | undefined => {
   const now = identityOf(where)
   if (now === undefined) return { what: 'Deleted', where }
-  return now.ino === then?.ino && now.dev === then.dev ? undefined : { what: 'Replaced', where }
+  return now.ino === before?.ino && now.dev === before.dev ? undefined : { what: 'Replaced', where }
 }
 
 const CODES: Readonly<Record<Exclude<LostFiles['what'], 'Removed'>, string>> = {
@@ -81,7 +81,7 @@ export const failureOf = ({ what, where }: LostFiles): WriteFailed => {
   return { _tag: 'WriteFailed', committed: 'unknown', where, operation: 'stat', code, cause: new Error(why) }
 }
 
-/** What happened to the file, by the failure of a write. */
+/** The loss that `failureOf` made this failure for. */
 export const lossIn = ({ code, where }: WriteFailed): LostFiles | undefined => {
   if (code === CODES.Deleted) return { what: 'Deleted', where }
   return code === CODES.Replaced ? { what: 'Replaced', where } : undefined

@@ -1,4 +1,4 @@
-/** A granted claim of this process. */
+/** The state of a claim that this process holds. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Claim, Fenced, LostFiles, StorageError } from '../../ports/CheckpointStorage.js'
@@ -16,12 +16,12 @@ export interface Holding {
   readonly lose: (error: StorageError) => void
   timer: NodeJS.Timeout | undefined
   progress: Progress
-  /** The reason why the claim writes nothing any more. */
+  /** The error of all later saves, once the claim has been fenced or released, or a write has failed. */
   ended: StorageError | undefined
   released: boolean
 }
 
-/** Creates the holding of a granted claim and watches it. */
+/** Creates the holding of a granted claim and checks its ownership regularly. */
 export const make = (
   parts: Pick<Holding, 'connection' | 'token' | 'membership' | 'progress'> & {
     readonly runId: string
@@ -39,27 +39,27 @@ export const make = (
     ended: undefined,
     released: false
   }
-  self.timer = setInterval(() => watch(self), checkIntervalMillis)
+  self.timer = setInterval(() => checkOwner(self), checkIntervalMillis)
   self.timer.unref()
   return self
 }
 
-interface Standing {
+interface ClaimRow {
   readonly epoch: number
   readonly token: string
 }
 
-const standing = ({ connection, claim }: Holding): Standing | undefined =>
-  (sql(connection, 'SELECT epoch, token FROM runs WHERE id = ?').get(claim.runId) ?? undefined) as Standing | undefined
+const claimRow = ({ connection, claim }: Holding): ClaimRow | undefined =>
+  (sql(connection, 'SELECT epoch, token FROM runs WHERE id = ?').get(claim.runId) ?? undefined) as ClaimRow | undefined
 
-/** A failed check proves nothing; the next save will. */
-const watch = (self: Holding): void => {
+/** Ends a holding that is lost. A check that cannot read proves nothing, so the next save repeats it. */
+const checkOwner = (self: Holding): void => {
   const { connection, claim } = self
-  let now: Standing | undefined
+  let now: ClaimRow | undefined
   let files: LostFiles | undefined
   try {
     files = lossOf(connection.database, connection.file)
-    now = standing(self)
+    now = claimRow(self)
   } catch {
     return
   }
@@ -67,7 +67,7 @@ const watch = (self: Holding): void => {
   else if (now?.token !== self.token) lose(self, fencedBy(self, now))
 }
 
-/** The error of a claim whose database is not at its path any more. */
+/** The error of a claim whose database is no longer at its path. */
 export const lostWith = ({ runId, epoch }: Claim, files: LostFiles): Fenced => ({
   _tag: 'Fenced',
   runId,
@@ -77,16 +77,16 @@ export const lostWith = ({ runId, epoch }: Claim, files: LostFiles): Fenced => (
 })
 
 /** Returns why a statement that names the claim changed no row. */
-export const supersededBy = (self: Holding): E.Either<Fenced, never> => E.left(fencedBy(self, standing(self)))
+export const supersededBy = (self: Holding): E.Either<Fenced, never> => E.left(fencedBy(self, claimRow(self)))
 
-const fencedBy = ({ claim: { runId, epoch } }: Holding, now: Standing | undefined): Fenced => ({
+const fencedBy = ({ claim: { runId, epoch } }: Holding, now: ClaimRow | undefined): Fenced => ({
   _tag: 'Fenced',
   runId,
   epoch,
   by: now !== undefined && now.epoch > epoch ? O.some(now.epoch) : O.none
 })
 
-/** Ends a holding that was superseded, or whose file was lost, and fires its lost signal. A file that is put back names the owner. */
+/** Ends a holding that was superseded, or whose file was lost, and fires its lost signal. Keeps the lock file for a lost file, which still names this owner if it is put back. */
 export const lose = (self: Holding, error: Fenced): void => {
   end(self, error)
   self.membership.leave(error.files === undefined)
@@ -99,7 +99,7 @@ export const giveUp = (self: Holding, error: StorageError): void => {
   self.membership.leave(false)
 }
 
-/** Stops the watch. Later saves still get the reason. */
+/** Stops the timer. Later saves fail with the first error. */
 export const end = (self: Holding, error: StorageError): void => {
   self.ended ??= error
   clearInterval(self.timer)

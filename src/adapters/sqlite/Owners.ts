@@ -1,5 +1,5 @@
 /**
- * Tells which owners live. Each thread that holds claims keeps one lock file: a SQLite database in an exclusive transaction, which
+ * Decides which owners live. Each thread that holds claims keeps one lock file: a SQLite database in an exclusive transaction, which
  * ends with the thread, however it dies. A lock file is opened once in its thread, because closing any descriptor of a file drops
  * the POSIX locks of the process on it.
  */
@@ -21,7 +21,7 @@ interface Thread {
   readonly unreleased: Set<string>
 }
 
-/** This thread, as it is known in each lock folder. A test makes one map for each thread that it simulates. */
+/** This thread as an owner, by lock folder. A test makes one map for each thread that it simulates. */
 export type Threads = Map<string, Thread>
 
 export interface Owners {
@@ -37,7 +37,7 @@ interface Registry {
   sqliteThreads?: Threads
 }
 
-/** Shared by all stores of this thread and all copies of this module, because hosts may bundle several. */
+/** All stores of this thread share the map, even those of other copies of this module, because hosts may bundle several. */
 export const threads = (): Threads => {
   const shared = globalThis as { [REGISTRY]?: Registry }
   const registry = (shared[REGISTRY] ??= {})
@@ -69,7 +69,7 @@ export const enter = (
 ): E.Either<WriteFailed, Membership> => {
   const folder = folderOf(file)
   const known = threads.get(folder)
-  const thread = known === undefined ? locked(folder, open) : E.right(known)
+  const thread = known === undefined ? takeLock(folder, open) : E.right(known)
   if (E.isLeft(thread)) return thread
   const { owner, claims, unreleased, lock } = thread.right
   claims.add(token)
@@ -91,7 +91,7 @@ export const enter = (
 /** A transaction keeps its lock until the connection closes. No journal file appears beside the lock file. */
 const TAKE = 'PRAGMA busy_timeout = 0; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'
 
-const locked = (folder: string, open: Owners['open']): E.Either<WriteFailed, Thread> => {
+const takeLock = (folder: string, open: Owners['open']): E.Either<WriteFailed, Thread> => {
   const owner = newToken()
   const path = join(folder, owner)
   let lock: SqliteDatabase | undefined
@@ -107,7 +107,7 @@ const locked = (folder: string, open: Owners['open']): E.Either<WriteFailed, Thr
   }
 }
 
-/** The owners that were judged within one call. */
+/** The liveness of the owners that were judged within one call. */
 export type Judged = Map<string, Liveness | undefined>
 
 /** Judges the owner of a claim. `undefined`: it is dead. */
@@ -120,24 +120,24 @@ export const livenessOf = (
   const folder = folderOf(file)
   const thread = threads.get(folder)
   const own = thread?.owner === owner ? thread : undefined
-  if (!judged.has(owner)) judged.set(owner, own === undefined ? probed(open, join(folder, owner)) : 'alive')
+  if (!judged.has(owner)) judged.set(owner, own === undefined ? probe(open, join(folder, owner)) : 'alive')
   return own?.claims.has(token) === false ? undefined : judged.get(owner)
 }
 
-const probed = (open: Owners['open'], path: string): Liveness | undefined => {
+const probe = (open: Owners['open'], path: string): Liveness | undefined => {
   // Opening a missing file would create it.
   if (!existsSync(path)) return 'undecided'
-  let probe: SqliteDatabase | undefined
+  let connection: SqliteDatabase | undefined
   try {
-    probe = open(path)
-    probe.exec('PRAGMA busy_timeout = 0')
-    // A shared lock, so that two probes do not take each other for the owner.
-    probe.prepare('SELECT count(*) FROM sqlite_schema').get()
+    connection = open(path)
+    connection.exec('PRAGMA busy_timeout = 0')
+    // Takes only a shared lock, so that two probes do not mistake each other for the owner.
+    connection.prepare('SELECT count(*) FROM sqlite_schema').get()
     return undefined
   } catch (cause) {
     return isBusy(codeOf(cause)) ? 'alive' : 'undecided'
   } finally {
-    quietly(() => probe?.close())
+    quietly(() => connection?.close())
   }
 }
 

@@ -40,7 +40,7 @@ export const runRow = (connection: Connection, runId: string): RunRow | undefine
 const NEWEST = `SELECT * FROM revisions WHERE run = ? AND revision >= (
   SELECT coalesce(max(revision), 0) FROM revisions WHERE run = ? AND checkpoint IS NOT NULL) ORDER BY revision`
 
-/** The rows from the newest base below a revision on. */
+/** The rows from the newest base below a revision up to that revision. */
 const UP_TO = `SELECT * FROM revisions WHERE run = ? AND revision <= ? AND revision >= (
   SELECT coalesce(max(revision), ?) FROM revisions WHERE run = ? AND checkpoint IS NOT NULL AND revision < ?
 ) ORDER BY revision`
@@ -52,34 +52,34 @@ export const contentOf = (
   connection: Connection,
   run: RunRow
 ): E.Either<Corrupt | UnsupportedFormat, O.Option<Content>> => {
-  const known = Contents.supported(run.id, run.format, where(connection))
-  if (E.isLeft(known)) return known
-  const of = { runId: run.id, head: run.head, where: where(connection) }
-  const content = Contents.newest(of, rows(connection, NEWEST, run.id, run.id))
+  const checked = Contents.checkFormat(run.id, run.format, where(connection))
+  if (E.isLeft(checked)) return checked
+  const row = { runId: run.id, head: run.head, where: where(connection) }
+  const content = Contents.newest(row, rows(connection, NEWEST, run.id, run.id))
   if (Contents.isWhole(content)) return content
-  return Contents.newest(of, rows(connection, 'SELECT * FROM revisions WHERE run = ? ORDER BY revision', run.id))
+  return Contents.newest(row, rows(connection, 'SELECT * FROM revisions WHERE run = ? ORDER BY revision', run.id))
 }
 
 const rows = (connection: Connection, text: string, ...values: Array<string | number>): ReadonlyArray<Row> =>
   sql(connection, text).all(...values) as ReadonlyArray<Row>
 
-/** Returns the holder of a run, unless it is dead. */
+/** Returns the holder of a run; none if no process holds it or the holder is dead. */
 export const holderOf = (connection: Connection, owners: Owners, run: RunRow, judged?: Judged): O.Option<Holder> => {
   const { token, owner, host, pid, since } = run
   const liveness = owner === null ? undefined : livenessOf(owners, connection.file, { owner, token }, judged)
   return liveness === undefined ? O.none : O.some({ host, pid, since, liveness })
 }
 
-/** The rows of a read have owners that are not judged yet. */
+/** A read found rows whose owners are not judged yet. */
 interface Unjudged {
   readonly _tag: 'Unjudged'
   readonly runs: ReadonlyArray<RunRow>
 }
 
 /**
- * Reads rows, and what `act` reads of them, after their owners are judged. An owner that was judged after the read may have saved,
+ * Judges the owners of rows, then reads the rows again, with what `act` reads of them. An owner judged after the read may have saved,
  * released the run and ended in between: it would count as dead, with an old checkpoint. Owners that are new in the last round have claimed
- * since the call began, so they are judged in it.
+ * since the call began, so `act` judges them.
  */
 const readJudged = async <A>(
   connection: Connection,
@@ -115,7 +115,10 @@ const readRun = (
     connection,
     owners,
     { runId },
-    () => [runRow(connection, runId) ?? []].flat(),
+    () => {
+      const run = runRow(connection, runId)
+      return run === undefined ? [] : [run]
+    },
     ([run], holder) =>
       run === undefined
         ? E.right(O.none)
@@ -138,8 +141,8 @@ export const loadRevision = async (
   if (!Number.isSafeInteger(revision) || revision < 0) return E.right(O.none)
   return readRun(connection, owners, runId, ({ format, head }) => {
     if (revision > head) return E.right(O.none)
-    const known = Contents.supported(runId, format, where(connection))
-    if (E.isLeft(known)) return known
+    const checked = Contents.checkFormat(runId, format, where(connection))
+    if (E.isLeft(checked)) return checked
     const found = rows(connection, UP_TO, runId, revision, revision, runId, revision)
     return Contents.revisionOf({ runId, head, where: where(connection) }, found, revision)
   })

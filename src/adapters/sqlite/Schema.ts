@@ -1,4 +1,4 @@
-/** The tables, as numbered migrations. */
+/** The tables of the database, as numbered migrations. */
 
 /**
  * A step from one version of the schema to the next. `sql`: its statements.
@@ -12,7 +12,7 @@ export interface Migration {
 
 /**
  * The schema of the store, oldest migration first, for those who run migrations themselves. The store runs what is missing at
- * its first call. SQLite compares text bytewise unless told otherwise.
+ * its first call. SQLite compares text bytewise by default.
  *
  * @category model
  */

@@ -103,12 +103,12 @@ export const sqliteStorage = (database: SqliteDatabase, options: SqliteStorageOp
   const holdings = new WeakMap<AbortSignal, Holding>()
 
   return {
-    claim: (runId, owner, how) =>
+    claim: (runId, owner, claimOptions) =>
       ofRun(runId, async () =>
         E.map(({ holding, stored }: Claims.Granted) => {
           holdings.set(holding.claim.lost, holding)
           return { claim: holding.claim, stored }
-        })(await Claims.claim(store, runId, owner, how))
+        })(await Claims.claim(store, runId, owner, claimOptions))
       ),
     save: (claim, revisions) => ofClaim(holdings, claim, (holding) => Claims.save(store, holding, revisions)),
     release: (claim) => ofClaim(holdings, claim, Claims.release),
@@ -116,10 +116,10 @@ export const sqliteStorage = (database: SqliteDatabase, options: SqliteStorageOp
     history: (runId) => ofRun(runId, () => Runs.history(connection, runId)),
     loadRevision: (runId, revision) => ofRun(runId, () => Runs.loadRevision(connection, owners, runId, revision)),
     list:
-      (how = {}) =>
+      (listOptions = {}) =>
       () =>
-        Runs.list(connection, owners, how),
-    remove: (runId, options) => ofRun(runId, () => Claims.remove(store, runId, options))
+        Runs.list(connection, owners, listOptions),
+    remove: (runId, removeOptions) => ofRun(runId, () => Claims.remove(store, runId, removeOptions))
   }
 }
 
@@ -131,7 +131,7 @@ export const sqliteStorage = (database: SqliteDatabase, options: SqliteStorageOp
 export type ConnectOptions = SqliteStorageOptions & SqliteArtifactsOptions
 
 /**
- * A database with its three stores. `close` ends the connection; close it once no run uses it.
+ * A database with its three stores.
  *
  * @category model
  */
@@ -139,7 +139,7 @@ export interface SqliteStores {
   readonly storage: CheckpointStorage
   readonly artifacts: ArtifactStore
   readonly requests: Requests
-  /** Closes the connection. */
+  /** Closes the connection. Call it once no run uses the stores. */
   readonly close: () => void
 }
 
@@ -160,14 +160,14 @@ export interface SqliteStores {
  */
 export const connect = (file: string, driver: SqliteDriver, options: ConnectOptions = {}): SqliteStores => {
   const isUsable = typeof file === 'string' && typeof driver === 'function'
-  // An unset variable of the environment is no path, and untyped hosts may pass the namespace of a module; the stores then refuse each call.
+  // A host without type checks may pass an unset environment variable as the path, or a module's namespace as the class; the stores then refuse each call.
   const database = isUsable ? new driver(file) : (driver as unknown as SqliteDatabase)
   if (isUsable) remember(database, file)
-  const all = { open: (path: string) => new driver(path), ...options, isOwn: true, name: file }
+  const shared = { open: (path: string) => new driver(path), ...options, isOwn: true, name: file }
   return {
-    storage: sqliteStorage(database, all),
-    artifacts: sqliteArtifacts(database, all),
-    requests: sqliteRequests(database, all),
+    storage: sqliteStorage(database, shared),
+    artifacts: sqliteArtifacts(database, shared),
+    requests: sqliteRequests(database, shared),
     close: () => void (isUsable && database.close())
   }
 }

@@ -1,4 +1,4 @@
-/** The facts of a run that its page shows. */
+/** The input of a run's page. */
 import { fromNullable, type Option } from 'fp-ts/lib/Option.js'
 import type { Change } from '../../domain/change/Change.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
@@ -7,7 +7,7 @@ import type { ArtifactInfo } from '../../ports/ArtifactStore.js'
 import type { Found, Holder } from '../../ports/CheckpointStorage.js'
 
 /**
- * What a page shows: the fields of `RunView`, of `dogear` or `dogear/promise`, and what else is at hand.
+ * What a page shows: the fields of `RunView`, of `dogear` or `dogear/promise`, and optionally more.
  *
  * - `changes`: the recorded changes by revision, as `runChanges` returns them. Without them a unit has one bar.
  * - `artifacts`: the stored artifacts of the run.
@@ -21,7 +21,7 @@ export interface RunPage {
   readonly runId: string
   readonly checkpoint: Checkpoint
   readonly status: Status
-  /** As a view of either form has it. */
+  /** An `Option` in the view of `dogear`, else as in that of `dogear/promise`. */
   readonly heldBy?: Option<Holder> | Holder
   readonly found: Found
   readonly changes?: ReadonlyMap<number, Change>
@@ -32,12 +32,12 @@ export interface RunPage {
   readonly now?: string
 }
 
-/** A page whose owner is an option, whichever form its view has. */
+/** A page whose `heldBy` is always an `Option`. */
 export interface Page extends Omit<RunPage, 'heldBy'> {
   readonly heldBy: Option<Holder>
 }
 
-export const pageOf = ({ heldBy, ...facts }: RunPage): Page => ({
-  ...facts,
+export const pageOf = ({ heldBy, ...rest }: RunPage): Page => ({
+  ...rest,
   heldBy: heldBy !== undefined && '_tag' in heldBy ? heldBy : fromNullable(heldBy)
 })

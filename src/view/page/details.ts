@@ -13,10 +13,10 @@ import type { UnitView } from '../../domain/explain/UnitView.js'
 import { cut } from '../../domain/data/Cut.js'
 import type { Page } from './RunPage.js'
 
-/** About how many characters all outputs have together at most; each may have 200. */
-const BUDGET = 1_000_000
+/** The approximate limit of characters in all outputs together. Each output may have at least 200. */
+const MOST_CHARS = 1_000_000
 
-/** The number (0 for a wait), the start after that of the run, the duration in milliseconds, how it ended, and its error. */
+/** An attempt, or a wait (number 0): `from`: milliseconds after the start of the run; `end`: how it ended; `message`: its error. */
 type Attempt = readonly [number: number, from: number, millis: number, end: string, message?: string]
 
 interface Details {
@@ -28,7 +28,7 @@ interface Details {
   readonly plan?: string
 }
 
-/** The details by row. */
+/** The details of each row, in the order of the rows. `start`: when the run started, in milliseconds. */
 export const detailsOf = (
   page: Page,
   rows: ReadonlyArray<{ readonly view: UnitView; readonly bars: ReadonlyArray<Bar> }>,
@@ -36,7 +36,7 @@ export const detailsOf = (
 ): { readonly start: number; readonly rows: ReadonlyArray<Details> } => {
   const { checkpoint, plan } = page
   const now = presentOf(page, page.now)
-  const most = Math.max(200, Math.min(4_000, Math.floor(BUDGET / Math.max(1, rows.length))))
+  const most = Math.max(200, Math.min(4_000, Math.floor(MOST_CHARS / Math.max(1, rows.length))))
   const decisions = new Map((plan?.decisions ?? []).map((one) => [one.unit, one]))
   const details = rows.map(({ view, bars }) => ({
     unit: printable(view.unit),
@@ -51,13 +51,15 @@ export const detailsOf = (
   return { start, rows: details }
 }
 
-export const describeEnd = (end: Bar['end']): string =>
-  end === 'cut' ? 'cut short by a crash' : end === 'submitted' ? 'submitted a job' : end
+export const describeEnd = (end: Bar['end']): string => {
+  if (end === 'cut') return 'cut short by a crash'
+  return end === 'submitted' ? 'submitted a job' : end
+}
 
 const attemptOf = ({ isWait, attempt, from, to, end, isRewound, message }: Bar, start: number): Attempt => {
   const how = `${describeEnd(end)}${isRewound ? ', run again since' : ''}`
-  const attempted = [isWait ? 0 : attempt, from - start, to - from, how] as const
-  return message === undefined ? attempted : [...attempted, cut(printableLines(message.split('\n')), 1_000)]
+  const fields = [isWait ? 0 : attempt, from - start, to - from, how] as const
+  return message === undefined ? fields : [...fields, cut(printableLines(message.split('\n')), 1_000)]
 }
 
 const textOf = (output: Json): string =>

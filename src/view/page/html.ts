@@ -1,4 +1,4 @@
-/** Text in HTML. */
+/** Escapes text and data for HTML. */
 import { printable } from '../../domain/explain/printable.js'
 
 const SPECIAL = /[&<>"']/g
@@ -15,8 +15,8 @@ const ENTITIES: Readonly<Record<string, string>> = {
 export const escaped = (text: string): string =>
   printable(text).replace(SPECIAL, (character) => ENTITIES[character] ?? character)
 
-/** The same for a text of several lines. */
+/** Escapes a text and keeps its line breaks. */
 export const escapedLines = (text: string): string => text.split('\n').map(escaped).join('\n')
 
-/** JSON for a script element: `<` could end it. */
+/** Encodes a value as JSON for a script element. Escapes `<`, which could end the element. */
 export const data = (value: unknown): string => JSON.stringify(value).replaceAll('<', '\\u003c')

@@ -1,4 +1,4 @@
-/** Renders a run as one HTML page that needs nothing else: no network, no framework. */
+/** Renders a run as one HTML page that loads nothing. */
 import { sha256Base64 } from '../../domain/data/Digest.js'
 import { axisOf } from '../timeline/Axis.js'
 import { timelineOf } from '../timeline/Timeline.js'
@@ -13,7 +13,7 @@ import { STYLE } from './style.js'
 /**
  * Renders a run as one self-contained HTML page: its units as a timeline with a bar for each attempt, errors, artifacts, the plan of a
  * resume and the next commands. The page loads nothing, and its Content-Security-Policy allows nothing else. All names, errors and outputs
- * are text.
+ * are escaped.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

@@ -1,4 +1,4 @@
-/** The units of a run as a table that is a tree: one row for each, with its bars on the axis. */
+/** Renders the units of a run as a tree in a table: one row for each, with its bars on the axis. */
 import { presentOf } from '../../domain/checkpoint/Due.js'
 import { nameOf, parent } from '../../domain/workflow/Unit.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
@@ -12,8 +12,8 @@ import { data, escaped } from './html.js'
 import type { Page } from './RunPage.js'
 import { describeEnd, detailsOf } from './details.js'
 
-/** The rows of a block: a browser skips the layout of a block that is out of view. */
-const BLOCK = 64
+/** The rows of a `tbody`: a browser skips the layout of one that is out of view. */
+const BLOCK_ROWS = 64
 
 /** `millis`: how long the unit took so far, if that is known. */
 interface Row {
@@ -24,10 +24,10 @@ interface Row {
 }
 
 export const rowsOf = (page: Page, units: ReadonlyArray<UnitView>, timeline: Timeline, axis: Axis): string => {
-  const rows = arranged(units, timeline, page.now)
+  const rows = arrange(units, timeline, page.now)
   const blocks: Array<string> = []
-  for (let start = 0; start < rows.length; start += BLOCK) {
-    const some = rows.slice(start, start + BLOCK).map((row, index) => rowOf(page, row, start + index, axis))
+  for (let start = 0; start < rows.length; start += BLOCK_ROWS) {
+    const some = rows.slice(start, start + BLOCK_ROWS).map((row, index) => rowOf(page, row, start + index, axis))
     blocks.push(`<tbody>${some.join('')}</tbody>`)
   }
   const isLong = units.length > 12
@@ -49,46 +49,53 @@ ${legendOf(rows, timeline)}
 
 const TOOLS = `<div class="tools" hidden><input type="search" aria-label="Search units" placeholder="Search units"><select aria-label="Which units"><option value="">All units</option><option value="o">Not completed</option><option value="f">Failed</option></select><button type="button" data-do="open">Expand all</button><button type="button" data-do="close">Collapse all</button></div>`
 
-const arranged = (units: ReadonlyArray<UnitView>, { bars }: Timeline, now: string | undefined): ReadonlyArray<Row> => {
+const arrange = (units: ReadonlyArray<UnitView>, { bars }: Timeline, now: string | undefined): ReadonlyArray<Row> => {
   const levels = new Map<Unit, number>()
   const spans = spansOf(units, bars)
   return units.map((view) => {
     const above = parent(view.unit)
     const level = above === undefined ? 1 : (levels.get(above) ?? 0) + 1
     levels.set(view.unit, level)
-    const { unit, parts, durationMillis } = view
-    const attempts = bars.get(unit) ?? []
-    const within = spans.get(unit)
-    const soFar = parts === undefined ? millisOf(view, attempts, now) : partsMillis(within)
-    return {
-      view,
-      level,
-      bars: parts === undefined ? attempts : within === undefined ? [] : [within.bar],
-      millis: view.assumed ? soFar : (durationMillis ?? soFar)
-    }
+    const { unit, durationMillis } = view
+    const { shown, soFar } = view.parts === undefined ? attemptsOf(view, bars, now) : partsOf(spans.get(unit))
+    return { view, level, bars: shown, millis: view.assumed ? soFar : (durationMillis ?? soFar) }
   })
 }
 
-/** The time of the last attempt, or of a wait until now. */
+/** The bars of a row, and the milliseconds that its unit took so far. */
+interface Shown {
+  readonly shown: ReadonlyArray<Bar>
+  readonly soFar: number | undefined
+}
+
+const attemptsOf = (view: UnitView, bars: Timeline['bars'], now: string | undefined): Shown => {
+  const shown = bars.get(view.unit) ?? []
+  return { shown, soFar: millisOf(view, shown, now) }
+}
+
+const partsOf = (within: Within | undefined): Shown =>
+  within === undefined ? { shown: [], soFar: undefined } : { shown: [within.bar], soFar: partsMillis(within.parts) }
+
+/** The time of the last attempt or wait. */
 const millisOf = ({ status }: UnitView, bars: ReadonlyArray<Bar>, now: string | undefined): number | undefined => {
   const last = bars.at(-1)
   if (last === undefined || status === 'not started' || last.end === 'cut') return undefined
   return last.end === 'running' && now === undefined ? undefined : last.to - last.from
 }
 
-/** The time in which a part ran or waited so far, also in vain. */
-const partsMillis = (within: Within | undefined): number | undefined => {
-  const millis = coveredBy((within?.parts ?? []).filter(({ isRewound }) => !isRewound))
+/** The time in which at least one part ran or waited so far, in failed attempts too, but not in rewound ones. */
+const partsMillis = (parts: ReadonlyArray<Bar>): number | undefined => {
+  const millis = coveredBy(parts.filter(({ isRewound }) => !isRewound))
   return millis === 0 ? undefined : millis
 }
 
-/** What is drawn of a composite, and the bars of its parts. */
+/** The bar of a composite, and those of its parts. */
 interface Within {
   readonly bar: Bar
   readonly parts: ReadonlyArray<Bar>
 }
 
-/** A composite spans its parts. */
+/** Computes the bar of each composite, which spans those of its parts. */
 const spansOf = (units: ReadonlyArray<UnitView>, bars: Timeline['bars']): ReadonlyMap<Unit, Within> => {
   const spans = new Map<Unit, { from: number; to: number; readonly parts: Array<Bar> }>()
   for (const view of units) {
@@ -121,30 +128,28 @@ const STATES: Readonly<Record<UnitView['status'], string>> = {
 /** A longer name has a line of its own on a phone. */
 const LONG_NAME = 16
 
-/** There may be 10,000 rows: without end tags and attributes that HTML implies, a browser reads them in half the time. */
+/** Omits what HTML does not need, such as end tags and quotes: a page may have 10,000 rows, which a browser then reads in half the time. */
 const rowOf = (page: Page, { view, level, bars, millis }: Row, index: number, axis: Axis): string => {
   const { status, parts, unit } = view
   const state = view.assumed ? 'assumed done' : stateOf(page, view)
-  const isFolder = parts !== undefined && parts.total > 0
+  const hasParts = parts !== undefined && parts.total > 0
   const count = parts === undefined ? '' : ` <small>${grouped(parts.completed)}/${grouped(parts.total)}</small>`
   const name = `${escaped(nameOf(unit))}${kindOf(view)}`
   const id = status === 'failed' ? ` id=u${index}` : ''
   const label = parts !== undefined || bars.length === 0 ? '' : ` aria-label="${bars.map(labelOf).join('; ')}"`
   return (
-    `<tr class=${nameOf(unit).length > LONG_NAME ? `"${STATES[status]} l"` : STATES[status]} aria-level=${level}${id}${isFolder ? ' aria-expanded=true' : ''}>` +
-    `<th scope=row>${isFolder ? `<b></b><span>${name}</span>` : name}<td>${state}${count}` +
+    `<tr class=${nameOf(unit).length > LONG_NAME ? `"${STATES[status]} l"` : STATES[status]} aria-level=${level}${id}${hasParts ? ' aria-expanded=true' : ''}>` +
+    `<th scope=row>${hasParts ? `<b></b><span>${name}</span>` : name}<td>${state}${count}` +
     `<td>${millis === undefined ? '' : duration(millis)}<td${label}>${bars.length === 0 ? '' : graphicOf(view, bars, axis)}`
   )
 }
 
 const kindOf = ({ kind }: UnitView): string => (kind === 'task' || kind === 'sequence' ? '' : ` <small>${kind}</small>`)
 
-/** Only a live owner's attempts run. */
 const stateOf = (page: Page, view: UnitView): string => {
-  const { status: run } = page
   const { status, attempts, parts } = view
-  const isStopped = status === 'in flight' && run !== 'running'
-  const state = isStopped ? 'stopped' : status === 'in flight' ? 'running' : status
+  const inFlight = page.status === 'running' ? 'running' : 'stopped'
+  const state = status === 'in flight' ? inFlight : status
   const over = waitEnd(view, presentOf(page, page.now))
   if (over !== undefined) return `${state} <small>${over}</small>`
   return attempts > 1 && parts === undefined ? `${state} <small>attempt ${attempts}</small>` : state
@@ -163,13 +168,14 @@ const shapeOf = (bar: Bar, { place }: Axis, isSpan: boolean): string => {
   const x = place(bar.from)
   const end = place(bar.to)
   if (isSpan) return rectOf('s', x, Math.max(end - x, 0.1))
-  const retry =
+  const delay =
     bar.delayMillis === undefined ? '' : rectOf('d', end, Math.max(0, place(bar.to + bar.delayMillis) - end))
-  return `${rectOf(classOf(bar), x, Math.max(end - x, 0.35))}${retry}`
+  return `${rectOf(classOf(bar), x, Math.max(end - x, 0.35))}${delay}`
 }
 
 const classOf = ({ isWait, end, isRewound }: Bar): string => {
-  const kind = isWait ? 'w' : end === 'completed' ? '' : end
+  const ofAttempt = end === 'completed' ? '' : end
+  const kind = isWait ? 'w' : ofAttempt
   return isRewound ? `${kind} o`.trim() : kind
 }
 
@@ -178,18 +184,22 @@ const rectOf = (kind: string, x: number, width: number): string =>
 
 const short = (percent: number): string => String(Math.round(percent * 100) / 100)
 
-/** Labels of gaps that would overlap are left out, on a narrow page sooner. */
+/** Space between two labels in percent of the axis for each of their characters: closer labels overlap, on a narrow page sooner. */
+const LEAST_SPACE = 0.65
+const LEAST_SPACE_ON_NARROW = 0.85
+
+/** Renders the ticks, and the labels of gaps that overlap no other. */
 const ticksOf = ({ ticks, place }: Axis, { gaps, to }: Timeline): string => {
   let last = -100
-  let before = 0
+  let lastLength = 0
   const labels = gaps.map((gap) => {
     const at = (place(gap.from) + place(gap.to ?? to)) / 2
     const why = describeWhy(gap.why)
-    const apart = (at - last) / (before + why.length)
-    if (apart < 0.65) return ''
+    const space = (at - last) / (lastLength + why.length)
+    if (space < LEAST_SPACE) return ''
     last = at
-    before = why.length
-    const near = apart < 0.85 ? ' near' : ''
+    lastLength = why.length
+    const near = space < LEAST_SPACE_ON_NARROW ? ' near' : ''
     const anchor = at > 90 ? 'end' : at < 5 ? 'start' : 'middle'
     return `<text class="why${near}" text-anchor="${anchor}" x="${short(at > 90 ? Math.max(at, 99) : at)}%" y="31"><title>${gapText(gap)}</title>${why}</text>`
   })

@@ -102,7 +102,7 @@ export const next = ({ next: all = [] }: Page): string => {
   return section('next', 'Next', items.join(''), 'class="next" ')
 }
 
-/** Each line is a box of its own, so that it can hang. */
+/** Puts each line into an element of its own, so that it can have a hanging indent. */
 const linesOf = (text: string): string =>
   text
     .split('\n')
@@ -136,10 +136,10 @@ export const variables = ({ checkpoint }: Page): string => {
   return section('variables', 'Variables', tableOf(['Name', 'Value'], rows))
 }
 
-/** The number of listed moments, newest last. */
+/** The maximum number of listed moments; the newest are listed. */
 const MAX_MOMENTS = 100
 
-/** What people did to the run, and what happened to it beside its work. */
+/** Lists the changes that no bar of the timeline shows: edits, answers, interruptions and the like. */
 export const moments = ({ changes = new Map() }: Page): string => {
   const all = [...changes]
     .sort(([a], [b]) => a - b)

@@ -27,11 +27,13 @@ export interface Axis {
   readonly ticks: ReadonlyArray<Tick>
 }
 
-/** Shares of the busy time: an idle stretch takes at most the first, a gap at least the second. */
+/** The widest idle stretch, as a share of the busy time. */
 const WIDEST = 0.05
+
+/** The narrowest gap, as a share of the busy time. */
 const NARROWEST = 0.02
 
-/** The same for all idle stretches together: if they are many, each is narrowed further. */
+/** All idle stretches together, as a share of the busy time: if they are many, each is narrowed further. */
 const MOST_IDLE = 0.4
 
 export const axisOf = (timeline: Timeline): Axis => {
@@ -43,8 +45,8 @@ export const axisOf = (timeline: Timeline): Axis => {
   )
   const idle = idleTimes(work, from, to)
   const scale = Math.min(1, MOST_IDLE / Math.max(1e-9, idle.length * WIDEST))
-  const isGap = (one: Span): boolean =>
-    timeline.gaps.some((gap) => gap.from <= one.to && (gap.to ?? Infinity) >= one.from)
+  const meetsGap = ({ from, to }: Span): boolean =>
+    timeline.gaps.some((gap) => gap.from <= to && (gap.to ?? Infinity) >= from)
   const spaceFor = (one: Span & Pick<Stretch, 'isIdle' | 'isGap'>): number => {
     if (!one.isIdle) return Math.max(one.to - one.from, busy * 1e-4)
     const least = one.isGap ? busy * NARROWEST : 0
@@ -52,7 +54,7 @@ export const axisOf = (timeline: Timeline): Axis => {
   }
   const parts = [
     ...work.map((one) => ({ ...one, isIdle: false, isGap: false })),
-    ...idle.map((one) => ({ ...one, isIdle: true, isGap: isGap(one) }))
+    ...idle.map((one) => ({ ...one, isIdle: true, isGap: meetsGap(one) }))
   ]
     .sort((a, b) => a.from - b.from || a.to - b.to)
     .map((one) => ({ ...one, width: spaceFor(one) }))
@@ -80,12 +82,12 @@ const idleTimes = (busy: ReadonlyArray<Span>, from: number, to: number): Readonl
     if (one.from > since) idle.push({ from: since, to: one.from })
     since = Math.max(since, one.to)
   }
-  // The axis ends with the last gap, which may last.
+  // The axis ends with the last gap, which may continue.
   idle.push({ from: since, to: Math.max(to, since) })
   return idle
 }
 
-/** Searches the last stretch that begins before a time. */
+/** Finds the last stretch that begins at or before a time, and places the time in it. */
 const placeOf = (stretches: ReadonlyArray<Stretch>, time: number): number => {
   let [low, high] = [0, stretches.length - 1]
   while (low < high) {
@@ -93,12 +95,14 @@ const placeOf = (stretches: ReadonlyArray<Stretch>, time: number): number => {
     if ((stretches[middle]?.from ?? 0) <= time) low = middle
     else high = middle - 1
   }
-  const one = stretches[low]
-  if (one === undefined) return 0
-  const share = one.to === one.from ? 0 : (time - one.from) / (one.to - one.from)
-  return one.left + (one.right - one.left) * Math.min(1, Math.max(0, share))
+  const stretch = stretches[low]
+  if (stretch === undefined) return 0
+  const { from, to, left, right } = stretch
+  const share = to === from ? 0 : (time - from) / (to - from)
+  return left + (right - left) * Math.min(1, Math.max(0, share))
 }
 
+/** The possible distances between ticks, in milliseconds. */
 const DISTANCES = [1, 2, 5, 10, 20, 50, 100, 200, 500].concat(
   [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400, 604_800].map((s) => s * 1_000)
 )
@@ -106,7 +110,7 @@ const DISTANCES = [1, 2, 5, 10, 20, 50, 100, 200, 500].concat(
 /** The width of a label on a narrow axis, in percent. */
 const widthOf = (label: string): number => 2.2 * label.length
 
-/** A clock time where work begins after a gap, and round distances from there. */
+/** Ticks show a clock time where work begins after a gap, and round distances from there. */
 const ticksOf = (stretches: ReadonlyArray<Stretch>, busy: number): ReadonlyArray<Tick> => {
   const distance = DISTANCES.find((one) => one >= busy / 7) ?? 604_800_000
   const ticks: Array<Tick> = []

@@ -28,7 +28,7 @@ export interface Bar {
 /** Why no process worked on a run. */
 export type Why = 'crashed' | 'completed' | 'failed' | 'interrupted' | 'paused' | 'pending' | 'cancelled'
 
-/** A time in which no process worked on the run; `to` is missing if it lasts. With `why: 'crashed'` it begins at the last record, and the process died at some time within it. */
+/** A time in which no process worked on the run; `to` is missing if the gap continues. With `why: 'crashed'` it begins at the last record, and the process died at some time within it. */
 export interface Gap {
   readonly from: number
   readonly to?: number
@@ -56,14 +56,18 @@ interface Building {
   /** A composite has no bars of its own: the record of its completion is no attempt. */
   readonly isComposite: (unit: Unit) => boolean
   readonly bars: Map<Unit, Array<Bar>>
+  /** The bars of attempts in flight. */
   readonly open: Map<Unit, Bar>
+  /** The bars of waits that are not over. */
   readonly waits: Map<Unit, Bar>
   readonly gaps: Array<Gap>
   /** The top-level steps. */
   steps: ReadonlyArray<{ readonly name: Unit }>
   /** The completed top-level steps. */
   readonly done: Set<Unit>
+  /** The gap that is not over. */
   gap: Gap | undefined
+  /** The time of the newest change so far. */
   last: number
   /** By how much a clock went back during gaps: later times are shown that much later, so that no gap is negative. */
   back: number
@@ -100,15 +104,15 @@ export const timelineOf = ({ checkpoint, status, changes = new Map(), now }: Rec
     noticeDeath(building, change)
     noticeResume(building, change)
     const at = timeOf(building, change.at)
-    follow(building, change, at)
+    addChange(building, change, at)
     building.last = Math.max(building.last, at)
   }
   // Units without a recorded change ran before the clock went back.
-  addUnchanged({ ...building, back: 0 }, checkpoint)
+  addFromCheckpoint({ ...building, back: 0 }, checkpoint)
   const isLive = status === 'running' || status === 'queued'
-  const lasts = isLive || building.waits.size > 0
-  const to = endOf(building, lasts && now !== undefined ? Date.parse(now) : undefined)
-  settle(building, isLive, to)
+  const continues = isLive || building.waits.size > 0
+  const to = endOf(building, continues && now !== undefined ? Date.parse(now) : undefined)
+  endOpenBars(building, isLive, to)
   if (building.gap !== undefined && status !== 'completed' && !isLive) building.gaps.push(building.gap)
   const isPartial = checkpoint.revision > 0 && revisions[0] !== 1
   return { bars: building.bars, gaps: building.gaps, from, to, isPartial }
@@ -152,10 +156,10 @@ const noticeResume = (building: Building, change: Change): void => {
   building.gap = undefined
 }
 
-const follow = (building: Building, change: Change, at: number): void => {
+const addChange = (building: Building, change: Change, at: number): void => {
   switch (change._tag) {
     case 'AttemptStarted':
-      for (const { unit, attempt } of change.attempts) begin(building, unit, attempt, at, false)
+      for (const { unit, attempt } of change.attempts) begin(building, { unit, attempt, from: at, isWait: false })
       return
     case 'AttemptFailed': {
       const { unit, attempt, startedAt, error, delayBeforeNextMillis: delayMillis } = change
@@ -181,13 +185,13 @@ const follow = (building: Building, change: Change, at: number): void => {
     }
     case 'JobSubmitted':
       endAttempt(building, change.unit, change.attempt, change.at, at, { end: 'submitted' })
-      begin(building, change.unit, change.attempt, at, true)
+      begin(building, { unit: change.unit, attempt: change.attempt, from: at, isWait: true })
       return
     case 'JobEnded':
       endWait(building, change.unit, at, { end: 'failed', message: change.error.message })
       return
     case 'WaitStarted':
-      begin(building, change.unit, 1, at, true)
+      begin(building, { unit: change.unit, attempt: 1, from: at, isWait: true })
       return
     case 'Suspended':
       closeWithin(building, change.unit, at, 'suspended')
@@ -228,12 +232,16 @@ const noteDone = (building: Building, unit: Unit, at: number): void => {
 
 const whyOf = (reason: InterruptReason): Why => (reason === 'signal' || reason === 'aborted' ? 'interrupted' : reason)
 
-const begin = ({ bars, open, waits }: Building, unit: Unit, attempt: number, from: number, isWait: boolean): void => {
+/** Begins the bar of an attempt or a wait, and ends one that the unit still has. */
+const begin = (
+  { bars, open, waits }: Building,
+  { unit, attempt, from, isWait }: Pick<Bar, 'attempt' | 'from' | 'isWait'> & { readonly unit: Unit }
+): void => {
   const bar: Bar = { attempt, from, to: from, end: 'running', isWait, isRewound: false }
-  const among = isWait ? waits : open
-  const before = among.get(unit)
+  const unfinished = isWait ? waits : open
+  const before = unfinished.get(unit)
   if (before !== undefined) Object.assign(before, { to: from, end: isWait ? 'completed' : 'cut' })
-  among.set(unit, bar)
+  unfinished.set(unit, bar)
   pushTo(bars, unit, bar)
 }
 
@@ -258,12 +266,14 @@ const endAttempt = (
   }
 }
 
+/** Ends the wait of a unit; returns whether it had one. */
 const endWait = ({ waits }: Building, unit: Unit, to: number, result: Result): boolean => {
   const bar = waits.get(unit)
   if (bar !== undefined) Object.assign(bar, { to: Math.max(to, bar.from), ...result })
   return waits.delete(unit)
 }
 
+/** Ends the attempts in flight in a unit, or all of them. */
 const closeWithin = ({ open }: Building, unit: Unit | undefined, to: number, end: End): void => {
   for (const [one, bar] of open) {
     if (unit !== undefined && !isWithin(one, unit)) continue
@@ -277,16 +287,16 @@ const rewind = ({ bars, open, waits, done }: Building, units: ReadonlyArray<Unit
   for (const [unit, all] of bars) {
     if (!units.some((one) => isWithin(unit, one))) continue
     for (const bar of all) bar.isRewound = true
-    for (const among of [open, waits]) {
-      const bar = among.get(unit)
+    for (const unfinished of [open, waits]) {
+      const bar = unfinished.get(unit)
       if (bar !== undefined) Object.assign(bar, { to: at, end: 'interrupted' })
-      among.delete(unit)
+      unfinished.delete(unit)
     }
   }
 }
 
 /** Adds what the checkpoint records of units without any recorded change. */
-const addUnchanged = (building: Building, { completedSteps, state, pending, updatedAt }: Checkpoint): void => {
+const addFromCheckpoint = (building: Building, { completedSteps, state, pending, updatedAt }: Checkpoint): void => {
   const { bars, open, waits } = building
   for (const { unit, startedAt, completedAt, durationMillis, attempts, assumed } of completedSteps) {
     if (bars.has(unit) || assumed === true) continue
@@ -304,12 +314,14 @@ const addUnchanged = (building: Building, { completedSteps, state, pending, upda
   }
   for (const { unit, attempt, suspended } of State.inFlight(state))
     if (!open.has(unit) && suspended !== true && state._tag !== 'Interrupted')
-      begin(building, unit, attempt, Date.parse(updatedAt), false)
-  for (const one of pending) if (!waits.has(one.unit)) begin(building, one.unit, 1, Date.parse(since(one)), true)
+      begin(building, { unit, attempt, from: Date.parse(updatedAt), isWait: false })
+  for (const one of pending)
+    if (!waits.has(one.unit))
+      begin(building, { unit: one.unit, attempt: 1, from: Date.parse(since(one)), isWait: true })
 }
 
-/** Ends what is open: it runs, or its process died without a trace. */
-const settle = (building: Building, isLive: boolean, to: number): void => {
+/** Ends the bars that are still open: at the end of the axis if the run is live; else their process died without a record. */
+const endOpenBars = (building: Building, isLive: boolean, to: number): void => {
   const { open, waits } = building
   for (const bar of waits.values()) bar.to = Math.max(to, bar.from)
   for (const bar of open.values()) {

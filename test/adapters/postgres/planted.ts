@@ -59,11 +59,11 @@ export const FAULTS = {
     }
   ],
   'repeats a save without looking for it': [
-    { module: 'Save.ts', text: "if (look.right?.['saved'] === true) return E.right('committed')", instead: '' }
+    { module: 'Save.ts', text: "if (row?.['saved'] === true) return E.right('committed')", instead: '' }
   ],
   'does not take its lock again': [
     { module: 'Liveness.ts', text: '    session = undefined\n    onBroken()', instead: '    session = undefined' },
-    { module: 'Hub.ts', text: '} else if (liveness.current() === undefined) await move()', instead: '}' }
+    { module: 'Hub.ts', text: '} else if (liveness.current() === undefined) await writeKey()', instead: '}' }
   ],
   'does not listen for errors of the pool': [
     { module: 'Database.ts', text: "if (!watched.has(pool)) pool.on('error', () => undefined)", instead: '' }
