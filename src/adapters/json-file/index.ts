@@ -57,9 +57,6 @@ export type { LargeCheckpoint } from './Context.js'
  *   read (`readBytes`, default and minimum: the longest possible journal, about three times `checkpointBytes`), the size of
  *   changes up to which a journal is never compacted (`compactBytes`, default 1 MiB), and the checkpoint size above which
  *   `onLarge` is called (`warnBytes`, default 10 MiB).
- * - `onLarge`: called at most once for each claim, with the large checkpoint's size and largest values. Exceptions are ignored.
- * - `onExposed`: called at the store's first claim if another user can write to its root or replace it. Default: a
- *   process warning (`DogearWarning`), once for each root. Exceptions are ignored.
  *
  * @category model
  */
@@ -73,9 +70,12 @@ export interface JsonFileOptions {
     readonly compactBytes?: number
     readonly warnBytes?: number
   }
-  /** Called at most once for each claim. */
+  /** Called at most once for each claim, with the large checkpoint's size and largest values. Exceptions are ignored. */
   readonly onLarge?: (large: LargeCheckpoint) => void
-  /** Called at the store's first claim. */
+  /**
+   * Called at the store's first claim if another user can write to its root or replace it. Default: a process warning (`DogearWarning`),
+   * once for each root. Exceptions are ignored.
+   */
   readonly onExposed?: (exposure: Exposure) => void
   /** @internal */
   readonly fs?: FileSystem

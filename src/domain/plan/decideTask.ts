@@ -180,10 +180,7 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
 const answeredAbove = ({ confirm }: PlanContext, { unit }: Placed): ReadonlyArray<Unit> =>
   [...ancestors(unit)].filter((one) => confirm.has(one))
 
-/**
- * Returns whether a record lacks a value that only a user can supply: that of a variable that an edit captures, or the output of an answer
- * that was recorded without the program.
- */
+/** Returns whether a record lacks a variable that an edit captures, or the output of an answer that was recorded without the program. */
 const lacksOutput = (task: Task, record: CompletedStep): boolean =>
   uncaptured(task, record).length > 0 ||
   (record.assumed === true && (record.output === undefined || E.isLeft(fitsOf(task, record.output))))

@@ -29,8 +29,6 @@ export interface OutputMismatch {
  * - `captures`: the variables that its output is stored in.
  * - `numbered`: its name is its position, so an edit may give that name to another task.
  * - `wait`: it runs no code, and waits for a timer or an answer.
- * - `artifactPaths`: the paths of its artifacts that are known before it runs. While it is in flight or failed, changes at these paths are
- *   attributed to it.
  */
 export interface Task {
   readonly _tag: 'Task'
@@ -43,7 +41,10 @@ export interface Task {
   readonly wait?: WaitKind | undefined
   /** Checks whether a recorded output (`undefined`: none) still fits. */
   readonly accepts: (output: Json | undefined) => E.Either<OutputMismatch, void>
-  /** The paths of its artifacts that are known before it runs. */
+  /**
+   * Returns the paths of its artifacts that are known before it runs. While it is in flight or failed, changes at these paths are attributed
+   * to it.
+   */
   readonly artifactPaths?: ((known: KnownValues) => ReadonlyArray<string>) | undefined
 }
 
@@ -117,7 +118,7 @@ export interface TaskOptions {
   readonly wait?: WaitKind
   /** Checks whether a recorded output (`undefined`: none) still fits. */
   readonly accepts?: Task['accepts']
-  /** The paths of its artifacts that are known before it runs. */
+  /** Returns the paths of its artifacts that are known before it runs. */
   readonly artifactPaths?: (known: KnownValues) => ReadonlyArray<string>
 }
 
