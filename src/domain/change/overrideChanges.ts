@@ -81,7 +81,9 @@ export const assumed = (self: Fields, change: Change.Assumed): Result => {
   const found = whole ?? (subStep === undefined ? undefined : taskAt(self, unit))
   if (found === undefined) return refuse('UnknownUnit', unit)
   const earlier = Units.get(self.completedSteps, unit)
-  if (earlier?.assumed === true && change.output !== undefined)
+  const isLacking =
+    earlier?.assumed === true || change.captured.some((name) => earlier?.captured.includes(name) === false)
+  if (earlier !== undefined && isLacking && change.output !== undefined)
     return E.right({ completedSteps: Units.replace(self.completedSteps, supplied(earlier, change, found)) })
   if (isDone(self, unit)) return refuse('AlreadyCompleted', unit)
   const missing = whole === undefined ? undefined : unrecorded(self, unit, whole.definition)
@@ -96,7 +98,7 @@ export const assumed = (self: Fields, change: Change.Assumed): Result => {
   })
 }
 
-/** Adds the output that an assumption lacked. The state stays: attempts that started since continue. */
+/** Adds the output that an assumption lacked, or that sets variables which an edit captures. Attempts that started since continue. */
 const supplied = (
   earlier: CompletedStep,
   { output, captured }: Change.Assumed,
@@ -105,7 +107,8 @@ const supplied = (
   ...earlier,
   fingerprint: recordedFingerprint(definition),
   ...(output === undefined ? {} : { output }),
-  captured
+  captured,
+  assumed: true
 })
 
 /** Assuming a unit of another step does not move the run. */

@@ -1,4 +1,4 @@
-/** An edit puts a step before one whose attempt was cut short. The new step ends that attempt. */
+/** Edits of a run, and the attempts and records that they leave. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import { memoryData, memoryStorage } from '../../src/adapters/memory.js'
@@ -65,4 +65,23 @@ describe('an edit of a run that was killed in a task whose sub-step had failed',
     assert.equal((await runOutcome(edited, options))._tag, 'Completed')
     assert.deepEqual(ran, ['pay', 'prepare', 'pay'])
   })
+})
+
+test('an output that sets a variable which an edit captures completes the record, and nothing runs again', async () => {
+  const options = { id: 'r', storage: memoryStorage() }
+  let ran = 0
+  const flow = (capture: { readonly capture?: string }) =>
+    workflow('w')
+      .sequence('s', (s) => s.step('a', { ...capture, run: () => ++ran }).step('b', () => ++ran))
+      .step('c', ({ variables }) => variables.get('v') ?? null)
+  await runOutcome(flow({}), options)
+  const edited = flow({ capture: 'v' })
+  const outputs = new Map([['s/a', 5]])
+  assert.equal((await runOutcome(edited, { ...options, changes: 'ignore', outputs }))._tag, 'Completed')
+  const { plan } = await planRun(edited, options)
+  assert.ok(plan.decisions.every(({ _tag }) => _tag === 'Skip'))
+  const again = await runOutcome(edited, { ...options, fromStep: 'c' })
+  assert.ok(again._tag === 'Completed')
+  assert.equal(again.outputs.c, 5)
+  assert.equal(ran, 2)
 })
