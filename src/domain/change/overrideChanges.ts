@@ -87,7 +87,9 @@ export const assumed = (self: Fields, change: Change.Assumed): Result => {
   const found = inTree ?? (subStep === undefined ? undefined : taskAt(self, unit))
   if (found === undefined) return refuse('UnknownUnit', unit)
   const earlier = Units.get(self.completedSteps, unit)
-  if (earlier?.assumed === true && change.output !== undefined)
+  const isLacking =
+    earlier?.assumed === true || change.captured.some((name) => earlier?.captured.includes(name) === false)
+  if (earlier !== undefined && isLacking && change.output !== undefined)
     return E.right({ completedSteps: Units.replace(self.completedSteps, supplied(earlier, change, found)) })
   if (isDone(self, unit)) return refuse('AlreadyCompleted', unit)
   const missing = inTree === undefined ? undefined : unrecorded(self, unit, inTree.definition)
@@ -102,7 +104,7 @@ export const assumed = (self: Fields, change: Change.Assumed): Result => {
   })
 }
 
-/** Adds the output that an assumption lacked. The state stays: attempts that started since continue. */
+/** Adds the output that an assumption lacked, or that sets variables which an edit captures. Attempts that started since continue. */
 const supplied = (
   earlier: CompletedStep,
   { output, captured }: Change.Assumed,
@@ -111,7 +113,8 @@ const supplied = (
   ...earlier,
   fingerprint: recordedFingerprint(definition),
   ...(output === undefined ? {} : { output }),
-  captured
+  captured,
+  assumed: true
 })
 
 /** Assuming a unit of another step does not move the run. */

@@ -8,6 +8,7 @@ import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
+import type { Json } from '../data/Json.js'
 import { equals } from '../data/Json.js'
 import { evidenceWith, replacedByDropped } from './changedEvidence.js'
 import type { Decision, DecisionTree, PlanOptions, ResumePlan, Skip, SkipReason } from './Plan.js'
@@ -178,7 +179,7 @@ const ofLeaf = (walk: Walk, decision: Decision): Dropped => {
   // A pending unit keeps its job, and a retried one its attempt and its key.
   if (decision._tag === 'Poll' || decision._tag === 'Retry') return KEPT
   const record = recordOf(known, decision)
-  if (decision._tag === 'Skip' && record !== undefined && !isReplaced(known, decision, record)) return KEPT
+  if (decision._tag === 'Skip' && record !== undefined && !isReplaced(known, { decision, record })) return KEPT
   // Attempts of a unit that is assumed done end with the assumption.
   if (decision._tag === 'Skip' && record === undefined && isHeld(unit) && !items.has(unit)) return KEPT
   const isWaiting = decision.reason._tag !== 'NotStarted' && Units.within(pending, unit).length > 0
@@ -242,20 +243,25 @@ const evidenceIn = (reason: SkipReason): ReadonlyArray<Evidence> | undefined =>
 const isRequested = ({ reason }: Decision, accepted: ReadonlySet<Unit>): boolean =>
   reason._tag === 'Forced' || (reason._tag === 'EarlierStepRunsAgain' && accepted.has(reason.step))
 
-/** Returns whether the user's answer replaces the record. Accepting changed evidence keeps it, and so does the output of an assumption. */
-const isReplaced = (known: PlanFacts, decision: Skip, record: CompletedStep): boolean =>
+/** Returns whether the user's answer replaces the record. Accepting changed evidence keeps it, and so does an output that completes it. */
+const isReplaced = (known: PlanFacts, { decision, record }: Recorded): boolean =>
   decision.reason._tag === 'Assumed' &&
   record.assumed !== true &&
-  (decision.reason.evidence === undefined || isOther(known, decision, record))
+  !lacksCaptured(definitionOf(known, decision), record) &&
+  (decision.reason.evidence === undefined || isOther(decision.reason.output, record))
 
-/** Returns whether an output differs from that of a record, or sets variables that the record lacks. */
-const isOther = (known: PlanFacts, decision: Skip, record: CompletedStep): boolean => {
-  const output = 'output' in decision.reason ? decision.reason.output : undefined
-  if (output === undefined || record.output === undefined) return output !== undefined
-  const step = definitionOf(known, decision)
-  const captures = step?._tag === 'Task' ? step.captures : []
-  return !equals(output, record.output) || captures.some((name) => !record.captured.includes(name))
+/** A skipped unit and its record. */
+interface Recorded {
+  readonly decision: Skip
+  readonly record: CompletedStep
 }
+
+/** Returns whether an accepted edit captures a variable that the record never set. */
+const lacksCaptured = (step: Step | undefined, { captured }: CompletedStep): boolean =>
+  step?._tag === 'Task' && step.captures.some((name) => !captured.includes(name))
+
+const isOther = (output: Json | undefined, record: CompletedStep): boolean =>
+  output !== undefined && (record.output === undefined || !equals(output, record.output))
 
 /** Returns whether the rewind drops records of a unit: a named unit, a part of one, or an ancestor of one. */
 const takenBack = (back: Change.Rewound | undefined): ((decision: Pick<Decision, 'unit'>) => boolean) => {
@@ -344,7 +350,10 @@ const assumed = (
     const step = definitionOf(known, decision)
     const output = 'output' in decision.reason ? decision.reason.output : record?.output
     const isOpen =
-      record === undefined || isTakenBack(decision) || (record.assumed === true && isOther(known, decision, record))
+      record === undefined ||
+      isTakenBack(decision) ||
+      (record.assumed === true && isOther(output, record)) ||
+      (output !== undefined && lacksCaptured(step, record))
     const captures = step?._tag === 'Task' ? step.captures : undefined
     const isReopened = step !== undefined && captures === undefined && !Units.has(completedSteps, unit)
     if (!isOpen && !isReopened) return

@@ -216,8 +216,8 @@ export type FoundEvidence = MissingEvidence | ChangedEvidence
  * - `changes`: default `completed`.
  * - `confirm`: answers, by unit. Ignored for a unit whose record is kept, so that a resume can be repeated with them. `Done` can also correct an
  *   earlier `Done`: it supplies the output of a task that has no valid one, and replaces the output of a sub-step.
- * - `outputs`: outputs, by unit, for tasks that `fromStep` assumes done and that have none recorded, and for tasks that were declared done
- *   without an output that fits, or sub-steps that were declared done.
+ * - `outputs`: outputs, by unit, for tasks that `fromStep` assumes done and that have none recorded, for tasks that were declared done
+ *   without an output that fits, or that an edit makes capture a variable, and for sub-steps that were declared done.
  * - `evidence`: missing or changed evidence, collected by the caller; the planner never reads files. Units with missing evidence run again.
  *   Changed evidence raises a question at the last unit that recorded it, unless it is explained: a unit with the same artifact path was in
  *   flight, failed or interrupted since. `fromStep` keeps changes before that step.

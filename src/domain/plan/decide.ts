@@ -38,6 +38,7 @@ export const decideAll = (context: PlanContext, workflow: Workflow, out: Planned
     const { name: unit, summary } = step
     const record = recordInTree(context, unit, stepIndex)
     if (step._tag === 'Task' && decideByRecord(context, { unit, stepIndex, summary, step }, record, out)) return
+    if (unit === context.checkpoint.state.step) out.leaves = out.decisions.some(({ _tag }) => _tag !== 'Skip')
     const demand = demandOf(stepIndex, unit)
     decide(context, { unit, stepIndex, summary, step, record, demand, keptAbove: undefined }, out)
   })

@@ -39,6 +39,8 @@ import { isIdempotent } from '../workflow/Node.js'
 export interface Planned {
   readonly decisions: Array<Decision>
   readonly problems: Array<PlanProblem>
+  /** An earlier step runs first, and ends the attempts of the step where the run stands. */
+  leaves?: boolean
 }
 
 /** A unit with its definition, its record, and what the plan demands of it. */
