@@ -31,7 +31,7 @@ import type { Override } from './Intervention.js'
 import { makeDelayedCalls } from './process/DelayedCalls.js'
 import type { Outside, Process, ProcessContext } from './process/Process.js'
 import { startProcess } from './process/Process.js'
-import { look, withTimeout } from './process/look.js'
+import { loadCheckpoint, withTimeout } from './process/look.js'
 import type { AnswerSource } from './resting.js'
 import { answerBefore, resting } from './resting.js'
 import { tasksOf } from './tasksOf.js'
@@ -137,7 +137,7 @@ const runProcesses = async <World, Data>(simulation: Simulation<World, Data>): P
     simulation.points.push(process.points)
     simulation.dead.push({ process, storage })
     storage = await reopen(simulation.data)
-    const found = await look(storage, setting.limits)
+    const found = await loadCheckpoint(storage, setting.limits)
     if (E.isLeft(found)) {
       findings.push({ law: 'NothingLost', what: `the stored run cannot be read: ${describe(found.left)}` })
       return undefined
