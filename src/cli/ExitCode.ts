@@ -58,10 +58,13 @@ export const ofOutcome = (outcome: RunOutcome, received: O.Option<StopSignal>): 
 export const ofStop = (received: O.Option<StopSignal>): ExitCode =>
   ofSignal(O.getOrElse((): StopSignal => 'SIGINT')(received))
 
+/** What the state of a run forbids is refused. */
 export const ofError = (error: CliError): ExitCode =>
-  error._tag === 'Stopped' ? ofSignal(error.signal) : OF_ERROR[error._tag === 'NotDone' ? error.error._tag : error._tag]
+  error._tag === 'Stopped'
+    ? ofSignal(error.signal)
+    : (OF_ERROR[error._tag === 'NotDone' ? error.error._tag : error._tag] ?? ExitCode.refused)
 
-const OF_ERROR: Readonly<Record<Exclude<CliError['_tag'], 'NotDone' | 'Stopped'> | RunError['_tag'], ExitCode>> = {
+const OF_ERROR: Readonly<Partial<Record<CliError['_tag'] | RunError['_tag'], ExitCode>>> = {
   Usage: ExitCode.wrongUse,
   InvalidWorkflow: ExitCode.wrongUse,
   AmbiguousRun: ExitCode.wrongUse,
@@ -73,28 +76,6 @@ const OF_ERROR: Readonly<Record<Exclude<CliError['_tag'], 'NotDone' | 'Stopped'>
   NothingToResume: ExitCode.noSuchRun,
   NoRunOfWorkflow: ExitCode.noSuchRun,
   NoSuchRun: ExitCode.noSuchRun,
-  Declined: ExitCode.refused,
-  RunChanged: ExitCode.refused,
-  ConsentMissing: ExitCode.refused,
-  NothingToStop: ExitCode.refused,
-  HeldBy: ExitCode.refused,
-  RunExists: ExitCode.refused,
-  InputChanged: ExitCode.refused,
-  SecretsMissing: ExitCode.refused,
-  NoArchive: ExitCode.refused,
-  PlanError: ExitCode.refused,
-  PlanChanged: ExitCode.refused,
-  Unconfirmed: ExitCode.refused,
-  WorkspaceMissing: ExitCode.refused,
-  WorkspaceTaken: ExitCode.refused,
-  NoWorktree: ExitCode.refused,
-  NoWorkspaces: ExitCode.refused,
-  NoRequests: ExitCode.refused,
-  RunCancelled: ExitCode.refused,
-  AlreadyAnswered: ExitCode.refused,
-  AnswerRefused: ExitCode.refused,
-  ForkRefused: ExitCode.refused,
-  RunMoved: ExitCode.refused,
   NoDriver: ExitCode.storage,
   NotWritten: ExitCode.storage,
   RecoveryRefused: ExitCode.storage,

@@ -11,9 +11,10 @@ import { failComposite } from './steps/compositeChecks.js'
 import { planRestart, replan, recordOverrides } from './replan.js'
 import { withdraw } from './requests/inbox.js'
 import { leavePointer } from './requests/record.js'
+import type { StopRequest } from './requests/RequestWatch.js'
 import { mustStop } from './requests/RequestWatch.js'
 import type { RunError } from './errors/RunError.js'
-import type { RunOutcome } from './RunOutcome.js'
+import type { Interrupted, RunOutcome } from './RunOutcome.js'
 import type { RunScope, StepEnd } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
 import { recordInterrupted } from './storage/changes.js'
@@ -174,6 +175,11 @@ const endPending = async (
   })
 }
 
+const requestedReason = (request: StopRequest | undefined): Interrupted['reason'] => {
+  if (request === undefined) return 'aborted'
+  return request.cancel === undefined ? 'paused' : 'cancelled'
+}
+
 /** Records why the run stopped; a fenced run records nothing. */
 const interrupt = async (scope: RunScope, step: string): Promise<E.Either<RunError, RunOutcome>> => {
   const { environment, recorder, requests } = scope
@@ -181,7 +187,7 @@ const interrupt = async (scope: RunScope, step: string): Promise<E.Either<RunErr
   const stop = scope.stopReason()
   if (stop === 'fenced') return E.right({ _tag: 'Fenced', runId: recorder.checkpoint().runId })
   const request = stop === undefined ? newest : undefined
-  const reason = stop ?? (request === undefined ? 'aborted' : request.cancel === undefined ? 'paused' : 'cancelled')
+  const reason = stop ?? requestedReason(request)
   const recorded = await recordInterrupted(environment, recorder, step, reason)
   if (E.isLeft(recorded) || request === undefined) return recorded
   if (request.cancel !== undefined) await withdraw(environment, request.cancel)

@@ -1,4 +1,4 @@
-/** Makes the scope of one execution. */
+/** Makes the `RunScope` of one execution. */
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import { inFlight } from '../domain/checkpoint/CheckpointState.js'
 import type { Claim, Revision } from '../ports/CheckpointStorage.js'

@@ -6,7 +6,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import { status } from '../domain/checkpoint/Checkpoint.js'
-import { unitsInNeed } from '../domain/plan/evidenceToCheck.js'
+import { unitsToCheck } from '../domain/plan/evidenceToCheck.js'
 import type { Json } from '../domain/data/Json.js'
 import type { Confirm, PlanOptions, ResumePlan } from '../domain/plan/Plan.js'
 import type { PlanError, PlanProblem } from '../domain/plan/PlanProblem.js'
@@ -62,10 +62,10 @@ export type SurveyOptions = PlanOptions & Pick<PlanRunOptions, 'reopen'>
 
 /**
  * Returns what a resume would do, and why. Runs and writes nothing. Fails if the run or its workspace is missing (`NoSuchRun`,
- * `WorkspaceMissing`), if the run was cancelled or moved (`RunCancelled`, `RunMoved`), if there is no plan (`PlanError`, `InvalidInput`,
- * `InputChanged`, `InvalidOptions`), or if the storage or the evidence cannot be read. It does not claim the run, and reads its secrets only
- * to redact `InvalidInput`: a resume may still fail with `HeldBy` or `SecretsMissing`. While a process owns the run, the plan is that of a
- * resume after the run has stopped.
+ * `WorkspaceMissing`, `NoWorkspaces`), if the run was cancelled or moved (`RunCancelled`, `RunMoved`), if there is no plan (`PlanError`,
+ * `InvalidInput`, `InputChanged`, `InvalidOptions`), or if the storage or the evidence cannot be read. It does not claim the run, and reads its
+ * secrets only to redact `InvalidInput`: a resume may still fail with `HeldBy` or `SecretsMissing`. While a process owns the run, the plan is
+ * that of a resume after the run has stopped.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -141,7 +141,7 @@ export const survey =
     const known = workspaceFound.right ? given.evidence : []
     const evidence =
       known === undefined
-        ? await collectEvidence(unitsInNeed(checkpoint, program, given))(environment)()
+        ? await collectEvidence(unitsToCheck(checkpoint, program, given))(environment)()
         : E.right(known)
     if (E.isLeft(evidence)) return evidence
     const options = { ...given, evidence: evidence.right, recovered: found._tag === 'Recovered' }

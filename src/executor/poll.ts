@@ -222,12 +222,12 @@ const pollAll = async (
   const planned = new Map(decisions.map((one) => [one.unit, one]))
   for (const job of jobsOf(before)) {
     if (scope.stopReason() !== undefined) break
-    const waiting = jobToPoll(scope, job, planned.get(job.unit))
-    const status = E.isLeft(waiting) ? waiting.left : (known.get(job.key) ?? (await readStatus(scope, waiting.right)))
+    const toPoll = jobToPoll(scope, job, planned.get(job.unit))
+    const status = E.isLeft(toPoll) ? toPoll.left : (known.get(job.key) ?? (await readStatus(scope, toPoll.right)))
     if (status === 'stopped') break
     known.set(job.key, status)
     if (!mayRecord && !isOpen(status)) return E.right(NEEDS_CLAIM)
-    const end = E.isLeft(waiting) ? waiting.left : await stageJobEnd(scope, waiting.right, status)
+    const end = E.isLeft(toPoll) ? toPoll.left : await stageJobEnd(scope, toPoll.right, status)
     if (end === 'stopped') break
     recorder.stage(stillPaused(before, recorder.checkpoint(), timestamp(environment.clock.now())))
     const saved = await recorder.commit()
@@ -260,26 +260,26 @@ const jobToPoll = (
     : E.left(statusUnknown(STEP_UNFINISHED))
 }
 
-const readStatus = async (scope: RunScope, waiting: JobToPoll): Promise<StatusRead | 'stopped'> => {
-  const polled = await callJobCode(scope, waiting, POLLING, (context) => waiting.task.job.poll(readOnly(context)))
+const readStatus = async (scope: RunScope, toPoll: JobToPoll): Promise<StatusRead | 'stopped'> => {
+  const polled = await callJobCode(scope, toPoll, POLLING, (context) => toPoll.task.job.poll(readOnly(context)))
   if (polled._tag === 'Stopped' || polled._tag === 'Suspended') return 'stopped'
   if (polled._tag === 'Failed') return statusUnknown(polled.failure)
   return isStatus(polled.output) ? polled.output : statusUnknown(NO_STATUS)
 }
 
 /** Stages the end of a job, if it has ended. */
-const stageJobEnd = async (scope: RunScope, waiting: JobToPoll, status: StatusRead): Promise<JobEnd | 'stopped'> => {
+const stageJobEnd = async (scope: RunScope, toPoll: JobToPoll, status: StatusRead): Promise<JobEnd | 'stopped'> => {
   switch (status._tag) {
     case 'Unknown':
       return status
     case 'Unfinished':
       return { _tag: 'Unfinished', ...countsIn(status) }
     case 'Finished':
-      return await collect(scope, waiting)
+      return await collect(scope, toPoll)
     case 'Failed':
-      return failed(scope, waiting.job, Failure.fromUnknown(status.error))
+      return failed(scope, toPoll.job, Failure.fromUnknown(status.error))
     case 'Missing':
-      return failed(scope, waiting.job, MISSING)
+      return failed(scope, toPoll.job, MISSING)
   }
 }
 
@@ -330,11 +330,11 @@ const taskAt = ({ program, recorder }: RunScope, decision: Decision | undefined)
 }
 
 /** Collects the result of a job. The job fails if a check of its result fails, or collecting fails permanently. After any other failure, the next poll collects again. */
-const collect = async (scope: RunScope, waiting: JobToPoll): Promise<JobEnd | 'stopped'> => {
-  const { job, task, place } = waiting
+const collect = async (scope: RunScope, toPoll: JobToPoll): Promise<JobEnd | 'stopped'> => {
+  const { job, task, place } = toPoll
   const collecting = { guard: task.job.guard, encode: task.encode }
   for (;;) {
-    const returned = await callJobCode(scope, waiting, collecting, task.job.collect)
+    const returned = await callJobCode(scope, toPoll, collecting, task.job.collect)
     // Without `job`: this is the output of the step, not the handle that `submit` returns.
     const collected = redacted(scope.environment, { ...task, job: undefined }, returned)
     if (collected._tag === 'Stopped' || collected._tag === 'Suspended') return 'stopped'

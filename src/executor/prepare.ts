@@ -21,16 +21,22 @@ import { readAnswers, recordAnswers } from './requests/inboxAnswers.js'
 import { recordCancelIfAsked } from './requests/record.js'
 import type { RunError } from './errors/RunError.js'
 import type { ResumeOptions, RunOptions } from './RunOptions.js'
-import type { Interrupted } from './RunOutcome.js'
+import type { Failed, Interrupted } from './RunOutcome.js'
 import { report, timestamp } from './RunScope.js'
 import type { SecuredEnvironment } from './secrets.js'
 import { revisionOf } from './storage/Recorder.js'
 import { EXACT } from './storage/runs.js'
-import { recoveryRefused, restoreUnmoved } from './storage/stored.js'
+import { recoveryRefused, restoreUnmoved, stoppedIn } from './storage/stored.js'
 
 export type WantedRun<Input> =
   | { readonly _tag: 'Run'; readonly input: Input; readonly options: RunOptions }
-  | { readonly _tag: 'Resume'; readonly input: Input | undefined; readonly options: ResumeOptions<Input> }
+  | {
+      readonly _tag: 'Resume'
+      readonly input: Input | undefined
+      readonly options: ResumeOptions<Input>
+      /** No user asked for this resume: it leaves a run that was stopped meanwhile. */
+      readonly isAutomatic?: true
+    }
   | { readonly _tag: 'RunOrResume'; readonly input: Input | undefined; readonly options: RunOptions & WithoutInput }
 
 type WithoutInput = Omit<ResumeOptions, 'input'>
@@ -91,11 +97,13 @@ export const prepareStored = async <Outputs, Input>(
   { environment, program, runId, how, input }: CheckedCall<Outputs, Input>,
   claim: Claim,
   stored: Stored
-): Promise<E.Either<RunError, Prepared | Interrupted>> => {
+): Promise<E.Either<RunError, Prepared | Interrupted | Failed>> => {
   const restored = restoreUnmoved(stored, runId)
   if (E.isLeft(restored)) return restored
   const before = restored.right
   if (how._tag === 'Run') return E.left({ _tag: 'RunExists', runId })
+  const stopped = how._tag === 'Resume' && how.isAutomatic === true ? stoppedIn(before) : undefined
+  if (stopped !== undefined) return E.right(stopped)
   const wanted = optionsWithInput(before, how.options, input.given)
   if (E.isLeft(wanted)) return wanted
   const consent = await askForConsent(environment, stored, before, how.options)

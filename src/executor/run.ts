@@ -28,7 +28,7 @@ import { applyOnSuccess } from './workspace/onSuccess.js'
 import { makeReady, workspaceFor } from './workspace/workspace.js'
 
 /**
- * Starts a new run. An existing id is refused: with `RunExists`, or with `HeldBy` while another process owns that run.
+ * Starts a new run. An existing id is refused: with `RunExists`, with `RunMoved` if that run was moved, or with `HeldBy` while a process owns it.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
@@ -58,7 +58,7 @@ export const run = <Outputs, Input>(
   applyOnSuccess(program, runId, perform(program, runId, { _tag: 'Run', input, options }))
 
 /**
- * Resumes a run at the right step. A completed run runs nothing and returns `Completed` again.
+ * Resumes a run at the right step. A completed run whose evidence exists runs nothing and returns `Completed` again.
  *
  * @category running
  */
@@ -70,6 +70,18 @@ export const resume = <Outputs, Input>(
   unless(planOptionProblems(options), () =>
     applyOnSuccess(program, runId, perform(program, runId, { _tag: 'Resume', input: options.input, options }))
   )
+
+/** Resumes a run that is due, unless it was paused or cancelled, or has failed, since it was looked at: its user then decides. */
+export const resumeDue = <Outputs, Input>(
+  program: Program<Outputs, Input, unknown, unknown>,
+  runId: string,
+  options: Policy = {}
+): Executor<RunOutcome<Outputs>> =>
+  unless(planOptionProblems(options), () =>
+    applyOnSuccess(program, runId, perform(program, runId, { ...automatic, options }))
+  )
+
+const automatic = { _tag: 'Resume', input: undefined, isAutomatic: true } as const
 
 /**
  * Starts a run, or resumes it if it exists. Without an input, an existing run keeps the stored one, and a new run of a program
@@ -104,7 +116,7 @@ const perform = <Outputs, Input>(
     const isPending = E.isRight(released) && released.right._tag === 'Pending'
     const ended = isPending && stopped !== undefined ? E.right(stopped) : released
     const { wait = false } = how.options
-    const again = { _tag: 'Resume', input: undefined, options: policyOf(how) } as const
+    const again = { ...automatic, options: policyOf(how) }
     return wait ? await waitInProcess(environment, ended, perform(program, runId, again)(environment)) : ended
   })
 

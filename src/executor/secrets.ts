@@ -1,4 +1,4 @@
-/** Reads secrets before anything runs, and redacts them from all records and events. */
+/** Reads the secrets of a program before anything runs, and redacts them from inputs and events. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'

@@ -27,7 +27,7 @@ export const sleepUnless = async (clock: Clock, millis: number, stopping: AbortS
   ignore()
 }
 
-/** Returns a function that returns the elapsed milliseconds. The clock may be set meanwhile, and a virtual one moves by itself, so the shorter of two measures counts. */
+/** Returns a function that returns the elapsed milliseconds: those of the clock, which may be set meanwhile, or real ones, whichever are fewer. */
 export const stopwatch = (clock: Clock): (() => number) => {
   const [from, since] = [clock.now(), performance.now()]
   return () => Math.max(0, Math.min(clock.now() - from, performance.now() - since))

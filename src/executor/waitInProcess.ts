@@ -1,16 +1,15 @@
 /** Stays in the process while a run is pending. Meanwhile the run is released: any process may answer or claim it. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import { status } from '../domain/checkpoint/Checkpoint.js'
 import { endOf, wakeAt } from '../domain/checkpoint/Pending.js'
 import type { Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import { load } from './callPort.js'
 import type { RunError } from './errors/RunError.js'
-import type { Interrupted, Pending, RunOutcome } from './RunOutcome.js'
+import type { Failed, Interrupted, Pending, RunOutcome } from './RunOutcome.js'
 import { timestamp } from './RunScope.js'
 import { LOOK_MILLIS, sleepUnless, stopwatch } from './sleep.js'
-import { restoreStored } from './storage/stored.js'
+import { restoreStored, stoppedIn } from './storage/stored.js'
 
 type Ended<Outputs> = E.Either<RunError, RunOutcome<Outputs>>
 
@@ -49,7 +48,7 @@ const waitUntilDue = async (
   environment: Environment,
   { runId, checkpoint, units }: Pending,
   ignoredUntil: string
-): Promise<'due' | 'over' | Interrupted> => {
+): Promise<'due' | 'over' | Interrupted | Failed> => {
   const { clock, interrupt } = environment
   const next = wakeAt(units.filter((one) => (endOf(one) ?? '') > ignoredUntil))
   const due = next === undefined ? Infinity : Date.parse(next)
@@ -70,16 +69,10 @@ const waitUntilDue = async (
   }
 }
 
-/** Returns the outcome of a run that another process paused or cancelled. */
-const stoppedElsewhere = (stored: Stored): Interrupted | undefined => {
+/** Returns the outcome of a run that another process paused or cancelled, or that failed there. */
+const stoppedElsewhere = (stored: Stored): Interrupted | Failed | undefined => {
   const restored = restoreStored(stored)
-  if (E.isLeft(restored)) return undefined
-  const checkpoint = restored.right
-  const { runId, state } = checkpoint
-  const stopped = status(checkpoint, O.isSome(stored.heldBy))
-  if (state._tag !== 'Interrupted' || (stopped !== 'cancelled' && stopped !== 'paused')) return undefined
-  const { stepIndex, step, inProgress } = state
-  return { _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason: stopped }
+  return E.isLeft(restored) ? undefined : stoppedIn(restored.right)
 }
 
 /** A pause is this many times as long as the last read of the record. */

@@ -85,7 +85,7 @@ export const leftByError = (found: FoundRun, error: RunError): LeftRun => {
   }
 }
 
-/** Returns whether the same resume may succeed later, once the storage works again. */
+/** Returns whether the same resume may succeed later. */
 export const isTransient = ({ _tag }: RunError): boolean => TRANSIENT.has(_tag)
 
 const TRANSIENT: ReadonlySet<RunError['_tag']> = new Set(['ReadFailed', 'WriteFailed', 'Fenced', 'TreeUnreadable'])

@@ -49,12 +49,12 @@ export const move =
         const prepared = await prepareTarget(source.right, moving)
         if (E.isLeft(prepared)) return prepared
         if (prepared.right === 'moved') return source
-        return await withClaim(moving.target, runId, (targetClaim, there) =>
-          moveClaimed({ environment, moving, source: source.right, claim, targetClaim }, there)
+        return await withClaim(moving.target, runId, (targetClaim, inTarget) =>
+          moveClaimed({ environment, moving, source: source.right, claim, targetClaim }, inTarget)
         )
       }
     )
-    // What arrived too late for the claims: their callers saw an owner.
+    // Requests may have been left for the claims after they were released.
     await handleLateRequests(environment, runId)
     await handleLateRequests(moving.target, runId)
     if (E.isLeft(moved)) return moved
@@ -82,13 +82,13 @@ const prepareTarget = async (
   { to, target }: Moving
 ): Promise<E.Either<RunError, 'ready' | 'moved'>> => {
   const { runId } = source
-  const there = await load(target, runId)
-  if (E.isLeft(there)) return there
-  if (O.isNone(there.right))
+  const inTarget = await load(target, runId)
+  if (E.isLeft(inTarget)) return inTarget
+  if (O.isNone(inTarget.right))
     return source.moved === undefined
       ? E.right('ready')
       : E.left({ _tag: 'Corrupt', runId, where: to, why: 'the run was moved there, and is missing' })
-  const restored = restoreStored(there.right.value, runId)
+  const restored = restoreStored(inTarget.right.value, runId)
   if (E.isLeft(restored)) return restored
   const isSame = isSameRun(source, restored.right)
   const isMarked = isMarkedCopy(source, restored.right)
@@ -100,11 +100,11 @@ const prepareTarget = async (
 }
 
 /** Compares no names of stores: this store may have been renamed, and another host may have a store of the same name. */
-const isSameRun = (source: Checkpoint, there: Checkpoint): boolean => there.createdAt === source.createdAt
+const isSameRun = (source: Checkpoint, inTarget: Checkpoint): boolean => inTarget.createdAt === source.createdAt
 
 /** The mark of a copy is the change `Moved` with `way: 'from'`. */
-const isMarkedCopy = (source: Checkpoint, there: Checkpoint): boolean =>
-  isSameRun(source, there) && there.moved?.way === 'from'
+const isMarkedCopy = (source: Checkpoint, inTarget: Checkpoint): boolean =>
+  isSameRun(source, inTarget) && inTarget.moved?.way === 'from'
 
 /** Restores the marked copy in the target. Another run with the id may have started there since `prepareTarget`. */
 const copyOf = (source: Checkpoint, stored: Stored): E.Either<RunError, Checkpoint> => {
@@ -124,10 +124,12 @@ interface ClaimedMove {
 
 const moveClaimed = async (
   { environment, moving, source, claim, targetClaim }: ClaimedMove,
-  there: O.Option<Stored>
+  inTarget: O.Option<Stored>
 ): Promise<E.Either<RunError, Checkpoint>> => {
   const { from, to, target } = moving
-  const copy = O.isSome(there) ? copyOf(source, there.value) : await copyTo(environment, moving, source, targetClaim)
+  const copy = O.isSome(inTarget)
+    ? copyOf(source, inTarget.value)
+    : await copyTo(environment, moving, source, targetClaim)
   if (E.isLeft(copy)) return copy
   const markedSource =
     source.moved === undefined ? await record(environment, claim, source, { way: 'to', store: to }) : E.right(source)
@@ -183,7 +185,7 @@ const verifyCopy = async (target: Environment, copy: Checkpoint): Promise<E.Eith
     : E.left({ _tag: 'Corrupt', runId, where: 'the copy', why: 'it differs from what was saved' })
 }
 
-/** Those of this process include pauses: it takes them in when it releases the copy. Other processes ignore a pause for it. */
+/** Copies all requests. A pause for this process is recorded when it releases the copy; other processes ignore that pause. */
 const copyRequests = async (
   environment: Environment,
   { requests }: Environment,

@@ -1,4 +1,4 @@
-/** Finishes all runs of a storage that were interrupted or are due. */
+/** Resumes all runs of a storage that were interrupted or are due. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { byStatus, dueAt } from '../domain/checkpoint/Due.js'
@@ -9,7 +9,7 @@ import { argumentProblems, unless, workflows } from '../executor/arguments.js'
 import type { Program } from '../executor/program/Program.js'
 import { requireNoQuestions, planStored } from '../executor/planRun.js'
 import { requestsFor } from '../executor/requests/inbox.js'
-import { resume } from '../executor/run.js'
+import { resumeDue } from '../executor/run.js'
 import type { RunError } from '../executor/errors/RunError.js'
 import type { ResumeOptions } from '../executor/RunOptions.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
@@ -165,10 +165,10 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
   if (what === 'leave') {
     // A completed run stays known: if the resume that completed it ended with an error, it is repeated, and reports the run as completed.
     if (run.status !== 'completed') host.known.delete(runId)
-    const [leaving, before] = [leftByStatus(run), host.reports.get(runId)]
+    const [left, before] = [leftByStatus(run), host.reports.get(runId)]
     // The resume in which the run failed has reported that.
     const isReported = run.status === 'failed' && before?._tag === 'Resumed' && before.outcome === 'Failed'
-    return leaving === undefined || isReported ? undefined : reportRun(host, leaving)
+    return left === undefined || isReported ? undefined : reportRun(host, left)
   }
   if (program === undefined) return reportRun(host, leftRun(run, 'UnknownWorkflow'))
   const known = await knownOf(host, run, what)
@@ -222,7 +222,7 @@ const refusalOf = async ({ environment, options, programs }: Host, view: RunView
   return E.isLeft(end) && !isTransient(end.left) ? end.left : undefined
 }
 
-/** Lists the inbox, because `isAny` may be true for an empty one. A pause is for an owner that is dead by now. A resume reports an inbox that cannot be read. */
+/** Lists the inbox, because `isAny` may be true for an empty one. Ignores a pause, which is for a former owner. A resume reports an inbox that cannot be read. */
 const hasRequests = async ({ environment }: Host, runId: string): Promise<boolean> => {
   const all = await requestsFor(environment, runId)
   return E.isLeft(all) || all.right.some(({ _tag }) => _tag !== 'Pause')
@@ -254,8 +254,8 @@ const leaveIfStopped = async (host: Host, { found: { runId } }: Known): Promise<
   if (byStatus(run.status) !== 'leave' || run.status === 'completed') return false
   host.known.delete(runId)
   host.undecided.delete(runId)
-  const leaving = leftByStatus(run)
-  if (leaving !== undefined) reportRun(host, leaving)
+  const left = leftByStatus(run)
+  if (left !== undefined) reportRun(host, left)
   return true
 }
 
@@ -278,7 +278,7 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
     report(environment, event)
     if (event._tag === 'CheckpointSaved') revision = event.revision
   }
-  const end = await resume(
+  const end = await resumeDue(
     program,
     runId,
     policyOf(options)
@@ -289,6 +289,7 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
   if (!isUndecided) host.undecided.delete(runId)
   // The run was removed meanwhile.
   if (E.isLeft(end) && end.left._tag === 'NoSuchRun') return
+  if (E.isRight(end) && revision === known.revision && (await leaveIfStopped(host, known))) return
   // The revisions that a failed resume saved must not count as a change of the run, which would make it due at once.
   await remember(host, E.isLeft(end) ? { ...known, revision } : known, end, startedAt)
   reportRun(host, reportOf(known.found, end))
@@ -361,7 +362,7 @@ const retryUndecided = async (host: Host): Promise<void> => {
 /** Looks again and again until the stop. Between two looks, runs are resumed when they are due. */
 const watch = async (host: Host): Promise<void> => {
   const { clock, interrupt } = host.environment
-  // Counted down: if the clock is set back, the time of the next look may be hours away.
+  // A countdown, not a time: if the clock were set back, that time could be hours away.
   let untilLook = LOOK_MILLIS
   while (!isStopped(host)) {
     const before = clock.now()
@@ -375,7 +376,7 @@ const watch = async (host: Host): Promise<void> => {
     if (isStopped(host)) return
     const now = clock.now()
     untilLook -= waking.signal.aborted ? Math.max(0, Math.min(pause, now - before)) : pause
-    // The times of retries are those of the clock before it was set back.
+    // The clock was set back, so the times of retries no longer hold.
     if (now < before) host.known.clear()
     for (const known of [...host.known.values()])
       if (known.at <= now && !host.active.has(known.found.runId)) await resumeSoon(host, known)

@@ -34,7 +34,7 @@ export interface Holder extends Owner {
 
 /**
  * The liveness of an owner that is not proven dead. `alive`: it lives. `undecided`: it may be dead. The store keeps checking, so a later
- * call may decide; {@link ClaimOptions} offers a way out.
+ * call may decide; `takeOver` of {@link ClaimOptions} does not wait for that.
  *
  * @category model
  */
@@ -143,8 +143,8 @@ export interface ListOptions {
 }
 
 /**
- * What to remove. `newest`: the run only if this is its newest revision; `at`, the time of its change, tells it from the same revision of
- * a later run with the id. Default: whatever is stored.
+ * What to remove. `newest`: the run only if this is its newest revision; `at`, the time of its change, distinguishes it from the same
+ * revision of a later run with the same id. Default: the run in any state.
  *
  * @category model
  */
@@ -232,8 +232,8 @@ export interface LostFiles {
 }
 
 /**
- * A later claim exists, the claim was released, or its files are missing: this claim must write nothing more. `by`: the later epoch, if known;
- * `files`: what happened to the run's files, if a store keeps files and no later claim is the cause.
+ * A later claim exists, the claim was released, or the run's files are missing or replaced: this claim must write nothing more. `by`: the
+ * later epoch, if known; `files`: what happened to the run's files, if a store keeps files and no later claim is the cause.
  *
  * @category errors
  */
@@ -246,7 +246,7 @@ export interface Fenced {
 }
 
 /**
- * Stored content cannot be read, and nothing older can replace it. The files stay unchanged.
+ * Stored content cannot be read, and nothing older can replace it. It stays unchanged.
  *
  * @category errors
  */

@@ -1,4 +1,4 @@
-/** Asks a user when a check around a unit fails. */
+/** The port that decides what happens after a failed check. */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Unit } from '../domain/workflow/Unit.js'
 
@@ -21,8 +21,8 @@ export interface FailedCheck {
 /**
  * What to do with a unit or wave whose check failed.
  *
- * - `retry`: run it again, a wave with all its groups. Before anything has run, or for a wave, map or sequence beside other groups or items, this
- *   repeats only the check.
+ * - `retry`: run it again, a wave with all its groups. Before anything has run, or for a composite inside a wave or map, this repeats only
+ *   the check.
  * - `lookAgain`: repeat only the check.
  * - `previousWave`: run the previous wave again, with all its groups and all later steps.
  * - `continue`: count it as passed. `abort`: fail.

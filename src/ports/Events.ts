@@ -16,7 +16,8 @@ import type { PointerError } from './Requests.js'
 import type { WorkspaceError } from './Workspaces.js'
 
 /**
- * A unit, by its path: `checks`, or `checks/unit` for a group or item of it. `stepIndex`: the 0-based index of its top-level step, -1 if the unit is unknown.
+ * A unit, by its path: `checks`, or `checks/unit` for a group or item of it. `stepIndex`: the 0-based index of its top-level step, -1 if
+ * the unit is unknown.
  *
  * @category model
  */
@@ -35,8 +36,8 @@ export interface EventUnit {
  *   with its reason.
  * - `EvidenceKept`: the changed evidence of a completed unit was accepted. `evidence`: the record's complete evidence.
  * - `CheckpointSaved`: a save is durable. `revision`: its newest revision; `state`: the state of the run at that revision.
- * - `CheckpointRecovered`: the newest state is damaged, before anything is written; whether the run continues is decided later. `from`: the state used instead; `lost`:
- *   what is missing; both as text.
+ * - `CheckpointRecovered`: the newest state is damaged; reported before anything is written and before it is decided whether the run
+ *   continues. `from`: the state used instead; `lost`: what is missing; both as text.
  * - `MapExpanded`: the items of a map are recorded. `items`: their number.
  * - `WorkspaceReady`: the run's own workspace exists, before its first step. `workspace`: its kind and place; `renamed`: the
  *   new name of an existing branch that had its name.
@@ -48,7 +49,8 @@ export interface EventUnit {
  * - `JobSubmitted`: a unit has submitted its job and waits. `job`: the return value of the submission, if any.
  * - `StepWaiting`: a unit waits, until a time or for an answer. `wait`: what for.
  * - `StepSuspended`: an attempt ended without an outcome, because its code only waits. It is repeated when a wait ends.
- * - `AnswerRejected`: an answer was rejected: it does not fit the output of its unit, which waits again, or the unit does not wait for it. `by`: who answered; `path` and `expected`: why.
+ * - `AnswerRejected`: an answer was rejected: it does not fit the output of its unit, which waits again, or the unit does not wait for it.
+ *   `by`: who answered; `path` and `expected`: why.
  * - `StepFailed`: a unit failed after its last retry, or its job failed. `error`: why; `attempt`: the number of the last
  *   attempt.
  * - `CheckFailed`: a check of a unit failed, before the result is recorded. `when`: `before` or `after` the unit ran; `wrong`:

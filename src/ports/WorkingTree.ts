@@ -32,13 +32,13 @@ export interface WorkingTree {
   readonly has: (path: string) => TaskEither<TreeUnreadable, boolean>
   /** Returns the commit of HEAD; none without a repository or a commit. */
   readonly head: TaskEither<TreeUnreadable, Option<string>>
-  /** Returns the full hash of the commit in the history of HEAD that has or starts with this hash; none if there is none. */
+  /** Returns the full hash of the commit in the history of HEAD whose hash starts with this one; none if there is none. */
   readonly fullHash: (hash: string) => TaskEither<TreeUnreadable, Option<string>>
   /** Returns the commits that are not in the history of HEAD. */
   readonly missingCommits: (hashes: ReadonlyArray<string>) => TaskEither<TreeUnreadable, ReadonlyArray<string>>
   /** Returns the commits that the repository has, in the history of HEAD or not. */
   readonly storedCommits: (hashes: ReadonlyArray<string>) => TaskEither<TreeUnreadable, ReadonlyArray<string>>
-  /** Returns the commits in the history of HEAD, oldest first, that are not in that of another commit; with none, all. */
+  /** Returns the commits in the history of HEAD, oldest first, that are not in the history of the given commit; all without one. */
   readonly commitsSince: (hash: Option<string>) => TaskEither<TreeUnreadable, ReadonlyArray<string>>
   /** Returns the paths that differ from HEAD, untracked files included, ignored ones excluded. */
   readonly changed: TaskEither<TreeUnreadable, ReadonlyArray<string>>

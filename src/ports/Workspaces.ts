@@ -95,8 +95,8 @@ export interface Workspaces {
   /** Returns the workspace that a new run of this kind would have. Creates nothing. */
   readonly plan: (runId: string, kind: OwnWorkspace['kind']) => TaskEither<WorkspaceError, OwnWorkspace>
   /**
-   * Creates a workspace. Idempotent: keeps an existing one, and finishes one that is incomplete. Renames a branch of its name with other
-   * work first, and returns the new name.
+   * Creates a workspace. Idempotent: keeps an existing one, and finishes one that is incomplete. If a branch with other work has the name of
+   * the new one, renames that branch first and returns its new name.
    */
   readonly make: (runId: string, workspace: OwnWorkspace) => TaskEither<WorkspaceError, string | undefined>
   /** Finds the folders of a run. */
@@ -107,7 +107,7 @@ export interface Workspaces {
   readonly tree: (folder: string) => WorkingTree
   /** Commits uncommitted work in a worktree. Returns the hash of the commit, if there was any. */
   readonly commit: (runId: string, worktree: Worktree) => TaskEither<WorkspaceError, Option<string>>
-  /** Commits uncommitted work, merges the branch where the run started, and removes the worktree. */
+  /** Commits uncommitted work, merges the run's branch into the branch that the run started from, and removes the worktree. */
   readonly merge: (runId: string, worktree: Worktree) => TaskEither<WorkspaceError, MergeEnd>
   /** Deletes all folders of a run, and a branch without commits of its own. */
   readonly remove: (runId: string, workspace: Workspace | undefined) => TaskEither<WorkspaceError, RemovedWorkspace>

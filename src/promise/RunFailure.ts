@@ -71,8 +71,10 @@ const remedyOf = (units: ReadonlyArray<PendingUnit>): string => {
   ].join(', ')
 }
 
-const waitingText = (one: PendingUnit): string =>
-  `"${one.unit}" ${one._tag === 'Timer' ? `sleeps until ${one.wakeAt}` : `waits for ${one._tag === 'Job' ? 'its job' : 'an answer'}`}`
+const waitingText = (one: PendingUnit): string => {
+  if (one._tag === 'Timer') return `"${one.unit}" sleeps until ${one.wakeAt}`
+  return `"${one.unit}" waits for ${one._tag === 'Job' ? 'its job' : 'an answer'}`
+}
 
 const rejectedText = ({ unit, path, expected }: NonNullable<Pending['rejected']>[number]): string =>
   `the answer to "${unit}" was rejected: at ${path} expected ${expected}; `

@@ -1,5 +1,5 @@
 /**
- * Errors of runs in words.
+ * Describes errors of runs, and tells whether a later call may succeed.
  *
  * @module
  */

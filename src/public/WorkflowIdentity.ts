@@ -1,5 +1,5 @@
 /**
- * The identity of a workflow over edits.
+ * Computes the identity of a workflow.
  *
  * @module
  */

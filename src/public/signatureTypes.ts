@@ -17,7 +17,7 @@ export type { Program, SeenOf } from '../executor/program/ProgramSpec.js'
 export type { ProgramMap, ProgramSequence, ProgramTask, ProgramWave } from '../executor/program/ProgramStep.js'
 export type { InvalidRetryPolicy, RetryPolicy } from '../domain/workflow/RetryPolicy.js'
 export type { RunError } from '../executor/errors/RunError.js'
-// `Failed` and others are also states of a checkpoint. TypeScript names a type by a name of the module only, not by one in a namespace.
+// Renamed, because states of a checkpoint have the same names. A declaration cannot name a type that only a namespace exports.
 export type {
   Completed as CompletedRun,
   Failed as FailedRun,

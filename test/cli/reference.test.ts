@@ -18,7 +18,11 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
     .replaceAll('| --- ', '|---')
     .replaceAll('--- |\n', '---|\n')
 
-const commandRow = ({ name, args, text }: Pick<Command, 'name' | 'args' | 'text'>): readonly string[] => [
+const commandRow = ({
+  name,
+  args,
+  text
+}: Pick<Command, 'args' | 'text'> & { readonly name: string }): readonly string[] => [
   `\`${['dogear', name, ...args.map(({ syntax }) => syntax)].join(' ')}\``,
   asMarkdown(text)
 ]
@@ -30,13 +34,13 @@ const flagRows = (): readonly (readonly string[])[] => {
   const having = new Map<Word, readonly string[]>()
   for (const { name, flags } of COMMANDS)
     for (const flag of flags) having.set(flag, [...(having.get(flag) ?? []), name])
-  const row = ({ syntax, text, initial }: Word, of: string): readonly string[] => [
+  const row = ({ syntax, text }: Word, of: string): readonly string[] => [
     syntax
       .split(', ')
       .map((word) => `\`${word}\``)
       .join(', '),
     of,
-    `${asMarkdown(text)}${initial === undefined ? '' : ` (default: ${initial})`}`
+    asMarkdown(text)
   ]
   const commands = (names: readonly string[]): string => {
     const others = COMMANDS.flatMap(({ name }) => (names.includes(name) ? [] : [`\`${name}\``]))

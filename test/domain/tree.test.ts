@@ -80,14 +80,14 @@ describe('the path of a unit in a tree', () => {
   })
 
   test('a unit belongs to the item of the innermost map around it', () => {
-    assert.equal(I.around(items, 'sites/docs/read'), undefined)
-    assert.equal(I.around(items, 'sites/docs/pages'), undefined)
-    assert.deepEqual(I.around(items, 'sites/docs/pages/b/fetch')?.item, { key: 'b', value: [2] })
-    assert.deepEqual(I.around(items, 'sites/docs/pages/a/links'), {
+    assert.equal(I.itemAround(items, 'sites/docs/read'), undefined)
+    assert.equal(I.itemAround(items, 'sites/docs/pages'), undefined)
+    assert.deepEqual(I.itemAround(items, 'sites/docs/pages/b/fetch')?.item, { key: 'b', value: [2] })
+    assert.deepEqual(I.itemAround(items, 'sites/docs/pages/a/links'), {
       map: 'sites/docs/pages',
       item: { key: 'a', value: 1 }
     })
-    assert.equal(I.around(items, 'sites/docs/pages/a/links/x')?.item.value, 'x.html')
+    assert.equal(I.itemAround(items, 'sites/docs/pages/a/links/x')?.item.value, 'x.html')
   })
 })
 

@@ -110,6 +110,49 @@ describe('a pause of a waiting run', () => {
     assert.ok(E.isRight(result) && result.right._tag === 'Paused')
   })
 
+  test('a process with wait: true does not continue a run that is paused just before its claim', async () => {
+    const { options, environment, until } = world()
+    const { storage } = options
+    let [claims, ran] = [0, false]
+    let paused: Awaited<ReturnType<ReturnType<ReturnType<typeof pause>>>> | undefined
+    const pausing: typeof storage = {
+      ...storage,
+      claim:
+        (...given) =>
+        async () => {
+          claims += 1
+          if (claims === 2) paused = await pause('r')(environment)()
+          return await storage.claim(...given)()
+        }
+    }
+    const nap = workflow('w')
+      .sleep('short', { millis: 3_000 })
+      .step('after', () => (ran = true))
+    const held = { ...options, environment: { ...environment, storage: pausing } }
+    const outcome = await until(runOutcome(nap, { ...held, wait: true }))
+    assert.ok(paused !== undefined && E.isRight(paused) && paused.right._tag === 'Paused')
+    assert.ok(outcome._tag === 'Interrupted' && outcome.reason === 'paused', JSON.stringify(outcome))
+    assert.equal(ran, false)
+  })
+
+  test('a process with wait: true returns the failure of a run that failed in another process', async () => {
+    const { options, environment, until, later } = world()
+    let attempts = 0
+    const broken = workflow('w')
+      .waitFor('approve')
+      .step('charge', () => {
+        attempts += 1
+        throw new Error('no money')
+      })
+    const ended = until(runOutcome(broken, { ...options, wait: true }))
+    await later(500)
+    assert.ok(E.isRight(await answer('r', 'approve', 'yes')(environment)()))
+    assert.equal((await runOutcome(broken, options))._tag, 'Failed')
+    const outcome = await ended
+    assert.ok(outcome._tag === 'Failed' && outcome.failures[0]?.error.message === 'no money')
+    assert.equal(attempts, 1)
+  })
+
   test('a pause of a run that has ended changes nothing', async () => {
     const { options, environment } = world()
     await runOutcome(

@@ -15,7 +15,16 @@ import { encode } from '../../src/domain/checkpoint/CheckpointCodec.js'
 import { restoreStored } from '../../src/executor/storage/stored.js'
 import { describe as describeError } from '../../src/executor/errors/describe.js'
 import { move } from '../../src/hosts/move.js'
-import type { ArtifactError, Checkpoint, Claimed, Environment, ReadFailed, RunError, Stored } from '../../src/index.js'
+import type {
+  ArtifactError,
+  Checkpoint,
+  Claimed,
+  Environment,
+  Executor,
+  ReadFailed,
+  RunError,
+  Stored
+} from '../../src/index.js'
 import { answer, cancel, confirm, fork, pause, planRun, prune, resumeAll } from '../../src/index.js'
 import { isRunFailure, resume, runOrResume, runOutcome, workflow } from '../../src/promise/index.js'
 import { FULL } from '../executor/fixtures.js'
@@ -214,9 +223,8 @@ describe('move', () => {
           for (const data of [source, target]) {
             const storage = memoryStorage(data, { formerOwners: 'undecided' })
             const other = nodeEnvironment(storage, { requests: memoryRequests(data) })
-            const ended: E.Either<unknown, { readonly _tag: string }> = await (what === 'pause'
-              ? pause('r')(other)()
-              : cancel('r')(other)())
+            const request: Executor<{ readonly _tag: string }> = what === 'pause' ? pause('r') : cancel('r')
+            const ended = await request(other)()
             if (E.isRight(ended) && ended.right._tag === 'Requested') given = ended.right._tag
           }
           return answered

@@ -614,6 +614,46 @@ describe('resumeAll with watch', () => {
     assert.equal(charges, 1)
   })
 
+  test('a watch does not resume a run that is paused, or fails elsewhere, just before its claim', async () => {
+    const broken = workflow('order')
+      .waitFor('approve')
+      .step('charge', () => Promise.reject(new Error('no money')))
+    let ran = 0
+    const nap = workflow('nap')
+      .sleep('short', { millis: 3_000 })
+      .step('after', () => (ran += 1))
+    const flow = workflow('order')
+      .waitFor('approve')
+      .step('charge', () => (ran += 1))
+    const [stored, requests, clock] = [memoryStorage(), memoryRequests(), virtualClock()]
+    const options = { storage: stored, environment: { clock, requests } }
+    await runOutcome(nap, { ...options, id: 'nap-1' })
+    await runOutcome(flow, { ...options, id: 'order-1' })
+    await answer({ ...options, id: 'order-1', unit: 'approve', value: 'yes' })
+    const before = new Set(['nap-1', 'order-1'])
+    const storage: CheckpointStorage = {
+      ...stored,
+      claim:
+        (runId, ...args) =>
+        async () => {
+          if (before.delete(runId))
+            await (runId === 'nap-1' ? pause({ ...options, id: runId }) : runOutcome(broken, { ...options, id: runId }))
+          return await stored.claim(runId, ...args)()
+        }
+    }
+    const { seen, ended, stop } = watching({ ...options, storage }, [nap, flow])
+    await until(async () => {
+      await clock.advance(500)
+      return seen.includes('nap-1 Paused') && seen.some((one) => one === 'order-1 Failed')
+    })
+    stop()
+    await clock.advance(1_000)
+    await ended
+    assert.equal(ran, 0)
+    assert.equal((await viewRun({ ...options, id: 'nap-1' }))?.status, 'paused')
+    assert.equal((await viewRun({ ...options, id: 'order-1' }))?.status, 'failed')
+  })
+
   test('a watch handles more runs than a function call can have arguments', async () => {
     const stored = memoryStorage()
     const clock = virtualClock()

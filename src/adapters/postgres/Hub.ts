@@ -243,6 +243,8 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
     },
     keep: async (holding) => {
       held.set(holding.token, { runId: holding.claim.runId, holding })
+      // A write that began earlier does not know this claim.
+      await writingKey
       if (liveness.current() !== holding.key) await writeKey()
     },
     forget,

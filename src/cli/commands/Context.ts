@@ -36,11 +36,56 @@ export interface Context {
   readonly stdin: NodeJS.ReadStream
   /** True if standard input and error output are a terminal. */
   readonly interactive: boolean
+  readonly verbose: boolean
   readonly inherited: Readonly<Record<string, string | undefined>>
   readonly folder: string
   /** The folder of workspaces, and of runs unless they are in a database. */
   readonly home: string
   readonly store: Store
+}
+
+/** The values of all flags, by their names in camel case. */
+export interface Flags {
+  readonly all?: boolean
+  readonly changes?: string
+  readonly commit?: boolean
+  readonly confirm?: ReadonlyArray<string>
+  readonly dryRun?: boolean
+  readonly events?: boolean
+  readonly export?: string
+  readonly force?: boolean
+  readonly fromStep?: string
+  readonly help?: boolean
+  readonly history?: boolean
+  readonly home?: string
+  readonly html?: string
+  readonly id?: string
+  readonly input?: ReadonlyArray<string>
+  readonly json?: boolean
+  readonly keep?: string
+  readonly level?: ReadonlyArray<string>
+  readonly limit?: string
+  readonly list?: boolean
+  readonly merge?: boolean
+  readonly mermaid?: boolean
+  readonly olderThan?: string
+  readonly only?: ReadonlyArray<string>
+  readonly output?: string
+  readonly plan?: string
+  readonly reopen?: boolean
+  readonly restartWave?: string
+  readonly resume?: boolean
+  readonly run?: string
+  readonly status?: ReadonlyArray<string>
+  readonly store?: string
+  readonly takeOver?: boolean
+  readonly tap?: boolean
+  readonly to?: string
+  readonly value?: string
+  readonly valueFile?: string
+  readonly verbose?: boolean
+  readonly version?: boolean
+  readonly yes?: boolean
 }
 
 /** Where the runs are. `shown`: for people; `words`: the flags that a printed command needs; `database`: absent if runs are files. */
@@ -56,14 +101,11 @@ export type Place = Pick<Context, 'store'>
 
 export type Typed = Pick<Context, 'store' | 'words'>
 
-export type Result = E.Either<CliError, ExitCode>
+/** What a command returns, or another value, unless it is refused. */
+export type Result<A = ExitCode> = E.Either<CliError, A>
 
 /** Returns an absolute path. */
-const homeOf = (
-  flag: string | undefined,
-  inherited: Context['inherited'],
-  folder: string
-): E.Either<CliError, string> => {
+const homeOf = (flag: string | undefined, inherited: Context['inherited'], folder: string): Result<string> => {
   if (flag === '' || flag?.startsWith('--') === true)
     return wrongUse(`--home: the value is ${flag === '' ? 'empty' : 'missing'}; pass a folder`)
   const variable = inherited['DOGEAR_HOME'] ?? ''
@@ -74,7 +116,7 @@ const homeOf = (
 }
 
 /** Returns the path of a folder that exists, or that can be created. */
-export const checkFolder = (path: string): E.Either<CliError, string> => {
+export const checkFolder = (path: string): Result<string> => {
   const why = whyNoFolder(path)
   return why === undefined
     ? E.right(path)
@@ -103,18 +145,12 @@ export const forSteps = (inherited: Context['inherited'], location: Location): C
 const isDefaultHome = ({ home, folder }: Pick<Context, 'home' | 'folder'>): boolean =>
   home === join(folder, DEFAULT_HOME)
 
-/** The flags `--home` and `--store`. */
-export interface StoreFlags {
-  readonly home?: string
-  readonly store?: string
-}
-
 /** Where a command keeps runs and workspaces. Flags outweigh variables, so `--home` alone outweighs DOGEAR_STORE. */
 export const locate = (
-  flags: StoreFlags,
+  flags: Flags,
   inherited: Context['inherited'],
   folder: string
-): E.Either<CliError, Pick<Context, 'home' | 'store'>> => {
+): Result<Pick<Context, 'home' | 'store'>> => {
   if (flags.store?.startsWith('--') === true) return wrongUse(`--store: the value is missing; pass ${STORES}`)
   const variable = (inherited['DOGEAR_STORE'] ?? '').trim()
   const wanted = flags.store ?? (flags.home === undefined && variable !== '' ? variable : undefined)

@@ -19,7 +19,7 @@ import type { CliError } from '../CliError.js'
 import { notDone, usage, wrongUse } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
 import { nowText, processText } from '../report/text.js'
-import type { Context, Result } from './Context.js'
+import type { Context, Flags, Result } from './Context.js'
 import { environmentFor, hintTo, showHint, userName, printDone } from './Context.js'
 import { answerFrom, parseConfirm } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
@@ -28,24 +28,17 @@ import { findRun, viewOf } from './find/find.js'
 import { ofRefusal, planOf } from './hints/ofAnswer.js'
 import { continuing } from './hints/ofRun.js'
 
-export interface AnswerFlags {
-  readonly value?: string
-  readonly valueFile?: string
-  readonly output?: string
-  readonly confirm?: ReadonlyArray<string>
-}
-
 /** The program checks the answer when it resumes. */
 export const answerCommand = async (
   context: Context,
   id: string,
   unit: string,
   word: string | undefined,
-  flags: AnswerFlags
+  flags: Flags
 ): Promise<Result> => {
   const view = await findRun(context, id)
   const mayWait = E.isLeft(view) || isWait(view.right.checkpoint, unit)
-  const given: E.Either<CliError, Answers | Value | undefined> =
+  const given: Result<Answers | Value | undefined> =
     word === undefined ? valueOf(context, id, unit, flags) : answersOf(context, id, unit, word, flags, mayWait)
   // A wrong unit explains a wrong answer, so that is reported first.
   const isUsable = E.isRight(given) && given.right !== undefined
@@ -142,9 +135,9 @@ const answersOf = (
   id: string,
   unit: string,
   word: string,
-  { value, valueFile, output, confirm = [] }: AnswerFlags,
+  { value, valueFile, output, confirm = [] }: Flags,
   mayWait: boolean
-): E.Either<CliError, Answers> => {
+): Result<Answers> => {
   if (value !== undefined || valueFile !== undefined)
     return wrongUse(`--value and --value-file cannot be combined with "${word}"; use --output for an output`)
   const appended = word.startsWith('done:') ? word.slice('done:'.length) : undefined
@@ -169,8 +162,8 @@ const valueOf = (
   context: Context,
   id: string,
   unit: string,
-  { value, valueFile, output, confirm }: AnswerFlags
-): E.Either<CliError, Value | undefined> => {
+  { value, valueFile, output, confirm }: Flags
+): Result<Value | undefined> => {
   if (output !== undefined) return wrongUse('--output: only "done" has an output; pass it as "done --output JSON"')
   if (confirm !== undefined && (value ?? valueFile) !== undefined)
     return wrongUse('--confirm cannot be combined with --value or --value-file; it goes with again, keep or done')
@@ -197,7 +190,7 @@ const ofString = (context: Context, id: string, unit: string, text: string): Hin
 
 const STRUCTURED = /^\s*[{["]/
 
-const fromFile = ({ folder }: Context, file: string): E.Either<CliError, Value> => {
+const fromFile = ({ folder }: Context, file: string): Result<Value> => {
   const text = E.tryCatch(
     () => readFileSync(resolve(folder, file), 'utf8'),
     (error) => (error as NodeJS.ErrnoException).code ?? String(error)

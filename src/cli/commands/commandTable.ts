@@ -1,31 +1,24 @@
-/** The commands of `dogear`, their arguments and their flags. Actions load when a command runs. */
-import type { Context, Result } from './Context.js'
-import type { PromptContext } from './execution/withPrompt.js'
+/** The commands of `dogear`, their arguments and their flags. */
+import type * as Actions from '../actions.js'
 
 /** A flag or an argument. `text` may have Markdown links, which only the guide shows. */
 export interface Word {
   readonly syntax: string
   readonly text: string
   readonly repeats?: true
-  readonly initial?: string
 }
 
-/** An action takes the context, the arguments in order, and the flags. */
-type Action<C> = (context: C, ...words: ReadonlyArray<never>) => Result | Promise<Result>
-
-/** A row. `Prompting` commands ask questions and handle signals. `endsProcess`: a module of the user may keep the process alive. */
-export type Command = {
-  readonly name: string
+/** `endsProcess`: a module of the user may keep the process alive. */
+export interface Command {
+  readonly name: keyof typeof Actions | 'conformance'
   readonly alias?: string
   readonly args: ReadonlyArray<Word>
   readonly summary: string
   readonly text: string
   readonly flags: ReadonlyArray<Word>
   readonly example: string
-} & (
-  | { readonly _tag: 'Prompting'; readonly load: () => Promise<Action<PromptContext>> }
-  | { readonly _tag: 'Plain'; readonly load: () => Promise<Action<Context>>; readonly endsProcess?: true }
-)
+  readonly endsProcess?: true
+}
 
 /** The flags of `dogear` itself. */
 export const HOME: Word = { syntax: '--home <folder>', text: 'the state folder (default: DOGEAR_HOME, else .dogear)' }
@@ -35,6 +28,7 @@ export const STORE: Word = {
 }
 export const VERSION: Word = { syntax: '-V, --version', text: 'print the version' }
 export const HELP: Word = { syntax: '-h, --help', text: 'print help' }
+export const GLOBAL: ReadonlyArray<Word> = [HOME, STORE, VERSION, HELP]
 
 const ID = 'the id of the run, or its first 4 or more characters'
 const RUN: Word = { syntax: '<id>', text: ID }
@@ -82,7 +76,6 @@ const PLANNING: ReadonlyArray<Word> = [
 /** All commands, in the order in which help lists them. */
 export const COMMANDS: ReadonlyArray<Command> = [
   {
-    _tag: 'Prompting',
     name: 'run',
     args: [{ syntax: '<file>', text: 'the workflow file' }],
     summary: 'run a workflow file',
@@ -110,11 +103,9 @@ export const COMMANDS: ReadonlyArray<Command> = [
       JSON_FLAG,
       EVENTS
     ],
-    example: 'dogear run release.yml --input channel=beta',
-    load: async () => (await import('../actions.js')).runCommand
+    example: 'dogear run release.yml --input channel=beta'
   },
   {
-    _tag: 'Prompting',
     name: 'resume',
     args: [ANY_RUN],
     summary: 'resume a run',
@@ -132,31 +123,25 @@ export const COMMANDS: ReadonlyArray<Command> = [
       JSON_FLAG,
       EVENTS
     ],
-    example: 'dogear resume 3f2a81c0 --from-step build',
-    load: async () => (await import('../actions.js')).resumeCommand
+    example: 'dogear resume 3f2a81c0 --from-step build'
   },
   {
-    _tag: 'Plain',
     name: 'plan',
     args: [ANY_RUN],
     summary: 'show what resume would do, and why',
     text: 'Shows what "dogear resume" would do, and why. Runs and writes nothing. [Long lists](#the-offer) are shortened.',
     flags: [...PLANNING, JSON_FLAG],
-    example: 'dogear plan 3f2a81c0 --force',
-    load: async () => (await import('../actions.js')).planCommand
+    example: 'dogear plan 3f2a81c0 --force'
   },
   {
-    _tag: 'Prompting',
     name: 'poll',
     args: [ANY_RUN],
     summary: 'poll the jobs that a run waits for',
     text: 'Polls the [jobs](#jobs) that a run waits for, and records their results; without an id, of the only run that waits for one. Submits and runs nothing. Exits with 75 while a job is unfinished, with 1 if one failed, and with 0 if none is pending any more.',
     flags: [JSON_FLAG],
-    example: 'dogear poll 3f2a81c0',
-    load: async () => (await import('../actions.js')).pollCommand
+    example: 'dogear poll 3f2a81c0'
   },
   {
-    _tag: 'Plain',
     name: 'pause',
     args: [RUN],
     summary: 'pause a run at the next safe point',
@@ -165,21 +150,17 @@ export const COMMANDS: ReadonlyArray<Command> = [
       { syntax: '--no-commit', text: 'leave uncommitted changes in the worktree of the run as they are' },
       JSON_FLAG
     ],
-    example: 'dogear pause 3f2a81c0',
-    load: async () => (await import('../actions.js')).pauseCommand
+    example: 'dogear pause 3f2a81c0'
   },
   {
-    _tag: 'Plain',
     name: 'cancel',
     args: [RUN],
     summary: 'cancel a run at the next safe point',
     text: 'Cancels a run [at the next safe point](#cancelling): its current steps end, no other starts, and a resume without --reopen is refused. Submitted jobs are not cancelled. Exits with 0 if the run is cancelled or its owner was asked, and with 4 if it has completed.',
     flags: [JSON_FLAG],
-    example: 'dogear cancel 3f2a81c0',
-    load: async () => (await import('../actions.js')).cancelCommand
+    example: 'dogear cancel 3f2a81c0'
   },
   {
-    _tag: 'Plain',
     name: 'answer',
     args: [
       RUN,
@@ -195,11 +176,9 @@ export const COMMANDS: ReadonlyArray<Command> = [
       CONFIRM,
       JSON_FLAG
     ],
-    example: 'dogear answer 3f2a81c0 approve --value \'"yes"\'',
-    load: async () => (await import('../actions.js')).answerCommand
+    example: 'dogear answer 3f2a81c0 approve --value \'"yes"\''
   },
   {
-    _tag: 'Plain',
     name: 'fork',
     args: [RUN],
     summary: 'make a new run from the records of another one',
@@ -211,11 +190,9 @@ export const COMMANDS: ReadonlyArray<Command> = [
       CONFIRM,
       JSON_FLAG
     ],
-    example: 'dogear fork 3f2a81c0 --from-step build',
-    load: async () => (await import('../actions.js')).forkCommand
+    example: 'dogear fork 3f2a81c0 --from-step build'
   },
   {
-    _tag: 'Plain',
     name: 'runs',
     args: [],
     alias: 'list',
@@ -227,14 +204,12 @@ export const COMMANDS: ReadonlyArray<Command> = [
         text: 'list only these: queued, running, completed, failed, interrupted, paused, pending, cancelled or moved; repeat for more',
         repeats: true
       },
-      { syntax: '--output <form>', text: 'table or json', initial: 'table' },
+      { syntax: '--output <form>', text: 'table or json (default: table)' },
       JSON_FLAG
     ],
-    example: 'dogear runs --status failed',
-    load: async () => (await import('../actions.js')).runsCommand
+    example: 'dogear runs --status failed'
   },
   {
-    _tag: 'Plain',
     name: 'show',
     args: [RUN],
     summary: 'show one run: its steps, errors and variables',
@@ -251,21 +226,17 @@ export const COMMANDS: ReadonlyArray<Command> = [
       },
       JSON_FLAG
     ],
-    example: 'dogear show 3f2a81c0 --history',
-    load: async () => (await import('../actions.js')).showCommand
+    example: 'dogear show 3f2a81c0 --history'
   },
   {
-    _tag: 'Plain',
     name: 'watch',
     args: [RUN],
     summary: 'follow a run until it ends, pauses or waits',
     text: '[Follows a run](#watching-a-run), also of another process, until no process works on it. Ctrl+C ends the watch and leaves the run alone. Exits with 0 if the run completed, 1 if it failed or was interrupted, 4 if it was cancelled, and 75 if it waits or is paused.',
     flags: [JSON_FLAG],
-    example: 'dogear watch 3f2a81c0',
-    load: async () => (await import('../actions.js')).watchCommand
+    example: 'dogear watch 3f2a81c0'
   },
   {
-    _tag: 'Prompting',
     name: 'clean',
     args: [ANY_RUN],
     summary: 'delete the workspaces of runs, never their state',
@@ -275,21 +246,17 @@ export const COMMANDS: ReadonlyArray<Command> = [
       YES,
       JSON_FLAG
     ],
-    example: 'dogear clean 3f2a81c0',
-    load: async () => (await import('../actions.js')).cleanCommand
+    example: 'dogear clean 3f2a81c0'
   },
   {
-    _tag: 'Plain',
     name: 'verify',
     args: [ANY_RUN],
     summary: 'check the stored state, and predict a resume',
     text: 'Checks that the newest stored state is intact, names earlier revisions that cannot be read, and lists [everything that a resume would meet](#before-a-resume): obstacles, questions, steps that run again, and steps that were in flight when their process ended. Without an id, checks the state of all runs, and predicts the resumes of unfinished ones.',
     flags: [JSON_FLAG],
-    example: 'dogear verify',
-    load: async () => (await import('../actions.js')).verifyCommand
+    example: 'dogear verify'
   },
   {
-    _tag: 'Prompting',
     name: 'prune',
     args: [],
     summary: 'delete the state of completed and cancelled runs',
@@ -306,31 +273,25 @@ export const COMMANDS: ReadonlyArray<Command> = [
       YES,
       JSON_FLAG
     ],
-    example: 'dogear prune --keep 10 --older-than 30d --dry-run',
-    load: async () => (await import('../actions.js')).pruneCommand
+    example: 'dogear prune --keep 10 --older-than 30d --dry-run'
   },
   {
-    _tag: 'Plain',
     name: 'move',
     args: [RUN],
     summary: 'move a run to another store',
     text: 'Moves a run with its artifacts [to another store](#moving-a-run). If it breaks off, repeat it. Exits with 4 if a process holds the run, or the store has a run with this id.',
     flags: [{ syntax: '--to <store>', text: 'the other store, as for --store' }, JSON_FLAG],
-    example: 'dogear move 3f2a81c0 --to sqlite:state.db',
-    load: async () => (await import('../actions.js')).moveCommand
+    example: 'dogear move 3f2a81c0 --to sqlite:state.db'
   },
   {
-    _tag: 'Plain',
     name: 'schema',
     args: [],
     summary: 'print the JSON Schema of workflow files',
     text: 'Prints the JSON Schema of workflow files, with which [editors](#workflow-files) complete and check them.',
     flags: [],
-    example: 'dogear schema > workflow.schema.json',
-    load: async () => (await import('../actions.js')).schemaCommand
+    example: 'dogear schema > workflow.schema.json'
   },
   {
-    _tag: 'Plain',
     name: 'conformance',
     args: [
       {
@@ -364,10 +325,15 @@ export const COMMANDS: ReadonlyArray<Command> = [
       JSON_FLAG
     ],
     example: 'dogear conformance spec.mjs --level core',
-    load: async () => (await import('./conformance.js')).conformanceCommand,
     endsProcess: true
   }
 ]
+
+export const commandNamed = (word: string | undefined): Command | undefined =>
+  COMMANDS.find(({ name, alias }) => word !== undefined && [name, alias].includes(word))
+
+/** The names of a flag, a short one first. */
+export const namesOf = ({ syntax }: Word): ReadonlyArray<string> => syntax.replace(/ <.*/, '').split(', ')
 
 /** Strips Markdown links, for a terminal. */
 export const plain = (text: string): string => text.replace(/\[([^\]]+)\]\([^)]*\)/g, '$1')

@@ -8,16 +8,15 @@ import { isDone } from '../../domain/change/transitionParts.js'
 import { has } from '../../domain/checkpoint/Units.js'
 import type { JsonObject } from '../../domain/data/Json.js'
 import { listed } from '../../domain/data/listed.js'
-import { allInDoubt, harmfulSubSteps } from '../../domain/plan/subSteps.js'
+import { allInDoubt, nonIdempotentSubSteps } from '../../domain/plan/subSteps.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { ancestors, isWithin } from '../../domain/workflow/Unit.js'
 import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
 import type { RunError } from '../../executor/errors/RunError.js'
 import { fork } from '../../hosts/fork.js'
-import type { CliError } from '../CliError.js'
 import { notDone, wrongUse } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
-import type { Context, Result } from './Context.js'
+import type { Context, Flags, Result } from './Context.js'
 import { environmentFor, sameCommand, showHint, printDone } from './Context.js'
 import { differencesFrom, inputReplaced, inputNamesIn, replacementOf, warningsOf } from './execution/input.js'
 import { parseConfirm } from './execution/planFlags.js'
@@ -29,14 +28,7 @@ import { checkInputs, loadWorkflow } from './find/workflowOf.js'
 import { answeringToo } from './hints/ofError.js'
 import { continuing } from './hints/ofRun.js'
 
-export interface ForkFlags {
-  readonly fromStep?: string
-  readonly id?: string
-  readonly input?: ReadonlyArray<string>
-  readonly confirm?: ReadonlyArray<string>
-}
-
-export const forkCommand = async (context: Context, id: string, flags: ForkFlags): Promise<Result> => {
+export const forkCommand = async (context: Context, id: string, flags: Flags): Promise<Result> => {
   const { fromStep, id: newId = randomUUID(), confirm: texts = [] } = flags
   if (fromStep === undefined)
     return wrongUse('fork: --from-step is missing; pass the step where the new run starts', [listSteps(context, id)])
@@ -60,7 +52,7 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   if (E.isLeft(made)) return E.left(notDone(made.left, ofRefusal(context, runId, made.left), view.right, 'fork'))
   const { screen, json } = context
   const isAnswered = (unit: Unit): boolean => [unit, ...ancestors(unit)].some((one) => confirm.right.has(one))
-  const harmful = [...nonIdempotent(toWorkflow(workflow)), ...harmfulSubSteps(checkpoint)].filter(
+  const harmful = [...nonIdempotent(toWorkflow(workflow)), ...nonIdempotentSubSteps(checkpoint)].filter(
     (unit) => !isDone(made.right.checkpoint, unit) && !isAnswered(unit)
   )
   const again = harmful.filter((unit) => has(checkpoint.completedSteps, unit))
@@ -81,7 +73,7 @@ const repetition = (newId: string, units: ReadonlyArray<string>, earlier: string
 }
 
 /** A fork works without the file; only it knows all inputs. */
-const checkInput = (context: Context, { workflow }: Checkpoint, flags: ForkFlags): E.Either<CliError, void> => {
+const checkInput = (context: Context, { workflow }: Checkpoint, flags: Flags): Result<void> => {
   const { path } = workflow
   if (flags.input === undefined || path === undefined) return E.right(undefined)
   const loaded = loadWorkflow(path, shownPath(path, context.folder))
@@ -96,8 +88,8 @@ const checkInput = (context: Context, { workflow }: Checkpoint, flags: ForkFlags
 const inputFor = (
   context: Context,
   checkpoint: Checkpoint,
-  { input = [], fromStep = '' }: ForkFlags
-): E.Either<CliError, JsonObject | undefined> => {
+  { input = [], fromStep = '' }: Flags
+): Result<JsonObject | undefined> => {
   const { workflow } = checkpoint
   return workflow.path === undefined && input.length > 0
     ? wrongUse('--input: a program started the run and checks its input; pass `input` to its `fork`')

@@ -19,9 +19,9 @@ import { printed } from '../report/runJson.js'
 import { runnerIn } from '../steps/jobStep.js'
 import type { Style } from '../terminal/Style.js'
 import { toProgram } from '../workflow/toProgram.js'
-import type { Result } from './Context.js'
 import { environmentFor, hintTo } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
+import { withPrompt } from './execution/withPrompt.js'
 import { printWarnings } from './execution/execution.js'
 import { afterLoss, findOrOnly } from './find/find.js'
 import { treeAt } from './execution/survey.js'
@@ -29,7 +29,7 @@ import { continuing } from './hints/ofRun.js'
 import { ofPlanError } from './hints/ofPlan.js'
 import { workflowOf } from './find/workflowOf.js'
 
-export const pollCommand = async (context: PromptContext, id: string | undefined): Promise<Result> => {
+export const pollCommand = withPrompt(async (context: PromptContext, id: string | undefined) => {
   const view = await findOrOnly(context, id, { what: 'a pending job', fits: hasJob })
   if (E.isLeft(view)) return view
   const { runId, checkpoint, heldBy } = view.right
@@ -60,7 +60,7 @@ export const pollCommand = async (context: PromptContext, id: string | undefined
     return E.left(notDone(polled.left, hints, view.right, 'poll'))
   }
   return E.right(await report(context, runId, polled.right, heldBy))
-}
+})
 
 const hasJob = ({ pending }: Checkpoint): boolean => [...pending].some(({ _tag }) => _tag === 'Job')
 

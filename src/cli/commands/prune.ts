@@ -7,31 +7,22 @@ import { FINISHED, PRUNABLE } from '../../domain/checkpoint/Retention.js'
 import type { KeptRun, NeverStarted, Pruned, Removed } from '../../executor/storage/prune.js'
 import { findPrunable, previewRemoval, removePrunable } from '../../executor/storage/prune.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
-import type { CliError } from '../CliError.js'
-import { consentMissing, notDone, wrongUse, wordAmong } from '../CliError.js'
+import { consentMissing, notDone, stopped, wrongUse, wordAmong } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
 import { printHints } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import * as Duration from '../workflow/Duration.js'
-import type { Context, Result } from './Context.js'
+import type { Context, Flags, Result } from './Context.js'
 import { environmentFor, hintTo, sameCommand } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
-import { agree } from './execution/withPrompt.js'
+import { agree, withPrompt } from './execution/withPrompt.js'
 import { merging } from './execution/workspace.js'
 import { viewOf } from './find/find.js'
 import { minute } from '../report/text.js'
 import { counted } from '../../view/text.js'
 
-export interface PruneFlags {
-  readonly keep?: string
-  readonly olderThan?: string
-  readonly status?: ReadonlyArray<string>
-  readonly dryRun?: boolean
-  readonly yes?: boolean
-}
-
-export const pruneCommand = async (context: PromptContext, flags: PruneFlags): Promise<Result> => {
+export const pruneCommand = withPrompt(async (context: PromptContext, flags: Flags) => {
   const policy = policyOf(flags)
   if (E.isLeft(policy)) return policy
   const environment = environmentFor(context, { interrupt: context.signals.interrupt })
@@ -42,7 +33,7 @@ export const pruneCommand = async (context: PromptContext, flags: PruneFlags): P
   const preview = isAgreed ? E.right(asFound(expired)) : await previewRemoval(expired)(environment)()
   if (E.isLeft(preview)) return E.left(notDone(preview.left))
   const { removed: runs, left, isStopped } = preview.right
-  if (isStopped) return E.left({ _tag: 'Stopped', signal: stoppedBy(context) })
+  if (isStopped) return E.left(stopped(stoppedBy(context)))
   const { screen } = context
   const neverStarted = found.right.neverStarted.map((runId) => ({ runId }))
   if (flags.dryRun === true) {
@@ -58,14 +49,14 @@ export const pruneCommand = async (context: PromptContext, flags: PruneFlags): P
   return E.right(
     await report(context, flags, expired, { ...pruned.right, left: [...left, ...pruned.right.left] }, isEmpty)
   )
-}
+})
 
 const asFound = (removed: ReadonlyArray<RunSummary>): Removed => ({ removed, left: [], isStopped: false })
 
 const stoppedBy = ({ signals }: PromptContext): StopSignal =>
   O.getOrElse((): StopSignal => 'SIGINT')(signals.received())
 
-const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, RetentionPolicy> => {
+const policyOf = ({ keep, olderThan, status }: Flags): Result<RetentionPolicy> => {
   if (keep !== undefined && !/^\d{1,9}$/.test(keep))
     return wrongUse(`--keep: "${keep}" is not a number of runs; pass a whole number such as 10`)
   const age = olderThan === undefined ? O.none : Duration.parseAge(olderThan)
@@ -86,8 +77,8 @@ const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, R
 const mayDelete = async (
   context: PromptContext,
   runs: ReadonlyArray<RunSummary>,
-  { yes }: PruneFlags
-): Promise<E.Either<CliError, void>> => {
+  { yes }: Flags
+): Promise<Result<void>> => {
   if (yes === true) return E.right(undefined)
   if (context.interactive) for (const run of runs) context.screen.line(lineOf(run))
   return agree(context, `Delete ${count(runs)}, with outputs and artifacts?`, () =>
@@ -100,7 +91,7 @@ const mayDelete = async (
 
 const report = async (
   context: PromptContext,
-  flags: PruneFlags,
+  flags: Flags,
   runs: ReadonlyArray<RunSummary>,
   pruned: Pruned,
   isEmpty: boolean
@@ -149,11 +140,7 @@ const ofWorkspaces = async (context: Context, runs: ReadonlyArray<RunSummary>): 
 
 type Document = Pick<Pruned, 'removed' | 'left' | 'neverStarted'>
 
-const documentOf = (
-  { dryRun }: PruneFlags,
-  runs: ReadonlyArray<RunSummary>,
-  { removed, left, neverStarted }: Document
-) => ({
+const documentOf = ({ dryRun }: Flags, runs: ReadonlyArray<RunSummary>, { removed, left, neverStarted }: Document) => ({
   dry_run: dryRun === true,
   expired: runs.map(summaryJson),
   removed: removed.map(({ runId }) => runId),

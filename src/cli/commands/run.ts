@@ -8,12 +8,13 @@ import { run } from '../../executor/run.js'
 import type { RunSummary, RunView } from '../../executor/storage/runs.js'
 import { viewRun } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
-import { notDone, usage, wrongUse } from '../CliError.js'
+import { DECLINED, notDone, refused, usage, wrongUse } from '../CliError.js'
 import { defined } from '../../domain/data/defined.js'
-import type { Context, Result } from './Context.js'
+import type { Context, Flags, Result } from './Context.js'
 import { environmentFor, hintTo, showHint } from './Context.js'
 import { positionOf, processText } from '../report/text.js'
 import type { PromptContext } from './execution/withPrompt.js'
+import { withPrompt } from './execution/withPrompt.js'
 import { execute, programFor, printWarnings } from './execution/execution.js'
 import { allRuns, findRun, isResumable, viewOf, warnOfDamaged } from './find/find.js'
 import { ofNoRun, ofOtherInput, ofTaken } from './hints/ofRun.js'
@@ -23,28 +24,16 @@ import { differencesFrom, redactedIn, inputOf, recordable, redactionFor } from '
 import { withNextActions } from './hints/ofError.js'
 import { offer } from './execution/offer.js'
 import { heldError } from './execution/owner.js'
-import type { PlanFlags } from './execution/planFlags.js'
 import { resumeRun } from './execution/resumeRun.js'
 import type { Loaded } from './find/workflowOf.js'
 import { checkInputs, checkVariables, loadWorkflow, programError } from './find/workflowOf.js'
-import type { MergeFlags } from './execution/workspace.js'
 import { warnOfUncommitted } from './execution/workspace.js'
-
-/** `run`: which earlier run `fromStep` and `restartWave` are about. */
-export interface RunFlags extends MergeFlags {
-  readonly id?: string
-  readonly input?: ReadonlyArray<string>
-  readonly resume?: boolean
-  readonly fromStep?: string
-  readonly restartWave?: string
-  readonly run?: string
-}
 
 type Choice =
   | { readonly _tag: 'Start'; readonly runId: string }
-  | { readonly _tag: 'Resume'; readonly view: RunView; readonly how: PlanFlags }
+  | { readonly _tag: 'Resume'; readonly view: RunView; readonly how: Flags }
 
-export const runCommand = async (context: PromptContext, file: string, flags: RunFlags): Promise<Result> => {
+export const runCommand = withPrompt(async (context: PromptContext, file: string, flags: Flags) => {
   const how = howOf(context, flags)
   if (E.isLeft(how)) return how
   const typed = inputOf(flags.input ?? [])
@@ -57,7 +46,7 @@ export const runCommand = async (context: PromptContext, file: string, flags: Ru
   return E.mapLeft((error: CliError) => withNextActions(context, redactionFor(context, workflow.right.file), error))(
     ended
   )
-}
+})
 
 const errorForRunId = async (context: PromptContext, name: string): Promise<CliError | undefined> => {
   if (E.isLeft(RunId.parse(name))) return undefined
@@ -70,10 +59,7 @@ const errorForRunId = async (context: PromptContext, name: string): Promise<CliE
 }
 
 /** The flags that resume an earlier run, if one is given. */
-const howOf = (
-  context: PromptContext,
-  { id, run, fromStep, restartWave }: RunFlags
-): E.Either<CliError, PlanFlags | undefined> => {
+const howOf = (context: PromptContext, { id, run, fromStep, restartWave }: Flags): Result<Flags | undefined> => {
   if (fromStep === undefined && restartWave === undefined)
     return run === undefined
       ? E.right(undefined)
@@ -90,8 +76,8 @@ const runLoaded = async (
   context: PromptContext,
   workflow: Loaded,
   typed: Given,
-  flags: RunFlags,
-  how: PlanFlags | undefined
+  flags: Flags,
+  how: Flags | undefined
 ): Promise<Result> => {
   const given = recordable(context, workflow.file, typed)
   if (E.isLeft(given)) return given
@@ -123,7 +109,7 @@ const resumeEarlier = async (
   workflow: Loaded,
   view: RunView,
   given: Given,
-  how: PlanFlags & MergeFlags
+  how: Flags
 ): Promise<Result> => {
   const { runId } = view
   if (view.workflow.path === undefined) return E.left(programError(context, runId))
@@ -144,7 +130,7 @@ const start = async (
   workflow: Loaded,
   runId: string,
   given: Given,
-  flags: RunFlags
+  flags: Flags
 ): Promise<Result> => {
   const input = { ...workflow.file.input, ...given }
   const known = checkVariables(workflow, Object.keys(input))
@@ -166,8 +152,8 @@ const chooseById = async (
   workflow: Loaded,
   id: string,
   given: Given,
-  flags: RunFlags
-): Promise<E.Either<CliError, Choice>> => {
+  flags: Flags
+): Promise<Result<Choice>> => {
   const { file } = workflow
   const found = await viewRun(id)(environmentFor(context))()
   if (E.isLeft(found)) return E.left(notDone(found.left))
@@ -191,8 +177,8 @@ const startUnless = async (
   workflow: Loaded,
   given: Given,
   { runId, resumes = false, asks }: { readonly runId: string; readonly resumes?: boolean; readonly asks: boolean }
-): Promise<E.Either<CliError, Choice>> => {
-  const fresh: E.Either<CliError, Choice> = E.right({ _tag: 'Start', runId })
+): Promise<Result<Choice>> => {
+  const fresh: Result<Choice> = E.right({ _tag: 'Start', runId })
   const runs = await runsOf(context, workflow)
   if (E.isLeft(runs)) return runs
   const mine = runs.right.filter(isResumable)
@@ -236,26 +222,20 @@ const chooseRepeated = async (
   workflow: Loaded,
   given: Given,
   id: string | undefined,
-  how: PlanFlags
-): Promise<E.Either<CliError, Choice>> => {
+  how: Flags
+): Promise<Result<Choice>> => {
   if (id !== undefined) return taken(await findRun(context, id), how)
   const runs = await runsOf(context, workflow)
   if (E.isLeft(runs)) return runs
   const newest = (await firstLike(context, runs.right, given)) ?? runs.right[0]
   if (newest !== undefined) return taken(await viewOf(context, newest.runId), how)
   const { file, shown } = workflow
-  return E.left({
-    _tag: 'NoRunOfWorkflow',
-    workflow: file.name,
-    hints: [...ofNoRun(context), hintTo(context, 'Start one:', ['run', shown])]
-  })
+  const hints = [...ofNoRun(context), hintTo(context, 'Start one:', ['run', shown])]
+  return E.left(refused('NoRunOfWorkflow', [`There is no run of workflow ${file.name} to resume`], hints))
 }
 
 /** Runs of this very file first, then newest first. */
-const runsOf = async (
-  context: PromptContext,
-  workflow: Loaded
-): Promise<E.Either<CliError, ReadonlyArray<RunSummary>>> => {
+const runsOf = async (context: PromptContext, workflow: Loaded): Promise<Result<ReadonlyArray<RunSummary>>> => {
   const runs = await allRuns(context)
   if (E.isLeft(runs)) return runs
   warnOfDamaged(context, runs.right)
@@ -268,7 +248,7 @@ const isOf = ({ workflow }: RunSummary, { file }: Loaded): boolean =>
 
 const nearness = ({ workflow }: RunSummary, { path }: Loaded): number => (workflow.path === path ? 1 : 0)
 
-const taken = (view: E.Either<CliError, RunView>, how: PlanFlags = {}): E.Either<CliError, Choice> =>
+const taken = (view: Result<RunView>, how: Flags = {}): Result<Choice> =>
   E.isLeft(view) ? view : E.right({ _tag: 'Resume', view: view.right, how })
 
 const offered = async (
@@ -276,10 +256,10 @@ const offered = async (
   view: RunView,
   file: Loaded['file'],
   otherwise: string,
-  declined: E.Either<CliError, Choice>
-): Promise<E.Either<CliError, Choice>> => {
+  declined: Result<Choice>
+): Promise<Result<Choice>> => {
   const answer = await offer(context, view, file, otherwise)
-  if (O.isNone(answer) || answer.value._tag === 'Abort') return E.left({ _tag: 'Declined' })
+  if (O.isNone(answer) || answer.value._tag === 'Abort') return E.left(DECLINED)
   switch (answer.value._tag) {
     case 'Resume':
       return taken(E.right(view))

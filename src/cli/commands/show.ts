@@ -11,7 +11,6 @@ import type { RunView } from '../../executor/storage/runs.js'
 import { describeArtifact } from '../../executor/errors/portErrors.js'
 import type { ArtifactError, ArtifactInfo } from '../../ports/ArtifactStore.js'
 import type { HistoryEntry } from '../../ports/CheckpointStorage.js'
-import type { CliError } from '../CliError.js'
 import { notDone, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { graphOf } from '../../view/graph.js'
@@ -25,7 +24,7 @@ import { factsOf } from '../../view/facts.js'
 import { rowLines } from '../report/rows.js'
 import { toJson } from '../report/UnitView.js'
 import type { Style } from '../terminal/Style.js'
-import type { Context, Result } from './Context.js'
+import type { Context, Flags, Result } from './Context.js'
 import { environmentFor } from './Context.js'
 import { findRun } from './find/find.js'
 import { ofMove, ofPending } from './hints/ofRun.js'
@@ -33,13 +32,7 @@ import { writePage } from './page.js'
 import { firstChange } from './watch.js'
 import { holderText, progressOf } from '../report/text.js'
 
-export interface ShowFlags {
-  readonly history?: boolean
-  readonly html?: string
-  readonly mermaid?: boolean
-}
-
-export const showCommand = async (context: Context, id: string, flags: ShowFlags): Promise<Result> => {
+export const showCommand = async (context: Context, id: string, flags: Flags): Promise<Result> => {
   if (flags.html !== undefined && flags.mermaid === true)
     return wrongUse('--html and --mermaid cannot be combined; use one of them')
   const environment = environmentFor(context)
@@ -76,10 +69,7 @@ const showGraph = ({ screen, json }: Context, { runId, checkpoint }: RunView): R
   return E.right(ExitCode.done)
 }
 
-const historyOf = async (
-  environment: Environment,
-  view: RunView
-): Promise<E.Either<CliError, ReadonlyArray<HistoryLine>>> => {
+const historyOf = async (environment: Environment, view: RunView): Promise<Result<ReadonlyArray<HistoryLine>>> => {
   const { runId } = view
   const history = await environment.storage.history(runId)()
   if (E.isLeft(history)) return E.left(notDone(history.left))

@@ -46,8 +46,9 @@ export interface Moved extends Fact {
 }
 
 /**
- * The run adopts an edited definition. Records carry over by name and count as completed under the new definition, because the accepted
- * plan said so; they keep the fingerprint of the definition that ran. `abandons`: the units whose pending jobs this abandons.
+ * The run adopts an edited definition, as the accepted plan decided. Records of units that still exist stay, except those of composites that
+ * gained a part; they count as completed under the new definition, and keep the fingerprint of the definition that ran. `abandons`: the
+ * units whose pending jobs this abandons.
  */
 export interface WorkflowEdited extends Fact {
   readonly _tag: 'WorkflowEdited'
@@ -193,7 +194,8 @@ export interface Assumed extends UnitFact {
 
 /**
  * A user or host decides that a unit in doubt runs again. With `evidence`, they accept the changed evidence of a completed unit, and it
- * replaces the record's. `replaced`: that was not accepted, but a later unit, whose record is dropped, had replaced artifacts of this one.
+ * replaces the record's. `replaced`: they did not accept a change; a later unit, whose record is dropped, had replaced artifacts of this
+ * one.
  */
 export interface Confirmed extends UnitFact {
   readonly _tag: 'Confirmed'

@@ -64,7 +64,7 @@ export const change: t.Type<Change.Change> = tagged('a change', '_tag', {
   Confirmed: { ...unitFact, evidence: optional(list(evidence)), replaced: optional(t.literal(true)) }
 })
 
-/** Detects changes of this format. Decoding copies nothing, so that they need no other result. */
+/** Detects changes of this format. Valid ones need no decoding, which would return the same values. */
 export const areChanges = (stored: ReadonlyArray<unknown>): stored is ReadonlyArray<Change.Change> =>
   stored.every(change.is)
 

@@ -4,7 +4,7 @@ import type * as Change from './Change.js'
 import type { Checkpoint, Fields } from '../checkpoint/Checkpoint.js'
 import { adopted } from './adopted.js'
 import { copyOf, withVariables } from '../checkpoint/Checkpoint.js'
-import type { InFlight } from '../checkpoint/CheckpointState.js'
+import type { CheckpointState, InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import * as Units from '../checkpoint/Units.js'
 import * as Items from '../checkpoint/Items.js'
@@ -30,7 +30,7 @@ import {
   isInFlight,
   recordFrom,
   refuse,
-  runsAny,
+  isAnyRunning,
   unitAt,
   unrecorded,
   withAttempt,
@@ -78,23 +78,28 @@ export const apply = (self: Checkpoint, change: Change.Change): E.Either<Transit
 export const replay = (base: Checkpoint, changes: Iterable<Change.Change>): E.Either<TransitionError, Checkpoint> => {
   const next: Draft = copyOf(base)
   /** A start that is held back until the next change: most tasks start alone and complete at once. */
-  let started: Change.AttemptStarted | undefined
+  let heldBack: Change.AttemptStarted | undefined
   let own: Fields['completedSteps'] | undefined
   for (const change of changes) {
-    const alone =
-      started !== undefined && change._tag === 'UnitCompleted' ? completeAlone(next, started, change, own) : undefined
-    if (alone !== undefined) {
-      own = alone
-      started = undefined
+    if (heldBack !== undefined) {
+      const started = heldBack
+      heldBack = undefined
+      const records = change._tag === 'UnitCompleted' ? completeAlone(next, started, change, own) : undefined
+      if (records !== undefined) {
+        own = records
+        continue
+      }
+      const refused = advance(next, started)
+      if (refused !== undefined) return refused
+    }
+    if (change._tag === 'AttemptStarted') {
+      heldBack = change
       continue
     }
-    const refused = started === undefined ? undefined : advance(next, started)
+    const refused = advance(next, change)
     if (refused !== undefined) return refused
-    started = change._tag === 'AttemptStarted' ? change : undefined
-    const wrong = started === undefined ? advance(next, change) : undefined
-    if (wrong !== undefined) return wrong
   }
-  const refused = started === undefined ? undefined : advance(next, started)
+  const refused = heldBack === undefined ? undefined : advance(next, heldBack)
   return refused ?? E.right(withVariables(next))
 }
 
@@ -102,10 +107,10 @@ type Draft = { -readonly [Field in keyof Fields]: Fields[Field] }
 
 /** Applies a change to the draft, or returns why it cannot follow. */
 const advance = (next: Draft, change: Change.Change): E.Either<TransitionError, never> | undefined => {
-  const found = replaced(next, change)
-  if (E.isLeft(found))
-    return E.left({ _tag: 'TransitionError', change: change._tag, revision: next.revision, ...found.left })
-  Object.assign(next, found.right)
+  const replaced = replacedFields(next, change)
+  if (E.isLeft(replaced))
+    return E.left({ _tag: 'TransitionError', change: change._tag, revision: next.revision, ...replaced.left })
+  Object.assign(next, replaced.right)
   if (next.moved === undefined && change._tag === 'Moved') delete next.moved
   next.revision += 1
   next.updatedAt = change.at
@@ -113,8 +118,8 @@ const advance = (next: Draft, change: Change.Change): E.Either<TransitionError, 
 }
 
 /**
- * Applies the start and the completion of a top-level task in one step, without the state between them, and returns the new records. `own`: those of
- * the last call. `undefined`: the two changes need the rules in {@link replaced}.
+ * Applies the start and the completion of a top-level task at once, without the state between them, and returns the new records, or
+ * `undefined` if the changes need the rules in {@link replacedFields}. `own`: the records that the last call returned.
  */
 const completeAlone = (
   next: Draft,
@@ -140,7 +145,7 @@ const completeAlone = (
   return next.completedSteps
 }
 
-const replaced = (self: Fields, change: Change.Change): Result => {
+const replacedFields = (self: Fields, change: Change.Change): Result => {
   // Only an untyped caller passes another tag; `constructor` would find a method of `Object`.
   if (!Object.hasOwn(RULES, change._tag)) return refuse('UnknownChange', self.state.step)
   return (RULES[change._tag] as (self: Fields, change: Change.Change) => Result)(self, change)
@@ -172,7 +177,7 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
   if (found === undefined) return refuse('UnknownUnit', first?.unit ?? '')
   const { stepIndex, step } = found
   const starting = new Set<Unit>()
-  const tasks: Array<InFlight> = []
+  const attemptsOfTasks: Array<InFlight> = []
   for (const attempt of change.attempts) {
     const { unit } = attempt
     const part = unit === step.name ? found : unitAt(self, unit)
@@ -180,15 +185,15 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
     if (wrong !== undefined) return refuse(wrong, unit)
     if (starting.has(unit)) return refuse('AttemptOpen', unit)
     starting.add(unit)
-    if (part !== undefined) tasks.push(attempt)
+    if (part !== undefined) attemptsOfTasks.push(attempt)
   }
   const before = openAt(self.state, stepIndex)
   let { inFlight, failures } = before
   // Most attempts are the first of their step.
   if (inFlight.size + failures.size > 0) {
     // A composite that failed its own check is retried with its parts.
-    for (const { unit } of tasks) for (const above of ancestors(unit)) starting.add(above)
-    failures = withoutEarlier(before.failures, before.inFlight, tasks)
+    for (const { unit } of attemptsOfTasks) for (const above of ancestors(unit)) starting.add(above)
+    failures = withoutEarlier(before.failures, before.inFlight, attemptsOfTasks)
     for (const unit of starting) {
       const failure = Units.get(failures, unit)
       if (failure !== undefined && !isBeingRetried(failure)) failures = Units.without(failures, unit)
@@ -200,14 +205,14 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
     inFlight = Units.append(inFlight, isEdited ? { ...attempt, edited: true } : attempt)
   }
   const state = beforeStepOf(found, inFlight, failures)
-  const pending = withoutEarlier(self.pending, before.inFlight, tasks)
+  const pending = withoutEarlier(self.pending, before.inFlight, attemptsOfTasks)
   const next = pending === self.pending ? { state } : { state, pending }
   if (change.submissions === undefined) return E.right(next)
   const submissions = withKeys(self, change, change.submissions)
   return E.isLeft(submissions) ? submissions : E.right({ ...next, submissions: submissions.right })
 }
 
-/** An attempt needs a task of this step that is neither recorded nor pending. */
+/** Returns why an attempt of a task cannot start, or undefined: it needs a task of `step` that is neither recorded nor pending. */
 const wrongAttempt = (
   self: Fields,
   unit: Unit,
@@ -239,22 +244,20 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   if (isDone(self, unit)) return refuse('AlreadyCompleted', unit)
   const { definition, step, stepIndex } = found
   const isPending = wasPending(self, change)
-  const before = openAt(self.state, stepIndex)
+  const { inFlight, failures } = openAt(self.state, stepIndex)
   if (definition._tag === 'Task') {
-    if (!isPending && !isInFlight(before.inFlight, { unit, attempt: change.attempts }))
-      return refuse('NotInFlight', unit)
+    if (!isPending && !isInFlight(inFlight, { unit, attempt: change.attempts })) return refuse('NotInFlight', unit)
   } else {
     const missing = unrecorded(self, unit, definition)
-    const isUnknown = definition._tag === 'Map' && !self.items.has(unit)
-    if (missing !== undefined || isUnknown) return refuse('PartsUnfinished', missing ?? unit)
+    const hasNoItems = definition._tag === 'Map' && !self.items.has(unit)
+    if (missing !== undefined || hasNoItems) return refuse('PartsUnfinished', missing ?? unit)
   }
-  const { inFlight, failures } = before
+  const stateAfterAttempt = (): CheckpointState =>
+    unit === step.name
+      ? State.completed(stepIndex, unit)
+      : beforeStepOf(found, Units.without(inFlight, unit), Units.outside(failures, unit))
   return E.right({
-    state: isPending
-      ? stateAfterPending(self, unit, stepIndex)
-      : unit === step.name
-        ? State.completed(stepIndex, unit)
-        : beforeStepOf(found, Units.without(inFlight, unit), Units.outside(failures, unit)),
+    state: isPending ? stateAfterPending(self, unit, stepIndex) : stateAfterAttempt(),
     completedSteps: Units.append(self.completedSteps, withDoubts(recordFrom(change, found), failures)),
     ...withoutPending(self, unit)
   })
@@ -270,16 +273,16 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
   const isTask = definition._tag === 'Task'
   if (last === undefined) {
     if (isTask || unit !== step.name || before.failures.size === 0) return refuse('NotInFlight', unit)
-    return runsAny(before.inFlight)
+    return isAnyRunning(before.inFlight)
       ? refuse('PartsUnfinished', unit)
       : E.right({ state: State.failed(stepIndex, step.name, before.failures, retryable, before.inFlight) })
   }
   if (isTask && definition.wait !== undefined) return pendingFailed(self, change, last)
   // A composite fails at its own check, when none of its parts runs.
-  const stands = isTask
+  const canFail = isTask
     ? isInFlight(before.inFlight, { unit, attempt: last.attempt })
-    : !runsAny(Units.within(before.inFlight, unit))
-  if (!stands) return refuse('NotInFlight', unit)
+    : !isAnyRunning(Units.within(before.inFlight, unit))
+  if (!canFail) return refuse('NotInFlight', unit)
   const failures = withAttempt(before.failures, unit, last, keptAttempt({ ...last, at: change.at }))
   return E.right({
     state:

@@ -37,18 +37,18 @@ export const adopted = (
     const { stepIndex } = found
     records.push(stepIndex === record.stepIndex ? record : { ...record, stepIndex })
   }
-  const completedSteps = finishedOnly(records, { workflow, items })
-  const isThere = (unit: Unit, kind: PendingUnit['_tag']): boolean => {
-    const whole = find(workflow, items, unit)?.definition
+  const completedSteps = withoutReopened(records, { workflow, items })
+  const canWait = (unit: Unit, kind: PendingUnit['_tag']): boolean => {
+    const definition = find(workflow, items, unit)?.definition
     // A wait that is not in the tree was called by the code of the task right above it.
-    if (whole === undefined) return kind !== 'Job' && !isTop(unit) && taskOf(unit)?.unit === parent(unit)
-    return whole._tag === 'Task' && (whole.wait ?? 'Job') === kind
+    if (definition === undefined) return kind !== 'Job' && !isTop(unit) && taskOf(unit)?.unit === parent(unit)
+    return definition._tag === 'Task' && (definition.wait ?? 'Job') === kind
   }
   const remaining = <A extends Units.OfUnit & { readonly _tag?: PendingUnit['_tag'] }>(
     all: Units.Units<A>
   ): Units.Units<A> =>
     Units.filter(all, ({ unit, _tag = 'Job' }) => {
-      const stays = isThere(unit, _tag)
+      const stays = canWait(unit, _tag)
       if (!stays) dropped.add(unit)
       return stays
     })
@@ -59,7 +59,7 @@ export const adopted = (
     items,
     state: stateAfterEdit({ ...self, pending }, { completedSteps, workflow, items }, taskOf),
     pending,
-    answers: Units.filter(self.answers, ({ unit }) => isThere(unit, 'Answer')),
+    answers: Units.filter(self.answers, ({ unit }) => canWait(unit, 'Answer')),
     submissions,
     // If a later edit restores a dropped unit, its old key would stand for other work.
     renewals: dropped.size === 0 ? self.renewals : renewed(self.renewals, dropped)
@@ -89,8 +89,8 @@ const itemsIn = (workflow: WorkflowIdentity, items: Items): Items => {
   return known
 }
 
-/** Reopens a composite that gained a part: its own record is dropped, those of its parts stay. Parts are recorded before it. */
-const finishedOnly = (
+/** Drops the record of a composite that gained a part; the records of its parts stay. Parts are recorded before their composite. */
+const withoutReopened = (
   records: ReadonlyArray<CompletedStep>,
   { workflow, items }: Pick<Fields, 'workflow' | 'items'>
 ): Units.Units<CompletedStep> => {
@@ -111,7 +111,7 @@ const stateAfterEdit = (
 ): CheckpointState => {
   const found = find(workflow, items, state.step, state.stepIndex)
   if (found === undefined || (state._tag === 'Completed' && !Units.has(completedSteps, state.step)))
-    return atFirstOpen(workflow, completedSteps)
+    return atFirstUnrecorded(workflow, completedSteps)
   const { step, stepIndex } = found
   if (state._tag === 'Completed') return { ...state, stepIndex }
   const stays = ({ unit }: { readonly unit: Unit }): boolean => {
@@ -128,16 +128,20 @@ const stateAfterEdit = (
   const inFlight = [...kept].filter(isEdited).reduce((all, one) => Units.replace(all, { ...one, edited: true }), kept)
   const next = { ...state, stepIndex, inFlight, failures }
   if (next._tag !== 'Interrupted') return next
-  const begun =
+  const isStillBegun =
     isSameKind(before.steps[state.stepIndex], step) ||
     isBegun({ items, completedSteps, pending }, step, { inFlight, failures })
-  return { ...next, inProgress: next.inProgress && begun }
+  return { ...next, inProgress: next.inProgress && isStillBegun }
 }
 
-/** The state before the first step that is not recorded, or after the last step. */
-const atFirstOpen = ({ steps }: WorkflowIdentity, completedSteps: Units.Units<CompletedStep>): CheckpointState => {
-  const open = steps.findIndex(({ name }) => !Units.has(completedSteps, name))
-  const at = open === -1 ? steps.length - 1 : open
-  const name = steps[at]?.name ?? ''
-  return open === -1 ? State.completed(at, name) : State.beforeStep(at, name)
+/** The state before the first step without a record, or after the last step. */
+const atFirstUnrecorded = (
+  { steps }: WorkflowIdentity,
+  completedSteps: Units.Units<CompletedStep>
+): CheckpointState => {
+  const index = steps.findIndex(({ name }) => !Units.has(completedSteps, name))
+  const last = steps.length - 1
+  return index === -1
+    ? State.completed(last, steps[last]?.name ?? '')
+    : State.beforeStep(index, steps[index]?.name ?? '')
 }

@@ -14,7 +14,7 @@ import {
   openAt,
   isInFlight,
   refuse,
-  runsAny,
+  isAnyRunning,
   unitAt,
   withAttempt
 } from './transitionParts.js'
@@ -57,7 +57,7 @@ export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result 
   const { inFlight, failures } = before
   return E.right({
     state: beforeStepOf(found, Units.without(inFlight, unit), Units.without(failures, unit)),
-    // Waits of the code that submitted it are over with that code.
+    // The code that submitted the job has ended, and so have its waits.
     pending: Units.append(Units.outside(self.pending, unit), submitted),
     submissions: Units.without(self.submissions, unit)
   })
@@ -70,8 +70,8 @@ export const wasPending = ({ pending }: Fields, { unit, attempts }: Change.UnitC
 }
 
 /**
- * The state after a pending job or wait completed: unchanged, unless it completes its step or was the only one that the run waited for. One of
- * another step does not move the run.
+ * Returns the state after a pending job or wait completed: completed, if the unit is the current step or the next one. A part of another
+ * step does not change the state. A run that waited only for this unit is no longer interrupted.
  */
 export const stateAfterPending = (
   { state, completedSteps, pending }: Fields,
@@ -91,7 +91,7 @@ export const stateAfterPending = (
     : { ...state, failures }
 }
 
-/** Fails the step of a failed job, unless other groups are in flight. Later submissions have other keys. */
+/** Fails the unit of a failed job as {@link pendingFailed} does. Its next submission has another key. */
 export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
   const { unit } = change
   const job = Units.get(self.pending, unit)
@@ -101,7 +101,7 @@ export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
   return E.isLeft(failed) ? failed : E.right({ ...failed.right, renewals: renewed(self.renewals, [unit]) })
 }
 
-/** Fails the step of a pending unit, unless other groups are in flight. */
+/** Fails a pending unit, and its step unless other parts of the step run. */
 export const pendingFailed = (
   self: Fields,
   change: Change.JobEnded | Change.UnitFailed,
@@ -116,7 +116,7 @@ export const pendingFailed = (
   const failures = withAttempt(before.failures, unit, last, keptAttempt({ ...last, at }))
   const retryable = change.retryable && !(self.state._tag === 'Failed' && !self.state.retryable)
   return E.right({
-    state: runsAny(before.inFlight)
+    state: isAnyRunning(before.inFlight)
       ? beforeStepOf(found, before.inFlight, failures)
       : State.failed(stepIndex, step.name, failures, retryable, before.inFlight),
     pending: Units.without(self.pending, unit)

@@ -1,4 +1,4 @@
-/** Applies what users say of units to a checkpoint: rewinds, assumptions and answers. */
+/** Applies the decisions of users and hosts about units to a checkpoint: rewinds, assumptions and confirmations. */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Fields } from '../checkpoint/Checkpoint.js'
@@ -45,7 +45,8 @@ export const rewound = (self: Fields, change: Change.Rewound): Result => {
     const definition = unitAt(self, unit)?.definition
     return definition !== undefined && isComposite(definition)
   }
-  // A rewind to an earlier step drops what stays open in the current one. Attempts of a task must not be dropped; a failed check of a composite is made again.
+  // A rewind to an earlier step drops the open units of the current one. It must not drop attempts of a task that is not rewound; a failed
+  // check of a composite is repeated.
   const wouldBeLost = (one: { readonly unit: Unit }): boolean => stays(one) && !isCompositeAt(one.unit)
   if (state.stepIndex > first && [...State.inFlight(state), ...State.failures(state)].some(wouldBeLost))
     return refuse('StandsElsewhere', state.step)
@@ -61,7 +62,7 @@ export const rewound = (self: Fields, change: Change.Rewound): Result => {
   })
 }
 
-/** A run at an open step before the first rewound one stays there. A task continues its attempt when sub-steps of it are rewound. */
+/** A run stays at an unfinished step before the first rewound one. A task continues its attempt when sub-steps of it are rewound. */
 const stateAfterRewind = (
   { state, completedSteps, workflow }: Fields,
   stepIndex: number,
@@ -71,20 +72,25 @@ const stateAfterRewind = (
   if (state.stepIndex < stepIndex && !Units.has(completedSteps, state.step)) return state
   const before = openAt(state, stepIndex)
   const name = workflow.steps[stepIndex]?.name ?? ''
-  const goesOn = ({ unit }: InFlight): boolean => !isNamed(unit)
-  return State.beforeStep(stepIndex, name, Units.filter(before.inFlight, goesOn), Units.filter(before.failures, stays))
+  const continues = ({ unit }: InFlight): boolean => !isNamed(unit)
+  return State.beforeStep(
+    stepIndex,
+    name,
+    Units.filter(before.inFlight, continues),
+    Units.filter(before.failures, stays)
+  )
 }
 
 export const assumed = (self: Fields, change: Change.Assumed): Result => {
   const { unit, subStep } = change
-  const whole = unitAt(self, unit)
-  const found = whole ?? (subStep === undefined ? undefined : taskAt(self, unit))
+  const inTree = unitAt(self, unit)
+  const found = inTree ?? (subStep === undefined ? undefined : taskAt(self, unit))
   if (found === undefined) return refuse('UnknownUnit', unit)
   const earlier = Units.get(self.completedSteps, unit)
   if (earlier?.assumed === true && change.output !== undefined)
     return E.right({ completedSteps: Units.replace(self.completedSteps, supplied(earlier, change, found)) })
   if (isDone(self, unit)) return refuse('AlreadyCompleted', unit)
-  const missing = whole === undefined ? undefined : unrecorded(self, unit, whole.definition)
+  const missing = inTree === undefined ? undefined : unrecorded(self, unit, inTree.definition)
   if (missing !== undefined) return refuse('PartsUnfinished', missing)
   const completion = { ...change, attempts: 0, startedAt: change.at, durationMillis: 0, evidence: [] }
   const done = { ...recordFrom(completion, found), assumed: true } as const
@@ -137,7 +143,7 @@ export const confirmed = (self: Fields, change: Change.Confirmed): Result => {
     : refuse('NotInFlight', unit)
 }
 
-/** Removes a unit whose question was answered from the state. Other units stay interrupted. */
+/** Removes the attempts and failures of a unit and its parts. The run stays interrupted if others are left. */
 const withoutUnit = (state: CheckpointState, step: string, stepIndex: number, unit: Unit): CheckpointState => {
   const before = openAt(state, stepIndex)
   const inFlight = Units.outside(before.inFlight, unit)

@@ -24,7 +24,7 @@ export const redactedChange = (self: Redaction, one: Change): Change => {
       const { evidence } = one
       return evidence === undefined
         ? completed
-        : { ...completed, evidence: evidence.map((left) => redactedEvidence(self, left)) }
+        : { ...completed, evidence: evidence.map((item) => redactedEvidence(self, item)) }
     }
     case 'JobSubmitted':
       return one.job === undefined ? one : { ...one, job: json(self, one.job) }
@@ -37,7 +37,7 @@ export const redactedChange = (self: Redaction, one: Change): Change => {
     case 'Confirmed':
       return one.evidence === undefined
         ? one
-        : { ...one, evidence: one.evidence.map((left) => redactedEvidence(self, left)) }
+        : { ...one, evidence: one.evidence.map((item) => redactedEvidence(self, item)) }
     case 'WaitStarted':
       return { ...one, wait: wait(self, one.wait) }
     case 'Answered':

@@ -10,7 +10,7 @@ import { replay } from './Transition.js'
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import { decode } from '../checkpoint/CheckpointCodec.js'
 import type { Malformed, NewerFormat } from '../data/Malformed.js'
-import { describe as describeJson } from '../data/Malformed.js'
+import { describe as describeContent } from '../data/Malformed.js'
 
 /** Why stored content cannot be restored. */
 export type CodecError = Malformed | NewerFormat | TransitionError
@@ -44,4 +44,4 @@ const invalidIn = (changes: ReadonlyArray<unknown>): E.Either<CodecError, never>
 export const describe = (error: CodecError): string =>
   error._tag === 'TransitionError'
     ? `change ${error.change} of "${error.unit}" cannot follow revision ${error.revision}: ${error.why}`
-    : describeJson(error)
+    : describeContent(error)

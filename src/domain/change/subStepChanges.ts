@@ -14,7 +14,7 @@ import {
   isDone,
   recordFrom,
   refuse,
-  runs,
+  isRunningIn,
   subStepAt,
   taskAt,
   withAttempt,
@@ -31,10 +31,10 @@ export const wrongSubStep = (
   const task = taskAt(self, unit)
   if (task?.definition._tag !== 'Task') return 'UnknownUnit'
   if (isDone(self, unit)) return 'AlreadyCompleted'
-  return starting.has(task.unit) || runs(State.inFlight(self.state), task.unit) ? undefined : 'NotInFlight'
+  return starting.has(task.unit) || isRunningIn(State.inFlight(self.state), task.unit) ? undefined : 'NotInFlight'
 }
 
-/** Drops the failed sub-steps, or the waits, of tasks that start a new attempt. A repeated attempt is still in flight and keeps them. */
+/** Drops the sub-steps in `all` (failures or waits) of tasks that start a new attempt. A repeated attempt is still in flight and keeps them. */
 export const withoutEarlier = <A extends Units.OfUnit>(
   all: Units.Units<A>,
   inFlight: Units.Units<InFlight>,
@@ -76,13 +76,13 @@ export const subStepFailed = (self: Fields, change: Change.UnitFailed): Result =
   })
 }
 
-/** Ends an attempt of a sub-step that did nothing. It leaves no record, as retries of sub-steps have none. */
+/** Ends an attempt of a sub-step that did nothing. Attempts of sub-steps that are retried leave no record. */
 export const subStepNotApplied = (self: Fields, change: Change.AttemptFailed): Result => {
   const { unit, outcome } = change
   const task = subStepAt(self, unit)
   if (task === undefined) return refuse('UnknownUnit', unit)
   const { inFlight, failures } = openAt(self.state, task.stepIndex)
-  return outcome === 'notApplied' && runs(inFlight, unit)
+  return outcome === 'notApplied' && isRunningIn(inFlight, unit)
     ? E.right({ state: beforeStepOf(task, Units.without(inFlight, unit), failures) })
     : refuse('NotInFlight', unit)
 }
@@ -95,8 +95,8 @@ const endable = (self: Fields, change: Change.UnitCompleted | Change.UnitFailed)
   const task = subStep === undefined ? undefined : taskAt(self, unit)
   if (subStep === undefined || task?.definition._tag !== 'Task') return refuse('UnknownUnit', unit)
   if (isDone(self, unit)) return refuse('AlreadyCompleted', unit)
-  const hasStarted = subStep.idempotent !== false || runs(State.inFlight(self.state), unit)
-  return hasStarted && runs(State.inFlight(self.state), task.unit)
+  const hasStarted = subStep.idempotent !== false || isRunningIn(State.inFlight(self.state), unit)
+  return hasStarted && isRunningIn(State.inFlight(self.state), task.unit)
     ? E.right({ task, before: openAt(self.state, task.stepIndex) })
     : refuse('NotInFlight', unit)
 }

@@ -77,7 +77,7 @@ export const unitAt = ({ workflow, items, state }: Fields, unit: Unit): FoundUni
 export const taskAt = ({ workflow, items, state }: Fields, unit: Unit): ReturnType<typeof taskAround<StepIdentity>> =>
   taskAround(workflow, items, unit, state.step === top(unit) ? state.stepIndex : state.stepIndex + 1)
 
-/** Finds the task of a sub-step that is recorded, failed, in flight or in doubt. */
+/** Finds the task of a sub-step that is recorded, failed, in flight, pending or in doubt. */
 export const subStepAt = (self: Fields, unit: Unit): ReturnType<typeof taskAt> => {
   const isKnown =
     Units.get(self.completedSteps, unit)?.subStep !== undefined ||
@@ -124,12 +124,12 @@ export const withoutPending = (
 /** Returns whether an attempt is not suspended: its code runs, or ran when the process ended. */
 export const isRunning = ({ suspended }: InFlight): boolean => suspended !== true
 
-export const runs = (all: Units.Units<InFlight>, unit: Unit): boolean => {
+export const isRunningIn = (all: Units.Units<InFlight>, unit: Unit): boolean => {
   const attempt = Units.get(all, unit)
   return attempt !== undefined && isRunning(attempt)
 }
 
-export const runsAny = (all: Iterable<InFlight>): boolean => {
+export const isAnyRunning = (all: Iterable<InFlight>): boolean => {
   for (const one of all) if (isRunning(one)) return true
   return false
 }
@@ -141,6 +141,7 @@ export const isInFlight = (all: Units.Units<InFlight>, { unit, attempt }: InFlig
 export const isBeingRetried = (failure: Failure): boolean =>
   failure.attempts.at(-1)?.delayBeforeNextMillis !== undefined
 
+/** Returns the form of a failed attempt that a checkpoint keeps. */
 export const keptAttempt = (failed: Omit<FailedAttempt, 'failedAt'> & { readonly at: string }): FailedAttempt => ({
   attempt: failed.attempt,
   startedAt: failed.startedAt,
@@ -201,7 +202,7 @@ export const unrecorded = (
   return open === undefined ? undefined : join(unit, open.key)
 }
 
-/** Returns whether anything of a step was attempted, waits or is recorded. */
+/** Returns whether a unit of a step is in flight, failed or pending, or a part of the step is recorded. */
 export const isBegun = (
   self: Pick<Fields, 'items' | 'completedSteps' | 'pending'>,
   step: StepIdentity,
@@ -209,12 +210,18 @@ export const isBegun = (
 ): boolean =>
   inFlight.size + failures.size > 0 ||
   Units.within(self.pending, step.name).length > 0 ||
-  hasBegun(self, step.name, step)
+  hasRecordedPart(self, step.name, step)
 
 /** Returns whether a part of a unit, at any depth, is recorded. */
-const hasBegun = (self: Pick<Fields, 'items' | 'completedSteps'>, unit: Unit, definition: StepIdentity): boolean => {
-  const begun = (name: string, part: StepIdentity): boolean =>
-    Units.has(self.completedSteps, join(unit, name)) || (part._tag !== 'Task' && hasBegun(self, join(unit, name), part))
-  if (definition._tag !== 'Map') return listedParts<StepIdentity>(definition).some((part) => begun(part.name, part))
-  return self.items.get(unit)?.some(({ key }) => begun(key, definition.each)) === true
+const hasRecordedPart = (
+  self: Pick<Fields, 'items' | 'completedSteps'>,
+  unit: Unit,
+  definition: StepIdentity
+): boolean => {
+  const isRecorded = (name: string, part: StepIdentity): boolean =>
+    Units.has(self.completedSteps, join(unit, name)) ||
+    (part._tag !== 'Task' && hasRecordedPart(self, join(unit, name), part))
+  if (definition._tag !== 'Map')
+    return listedParts<StepIdentity>(definition).some((part) => isRecorded(part.name, part))
+  return self.items.get(unit)?.some(({ key }) => isRecorded(key, definition.each)) === true
 }

@@ -7,23 +7,23 @@ import { overAt, WAIT_TIMEOUT } from '../checkpoint/Due.js'
 import { canAdvanceTo } from './jobChanges.js'
 import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Result } from './transitionParts.js'
-import { beforeStepOf, openAt, isDone, refuse, runs, taskAt, unitAt } from './transitionParts.js'
+import { beforeStepOf, openAt, isDone, refuse, isRunningIn, taskAt, unitAt } from './transitionParts.js'
 import * as Units from '../checkpoint/Units.js'
 import { isChild, isSubStepPath } from '../workflow/Unit.js'
 
 /** Starts a wait of a unit or in a task's code. A wait that restarts after a rejected answer drops the answer. */
 export const waitStarted = (self: Fields, change: Change.WaitStarted): Result => {
   const { unit, wait, at: startedAt } = change
-  const whole = unitAt(self, unit)
-  const task = whole === undefined ? taskAt(self, unit) : undefined
-  const found = whole ?? task
+  const inTree = unitAt(self, unit)
+  const task = inTree === undefined ? taskAt(self, unit) : undefined
+  const found = inTree ?? task
   if (found === undefined) return refuse('UnknownUnit', unit)
   const { definition, stepIndex } = found
-  if (definition._tag !== 'Task' || (whole !== undefined && definition.wait !== wait._tag))
+  if (definition._tag !== 'Task' || (inTree !== undefined && definition.wait !== wait._tag))
     return refuse('NotAWait', unit)
   if (isDone(self, unit)) return refuse('AlreadyCompleted', unit)
   const before = openAt(self.state, stepIndex)
-  if (task !== undefined && !runs(before.inFlight, task.unit)) return refuse('NotInFlight', unit)
+  if (task !== undefined && !isRunningIn(before.inFlight, task.unit)) return refuse('NotInFlight', unit)
   const earlier = Units.get(self.pending, unit)
   const isAgain = earlier?._tag === 'Answer' && Units.has(self.answers, unit)
   if (earlier !== undefined && !isAgain) return refuse('StillPending', unit)
@@ -40,12 +40,15 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   })
 }
 
-/** Keeps an answer until the unit takes it. Refuses one after the time limit of the wait, or after its timeout was recorded. Accepts one for any sub-step that the code of an open task can call, because only that code knows which will wait. */
+/**
+ * Keeps an answer until the unit takes it. Accepts one for any sub-step that the code of an unfinished task can call, because only that code
+ * knows which will wait. Refuses one after the time limit of the wait, or after its timeout was recorded.
+ */
 export const answered = (self: Fields, change: Change.Answered): Result => {
   const { unit, value, by, at } = change
-  const whole = unitAt(self, unit)
-  const task = whole === undefined && isSubStepPath(unit) ? taskAt(self, unit) : undefined
-  const found = whole ?? task
+  const inTree = unitAt(self, unit)
+  const task = inTree === undefined && isSubStepPath(unit) ? taskAt(self, unit) : undefined
+  const found = inTree ?? task
   if (found?.definition._tag !== 'Task') return refuse(found === undefined ? 'UnknownUnit' : 'NotAWait', unit)
   if (isDone(self, unit)) return refuse('AlreadyCompleted', unit)
   const { wait } = found.definition

@@ -5,7 +5,7 @@ import type { CompletedStep } from './CompletedStep.js'
 import type { Renewals } from './IdempotencyKey.js'
 import { none as noRenewals } from './IdempotencyKey.js'
 import type { Items } from './Items.js'
-import { around, none as noItems } from './Items.js'
+import { itemAround, none as noItems } from './Items.js'
 import type { Json } from '../data/Json.js'
 import { isObject } from '../data/Json.js'
 import type { BufferedAnswer, PendingUnit, Submission } from './Pending.js'
@@ -133,7 +133,7 @@ export const copyOf = (fields: Fields): Fields => {
   }
 }
 
-/** Adds the variables to the fields, which must not change any more. */
+/** Adds the variables to the fields themselves, which must not change any more. */
 export const withVariables = (fields: Fields): Checkpoint =>
   Object.defineProperty(fields, 'variables', VARIABLES) as Checkpoint
 
@@ -202,7 +202,7 @@ export const variablesOf = (input: Json, completedSteps: Iterable<CompletedStep>
   const variables = new Map<string, Json>(isObject(input) ? Object.entries(input) : [])
   for (const record of completedSteps) {
     if (record.output === undefined || record.captured.length === 0) continue
-    if (around(items, record.unit) !== undefined) continue
+    if (itemAround(items, record.unit) !== undefined) continue
     for (const name of record.captured) variables.set(name, record.output)
   }
   return variables
@@ -238,7 +238,7 @@ export const status = (self: Checkpoint, ownerIsLive: boolean): Status => {
   }
 }
 
-/** What a run has once a unit of it has started. */
+/** Returns lists that are all empty until a unit of the run starts. */
 const tracesOf = ({ state, completedSteps, pending, items }: Checkpoint): ReadonlyArray<{ readonly size: number }> => [
   State.inFlight(state),
   State.failures(state),

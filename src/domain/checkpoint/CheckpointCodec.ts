@@ -1,6 +1,6 @@
 /**
- * Encodes and decodes checkpoints. Formats are known only here; stores know nothing of them. Format 1 is the first, a newer one is
- * refused, and migrations of older ones belong here: in memory, so that the next save writes the current one.
+ * Encodes and decodes checkpoints. A newer format is refused. Format 1 is the first; a later version will migrate older formats here, in
+ * memory, so that the next save writes the current one. Stores know no formats.
  *
  * @module
  */
@@ -24,19 +24,20 @@ import { from as fromMap } from './UnitMap.js'
 
 // --- model
 
-/** How often the idempotency key of a unit changed. */
+/** The stored form of an entry of `renewals`: how often the idempotency key of a unit changed. */
 interface Renewal {
   readonly unit: Unit
   readonly times: number
 }
 
+/** The stored form of an entry of `items`. */
 interface MapItems {
   readonly unit: Unit
   readonly items: ReadonlyArray<Item>
 }
 
 /** The stored form of a checkpoint, with plain arrays and objects. */
-interface Stored extends Plain<
+interface StoredForm extends Plain<
   Omit<Fields, 'format' | 'workflow' | 'state' | 'completedSteps' | 'items' | 'answers' | 'submissions' | 'renewals'>
 > {
   readonly workflow: Compact.CompactWorkflow
@@ -50,14 +51,14 @@ interface Stored extends Plain<
   readonly variables: JsonObject
 }
 
-const givenAnswer: t.Type<BufferedAnswer> = fields<BufferedAnswer>('an answer', {
+const bufferedAnswer: t.Type<BufferedAnswer> = fields<BufferedAnswer>('an answer', {
   unit: t.string,
   value: json,
   by: t.string,
   at: time
 })
 
-const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
+const storedForm: t.Type<StoredForm> = fields<StoredForm>('a checkpoint', {
   format: t.literal(FORMAT) as unknown as t.Type<number>,
   runId: t.string,
   revision: natural,
@@ -69,7 +70,7 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
   variables: jsonObject,
   items: optional(nonEmpty(fields<MapItems>('a map', { unit: t.string, items: list(item) }))),
   pending: list(pending),
-  answers: optional(nonEmpty(givenAnswer)),
+  answers: optional(nonEmpty(bufferedAnswer)),
   submissions: optional(nonEmpty(submission)),
   renewals: optional(nonEmpty(fields<Renewal>('a renewal', { unit: t.string, times: natural }))),
   workspace: optional(workspace),
@@ -129,7 +130,7 @@ const objectFrom = (variables: ReadonlyMap<string, Json>): JsonObject => Object.
 
 // --- decoding
 
-const decodeStored = decodeWith(stored)
+const decodeForm = decodeWith(storedForm)
 
 /**
  * Decodes a stored checkpoint of any format up to the current one.
@@ -139,7 +140,7 @@ const decodeStored = decodeWith(stored)
 export const decode = (content: unknown): E.Either<Malformed | NewerFormat, Checkpoint> => {
   const format = formatOf(content)
   if (format !== undefined && format > FORMAT) return E.left({ _tag: 'NewerFormat', found: format, supported: FORMAT })
-  const decoded = decodeStored(content)
+  const decoded = decodeForm(content)
   if (E.isLeft(decoded)) return decoded
   const { variables, state, items = [], answers = [], submissions = [], renewals = [], ...plain } = decoded.right
   const times = new Map(renewals.map(({ unit, times }) => [unit, times]))
@@ -148,7 +149,7 @@ export const decode = (content: unknown): E.Either<Malformed | NewerFormat, Chec
   const itemsByMap = new Map(items.map(({ unit, items }) => [unit, items]))
   if (itemsByMap.size < items.length) return malformed('items', 'distinct maps')
   const completedSteps = from(plain.completedSteps.map(Compact.toRecord))
-  if (!holds(variables, variablesOf(plain.input, completedSteps, itemsByMap)))
+  if (!areEqual(variables, variablesOf(plain.input, completedSteps, itemsByMap)))
     return malformed('variables', 'the variables of input and completedSteps')
   return E.right(
     make({
@@ -172,7 +173,7 @@ const malformed = (field: string, expected: string): E.Either<Malformed, never> 
 const fromPlain = (state: Plain<CheckpointState>): CheckpointState =>
   state._tag === 'Completed' ? state : { ...state, inFlight: from(state.inFlight), failures: from(state.failures) }
 
-const holds = (variables: JsonObject, derived: ReadonlyMap<string, Json>): boolean => {
+const areEqual = (variables: JsonObject, derived: ReadonlyMap<string, Json>): boolean => {
   if (Object.keys(variables).length !== derived.size) return false
   for (const [name, value] of derived) {
     if (!Object.hasOwn(variables, name) || !equals(variables[name] as Json, value)) return false

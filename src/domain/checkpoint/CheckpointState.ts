@@ -36,8 +36,9 @@ export interface FailedAttempt {
 }
 
 /**
- * The failed attempts of a unit, oldest first (at most {@link MAX_ATTEMPTS_KEPT}: the first and the newest), and its newest error. `subStep`: the recorded call of
- * a sub-step: a repeat of an attempt that was cut short throws the error again; a new attempt runs the sub-step again.
+ * The failed attempts of a unit, oldest first (at most {@link MAX_ATTEMPTS_KEPT}: the first and the newest), and its newest error.
+ * `subStep`: the recorded call, if the unit is a sub-step: a repeat of an attempt of its task that was cut short throws the error again; a
+ * new attempt runs the sub-step again.
  *
  * @category model
  */

@@ -1,30 +1,30 @@
 /**
- * The stored form of a checkpoint's steps and records, of which a long run has thousands: it omits what most of them have. Each has exactly one
- * form, and another is refused, so that a checkpoint is encoded as it was stored.
+ * The stored form of a checkpoint's steps and records, of which a long run has thousands: it omits the values that most of them have. Any other
+ * form of the same values is refused, so that an encoded checkpoint equals the stored one.
  */
 import * as t from 'io-ts'
 import { defined } from '../data/defined.js'
 import { fields, json, list, millis, natural, nonEmpty, optional, suchThat, textOr, time } from '../data/JsonCodec.js'
-import { PLAIN } from '../workflow/Workflow.js'
+import { DEFAULT_FINGERPRINT } from '../workflow/Workflow.js'
 import type { StepIdentity, WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 import type { CompletedStep } from './CompletedStep.js'
 import type { WorkflowOf } from './StateCodec.js'
 import { evidence, stepOf, subStep, workflowOf } from './StateCodec.js'
 
-/** A task that has nothing but a name is its name. The parts of a composite are compact, too, which its type does not say. */
+/** A task that has only a name and defaults is stored as its name. The parts of a composite are compact, too, although its type differs. */
 type CompactStep = string | StepIdentity
 
 /** A workflow with compact steps. */
 export type CompactWorkflow = WorkflowOf<CompactStep>
 
-/** Omitted: `fingerprint` if it is {@link PLAIN}, `attempts` if there was one, and empty lists. */
-export type CompactRecord = Omit<CompletedStep, Usual> & Partial<Pick<CompletedStep, Usual>>
+/** Omitted: `fingerprint` if it is {@link DEFAULT_FINGERPRINT}, `attempts` if there was one, and empty lists. */
+export type CompactRecord = Omit<CompletedStep, Omittable> & Partial<Pick<CompletedStep, Omittable>>
 
-type Usual = 'fingerprint' | 'captured' | 'attempts' | 'evidence'
+type Omittable = 'fingerprint' | 'captured' | 'attempts' | 'evidence'
 
-const isPlain = (step: StepIdentity): boolean =>
+const hasOnlyName = (step: StepIdentity): boolean =>
   step._tag === 'Task' &&
-  step.fingerprint === PLAIN &&
+  step.fingerprint === DEFAULT_FINGERPRINT &&
   step.idempotent &&
   step.captures === undefined &&
   step.wait === undefined &&
@@ -34,7 +34,11 @@ const isPlain = (step: StepIdentity): boolean =>
 
 const compactStep: t.Type<CompactStep> = t.recursion('a step, only as its name if it has nothing else', () =>
   textOr(
-    suchThat('its name if it has nothing else', stepOf(compactStep as t.Type<StepIdentity>), (step) => !isPlain(step))
+    suchThat(
+      'its name if it has nothing else',
+      stepOf(compactStep as t.Type<StepIdentity>),
+      (step) => !hasOnlyName(step)
+    )
   )
 )
 
@@ -43,7 +47,7 @@ export const workflow: t.Type<CompactWorkflow> = workflowOf(compactStep)
 export const record: t.Type<CompactRecord> = fields<CompactRecord>('a completed step', {
   unit: t.string,
   stepIndex: natural,
-  fingerprint: optional(suchThat('omitted if usual', t.string, (fingerprint) => fingerprint !== PLAIN)),
+  fingerprint: optional(suchThat('omitted if usual', t.string, (fingerprint) => fingerprint !== DEFAULT_FINGERPRINT)),
   output: optional(json),
   captured: optional(nonEmpty(t.string)),
   attempts: optional(suchThat('omitted if 1', natural, (attempts) => attempts !== 1)),
@@ -63,7 +67,8 @@ export const toCompactWorkflow = (identity: WorkflowIdentity): CompactWorkflow =
   steps: identity.steps.map(toCompactStep)
 })
 
-const toCompactStep = (step: StepIdentity): CompactStep => (isPlain(step) ? step.name : withParts(step, toCompactStep))
+const toCompactStep = (step: StepIdentity): CompactStep =>
+  hasOnlyName(step) ? step.name : withParts(step, toCompactStep)
 
 const withParts = (step: StepIdentity, change: (part: StepIdentity) => CompactStep): StepIdentity => {
   const changed = (part: StepIdentity): StepIdentity => change(part) as StepIdentity
@@ -89,7 +94,7 @@ export const toCompactRecord = (whole: CompletedStep): CompactRecord => {
     completedAt: whole.completedAt,
     durationMillis: whole.durationMillis
   }
-  if (fingerprint !== PLAIN) compact.fingerprint = fingerprint
+  if (fingerprint !== DEFAULT_FINGERPRINT) compact.fingerprint = fingerprint
   if (output !== undefined) compact.output = output
   if (captured.length > 0) compact.captured = captured
   if (attempts !== 1) compact.attempts = attempts
@@ -109,15 +114,15 @@ export const toWorkflow = (compact: CompactWorkflow): WorkflowIdentity => ({
 
 const toStep = (step: CompactStep): StepIdentity =>
   typeof step === 'string'
-    ? { _tag: 'Task', name: step, fingerprint: PLAIN, idempotent: true }
+    ? { _tag: 'Task', name: step, fingerprint: DEFAULT_FINGERPRINT, idempotent: true }
     : withParts(step, toStep)
 
 const NOTHING: ReadonlyArray<never> = []
 
-/** In the order of the fields of a new record, so that both have one hidden class. */
+/** Lists the fields in the order of a new record, so that both have one hidden class. */
 export const toRecord = (compact: CompactRecord): CompletedStep => {
   const { unit, stepIndex, output, startedAt, completedAt, durationMillis, assumed, subStep, inDoubt } = compact
-  const { fingerprint = PLAIN, captured = NOTHING, attempts = 1, evidence = NOTHING } = compact
+  const { fingerprint = DEFAULT_FINGERPRINT, captured = NOTHING, attempts = 1, evidence = NOTHING } = compact
   const whole: CompletedStep =
     output === undefined
       ? { unit, stepIndex, fingerprint, captured, attempts, startedAt, completedAt, durationMillis, evidence }

@@ -55,7 +55,7 @@ export interface CompletedStep {
   readonly inDoubt?: ReadonlyArray<Unit>
 }
 
-/** Untyped hosts may pass anything. */
+/** Checks a value from a host, because untyped hosts may pass anything. */
 export const isExpectedEvidence = (value: unknown): value is ExpectedEvidence => {
   const { _tag, path, hash } = fieldsOf(value)
   return _tag === 'Commit' ? isText(hash) : (_tag === 'Artifact' || _tag === 'File') && isText(path)

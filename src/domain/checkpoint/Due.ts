@@ -1,4 +1,4 @@
-/** Whether a run that no process works on is due: it was interrupted, or one of its waits is over. */
+/** Decides whether a run without an owner is due: it was interrupted, or one of its waits is over. */
 import type { Option } from 'fp-ts/lib/Option.js'
 import { isSome } from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Status } from './Checkpoint.js'
@@ -7,8 +7,8 @@ import { endOf } from './Pending.js'
 import { has } from './Units.js'
 
 /**
- * What a host does with a run without an owner, by its status: it resumes an interrupted one, looks when a pending one is due, and leaves the
- * others. A failed run needs a fix, a paused one its user.
+ * Returns what a host does with a run without an owner: `look` means to check when its waits are due. A failed run is left because it
+ * needs a fix, a paused one because it needs its user.
  */
 export const byStatus = (status: Status): 'resume' | 'look' | 'leave' => BY_STATUS[status]
 
@@ -26,7 +26,8 @@ const BY_STATUS: Readonly<Record<Status, ReturnType<typeof byStatus>>> = {
 
 /**
  * Returns when a waiting run is due (UTC, ISO 8601): `''` if the answer to a wait is recorded, undefined if it only waits for jobs and
- * answers. `past`: waits that were over by then do not count, because a resume found that they cannot continue before another wait ends.
+ * answers. `past`: recorded answers and waits that were over at this time do not count, because a resume then found that the run cannot
+ * continue before another wait ends.
  */
 export const dueAt = ({ pending, answers }: Checkpoint, past = ''): string | undefined => {
   let first: string | undefined
@@ -44,7 +45,7 @@ export const WAIT_TIMEOUT = 'WAIT_TIMEOUT'
 /** How a wait is over: its answer is recorded, its time has come, or no answer came in time. */
 export type Over = 'Answered' | 'Due' | 'TimedOut'
 
-/** Returns how a wait is over at a time (UTC, ISO 8601), so that a resume ends it; undefined if it is not, or nothing waits. A poll ends jobs. */
+/** Returns how a wait is over at a time (UTC, ISO 8601), so that a resume ends it; undefined if it is not over, or for a job or no wait. */
 export const overAt = (
   wait: Wait | PendingJob | undefined,
   isAnswered: boolean,
@@ -52,7 +53,8 @@ export const overAt = (
 ): Over | undefined => {
   const from = wait === undefined ? undefined : overFrom(wait, isAnswered)
   if (from === undefined || now === undefined || from > now) return undefined
-  return from === '' ? 'Answered' : wait?._tag === 'Timer' ? 'Due' : 'TimedOut'
+  if (from === '') return 'Answered'
+  return wait?._tag === 'Timer' ? 'Due' : 'TimedOut'
 }
 
 /** Returns the time from which a wait is over: `''` if it is answered, undefined if only an answer or a poll ends it. */

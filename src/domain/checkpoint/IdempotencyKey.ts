@@ -28,8 +28,8 @@ export const renewed = (self: Renewals, units: Iterable<Unit>): Renewals => {
 }
 
 /**
- * Returns the key of a unit, 32 hex digits: a hash of run id, creation time, unit, and how often it changed. It is stable over attempts and
- * resumes, whatever happens to other units.
+ * Returns the key of a unit, 32 hex digits: a hash of run id, creation time, unit, and how often the key changed. Attempts and resumes do
+ * not change it, and neither does a change of a unit other than its ancestors.
  */
 export const of = ({ runId, createdAt, renewals }: KeyedRun, unit: Unit): string => {
   let times = 0

@@ -51,10 +51,10 @@ export const get = (self: Items, map: Unit, key: string): Item | undefined => {
 }
 
 /** Returns the item that contains a unit, of the innermost map; undefined outside of maps. */
-export const around = (self: Items, unit: Unit): { readonly map: Unit; readonly item: Item } | undefined => {
+export const itemAround = (self: Items, unit: Unit): { readonly map: Unit; readonly item: Item } | undefined => {
   if (self.size === 0) return undefined
-  for (let [of, map] = [unit, parent(unit)]; map !== undefined; [of, map] = [map, parent(map)]) {
-    const item = get(self, map, nameOf(of))
+  for (let [part, map] = [unit, parent(unit)]; map !== undefined; [part, map] = [map, parent(map)]) {
+    const item = get(self, map, nameOf(part))
     if (item !== undefined) return { map, item }
   }
   return undefined

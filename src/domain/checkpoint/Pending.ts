@@ -27,7 +27,7 @@ export type Wait =
   | { readonly _tag: 'Timer'; readonly wakeAt: string }
   | { readonly _tag: 'Answer'; readonly question?: string; readonly until?: string; readonly rejected?: RejectedAnswer }
 
-/** An answer that does not fit the output of its unit. `by`: who answered; at `path` of it something else was `expected`. */
+/** Why an answer does not fit the output of its unit. `by`: who answered; `path`: where in the answer something else was `expected`. */
 export interface RejectedAnswer extends OutputMismatch {
   readonly by: string
 }
@@ -51,8 +51,8 @@ export interface BufferedAnswer {
 }
 
 /**
- * A key that a unit submits its job under. It is recorded before the first submission, and stays until a submission has a known
- * result: one that may have happened is repeated under the same key.
+ * The key that a unit submits its job under. It is recorded before the first submission, and stays until a submission has a known result:
+ * a submission that may have happened is repeated under the same key.
  */
 export interface Submission {
   readonly unit: Unit
@@ -86,8 +86,10 @@ export const wakeAt = (all: Iterable<PendingUnit>): string | undefined => {
 }
 
 /** Returns when a wait ends by itself (UTC, ISO 8601): at its time, or at its timeout. */
-export const endOf = (pending: Wait | PendingJob): string | undefined =>
-  pending._tag === 'Timer' ? pending.wakeAt : pending._tag === 'Answer' ? pending.until : undefined
+export const endOf = (pending: Wait | PendingJob): string | undefined => {
+  if (pending._tag === 'Job') return undefined
+  return pending._tag === 'Timer' ? pending.wakeAt : pending.until
+}
 
 /** Returns the open wait of a unit. */
 export const waitOf = ({ pending }: { readonly pending: Units<PendingUnit> }, unit: Unit): PendingWait | undefined => {

@@ -39,8 +39,8 @@ export interface RetentionPolicy {
 }
 
 /**
- * The facts of a run that a policy needs. `isHeld`: a live process owns it; `isDamaged`: it could only be recovered; `endedAtMillis`: when
- * it ended or last changed, since 1970-01-01 UTC.
+ * The facts of a run that a policy needs. `isHeld`: a live process owns it; `isDamaged`: its newest state cannot be read; `endedAtMillis`:
+ * when it ended or last changed, since 1970-01-01 UTC.
  */
 export interface RetainedRun {
   readonly runId: string

@@ -12,7 +12,7 @@ export interface RevisionConflict {
   readonly found: number
 }
 
-/** `stored`: the newest revision, -1 if there is none. */
+/** Returns the first revision that does not follow. `stored`: the newest stored revision, -1 if there is none. */
 export const conflictOf = (
   runId: string,
   stored: number,

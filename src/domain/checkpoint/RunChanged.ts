@@ -19,7 +19,7 @@ export interface Newest {
   readonly at: string | undefined
 }
 
-/** `newest`: what the removal names, if anything. A run without a revision has nothing to lose. */
+/** Returns why a removal that names `newest` must not remove the run `found`. A run without a revision may always be removed. */
 export const changedSince = (
   runId: string,
   { newest }: { readonly newest?: Newest },

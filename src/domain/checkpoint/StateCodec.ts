@@ -128,7 +128,7 @@ const definition = { name: t.string, fingerprint: t.string, needs: optional(list
 
 const composite = { ...definition, ownFingerprint: t.string }
 
-/** A step whose parts have this codec. */
+/** Makes the codec of a step from the codec of its parts. */
 export const stepOf = (part: t.Type<StepIdentity>): t.Type<StepIdentity> =>
   tagged<StepIdentity, '_tag'>('a step', '_tag', {
     Task: {
@@ -146,10 +146,10 @@ const stepIdentity: t.Type<StepIdentity> = t.recursion('a step', () => stepOf(st
 
 export const item: t.Type<Item> = fields<Item>('an item', { key: t.string, value: json })
 
-/** A workflow with other steps. */
+/** A workflow identity with steps of another type. */
 export type WorkflowOf<S> = Omit<WorkflowIdentity, 'steps'> & { readonly steps: ReadonlyArray<S> }
 
-/** A workflow whose steps have this codec. */
+/** Makes the codec of a workflow from the codec of its steps. */
 export const workflowOf = <S>(step: t.Type<S>): t.Type<WorkflowOf<S>> =>
   checked(
     fields<WorkflowOf<S>>('a workflow', {

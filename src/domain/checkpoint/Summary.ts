@@ -78,7 +78,7 @@ const STATUSES: Readonly<Record<Status, true>> = {
 export const statuses = Object.keys(STATUSES) as ReadonlyArray<Status>
 
 /**
- * Decodes a stored summary. Returns `None` for anything else: the checkpoint then has the facts.
+ * Decodes a stored summary. Returns `None` for anything else: the caller then reads the facts from the checkpoint.
  *
  * @category decoding
  */

@@ -21,7 +21,7 @@ export interface FoundUnit<N> {
 export const partNames = (node: Node, unit: Unit, items: Items): ReadonlyArray<string> | undefined =>
   node.each === undefined ? listedParts(node).map(({ name }) => name) : items.get(unit)?.map(({ key }) => key)
 
-/** Returns the definition of a part by name. All items of a map have the same. */
+/** Returns the definition of a part by name. All items of a map have the same definition. */
 export const partNamed = <N extends Node>(node: N, unit: Unit, name: string, items: Items): N | undefined => {
   if (node.each !== undefined) return get(items, unit, name) === undefined ? undefined : (node.each as N)
   const parts = listedParts(node)
@@ -80,13 +80,13 @@ export const findOrTask = <N extends Node>(
   expected = 0
 ): FoundUnit<N> | undefined => find(tree, items, unit, expected) ?? taskAround(tree, items, unit, expected)
 
-/** A part of a composite that ran, and its definition. */
+/** The record of a part that ran, and its definition. */
 export interface RecordedPart {
   readonly record: CompletedStep
   readonly definition: Node
 }
 
-/** Returns the direct parts of a composite that ran. */
+/** Returns the direct parts of a composite that ran and completed; assumed ones did not run. */
 export const recordedParts = (
   { completedSteps, items }: Pick<Fields, 'completedSteps' | 'items'>,
   unit: Unit,

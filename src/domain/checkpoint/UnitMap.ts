@@ -52,13 +52,13 @@ const make = <A>(entriesByUnit: Units<Entry<A>>): UnitMap<A> => ({
 
 export const empty: UnitMap<never> = make<never>(List.none)
 
-/** The values of any map; the same if it is one of these. O(n). */
+/** Makes a map of this kind from any map; returns the same map if it is one. O(n). */
 export const from = <A>(map: ReadonlyMap<Unit, A>): UnitMap<A> =>
   isUnitMap(map) ? map : make(List.from(Array.from(map, ([unit, value]) => ({ unit, value }))))
 
 const isUnitMap = <A>(map: ReadonlyMap<Unit, A>): map is UnitMap<A> => 'entriesByUnit' in map
 
-/** The map with the value of a unit added or replaced. O(log n). */
+/** Returns the map with the value of a unit added or replaced. O(log n). */
 export const set = <A>({ entriesByUnit }: UnitMap<A>, unit: Unit, value: A): UnitMap<A> => {
   const write = List.has(entriesByUnit, unit) ? List.replace : List.append
   return make(write(entriesByUnit, { unit, value }))

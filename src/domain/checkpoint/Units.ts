@@ -49,7 +49,7 @@ interface Index {
   parts: Map<Unit, Set<Unit>> | undefined
 }
 
-/** A place, and the one before it; most units have had one place only. */
+/** A place, and the one before it. Most units have had one place only, which is stored as a number. */
 interface Placed {
   readonly place: number
   readonly before: Placed | number
@@ -68,10 +68,10 @@ function iterate<A extends OfUnit>(this: Units<A>): Iterator<A> {
   const { places, index } = this.inner
   const known = index === undefined ? undefined : ALL.get(places)
   if (known !== undefined) return (known as ReadonlyArray<A>)[Symbol.iterator]()
-  return this.size === places.length ? (places as Vector<A>)[Symbol.iterator]() : present(places)
+  return this.size === places.length ? (places as Vector<A>)[Symbol.iterator]() : withoutGaps(places)
 }
 
-function* present<A>(places: Vector<A | undefined>): Iterator<A> {
+function* withoutGaps<A>(places: Vector<A | undefined>): Iterator<A> {
   for (const one of places) if (one !== undefined) yield one
 }
 

@@ -1,11 +1,11 @@
-/** Cuts long texts. A note at the cut has the full length, and shows a redaction where a secret may be cut in two. */
+/** Cuts long strings. A note at the cut has the full length; redaction looks there for the start of a secret that the cut divides. */
 
-/** Cuts a text after so many characters. */
+/** Cuts a string after so many characters. */
 export const cut = (text: string, most: number): string =>
   text.length <= most ? text : `${text.slice(0, most)}${noteOf(text)}`
 
-/** The note at the cut of a text. */
+/** The note at the cut of a string. */
 export const noteOf = ({ length }: string): string => `… (${length} characters)`
 
-/** Every note in a text. */
+/** Matches each note; a split keeps the notes. */
 export const NOTES = /(… \(\d+ characters\))/

@@ -6,7 +6,7 @@ import { canonical } from './Json.js'
 /** Returns the SHA-256 of bytes, or of a string as UTF-8, as 64 lower-case hex digits. */
 export const sha256 = (content: string | Uint8Array): string => hash('sha256', content, 'hex')
 
-/** The same in base64, as a Content-Security-Policy has it. */
+/** Returns the SHA-256 of a string in base64, as a Content-Security-Policy expects it. */
 export const sha256Base64 = (content: string): string => hash('sha256', content, 'base64')
 
 /** Returns the fingerprint of a definition: `v1:` and the SHA-256 of its canonical JSON. Key order does not matter. */

@@ -65,7 +65,7 @@ interface Place {
   readonly parent: Place | undefined
 }
 
-const spell = (place: Place): string => {
+const pathOf = (place: Place): string => {
   const parts: Array<string> = []
   for (let at: Place | undefined = place; at?.parent !== undefined; at = at.parent) parts.push(segment(at.key))
   return `$${parts.reverse().join('')}`
@@ -76,7 +76,7 @@ export const segment = (key: string | number): string =>
   typeof key === 'number' ? `[${key}]` : /^[A-Za-z_$][\w$]*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`
 
 const refuse = (place: Place, found: string): E.Either<NotJson, never> =>
-  E.left({ _tag: 'NotJson', path: spell(place), found })
+  E.left({ _tag: 'NotJson', path: pathOf(place), found })
 
 const copy = (value: unknown, place: Place, depth: number): E.Either<NotJson, Json> => {
   switch (typeof value) {
@@ -119,7 +119,7 @@ const copyReadable = (value: object, place: Place, depth: number): E.Either<NotJ
     if (field.right === undefined) continue
     const copied = copy(field.right, at, depth + 1)
     if (E.isLeft(copied)) return copied
-    put(out, key, copied.right)
+    setOwn(out, key, copied.right)
   }
   return E.right(out)
 }
@@ -162,7 +162,7 @@ const nameOf = (prototype: unknown): string => {
 }
 
 /** Assigning `__proto__` would set the prototype. */
-const put = (target: Record<string, Json>, key: string, value: Json): void => {
+const setOwn = (target: Record<string, Json>, key: string, value: Json): void => {
   if (key === '__proto__')
     Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
   else target[key] = value
@@ -223,7 +223,7 @@ const PLAIN = /^[ !#-[\]-~]*$/
  */
 export const equals = (a: Json, b: Json): boolean => same(a, b, 0)
 
-/** Values over {@link MAX_DEPTH} were not checked by {@link fromUnknown}; they equal only themselves. */
+/** Values deeper than {@link MAX_DEPTH} equal only themselves. */
 const same = (a: Json, b: Json, depth: number): boolean => {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null || depth >= MAX_DEPTH) return false

@@ -50,17 +50,17 @@ export const optional = <A>(codec: t.Type<A>): Optional<A> => ({ optional: codec
 /** An object with these fields. Unknown fields are ignored: the format number protects against newer writers. */
 export const fields = <A>(name: string, spec: Spec<A>): t.Type<A> => {
   const entries = Object.entries(spec as Record<string, t.Type<unknown> | Optional<unknown>>).map(([key, field]) => {
-    const must = !('optional' in field)
-    const codec = must ? field : field.optional
-    return { key, codec, isValid: codec.is, must }
+    const isRequired = !('optional' in field)
+    const codec = isRequired ? field : field.optional
+    return { key, codec, isValid: codec.is, isRequired }
   })
   const is = (value: unknown): value is A => {
     if (!isRecord(value)) return false
     // A loop by index: `for … of` takes longer until it is compiled, and this decodes all that a fresh process reads.
     for (let at = 0; at < entries.length; at++) {
-      const { key, isValid, must } = entries[at] as (typeof entries)[number]
+      const { key, isValid, isRequired } = entries[at] as (typeof entries)[number]
       const field = value[key]
-      if (field === undefined ? must : !isValid(field)) return false
+      if (field === undefined ? isRequired : !isValid(field)) return false
     }
     return true
   }
@@ -69,9 +69,9 @@ export const fields = <A>(name: string, spec: Spec<A>): t.Type<A> => {
     is,
     (value, context) => {
       if (!isRecord(value)) return t.failure(value, context)
-      for (const { key, codec, must } of entries) {
+      for (const { key, codec, isRequired } of entries) {
         const field = value[key]
-        if (field === undefined && !must) continue
+        if (field === undefined && !isRequired) continue
         const found = codec.validate(field, t.appendContext(context, key, codec, field))
         if (E.isLeft(found)) return found
       }
@@ -86,11 +86,11 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
 
 /** Makes a codec from a predicate; values are not copied. */
 const refined = <A>(name: string, is: (value: unknown) => boolean): t.Type<A> => {
-  const yes = is as (value: unknown) => value is A
+  const isA = is as (value: unknown) => value is A
   return new t.Type<A>(
     name,
-    yes,
-    (value, context) => (yes(value) ? t.success(value) : t.failure(value, context)),
+    isA,
+    (value, context) => (isA(value) ? t.success(value) : t.failure(value, context)),
     t.identity
   )
 }
@@ -129,10 +129,10 @@ export const jsonObject: t.Type<JsonObject> = refined('a JSON object', isRecord)
 export const list = <A>(item: t.Type<A>): t.Type<ReadonlyArray<A>> =>
   checked(t.readonlyArray(item, `an array, each element ${item.name}`))
 
-/** A value of a codec that also satisfies a predicate; `why`: what the others must be. */
-export const suchThat = <A>(why: string, codec: t.Type<A>, holds: (value: A) => boolean): t.Type<A> =>
+/** A value of a codec that also satisfies a predicate; `requirement`: the predicate in words, for messages. */
+export const suchThat = <A>(requirement: string, codec: t.Type<A>, holds: (value: A) => boolean): t.Type<A> =>
   new t.Type<A>(
-    `${codec.name}, ${why}`,
+    `${codec.name}, ${requirement}`,
     (value): value is A => codec.is(value) && holds(value),
     (value, context) => {
       const found = codec.validate(value, context)
@@ -158,7 +158,7 @@ export const textOr = <A>(codec: t.Type<A>): t.Type<string | A> =>
 export const oneOf = <A extends string>(...texts: ReadonlyArray<A>): t.Type<A> =>
   refined(texts.join(' | '), (value) => (texts as ReadonlyArray<unknown>).includes(value))
 
-/** A union of objects: the other fields of each member, by the value of its tag field. Errors come from the member that the tag names. */
+/** A union of objects. `members`: the fields of each beside `field`, by the value of `field`. Errors come from the member with that value. */
 export const tagged = <A, F extends keyof A & string>(
   name: string,
   field: F,

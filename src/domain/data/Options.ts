@@ -1,4 +1,4 @@
-/** Checks options, because untyped hosts may pass anything: an ignored option may repeat work or discard it. */
+/** Checks options, because untyped hosts may pass anything, and a misspelt option that is ignored may repeat or discard work. */
 import { likeliest, orList, withArticle } from './Suggestion.js'
 
 /**
@@ -13,17 +13,17 @@ export type OptionProblem =
 /** Returns what a value should be instead, or undefined if it is valid. */
 export type Check = (value: unknown) => string | undefined
 
-/** The same; or the problems of the options inside a value, none if it is valid. */
+/** A {@link Check}, which may instead return the problems of the options inside a value; none if it is valid. */
 export type OptionCheck = (value: unknown) => string | ReadonlyArray<OptionProblem> | undefined
 
 /** The check of each option. */
 export type OptionTable = Readonly<Record<string, OptionCheck>>
 
-/** The fields of an object, or of anything else none. */
+/** Returns the fields of an object; none for any other value. */
 export const fieldsOf = (given: unknown): Readonly<Record<string, unknown>> =>
   isObject(given) ? (given as Readonly<Record<string, unknown>>) : {}
 
-/** Options to read from, also if an untyped host passes something else, which the check of the options then refuses. */
+/** Returns an object to read options from, whatever an untyped host passes; the check of the options refuses other values. */
 export const readable = <A extends object>(options: A): Partial<A> => Object(options) as Partial<A>
 
 const isObject = (given: unknown): given is object => typeof given === 'object' && given !== null
@@ -37,7 +37,10 @@ const isPlain = (given: object): boolean => {
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-/** The options with other values for some. Inherited ones stay; their accessors may read private fields. What has no options stays as it is. */
+/**
+ * Returns options with some values replaced. Inherited options are read from the original, because their accessors may read private fields.
+ * Returns an array or `Map` unchanged.
+ */
 export const extended = (given: unknown, more: Readonly<Record<string, unknown>>): object => {
   if (isObject(given) && !isRecord(given)) return given
   return isObject(given) && !isPlain(given)
@@ -55,7 +58,10 @@ interface Context {
   readonly unlisted?: OptionTable
 }
 
-/** An option that is `undefined` counts as absent. An instance of a class may have more members than options. */
+/**
+ * Returns the problems of options. An option that is `undefined` counts as absent. Of an instance of a class only the known options are
+ * checked, because it may have other members.
+ */
 export const optionProblems = (
   given: unknown,
   table: OptionTable,
@@ -66,25 +72,21 @@ export const optionProblems = (
   const fields = fieldsOf(given)
   const checked = isPlain(fields) ? fields : { ...unlisted, ...table }
   let found: Array<OptionProblem> | undefined
-  const look = (option: string, value: unknown): void => {
-    const check = Object.hasOwn(table, option)
-      ? table[option]
-      : Object.hasOwn(unlisted, option)
-        ? unlisted[option]
-        : undefined
+  const checkOption = (option: string, value: unknown): void => {
+    const check = [table, unlisted].find((checks) => Object.hasOwn(checks, option))?.[option]
     const wrong = check === undefined ? [{ option, known: Object.keys(table) }] : check(value)
     if (typeof wrong === 'string') (found ??= []).push({ option, expected: wrong })
     else if (wrong !== undefined && wrong.length > 0) (found ??= []).push(...wrong)
   }
-  for (const option of required) if (fields[option] === undefined) look(option, undefined)
+  for (const option of required) if (fields[option] === undefined) checkOption(option, undefined)
   for (const option of Object.keys(checked)) {
     const value = fields[option]
-    if (value !== undefined) look(option, value)
+    if (value !== undefined) checkOption(option, value)
   }
   return found ?? NONE
 }
 
-/** The problem of an option that belongs to another one: `job.poll`. */
+/** Returns the problem of an option inside another one, named by both: `job.poll`. */
 export const within = (outer: string, problem: OptionProblem): OptionProblem => {
   const option = `${outer}.${problem.option}`
   return 'known' in problem
@@ -92,7 +94,7 @@ export const within = (outer: string, problem: OptionProblem): OptionProblem => 
     : { option, expected: problem.expected }
 }
 
-/** The check of an option that has options. `expected`: what it must be. */
+/** Checks an option that has options, and returns each problem. `expected`: what the option must be. */
 export const inside =
   (outer: string, table: OptionTable, expected: string, required: ReadonlyArray<string> = []): OptionCheck =>
   (value) =>
@@ -189,7 +191,7 @@ export const interval: Check = (value) =>
     ? undefined
     : `a number from 0 to ${LONGEST_TIMER}, not ${kindOf(value)}`
 
-/** An option that has options. */
+/** Checks an option that has options, and returns the first problem as text. */
 export const nested =
   (table: OptionTable): Check =>
   (value) => {
@@ -198,7 +200,7 @@ export const nested =
     return problem === undefined ? undefined : `an object of valid options: ${describeOption(problem)}`
   }
 
-/** Test runners have a `Map` and an `AbortSignal` of their own. */
+/** Checks for methods, not with `instanceof`, because test runners have a `Map` and an `AbortSignal` of their own. */
 export const having =
   (methods: ReadonlyArray<PropertyKey>, expected: string): Check =>
   (value) =>

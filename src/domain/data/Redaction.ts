@@ -71,24 +71,24 @@ const SEARCHES = new WeakMap<ReadonlyArray<string>, Search.Search>()
 
 // --- redacting
 
-/** Redacts a string. Idempotent, even for secrets that contain the mark. */
-const whole = ({ texts }: Redaction, value: string): string => {
+/** Redacts a string that was not cut. Idempotent, even for secrets that contain the mark. */
+const redacted = ({ texts }: Redaction, value: string): string => {
   if (texts.length === 0) return value
   let rest = value
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const { spans } = Search.find(searchFor(texts), rest)
-    if (spans.length === 0) return rest
-    rest = marked(rest, spans)
+    const { ranges } = Search.find(searchFor(texts), rest)
+    if (ranges.length === 0) return rest
+    rest = marked(rest, ranges)
   }
   return MARK
 }
 
-/** Replacing a value can form another one from the mark and its surroundings. After this many rounds the whole text is redacted. */
+/** Replacing a value can form another one from the mark and its surroundings. After this many rounds the whole string is redacted. */
 const MAX_ROUNDS = 100
 
-const marked = (value: string, spans: ReadonlyArray<Search.Span>): string => {
-  const starts = [0, ...spans.map(({ to }) => to)]
-  return starts.map((from, index) => value.slice(from, spans[index]?.from)).join(MARK)
+const marked = (value: string, ranges: ReadonlyArray<Search.Range>): string => {
+  const starts = [0, ...ranges.map(({ to }) => to)]
+  return starts.map((from, index) => value.slice(from, ranges[index]?.from)).join(MARK)
 }
 
 /**
@@ -98,7 +98,7 @@ const marked = (value: string, spans: ReadonlyArray<Search.Span>): string => {
 export const json = (self: Redaction, value: Json): Json => {
   switch (typeof value) {
     case 'string':
-      return whole(self, value)
+      return redacted(self, value)
     case 'number':
       return isIn(self, String(value)) ? MARK : value
     case 'object':
@@ -117,27 +117,27 @@ const object = (self: Redaction, value: JsonObject): JsonObject => {
   const fields = new Map<string, Json>()
   let isSame = true
   for (const [name, field] of Object.entries(value)) {
-    const [newName, newField] = [unlessTaken(whole(self, name), fields), json(self, field)]
+    const [newName, newField] = [freeName(redacted(self, name), fields), json(self, field)]
     isSame &&= newName === name && newField === field
     fields.set(newName, newField)
   }
   return isSame ? value : Object.fromEntries(fields)
 }
 
-const unlessTaken = (name: string, taken: ReadonlyMap<string, Json>): string => {
+const freeName = (name: string, taken: ReadonlyMap<string, Json>): string => {
   let free = name
   for (let number = 2; taken.has(free); number++) free = `${name} (${number})`
   return free
 }
 
-/** Redacts a message. What was cut from it may begin before the note at the cut, so the start of a value is redacted there, too. */
+/** Redacts a string that may have been cut: the start of a value before the note at a cut is redacted, too. */
 export const text = (self: Redaction, message: string): string => {
   if (isNone(self)) return message
-  const parts = whole(self, message).split(NOTES)
+  const parts = redacted(self, message).split(NOTES)
   return parts.map((part, at) => (at % 2 === 0 && at + 1 < parts.length ? withoutStart(self, part) : part)).join('')
 }
 
-/** Replaces the start of a value at the end of a string, unless the mark is all of it. */
+/** Replaces the start of a value at the end of a string, unless it is part of the mark there. */
 const withoutStart = ({ texts }: Redaction, kept: string): string => {
   const search = searchFor(texts)
   const begun = Search.begunAt(search, Search.find(search, kept).node)
@@ -156,8 +156,8 @@ export const error = (self: Redaction, { name, message, code, stack, data }: Ste
 // --- streams
 
 /**
- * The held-back end of a stream, which may be the start of a value. The first `covered` bytes belong to a value whose {@link MARK} was
- * already emitted. `found`: the complete values in it; `node`: the state of the search.
+ * The end of a stream so far, held back because it may be the start of a value. The first `covered` bytes belong to a value whose
+ * {@link MARK} was already emitted. `found`: the complete values in `bytes`; `node`: the state of the search.
  */
 export interface StreamTail {
   readonly bytes: Uint8Array
@@ -175,29 +175,29 @@ export const next = (
   held: StreamTail,
   piece: Uint8Array
 ): { readonly emitted: Uint8Array; readonly held: StreamTail } => {
-  if (isNone(self)) return { emitted: joined([held.bytes, piece]), held: nothingHeld }
+  if (isNone(self)) return { emitted: concatenated([held.bytes, piece]), held: nothingHeld }
   const search = searchFor(self.bytes)
-  const { spans, node } = Search.find(search, asCharacters(piece), held.node, held.bytes.length, spansIn(held))
-  const bytes = joined([held.bytes, piece])
-  return upTo({ ...held, bytes, node }, spans, bytes.length - Search.begunAt(search, node))
+  const { ranges, node } = Search.find(search, asCharacters(piece), held.node, held.bytes.length, rangesIn(held))
+  const bytes = concatenated([held.bytes, piece])
+  return emitUpTo({ ...held, bytes, node }, ranges, bytes.length - Search.begunAt(search, node))
 }
 
 /** Returns the redacted rest of a stream that has ended. */
-export const rest = (held: StreamTail): Uint8Array => upTo(held, spansIn(held), held.bytes.length).emitted
+export const rest = (held: StreamTail): Uint8Array => emitUpTo(held, rangesIn(held), held.bytes.length).emitted
 
-const spansIn = ({ covered, found }: StreamTail): ReadonlyArray<Search.Span> =>
+const rangesIn = ({ covered, found }: StreamTail): ReadonlyArray<Search.Range> =>
   covered === 0 ? found : [{ from: 0, to: covered }, ...found]
 
 /** Emits everything before `end`, with a mark for each value that starts there. */
-const upTo = (
+const emitUpTo = (
   { bytes, covered, node }: StreamTail,
-  spans: ReadonlyArray<Search.Span>,
+  ranges: ReadonlyArray<Search.Range>,
   end: number
 ): { readonly emitted: Uint8Array; readonly held: StreamTail } => {
   const emitted: Array<Uint8Array> = []
-  const found: Array<Search.Span> = []
+  const found: Array<Search.Range> = []
   let at = 0
-  for (const { from, to } of spans) {
+  for (const { from, to } of ranges) {
     const isEmitted = from === 0 && covered > 0
     if (from >= end && !isEmitted) {
       found.push({ from: from - end, to: to - end })
@@ -208,14 +208,14 @@ const upTo = (
   }
   if (at < end) emitted.push(bytes.subarray(at, end))
   return {
-    emitted: joined(emitted),
+    emitted: concatenated(emitted),
     held: { bytes: end === 0 ? bytes : bytes.slice(end), covered: Math.max(0, at - end), found, node }
   }
 }
 
 const MARK_BYTES = new TextEncoder().encode(MARK)
 
-const joined = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
+const concatenated = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
   const [first, ...more] = parts.filter(({ length }) => length > 0)
   if (first === undefined || more.length === 0) return first ?? new Uint8Array()
   const whole = new Uint8Array(more.reduce((sum, { length }) => sum + length, first.length))

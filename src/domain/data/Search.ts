@@ -1,7 +1,7 @@
 /** Searches for many strings at once (Aho-Corasick) in linear time, whatever the strings and the input. */
 
 /** A range of the input; `to` is exclusive. */
-export interface Span {
+export interface Range {
   readonly from: number
   readonly to: number
 }
@@ -102,12 +102,12 @@ const step = (search: Search, from: number, character: number): number => {
 
 /** The matches, with overlaps merged, and the state after the input. */
 export interface Matches {
-  readonly spans: ReadonlyArray<Span>
+  readonly ranges: ReadonlyArray<Range>
   readonly node: number
 }
 
 /**
- * Continues the search from `node`; the first character has index `at`. `before`: earlier spans in order. Includes matches that
+ * Continues the search from `node`; the first character has index `at`. `before`: earlier ranges in order. Includes matches that
  * started before `at`.
  */
 export const find = (
@@ -115,9 +115,9 @@ export const find = (
   within: string,
   node: number = START,
   at = 0,
-  before: ReadonlyArray<Span> = []
+  before: ReadonlyArray<Range> = []
 ): Matches => {
-  const spans = [...before]
+  const ranges = [...before]
   const { ending } = search
   const nextBegin = beginsIn(search, within)
   let current = node
@@ -125,9 +125,9 @@ export const find = (
     if (current === START) index = nextBegin(index)
     current = step(search, current, within.charCodeAt(index))
     const length = ending[current] ?? 0
-    if (length > 0) add(spans, at + index + 1 - length, at + index + 1)
+    if (length > 0) add(ranges, at + index + 1 - length, at + index + 1)
   }
-  return { spans, node: current }
+  return { ranges, node: current }
 }
 
 /** Returns the next index where a match may start: at a head, or where less than a whole head is left. */
@@ -150,14 +150,14 @@ const beginsIn = ({ heads }: Search, within: string): ((from: number) => number)
   }
 }
 
-/** Inserts a span and merges overlaps; spans stay ordered by their end. */
-const add = (spans: Array<Span>, from: number, to: number): void => {
+/** Inserts a range and merges overlaps; ranges stay ordered by their end. */
+const add = (ranges: Array<Range>, from: number, to: number): void => {
   let begin = from
-  for (let last = spans.at(-1); last !== undefined && last.to > begin; last = spans.at(-1)) {
+  for (let last = ranges.at(-1); last !== undefined && last.to > begin; last = ranges.at(-1)) {
     begin = Math.min(begin, last.from)
-    spans.pop()
+    ranges.pop()
   }
-  spans.push({ from: begin, to })
+  ranges.push({ from: begin, to })
 }
 
 export const isIn = (search: Search, within: string): boolean => {

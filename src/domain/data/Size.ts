@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from './Json.js'
 import { isObject } from './Json.js'
 
-/** A value: its path (`$.variables.report`) and the length of its JSON string. */
+/** The path of a value (`$.variables.report`), and its approximate bytes as JSON. */
 export interface Sized {
   readonly path: string
   readonly bytes: number
@@ -22,7 +22,7 @@ interface Found {
 
 const MAX_REPORTED = 5
 
-/** The bytes of a value as JSON, without escapes. */
+/** The approximate bytes of a value as JSON: escapes do not count, and a character of a key counts as one byte. */
 export const bytesOf = (value: Json): number => measure(value, undefined, '$', 0, undefined)
 
 /** The largest values inside a value, largest first. A container whose size comes from one item is left out in favour of that item. */
@@ -32,6 +32,7 @@ export const biggest = (value: Json): ReadonlyArray<Sized> => {
   return found.map(({ place, bytes }) => ({ path: pathOf(place), bytes }))
 }
 
+/** A string and its UTF-8 bytes. */
 export interface Measured {
   readonly text: string
   readonly bytes: number
@@ -56,7 +57,10 @@ export const encodeWithin = (value: Json, mostBytes: number): E.Either<NotEncode
   }
 }
 
-/** One pass that allocates only for candidates, because there may be millions of values. */
+/**
+ * Returns the bytes of a value, and adds its largest parts to `found`, if given. One pass that allocates only for candidates, because there
+ * may be millions of values.
+ */
 const measure = (
   value: Json,
   parent: Place | undefined,
@@ -66,16 +70,16 @@ const measure = (
 ): number => {
   if (typeof value !== 'object' || value === null) {
     const bytes = typeof value === 'string' ? Buffer.byteLength(value) + 2 : String(value).length
-    if (found !== undefined && isAmong(found, bytes)) put(found, { place: { parent, key }, bytes })
+    if (found !== undefined && isAmong(found, bytes)) insert(found, { place: { parent, key }, bytes })
     return bytes
   }
   const place = { parent, key }
   const inside: Array<Found> | undefined = found === undefined ? undefined : []
   let bytes = 2
   let largest = 0
-  const add = (item: Json, key: string | number, around: number): void => {
+  const add = (item: Json, key: string | number, syntaxBytes: number): void => {
     const size = measure(item, place, key, depth + 1, inside)
-    bytes += size + around
+    bytes += size + syntaxBytes
     largest = Math.max(largest, size)
   }
   if (isObject(value)) for (const key of Object.keys(value)) add(value[key] as Json, key, key.length + 4)
@@ -83,14 +87,14 @@ const measure = (
   if (found === undefined || inside === undefined) return bytes
   // The outermost containers explain nothing, and neither do those that consist mostly of one item.
   const isDivided = depth < 2 ? inside.length > 0 : largest > bytes / 2
-  for (const one of isDivided ? inside : [{ place, bytes }]) if (isAmong(found, one.bytes)) put(found, one)
+  for (const one of isDivided ? inside : [{ place, bytes }]) if (isAmong(found, one.bytes)) insert(found, one)
   return bytes
 }
 
 const isAmong = (found: ReadonlyArray<Found>, bytes: number): boolean =>
   found.length < MAX_REPORTED || bytes > (found[MAX_REPORTED - 1] as Found).bytes
 
-const put = (found: Array<Found>, one: Found): void => {
+const insert = (found: Array<Found>, one: Found): void => {
   const before = found.findIndex(({ bytes }) => bytes < one.bytes)
   found.splice(before === -1 ? found.length : before, 0, one)
   found.length = Math.min(found.length, MAX_REPORTED)

@@ -1,4 +1,4 @@
-/** Stretches of time. */
+/** Spans of time. */
 
 /** Milliseconds since 1970. */
 export interface Span {

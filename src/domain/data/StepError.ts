@@ -25,10 +25,11 @@ const MAX_MESSAGE = 20_000
 const MAX_STACK = 20_000
 const MAX_DATA = 20_000
 const MAX_NOTE = 40
+/** As `\uXXXX`. */
 const MAX_UNIT_BYTES = 6
 
 /**
- * Makes a stored error; fields that are too long are cut.
+ * Makes a stored error. Strings that are too long are cut; `data` that is too large is omitted.
  *
  * @example
  * import { StepError } from 'dogear'
@@ -85,8 +86,8 @@ export const fromUnknown = (thrown: unknown): StepError => {
   return make(name, message, defined({ code, stack, data }))
 }
 
-/** The maximum depth of causes, and of errors in an `AggregateError`. */
-const MAX_CAUSES = 8
+/** The maximum number of errors in a chain of causes, and of those read from an `AggregateError`. */
+const MAX_ERRORS = 8
 
 /** The message, followed by those of the causes that it does not contain. */
 const messageOf = (thrown: object): string | undefined => {
@@ -100,7 +101,7 @@ const messageOf = (thrown: object): string | undefined => {
 const aggregated = (error: object): ReadonlyArray<string> => {
   const errors = unlessThrown(() => (error as { readonly errors?: unknown }).errors)
   return Array.isArray(errors)
-    ? errors.slice(0, MAX_CAUSES).flatMap((one) => text(Object(one) as object, 'message') ?? [])
+    ? errors.slice(0, MAX_ERRORS).flatMap((one) => text(Object(one) as object, 'message') ?? [])
     : []
 }
 
@@ -108,7 +109,7 @@ const aggregated = (error: object): ReadonlyArray<string> => {
 const chain = (thrown: unknown): ReadonlyArray<object> => {
   const found: Array<object> = []
   let at = thrown
-  while (found.length < MAX_CAUSES && typeof at === 'object' && at !== null) {
+  while (found.length < MAX_ERRORS && typeof at === 'object' && at !== null) {
     const from: object = at
     found.push(from)
     at = unlessThrown(() => (from as { readonly cause?: unknown }).cause)
@@ -116,7 +117,7 @@ const chain = (thrown: unknown): ReadonlyArray<object> => {
   return found
 }
 
-/** What classifies an error: its HTTP `status`, its `code`, and its `names`. */
+/** What classifies an error. `status`: of HTTP. */
 export interface ErrorTraits {
   readonly status: string | undefined
   readonly code: string | undefined
@@ -146,7 +147,7 @@ const unlessThrown = <A>(read: () => A): A | undefined => {
   }
 }
 
-/** Returns the longest prefix that fits into so many bytes of JSON, with a note of the full length. */
+/** Returns a string that fits into so many bytes of JSON: the same, or its start and a note of the full length. */
 const cutBytes = (value: string, bytes: number): string => {
   if (fits(value, bytes)) return value
   return `${value.slice(0, unitsWithin(value, bytes - MAX_NOTE))}${noteOf(value)}`

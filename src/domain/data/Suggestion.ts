@@ -1,4 +1,4 @@
-/** Suggests the nearest known word, and lists alternatives. */
+/** Words for messages: the nearest known word, lists of alternatives, and articles. */
 
 /** More candidates take long and help little. */
 const MAX_KNOWN = 1_000

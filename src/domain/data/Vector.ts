@@ -12,7 +12,11 @@ type Node<A> = ReadonlyArray<A> | ReadonlyArray<Node<A>>
 /** An immutable array with fast {@link append} and {@link at}. */
 export interface Vector<A> extends Iterable<A> {
   readonly length: number
-  /** @internal */
+  /**
+   * The bits of an index below those that choose a child of the root.
+   *
+   * @internal
+   */
   readonly shift: number
   /** @internal */
   readonly root: Node<A>
@@ -70,7 +74,7 @@ export const append = <A>(self: Vector<A>, item: A): Vector<A> => {
   const { length, shift, root, tail } = self
   const inTail = tailLength(self)
   if (inTail === WIDTH) return withLeaf(make(length - WIDTH, shift, root, []), tail, [item])
-  // Most vectors have one element, and `push` would reserve 17.
+  // Most vectors have one element, and pushing it would reserve space for 17.
   if (inTail === 0) return make(length + 1, shift, root, [item])
   // Another version may have appended there.
   const grown = tail.length === inTail ? tail : tail.slice(0, inTail)
@@ -85,18 +89,21 @@ const withLeaf = <A>(trie: Vector<A>, leaf: ReadonlyArray<A>, tail: Array<A>): V
   const { length, shift, root } = trie
   const grown = length + WIDTH + tail.length
   return length >>> BITS >= 1 << shift
-    ? make(grown, shift + BITS, [root, path(shift, leaf)] as Node<A>, tail)
-    : make(grown, shift, push(length, shift, root, leaf), tail)
+    ? make(grown, shift + BITS, [root, branch(shift, leaf)] as Node<A>, tail)
+    : make(grown, shift, pushLeaf(length, shift, root, leaf), tail)
 }
 
-const path = <A>(level: number, leaf: ReadonlyArray<A>): Node<A> => (level === 0 ? leaf : [path(level - BITS, leaf)])
+/** Returns a branch with only this leaf. */
+const branch = <A>(level: number, leaf: ReadonlyArray<A>): Node<A> =>
+  level === 0 ? leaf : [branch(level - BITS, leaf)]
 
-const push = <A>(index: number, level: number, node: Node<A>, leaf: ReadonlyArray<A>): Node<A> => {
+/** Returns a node with one more leaf, whose first element has this index. */
+const pushLeaf = <A>(index: number, level: number, node: Node<A>, leaf: ReadonlyArray<A>): Node<A> => {
   const slot = (index >>> level) & MASK
   const copy = [...node] as Array<Node<A>>
   const child = copy[slot]
-  copy[slot] =
-    level === BITS ? leaf : child === undefined ? path(level - BITS, leaf) : push(index, level - BITS, child, leaf)
+  if (level === BITS) copy[slot] = leaf
+  else copy[slot] = child === undefined ? branch(level - BITS, leaf) : pushLeaf(index, level - BITS, child, leaf)
   return copy
 }
 
@@ -113,14 +120,14 @@ export const set = <A>(self: Vector<A>, index: number, item: A): Vector<A> => {
   const inTail = tailLength(self)
   return index >= length - inTail
     ? make(length, shift, root, tail.slice(0, inTail).with(index & MASK, item))
-    : make(length, shift, put(index, shift, root, item), tail)
+    : make(length, shift, replaced(index, shift, root, item), tail)
 }
 
-const put = <A>(index: number, level: number, node: Node<A>, item: A): Node<A> => {
+const replaced = <A>(index: number, level: number, node: Node<A>, item: A): Node<A> => {
   if (level === 0) return (node as ReadonlyArray<A>).with(index & MASK, item)
   const slot = (index >>> level) & MASK
   const child = (node as ReadonlyArray<Node<A>>)[slot] as Node<A>
-  return (node as ReadonlyArray<Node<A>>).with(slot, put(index, level - BITS, child, item))
+  return (node as ReadonlyArray<Node<A>>).with(slot, replaced(index, level - BITS, child, item))
 }
 
 /** Returns the element at a 0-based index, or `undefined` if out of range. O(log32 n). */

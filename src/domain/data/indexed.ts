@@ -1,16 +1,16 @@
-/** Caches indexes of arrays by key. */
+/** Finds values by key, so that no loop searches an array again. */
 
-/** Returns an index of an array. Cached: arrays never change, and each has one kind of key. */
+/** Returns the elements of an array by key. Cached: arrays never change, and each has one kind of key. */
 export const indexed = <A>(all: ReadonlyArray<A>, keyOf: (one: A) => string): ReadonlyMap<string, A> => {
-  const known = INDEX.get(all) as ReadonlyMap<string, A> | undefined
+  const known = BY_KEY.get(all) as ReadonlyMap<string, A> | undefined
   if (known !== undefined) return known
-  const index = new Map<string, A>()
-  for (const one of all) index.set(keyOf(one), one)
-  INDEX.set(all, index)
-  return index
+  const byKey = new Map<string, A>()
+  for (const one of all) byKey.set(keyOf(one), one)
+  BY_KEY.set(all, byKey)
+  return byKey
 }
 
-const INDEX = new WeakMap<ReadonlyArray<unknown>, ReadonlyMap<string, unknown>>()
+const BY_KEY = new WeakMap<ReadonlyArray<unknown>, ReadonlyMap<string, unknown>>()
 
 /** Appends a value to the array of a key. */
 export const pushTo = <K, A>(arrays: Map<K, Array<A>>, key: K, value: A): void => {
@@ -26,9 +26,9 @@ export const indexOfStep = (
   expected = 0
 ): number | undefined => {
   if (steps[expected]?.name === name) return expected
-  const known = INDICES.get(steps) ?? new Map(steps.map((step, index) => [step.name, index]))
-  INDICES.set(steps, known)
+  const known = POSITIONS.get(steps) ?? new Map(steps.map((step, index) => [step.name, index]))
+  POSITIONS.set(steps, known)
   return known.get(name)
 }
 
-const INDICES = new WeakMap<ReadonlyArray<unknown>, ReadonlyMap<string, number>>()
+const POSITIONS = new WeakMap<ReadonlyArray<unknown>, ReadonlyMap<string, number>>()

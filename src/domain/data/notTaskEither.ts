@@ -1,4 +1,4 @@
-/** Describes what a port returned in place of a TaskEither: ports may be written in plain JavaScript. */
+/** Describes what a port returned instead of a TaskEither: ports may be written in plain JavaScript. */
 import { fieldsOf, isText, kindOf } from './Options.js'
 
 export const notTaskEither = (given: unknown): Error => {
@@ -6,16 +6,15 @@ export const notTaskEither = (given: unknown): Error => {
   return new Error(`it must return a TaskEither, not ${isPromise ? 'a promise' : kindOf(given)}`)
 }
 
-/** Returns undefined for a Right, or a Left of an error with one of these tags. */
+/** Describes a result that is neither a Right nor a Left of an error with one of these tags; otherwise undefined. */
 export const notEither = (result: unknown, tags: Readonly<Record<string, true>>): Error | undefined => {
   const { _tag, left } = fieldsOf(result)
   const tag = fieldsOf(left)['_tag']
   if (_tag === 'Right' || (_tag === 'Left' && isText(tag) && Object.hasOwn(tags, tag as string))) return undefined
-  const found =
-    _tag !== 'Left'
-      ? kindOf(result)
-      : isText(tag)
-        ? `a Left with the unknown "_tag" ${JSON.stringify(tag)}`
-        : `a Left of ${left instanceof Error ? `the error ${JSON.stringify(left.message)}` : kindOf(left)}`
-  return new Error(`it returned ${found}; return a Right, or a Left of an error that the port declares`)
+  if (_tag !== 'Left') return wrongResult(kindOf(result))
+  if (isText(tag)) return wrongResult(`a Left with the unknown "_tag" ${JSON.stringify(tag)}`)
+  return wrongResult(`a Left of ${left instanceof Error ? `the error ${JSON.stringify(left.message)}` : kindOf(left)}`)
 }
+
+const wrongResult = (found: string): Error =>
+  new Error(`it returned ${found}; return a Right, or a Left of an error that the port declares`)

@@ -1,4 +1,4 @@
-/** The functions of a store. Every place that takes a store from an untyped host checks them here. */
+/** Checks that a value has the functions of a store, because untyped hosts may pass anything. */
 import { listed } from './listed.js'
 import { kindOf } from './Options.js'
 
@@ -10,7 +10,7 @@ export const missingMethods = (given: unknown): ReadonlyArray<string> => {
   return STORE_METHODS.filter((method) => typeof fields[method] !== 'function')
 }
 
-/** Says what a value is that is no store: `not an object without history`; undefined for a store. */
+/** Describes a value that is not a store: `not an object without history`; undefined for a store. */
 export const notStore = (given: unknown): string | undefined => {
   const missing = missingMethods(given)
   if (missing.length === 0) return undefined
@@ -18,7 +18,7 @@ export const notStore = (given: unknown): string | undefined => {
   return `not ${kindOf(given)}${without}`
 }
 
-/** A port of which each function does the same, such as failing. */
+/** Returns a port whose functions all are `call`. */
 export const sameFor = <Name extends string, Call>(
   names: ReadonlyArray<Name>,
   call: Call

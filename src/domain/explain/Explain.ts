@@ -1,4 +1,4 @@
-/** Renders plans as text. */
+/** Describes plans, decisions and questions in words. */
 import type { PollReason } from '../plan/Plan.js'
 import { describeEvidence } from '../checkpoint/CompletedStep.js'
 import type { Over } from '../checkpoint/Due.js'
@@ -14,8 +14,8 @@ import { nameOf } from '../workflow/Unit.js'
 
 /**
  * Renders a plan as text: one line for each unit, with its decision and reason. Steps are counted from 1. Of more than 20 units in a list,
- * five of each kind are listed and the others counted; units that need confirmation are always listed. With `now` (UTC, ISO 8601), the text says which
- * waits are over: a plan does not know, because a planner has no clock.
+ * five of each kind are listed and the others counted; units that need confirmation are always listed. With `now` (UTC, ISO 8601), the text
+ * states which waits are over; a plan does not contain that, because a planner has no clock.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -104,7 +104,7 @@ const entriesOf = (all: ReadonlyArray<DecisionTree>, now: string | undefined): R
   const one = (node: DecisionTree): Entry => ({ node, row: rowOf(node, now), isCount: false })
   if (all.length <= LONG) return all.map(one)
   const kinds = new Map<string, Array<DecisionTree>>()
-  for (const node of all) pushTo(kinds, kindOf(node, now), node)
+  for (const node of all) pushTo(kinds, kindOfRow(node, now), node)
   const rows = new Map<DecisionTree, Entry>()
   for (const kind of kinds.values()) {
     // A "1 more" line is no shorter than the entry.
@@ -116,7 +116,7 @@ const entriesOf = (all: ReadonlyArray<DecisionTree>, now: string | undefined): R
   return all.flatMap((node) => rows.get(node) ?? [])
 }
 
-const kindOf = ({ decision }: DecisionTree, now: string | undefined): string =>
+const kindOfRow = ({ decision }: DecisionTree, now: string | undefined): string =>
   `${decision._tag} ${decision.reason._tag} ${overOf(decision, now)}`
 
 /** The line has a reason only if all counted units share it. */
@@ -149,9 +149,9 @@ const isAnyOver = ({ decision, parts }: DecisionTree, now: string | undefined): 
 
 /** Returns how the wait of a unit is over, or undefined; a wave has the reason of its first wait. */
 export const overOf = ({ reason }: Pick<Decision, 'reason'>, now: string | undefined): Over | undefined =>
-  overAt(waitOf(reason), 'answered' in reason, now)
+  overAt(waitIn(reason), 'answered' in reason, now)
 
-const waitOf = (reason: Decision['reason']): Wait | undefined => {
+const waitIn = (reason: Decision['reason']): Wait | undefined => {
   if (reason._tag === 'TimerPending') return { _tag: 'Timer', wakeAt: reason.wakeAt }
   return reason._tag !== 'AnswerPending'
     ? undefined
@@ -248,7 +248,7 @@ const alsoMissing = (reason: Decision['reason']): string =>
     ? `; missing: ${reason.missing.map(describeEvidence).join(', ')}`
     : ''
 
-/** Says who gave a rejected answer, and why it did not fit. */
+/** Describes who gave a rejected answer, and why it did not fit. */
 export const describeRejected = ({ by, path, expected }: RejectedAnswer): string =>
   `by ${by}: at ${path} expected ${expected}`
 
@@ -275,13 +275,13 @@ export const describeQuestion = (question: Confirm): string => {
     return `"${question.unit}" completed and is not idempotent; it would run again because ${describeReason(question)}`
   const acted = `"${question.unit}" may already have taken effect, and is not idempotent`
   if (reason._tag === 'EarlierStepRunsAgain') return `${acted}; it would run again because ${describeReason(question)}`
-  const aboutIt = ABOUT_IT.has(reason._tag) && !('answered' in reason) && !('inDoubt' in reason)
-  const why = `${aboutIt ? 'it ' : ''}${describeReason(question)}`
+  const lacksSubject = LACKS_SUBJECT.has(reason._tag) && !('answered' in reason) && !('inDoubt' in reason)
+  const why = `${lacksSubject ? 'it ' : ''}${describeReason(question)}`
   return `${acted}: ${why}`
 }
 
-/** The reasons whose descriptions need a subject. */
-const ABOUT_IT: ReadonlySet<string> = new Set([
+/** The reasons whose descriptions have no subject. */
+const LACKS_SUBJECT: ReadonlySet<string> = new Set([
   'Failed',
   'InFlight',
   'Interrupted',

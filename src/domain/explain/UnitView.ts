@@ -14,8 +14,9 @@ import { isTop, join, top } from '../workflow/Unit.js'
 import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
 
 /**
- * A unit of a run and its status. `index`: of its top-level step, from 0; `attempts`: 0 before the first; `parts`: of a composite;
- * `assumed`: a user declared it done; `pending`: what it waits for; `answered`: the answer to it is recorded, and the next resume uses it.
+ * A unit of a run and its status. `index`: of its top-level step, from 0; `attempts`: 0 before the first; `parts`: the number of the direct
+ * parts of a composite; `assumed`: a user or host declared it done; `pending`: what it waits for; `answered`: its answer is recorded, and
+ * the next resume uses it.
  *
  * @category model
  */
@@ -84,7 +85,7 @@ const unitOf = ({ state, completedSteps, pending: waiting, answers }: Checkpoint
   const base = { ...place, assumed: false, ...(Units.has(answers, unit) ? ({ answered: true } as const) : {}) }
   const pending = Units.get(waiting, unit)
   if (pending !== undefined) return { ...base, status: 'pending', attempts: attemptOf(pending), pending }
-  // A sub-step is known because it started. Without a record of its own, it is one in doubt that the record of its task names.
+  // A sub-step without a record or state is one in doubt that the record of its task names.
   const other: UnitView =
     place.kind === 'sub-step'
       ? { ...base, status: 'failed', attempts: 1 }

@@ -121,7 +121,10 @@ interface Walk {
   first: Decision | undefined
 }
 
-/** Drops the records of units that run again, of what follows them in their sequence unless it completed and is skipped, and of units whose output an answer replaces. */
+/**
+ * Drops the records of units that run again, of later units in their sequence unless they completed and are skipped, and of units whose
+ * output an answer replaces.
+ */
 const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
   let held: ReadonlySet<Unit> | undefined
   const isHeld = (unit: Unit): boolean => (held ??= heldUnits(known.checkpoint)).has(unit)

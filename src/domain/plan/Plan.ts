@@ -62,7 +62,10 @@ export type RunReason =
   | { readonly _tag: 'EarlierStepRunsAgain'; readonly step: Unit }
   | { readonly _tag: 'Forced' }
 
-/** Why a unit is retried: it failed, was in flight when the process ended, or was interrupted. `inDoubt`: no attempt failed; a call of the sub-step was refused, because it may have run (`message`). */
+/**
+ * Why a unit is retried: it failed, was in flight when the process ended, or was interrupted. `inDoubt`: no attempt failed; a call of the
+ * sub-step was refused, because it may have run (`message`).
+ */
 export type RetryReason =
   | { readonly _tag: 'Failed'; readonly message: string; readonly attempts: number; readonly inDoubt?: true }
   | { readonly _tag: 'InFlight'; readonly attempt: number }
@@ -327,6 +330,6 @@ export const runsAgain = (
  */
 export const hashPlan = (plan: ResumePlan): string => {
   const { decisions, variables, abandons, input } = plan
-  const seen = { decisions, variables: Object.fromEntries(variables), ...defined({ abandons, input }) }
-  return sha256(canonical(seen as unknown as Json)).slice(0, 16)
+  const pinned = { decisions, variables: Object.fromEntries(variables), ...defined({ abandons, input }) }
+  return sha256(canonical(pinned as unknown as Json)).slice(0, 16)
 }

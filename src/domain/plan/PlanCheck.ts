@@ -107,26 +107,25 @@ export const wrongWorkflow = (checkpoint: Checkpoint, { name: found }: Workflow)
 }
 
 /** Returns the edits that a policy refuses; none for workflows with different names. Units that run again may be edited. */
-export const compare = (context: PlanContext, workflow: Workflow, policy: Changes): ReadonlyArray<PlanProblem> => {
+export const refusedEdits = (context: PlanContext, workflow: Workflow, policy: Changes): ReadonlyArray<PlanProblem> => {
   const { checkpoint } = context
   if (checkpoint.workflow.name !== workflow.name) return []
-  const edited: Comparison = {
+  const comparison: Comparison = {
     checkpoint,
     workflow,
     context,
-    redoneWas: new Map(),
+    firstRedone: new Map(),
     placesNow: new Map(),
     changedMaps: new Set()
   }
-  if (policy === 'ignore') return [...editsOfPending(edited, lacksJob)]
-  return policy === 'strict'
-    ? [...editsOfAll(checkpoint.workflow, workflow), ...vanished(edited)]
-    : inOrder(workflow, [
-        ...editsOfRecorded(edited),
-        ...misplaced(edited, checkpoint.workflow, workflow, undefined, false),
-        ...editsOfPending(edited),
-        ...vanished(edited)
-      ])
+  if (policy === 'ignore') return [...editsOfPending(comparison, lacksJob)]
+  if (policy === 'strict') return [...editsOfAll(checkpoint.workflow, workflow), ...vanished(comparison)]
+  return inOrder(workflow, [
+    ...editsOfRecorded(comparison),
+    ...misplaced(comparison, checkpoint.workflow, workflow, undefined, false),
+    ...editsOfPending(comparison),
+    ...vanished(comparison)
+  ])
 }
 
 /** Sorts edits by their top-level steps in the workflow, so that the first names the step to run from. Removed steps are first. */
@@ -139,14 +138,14 @@ const inOrder = ({ steps }: Workflow, problems: ReadonlyArray<PlanProblem>): Rea
 }
 
 /**
- * The state of the comparison. `redoneWas`: for each sequence, the former index of its first step that runs again whatever is recorded;
- * `placesNow`: the places of new tasks by name and fingerprint, filled on first use; `changedMaps`: the maps that were reported as changed or removed.
+ * The state of the comparison. `firstRedone`: for each sequence, the recorded index of its first step that runs again whatever is recorded;
+ * `placesNow`: the places of new tasks by name and fingerprint, filled on first use; `changedMaps`: the maps with a reported edit.
  */
 interface Comparison {
   readonly checkpoint: Checkpoint
   readonly workflow: Workflow
   readonly context: PlanContext
-  readonly redoneWas: Map<Unit | undefined, number>
+  readonly firstRedone: Map<Unit | undefined, number>
   readonly placesNow: Map<string, string>
   readonly changedMaps: Set<Unit>
 }
@@ -165,49 +164,49 @@ const definitionOf = (
 ): Step | undefined => find<Step>(workflow, items, unit, expected)?.definition
 
 /** Returns whether the plan runs a unit again whatever is recorded. A removed unit counts by its former place. */
-const isRedone = (edited: Comparison, unit: Unit): boolean => {
-  const { checkpoint, workflow, context, redoneWas } = edited
+const isRedone = (comparison: Comparison, unit: Unit): boolean => {
+  const { checkpoint, workflow, context, firstRedone } = comparison
   if (isRerun(context.demands.of(unit))) return true
-  const removed = fromTop(unit).find((one) => definitionOf(edited, one) === undefined)
+  const removed = fromTop(unit).find((one) => definitionOf(comparison, one) === undefined)
   if (removed === undefined) return false
   const above = parent(removed)
   const was = above === undefined ? checkpoint.workflow : find(checkpoint.workflow, checkpoint.items, above)?.definition
-  const now = above === undefined ? workflow : definitionOf(edited, above)
+  const now = above === undefined ? workflow : definitionOf(comparison, above)
   if (was === undefined || now === undefined || !('steps' in was) || !('steps' in now)) return false
-  let from = redoneWas.get(above)
+  let from = firstRedone.get(above)
   if (from === undefined) {
     const first = now.steps.find(({ name }) => isRerun(context.demands.of(join(above, name))))
     from = first === undefined ? Infinity : (indexOfStep(was.steps, first.name) ?? Infinity)
-    redoneWas.set(above, from)
+    firstRedone.set(above, from)
   }
   return (indexOfStep(was.steps, nameOf(removed)) ?? -1) >= from
 }
 
 /** Yields completed units that were removed or changed, except those that run again whatever is recorded. */
-function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
-  const { checkpoint, workflow, changedMaps } = edited
+function* editsOfRecorded(comparison: Comparison): Iterable<PlanProblem> {
+  const { checkpoint, workflow, changedMaps } = comparison
   if (areSame(checkpoint.workflow.steps, workflow.steps)) return
   for (const { unit, stepIndex, fingerprint, subStep } of Units.all(checkpoint.completedSteps)) {
     // A task in progress may be edited; the executor compares its sub-steps when it calls them.
     if (subStep !== undefined) continue
     const [before, after] = [checkpoint.workflow.steps[stepIndex], workflow.steps[stepIndex]]
     if (before?.name === after?.name && before?.fingerprint === after?.fingerprint) continue
-    const definition = definitionOf(edited, unit, stepIndex)
+    const definition = definitionOf(comparison, unit, stepIndex)
     const now = definition === undefined ? undefined : recordedFingerprint(definition)
-    if (now === fingerprint || isRedone(edited, unit)) continue
+    if (now === fingerprint || isRedone(comparison, unit)) continue
     const was = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
     // Only an accepted plan lets a recorded run adopt another definition.
     if (now !== undefined && was !== undefined && recordedFingerprint(was) === now) continue
     const map = fromTop(unit).find((one) => checkpoint.items.has(one))
     if (map === undefined) {
       const edit = editProblem(now === undefined ? 'removed' : 'changed', unit, fingerprint, now)
-      yield now === undefined ? moved(edited, edit, sameTask(nameOf(unit), fingerprint)) : edit
+      yield now === undefined ? moved(comparison, edit, sameTask(nameOf(unit), fingerprint)) : edit
     } else if (!changedMaps.has(map)) {
-      // All items of a map share one definition, so one problem stands for all.
+      // All items of a map share one definition, so one problem is enough.
       changedMaps.add(map)
       const [recorded, present] = [
         find(checkpoint.workflow, checkpoint.items, map)?.definition,
-        definitionOf(edited, map)
+        definitionOf(comparison, map)
       ]
       yield editProblem(present === undefined ? 'removed' : 'changed', map, recorded?.fingerprint, present?.fingerprint)
     }
@@ -231,16 +230,16 @@ const moved = ({ checkpoint, workflow, placesNow }: Comparison, edit: PlanProble
 
 /** Yields edited or removed units whose job is pending, except those that run again. A wait may be edited: its record stays. */
 function* editsOfPending(
-  edited: Comparison,
+  comparison: Comparison,
   isRefused: (now: Step | undefined) => boolean = () => true
 ): Iterable<PlanProblem> {
-  const { checkpoint } = edited
+  const { checkpoint } = comparison
   for (const { unit, _tag } of checkpoint.pending) {
     if (_tag !== 'Job') continue
     const was = find(checkpoint.workflow, checkpoint.items, unit)
-    if (was === undefined || isRedone(edited, unit)) continue
+    if (was === undefined || isRedone(comparison, unit)) continue
     const { fingerprint } = was.definition
-    const now = definitionOf(edited, unit)
+    const now = definitionOf(comparison, unit)
     if ((now?._tag === 'Task' && now.fingerprint === fingerprint) || !isRefused(now)) continue
     // No other kind polls the job.
     const polls = hasCode(now) ? now.fingerprint : undefined
@@ -249,7 +248,7 @@ function* editsOfPending(
   }
 }
 
-/** Detects a task of a program whose code submits no job, so that nothing could poll a pending one. */
+/** Detects a task of a program that submits no job, so that nothing could poll a pending one. */
 const lacksJob = (step: Step | undefined): boolean => hasCode(step) && 'job' in step && step.job === undefined
 
 /**
@@ -257,7 +256,7 @@ const lacksJob = (step: Step | undefined): boolean => hasCode(step) && 'job' in 
  * level has run.
  */
 function* misplaced(
-  edited: Comparison,
+  comparison: Comparison,
   was: WorkflowIdentity | StepIdentity,
   now: Workflow | Step,
   unit: Unit | undefined,
@@ -265,29 +264,30 @@ function* misplaced(
 ): Iterable<PlanProblem> {
   const present = 'fingerprint' in now ? now.fingerprint : undefined
   if (was.fingerprint === present) return
-  if ('steps' in was && 'steps' in now) yield* misplacedSteps(edited, was.steps, now.steps, unit, isFollowed)
-  else if ('groups' in was && 'groups' in now) yield* misplacedGroups(edited, was.groups, now.groups, unit, isFollowed)
+  if ('steps' in was && 'steps' in now) yield* misplacedSteps(comparison, was.steps, now.steps, unit, isFollowed)
+  else if ('groups' in was && 'groups' in now)
+    yield* misplacedGroups(comparison, was.groups, now.groups, unit, isFollowed)
   else if ('each' in was && 'each' in now && unit !== undefined) {
-    for (const { key } of edited.checkpoint.items.get(unit) ?? []) {
-      const found = [...misplaced(edited, was.each, now.each, join(unit, key), isFollowed)]
+    for (const { key } of comparison.checkpoint.items.get(unit) ?? []) {
+      const found = [...misplaced(comparison, was.each, now.each, join(unit, key), isFollowed)]
       yield* found
-      // All items of a map share one definition, so one problem stands for all.
+      // All items of a map share one definition, so one problem is enough.
       if (found.length > 0) return
     }
   } else if (unit !== undefined && isComposite(was) && isComposite(now)) {
-    const { checkpoint, context, changedMaps } = edited
+    const { checkpoint, context, changedMaps } = comparison
     const isKnown = Units.has(checkpoint.completedSteps, unit) || changedMaps.has(unit)
-    if (hasRecords(context, unit) && !isKnown && !isRedone(edited, unit))
+    if (hasRecords(context, unit) && !isKnown && !isRedone(comparison, unit))
       yield editProblem('changed', unit, was.fingerprint, present)
   }
 }
 
 /** Returns whether a unit has records that the plan keeps. */
-const counts = ({ context }: Comparison, unit: Unit): boolean =>
+const hasKeptRecords = ({ context }: Comparison, unit: Unit): boolean =>
   hasRecords(context, unit) && !isRerun(context.demands.of(unit))
 
 function* misplacedSteps(
-  edited: Comparison,
+  comparison: Comparison,
   was: ReadonlyArray<StepIdentity>,
   now: ReadonlyArray<Step>,
   parent: Unit | undefined,
@@ -296,30 +296,34 @@ function* misplacedSteps(
   if (areSame(was, now)) return
   let furthest = -1
   let lastRecorded = -1
-  for (const [stood, { name }] of was.entries()) {
+  for (const [formerIndex, { name }] of was.entries()) {
     const unit = join(parent, name)
-    if (!hasRecords(edited.context, unit)) continue
-    const index = indexOfStep(now, name, stood)
-    if (index !== undefined && !counts(edited, unit)) continue
-    lastRecorded = stood
+    if (!hasRecords(comparison.context, unit)) continue
+    const index = indexOfStep(now, name, formerIndex)
+    if (index !== undefined && !hasKeptRecords(comparison, unit)) continue
+    lastRecorded = formerIndex
     if (index === undefined) continue
     if (index < furthest) yield editProblem('reordered', unit)
     furthest = Math.max(furthest, index)
   }
   for (const [index, step] of now.entries()) {
-    const stood = indexOfStep(was, step.name, index)
+    const formerIndex = indexOfStep(was, step.name, index)
     const unit = join(parent, step.name)
     const isBefore = isFollowed || index < furthest
     const isMoved =
-      index < furthest && stood !== undefined && stood >= lastRecorded && !hasRecords(edited.context, unit)
-    if ((stood === undefined && isBefore) || isMoved)
+      index < furthest &&
+      formerIndex !== undefined &&
+      formerIndex >= lastRecorded &&
+      !hasRecords(comparison.context, unit)
+    if ((formerIndex === undefined && isBefore) || isMoved)
       yield editProblem('insertedBefore', unit, undefined, step.fingerprint)
-    else if (stood !== undefined) yield* misplaced(edited, was[stood] as StepIdentity, step, unit, isBefore)
+    else if (formerIndex !== undefined)
+      yield* misplaced(comparison, was[formerIndex] as StepIdentity, step, unit, isBefore)
   }
 }
 
 function* misplacedGroups(
-  edited: Comparison,
+  comparison: Comparison,
   was: ReadonlyArray<StepIdentity>,
   now: ReadonlyArray<Group>,
   parent: Unit | undefined,
@@ -329,13 +333,13 @@ function* misplacedGroups(
     ? undefined
     : neededBy(
         now,
-        now.map(({ name }) => name).filter((name) => counts(edited, join(parent, name)))
+        now.map(({ name }) => name).filter((name) => hasKeptRecords(comparison, join(parent, name)))
       )
   for (const [index, group] of now.entries()) {
     const unit = join(parent, group.name)
     const isBefore = needed?.has(group.name) ?? true
-    const stood = indexOfStep(was, group.name, index)
-    if (stood !== undefined) yield* misplaced(edited, was[stood] as StepIdentity, group, unit, isBefore)
+    const formerIndex = indexOfStep(was, group.name, index)
+    if (formerIndex !== undefined) yield* misplaced(comparison, was[formerIndex] as StepIdentity, group, unit, isBefore)
     else if (isBefore) yield editProblem('insertedBefore', unit, undefined, group.fingerprint)
   }
 }
@@ -345,9 +349,9 @@ function* editsOfAll(was: Node, now: Node, parent?: Unit): Iterable<PlanProblem>
   const [before, after] = [listedParts(was) as ReadonlyArray<StepIdentity>, listedParts(now) as ReadonlyArray<Step>]
   const isOrdered = was.steps !== undefined && now.steps !== undefined
   let last = -1
-  for (const [stood, part] of before.entries()) {
+  for (const [formerIndex, part] of before.entries()) {
     const unit = join(parent, part.name)
-    const index = indexOfStep(after, part.name, stood)
+    const index = indexOfStep(after, part.name, formerIndex)
     if (index === undefined) {
       yield editProblem('removed', unit, part.fingerprint)
       continue
@@ -370,13 +374,13 @@ function* differences(was: StepIdentity, now: Step, unit: Unit): Iterable<PlanPr
 }
 
 /** Yields removed or renumbered units that are not idempotent and may have taken effect: a resume could not ask about them. */
-function* vanished(edited: Comparison): Iterable<PlanProblem> {
-  const { workflow, items, state } = edited.checkpoint
+function* vanished(comparison: Comparison): Iterable<PlanProblem> {
+  const { workflow, items, state } = comparison.checkpoint
   for (const unit of State.inDoubt(state)) {
     const was = find(workflow, items, unit, state.stepIndex)?.definition
-    if (was === undefined) yield* vanishedSubStep(edited, unit)
+    if (was === undefined) yield* vanishedSubStep(comparison, unit)
     if (was?._tag !== 'Task' || was.idempotent) continue
-    const present = definitionOf(edited, unit)
+    const present = definitionOf(comparison, unit)
     const isAnother = present?._tag === 'Task' && present.numbered && present.fingerprint !== was.fingerprint
     if (present?._tag === 'Task' && !isAnother) continue
     const edit = isAnother

@@ -116,13 +116,13 @@ export const targetsOf = (
   subSteps: SubStepsByTask
 ): { readonly from: Unit | undefined; readonly restart: Unit | undefined } => {
   const existing = (unit: Unit | undefined): Unit | undefined =>
-    unit !== undefined && (find<Step>(workflow, items, unit) !== undefined || isKnown(subSteps, unit))
+    unit !== undefined && (find<Step>(workflow, items, unit) !== undefined || isSubStep(subSteps, unit))
       ? unit
       : undefined
   return { from: existing(fromStep), restart: existing(restartWave) }
 }
 
-const isKnown = (subSteps: SubStepsByTask, unit: Unit): boolean => {
+const isSubStep = (subSteps: SubStepsByTask, unit: Unit): boolean => {
   for (const task of ancestors(unit)) if (subSteps.get(task)?.some((one) => one.unit === unit) === true) return true
   return false
 }
@@ -147,14 +147,14 @@ export const recordAt = ({ checkpoint }: PlanContext, unit: Unit, expected?: num
   Units.get(checkpoint.completedSteps, unit, expected)
 
 /** Returns the record of a unit. Ignores that of a sub-step: an edit of its task may have put a unit at its path. */
-export const recordOf = (context: PlanContext, unit: Unit, expected?: number): CompletedStep | undefined => {
+export const recordInTree = (context: PlanContext, unit: Unit, expected?: number): CompletedStep | undefined => {
   const record = recordAt(context, unit, expected)
   return record?.subStep === undefined ? record : undefined
 }
 
 /** Returns whether a unit, or a part of it, is recorded. */
 export const hasRecords = (context: PlanContext, unit: Unit): boolean =>
-  context.begun.has(unit) || recordOf(context, unit) !== undefined
+  context.begun.has(unit) || recordInTree(context, unit) !== undefined
 
 /**
  * Returns problems for unknown names in the options. `answerable`: the units that can be answered; `changed`: units that can always be
@@ -177,19 +177,19 @@ export const unknownNames = (
     const available = workflow.steps.filter(isComposite).map(({ name }) => name)
     problems.push({ _tag: 'NotAWave', step: restartWave, exists: restarted !== undefined, available, steps })
   }
-  // The answer "again" about a task changes nothing if it runs in any case.
-  const runsAgain = (unit: Unit): boolean =>
+  // The answer "again" about a task is harmless if the task runs without it.
+  const isAnsweredAgain = (unit: Unit): boolean =>
     confirm?.get(unit)?._tag === 'Again' &&
-    (isKnown(subSteps, unit) || find<Step>(workflow, items, unit)?.definition._tag === 'Task')
+    (isSubStep(subSteps, unit) || find<Step>(workflow, items, unit)?.definition._tag === 'Task')
   for (const step of new Set([...(confirm?.keys() ?? []), ...(outputs?.keys() ?? [])]))
-    if (!answerable.has(step) && !changed.has(step) && !runsAgain(step)) {
+    if (!answerable.has(step) && !changed.has(step) && !isAnsweredAgain(step)) {
       const option = confirm?.has(step) === true ? 'confirm' : 'outputs'
       problems.push({ _tag: 'UnknownStep', step, option, available: [...answerable] })
     }
   return problems
 }
 
-/** Returns the units on the first level where a path is unknown. */
+/** Returns the existing units on the level where a path leaves the workflow. */
 const peersOf = (
   workflow: Workflow,
   { items, subSteps }: { readonly items: Items; readonly subSteps: SubStepsByTask },

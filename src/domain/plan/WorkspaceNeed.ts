@@ -20,8 +20,8 @@ export const wasAttempted = ({ state, completedSteps, pending, submissions }: Ch
 /** A missing workspace is created again only if the user restarts the whole run; otherwise completed steps would lose their results. */
 export const needOf = (checkpoint: Checkpoint, plan: ResumePlan): WorkspaceNeed => {
   const { workspace } = checkpoint
-  const runs = plan.decisions.some(({ _tag }) => _tag === 'Run' || _tag === 'Retry' || _tag === 'Confirm')
-  if (workspace === undefined || !runs) return 'Nothing'
+  const isAnyScheduled = plan.decisions.some(({ _tag }) => _tag === 'Run' || _tag === 'Retry' || _tag === 'Confirm')
+  if (workspace === undefined || !isAnyScheduled) return 'Nothing'
   return workspace.kind !== 'none' && (!wasAttempted(checkpoint) || startsOver(plan)) ? 'Make' : 'Find'
 }
 

@@ -15,13 +15,13 @@ import type { Step, Workflow } from '../workflow/Workflow.js'
 export type EvidenceChanged = RunReason & { readonly _tag: 'EvidenceChanged' }
 
 /**
- * The accepted changes of a unit. `evidence`: that of its new record. `own`: an answer, `onChanged` or `fromStep` keeps this record, even if an earlier
- * unit runs. `isWhole`: the answer is about a map with all its parts.
+ * The accepted changes of a unit. `evidence`: that of its new record. `survivesRerun`: an answer, `onChanged` or `fromStep` keeps this
+ * record, even if an earlier unit runs. `isWhole`: the answer is about a map with all its parts.
  */
 export interface Kept {
   readonly changed: ReadonlyArray<Changed>
   readonly evidence: ReadonlyArray<Evidence>
-  readonly own: boolean
+  readonly survivesRerun: boolean
   readonly isWhole?: true
 }
 
@@ -50,18 +50,19 @@ export interface EvidencePlan {
   readonly changed: ReadonlyMap<string, ReadonlyArray<Changed>>
 }
 
+/** A unit that recorded a place (an artifact path or id, a file, or a commit). `exists`: the workflow still has the unit. */
 interface RecordedAt {
   readonly unit: Unit
   readonly record: CompletedStep
   readonly was: Evidence
-  readonly isWhole: boolean
+  readonly isComposite: boolean
   readonly exists: boolean
 }
 
 interface Draft {
   readonly missing: Map<string, Array<Evidence>>
   readonly rerun: Map<string, Array<Changed>>
-  readonly kept: Map<string, { readonly record: CompletedStep; readonly changed: Array<Changed>; own: boolean }>
+  readonly kept: Map<string, KeptDraft>
   readonly changedByUser: Map<string, Array<Changed>>
   readonly keepable: Map<string, Array<Changed>>
   readonly open: Set<string>
@@ -69,6 +70,12 @@ interface Draft {
   readonly changed: Map<string, Array<Changed>>
   /** Composites declared done; what follows them runs again. */
   readonly done: Set<string>
+}
+
+interface KeptDraft {
+  readonly record: CompletedStep
+  readonly changed: Array<Changed>
+  survivesRerun: boolean
 }
 
 const NOTHING: EvidencePlan = {
@@ -120,7 +127,7 @@ export const planEvidence = (
     else if (beside.some(({ was }) => isSame(was, is)) || !isExplained(unfinished, last))
       judge(draft, beside, is, options)
     // The unit that explains the change is declared done, so no unit restores the evidence.
-    else if (!isExplained(notDone, last)) keepOne(draft, last, is, false)
+    else if (!isExplained(notDone, last)) keepUnlessRerun(draft, last, is)
   }
   return planned(draft, options, demands)
 }
@@ -179,7 +186,7 @@ const recordersOf = (
     const left = new Map([...(changed.get(unit) ?? []), ...record.evidence].map((one) => [placeOf(one), one]))
     for (const [place, was] of left) {
       if (!now.has(place)) continue
-      pushTo(recorders, place, { unit, record, was, isWhole: step !== undefined && step._tag !== 'Task', exists })
+      pushTo(recorders, place, { unit, record, was, isComposite: step !== undefined && step._tag !== 'Task', exists })
     }
   }
   return recorders
@@ -218,19 +225,23 @@ const keepBefore = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence |
 /** Accepts the state of a place for its last recorder; that of a commit for all, because each record is checked for it. */
 const keepAll = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence | undefined): void => {
   const last = all.at(-1)
-  if (last !== undefined) keepOne(draft, last, is, true)
+  if (last !== undefined) keepOne(draft, last, is)
   keepCommits(draft, all.slice(0, -1), is)
 }
 
 const keepCommits = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence | undefined): void => {
-  for (const one of all) if (one.was._tag === 'Commit') keepOne(draft, one, is, false)
+  for (const one of all) if (one.was._tag === 'Commit') keepUnlessRerun(draft, one, is)
 }
 
-const keepOne = ({ kept }: Draft, { unit, record, was }: RecordedAt, is: Evidence | undefined, own: boolean): void => {
-  const accepted = kept.get(unit) ?? { record, changed: [], own: false }
+const keepOne = (draft: Draft, recorded: RecordedAt, is: Evidence | undefined): void => {
+  keepUnlessRerun(draft, recorded, is).survivesRerun = true
+}
+
+const keepUnlessRerun = ({ kept }: Draft, { unit, record, was }: RecordedAt, is: Evidence | undefined): KeptDraft => {
+  const accepted = kept.get(unit) ?? { record, changed: [], survivesRerun: false }
   if (!accepted.changed.some((one) => placeOf(one.was) === placeOf(was))) accepted.changed.push(changedTo(was, is))
-  accepted.own ||= own
   kept.set(unit, accepted)
+  return accepted
 }
 
 const changedTo = (was: Evidence, is: Evidence | undefined): Changed => (is === undefined ? { was } : { was, is })
@@ -250,22 +261,22 @@ const judge = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence | unde
   if (answer === 'Again') {
     for (const one of all) {
       draft.covered.add(one.unit)
-      if (answerOf(one) === 'Keep') keepOne(draft, one, is, true)
+      if (answerOf(one) === 'Keep') keepOne(draft, one, is)
       else add(draft.rerun, one, is)
     }
     return
   }
   if (answer === 'Keep') keepAll(draft, all, is)
-  else if (answer === 'Done' && !last.isWhole) {
+  else if (answer === 'Done' && !last.isComposite) {
     add(draft.rerun, last, is)
     keepCommits(draft, all.slice(0, -1), is)
   } else if (answer === undefined && !isExempt(last)) draft.open.add(last.unit)
   for (const one of all) {
     if (!isExempt(one)) add(draft.changedByUser, one, is)
-    if (one.isWhole && answerOf(one) === 'Done') {
-      keepOne(draft, one, is, true)
+    if (one.isComposite && answerOf(one) === 'Done') {
+      keepOne(draft, one, is)
       draft.done.add(one.unit)
-    } else if (one !== last && answerOf(one) === 'Keep') keepOne(draft, one, is, true)
+    } else if (one !== last && answerOf(one) === 'Keep') keepOne(draft, one, is)
   }
 }
 
@@ -281,13 +292,14 @@ const answersAt = (
   readonly isExempt: (one: RecordedAt) => boolean
 } => {
   const isNamed = ({ unit }: RecordedAt): boolean => restartWave !== undefined && isWithin(unit, restartWave)
-  const said = ({ unit }: RecordedAt): Answer['_tag'] | undefined => confirm?.get(unit)?._tag
+  const givenTo = ({ unit }: RecordedAt): Answer['_tag'] | undefined => confirm?.get(unit)?._tag
   const last = all.at(-1) as RecordedAt
   const isKept =
-    all.some((one) => said(one) === 'Keep') || (onChanged === 'keep' && said(last) === undefined && !isNamed(last))
+    all.some((one) => givenTo(one) === 'Keep') ||
+    (onChanged === 'keep' && givenTo(last) === undefined && !isNamed(last))
   const isExempt = (one: RecordedAt): boolean => isNamed(one) && !isKept
   const answerOf = (one: RecordedAt): Answer['_tag'] | undefined =>
-    isExempt(one) ? undefined : (said(one) ?? (onChanged === 'keep' ? 'Keep' : undefined))
+    isExempt(one) ? undefined : (givenTo(one) ?? (onChanged === 'keep' ? 'Keep' : undefined))
   return { answerOf, isExempt }
 }
 
@@ -300,12 +312,12 @@ const planned = (draft: Draft, { fromStep, restartWave }: PlanOptions, demands: 
     return { _tag: 'EvidenceChanged', changed, ...(lost === undefined ? {} : { missing: lost }) }
   }
   const kept = new Map<string, Kept>()
-  for (const [unit, { record, changed: all, own }] of draft.kept) {
+  for (const [unit, { record, changed: all, survivesRerun }] of draft.kept) {
     // With `fromStep`, later steps still need the missing evidence of earlier ones.
     const lost = hasStart ? undefined : missing.get(unit)
-    kept.set(unit, { changed: all, evidence: evidenceWith(record, all, lost), own })
+    kept.set(unit, { changed: all, evidence: evidenceWith(record, all, lost), survivesRerun })
   }
-  const isKept = (unit: string): boolean => kept.get(unit)?.own === true
+  const isKept = (unit: string): boolean => kept.get(unit)?.survivesRerun === true
   const rerun = new Map<string, RunReason>()
   for (const [unit, lost] of missing)
     if (mayRerun(unit) && !isKept(unit)) rerun.set(unit, { _tag: 'EvidenceMissing', missing: lost })
@@ -334,7 +346,10 @@ export const evidenceWith = (
   return [...left.values()]
 }
 
-/** The artifacts that dropped records have replaced, for the last record of each that stays: without the dropped ones a user would seem to have changed them. */
+/**
+ * Returns the artifacts that dropped records have replaced, by the last record of each that stays. Without the dropped records a user would
+ * seem to have changed the artifacts.
+ */
 export const replacedByDropped = (
   records: Iterable<CompletedStep>,
   stays: (record: CompletedStep) => boolean,

@@ -6,7 +6,7 @@ import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import type { Item } from '../checkpoint/Items.js'
 import type { Decision, DecisionTree, RunReason } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
-import { hasRecords, recordOf } from './PlanContext.js'
+import { hasRecords, recordInTree } from './PlanContext.js'
 import type { Unit } from '../workflow/Unit.js'
 import { isWithin, join } from '../workflow/Unit.js'
 import * as Units from '../checkpoint/Units.js'
@@ -36,7 +36,7 @@ export const decideAll = (context: PlanContext, workflow: Workflow, out: Planned
   const demandOf = context.demands.ofParts(undefined, workflow, 'none')
   workflow.steps.forEach((step, stepIndex) => {
     const { name: unit, summary } = step
-    const record = recordOf(context, unit, stepIndex)
+    const record = recordInTree(context, unit, stepIndex)
     if (step._tag === 'Task' && decideByRecord(context, { unit, stepIndex, summary, step }, record, out)) return
     const demand = demandOf(stepIndex, unit)
     decide(context, { unit, stepIndex, summary, step, record, demand, keptAbove: undefined }, out)
@@ -57,7 +57,10 @@ const decideByRecord = (
 
 const NOT_STARTED: RunReason = { _tag: 'NotStarted' }
 
-/** Appends the decision about a unit, then those about its parts. Returns whether each of them has a record that stands: it does not run again, and no question about its evidence is open. */
+/**
+ * Appends the decision about a unit, then those about its parts. Returns whether each of them has a record that stands: it does not run again,
+ * and no question about its evidence is open.
+ */
 const decide = (context: PlanContext, placed: Placed<Step>, out: Planned): boolean => {
   switch (placed.step._tag) {
     case 'Task':
@@ -111,7 +114,7 @@ const decideMap = (context: PlanContext, placed: Placed<MapStep>, out: Planned):
     return decideParts(context, kept, keysOf(recorded), () => map.each, out)
   }
   const here = out.decisions.length
-  const isDone = decideUnknown(context, placed, out)
+  const isDone = decideAsTask(context, placed, out)
   // A map that is confirmed as done keeps its items, and those without a record count as done.
   if (recorded !== undefined && answer === 'Done' && out.decisions[here]?._tag === 'Skip')
     decideEach(context, { ...placed, demand: 'assumed', keptAbove: WHOLE }, keysOf(recorded), () => map.each, out)
@@ -123,10 +126,10 @@ const mayKeep = (context: PlanContext, map: Unit, items: ReadonlyArray<Item>): b
   areAllRecorded(context, map, items) && (context.evidence.kept.has(map) || changedIn(context, map) !== undefined)
 
 const areAllRecorded = (context: PlanContext, map: Unit, items: ReadonlyArray<Item>): boolean =>
-  items.every(({ key }) => recordOf(context, join(map, key)) !== undefined)
+  items.every(({ key }) => recordInTree(context, join(map, key)) !== undefined)
 
 /** An answer about a map as a whole accepts the current evidence of its parts. */
-const WHOLE: Kept = { changed: [], evidence: [], own: true, isWhole: true }
+const WHOLE: Kept = { changed: [], evidence: [], survivesRerun: true, isWhole: true }
 
 /**
  * Returns the recorded items; undefined if there are none, or if the map computes them again: because it is forced, or follows a step that runs
@@ -139,19 +142,19 @@ const itemsDue = ({ checkpoint, evidence }: PlanContext, { unit, demand }: Place
 }
 
 /** Decides a map whose items are unknown as one task. Parts from earlier items may have acted, so it considers all units in the map. */
-const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned): boolean => {
+const decideAsTask = (context: PlanContext, map: Placed<MapStep>, out: Planned): boolean => {
   const { unit } = map
   const { name, summary, fingerprint, ownFingerprint } = map.step
-  const hasHarmful = hasHarmfulSubSteps(context, unit)
+  const hasRisk = hasNonIdempotentSubSteps(context, unit)
   const task: Task = {
     _tag: 'Task',
     name,
     summary,
     fingerprint,
-    idempotent: isIdempotent(map.step) && !hasHarmful,
+    idempotent: isIdempotent(map.step) && !hasRisk,
     captures: [],
     numbered: false,
-    accepts: hasNoOutput
+    accepts: acceptsNoOutput
   }
   const isInside = (one: Unit): boolean => isWithin(one, unit)
   // Unless the map runs again, its items are unknown, so a wait inside it belongs to a unit that an edit replaced.
@@ -164,7 +167,7 @@ const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned)
     ...map,
     step: task,
     ownFingerprint,
-    hasBegun: hasHarmful || hasRecords(context, unit) || [...context.inDoubt].some(isInside),
+    hasBegun: hasRisk || hasRecords(context, unit) || [...context.inDoubt].some(isInside),
     ...(pending === undefined ? {} : { pending }),
     ...(changed === undefined
       ? {}
@@ -175,7 +178,7 @@ const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned)
 }
 
 /** Detects sub-steps of a map's items that are not idempotent. */
-const hasHarmfulSubSteps = ({ subSteps }: PlanContext, map: Unit): boolean => {
+const hasNonIdempotentSubSteps = ({ subSteps }: PlanContext, map: Unit): boolean => {
   for (const [task, all] of subSteps)
     if (isWithin(task, map) && all.some(({ call }) => call.idempotent === false)) return true
   return false
@@ -191,12 +194,12 @@ const changedIn = ({ evidence: { changedByUser } }: PlanContext, map: Unit): Evi
 }
 
 /** A map has no output of its own. */
-const hasNoOutput: Task['accepts'] = (output) =>
+const acceptsNoOutput: Task['accepts'] = (output) =>
   output === undefined
     ? E.right(undefined)
     : E.left({ path: '$', expected: 'one output for each item, none for the map' })
 
-/** Decides about the parts of a composite, then about the composite, whose decision precedes theirs in the list. */
+/** Decides about the parts of a composite, then about the composite. */
 const decideParts = (
   context: PlanContext,
   composite: Placed<Sequence | Wave | MapStep>,
@@ -208,6 +211,7 @@ const decideParts = (
   const own = ownEvidenceOf(context, composite)
   const here = out.decisions.length
   const placed: Placed = { ...composite, ownFingerprint: step.ownFingerprint }
+  // A placeholder: the decision depends on those of the parts, which follow it in the list.
   out.decisions.push(skip(placed, ASSUMED))
   const keptAbove = composite.keptAbove ?? own.kept
   const { decisions, isDone } = decideEach(context, { ...composite, keptAbove }, names, partAt, out)
@@ -243,7 +247,7 @@ const decideEach = (
         stepIndex,
         summary: step._tag === 'Map' ? summaryOf(inner, name) : inner.summary,
         step: inner,
-        record: recordOf(context, part, expected),
+        record: recordInTree(context, part, expected),
         demand: demandOf(index, name),
         keptAbove
       },
@@ -279,10 +283,10 @@ const decideByEvidence = (
   { kept, changedByUser, isOpen }: OwnEvidence,
   parts: ReadonlyArray<Decision>
 ): Decision | undefined => {
-  const runs = parts.some(({ _tag }) => _tag !== 'Skip')
-  if (kept !== undefined) return runs ? undefined : skip(placed, keptReason(kept))
-  if (parts.some(({ _tag }) => _tag === 'Confirm') || changedByUser === undefined || !(isOpen || runs)) return undefined
-  return confirm(placed, changedByUser)
+  const areSkipped = parts.every(({ _tag }) => _tag === 'Skip')
+  if (kept !== undefined) return areSkipped ? skip(placed, keptReason(kept)) : undefined
+  if (changedByUser === undefined || parts.some(({ _tag }) => _tag === 'Confirm')) return undefined
+  return isOpen || !areSkipped ? confirm(placed, changedByUser) : undefined
 }
 
 /**

@@ -1,4 +1,4 @@
-/** Decides about tasks with recorded sub-steps, and about these. */
+/** Decides about tasks that have recorded sub-steps, and about the sub-steps. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Decision, RunReason } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
@@ -22,8 +22,8 @@ export const decideWithSubSteps = (
 ): boolean => {
   const { evidence, from } = context
   const { unit, stepIndex, step: task, record } = at
-  const whole = rerunReason(context, at)
-  const restart = whole === undefined && at.demand !== 'assumed' ? restartOf(all, from, evidence.rerun) : undefined
+  const rerun = rerunReason(context, at)
+  const restart = rerun === undefined && at.demand !== 'assumed' ? restartOf(all, from, evidence.rerun) : undefined
   const restarted = restart === undefined ? undefined : restartedBy(all, restart)
   const demand = restart?.reason ?? at.demand
   const wait = demand === 'none' && task.wait === undefined ? suspendedBy(context, at, all) : undefined
@@ -37,7 +37,7 @@ export const decideWithSubSteps = (
   out.decisions.push(decision)
   // A question about the task may be answered together with those about its sub-steps.
   if (context.answerable !== undefined) for (const known of all) context.answerable.add(known.unit)
-  const isDone = record !== undefined && whole === undefined && restart === undefined
+  const isDone = record !== undefined && rerun === undefined && restart === undefined
   // Answered with "again", a task or sub-step that is not idempotent runs from its start, and calls in it throw no recorded failure.
   const runsFromStart = (one: Unit): boolean =>
     context.confirm.get(one)?._tag === 'Again' &&
@@ -47,7 +47,7 @@ export const decideWithSubSteps = (
   // A skipped task needs no lines for its sub-steps.
   if (decision._tag !== 'Skip')
     for (const known of all) {
-      const again = whole ?? restarted?.get(known.unit)
+      const again = rerun ?? restarted?.get(known.unit)
       // Until a question about the evidence of a completed task is answered, its code does not run.
       if (again === undefined && (isDone ? recordAt(context, known.unit) === undefined : isCaught(context, known)))
         continue
@@ -70,7 +70,10 @@ const isInsideRecorded = (context: PlanContext, unit: Unit): boolean => {
 const isOpenDoubt = (context: PlanContext, unit: Unit): boolean =>
   isSubStepInDoubt(context.checkpoint.state, unit) && thrownAgain(context, unit) === undefined
 
-/** The failure that a repeated attempt throws again. A call refused for a doubt still needs confirmation: its code may have caught the error. */
+/**
+ * Returns the failure that a repeated attempt throws again. A sub-step whose call was refused still needs confirmation: the code may have
+ * caught that error.
+ */
 const thrownAgain = ({ failures }: PlanContext, unit: Unit): Failure | undefined => {
   const failure = Units.get(failures, unit)
   return failure?.error.code === IN_DOUBT ? undefined : failure

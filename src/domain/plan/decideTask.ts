@@ -47,7 +47,7 @@ export interface Placed<A extends Described = Described> extends Subject<A> {
   readonly demand: Demand
   /** The accepted evidence of an ancestor. */
   readonly keptAbove: Kept | undefined
-  /** It may have acted, although it has neither a record nor a state of its own: a map whose parts began, a suspended task, a sub-step in doubt. */
+  /** Set for a unit that may have acted without a record or state of its own: a map whose parts began, a suspended task, a sub-step in doubt. */
   readonly hasBegun?: boolean
   /** Of a composite: the current fingerprint of its own settings, without its parts. Its record has this one. */
   readonly ownFingerprint?: string
@@ -61,6 +61,7 @@ export interface Placed<A extends Described = Described> extends Subject<A> {
 
 type Described = Pick<Task, 'fingerprint'>
 
+/** What a decision is about: a unit with its definition. */
 export interface Subject<A extends Described = Described> {
   readonly unit: Unit
   readonly stepIndex: number
@@ -69,7 +70,7 @@ export interface Subject<A extends Described = Described> {
   readonly step: A
 }
 
-const aboutOf = ({ unit, stepIndex, summary, step: { fingerprint } }: Subject): Omit<Skip, '_tag' | 'reason'> => ({
+const subjectOf = ({ unit, stepIndex, summary, step: { fingerprint } }: Subject): Omit<Skip, '_tag' | 'reason'> => ({
   unit,
   stepIndex,
   summary,
@@ -96,18 +97,18 @@ export const run = ({ unit, stepIndex, summary, step: { fingerprint } }: Subject
 
 export const retry = (subject: Subject, { attempt, reason }: Pick<Retry, 'attempt' | 'reason'>): Retry => ({
   _tag: 'Retry',
-  ...aboutOf(subject),
+  ...subjectOf(subject),
   attempt,
   reason
 })
 
 export const confirm = (subject: Subject, reason: ConfirmReason): Confirm => ({
   _tag: 'Confirm',
-  ...aboutOf(subject),
+  ...subjectOf(subject),
   reason
 })
 
-export const poll = (subject: Subject, reason: PollReason): Poll => ({ _tag: 'Poll', ...aboutOf(subject), reason })
+export const poll = (subject: Subject, reason: PollReason): Poll => ({ _tag: 'Poll', ...subjectOf(subject), reason })
 
 export const keptReason = ({ changed, evidence }: Kept): SkipReason => ({ _tag: 'EvidenceChanged', changed, evidence })
 
@@ -159,7 +160,7 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
     if (answer !== undefined) out.problems.push({ _tag: 'UnitPending', unit, waitsFor, ...answered })
     return decision
   }
-  const decision = schedule(context, placed, { record, rerun, pending }, answer?._tag === 'Again')
+  const decision = schedule(context, placed, { record, rerun, pending, again: answer?._tag === 'Again' })
   const isCovered = record !== undefined && context.evidence.covered.has(placed.unit)
   if (answer?._tag === 'Done' && (decision._tag === 'Confirm' || isCovered)) {
     return assume(placed, given === undefined ? record?.output : given, out, evidenceNow(context, placed, record))
@@ -179,7 +180,10 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
 const answeredAbove = ({ confirm }: PlanContext, { unit }: Placed): ReadonlyArray<Unit> =>
   [...ancestors(unit)].filter((one) => confirm.has(one))
 
-/** Returns whether a record lacks what only a user can supply: a variable that an edit captures, or the output of an answer recorded without the program. */
+/**
+ * Returns whether a record lacks a value that only a user can supply: that of a variable that an edit captures, or the output of an answer
+ * that was recorded without the program.
+ */
 const lacksOutput = (task: Task, record: CompletedStep): boolean =>
   uncaptured(task, record).length > 0 ||
   (record.assumed === true && (record.output === undefined || E.isLeft(fitsOf(task, record.output))))
@@ -210,20 +214,22 @@ const pendingOf = (
   return isTask && pending?._tag === (task.wait ?? 'Job') ? pending : undefined
 }
 
-/** Returns the evidence that the user accepted for a unit. If the wave or map around it is kept and the unit would run again, that is its current evidence. */
+/**
+ * Returns the accepted evidence of a unit: accepted for the unit itself, or for a composite around it if the unit would run again.
+ */
 export const keptOf = (context: PlanContext, placed: Placed, rerun: RunReason | undefined): Kept | undefined => {
   const { kept, missing, changed } = context.evidence
   const { unit, keptAbove, record } = placed
   const accepted = kept.get(unit)
-  if (accepted !== undefined && (rerun === undefined || accepted.own)) return accepted
+  if (accepted !== undefined && (rerun === undefined || accepted.survivesRerun)) return accepted
   const isWhole = keptAbove?.isWhole === true
   const wouldRunAgain = rerun !== undefined || (isWhole && (missing.has(unit) || changed.has(unit)))
   if (keptAbove === undefined || record === undefined || !wouldRunAgain) return undefined
   const now = isWhole ? (changed.get(unit) ?? []) : []
-  return { changed: now, evidence: evidenceWith(record, now, missing.get(unit)), own: true }
+  return { changed: now, evidence: evidenceWith(record, now, missing.get(unit)), survivesRerun: true }
 }
 
-/** The current evidence of a unit that the user declared done, so that the next resume does not raise the same question. */
+/** Returns the current evidence to record for a unit that the user declared done, so that the next resume does not raise the same question. */
 export const evidenceNow = (
   { evidence }: PlanContext,
   { unit }: Placed,
@@ -321,18 +327,15 @@ interface Facts {
   readonly record: CompletedStep | undefined
   readonly rerun: RunReason | undefined
   readonly pending: PendingUnit | undefined
+  /** The user answered that the unit runs again. */
+  readonly again: boolean
 }
 
 /**
  * Decides about a unit without a record that counts: run, retry or confirm. `fromStep` alone does not permit a second submission of a
  * pending job.
  */
-const schedule = (
-  context: PlanContext,
-  placed: Placed<Task>,
-  { record, rerun, pending }: Facts,
-  again: boolean
-): Decision => {
+const schedule = (context: PlanContext, placed: Placed<Task>, { record, rerun, pending, again }: Facts): Decision => {
   const started = pending === undefined ? lastAttempt(context, placed) : undefined
   const changedByUser = placed.changedByUser ?? context.evidence.changedByUser.get(placed.unit)
   if (changedByUser !== undefined && !again) return confirm(placed, changedByUser)

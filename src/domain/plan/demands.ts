@@ -18,7 +18,10 @@ import type { Wave, Workflow } from '../workflow/Workflow.js'
 /** The demand on a unit and all its parts: `assumed` counts it as done; a reason makes it run again; `none` leaves it to its record. */
 export type Demand = 'none' | 'assumed' | RunReason
 
-/** Detects the reasons that apply whatever the unit's own evidence. Any other comes from the evidence of a composite around the unit; if the unit's own evidence is missing or changed, that is the reason instead. */
+/**
+ * Detects a reason that applies whatever the evidence of the unit is. Any other reason comes from the evidence of a composite around the
+ * unit, and gives way to missing or changed evidence of the unit itself.
+ */
 export const isRerun = (demand: Demand): demand is RunReason =>
   typeof demand === 'object' && (demand._tag === 'Forced' || demand._tag === 'EarlierStepRunsAgain')
 
@@ -47,10 +50,7 @@ export interface Demands {
 
 export const demandsOf = (workflow: Workflow, items: Items, targets: PlanTargets): Demands => {
   const touched = new Set<Unit>()
-  for (const unit of targets.again) {
-    touched.add(unit)
-    for (const above of ancestors(unit)) touched.add(above)
-  }
+  for (const unit of targets.again) for (const one of fromTop(unit)) touched.add(one)
   const isPlain = targets.from === undefined && targets.restart === undefined && touched.size === 0
   const levels = new Map<Unit | undefined, OfPart>()
   const isFirst = isRestartFirst(workflow, items, targets)
@@ -104,7 +104,8 @@ const ofAllParts = ({ steps }: Node, parent: Unit | undefined, demand: Demand): 
 
 /**
  * The targets as seen from a composite. `toFrom`, `toRestart`: its part that is, or contains, that target. `isBefore`: the composite is
- * before the unit to run from, and counts as done up to the composite in it that is restarted.
+ * before the unit to run from, and counts as done up to the composite in it that is restarted. `touched`: the units of `again` and their
+ * ancestors.
  */
 interface LevelTargets extends PlanTargets {
   readonly parent: Unit | undefined
@@ -179,9 +180,9 @@ const inWave = (
 }
 
 const inMap = ({ parent, from, restart, toFrom, toRestart, isBefore }: LevelTargets): OfPart => {
-  const toward = (unit: Unit | undefined, name: string): boolean => unit !== undefined && unit === join(parent, name)
   return (_, name) => {
-    if ((toFrom === from && toward(toFrom, name)) || (toRestart === restart && toward(toRestart, name))) return FORCED
-    return isBefore && !toward(toRestart, name) ? 'assumed' : 'none'
+    const item = join(parent, name)
+    if ((toFrom === from && toFrom === item) || (toRestart === restart && toRestart === item)) return FORCED
+    return isBefore && toRestart !== item ? 'assumed' : 'none'
   }
 }

@@ -8,8 +8,8 @@ import { subStepsOf } from './subSteps.js'
 import { find } from '../checkpoint/Tree.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
 
-/** Returns the completed units whose evidence a plan must check: none if everything before `fromStep` left none, else all. */
-export const unitsInNeed = (
+/** Returns the completed units whose evidence a plan must check: all, or none if no unit that `fromStep` keeps has evidence. */
+export const unitsToCheck = (
   checkpoint: Checkpoint,
   workflow: Workflow,
   { fromStep }: Pick<PlanOptions, 'fromStep'>
@@ -20,15 +20,15 @@ export const unitsInNeed = (
     fromStep === undefined ? undefined : targetsOf(workflow, items, { fromStep }, subStepsOf(checkpoint, workflow)).from
   if (from === undefined) return { ...run, completedSteps }
   const demands = demandsOf(workflow, items, { from, restart: undefined, rerun: new Map(), again: [] })
-  const stays = [...completedSteps].some(({ unit, evidence, subStep }) => {
+  const isAnyKept = [...completedSteps].some(({ unit, evidence, subStep }) => {
     const isThere = subStep !== undefined || find<Step>(workflow, items, unit) !== undefined
     if (evidence.length === 0 || !isThere) return false
     const demand = demands.of(unit)
     return demand === 'assumed' || demand === 'none'
   })
-  return { ...run, completedSteps: stays ? completedSteps : [] }
+  return { ...run, completedSteps: isAnyKept ? completedSteps : [] }
 }
 
-/** Returns the evidence of a place after the last that is intact, oldest first. */
+/** Returns the recorded evidence of one place that is newer than the newest intact one; all if none is intact. `left`: oldest first. */
 export const afterIntact = <A>(left: ReadonlyArray<A>, isIntact: (one: A) => boolean): ReadonlyArray<A> =>
   left.slice(left.findLastIndex(isIntact) + 1)

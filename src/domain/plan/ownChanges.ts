@@ -3,7 +3,7 @@ import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
-import { around } from '../checkpoint/Items.js'
+import { itemAround } from '../checkpoint/Items.js'
 import type { FoundEvidence } from './Plan.js'
 import type { Unit } from '../workflow/Unit.js'
 import { find } from '../checkpoint/Tree.js'
@@ -17,11 +17,11 @@ export const unexplained = (
   evidence: ReadonlyArray<FoundEvidence>
 ): ReadonlyArray<FoundEvidence> => {
   if (evidence.every((found) => 'missing' in found)) return evidence
-  const begun = unfinishedIn(checkpoint, workflow)
+  const unfinished = unfinishedIn(checkpoint, workflow)
   return evidence.flatMap((found): ReadonlyArray<FoundEvidence> => {
     const record = 'missing' in found ? undefined : Units.get(checkpoint.completedSteps, found.unit)
     if ('missing' in found || record === undefined) return [found]
-    const [first, ...more] = found.changed.filter(({ was }) => !isExplained(begun, { record, was }))
+    const [first, ...more] = found.changed.filter(({ was }) => !isExplained(unfinished, { record, was }))
     return first === undefined ? [] : [{ ...found, changed: [first, ...more] }]
   })
 }
@@ -29,6 +29,7 @@ export const unexplained = (
 /** The time when a unit of a step last failed, by step name; {@link NOT_ENDED} if one has not ended. */
 type LastFailures = Map<string, string>
 
+/** Sorts after every time. */
 const NOT_ENDED = '\uffff'
 
 /** The steps with units that started and have not completed: all of them, and by artifact path. */
@@ -43,22 +44,22 @@ export const unfinishedIn = (
   workflow: Workflow,
   isDone: (unit: string) => boolean = () => false
 ): Unfinished => {
-  const begun: Unfinished = { all: new Map(), paths: new Map() }
+  const unfinished: Unfinished = { all: new Map(), paths: new Map() }
   for (const { unit, until } of openUnits(checkpoint)) {
     const step = top(unit)
     const task = taskOf(workflow, checkpoint, unit)
     if (task === undefined || isDone(unit)) continue
-    note(begun.all, step, until)
+    setLatest(unfinished.all, step, until)
     for (const path of pathsOf(checkpoint, task, unit)) {
-      const known = begun.paths.get(path) ?? new Map<string, string>()
-      begun.paths.set(path, known)
-      note(known, step, until)
+      const known = unfinished.paths.get(path) ?? new Map<string, string>()
+      unfinished.paths.set(path, known)
+      setLatest(known, step, until)
     }
   }
-  return begun
+  return unfinished
 }
 
-const note = (latest: LastFailures, step: string, until: string): void => {
+const setLatest = (latest: LastFailures, step: string, until: string): void => {
   if ((latest.get(step) ?? '') < until) latest.set(step, until)
 }
 
@@ -89,7 +90,7 @@ export const isExplained = (
   return false
 }
 
-/** Returns a task; of a map, the task that runs for each item. */
+/** Returns the task at a unit; for a map, the task that runs for each item. */
 const taskOf = (workflow: Workflow, { items, state }: Checkpoint, unit: Unit): Task | undefined => {
   const found = find<Step>(workflow, items, unit, state.stepIndex)?.definition
   const task = found?._tag === 'Map' ? found.each : found
@@ -100,7 +101,7 @@ const NO_PATHS: ReadonlyArray<string> = []
 
 const pathsOf = ({ variables, items }: Checkpoint, { artifactPaths }: Task, unit: Unit): ReadonlyArray<string> => {
   if (artifactPaths === undefined) return NO_PATHS
-  const item = around(items, unit)?.item
+  const item = itemAround(items, unit)?.item
   const known: KnownValues = item === undefined ? { variables } : { variables, item: item.value }
   try {
     return artifactPaths(known)

@@ -5,7 +5,7 @@ import type { Check } from '../data/Options.js'
 import { anything, arrayOf, fieldsOf, flag, having, isText, kindOf, oneOf, text } from '../data/Options.js'
 import type { Answer, PlanOptions } from './Plan.js'
 
-const aMap = (expected: string): Check => {
+const mapCheck = (expected: string): Check => {
   const withMethods = having(['get', 'has', 'keys', 'entries', Symbol.iterator], expected)
   return (value) => withMethods(value) ?? (isReadable(value as ReadonlyMap<unknown, unknown>) ? undefined : expected)
 }
@@ -20,7 +20,7 @@ const isReadable = (map: ReadonlyMap<unknown, unknown>): boolean => {
   }
 }
 
-export const answerMap = aMap('a Map of answers by unit, such as new Map([["build", { _tag: "Again" }]])')
+export const answerMap = mapCheck('a Map of answers by unit, such as new Map([["build", { _tag: "Again" }]])')
 
 const ANSWERS: ReadonlySet<unknown> = new Set<Answer['_tag']>(['Again', 'Keep', 'Done'])
 
@@ -64,7 +64,7 @@ export const PLAN_OPTIONS: Readonly<Record<keyof PlanOptions, Check>> = {
   restartWave: text,
   changes: oneOf('strict', 'completed', 'ignore'),
   confirm: answers,
-  outputs: aMap('a Map of outputs by unit, such as new Map([["build", "1.2.3"]])'),
+  outputs: mapCheck('a Map of outputs by unit, such as new Map([["build", "1.2.3"]])'),
   evidence: arrayOf(isFound, 'an array of what collectEvidence returns'),
   onChanged: oneOf('refuse', 'keep'),
   recovered: flag

@@ -1,4 +1,4 @@
-/** The planner. */
+/** Plans a resume: decides about each unit, or returns all problems. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Checkpoint, Variables } from '../checkpoint/Checkpoint.js'
@@ -16,7 +16,7 @@ import { kindOf, optionProblems } from '../data/Options.js'
 import type { Decision, PlanOptions, ResumePlan, Skip } from './Plan.js'
 import { PLAN_OPTIONS } from './planOptions.js'
 import type { PlanError, PlanProblem } from './PlanProblem.js'
-import { compare, inconsistencies, wrongWorkflow } from './PlanCheck.js'
+import { inconsistencies, refusedEdits, wrongWorkflow } from './PlanCheck.js'
 import type { PlanContext } from './PlanContext.js'
 import { contextOf, leavesOf, recordAt, unknownNames } from './PlanContext.js'
 import { subStepsOf } from './subSteps.js'
@@ -101,7 +101,7 @@ const plan = (
   const answerable = context.answerable ?? new Set()
   const input = newInput(checkpoint, options)
   const problems = [
-    ...compare(context, workflow, options.changes ?? 'completed'),
+    ...refusedEdits(context, workflow, options.changes ?? 'completed'),
     ...wrong,
     ...unknownNames(workflow, { items, subSteps: context.subSteps }, options, answerable, context.evidence.changed),
     ...(input === undefined ? [] : wrongInput(context, workflow, options)),
@@ -138,7 +138,7 @@ const unreadableIn = (checkpoint: Checkpoint): string | undefined => {
   return undefined
 }
 
-/** Returns what is malformed in a checkpoint, as precisely as can be said. */
+/** Returns where a checkpoint is malformed, in parentheses; empty if it is malformed at an unknown place, undefined if it is not. */
 const malformedIn = (checkpoint: Checkpoint): string | undefined => {
   try {
     const decoded = decode(encode(checkpoint))
@@ -210,7 +210,7 @@ const planOf = (
     get variables() {
       variables ??= variablesOf(
         input === undefined ? checkpoint.input : input,
-        kept(workflow, decisions, context),
+        keptRecords(workflow, decisions, context),
         checkpoint.items
       )
       return variables
@@ -242,15 +242,25 @@ const abandonedBy = (
 const skippedIn = (decisions: ReadonlyArray<Decision>): ReadonlySet<number> =>
   new Set(decisions.filter(({ _tag, unit }) => _tag === 'Skip' && isTop(unit)).map(({ stepIndex }) => stepIndex))
 
-const isRetried = ({ state }: Checkpoint): boolean =>
-  state._tag === 'Failed'
-    ? state.retryable
-    : state._tag === 'Interrupted'
-      ? state.inProgress
-      : state._tag === 'BeforeStep'
+const isRetried = ({ state }: Checkpoint): boolean => {
+  switch (state._tag) {
+    case 'BeforeStep':
+      return true
+    case 'Completed':
+      return false
+    case 'Failed':
+      return state.retryable
+    case 'Interrupted':
+      return state.inProgress
+  }
+}
 
 /** Yields the records of skipped units; a unit that is assumed done gets one with the supplied output. */
-function* kept(workflow: Workflow, decisions: ReadonlyArray<Decision>, context: PlanContext): Iterable<CompletedStep> {
+function* keptRecords(
+  workflow: Workflow,
+  decisions: ReadonlyArray<Decision>,
+  context: PlanContext
+): Iterable<CompletedStep> {
   for (const decision of decisions) {
     if (decision._tag !== 'Skip') continue
     if (decision.reason._tag === 'Assumed' && decision.reason.output !== undefined) {

@@ -13,6 +13,7 @@ import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
 import { ancestors, isTop, isWithin } from '../workflow/Unit.js'
 import * as Units from '../checkpoint/Units.js'
 
+/** A sub-step that a checkpoint names, and its recorded call. */
 export interface KnownSubStep {
   readonly unit: Unit
   readonly call: SubStep
@@ -29,7 +30,7 @@ export const subStepsOf = (
   const add = (unit: Unit, call: SubStep): void => {
     const task = taskAround(workflow, items, unit, state.stepIndex)?.unit
     if (task === undefined) return
-    // An edit that takes the code from a task leaves its questions.
+    // If an edit takes the code from a task, its sub-steps in doubt still need an answer.
     const isThere = hasCode(find(edited, items, task, state.stepIndex)?.definition)
     if (isThere || isSubStepInDoubt(state, unit)) pushTo(all, task, { unit, call })
   }
@@ -57,10 +58,11 @@ export const isSubStepInDoubt = (state: CheckpointState, unit: Unit): boolean =>
   return failure?.subStep?.idempotent === false && State.mayHaveActed(failure)
 }
 
-export const harmfulSubSteps = (checkpoint: Checkpoint): ReadonlyArray<Unit> =>
+/** Returns the recorded sub-steps that are not idempotent. */
+export const nonIdempotentSubSteps = (checkpoint: Checkpoint): ReadonlyArray<Unit> =>
   [...subStepsOf(checkpoint).values()].flat().flatMap(({ unit, call }) => (call.idempotent === false ? [unit] : []))
 
-/** Returns the units that may have taken effect without a record, with the sub-steps that records name. */
+/** Returns the units that may have taken effect without a record, and the sub-steps in doubt that records name. */
 export const allInDoubt = ({ state, completedSteps }: Checkpoint): ReadonlyArray<Unit> => [
   ...State.inDoubt(state),
   ...Units.all(completedSteps).flatMap(({ inDoubt = [] }) => inDoubt)

@@ -22,6 +22,7 @@ export interface VisibleParts {
   readonly seen: () => ReadonlyArray<string>
 }
 
+/** Returns the levels on the path to a unit, from the top. */
 export const levelsOf = (workflow: Workflow, items: Items, unit: Unit): ReadonlyArray<VisibleParts> => {
   const levels: Array<VisibleParts> = []
   let composite: Workflow | Step = workflow
@@ -73,8 +74,8 @@ export const visibleFrom = (workflow: Workflow, items: Items, unit: Unit): ((oth
 export const itemsAround = (items: Items, unit: Unit): ReadonlyArray<Unit> => {
   if (items.size === 0) return NONE
   const found: Array<Unit> = []
-  for (let [of, map] = [unit, parent(unit)]; map !== undefined; [of, map] = [map, parent(map)])
-    if (items.has(map)) found.unshift(of)
+  for (let [part, map] = [unit, parent(unit)]; map !== undefined; [part, map] = [map, parent(map)])
+    if (items.has(map)) found.unshift(part)
   return found
 }
 

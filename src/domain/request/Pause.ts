@@ -8,7 +8,7 @@ import type { Unit } from '../workflow/Unit.js'
 /**
  * Where a paused run resumes: a pointer for people, and for a resume that names no run. The checkpoint decides.
  *
- * - `unit`: the next unit: for a composite, its first open part. `stepIndex`: the index of its step.
+ * - `unit`: the next unit: for a composite, its first part without a record. `stepIndex`: the index of its top-level step.
  * - `commits`: the recorded commits, oldest first, each once.
  * - `committed`: the commit that the pause made of uncommitted work, if any.
  * - `pausedAt`: UTC, ISO 8601.
@@ -32,18 +32,18 @@ export const continueHere = (checkpoint: Checkpoint, committed?: string): Contin
     runId,
     workflow: workflow.name,
     stepIndex: state.stepIndex,
-    unit: firstOpen(checkpoint, state.step),
+    unit: firstUnrecorded(checkpoint, state.step),
     commits: commitsOf(completedSteps),
     ...(committed === undefined ? {} : { committed }),
     pausedAt: updatedAt
   }
 }
 
-const firstOpen = (checkpoint: Checkpoint, unit: Unit): Unit => {
+const firstUnrecorded = (checkpoint: Checkpoint, unit: Unit): Unit => {
   const { workflow, items, state } = checkpoint
   const found = find(workflow, items, unit, state.stepIndex)
-  const open = found === undefined ? undefined : unrecorded(checkpoint, unit, found.definition)
-  return open === undefined ? unit : firstOpen(checkpoint, open)
+  const part = found === undefined ? undefined : unrecorded(checkpoint, unit, found.definition)
+  return part === undefined ? unit : firstUnrecorded(checkpoint, part)
 }
 
 const commitsOf = (records: Iterable<CompletedStep>): ReadonlyArray<string> => {

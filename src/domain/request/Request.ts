@@ -54,14 +54,14 @@ export type Request = PauseRequest | CancelRequest | AnswerRequest
 /** The largest request in bytes of JSON, without the value of an answer. */
 export const REQUEST_BYTES = 65_536
 
-/** The largest value of an answer. */
+/** The largest value of an answer in bytes of JSON. */
 export const VALUE_BYTES = 16_777_216
 
 /** The key of a request within its run, which has one pause, one cancel, and one answer for each unit. */
 export const slotOf = (request: Request): string =>
   request._tag === 'Answer' ? `Answer ${request.unit}` : request._tag
 
-/** Returns whether a name may say who answered: control characters must not reach a terminal. */
+/** Returns whether a string can be the name of who answers: control characters must not reach a terminal. */
 export const isName = (by: string): boolean => /^[^\p{Cc}]{1,512}$/u.test(by)
 
 /** Returns whether a request is for the execution of this owner. Only a pause request can be for another. */

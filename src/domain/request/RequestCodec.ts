@@ -28,15 +28,15 @@ const addressee: t.Type<Addressee> = fields<Addressee>('an addressee', {
   since: t.string
 })
 
-/** A path has no other characters. Names of sub-steps have no limit, so neither has a path. */
+/** Only characters that a path can have. A path has no maximum length, because names of sub-steps have none. */
 const unit: t.Type<string> = matching('the path of a unit', (text) => /^[A-Za-z0-9._%/#-]+$/.test(text))
 
-const asked = { runId, requestedAt: time }
+const common = { runId, requestedAt: time }
 
 const request: t.Type<Request> = tagged('a request', '_tag', {
-  Pause: { ...asked, addressee, commit: t.boolean },
-  Cancel: asked,
-  Answer: { ...asked, unit, value: json, by: name }
+  Pause: { ...common, addressee, commit: t.boolean },
+  Cancel: common,
+  Answer: { ...common, unit, value: json, by: name }
 })
 
 const pointer: t.Type<ContinueHere> = fields<ContinueHere>('a pointer to a paused run', {

@@ -20,12 +20,12 @@ const NO_PARTS: ReadonlyArray<never> = []
 /** Detects a sequence, wave or map. */
 export const isComposite = ({ steps, groups, each }: Node): boolean => (steps ?? groups ?? each) !== undefined
 
-/** Detects a task with code, which may submit a job: not a wait. */
+/** Detects a task that runs code: its own or that of a job. A wait runs none. */
 export const hasCode = <S extends { readonly _tag: string; readonly wait?: unknown }>(
   step: S | undefined
 ): step is Extract<S, { readonly _tag: 'Task' }> => step?._tag === 'Task' && step.wait === undefined
 
-/** Returns whether what an edit left of a unit can go on where it stopped: tasks with code, waits of one kind, or composites of one kind. */
+/** Returns whether an edited unit can continue where it stopped: it was and is a task with code, or a wait or composite of one kind. */
 export const isSameKind = (was: Kinded | undefined, now: Kinded | undefined): boolean =>
   was !== undefined && was._tag === now?._tag && was.wait === now.wait
 

@@ -136,8 +136,8 @@ export const wrongField = (policy: RetryPolicy): OptionProblem | undefined => {
 // --- deciding
 
 /**
- * Returns the delay before the next attempt in milliseconds, or none if the budget is spent. `attempt` is the number of the failed attempt,
- * from 1; `elapsedMillis` the time since the first began; `random` from 0 to below 1.
+ * Returns the delay before the next attempt in milliseconds, or none if the policy allows no further attempt. `attempt`: the number of the
+ * failed attempt, from 1; `elapsedMillis`: the time since the first attempt started; `random`: from 0 to below 1.
  *
  * @example
  * import * as O from 'fp-ts/lib/Option.js'
@@ -158,13 +158,16 @@ export const delay = (
   if (failed.attempt >= policy.attempts) return O.none
   const spread = 1 + policy.jitter * (2 * failed.random - 1)
   const millis = Math.round(
-    Math.min(Math.min(plain(policy, failed.attempt), policy.maxDelayMillis) * spread, policy.maxDelayMillis)
+    Math.min(
+      Math.min(delayWithoutLimits(policy, failed.attempt), policy.maxDelayMillis) * spread,
+      policy.maxDelayMillis
+    )
   )
-  const late = policy.withinMillis !== undefined && failed.elapsedMillis + millis > policy.withinMillis
-  return late || !Number.isFinite(millis) ? O.none : O.some(millis)
+  const isLate = policy.withinMillis !== undefined && failed.elapsedMillis + millis > policy.withinMillis
+  return isLate || !Number.isFinite(millis) ? O.none : O.some(millis)
 }
 
-const plain = (policy: RetryPolicy, attempt: number): number => {
+const delayWithoutLimits = (policy: RetryPolicy, attempt: number): number => {
   switch (policy._tag) {
     case 'Constant':
       return policy.delayMillis

@@ -19,15 +19,19 @@ export type Unit = string
  * @category constructors
  */
 export const join = (parent: Unit | undefined, name: string): Unit =>
-  parent === undefined ? segment(name) : `${parent}/${segment(name)}`
+  parent === undefined ? escaped(name) : `${parent}/${escaped(name)}`
 
 const PLAIN = /^[A-Za-z0-9._-]+$/
 
-const segment = (name: string): string => (PLAIN.test(name) ? name : name === '' ? '%' : name.replace(OTHERS, escaped))
+/** An empty name becomes `%`. */
+const escaped = (name: string): string => {
+  if (PLAIN.test(name)) return name
+  return name === '' ? '%' : name.replace(OTHERS, escapeOf)
+}
 
 const OTHERS = /[^A-Za-z0-9._-]/g
 
-const escaped = (character: string): string => {
+const escapeOf = (character: string): string => {
   const code = character.charCodeAt(0).toString(16).toUpperCase()
   return code.length > 2 ? `%u${code.padStart(4, '0')}` : `%${code.padStart(2, '0')}`
 }
@@ -38,13 +42,13 @@ export const nth = (unit: Unit, number: number): Unit => (number === 1 ? unit : 
 /** The path of the first sub-step with the same name: the inverse of {@link nth}. */
 export const withoutNumber = (unit: Unit): Unit => unit.replace(/#\d+$/, '')
 
-/** Returns whether the last name in a path is escaped as {@link join} escapes it. If not, no unit has this path. */
+/** Returns whether the last name in a path is escaped as {@link join} escapes it. If not, at most a sub-step has this path. */
 export const isJoined = (unit: Unit): boolean => {
   const last = unit.slice(unit.lastIndexOf('/') + 1)
-  return PLAIN.test(last) || segment(unescaped(last)) === last
+  return PLAIN.test(last) || escaped(unescaped(last)) === last
 }
 
-/** Returns whether a sub-step can have a path. The last name may end with a number, as {@link nth} adds it. */
+/** Returns whether a path can be that of a sub-step, whose last name may end with a number as {@link nth} adds it. */
 export const isSubStepPath = (unit: Unit): boolean => isJoined(unit.replace(/#([2-9]|[1-9]\d+)$/, ''))
 
 /**
@@ -60,12 +64,14 @@ export const isSubStepPath = (unit: Unit): boolean => isJoined(unit.replace(/#([
  */
 export const names = (unit: Unit): ReadonlyArray<string> => unit.split('/').map(unescaped)
 
-const unescaped = (segment: string): string =>
-  segment === '%' ? '' : segment.includes('%') ? segment.replace(ESCAPED, original) : segment
+const unescaped = (segment: string): string => {
+  if (!segment.includes('%')) return segment
+  return segment === '%' ? '' : segment.replace(ESCAPES, characterOf)
+}
 
-const ESCAPED = /%u[0-9A-F]{4}|%[0-9A-F]{2}/g
+const ESCAPES = /%u[0-9A-F]{4}|%[0-9A-F]{2}/g
 
-const original = (code: string): string => String.fromCharCode(parseInt(code.replace(/^%u?/, ''), 16))
+const characterOf = (escape: string): string => String.fromCharCode(parseInt(escape.replace(/^%u?/, ''), 16))
 
 /** The name of a unit among its siblings. */
 export const nameOf = (unit: Unit): string => unescaped(unit.slice(unit.lastIndexOf('/') + 1))
@@ -90,7 +96,7 @@ function* ancestorsBelowTop(unit: Unit): Iterable<Unit> {
 /** The units on the path to a unit, from its top-level step to the unit itself. */
 export const fromTop = (unit: Unit): ReadonlyArray<Unit> => [...ancestors(unit)].reverse().concat(unit)
 
-/** Returns the child of `above` (undefined: the workflow) that a unit is or is part of, or undefined if the unit is not below it. */
+/** Returns the child of `above` (undefined: the workflow) that a unit is or is part of, or undefined if the unit is not below `above`. */
 export const childToward = (above: Unit | undefined, unit: Unit): Unit | undefined => {
   if (above === undefined) return top(unit)
   if (unit.length === above.length || !isWithin(unit, above)) return undefined
@@ -112,7 +118,7 @@ export const isChild = (unit: Unit, parent: Unit): boolean =>
   unit.lastIndexOf('/') === parent.length && unit.startsWith(parent)
 
 /**
- * Returns whether a unit is the ancestor itself or part of it.
+ * Returns whether a unit is `ancestor` or part of it.
  *
  * @example
  * import { Unit } from 'dogear'

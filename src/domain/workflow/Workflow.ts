@@ -43,11 +43,10 @@ export interface Task {
   readonly wait?: WaitKind | undefined
   /** Checks whether a recorded output (`undefined`: none) still fits. */
   readonly accepts: (output: Json | undefined) => E.Either<OutputMismatch, void>
-  /** The paths of its artifacts that are known before it runs. */
   readonly artifactPaths?: ((known: KnownValues) => ReadonlyArray<string>) | undefined
 }
 
-/** The values known before a task runs: the run's variables, and the item of a map's group. */
+/** The values known before a task runs: the run's variables, and inside a map the item. */
 export interface KnownValues {
   readonly variables: ReadonlyMap<string, Json>
   readonly item?: Json
@@ -107,7 +106,7 @@ export interface Workflow {
 
 // --- constructors
 
-/** The options of a task. `definition`: what its fingerprint covers beside `idempotent` and `captures`; default: `wait`. */
+/** The fields of a {@link Task}. `definition`: what its fingerprint covers beside `idempotent` and `captures`; default: `wait`. */
 export interface TaskOptions {
   readonly summary?: string
   readonly definition?: Json
@@ -115,15 +114,13 @@ export interface TaskOptions {
   readonly captures?: ReadonlyArray<string>
   readonly numbered?: boolean
   readonly wait?: WaitKind
-  /** Whether a recorded output (`undefined`: none) still fits. */
-  readonly accepts?: (output: Json | undefined) => E.Either<OutputMismatch, void>
-  /** The paths of its artifacts, as far as they are known before it runs. */
+  readonly accepts?: Task['accepts']
   readonly artifactPaths?: (known: KnownValues) => ReadonlyArray<string>
 }
 
 const ACCEPTED = E.right(undefined)
 
-const NOTHING: ReadonlyArray<never> = []
+const NO_CAPTURES: ReadonlyArray<string> = []
 
 /** The check of a task without a codec. */
 export const acceptsAnything: Task['accepts'] = () => ACCEPTED
@@ -143,7 +140,7 @@ export const acceptsAnything: Task['accepts'] = () => ACCEPTED
  */
 export const task = (name: string, options: TaskOptions = {}): Task => {
   const idempotent = options.idempotent ?? true
-  const captures = options.captures ?? NOTHING
+  const captures = options.captures ?? NO_CAPTURES
   return {
     _tag: 'Task',
     name,
@@ -158,10 +155,10 @@ export const task = (name: string, options: TaskOptions = {}): Task => {
   }
 }
 
-/** The same as that of a wait in a program. */
+/** The definition of a wait, the same as in a program. */
 const waitDefinition = (wait: WaitKind | undefined): Json => (wait === undefined ? null : { wait })
 
-/** A definition that is not JSON has no fingerprint: this and the reason stand in its place. */
+/** A definition that is not JSON has no fingerprint: this prefix and the reason stand in its place. */
 const INVALID = 'invalid: '
 
 const invalidFingerprint = (definition: Json | undefined): string | undefined => {
@@ -172,14 +169,14 @@ const invalidFingerprint = (definition: Json | undefined): string | undefined =>
 
 const taskFingerprint = (definition: Json, idempotent: boolean, captures: ReadonlyArray<string>): string =>
   definition === null && idempotent && captures.length === 0
-    ? PLAIN
+    ? DEFAULT_FINGERPRINT
     : (invalidFingerprint(definition) ?? fingerprintOfTask(definition, idempotent, captures))
 
 const fingerprintOfTask = (definition: Json, idempotent: boolean, captures: ReadonlyArray<string>): string =>
   fingerprint({ kind: 'task', definition, idempotent, captures })
 
-/** The fingerprint of an idempotent task that has no definition and captures nothing, as most code has. */
-export const PLAIN = fingerprintOfTask(null, true, [])
+/** The fingerprint of an idempotent task that has no definition and captures nothing, as most tasks with code. */
+export const DEFAULT_FINGERPRINT = fingerprintOfTask(null, true, [])
 
 /**
  * Declares a sequence. `definition`: the sequence's own settings, which must not change after it completed.
@@ -267,7 +264,7 @@ export const mapOf = (name: string, each: Step, summary: string = name, definiti
   each: bodyOf(name, each)
 })
 
-/** Items are found by their keys, so the fingerprint of a body must cover its name, if it has one of its own. */
+/** An item is found by its key, not by the name of the body, so the fingerprint must cover a name other than that of the map. */
 const bodyOf = (map: string, each: Step): Step =>
   each._tag !== 'Task' || each.name === map || definitionExpected(each) !== undefined
     ? each

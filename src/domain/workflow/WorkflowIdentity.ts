@@ -3,10 +3,10 @@
  *
  * @module
  */
-import * as E from 'fp-ts/lib/Either.js'
 import { fingerprint } from '../data/Digest.js'
 import { equals } from '../data/Json.js'
 import type { Group, Step, WaitKind, Workflow } from './Workflow.js'
+import { acceptsAnything } from './Workflow.js'
 
 // --- model
 
@@ -120,7 +120,7 @@ const ofStep = (step: Step): StepIdentity => {
 export const recordedFingerprint = (step: Step | StepIdentity): string =>
   'ownFingerprint' in step ? step.ownFingerprint : step.fingerprint
 
-/** Returns whether a workflow is still the recorded one. Compares the steps one by one, because its fingerprint takes longer. */
+/** Returns whether a workflow is still the recorded one. Compares the steps one by one, because computing its fingerprint takes longer. */
 export const isUnedited = (self: WorkflowIdentity, { name, path, secrets = [], steps }: Workflow): boolean =>
   self.name === name && self.path === path && equals(self.secrets ?? [], secrets) && areSame(self.steps, steps)
 
@@ -128,7 +128,7 @@ export const isUnedited = (self: WorkflowIdentity, { name, path, secrets = [], s
 export const current = (self: Workflow & { readonly identity: WorkflowIdentity }): WorkflowIdentity =>
   isUnedited(self.identity, self) ? self.identity : of(self)
 
-/** A damaged definition may have another name than its fingerprint covers. */
+/** Compares names, too, because a fingerprint does not cover the name of its step. */
 export const areSame = (was: ReadonlyArray<StepIdentity>, now: ReadonlyArray<Step>): boolean =>
   was.length === now.length &&
   was.every(({ name, fingerprint }, at) => now[at]?.name === name && now[at].fingerprint === fingerprint)
@@ -146,7 +146,7 @@ const toStep = ({ needs: _, ...step }: StepIdentity): Step => {
   const named = { summary: '', ...step } as StepIdentity & { readonly summary: string }
   switch (named._tag) {
     case 'Task':
-      return { captures: [], numbered: false, accepts: () => E.right(undefined), ...named }
+      return { captures: [], numbered: false, accepts: acceptsAnything, ...named }
     case 'Sequence':
       return { ...named, steps: named.steps.map(toStep) }
     case 'Wave':

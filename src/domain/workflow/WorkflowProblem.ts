@@ -13,8 +13,8 @@ import { wrongGroup, wrongStep } from './wrongStep.js'
 export const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
 /**
- * A problem of a definition. `unit` is a path; `place` is a path or the name of the workflow, empty if it has none. `*` stands for the key of an item.
- * `isWorkflow`: the name is that of the workflow.
+ * A problem of a definition. `unit` is a path; `place` is a path or the name of the workflow, empty if it has none. `*` stands for the key
+ * of an item. `isWorkflow`: the name is that of the workflow.
  *
  * @category model
  */
@@ -53,7 +53,7 @@ export const problems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => 
   return known
 }
 
-/** Untyped callers may pass anything. */
+/** Returns a problem for a value that is not a workflow: untyped callers may pass anything. */
 export const notWorkflow = (workflow: unknown): WorkflowProblem | undefined => {
   const { name, steps } = fieldsOf(workflow)
   if (Array.isArray(steps)) return undefined
@@ -78,7 +78,7 @@ const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
   const add = (more: Iterable<WorkflowProblem>): void => {
     for (const problem of more) found.push(problem)
   }
-  const level = (parts: ReadonlyArray<Step>, parent: string | undefined, depth: number): void => {
+  const visitLevel = (parts: ReadonlyArray<Step>, parent: string | undefined, depth: number): void => {
     units += parts.length
     if (units > MAX_UNITS) return
     unreadable ??= wrongAmong(parts, 'step', parent ?? workflow.name)
@@ -101,12 +101,12 @@ const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
         return
       case 'Sequence':
         if (step.steps.length === 0) found.push({ _tag: 'NoSteps', unit })
-        return level(step.steps, unit, depth + 1)
+        return visitLevel(step.steps, unit, depth + 1)
       case 'Wave':
         unreadable ??= wrongAmong(step.groups, 'group', unit)
         if (unreadable !== undefined) return
         add(waveProblems(step, unit))
-        return level(step.groups, unit, depth + 1)
+        return visitLevel(step.groups, unit, depth + 1)
       case 'Map':
         units += 1
         unreadable ??= wrongBody(step, unit)
@@ -119,14 +119,14 @@ const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
   }
   add(nameProblems([workflow.name], { isWorkflow: true }))
   if (workflow.steps.length === 0) found.push({ _tag: 'NoSteps' })
-  level(workflow.steps, undefined, 1)
+  visitLevel(workflow.steps, undefined, 1)
   if (unreadable !== undefined) return [unreadable]
   return units > MAX_UNITS
     ? [...found, { _tag: 'TooManyUnits' }]
     : [...found, ...captureProblems(workflow.steps), ...secretProblems(workflow)]
 }
 
-/** Returns a problem for the first of these that is no step or group. */
+/** Returns a problem for the first value that is not a step or group. */
 const wrongAmong = (
   all: ReadonlyArray<unknown>,
   kind: 'step' | 'group',
@@ -144,7 +144,7 @@ const wrongBody = ({ each }: MapStep, unit: string): WorkflowProblem | undefined
   return wrong === undefined ? undefined : invalid(unit, 'each', `a step, not ${wrong}`)
 }
 
-/** Detects that something else stands in place of a workflow or step. It is then the only problem: nothing else can be read. */
+/** Detects the problem of a workflow or part that has another type. It is then the only problem: nothing else can be read. */
 export const isUnreadable = (problem: WorkflowProblem | undefined): boolean =>
   problem?._tag === 'InvalidSetting' && PARTS.has(problem.field)
 

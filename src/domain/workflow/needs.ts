@@ -61,7 +61,7 @@ export const needing = (groups: ReadonlyArray<GroupNeeds>, names: ReadonlyArray<
   return closure(names, (one) => above.get(one) ?? [])
 }
 
-/** Returns what a group waits for: its needs, and those of the done groups among them, because it sees the outputs of all its indirect needs. */
+/** Returns the groups that a group waits for: its needs, and the needs of those that are done, because it sees the outputs of all of them. */
 export const waitsFor = (
   groups: ReadonlyArray<GroupNeeds>,
   done: ReadonlySet<string>

@@ -1,4 +1,4 @@
-/** Detects values that are no steps, because untyped callers may pass anything. */
+/** Describes values that are not steps, because untyped callers may pass anything. */
 import { listed } from '../data/listed.js'
 import { fieldsOf, kindOf } from '../data/Options.js'
 import type { Step } from './Workflow.js'
@@ -33,14 +33,14 @@ const SHAPES: Readonly<Record<Step['_tag'], Shape>> = {
 
 const NO_SHAPE: Shape = [['_tag', () => false]]
 
-/** Says what a value is that is no step: `an object without captures`, or `with invalid captures`; undefined for a step, whatever its parts are. */
+/** Describes a value that is not a step: `an object without captures`; undefined for a step. Does not look at its parts. */
 export const wrongStep = (step: unknown): string | undefined => {
   const fields = fieldsOf(step)
   // Most steps are valid tasks: a loop over their shape would take milliseconds in a long workflow.
   const { _tag, fingerprint, idempotent, captures, wait, accepts } = fields
   const isTask = _tag === 'Task' && typeof fingerprint === 'string' && typeof idempotent === 'boolean'
   if (isTask && areStrings(captures) && isWait(wait) && typeof accepts === 'function') return undefined
-  const tag = fields['_tag'] as Step['_tag']
+  const tag = _tag as Step['_tag']
   const shape = Object.hasOwn(SHAPES, tag) ? SHAPES[tag] : NO_SHAPE
   if (shape.every(([field, isField]) => isField(fields[field]))) return undefined
   if (kindOf(step) !== 'an object') return kindOf(step)
@@ -49,6 +49,6 @@ export const wrongStep = (step: unknown): string | undefined => {
   return missing.length > 0 ? `an object without ${listed(missing)}` : `an object with invalid ${listed(wrong)}`
 }
 
-/** The same for a group of a wave. */
+/** Describes a value that is not a group of a wave. */
 export const wrongGroup = (step: unknown): string | undefined =>
   wrongStep(step) ?? (Array.isArray(fieldsOf(step)['needs']) ? undefined : 'an object without needs')

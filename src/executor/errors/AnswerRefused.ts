@@ -35,27 +35,33 @@ export const describe = (refused: AnswerRefused): string => {
 }
 
 /** Describes the refusal without a remedy in terms of calls; the command adds its own. */
-export const describeWithoutRemedy = ({
-  runId,
-  unit: given,
-  why,
-  expected,
-  waiting,
-  decision
-}: AnswerRefused): string => {
-  const unit = given === '' ? '""' : given
-  if (expected !== undefined) return `Cannot answer ${unit} of run ${runId}: the answer must be ${expected}`
-  if (why === 'InvalidName' || why === 'WaitOver') return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}`
+export const describeWithoutRemedy = (refused: AnswerRefused): string =>
+  `Cannot answer ${nameOf(refused)} of run ${refused.runId}: ${reasonOf(refused)}`
+
+const nameOf = ({ unit }: AnswerRefused): string => (unit === '' ? '""' : unit)
+
+const reasonOf = (refused: AnswerRefused): string => {
+  const { why, expected, decision } = refused
+  if (expected !== undefined) return `the answer must be ${expected}`
+  if (why === 'InvalidName' || why === 'WaitOver') return REFUSED[why]
+  // The question of a unit cannot be answered yet if it is a composite, or if changed evidence comes first.
+  const isOpenQuestion = why === 'NotAsked' && decision?._tag === 'Confirm'
+  const what = decision === undefined || isOpenQuestion ? REFUSED[why] : whatItIs(decision)
+  return `${what}${othersOf(refused)}`
+}
+
+/** Names the units that can take an answer. */
+const othersOf = (refused: AnswerRefused): string => {
+  const { why, waiting, decision } = refused
   const isUnknown = why === 'UnknownUnit'
   const isQuestion = why === 'NotAsked'
-  // The question of a unit cannot be answered yet if it is a composite, or if changed evidence comes first.
-  const what = decision === undefined || (isQuestion && decision._tag === 'Confirm') ? REFUSED[why] : whatItIs(decision)
-  // `confirm` refuses an unknown unit, too, and does not know which units wait.
-  const none = isUnknown ? '; check its path' : isQuestion || decision ? '' : '; no unit of the run waits for an answer'
-  const others = isQuestion ? 'units with an open question' : 'these units need an answer'
-  const near = isUnknown || isQuestion ? didYouMean(unit, waiting) : ''
-  const open = waiting.length === 0 ? none : `; ${others}: ${waiting.join(', ')}${near}`
-  return `Cannot answer ${unit} of run ${runId}: ${what}${open}`
+  if (waiting.length > 0) {
+    const heading = isQuestion ? 'units with an open question' : 'these units need an answer'
+    return `; ${heading}: ${waiting.join(', ')}${isUnknown || isQuestion ? didYouMean(nameOf(refused), waiting) : ''}`
+  }
+  if (isUnknown) return '; check its path'
+  // `confirm` (`NotAsked`) does not know which units wait.
+  return isQuestion || decision !== undefined ? '' : '; no unit of the run waits for an answer'
 }
 
 const whatItIs = (decision: Decision): string => {

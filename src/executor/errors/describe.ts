@@ -193,9 +193,9 @@ export const describeMissing = ({ runId, path, missing }: WorkspaceMissing): Rea
 const isChanged = ({ reason }: Confirm): boolean => reason._tag === 'EvidenceChanged'
 
 const keeping = (questions: ReadonlyArray<Confirm>): ReadonlyArray<string> => {
-  const kept = questions.filter((question) => answersTo(question).includes('Keep'))
-  if (kept.length === 0) return []
-  return [`    to keep the current state: ${confirming(kept, "{ _tag: 'Keep' }")}`]
+  const keepable = questions.filter((question) => answersTo(question).includes('Keep'))
+  if (keepable.length === 0) return []
+  return [`    to keep the current state: ${confirming(keepable, "{ _tag: 'Keep' }")}`]
 }
 
 const confirming = (questions: ReadonlyArray<Confirm>, answer: string): string =>

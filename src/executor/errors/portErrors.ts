@@ -91,12 +91,12 @@ export const describeFenced = ({
 const reasonOf = ({ code, cause }: ReadFailed | WriteFailed): string => {
   const { message: own = cause, errors } = Object(cause) as { readonly message?: unknown; readonly errors?: unknown }
   // The message of an AggregateError may be empty.
-  const said: unknown = own === '' && Array.isArray(errors) ? (Object(errors[0]) as Error).message : own
-  const [message = ''] = typeof said === 'string' ? said.trim().split('\n') : []
+  const full: unknown = own === '' && Array.isArray(errors) ? (Object(errors[0]) as Error).message : own
+  const [message = ''] = typeof full === 'string' ? full.trim().split('\n') : []
   if (code === 'NO_TASK_EITHER') return message
   if (code === 'THREW' && message !== '') return `threw: ${message}`
-  const hasNone = message === '' || message === code
-  return withHint(code, hasNone ? code : message.startsWith(`${code}:`) ? message : `${code}: ${message}`)
+  if (message === '' || message === code) return withHint(code, code)
+  return withHint(code, message.startsWith(`${code}:`) ? message : `${code}: ${message}`)
 }
 
 const withHint = (code: string, text: string): string => {

@@ -22,7 +22,8 @@ import type { OutputOf, Returned, ReturnOf, Schema, Storable, Accepted } from '.
  *   those of its ancestors; of its own wave, the groups that it needs. All are copies of stored values: the same on a resume as in an
  *   undisturbed run.
  * - `attempt`: from 1. `idempotencyKey`: the same for all attempts and resumes of this unit; a rewind of the unit changes it.
- * - `signal` fires when the attempt must stop: interrupted, timed out, fenced or suspended. Its `reason` says why.
+ * - `signal` fires when the attempt must stop: interrupted, timed out, fenced or suspended, or because another group of its wave failed
+ *   (`onFailure: 'halt'`). Its `reason` says why.
  * - `secrets`: the values of the program's secrets, by name. No other field contains them.
  * - `workspace`: the folder of the run; `folder`: the folder of the step, its own if it has one. Both are absent if none is recorded.
  * - `artifacts`: the artifacts of the run, by id. `step`: runs and records a sub-step. `sleep` and `waitFor`: wait in the task's
@@ -56,8 +57,9 @@ export interface Reuse {
 
 /**
  * The artifacts of the run, for a step. The artifacts that the completing attempt has put or reused are recorded with its
- * step. A failure rejects with an `Error` that is a `StepFailure` as well. Its `code` is the `_tag` of the `ArtifactError`,
- * `NoArtifactStore` if the run has no store, or `Fenced` once another process superseded this one. Ids that begin with `_` are reserved.
+ * step. A failure rejects with an `Error` that is a `StepFailure` as well. Its `code` is the `_tag` of the `ArtifactError`, `NoArtifactStore` if
+ * the run has no store, `Fenced` once another process superseded this one, `AttemptOver` once the attempt has ended, `ReadOnly` in `submit` and
+ * `poll` of a job, or `NotBytes` or `SecretInArtifact` for invalid data. Ids that begin with `_` are reserved.
  *
  * @category model
  */
@@ -80,7 +82,7 @@ export interface StepArtifacts {
  * the call rejects with the recorded error; a new attempt runs the sub-step again.
  *
  * A repeated name is numbered: the second `turn` is `agent/turn#2`. That requires a fixed order, so the call is refused while another
- * sub-step runs. Code between sub-steps runs again with each attempt, and must have no side effects.
+ * sub-step or wait of the same code is open. Code between sub-steps runs again with each attempt, and must have no side effects.
  *
  * @example
  * import { memoryStorage } from 'dogear/memory'

@@ -20,10 +20,16 @@ export const sleepOf = (sleep: Sleep): E.Either<OptionProblem, StartWait> => {
     return isDelay(millis)
       ? E.right((now) => ({ _tag: 'Timer', wakeAt: isoTime(now + millis) }))
       : E.left({ option: 'sleep.millis', expected: DELAY })
-  const at = isDate(until) ? Date.prototype.getTime.call(until) : isTime(until) ? Date.parse(until) : NaN
+  const at = millisOf(until)
   return at >= 0 && at <= LATEST
     ? E.right(() => ({ _tag: 'Timer', wakeAt: isoTime(at) }))
     : E.left({ option: 'sleep.until', expected: 'a Date, or a time like 2026-01-02T03:04:05Z' })
+}
+
+/** Returns the milliseconds since 1970 of a Date or an ISO 8601 string; NaN for anything else. */
+const millisOf = (until: unknown): number => {
+  if (isDate(until)) return Date.prototype.getTime.call(until)
+  return isTime(until) ? Date.parse(until) : NaN
 }
 
 /** `more`: the checks of options beside those of the wait. */

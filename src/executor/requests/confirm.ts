@@ -104,16 +104,16 @@ export const planRecorded = (checkpoint: Checkpoint, options: PlanOptions): Exec
 /** Adds what a resume would do with the unit. */
 export const withDecision = ({ plan, checkpoint }: Planned, refused: AnswerRefused): AnswerRefused => {
   const { unit } = refused
-  const of = (one: Unit): Decision | undefined => plan.decisions.find((decision) => decision.unit === one)
+  const decisionOf = (one: Unit): Decision | undefined => plan.decisions.find((decision) => decision.unit === one)
   const pending = get(checkpoint.pending, unit)
   const task = parent(unit)
-  const around = pending === undefined || task === undefined ? undefined : of(task)
+  const around = pending === undefined || task === undefined ? undefined : decisionOf(task)
   // A wait in the code of a task has no decision of its own.
   const inCode: Decision | undefined =
     pending !== undefined && around?._tag === 'Poll'
       ? { ...around, unit, reason: pollReason({ checkpoint }, pending) }
       : undefined
-  return { ...refused, ...defined({ decision: of(unit) ?? inCode }) }
+  return { ...refused, ...defined({ decision: decisionOf(unit) ?? inCode }) }
 }
 
 /** Plans with the answers. Each must answer a question that is open or that another answer raises, and none may stay open. */

@@ -62,11 +62,11 @@ export const leavePointer = async (
   }
   const committed =
     commit && workspace?.kind === 'worktree' && workspaces !== undefined
-      ? orNote(await callPort('commit', () => workspaces.commit(runId, workspace), threw))
+      ? orNote(await callPort('commit', () => workspaces.commit(runId, workspace), pauseThrew))
       : undefined
   const pointer = continueHere(checkpoint, committed === undefined ? undefined : O.toUndefined(committed))
   const where =
-    requests === undefined ? undefined : orNote(await callPort('point', () => requests.point(pointer), threw))
+    requests === undefined ? undefined : orNote(await callPort('point', () => requests.point(pointer), pauseThrew))
   report(environment, {
     _tag: 'RunPaused',
     runId,
@@ -77,17 +77,17 @@ export const leavePointer = async (
   })
 }
 
-const threw = writeFailed('what a pause leaves')
+const pauseThrew = writeFailed('what a pause leaves')
 
 export const removePointer = async ({ requests }: Environment, runId: string): Promise<void> => {
-  if (requests !== undefined) await callPort('unpoint', () => requests.unpoint(runId), threw)
+  if (requests !== undefined) await callPort('unpoint', () => requests.unpoint(runId), pauseThrew)
 }
 
 /** Removes the pause request of an execution that has ended. */
 export const clearPause = async (environment: Environment, runId: string): Promise<void> => {
   const { requests } = environment
   if (requests === undefined || !mayHaveRequests(environment, runId)) return
-  await callPort('clearPause', () => requests.clearPause(runId), threw)
+  await callPort('clearPause', () => requests.clearPause(runId), pauseThrew)
 }
 
 /** Records a cancel, after the changes `before`. */
@@ -202,7 +202,7 @@ const recordRequests = async (
   return recorded
 }
 
-/** If this fails, the next reader of the requests sees that they are recorded. */
+/** Withdraws recorded requests. If this fails, the next reader of the inbox sees that they are recorded. */
 const withdrawAll = async (environment: Environment, all: ReadonlyArray<Request>): Promise<void> => {
   for (const one of all) await withdraw(environment, one)
 }

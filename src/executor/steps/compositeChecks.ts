@@ -51,8 +51,8 @@ export const openComposite = async (
   for (let attempt = 1; ; attempt++) {
     const others = checksEvidence ? await evidenceFailures(scope, place) : []
     const wrong = [...others, ...(await checkBefore(guard, contextOf(scope, place)))]
-    const kept = wrong.length === 0 ? E.right(undefined) : await recorder.commit()
-    if (E.isLeft(kept)) return kept
+    const committed = wrong.length === 0 ? E.right(undefined) : await recorder.commit()
+    if (E.isLeft(committed)) return committed
     const { choice } = previous
     const refused = await judgeChecks(scope, place, guard, { when: 'before', wrong, signal: stopping, choice })
     if (refused === undefined) return E.right(undefined)
@@ -139,19 +139,19 @@ export const closeComposite = async (
     const { wrong } = found.right
     const choice = choiceAfter(scope, place)
     const refused = await judgeChecks(scope, place, guard, { when: 'after', wrong, signal: scope.stopping, choice })
-    if (refused !== undefined) {
-      const { asked, answer, error } = refused
-      // The parts run again if a user asked for it, or if all of them are idempotent.
-      const mayRestart = answer === 'retry' && (asked || isIdempotent(composite)) && isAlone(scope, place)
-      const restarts = scope.restarts.get(place.unit) ?? 0
-      if (mayRestart && (asked || (await waitedToRetry(scope, guard, restarts + 1, startedAt))))
-        return E.right({ _tag: 'Restart', ...place, ...(asked ? {} : { failureIfUnanswered: error }) })
-      if (!mayRestart && (await repeatsCheck(scope, guard, refused, attempt, closingAt))) continue
-      return await failComposite(scope, place, error, startedAt)
+    if (refused === undefined) {
+      // Commits are evidence of the groups that made them: only those groups run again when one is missing.
+      const evidence = found.right.evidence.filter(({ _tag }) => _tag !== 'Commit')
+      return complete(scope, toRun, startedAt, evidence)
     }
-    // Commits are evidence of the groups that made them: only those groups run again when one is missing.
-    const evidence = found.right.evidence.filter(({ _tag }) => _tag !== 'Commit')
-    return complete(scope, toRun, startedAt, evidence)
+    const { asked, answer, error } = refused
+    // The parts run again if a user asked for it, or if all of them are idempotent.
+    const mayRestart = answer === 'retry' && (asked || isIdempotent(composite)) && isAlone(scope, place)
+    const restarts = scope.restarts.get(place.unit) ?? 0
+    if (mayRestart && (asked || (await waitedToRetry(scope, guard, restarts + 1, startedAt))))
+      return E.right({ _tag: 'Restart', ...place, ...(asked ? {} : { failureIfUnanswered: error }) })
+    if (!mayRestart && (await repeatsCheck(scope, guard, refused, attempt, closingAt))) continue
+    return await failComposite(scope, place, error, startedAt)
   }
 }
 

@@ -31,7 +31,7 @@ export const contextFor = <Lazy extends LazyCalls<Lazy> = never>(
   const context: { [key: string]: unknown } = { runId, unit, attempt: attempt.number, secrets }
   if (workspace !== undefined) context['workspace'] = workspace
   if (folder !== undefined) context['folder'] = folder
-  const around = Items.around(items, unit)
+  const around = Items.itemAround(items, unit)
   const source: Source = { scope, place, attempt, checkpoint, around, lazy: lazy as Source['lazy'], cached: undefined }
   Object.defineProperty(context, SOURCE, { value: source })
   Object.defineProperties(context, DERIVED)
@@ -45,7 +45,7 @@ interface Source {
   readonly place: Place
   readonly attempt: Attempt
   readonly checkpoint: Checkpoint
-  readonly around: ReturnType<typeof Items.around>
+  readonly around: ReturnType<typeof Items.itemAround>
   readonly lazy: LazyCalls<unknown> | undefined
   cached: Record<string, unknown> | undefined
 }

@@ -56,9 +56,9 @@ export const guarded = async (
   if (signal.aborted) return { _tag: 'Error', error: NOT_STARTED, again: false }
   const done = await work()
   if (E.isLeft(done)) return { _tag: 'Error', error: done.left, again: false }
-  const made = guard.expect.commits === undefined ? NO_COMMITS : await callTree(() => tree.commitsSince(start.right))
-  if (E.isLeft(made)) return failedToRead(made.left)
-  const after = await checkAfter(tree, guard, context, done.right, made.right)
+  const hashes = guard.expect.commits === undefined ? NO_COMMITS : await callTree(() => tree.commitsSince(start.right))
+  if (E.isLeft(hashes)) return failedToRead(hashes.left)
+  const after = await checkAfter(tree, guard, context, done.right, hashes.right)
   if (E.isLeft(after)) return failedToRead(after.left)
   const { wrong, evidence } = after.right
   const refused = await judgeChecks(scope, place, guard, { when: 'after', wrong, signal, outsideTimeout })
@@ -90,28 +90,28 @@ interface CheckResult {
   readonly evidence: ReadonlyArray<Evidence>
 }
 
-/** Returns the evidence of work that succeeded, and its failed checks. `made`: the hashes of the commits that the work made. */
+/** Returns the evidence of work that succeeded, and its failed checks. `hashes`: those of the commits that the work made. */
 export const checkAfter = async (
   tree: WorkingTree,
   { expect, after, evidence }: UnitGuard,
   context: Context,
   value: unknown,
-  made: ReadonlyArray<string>
+  hashes: ReadonlyArray<string>
 ): Promise<E.Either<TreeUnreadable, CheckResult>> => {
   const expected = expectedBy(evidence, value, context)
   if (E.isLeft(expected)) return E.right({ wrong: [expected.left], evidence: [] })
   const files = (expect.files ?? []).map((path): ExpectedEvidence => ({ _tag: 'File', path }))
-  const taken = await collectExpected(tree, [...expected.right, ...files], context.signal)
-  if (E.isLeft(taken)) return taken
+  const collected = await collectExpected(tree, [...expected.right, ...files], context.signal)
+  if (E.isLeft(collected)) return collected
   const changed = expect.cleanTree === true ? await callTree(() => tree.changed) : E.right([])
   if (E.isLeft(changed)) return changed
   const own = after === undefined ? NOTHING_WRONG : await failuresOf(after(context))
-  const commits = made.map((hash): Evidence => ({ _tag: 'Commit', hash }))
+  const commits = hashes.map((hash): Evidence => ({ _tag: 'Commit', hash }))
   return E.right({
-    evidence: [...taken.right.evidence, ...commits],
+    evidence: [...collected.right.evidence, ...commits],
     wrong: [
-      ...taken.right.missing.map((one) => `${describeEvidence(one) || 'an empty path'} is missing`),
-      ...wrongCount(expect.commits, made.length),
+      ...collected.right.missing.map((one) => `${describeEvidence(one) || 'an empty path'} is missing`),
+      ...wrongCount(expect.commits, hashes.length),
       ...uncommitted(changed.right),
       ...own
     ]

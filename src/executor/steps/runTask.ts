@@ -11,7 +11,7 @@ import type { Running, RawEnd } from './runAttempt.js'
 import { conclude, start } from './runAttempt.js'
 import {
   attemptFailed,
-  attemptsStart,
+  attemptsStarted,
   jobSubmitted,
   nextAttempt,
   stageCompleted,
@@ -32,7 +32,7 @@ export const runTask = async (scope: RunScope, toRun: StepToRun<ProgramTask>): P
   const { recorder } = scope
   const { place, step: task, node } = toRun
   const attempt = nextAttempt(scope, node.decision)
-  recorder.stage([attemptsStart(scope, [{ unit: place.unit, attempt, job: task.job }])])
+  recorder.stage([attemptsStarted(scope, [{ unit: place.unit, attempt, job: task.job }])])
   const started = await recorder.commit()
   if (E.isLeft(started)) return started
   const ended = await new Promise<Ending>((resolve) => runStarted(scope, toRun, attempt, resolve))
@@ -94,7 +94,7 @@ const afterAttempt = async (run: TaskRun, settled: RawEnd): Promise<void> => {
   report(environment, { _tag: 'StepRetrying', runId, ...place, ...again, error: failure.error })
   await sleepUnless(environment.clock, wait.value, stopping)
   if (stopping.aborted) return end({ _tag: 'Stopped', failure: undefined })
-  recorder.stage([attemptsStart(scope, [{ unit: place.unit, attempt: attempt + 1, job: task.job }])])
+  recorder.stage([attemptsStarted(scope, [{ unit: place.unit, attempt: attempt + 1, job: task.job }])])
   const started = await recorder.commit()
   return E.isLeft(started) ? done(started) : runStarted(scope, toRun, attempt + 1, done, firstStartedAt)
 }

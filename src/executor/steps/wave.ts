@@ -5,7 +5,7 @@ import type { DecisionTree } from '../../domain/plan/Plan.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { mustStop } from '../requests/RequestWatch.js'
 import { join } from '../../domain/workflow/Unit.js'
-import { nextAttempt, attemptsStart, HALTED, runningFailed } from '../storage/changes.js'
+import { nextAttempt, attemptsStarted, HALTED, runningFailed } from '../storage/changes.js'
 import { closeComposite, openComposite } from './compositeChecks.js'
 import { endFailedBy } from './endFailed.js'
 import { onAbort } from '../onAbort.js'
@@ -79,7 +79,7 @@ export const runWave = async (scope: RunScope, toRun: StepToRun<ProgramWave>, ru
   let failure: Exclude<GroupEnd['result'], E.Right<StepEnd>> | undefined
   for (;;) {
     let ready = failure === undefined && !halt.signal.aborted ? await takeReady(scope, state, wave) : []
-    recorder.stage(tasksStart(scope, place.unit, ready))
+    recorder.stage(tasksStarted(scope, place.unit, ready))
     if (state.running.size === 0 && ready.length === 0) break
     const saved = await recorder.commit()
     if (E.isLeft(saved)) failure ??= saved
@@ -102,11 +102,11 @@ export const runWave = async (scope: RunScope, toRun: StepToRun<ProgramWave>, ru
 }
 
 /** One change starts all groups that are tasks. Other groups record their own start. */
-const tasksStart = (scope: RunScope, wave: Unit, ready: ReadonlyArray<GroupToRun>): ReadonlyArray<Change> => {
+const tasksStarted = (scope: RunScope, wave: Unit, ready: ReadonlyArray<GroupToRun>): ReadonlyArray<Change> => {
   const tasks = ready.flatMap(({ name, group, node }) =>
     hasCode(group) ? [{ unit: join(wave, name), attempt: nextAttempt(scope, node.decision), job: group.job }] : []
   )
-  return tasks.length === 0 ? [] : [attemptsStart(scope, tasks)]
+  return tasks.length === 0 ? [] : [attemptsStarted(scope, tasks)]
 }
 
 const waveState = ({ awake }: RunScope, { step: wave, node: { parts } }: StepToRun<ProgramWave>): WaveState => {

@@ -47,7 +47,7 @@ export const make = (
   let nextSave: Promise<Saved> | undefined
 
   const flush = async (): Promise<Saved> => {
-    // The returns before the save leave a settled promise in `saving`, which costs the next commit one wait and nothing else.
+    // A return before the save leaves a settled promise in `saving`: the next commit only waits for it first.
     if (failure !== undefined) return failure
     const revisions = staged
     const reached = checkpoint

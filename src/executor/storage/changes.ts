@@ -28,7 +28,7 @@ import { add } from '../Values.js'
 import type { RecordError, Recorder } from './Recorder.js'
 
 /** The change before attempts start. It contains the idempotency keys of jobs, so that they are durable before the submission. */
-export const attemptsStart = (
+export const attemptsStarted = (
   { environment, recorder }: RunScope,
   tasks: ReadonlyArray<InFlight & Pick<ProgramTask, 'job'>>
 ): Change => {

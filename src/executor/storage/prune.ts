@@ -1,4 +1,4 @@
-/** Removes runs that have ended. */
+/** Removes listed runs, or those that a retention policy lists, and what is left of runs that never started. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
@@ -165,22 +165,22 @@ const removeEach = async <A>(
   runs: ReadonlyArray<A>,
   remove: (run: A) => Promise<Kept | undefined>
 ) => {
-  const kept: Array<Kept | undefined> = []
+  const reasons: Array<Kept | undefined> = []
   let next = 0
   let turn: Promise<void> = Promise.resolve()
   const ownTurn = (): Promise<void> => (turn = turn.then(() => new Promise((resolve) => void nextTurn(resolve))))
   const removeNext = async (): Promise<void> => {
     while (next < runs.length && !interrupt.signal.aborted) {
       const index = next++
-      kept[index] = await remove(runs[index] as A)
+      reasons[index] = await remove(runs[index] as A)
       await ownTurn()
     }
   }
   await Promise.all(Array.from({ length: REMOVALS_AT_ONCE }, removeNext))
   const tried = runs.slice(0, next)
   return {
-    removed: tried.filter((_, index) => kept[index] === undefined),
-    left: tried.flatMap((run, index) => (kept[index] === undefined ? [] : [{ run, ...kept[index] }])),
+    removed: tried.filter((_, index) => reasons[index] === undefined),
+    left: tried.flatMap((run, index) => (reasons[index] === undefined ? [] : [{ run, ...reasons[index] }])),
     isStopped: next < runs.length
   }
 }

@@ -162,9 +162,10 @@ export const EXACT: Found = { _tag: 'Exact' }
 
 const listedRun = async (
   storage: CheckpointStorage,
-  { runId, summary: kept }: Listed
+  { runId, summary: listedSummary }: Listed
 ): Promise<ReadonlyArray<ListedRun>> => {
-  if (kept !== undefined) return [{ runId, summary: E.right(summaryOf(runId, kept, kept.heldBy, EXACT)) }]
+  if (listedSummary !== undefined)
+    return [{ runId, summary: E.right(summaryOf(runId, listedSummary, listedSummary.heldBy, EXACT)) }]
   const stored = await load({ storage }, runId)
   if (E.isLeft(stored)) return [{ runId, summary: stored }]
   if (O.isNone(stored.right)) return []

@@ -2,6 +2,8 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Move } from '../../domain/checkpoint/Checkpoint.js'
+import { status } from '../../domain/checkpoint/Checkpoint.js'
+import { failures } from '../../domain/checkpoint/CheckpointState.js'
 import { describe as describeCodec, restore } from '../../domain/change/restore.js'
 import { fieldsOf } from '../../domain/data/Options.js'
 import { isObject } from '../../domain/data/Json.js'
@@ -17,7 +19,7 @@ import type {
 import type { Environment } from '../../ports/Environment.js'
 import { callPort, readFailed, STORE, writeFailed } from '../callPort.js'
 import type { RecoveryRefused, RunError, RunMoved } from '../errors/RunError.js'
-import type { Fenced } from '../RunOutcome.js'
+import type { Failed, Fenced, Interrupted } from '../RunOutcome.js'
 import { report } from '../RunScope.js'
 
 const release = (storage: CheckpointStorage, claim: Claim): Promise<E.Either<StorageError, void>> =>
@@ -154,4 +156,16 @@ export const restoreStored = (stored: Stored, runId?: string): E.Either<StorageE
 const runIdOf = ({ checkpoint }: Stored): string => {
   const runId = isObject(checkpoint) ? checkpoint['runId'] : undefined
   return typeof runId === 'string' ? runId : ''
+}
+
+/** Returns the outcome of a run that only its user continues, because it was paused or cancelled, or has failed. */
+export const stoppedIn = (checkpoint: Checkpoint): Interrupted | Failed | undefined => {
+  const { runId, state } = checkpoint
+  const is = status(checkpoint, false)
+  const facts = { runId, checkpoint, stepIndex: state.stepIndex, step: state.step }
+  if (state._tag === 'Failed')
+    return { _tag: 'Failed', ...facts, failures: [...failures(state)], retryable: state.retryable }
+  return state._tag === 'Interrupted' && (is === 'cancelled' || is === 'paused')
+    ? { _tag: 'Interrupted', ...facts, inProgress: state.inProgress, reason: is }
+    : undefined
 }

@@ -85,12 +85,15 @@ export const ambiguous = (name: string): StepFailure =>
 export const wrongOption = (unit: Unit, problem: OptionProblem): StepFailure =>
   wrong('SubStepOption', describeOption(problem, unit), 'SUB_STEP_OPTION')
 
-const kindOf = (wait: SubStep['wait']): string => (wait === undefined ? 'step' : wait === 'Timer' ? 'sleep' : 'waitFor')
+const callName = (wait: SubStep['wait']): string => {
+  if (wait === undefined) return 'step'
+  return wait === 'Timer' ? 'sleep' : 'waitFor'
+}
 
 export const changedKind = (unit: Unit, was: SubStep['wait'], now: SubStep['wait']): StepFailure =>
   wrong(
     'SubStepChanged',
-    `"${unit}" is recorded as a call of ${kindOf(was)}, and is now one of ${kindOf(now)}; use another name, or resume with fromStep "${unit}"`,
+    `"${unit}" is recorded as a call of ${callName(was)}, and is now one of ${callName(now)}; use another name, or resume with fromStep "${unit}"`,
     'SUB_STEP_CHANGED'
   )
 

@@ -1,4 +1,4 @@
-/** The calls that code makes: a level for the code of a task, and one for the code of each sub-step. */
+/** The sub-steps and waits that code calls. Their shared state is a `Level`: one for the code of a task, and one for the code of each sub-step. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../../domain/change/Change.js'
 import * as State from '../../domain/checkpoint/CheckpointState.js'
@@ -147,10 +147,10 @@ export const callOn = <Call>(
   const parsed = (): E.Either<StepFailure, Call> => {
     const text = parseName(name)
     if (E.isLeft(text)) return text
-    const place = numberCall(level, text.right, refusals)
-    if (E.isLeft(place)) return place
-    const call = parse(place.right.unit, text.right)
-    if (E.isRight(call)) level.counts.set(text.right, place.right.number)
+    const numbered = numberCall(level, text.right, refusals)
+    if (E.isLeft(numbered)) return numbered
+    const call = parse(numbered.right.unit, text.right)
+    if (E.isRight(call)) level.counts.set(text.right, numbered.right.number)
     return call
   }
   const settle = async (): Promise<unknown> => {

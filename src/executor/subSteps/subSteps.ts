@@ -54,8 +54,8 @@ export interface AttemptCalls extends LazyCalls<AttemptCalls> {
 
 /**
  * What the calls of an attempt left when they were closed. `open`: sub-steps that were still running; `waits`: open waits of this code;
- * `dropped`: waits of earlier code that are over, and that this code did not call; `refused`: why the attempt fails, even if its code caught
- * that; `isOverrun`: a sub-step overran its grace.
+ * `dropped`: recorded waits that the repeated code did not call; `refused`: why the attempt fails, even if its code caught that; `isOverrun`: a
+ * sub-step overran its grace.
  */
 export interface Closed {
   readonly open: ReadonlyArray<Unit>
@@ -113,7 +113,7 @@ const closeRoot = async (level: Level): Promise<Closed> => {
   return { open, waits, dropped, refused: root.refused, isOverrun: root.isOverrun }
 }
 
-/** Returns recorded waits that are over, and that the repeated code has not called. A wait that has not ended is kept: the code may reach it later. */
+/** Returns the recorded waits that the repeated code has not called, except those whose time is still to come: the code may reach them later. */
 const staleIn = ({ scope, place }: Root, open: ReadonlyArray<Unit>): ReadonlyArray<Unit> =>
   Units.within(scope.recorder.checkpoint().pending, place.unit).flatMap((wait) => {
     const end = endOf(wait)

@@ -46,16 +46,16 @@ interface WaitArguments {
   readonly output: unknown
 }
 
-const call = (level: Level, suspend: Suspend, name: string, asked: WaitArguments): Promise<never> => {
+const call = (level: Level, suspend: Suspend, name: string, args: WaitArguments): Promise<never> => {
   const act = async (one: WaitCall): Promise<CallEnd> => {
     const ended = await waitUnlessRecorded(level, suspend, one)
     // The code that made the call has ended.
     return level.isClosed ? await never() : ended
   }
   const parse = (unit: Unit): E.Either<StepFailure, WaitCall> =>
-    E.isLeft(asked.awaits)
-      ? E.left(wrongOption(unit, asked.awaits.left))
-      : E.right({ unit, awaits: asked.awaits.right, convert: conversions(asked.output) })
+    E.isLeft(args.awaits)
+      ? E.left(wrongOption(unit, args.awaits.left))
+      : E.right({ unit, awaits: args.awaits.right, convert: conversions(args.output) })
   const onEnd = (): void => checkLater(level, suspend)
   return callOn(level, name, { refusals: OF_WAIT, parse, act, onEnd }) as Promise<never>
 }

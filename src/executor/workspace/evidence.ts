@@ -85,8 +85,8 @@ const foundOf = ({ unit, evidence }: CompletedStep, { missing, changed }: Diff):
   ]
 }
 
-export const callTree = <A>(ask: () => TaskEither<TreeUnreadable, A>): Promise<E.Either<TreeUnreadable, A>> =>
-  callPort('look', ask, (_, cause) => {
+export const callTree = <A>(call: () => TaskEither<TreeUnreadable, A>): Promise<E.Either<TreeUnreadable, A>> =>
+  callPort('look', call, (_, cause) => {
     const { message } = StepError.fromUnknown(cause)
     return { _tag: 'TreeUnreadable', where: 'the working tree', code: 'THREW', why: message, cause }
   })
@@ -108,17 +108,17 @@ const scanTree = async (
     diff
   )
   if (E.isLeft(commits)) return commits
-  for (const files of byLocation(evidence.filter((one) => one._tag === 'File'))) {
-    const there = await callTree(() => tree.has(files[0].path))
-    if (E.isLeft(there)) return there
-    if (!there.right) for (const one of files) diff.missing.add(one)
+  for (const files of byPlace(evidence.filter((one) => one._tag === 'File'))) {
+    const exists = await callTree(() => tree.has(files[0].path))
+    if (E.isLeft(exists)) return exists
+    if (!exists.right) for (const one of files) diff.missing.add(one)
   }
-  for (const artifacts of byLocation(evidence.filter((one) => one._tag === 'Artifact'))) {
+  for (const artifacts of byPlace(evidence.filter((one) => one._tag === 'Artifact'))) {
     const { path } = artifacts[0]
     const found = await callTree(() => tree.content(path, signal))
     if (E.isLeft(found)) return found
     const content = O.toUndefined(found.right)
-    noteDiff(artifacts, content && { _tag: 'Artifact', path, size: content.size, sha256: content.sha256 }, diff)
+    addDiff(artifacts, content && { _tag: 'Artifact', path, size: content.size, sha256: content.sha256 }, diff)
   }
   return SCANNED
 }
@@ -146,30 +146,30 @@ const scanCommits = async (
   return SCANNED
 }
 
-/** Adds differences at one path or id (`left`: oldest evidence first), but not of units before the last one whose evidence matches. */
-const noteDiff = (
-  left: ReadonlyArray<Evidence & Content>,
+/** Adds the recorded evidence at one path or id (oldest first) that differs, but not that of units before the last one whose evidence matches. */
+const addDiff = (
+  recorded: ReadonlyArray<Evidence & Content>,
   is: (Evidence & Content) | undefined,
   { missing, changed }: Diff
 ): void => {
-  for (const was of afterIntact(left, (one) => is !== undefined && isContent(is, one))) {
+  for (const was of afterIntact(recorded, (one) => is !== undefined && isContent(is, one))) {
     if (is === undefined) missing.add(was)
     else changed.set(was, { was, is })
   }
 }
 
 /** Groups evidence by path or id, oldest first. */
-const byLocation = <A extends { readonly path: string } | { readonly id: string }>(
+const byPlace = <A extends { readonly path: string } | { readonly id: string }>(
   all: ReadonlyArray<A>
 ): Iterable<ReadonlyNonEmptyArray<A>> => {
-  const places = new Map<string, [A, ...Array<A>]>()
+  const groups = new Map<string, [A, ...Array<A>]>()
   for (const one of all) {
     const place = 'path' in one ? one.path : one.id
-    const there = places.get(place)
-    if (there === undefined) places.set(place, [one])
-    else there.push(one)
+    const group = groups.get(place)
+    if (group === undefined) groups.set(place, [one])
+    else group.push(one)
   }
-  return places.values()
+  return groups.values()
 }
 
 const isContent = (found: Content, { size, sha256 }: Content): boolean => found.size === size && found.sha256 === sha256
@@ -188,10 +188,10 @@ const scanStore = async (
   if (artifacts === undefined) return unreadable('NO_STORE', 'the run has no store for artifacts')
   const listed = await callPort('list', () => artifacts.list(runId), readFailed(ARTIFACTS))
   if (E.isLeft(listed)) return unreadable(listed.left._tag, describeArtifact(listed.left), listed.left)
-  const there = new Map(listed.right.map((one) => [one.id, one]))
-  for (const left of byLocation(stored)) {
-    const found = there.get(left[0].id)
-    noteDiff(left, found && { _tag: 'Stored', id: found.id, size: found.size, sha256: found.sha256 }, diff)
+  const infos = new Map(listed.right.map((one) => [one.id, one]))
+  for (const recorded of byPlace(stored)) {
+    const found = infos.get(recorded[0].id)
+    addDiff(recorded, found && { _tag: 'Stored', id: found.id, size: found.size, sha256: found.sha256 }, diff)
   }
   return SCANNED
 }
@@ -234,7 +234,7 @@ const evidenceOf = async (
       return E.right(O.map(toEvidence)(content.right))
     }
     case 'File':
-      return E.map((there: boolean) => (there ? O.some<Evidence>(one) : O.none))(await tree.has(one.path)())
+      return E.map((exists: boolean) => (exists ? O.some<Evidence>(one) : O.none))(await tree.has(one.path)())
     case 'Commit':
       // Records the full hash: an abbreviation may become ambiguous.
       return E.map(O.map((hash: string): Evidence => ({ _tag: 'Commit', hash })))(await tree.fullHash(one.hash)())

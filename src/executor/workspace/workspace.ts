@@ -29,9 +29,9 @@ import type { Place } from '../Values.js'
 
 export const callWorkspaces = <A>(
   operation: string,
-  ask: () => TaskEither<WorkspaceError, A>
+  call: () => TaskEither<WorkspaceError, A>
 ): Promise<E.Either<WorkspaceError, A>> =>
-  callPort(operation, ask, (_, cause) => {
+  callPort(operation, call, (_, cause) => {
     const { message } = StepError.fromUnknown(cause)
     return { _tag: 'WorkspaceFailed', where: 'the workspaces', operation, code: 'THREW', why: message, cause }
   })
@@ -64,8 +64,12 @@ export const hasWorkspace = ({ runId, workspace }: Pick<Checkpoint, 'runId' | 'w
   })
 
 /** Refuses a plan that needs a missing workspace. */
-export const requireWorkspace = (checkpoint: Checkpoint, plan: ResumePlan, there: boolean): E.Either<RunError, void> =>
-  there || needOf(checkpoint, plan) !== 'Find' ? E.right(undefined) : E.left(workspaceMissing(checkpoint))
+export const requireWorkspace = (
+  checkpoint: Checkpoint,
+  plan: ResumePlan,
+  exists: boolean
+): E.Either<RunError, void> =>
+  exists || needOf(checkpoint, plan) !== 'Find' ? E.right(undefined) : E.left(workspaceMissing(checkpoint))
 
 export const workspaceMissing = (checkpoint: Checkpoint): RunError & { readonly _tag: 'WorkspaceMissing' } => ({
   _tag: 'WorkspaceMissing',
@@ -160,9 +164,10 @@ const withClaimedWorkspace = async <A>(
 ): Promise<E.Either<RunError, A>> => {
   const { workspaces } = environment
   if (workspaces === undefined) return noWorkspaces(runId)
-  const there = await load(environment, runId)
-  if (E.isLeft(there)) return there
-  if (O.isNone(there.right)) return E.left({ _tag: 'NoSuchRun', runId })
+  // Read before the claim, which would leave a trace of a missing run.
+  const found = await load(environment, runId)
+  if (E.isLeft(found)) return found
+  if (O.isNone(found.right)) return E.left({ _tag: 'NoSuchRun', runId })
   const acted = await withClaim<A>(environment, runId, async (_, stored) => {
     if (O.isNone(stored)) return E.left({ _tag: 'NoSuchRun', runId })
     const checkpoint = restoreStored(stored.value, runId)

@@ -90,6 +90,34 @@ describe('the connection that proves that a process lives', () => {
     await right(storage.save(claim, revisions([1])))
   })
 
+  test('a claim that is granted under a broken key while the other claims move is held under the new key', async () => {
+    const gates = new Map<string, () => void>()
+    const kindOf = (text: string): string =>
+      /INSERT INTO \S+\.runs/.test(text) ? 'claim' : /SET key = /.test(text) ? 'move' : ''
+    const held = new Set<string>()
+    const around = (text: string): Promise<void> | undefined => {
+      const kind = kindOf(text)
+      if (!held.delete(kind)) return undefined
+      return new Promise((resolve) => gates.set(kind, resolve))
+    }
+    const letPass = (kind: string): void => gates.get(kind)?.()
+    const { storage } = open(where, { around })
+    await claimed(storage, 'a')
+    held.add('claim').add('move')
+    const claiming = claimed(storage, 'b')
+    await until(() => gates.has('claim'), 5_000, 'the claim')
+    await terminate(await keyOf('a'))
+    await until(() => gates.has('move'), 5_000, 'the move')
+    letPass('claim')
+    for (const end = Date.now() + 10_000; (await keyOf('b')) === null; await later(5)) assert.ok(Date.now() < end)
+    await later(100)
+    letPass('move')
+    const claim = await claiming
+    assert.equal(await keyOf('b'), await keyOf('a'))
+    await left(open(where).storage.claim('b', OTHER), 'HeldBy')
+    await right(storage.save(claim, revisions([1])))
+  })
+
   test('the lock connection sets keepalives and a user timeout, so that a lost host is noticed', async () => {
     const { storage } = open(where)
     await claimed(storage, 'a')

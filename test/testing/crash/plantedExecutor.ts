@@ -440,7 +440,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(LEAVES)],
     only: told([gone('s0')]),
     module: 'executor/planRun.ts',
-    text: 'await collectEvidence(unitsInNeed(checkpoint, program, given))(environment)()',
+    text: 'await collectEvidence(unitsToCheck(checkpoint, program, given))(environment)()',
     instead: 'E.right([])',
     breaks: 'EvidenceSeen'
   },

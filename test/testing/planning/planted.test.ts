@@ -194,8 +194,8 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault, s
     'PL-EDIT-06',
     {
       module: 'PlanCheck.ts',
-      text: 'if (was === undefined) yield* vanishedSubStep(edited, unit)',
-      instead: 'if (was === null) yield* vanishedSubStep(edited, unit)'
+      text: 'if (was === undefined) yield* vanishedSubStep(comparison, unit)',
+      instead: 'if (was === null) yield* vanishedSubStep(comparison, unit)'
     },
     186
   ],

@@ -10,34 +10,28 @@ import { planResume } from '../../../domain/plan/planResume.js'
 import type { Planned } from '../../../executor/planRun.js'
 import type { Recovery, ResumeOptions } from '../../../executor/RunOptions.js'
 import type { RunView } from '../../../executor/storage/runs.js'
-import type { CliError } from '../../CliError.js'
-import { consentMissing, notDone } from '../../CliError.js'
+import { consentMissing, DECLINED, notDone, refused } from '../../CliError.js'
 import { choose, confirm } from '../../terminal/Prompt.js'
 import type { AnyProgram } from '../../workflow/toProgram.js'
-import { userName } from '../Context.js'
+import type { Result } from '../Context.js'
+import { showHint, userName } from '../Context.js'
 import { asksForChanges, captures } from '../find/definitions.js'
 import { viewOf } from '../find/find.js'
 import { asking, forcedAnswers, unconfirmed } from '../hints/ofPlan.js'
 import { AGREES_TO_RECOVERY, ofDamage } from '../hints/ofRun.js'
 import { findOverwrites, overwriteWarning, repeatWarnings } from './overwrites.js'
-import type { PrintedFlags } from './planFlags.js'
 import { answerFrom, resumeHint } from './planFlags.js'
 import type { Surveyed } from './survey.js'
 import { usablePlan, withoutIdleAnswers } from './survey.js'
 import type { PromptContext } from './withPrompt.js'
 import { agree } from './withPrompt.js'
-import type { MergeFlags } from './workspace.js'
-
-export interface ResumeFlags extends PrintedFlags, MergeFlags {}
-
-type Proposal = Surveyed<ResumeFlags>
 
 /** Returns how to resume, as the user agreed to it. */
 export const agreeToPlan = async (
   context: PromptContext,
   view: RunView,
-  surveyed: Proposal
-): Promise<E.Either<CliError, ResumeOptions>> => {
+  surveyed: Surveyed
+): Promise<Result<ResumeOptions>> => {
   const planned = usablePlan(context, surveyed)
   // There is a plan, but its workspace is missing: refused before the consent to a recovery. Problems of a plan are refused after it.
   if (E.isLeft(planned) && E.isRight(surveyed.plan)) return planned
@@ -64,9 +58,9 @@ export const agreeToPlan = async (
 /** Returns who agreed to continue from the recovered state. */
 const agreeToRecovery = async (
   context: PromptContext,
-  proposal: Proposal,
-  planned: E.Either<CliError, Planned>
-): Promise<E.Either<CliError, O.Option<string>>> => {
+  proposal: Surveyed,
+  planned: Result<Planned>
+): Promise<Result<O.Option<string>>> => {
   const { checkpoint, found, plan, program, flags } = proposal
   const { runId } = checkpoint
   if (found._tag === 'Exact') return E.right(O.none)
@@ -97,11 +91,7 @@ const sameLoss = ({ found }: RunView, recovery: Recovery): boolean =>
   found._tag === 'Recovered' && found.from === recovery.from && found.lost === recovery.lost
 
 /** Consent to discard or repeat work; a user's changes need an explicit answer, not `--yes`. */
-const agreeToForce = async (
-  context: PromptContext,
-  proposal: Proposal,
-  planned: Planned
-): Promise<E.Either<CliError, void>> => {
+const agreeToForce = async (context: PromptContext, proposal: Surveyed, planned: Planned): Promise<Result<void>> => {
   const { checkpoint, program, flags } = proposal
   const found = await findOverwrites(context, proposal)
   const overwrites = E.isLeft(found) ? [] : found.right
@@ -122,15 +112,20 @@ const agreeToForce = async (
 }
 
 /** Answers hold for the run that was shown. Without a prompt the executor plans again. */
-const unlessChanged = async (
-  context: PromptContext,
-  { runId, checkpoint, heldBy }: RunView
-): Promise<E.Either<CliError, void>> => {
+const unlessChanged = async (context: PromptContext, { runId, checkpoint, heldBy }: RunView): Promise<Result<void>> => {
   if (!context.interactive) return E.right(undefined)
   const now = await viewOf(context, runId)
   if (E.isLeft(now)) return now
   const isSame = now.right.revision === checkpoint.revision && !isOtherOwner(now.right.heldBy, heldBy)
-  return isSame ? E.right(undefined) : E.left({ _tag: 'RunChanged', runId })
+  return isSame
+    ? E.right(undefined)
+    : E.left(
+        refused(
+          'RunChanged',
+          [`Run ${runId} changed in the meantime, so nothing was done; check the run again`],
+          [showHint(context, runId)]
+        )
+      )
 }
 
 const isOtherOwner = (now: RunView['heldBy'], then: RunView['heldBy']): boolean =>
@@ -139,9 +134,9 @@ const isOtherOwner = (now: RunView['heldBy'], then: RunView['heldBy']): boolean 
 /** After a prompt, only the plan that was shown may be executed. */
 const answerQuestions = async (
   context: PromptContext,
-  proposal: Proposal,
+  proposal: Surveyed,
   planned: Planned
-): Promise<E.Either<CliError, { readonly options: PlanOptions; readonly pinned: string | undefined }>> => {
+): Promise<Result<{ readonly options: PlanOptions; readonly pinned: string | undefined }>> => {
   const { checkpoint } = planned
   const { program } = proposal
   const given = new Map(planned.options.confirm)
@@ -155,7 +150,7 @@ const answerQuestions = async (
     hasAsked = true
     for (const one of [question, ...more]) {
       const answer = await answerTo(context, program, one)
-      if (O.isNone(answer)) return E.left({ _tag: 'Declined' })
+      if (O.isNone(answer)) return E.left(DECLINED)
       given.set(one.unit, answer.value)
     }
     // An answer can raise further questions.

@@ -7,7 +7,7 @@ import { describeChanged } from '../../../domain/explain/Explain.js'
 import { listed } from '../../../domain/data/listed.js'
 import type { Confirm, Decision, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
 import { hasParts, runsAgain } from '../../../domain/plan/Plan.js'
-import { allInDoubt, harmfulSubSteps } from '../../../domain/plan/subSteps.js'
+import { allInDoubt, nonIdempotentSubSteps } from '../../../domain/plan/subSteps.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { find } from '../../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
@@ -18,11 +18,10 @@ import { collectEvidence } from '../../../executor/workspace/evidence.js'
 import type { Planned } from '../../../executor/planRun.js'
 import { counted } from '../../../view/text.js'
 import { describe, notDone } from '../../CliError.js'
-import type { Context } from '../Context.js'
+import type { Context, Flags } from '../Context.js'
 import { environmentFor } from '../Context.js'
 import { nonIdempotent } from '../find/definitions.js'
 import { repeatWarning } from './checks.js'
-import type { PlanFlags } from './planFlags.js'
 import type { Surveyed } from './survey.js'
 
 export type Overwrite = Confirm & { readonly reason: EvidenceChanged }
@@ -69,12 +68,12 @@ export const overwriteWarning = (overwrites: ReadonlyArray<Overwrite>): string =
 export const repeatWarnings = (
   program: Workflow,
   { checkpoint, options, plan }: Planned,
-  { force }: Pick<PlanFlags, 'force'>
+  { force }: Flags
 ): ReadonlyArray<string> => {
   const repeated = runsAgain(plan, checkpoint)
   const names = repeated.map(({ unit }) => unit)
   const inDoubt = forcedInDoubt(plan, checkpoint)
-  const subSteps = harmfulSubSteps(checkpoint)
+  const subSteps = nonIdempotentSubSteps(checkpoint)
   const due = new Set([...names, ...inDoubt])
   const harmful = new Set([
     ...[program, toWorkflow(checkpoint.workflow)].flatMap(nonIdempotent),

@@ -8,14 +8,13 @@ import { requestsFor } from '../../../executor/requests/inbox.js'
 import type { RunView } from '../../../executor/storage/runs.js'
 import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { CliError, Stop, StoredRun } from '../../CliError.js'
-import { consentMissing, notDone } from '../../CliError.js'
+import { consentMissing, DECLINED, notDone } from '../../CliError.js'
 import { linesOf } from '../../report/Hint.js'
-import type { Context } from '../Context.js'
+import type { Context, Flags, Result } from '../Context.js'
 import { environmentFor, showHint } from '../Context.js'
 import type { PromptContext } from './withPrompt.js'
 import { agree } from './withPrompt.js'
 import { viewOf } from '../find/find.js'
-import type { PrintedFlags } from './planFlags.js'
 import { ofHeld, ofTakeOver } from '../hints/ofRun.js'
 import { resumeLine } from './planFlags.js'
 import { holderText } from '../../report/text.js'
@@ -35,11 +34,7 @@ const TAKE_OVER_MILLIS = 8_000
 const BETWEEN_LOOKS_MILLIS = 1_000
 
 /** Watches an owner of undecided liveness; with `--take-over` only briefly, then supersedes it with consent. */
-export const claimable = async (
-  context: PromptContext,
-  view: RunView,
-  flags: PrintedFlags
-): Promise<E.Either<CliError, Claimable>> => {
+export const claimable = async (context: PromptContext, view: RunView, flags: Flags): Promise<Result<Claimable>> => {
   const { heldBy } = view
   if (O.isNone(heldBy)) return E.right({ view, takeOver: false })
   if (heldBy.value.liveness === 'alive') return E.left(await heldError(context, view, heldBy.value, flags))
@@ -61,7 +56,7 @@ export const heldError = async (
   context: Context,
   run: StoredRun,
   holder: Holder,
-  flags: PrintedFlags = {}
+  flags: Flags = {}
 ): Promise<CliError> => {
   const { runId } = run
   const error = notDone({ _tag: 'HeldBy', runId, holder }, ofHeld(context, run, holder, flags), run)
@@ -78,7 +73,7 @@ export const heldError = async (
 
 const STOPS: ReadonlyArray<Stop> = ['Cancel', 'Pause']
 
-const announceWait = (context: PromptContext, run: StoredRun, holder: Holder, flags: PrintedFlags): void => {
+const announceWait = (context: PromptContext, run: StoredRun, holder: Holder, flags: Flags): void => {
   const { screen } = context
   const howLong = flags.takeOver === true ? `${TAKE_OVER_MILLIS / 1_000} s` : 'up to 30 s (65 s on NFS)'
   screen.line(`Run ${run.runId} is held by ${holderText(holder)}`)
@@ -86,17 +81,13 @@ const announceWait = (context: PromptContext, run: StoredRun, holder: Holder, fl
   if (flags.takeOver !== true) for (const line of linesOf(ofHeld(context, run, holder, flags))) screen.line(line)
 }
 
-const watch = async (
-  context: PromptContext,
-  found: RunView,
-  limitMillis: number
-): Promise<E.Either<CliError, RunView>> => {
+const watch = async (context: PromptContext, found: RunView, limitMillis: number): Promise<Result<RunView>> => {
   const { signal } = context.signals.interrupt
   const end = performance.now() + limitMillis
   let view = found
   while (O.isSome(view.heldBy) && view.heldBy.value.liveness === 'undecided' && performance.now() < end) {
     await sleep(BETWEEN_LOOKS_MILLIS, undefined, { signal }).catch(() => undefined)
-    if (signal.aborted) return E.left({ _tag: 'Declined' })
+    if (signal.aborted) return E.left(DECLINED)
     const now = await viewOf(context, found.runId)
     if (E.isLeft(now)) return now
     view = now.right
@@ -110,7 +101,7 @@ const riskOf = ({ checkpoint: { state } }: RunView): string => {
   return `If it is still alive, ${work} continues there until it learns that it was superseded.`
 }
 
-const withoutConsent = (context: PromptContext, view: RunView, holder: Holder, flags: PrintedFlags): CliError =>
+const withoutConsent = (context: PromptContext, view: RunView, holder: Holder, flags: Flags): CliError =>
   consentMissing(`Run ${view.runId} is held by ${holderText(holder)}. ${riskOf(view)} To agree, add --yes`, [
     { text: 'To take it over:', command: resumeLine(context, view.runId, { ...flags, yes: true }) }
   ])
@@ -119,8 +110,8 @@ const agreeToTakeOver = async (
   context: PromptContext,
   view: RunView,
   holder: Holder,
-  flags: PrintedFlags
-): Promise<E.Either<CliError, void>> => {
+  flags: Flags
+): Promise<Result<void>> => {
   const { screen } = context
   const who = holderText({ ...holder, liveness: 'alive' })
   screen.line(screen.style.yellow(`No sign of life from ${who}. ${riskOf(view)}`))

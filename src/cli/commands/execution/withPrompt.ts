@@ -4,6 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { SignalHandlers, StopSignal } from '../../../adapters/node/index.js'
 import { abortOnSignals } from '../../../adapters/node/index.js'
 import type { CliError } from '../../CliError.js'
+import { DECLINED, stopped } from '../../CliError.js'
 import * as Prompt from '../../terminal/Prompt.js'
 import type { Context, Result } from '../Context.js'
 
@@ -11,7 +12,6 @@ import type { Context, Result } from '../Context.js'
 export interface PromptContext extends Context {
   readonly signals: SignalHandlers
   readonly prompt: Prompt.Prompt
-  readonly verbose: boolean
 }
 
 /** Fails unless the user agrees: at a terminal to the question; in a pipe with a flag, which the error names. */
@@ -19,9 +19,9 @@ export const agree = async (
   { prompt, interactive }: PromptContext,
   question: string,
   missing: () => CliError
-): Promise<E.Either<CliError, void>> => {
+): Promise<Result<void>> => {
   if (!interactive) return E.left(missing())
-  return (await Prompt.confirm(prompt, question)) ? E.right(undefined) : E.left({ _tag: 'Declined' })
+  return (await Prompt.confirm(prompt, question)) ? E.right(undefined) : E.left(DECLINED)
 }
 
 /** All signals that end a process and can be caught: a stop must always end the commands of the steps too. */
@@ -30,34 +30,32 @@ export const SIGNALS: ReadonlyArray<StopSignal> = [
   ...(['SIGABRT', 'SIGALRM', 'SIGIO', 'SIGPWR', 'SIGUSR2', 'SIGVTALRM', 'SIGXCPU'] as const)
 ]
 
-/** Runs a command with signal handlers and a prompt, and removes both at its end. */
-export const withPrompt = async (
-  context: Context,
-  verbose: boolean,
-  body: (context: PromptContext) => Promise<Result>
-): Promise<Result> => {
-  const signals = abortOnSignals({ signals: SIGNALS })
-  const prompt = Prompt.make(context.screen, context.stdin, signals.interrupt.signal)
-  let hungUp = false
-  const onHangUp = (): void => {
-    hungUp = true
+/** Gives a command signal handlers and a prompt, and removes both at its end. */
+export const withPrompt =
+  <A extends ReadonlyArray<unknown>>(body: (context: PromptContext, ...args: A) => Promise<Result>) =>
+  async (context: Context, ...args: A): Promise<Result> => {
+    const signals = abortOnSignals({ signals: SIGNALS })
+    const prompt = Prompt.make(context.screen, context.stdin, signals.interrupt.signal)
+    let hungUp = false
+    const onHangUp = (): void => {
+      hungUp = true
+    }
+    process.on('SIGHUP', onHangUp)
+    try {
+      const result = await body({ ...context, signals, prompt }, ...args)
+      const received = signals.received()
+      return E.isLeft(result) && result.left._tag === 'Declined' && O.isSome(received)
+        ? E.left(stopped(received.value))
+        : result
+    } finally {
+      prompt.close()
+      signals.dispose()
+      // The outcome is decided: a signal in the last moments changes nothing. A second one still ends the process.
+      for (const signal of SIGNALS) process.once(signal, () => undefined)
+      process.off('SIGHUP', onHangUp)
+      if (hungUp) endOnHangUp(context)
+    }
   }
-  process.on('SIGHUP', onHangUp)
-  try {
-    const result = await body({ ...context, signals, prompt, verbose })
-    const received = signals.received()
-    return E.isLeft(result) && result.left._tag === 'Declined' && O.isSome(received)
-      ? E.left({ _tag: 'Stopped', signal: received.value })
-      : result
-  } finally {
-    prompt.close()
-    signals.dispose()
-    // The outcome is decided: a signal in the last moments changes nothing. A second one still ends the process.
-    for (const signal of SIGNALS) process.once(signal, () => undefined)
-    process.off('SIGHUP', onHangUp)
-    if (hungUp) endOnHangUp(context)
-  }
-}
 
 /** Node aborts when it ends on a closed terminal: let the signal end the process, as it would have. */
 const endOnHangUp = ({ stdin }: Context): void => {

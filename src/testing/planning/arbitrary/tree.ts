@@ -4,7 +4,7 @@ import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../../../domain/checkpoint/CompletedStep.js'
 import type { Item, Items } from '../../../domain/checkpoint/Items.js'
-import { around, none } from '../../../domain/checkpoint/Items.js'
+import { itemAround, none } from '../../../domain/checkpoint/Items.js'
 import { find } from '../../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, join, names, top } from '../../../domain/workflow/Unit.js'
@@ -70,7 +70,7 @@ export const isOwnChange = (
 ): boolean => {
   const tasks = taskUnits(workflow, items)
   const leaves = (unit: Unit): boolean => {
-    const item = around(items, unit)?.item
+    const item = itemAround(items, unit)?.item
     const known = item === undefined ? { variables } : { variables, item: item.value }
     return tasks.get(unit)?.artifactPaths?.(known).includes(path) === true
   }
