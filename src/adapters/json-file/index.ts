@@ -73,7 +73,9 @@ export interface JsonFileOptions {
     readonly compactBytes?: number
     readonly warnBytes?: number
   }
+  /** Called at most once for each claim, with a large checkpoint. Exceptions are ignored. */
   readonly onLarge?: (large: LargeCheckpoint) => void
+  /** Called if another user can write to the root or replace it. Exceptions are ignored. */
   readonly onExposed?: (exposure: Exposure) => void
   /** @internal */
   readonly fs?: FileSystem
