@@ -19,10 +19,10 @@ export const refuse = (call: string, problems: ReadonlyArray<string>): void =>
 
 export const isWorkflow = (value: unknown): boolean => Array.isArray(fieldsOf(value)['steps'])
 
-/** How many names a message lists. */
-const FEW = 5
+/** A message lists at most this number of names. */
+const MOST_NAMES = 5
 
-/** A selection by names: an empty one, or one with an unknown name, selects less than its caller believes. */
+/** Accepts an array of known names. An empty one, or one with an unknown name, selects less than its caller believes. */
 export const selection =
   (what: string, known: ReadonlyArray<string>): Check =>
   (value) => {
@@ -31,12 +31,12 @@ export const selection =
     const unknown = value.find((one) => !known.includes(one as string)) as unknown
     if (unknown === undefined) return undefined
     const meant = typeof unknown === 'string' ? likeliest(unknown, known) : undefined
-    const use = known.length > FEW ? `one such as "${known[0] ?? ''}"` : orList(known)
+    const use = known.length > MOST_NAMES ? `one such as "${known[0] ?? ''}"` : orList(known)
     const remedy = meant === undefined ? `use ${use}` : `did you mean "${meant}"?`
     return `an array of at least one ${what}; ${kindOf(unknown)} is unknown; ${remedy}`
   }
 
-/** An object by names. */
+/** Accepts an object whose values pass a test. */
 export const recordOf =
   (isValue: (value: unknown) => boolean, expected: string): Check =>
   (value) => {

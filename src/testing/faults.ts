@@ -40,7 +40,7 @@ export type Fault =
   | { readonly _tag: 'Hang'; readonly when: 'before' | 'after' }
 
 /**
- * The calls that a fault applies to.
+ * A fault, and the calls that it applies to.
  *
  * - `call`: those of one method; default all methods, counted together.
  * - `nth`: only the n-th of them, from 1.
@@ -97,7 +97,7 @@ export const withFaults = (
   return aroundEach(storage, (call, task) => async () => {
     const [ofMethod, ofAll] = [count(call), count(undefined)]
     const rule = rules.find((one) => fits(one, call, one.call === undefined ? ofAll : ofMethod))
-    return rule === undefined ? await task() : await afflicted(rule.fault, call, task, sleep)
+    return rule === undefined ? await task() : await applyFault(rule.fault, call, task, sleep)
   })
 }
 
@@ -130,7 +130,7 @@ const RULE: TableOf<FaultRule> = {
   from: wholeFrom(1)
 }
 
-/** A rule that matches no call would inject nothing. */
+/** Throws for an invalid rule, which would inject nothing. */
 const checked = (schedule: FaultSchedule): FaultSchedule => {
   refuse(
     'withFaults',
@@ -150,7 +150,7 @@ const realSleep: Clock['sleep'] = (millis) => () => new Promise((resolve) => set
 
 const NEVER = new AbortController().signal
 
-const afflicted = async <A>(
+const applyFault = async <A>(
   fault: Fault,
   call: StorageCall,
   task: StorageTask<A>,
@@ -164,7 +164,7 @@ const afflicted = async <A>(
       await sleep(fault.millis, NEVER)()
       return await task()
     case 'Drop':
-      return GIVES_NOTHING.has(call) ? E.right(undefined as A) : await task()
+      return RETURN_NOTHING.has(call) ? E.right(undefined as A) : await task()
     case 'Duplicate': {
       const first = await task()
       await task()
@@ -176,7 +176,7 @@ const afflicted = async <A>(
   }
 }
 
-const GIVES_NOTHING: ReadonlySet<StorageCall> = new Set<StorageCall>(['save', 'release', 'remove'])
+const RETURN_NOTHING: ReadonlySet<StorageCall> = new Set<StorageCall>(['save', 'release', 'remove'])
 
 const READS: ReadonlySet<StorageCall> = new Set<StorageCall>(['load', 'history', 'loadRevision', 'list'])
 

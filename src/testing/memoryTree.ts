@@ -48,7 +48,7 @@ export const treeData = (): TreeData => ({
  * @category constructors
  */
 export const memoryTree = (data: TreeData): WorkingTree => {
-  const now = <A>(look: () => A): TE.TaskEither<never, A> => TE.fromIO(look)
+  const now = <A>(read: () => A): TE.TaskEither<never, A> => TE.fromIO(read)
   return {
     content: (path) =>
       now(() => {

@@ -70,12 +70,9 @@ export interface JsonFileOptions {
     readonly compactBytes?: number
     readonly warnBytes?: number
   }
-  /** Called at most once for each claim, with the large checkpoint's size and largest values. Exceptions are ignored. */
+  /** Called at most once for each claim, with a large checkpoint. Exceptions are ignored. */
   readonly onLarge?: (large: LargeCheckpoint) => void
-  /**
-   * Called at the store's first claim if another user can write to its root or replace it. Default: a process warning (`DogearWarning`),
-   * once for each root. Exceptions are ignored.
-   */
+  /** Called if another user can write to the root or replace it. Exceptions are ignored. */
   readonly onExposed?: (exposure: Exposure) => void
   /** @internal */
   readonly fs?: FileSystem

@@ -1,4 +1,4 @@
-/** A case for checkpoint stores. */
+/** Defines the cases for checkpoint stores, and what a case may use. */
 import { strict as assert } from 'node:assert'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import type { Opened } from './checkedStore.js'
@@ -40,7 +40,7 @@ export type With<Tool> = Omit<Tool, 'storage'> & { readonly storage: Client }
 /** The store under test and the tools of its spec. */
 export type CaseContext = Awaited<ReturnType<typeof contextOf>>
 
-/** Returns the function that states laws of this kind, each as a case. */
+/** Returns a function that makes a case of a law; its cases have this level and need these capabilities. */
 export const lawsOf =
   ({
     needs = [],
@@ -50,7 +50,10 @@ export const lawsOf =
     readonly level?: Level
   }) =>
   (id: string, title: string, holds: (context: CaseContext) => Promise<void>): ConformanceCase => ({
-    ...{ id, title, level, needs },
+    id,
+    title,
+    level,
+    needs,
     run: (spec, limitMillis = LIMIT_MILLIS) =>
       tryLaw(
         spec,
@@ -63,7 +66,7 @@ export const law = lawsOf({})
 
 export const stressLaw = lawsOf({ level: 'stress' })
 
-/** A tool of a spec, whose case needs it. */
+/** Returns a tool of a spec. Fails if the spec lacks the tool. */
 export const toolOf = <Spec extends { readonly name: string }, Tool extends keyof Spec & string>(
   spec: Spec,
   tool: Tool
@@ -71,7 +74,7 @@ export const toolOf = <Spec extends { readonly name: string }, Tool extends keyo
   spec[tool] ?? assert.fail(`the spec of ${spec.name} has no \`${tool}\`; this case needs it`)
 
 const contextOf = async <Data>(spec: StorageSpec<Data>, data: Data, { ends, inFlight, isOver }: Trial) => {
-  /** `atEnd`: the function to call when the case ends. */
+  /** Checks what a tool returned, and gives it a client. `atEnd`: called when the case ends. */
   const opened = <T extends Opened>(
     tool: string,
     given: T,

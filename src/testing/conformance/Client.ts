@@ -1,4 +1,4 @@
-/** The store under test as the cases call it: each call must succeed, and what several cases check has a name here. */
+/** A client of the store under test. Its calls assert that they succeed, and it has the assertions that several cases share. */
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
@@ -39,13 +39,13 @@ export const clientOf = (raw: CheckpointStorage) => {
   const claim = async (runId: string, owner: Owner = OWNER, options?: ClaimOptions): Promise<ClientClaim> =>
     claimOf(raw, await right(raw.claim(runId, owner, options)))
   const stored = async (runId: string, what?: string): Promise<Stored> => some(await right(raw.load(runId)), what)
-  /** The revisions of the history. */
+  /** Returns the revisions of the history, newest first. */
   const kept = async (runId: string): Promise<ReadonlyArray<number>> =>
     (await right(raw.history(runId))).map(({ revision }) => revision)
   return {
     raw,
     claim,
-    /** The task of a claim that may be refused. */
+    /** Returns the task of a claim, without asserting that it succeeds. */
     claiming: (runId: string, owner: Owner = OWNER, options?: ClaimOptions) =>
       TE.map((claimed: Claimed) => claimOf(raw, claimed))(raw.claim(runId, owner, options)),
     /** Claims a run and saves the last of these payloads. */
@@ -103,6 +103,7 @@ const claimOf = (raw: CheckpointStorage, { claim, stored }: Claimed) => {
   const saving = (payloads: Payloads, count?: number) => savingRevisions(revisions(payloads, count))
   const savingAt = (at: string, payloads: Payloads) => savingRevisions(revisionsAt(at, payloads))
   const releasing = () => raw.release(claim)
+  /** `saving…` and `releasing` return the task of a call, without asserting that it succeeds. */
   return {
     ...{ runId, epoch, lost, stored, savingRevisions, saving, savingAt, releasing },
     save: (payloads: Payloads, count?: number) => right(saving(payloads, count)),

@@ -1,4 +1,4 @@
-/** Tries laws and commands, each in a place of its own and within a time limit. */
+/** Tries laws and commands, each on new data and within a time limit. */
 import { strict as assert } from 'node:assert'
 import type { InFlight } from './checkedStore.js'
 import { reasonOf } from './difference.js'
@@ -35,18 +35,18 @@ interface Place<Data> {
   readonly destroy?: (data: Data) => Promise<void>
 }
 
-/** What is tried in a place. `ends`: what must end before the place is deleted. `isOver`: whether the work has ended. */
+/** One trial. `ends`: called before its data is deleted. `isOver`: whether its work has ended. */
 export interface Trial {
   readonly ends: Array<() => Promise<void>>
   readonly inFlight: InFlight
   readonly isOver: () => boolean
 }
 
-/** Words with the calls in flight; empty if there are none. */
+/** Describes the calls in flight with `inWords`; empty if there are none. */
 export const callsIn = (inFlight: InFlight, inWords: (calls: string) => string): string =>
   inFlight.size === 0 ? '' : inWords(Array.from(inFlight, ({ call }) => call).join(', '))
 
-/** Does work in its own place, and then cleans up. A failure of the work takes precedence over one of the cleanup. */
+/** Creates data, does the work on it, and cleans up. A failure of the work takes precedence over one of the cleanup. */
 export const inPlace = async <Data>(
   place: Place<Data>,
   limitMillis: number,
@@ -68,20 +68,20 @@ export const inPlace = async <Data>(
     }
   }
   const worked = work(data, trial)
-  const isDone = await worked.then(
+  const hasSucceeded = await worked.then(
     () => true,
     () => false
   )
   over = true
   const cleaned = cleaning(cleanUp, trial)
-  await (isDone ? cleaned : cleaned.catch(() => undefined))
+  await (hasSucceeded ? cleaned : cleaned.catch(() => undefined))
   return worked
 }
 
-/** The minimum time a spec has to clean up. */
+/** The minimum time that a spec has to clean up. */
 const CLEANUP_MILLIS = 10_000
 
-/** Runs a law in its own place. */
+/** Runs a law on new data. */
 export const tryLaw = <Data>(
   place: Place<Data>,
   law: (data: Data, trial: Trial) => Promise<void>,

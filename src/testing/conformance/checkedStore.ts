@@ -14,7 +14,7 @@ export const callOf = (task: object): string => calls.get(task) ?? 'it'
 /** The store calls in flight. */
 export type InFlight = Set<{ readonly call: string }>
 
-/** A store that a tool returned, with tasks that are checked. */
+/** Checks that a tool returned a store, and wraps it so that each task is checked. */
 export const checkedStore = <Store extends object>(
   tool: string,
   given: Store,
@@ -36,7 +36,7 @@ export interface Opened {
   readonly storage: CheckpointStorage
 }
 
-/** What a tool returned, checked: specs are written in plain JavaScript too. */
+/** Checks what a tool returned, because specs may be written in plain JavaScript. */
 export const openedBy = <T extends Opened>(
   tool: string,
   given: T,
@@ -53,7 +53,7 @@ export const openedBy = <T extends Opened>(
   return { ...Object.fromEntries(bound), storage: storageFrom(tool, given.storage, inFlight) } as T
 }
 
-/** A process beside that is killed once: a store may need long to notice a death. */
+/** Checks another process, and kills it only once, because a store may need long to detect a death. */
 export const otherProcess = (given: OtherProcess, inFlight: InFlight): OtherProcess => {
   const { storage, kill } = openedBy('beside', given, ['kill'], inFlight)
   let killed: Promise<void> | undefined
@@ -68,7 +68,7 @@ const lacking = (given: unknown, functions: ReadonlyArray<string>): ReadonlyArra
   return functions.filter((name) => typeof fields[name] !== 'function')
 }
 
-/** The arguments that a name shows; default all. */
+/** How many arguments the name of a call shows; default all. */
 const SHOWN: Readonly<Record<string, number>> = { claim: 1, put: 2 }
 
 const nameOf = (method: string, args: ReadonlyArray<unknown>): string => {

@@ -1,4 +1,4 @@
-/** Helpers for cases about concurrent calls. */
+/** Runs calls concurrently, and checks what they return. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -27,7 +27,7 @@ export const turns = async (count: number): Promise<void> => {
   for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Runs both. In round 0 the second starts three turns before the first, in round 3 both start at once, and later the first starts before the second. */
+/** Runs two functions at nearly the same time. In round 0 the second starts three turns before the first, in round 3 both start at once, and later the first starts before the second. */
 export const overlapping = async <A, B>(
   round: number,
   first: () => Promise<A>,
@@ -67,7 +67,7 @@ export const assertLoadsWhileSaving = async (
   const claim = await writer.claim('a')
   let acknowledged = 0
   let over = false
-  const look = async (reader: Client): Promise<void> => {
+  const read = async (reader: Client): Promise<void> => {
     while (!over && !isOver()) {
       const before = acknowledged
       const stored = await reader.load('a')
@@ -86,6 +86,6 @@ export const assertLoadsWhileSaving = async (
     }
   }
   const ending = (work: Promise<void>): Promise<void> => work.finally(() => (over = true))
-  await Promise.all([write(), ...readers.map(look)].map(ending))
+  await Promise.all([write(), ...readers.map(read)].map(ending))
   for (const reader of readers) await reader.assertLoads('a', upTo(count))
 }

@@ -33,7 +33,7 @@ const differenceOf = (found: unknown, expected: unknown, path: string): string |
   return `${at}${pair(found, expected)}`
 }
 
-/** Objects of any realm count. */
+/** Accepts objects of any realm. */
 const isPlain = (value: unknown): value is object => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -57,7 +57,7 @@ const pair = (found: unknown, expected: unknown): string => {
 export const inWords = (value: unknown): string => {
   try {
     const isText = typeof value === 'string'
-    const text = JSON.stringify(isText ? value.slice(0, 400) : value, lean) ?? String(value)
+    const text = JSON.stringify(isText ? value.slice(0, 400) : value, replaced) ?? String(value)
     const named = value instanceof Error ? String(value) : value instanceof Date ? `Date ${String(value)}` : text
     return named.length > 300 ? `${named.slice(0, 300)}…` : named
   } catch {
@@ -65,19 +65,19 @@ export const inWords = (value: unknown): string => {
   }
 }
 
-/** Shows numbers and errors that JSON cannot represent. */
-const lean = (_: string, value: unknown): unknown => {
+/** A replacer for `JSON.stringify` that keeps numbers and errors that JSON cannot represent. */
+const replaced = (_: string, value: unknown): unknown => {
   if (typeof value === 'bigint') return `${value}n`
   if (typeof value === 'number' && !Number.isFinite(value)) return String(value)
   return value instanceof Error ? String(value) : value
 }
 
+const messageOf = (error: unknown): string => {
+  if (error instanceof assert.AssertionError) return error.message
+  return error instanceof Error ? (error.stack ?? error.message) : `it rejected with ${inWords(error)}`
+}
+
 export const reasonOf = (error: unknown): string => {
-  const said =
-    error instanceof assert.AssertionError
-      ? error.message
-      : error instanceof Error
-        ? (error.stack ?? error.message)
-        : `it rejected with ${inWords(error)}`
-  return said.length > 4_000 ? `${said.slice(0, 4_000)}…` : said
+  const reason = messageOf(error)
+  return reason.length > 4_000 ? `${reason.slice(0, 4_000)}…` : reason
 }

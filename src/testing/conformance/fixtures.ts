@@ -22,7 +22,7 @@ import { assertSame, inWords } from './difference.js'
 export const OWNER = { host: 'build-1', pid: 100 }
 export const OTHER = { host: 'build-2', pid: 200 }
 
-/** The owner that a holder is. */
+/** The owner without the other fields of a holder. */
 export const asOwner = ({ host, pid }: Owner): Owner => ({ host, pid })
 
 /** The time of each change. */
@@ -43,7 +43,7 @@ const change = (payload: Json): Change => ({
   evidence: []
 })
 
-/** Lists the payload of each revision, so that a mixture of two histories shows. */
+/** A checkpoint lists the payload of each revision, so that a mixture of two histories differs from both. */
 const checkpoint = (payloads: ReadonlyArray<Json>): Json => ({ format: 1, revision: payloads.length - 1, payloads })
 
 /** The last `count` of the revisions with these payloads. */

@@ -207,7 +207,7 @@ const testAll = <S extends Spec>(
   const { describe, test } = runner
   const { limitMillis = LIMIT_MILLIS } = options
   const results: Array<CaseResult> = []
-  // The limit of the kit must come first, because its message says more.
+  // Longer than any limit of the kit, whose message says more than that of the runner.
   const runnersLimit = 5 * limitMillis
   describe(`${spec.name} keeps the laws of ${kit.kind}`, () => {
     for (const one of chosenOf(kit.cases, options))

@@ -36,7 +36,7 @@ export interface TestOptions extends ConformanceOptions {
 
 type Selectable = Omit<ConformanceCase, 'run'>
 
-/** `CS-FENCE` of `CS-FENCE-03`. */
+/** The families of cases: `CS-FENCE` of `CS-FENCE-03`. */
 export const familiesOf = (cases: ReadonlyArray<Pick<Selectable, 'id'>>): ReadonlyArray<string> => [
   ...new Set(cases.map(({ id }) => id.replace(/-\d+$/, '')))
 ]
@@ -51,7 +51,7 @@ export const chosenOf = <C extends Selectable>(
       (only === undefined || only.some((start) => id === start || id.startsWith(`${start}-`)))
   )
 
-/** Checked before the spec, because a caller may exchange the two. */
+/** Throws for an invalid runner. Call it before a check of the spec, because a caller may exchange the two. */
 export const checkRunner = (call: string, runner: unknown): void => {
   const fields = fieldsOf(runner)
   const missing = ['describe', 'test'].filter((name) => typeof fields[name] !== 'function')

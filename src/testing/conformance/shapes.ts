@@ -1,4 +1,4 @@
-/** What each function of a store returns, checked because stores may be written in plain JavaScript. */
+/** Checks what each function of a store returns, because stores may be written in plain JavaScript. */
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/ArtifactStore.js'
 import type {
   CheckpointStorage,
@@ -134,7 +134,7 @@ const ERRORS: { readonly [Error in Failure as Error['_tag']]: FieldsOf<Error> } 
   WriteFailed: { ...failed, committed: oneOf('no', 'unknown') }
 }
 
-/** Returns what is wrong with an error of a store. The law judges one that the ports do not declare. */
+/** Returns what is wrong with an error of a store. An error that the ports do not declare passes: the law of the case judges it. */
 export const errorProblem = (error: unknown): string | undefined => {
   const { _tag } = Object(error) as { readonly _tag?: unknown }
   if (typeof _tag !== 'string') return `the left must be an error with a "_tag", found ${inWords(error)}`

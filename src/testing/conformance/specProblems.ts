@@ -34,13 +34,13 @@ const tableOf = (tools: ToolTable): OptionTable => ({
   ...Object.fromEntries(['destroy', ...Object.values(tools).flat()].map((tool) => [tool, functionThat()]))
 })
 
-/** Detects a spec, even a wrong one. */
+/** Returns whether a value is meant as a spec, even if it is invalid. */
 export const isLikeSpec = (value: unknown): boolean => {
   const fields = fieldsOf(value)
   return 'create' in fields && 'reopen' in fields
 }
 
-/** `tools`: those of the kind of store. */
+/** Describes what is wrong with a spec. `tools`: the tools that a spec of this kind may have. */
 export const specProblems = (value: unknown, tools: ToolTable = TOOLS): ReadonlyArray<string> => {
   if (typeof value !== 'object' || value === null) return [`it must be an object, not ${kindOf(value)}`]
   const table = tableOf(tools)

@@ -1,4 +1,4 @@
-/** Helpers for cases that stall a call: they hold it at a place below the store. */
+/** Holds a call at each place below the store, for cases that stall it. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -15,7 +15,7 @@ const PLACES = 40
 /** Other calls count as waiting for the stalled one after this time, or after three times the time since the place was set up, if that is longer. */
 const PATIENCE_MILLIS = 300
 
-/** The longest time from one place to the next. */
+/** The maximum time that a call may take from one place to the next. */
 const REACH_MILLIS = 5_000
 
 /** A store, with one call held at a place below it. `former`: that store; `reopen` opens another one on the same state. `runId`: a different one at each place. */
@@ -74,7 +74,7 @@ const stallAt = (
     hold: async (task) => {
       await stalling.hold()
       const outcome = task()
-      isHeld = wasHeld = await comesTo(stalling, outcome, place)
+      isHeld = wasHeld = await reaches(stalling, outcome, place)
       if (!isHeld) await stalling.letGo()
       return { outcome }
     },
@@ -100,8 +100,8 @@ const stallAt = (
 /** A store may fail like this if it times out waiting for another call. */
 const isBusy = ({ _tag }: StorageError): boolean => _tag === 'ReadFailed' || _tag === 'WriteFailed'
 
-/** Advances a call to a place; returns false if it ends before. */
-const comesTo = async (stalling: With<Stalling>, outcome: Promise<unknown>, place: number): Promise<boolean> => {
+/** Advances a call to a place; returns false if the call ends before it. */
+const reaches = async (stalling: With<Stalling>, outcome: Promise<unknown>, place: number): Promise<boolean> => {
   let ended = false
   const end = (): void => void (ended = true)
   outcome.then(end, end)

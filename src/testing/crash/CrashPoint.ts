@@ -102,7 +102,7 @@ const AT_UNIT: Readonly<Record<AtUnit['how'], (unit: string) => string>> = {
   waits: (unit) => `${unit} started after all others`
 }
 
-/** What can happen at any point of a kind. A group of a wave may also wait. */
+/** The faults that are possible at every point of a kind. A group of a wave may also wait (`waits`). */
 export const HOWS = {
   AtCall: Object.keys(AT_CALL) as ReadonlyArray<AtCall['how']>,
   AtUnit: ['before', 'during', 'after'],

@@ -93,8 +93,8 @@ export interface Violation {
  * What a crash test tried and found, as plain data.
  *
  * - `points`: every point at which the process of a run died or a call failed.
- * - `unreached`: the points and interventions of `only` that did not happen, although no law was broken before them. Then
- *   the workflow does not do any more what the case repeats.
+ * - `unreached`: the points and interventions of `only` that did not happen, although no law was broken before them. The
+ *   workflow then no longer does what the case repeats.
  * - `runs`: the number of simulated runs, the undisturbed one included. `twice`: those with two crashes. `overridden`:
  *   those with sampled interventions. `paused`: those with a pause request.
  * - `seed`: the seed of the samples.

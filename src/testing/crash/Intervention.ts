@@ -63,7 +63,7 @@ export interface EditEvidence {
  */
 export type Override = FromStep | RestartWave
 
-/** Whether an override names the unit itself. */
+/** Returns whether an override may run the unit again: `FromStep` any unit, `RestartWave` those inside what it names. */
 export const isForced = (unit: Unit, override: Override | undefined): boolean =>
   override?._tag === 'FromStep' || (override?._tag === 'RestartWave' && isWithin(unit, override.wave))
 
@@ -160,7 +160,7 @@ export const INTERVENTIONS = Object.keys(DESCRIPTIONS)
 
 export const describeIntervention = (one: Intervention): string => DESCRIPTIONS[one._tag](one as never)
 
-/** Interventions in the first three processes, none of which starts behind a map. `leaving`: the units that leave evidence, default all. Shrink towards none. */
+/** Arbitrary interventions in the first three processes, none of which starts from a step after a map. `leaving`: the units that leave evidence, default all. Shrinks towards none. */
 export const interventions = (
   workflow: Workflow,
   {
@@ -190,7 +190,7 @@ export const interventions = (
 const overridesOf = (workflow: Workflow, life: fc.Arbitrary<number>): ReadonlyArray<fc.Arbitrary<Override>> => {
   const units = unitsIn(workflow)
   const composites = units.flatMap(({ unit, step }) => (step._tag === 'Task' ? [] : [unit]))
-  // The outputs of items that are not recorded are unknown, so no override starts behind their map.
+  // The outputs of items that are not recorded are unknown, so no override starts after their map.
   const maps = units.filter(({ step }) => step._tag === 'Map')
   const names = units
     .map(({ unit }) => unit)

@@ -65,8 +65,8 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
   checkCall(program, options)
   const { seed = 1, twice = 100, overridden = 0, pauses = false, stopAfter = 10, only, answers } = options
   const test = testOf(program, options)
-  const calm = await test.undisturbed()
-  const [first = []] = calm.points
+  const undisturbed = await test.undisturbed()
+  const [first = []] = undisturbed.points
   const report: Report = {
     workflow: test.workflow().name,
     points: [],
@@ -76,7 +76,7 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
     overridden: 0,
     paused: 0,
     seed,
-    violations: [...test.violations(UNDISTURBED, calm)]
+    violations: [...test.violations(UNDISTURBED, undisturbed)]
   }
   if (report.violations.length > 0) return report
   if (only !== undefined) {
@@ -112,17 +112,17 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
   return report
 }
 
-/** Does something with each of these until there are enough violations. */
+/** Calls `act` for each element, until there are `stopAfter` violations. */
 type Each = <A>(all: ReadonlyArray<A>, act: (one: A) => Promise<unknown>) => Promise<void>
 
 const UNDISTURBED: CrashCase = { schedule: [], answer: 'again' }
 
-/** A report in the making. */
+/** A `CrashReport` that can be added to. */
 type Report = {
   -readonly [K in keyof CrashReport]: CrashReport[K] extends ReadonlyArray<infer A> ? Array<A> : CrashReport[K]
 }
 
-/** A run with one crash: the point, and the points that its second process reached. */
+/** A run with one crash: its point, and the points that the second process reached. */
 interface Resumed {
   readonly point: CrashPoint
   readonly next: ReadonlyArray<CrashPoint>
@@ -183,7 +183,7 @@ const tryCase = async (test: Test, report: Report, one: CrashCase): Promise<Simu
   return found
 }
 
-/** Repeats a case, and reports what of it did not happen. A broken law ends the run before the rest of it. */
+/** Repeats a case and reports what did not happen, unless a broken law ended the run before that. */
 const tryOnly = async (test: Test, report: Report, only: CrashCase): Promise<void> => {
   const { points, trace, findings } = await tryCase(test, report, only)
   const { schedule, interventions = [] } = only
@@ -240,7 +240,7 @@ const testOf = <Outputs, Input, World, Data>(
   const { patienceMillis = 1000, maxWaits = 10_000, mayFail = 0, invariants = {} } = options
   const mayDiffer = new Set(options.mayDiffer)
   let workflow: Workflow = { name: '', steps: [] }
-  let calm: { readonly checkpoint: Checkpoint; readonly result: Result } | undefined
+  let undisturbed: { readonly checkpoint: Checkpoint; readonly result: Result } | undefined
   const settingOf = (): Setting<World, Data> => ({
     programOf: (context) => {
       const made = typeof program === 'function' ? program(context) : program
@@ -252,8 +252,11 @@ const testOf = <Outputs, Input, World, Data>(
     world: options.world ?? (() => undefined as World),
     storage: options.storage ?? (MEMORY as unknown as CrashStorage<Data>),
     limits: { patienceMillis, maxWaits },
-    judge: (between) => [...judge(calm?.result, mayDiffer)(between), ...broken(invariants, between, calm?.checkpoint)],
-    outputs: calm?.result.outputs ?? new Map(),
+    judge: (between) => [
+      ...judge(undisturbed?.result, mayDiffer)(between),
+      ...brokenInvariants(invariants, between, undisturbed?.checkpoint)
+    ],
+    outputs: undisturbed?.result.outputs ?? new Map(),
     mayFail,
     reply: options.reply ?? (() => undefined)
   })
@@ -262,7 +265,7 @@ const testOf = <Outputs, Input, World, Data>(
     undisturbed: async () => {
       const found = await simulateRun(settingOf(), UNDISTURBED)
       const { checkpoint } = found
-      if (checkpoint !== undefined) calm = { checkpoint, result: resultOf(checkpoint) }
+      if (checkpoint !== undefined) undisturbed = { checkpoint, result: resultOf(checkpoint) }
       return found
     },
     disturbed: (one) => simulateRun(settingOf(), one),
@@ -276,17 +279,17 @@ const testOf = <Outputs, Input, World, Data>(
   }
 }
 
-const broken = <World>(
+const brokenInvariants = <World>(
   invariants: Readonly<Record<string, Invariant<World>>>,
   { world, trace, checkpoint, completed }: Between<World>,
   undisturbed: Checkpoint | undefined
 ): ReadonlyArray<Finding> =>
   Object.entries(invariants).flatMap(([name, holds]): ReadonlyArray<Finding> => {
-    const wrong = wrongWith(() => holds({ world, trace, checkpoint, completed, undisturbed }))
+    const wrong = problemOf(() => holds({ world, trace, checkpoint, completed, undisturbed }))
     return wrong === undefined ? [] : [{ law: 'Invariant', name, what: wrong }]
   })
 
-const wrongWith = (holds: () => unknown): string | undefined => {
+const problemOf = (holds: () => unknown): string | undefined => {
   try {
     const said = holds()
     if (said instanceof Promise) {

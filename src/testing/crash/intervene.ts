@@ -89,25 +89,25 @@ export const answerTo = (
   const isMap = definitionAt<Step>(program, unit)?._tag === 'Map'
   // The outputs of items that are not recorded are unknown.
   const isUnknown = isMap && !isExpanded(program, items, unit)
-  const isEdited = question.reason._tag === 'EvidenceChanged'
-  const meant = isUnknown ? 'again' : isEdited ? answerToChange(one, life) : one.answer
-  const said = meant === 'keep' && !answersTo(question).includes('Keep') ? 'again' : meant
+  const ofCase = question.reason._tag === 'EvidenceChanged' ? answerToChange(one, life) : one.answer
+  const canKeep = answersTo(question).includes('Keep')
+  const answer = isUnknown || (ofCase === 'keep' && !canKeep) ? 'again' : ofCase
   const answerOf = (of: Unit): Answer => {
-    if (said !== 'done') return { _tag: said === 'keep' ? 'Keep' : 'Again' }
+    if (answer !== 'done') return { _tag: answer === 'keep' ? 'Keep' : 'Again' }
     const output = outputs.get(of)
     return { _tag: 'Done', ...(output === undefined || (isMap && of === unit) ? {} : { output }) }
   }
-  const parts = isMap && said === 'done' ? [...tasksOf(program, items).keys()] : []
+  const parts = isMap && answer === 'done' ? [...tasksOf(program, items).keys()] : []
   const units = [unit, ...parts.filter((part) => isWithin(part, unit))]
   const answered = answerOf(unit)
   const given = 'output' in answered ? { output: answered.output } : {}
   return {
     answers: new Map(units.map((of) => [of, answerOf(of)])),
-    entry: { _tag: 'Answered', life, unit, answer: said, ...given }
+    entry: { _tag: 'Answered', life, unit, answer, ...given }
   }
 }
 
-/** Whether the items of a map, and of the maps inside, are recorded. */
+/** Returns whether the items of a map, and of the maps inside it, are recorded. */
 const isExpanded = (program: Workflow, items: Items, unit: Unit): boolean => {
   const maps = unitsIn(program, items).filter((one) => one.step._tag === 'Map' && isWithin(one.unit, unit))
   return maps.length > 0 && maps.every((one) => items.has(one.unit))

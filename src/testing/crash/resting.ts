@@ -23,9 +23,10 @@ export interface Resting<World> {
   readonly note: (entry: TraceEntry) => void
 }
 
-/** Right: whether the process resumes the run. */
+/** Right: whether the process then resumes the run. */
 export type RestResult = E.Either<RunError, boolean>
 
+/** Gives the answers that the case has before the `n`-th start or resume. */
 export const answerBefore = async <World>(resting: Resting<World>, n: number): Promise<RestResult> => {
   const { process, replies, note, replyTo } = resting
   const { world, life, now } = process.context
@@ -33,7 +34,7 @@ export const answerBefore = async <World>(resting: Resting<World>, n: number): P
     note({ _tag: 'Intervened', life, by })
     const startedAt = new Date(now()).toISOString()
     const value = 'value' in by ? by.value : replyTo({ _tag: 'Answer', unit: by.unit, startedAt }, world)
-    const given = value === undefined ? E.right(true) : await give(resting, by.unit, value)
+    const given = value === undefined ? E.right(true) : await answerUnit(resting, by.unit, value)
     if (E.isLeft(given)) return given
   }
   return E.right(true)
@@ -42,7 +43,7 @@ export const answerBefore = async <World>(resting: Resting<World>, n: number): P
 /** The virtual time between two polls of a job. */
 const POLL_MILLIS = 1000
 
-/** Does not resume a run that is pending again at the same revision after its waits are over. */
+/** Returns the function that ends a rest: polls, answers and advances the time. The process then resumes the run, unless its waits are over and it is pending at the same revision as before. */
 export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Promise<RestResult>) => {
   const { process, replyTo } = all
   const { context } = process
@@ -63,7 +64,7 @@ export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Prom
       const value = isOpen ? replyTo(wait, context.world) : undefined
       if (value === undefined) continue
       replied += 1
-      const given = await give(all, wait.unit, value)
+      const given = await answerUnit(all, wait.unit, value)
       if (E.isLeft(given)) return given
     }
     const left = wakeAt === undefined ? Infinity : Date.parse(wakeAt) - context.now()
@@ -73,7 +74,7 @@ export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Prom
       if (isSame) return E.right(false)
       await context.sleep(1)
     } else {
-      // The first resume comes too early.
+      // Resumes too early first, which must not end the wait.
       await context.sleep(early.has(wakeAt) ? left : Math.ceil(left / 2))
       early.add(wakeAt)
     }
@@ -87,7 +88,7 @@ const begins = <World>({ oracle, process }: Resting<World>, how: 'poll' | 'answe
 }
 
 /** Answers a unit, as another command of the same process does. */
-const give = async <World>(resting: Resting<World>, unit: string, value: unknown): Promise<RestResult> => {
+const answerUnit = async <World>(resting: Resting<World>, unit: string, value: unknown): Promise<RestResult> => {
   const { process, oracle } = resting
   const { environment, context } = process
   begins(resting, 'answer')

@@ -1,4 +1,4 @@
-/** Simulates one run through as many processes as it takes. */
+/** Simulates one run, in as many processes as it needs. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../../domain/data/Json.js'
@@ -31,7 +31,7 @@ import type { Override } from './Intervention.js'
 import { makeDelayedCalls } from './process/DelayedCalls.js'
 import type { Outside, Process, ProcessContext } from './process/Process.js'
 import { startProcess } from './process/Process.js'
-import { look, withTimeout } from './process/look.js'
+import { loadCheckpoint, withTimeout } from './process/look.js'
 import type { AnswerSource } from './resting.js'
 import { answerBefore, resting } from './resting.js'
 import { tasksOf } from './tasksOf.js'
@@ -84,11 +84,11 @@ interface Simulation<World, Data> extends Outside<World> {
   readonly dead: Array<{ readonly process: Process<World>; readonly storage: CheckpointStorage }>
   asked: boolean
   /** How many processes in a row ended with a storage error. */
-  trouble: number
+  storeErrors: number
   failures: number
 }
 
-/** The n-th process dies at the n-th point of the schedule. */
+/** Runs a case. The n-th process dies at the n-th point of the schedule. */
 export const simulateRun = async <World, Data>(
   setting: Setting<World, Data>,
   one: CrashCase
@@ -112,7 +112,7 @@ export const simulateRun = async <World, Data>(
     points: [],
     dead: [],
     asked: false,
-    trouble: 0,
+    storeErrors: 0,
     failures: 0
   }
   const checkpoint = await runProcesses(simulation)
@@ -137,7 +137,7 @@ const runProcesses = async <World, Data>(simulation: Simulation<World, Data>): P
     simulation.points.push(process.points)
     simulation.dead.push({ process, storage })
     storage = await reopen(simulation.data)
-    const found = await look(storage, setting.limits)
+    const found = await loadCheckpoint(storage, setting.limits)
     if (E.isLeft(found)) {
       findings.push({ law: 'NothingLost', what: `the stored run cannot be read: ${describe(found.left)}` })
       return undefined
@@ -182,9 +182,9 @@ interface OneProcess<World, Data> {
 
 const runProcess = async <World, Data>(one: OneProcess<World, Data>): Promise<ProcessEnd> => {
   const { simulation, process, override } = one
-  const { setting, trace, findings, trouble } = simulation
+  const { setting, trace, findings, storeErrors } = simulation
   const { life } = process.context
-  simulation.trouble = 0
+  simulation.storeErrors = 0
   const wrong = (law: CrashLaw, what: string): 'wrong' => {
     findings.push({ law, what })
     return 'wrong'
@@ -215,9 +215,9 @@ const runProcess = async <World, Data>(one: OneProcess<World, Data>): Promise<Pr
   if (over !== undefined) return over
   if (tolerates(simulation, ended, override)) return 'cut short'
   if (E.isLeft(ended) && setting.storage.start !== undefined && STORE_ERRORS.has(ended.left._tag)) {
-    simulation.trouble = trouble + 1
-    if (simulation.trouble <= MAX_STORE_ERRORS) return 'cut short'
-    const what = `${simulation.trouble} processes ended with an error of the store, the last one with: ${said}`
+    simulation.storeErrors = storeErrors + 1
+    if (simulation.storeErrors <= MAX_STORE_ERRORS) return 'cut short'
+    const what = `${simulation.storeErrors} processes ended with an error of the store, the last one with: ${said}`
     return wrong('Ends', what)
   }
   const what = isUndisturbed(simulation.one)

@@ -2,7 +2,7 @@
 import type { Json } from '../../domain/data/Json.js'
 import type { CheckpointStorage, Claim, Owner } from '../../ports/CheckpointStorage.js'
 
-/** A store as one process has it. `kill`: of a process that other processes outlive. */
+/** The store of one process. `kill`: ends that process alone; absent for the process that only `Reopen` ends. */
 export interface Instance {
   readonly owner: Owner
   readonly storage: CheckpointStorage
@@ -21,7 +21,7 @@ interface ModelRun {
   /** The newest claim, unless it was released, refused or removed: saves of all others are refused. */
   inForce: Granted | undefined
   highestEpoch: number
-  /** Whether it was ever claimed: it may then be listed. */
+  /** True if the run was ever claimed: it may then be listed. */
   known: boolean
 }
 
@@ -62,7 +62,7 @@ export const heldBy = (model: Model, runId: string): Owner | undefined => {
   return inForce !== undefined && model.live.has(inForce.instance) ? inForce.instance.owner : undefined
 }
 
-/** Whether a save with this claim must be accepted, refused, or may be either (dead owner without successor). */
+/** Returns whether saves of a claim must be accepted (`owner`), must be refused (`over`), or may be either (a dead owner without successor). */
 export const standing = (model: Model, granted: Granted): 'owner' | 'over' | 'taken for dead' => {
   if (runOf(model, granted.claim.runId).inForce !== granted) return 'over'
   return model.live.has(granted.instance) ? 'owner' : 'taken for dead'

@@ -89,8 +89,8 @@ export const checkPlanLaws = (workflow: Workflow, options: PlanLawOptions = {}):
   if (invalid.length > 0) return refused(workflow.name, invalid)
   const { laws, outputs, input, seed = 1, ...rest } = options
   const of: RunsOf = { workflow, ...defined({ outputs, input }) }
-  const stopped = stopping(of, workflow)
-  if (stopped.length > 0) return refused(workflow.name, stopped, seed)
+  const obstacles = obstaclesIn(of, workflow)
+  if (obstacles.length > 0) return refused(workflow.name, obstacles, seed)
   const wanted = planLaws.filter(({ id }) => laws?.includes(id) ?? true)
   const results = wanted.map(({ check }) => check(of, { ...rest, seed }))
   return {
@@ -103,12 +103,15 @@ export const checkPlanLaws = (workflow: Workflow, options: PlanLawOptions = {}):
 }
 
 const refused = (workflow: string, found: ReadonlyArray<string>, seed = 1): PlanLawReport => ({
-  ...{ workflow, seed, problems: found },
-  ...{ results: [], violations: [] }
+  workflow,
+  seed,
+  problems: found,
+  results: [],
+  violations: []
 })
 
-/** Problems of the workflow because of which no law can be checked. */
-const stopping = (of: RunsOf, workflow: Workflow): ReadonlyArray<string> => {
+/** The problems of the workflow that prevent checking any law. */
+const obstaclesIn = (of: RunsOf, workflow: Workflow): ReadonlyArray<string> => {
   const invalid = problems(workflow).map((problem) => `the definition is invalid: ${describeProblem(problem)}`)
   if (invalid.length > 0) return invalid
   const thrown = thrownBy(workflow, of.outputs)

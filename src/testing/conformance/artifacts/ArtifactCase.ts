@@ -1,4 +1,4 @@
-/** A case for artifact stores, and what the kit needs to know of such a store. */
+/** Defines the cases for artifact stores, and the spec of such a store. */
 import type { ArtifactStore } from '../../../ports/ArtifactStore.js'
 import type { ConformanceCase } from '../Case.js'
 import { toolOf } from '../Case.js'
@@ -57,11 +57,13 @@ export const ARTIFACT_TOOLS: Readonly<Record<ArtifactCapability, ReadonlyArray<'
 /** The store under test and the tools of its spec. */
 export type ArtifactCaseContext = Awaited<ReturnType<typeof contextOf>>
 
-/** Returns the function that states laws of stores with these capabilities, each as a case. */
+/** Returns a function that makes a case of a law; its cases need these capabilities. */
 export const lawsNeeding =
   (...needs: ReadonlyArray<ArtifactCapability>) =>
   (id: string, title: string, holds: (context: ArtifactCaseContext) => Promise<void>): ArtifactCase => ({
-    ...{ id, title, needs },
+    id,
+    title,
+    needs,
     level: needs.length === 0 ? 'core' : 'capability',
     run: (spec, limitMillis = LIMIT_MILLIS) =>
       tryLaw(spec, async (data, trial) => holds(await contextOf(spec, data, trial)), limitMillis)

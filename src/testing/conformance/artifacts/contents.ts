@@ -1,4 +1,4 @@
-/** Helpers for the artifact cases. */
+/** The contents that artifact cases store, and the checks of what a store returns. */
 import { strict as assert } from 'node:assert'
 import * as O from 'fp-ts/lib/Option.js'
 import { sha256 } from '../../../domain/data/Digest.js'
@@ -19,7 +19,7 @@ export const infoOf = (id: string, content: Content): ArtifactInfo => {
   return { id, size: bytes.length, sha256: sha256(bytes) }
 }
 
-/** Compares by digest, so that failures stay short. */
+/** Shows long content by its digest, so that messages stay short. */
 const shown = (bytes: Uint8Array): string =>
   bytes.length > 40 ? `${bytes.length} bytes, SHA-256 ${sha256(bytes)}` : `bytes ${[...bytes].join(' ')}`
 

@@ -2,7 +2,7 @@
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { fromTop, isWithin } from '../../../domain/workflow/Unit.js'
 import { isForced } from '../Intervention.js'
-import type { Call, ChangeLog, Entry, Note } from './ChangeLog.js'
+import type { Call, ChangeLog, Entry, Report } from './ChangeLog.js'
 import { forget, isRewound } from './ChangeLog.js'
 
 export interface AttemptOracle {
@@ -13,18 +13,22 @@ export interface AttemptOracle {
   readonly recorded: (entry: Entry) => void
 }
 
-export const makeAttemptOracle = (found: Note, changeLog: Pick<ChangeLog, 'recorded'>): AttemptOracle => {
+export const makeAttemptOracle = (report: Report, changeLog: Pick<ChangeLog, 'recorded'>): AttemptOracle => {
   const calls = new Map<number, Call>()
+  /** The units, not idempotent, that may have taken effect. */
   const acted = new Set<Unit>()
   /** The recorded failures of sub-steps that a repeated attempt must return again. */
   const failed = new Set<Unit>()
+  /** The attempts that started and have no recorded end. */
   const begun = new Map<Unit, number>()
   let current: Call | undefined
+  /** The attempts whose start this process recorded. */
   let started = new Map<Unit, number>()
+  /** The units whose answer is used up. */
   let answered = new Set<Unit>()
   const isAnswered = (call: Call | undefined, unit: Unit): boolean =>
     fromTop(unit).some((one) => call?.answers.has(one))
-  const isMeant = (call: Call | undefined, unit: Unit): boolean =>
+  const mayRunAgain = (call: Call | undefined, unit: Unit): boolean =>
     isAnswered(call, unit) || isForced(unit, call?.override)
   return {
     begins: (call) => {
@@ -35,18 +39,18 @@ export const makeAttemptOracle = (found: Note, changeLog: Pick<ChangeLog, 'recor
     },
     starts: (unit, idempotent, attempt) => {
       const { records, jobs } = changeLog.recorded()
-      if (records.has(unit)) found('NothingTwice', `${unit} was recorded completed, and ran again`, unit)
-      if (jobs.has(unit)) found('NothingTwice', `the job of ${unit} is pending, and it was submitted again`, unit)
-      if (failed.has(unit)) found('NothingTwice', `the failure of ${unit} was recorded, and it ran again`, unit)
+      if (records.has(unit)) report('NothingTwice', `${unit} was recorded completed, and ran again`, unit)
+      if (jobs.has(unit)) report('NothingTwice', `the job of ${unit} is pending, and it was submitted again`, unit)
+      if (failed.has(unit)) report('NothingTwice', `the failure of ${unit} was recorded, and it ran again`, unit)
       const isRecorded = attempt === undefined ? idempotent || started.has(unit) : started.get(unit) === attempt
       if (!isRecorded) {
         const what = attempt === undefined ? unit : `attempt ${attempt} of ${unit}`
-        found('DurableFirst', `${what} started before its start was recorded`, unit)
+        report('DurableFirst', `${what} started before its start was recorded`, unit)
       }
       if (idempotent) return
-      const isSaid = isAnswered(current, unit) && !answered.has(unit)
-      if (acted.has(unit) && !isSaid)
-        found('AtMostOnce', `${unit} is not idempotent, may have taken effect, and ran again without an answer`, unit)
+      const hasNewAnswer = isAnswered(current, unit) && !answered.has(unit)
+      if (acted.has(unit) && !hasNewAnswer)
+        report('AtMostOnce', `${unit} is not idempotent, may have taken effect, and ran again without an answer`, unit)
       answered.add(unit)
       acted.add(unit)
     },
@@ -70,7 +74,7 @@ export const makeAttemptOracle = (found: Note, changeLog: Pick<ChangeLog, 'recor
           break
         case 'Rewound':
           forget([begun, failed], (unit) => isRewound(change, unit))
-          forget([acted], (unit) => isRewound(change, unit) && isMeant(calls.get(life), unit))
+          forget([acted], (unit) => isRewound(change, unit) && mayRunAgain(calls.get(life), unit))
           break
         case 'Confirmed':
         case 'Assumed':

@@ -26,7 +26,7 @@ export interface Recorded {
 }
 
 /** Reports a broken law. */
-export type Note = (law: CrashLaw, what: string, unit?: string) => void
+export type Report = (law: CrashLaw, what: string, unit?: string) => void
 
 /** Whether a unit must run again. */
 export type IsDue = (unit: Unit) => boolean

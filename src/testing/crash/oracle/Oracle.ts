@@ -19,7 +19,7 @@ import type { AttemptOracle } from './AttemptOracle.js'
 import { makeAttemptOracle } from './AttemptOracle.js'
 import type { Due } from './due.js'
 import { dueIn, NOTHING_DUE } from './due.js'
-import type { Call, Entry, Note, Recorded } from './ChangeLog.js'
+import type { Call, Entry, Report, Recorded } from './ChangeLog.js'
 import { copyOf, follow, isRewound, makeChangeLog } from './ChangeLog.js'
 import type { PauseOracle } from './PauseOracle.js'
 import { makePauseOracle } from './PauseOracle.js'
@@ -61,7 +61,7 @@ const isRequest = (change: Change, isLate: boolean): boolean =>
   change._tag === 'Answered' ||
   (change._tag === 'Interrupted' && (change.reason === 'cancelled' || (isLate && change.reason === 'paused')))
 
-/** Whether a process recorded a cancel that its predecessor did not record, and no plan. */
+/** Returns whether a process recorded only a cancel, and so no plan. */
 const isUnplanned = ({ saves }: Execution, outcome: RunOutcome): boolean =>
   saves === 0 && outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
 
@@ -85,7 +85,7 @@ export const makeOracle = (
   const changeLog = makeChangeLog()
   const byEpoch = new Map<number, Execution>()
   let current: Execution | undefined
-  const found: Note = (law, what, unit) => void findings.push({ law, what, ...(unit === undefined ? {} : { unit }) })
+  const report: Report = (law, what, unit) => void findings.push({ law, what, ...(unit === undefined ? {} : { unit }) })
   const known = (entries: ReadonlyArray<Entry>): void => {
     for (const entry of entries) {
       for (const one of tracesOf(entry, current, waits)) note(one)
@@ -93,9 +93,9 @@ export const makeOracle = (
       waits.recorded(entry)
     }
   }
-  const pauses = makePauseOracle(found, mayFail)
-  const attempts = makeAttemptOracle(found, changeLog)
-  const waits = makeWaitOracle(found, misfits)
+  const pauses = makePauseOracle(report, mayFail)
+  const attempts = makeAttemptOracle(report, changeLog)
+  const waits = makeWaitOracle(report, misfits)
   return {
     pauses,
     attempts,
@@ -121,11 +121,11 @@ export const makeOracle = (
       const revision = O.isSome(stored) ? stored.value.revision : -1
       if (revision < changeLog.known()) {
         const what = `revision ${changeLog.known()} was acknowledged, and the next claim returned revision ${revision}`
-        found('NothingLost', what)
+        report('NothingLost', what)
       } else known(changeLog.advance(revision))
       const restored = O.isSome(stored) ? restoreStored(stored.value) : E.right(undefined)
       if (E.isLeft(restored)) return
-      if (revision >= changeLog.known()) compare(found, restored.right, changeLog.recorded())
+      if (revision >= changeLog.known()) compare(report, restored.right, changeLog.recorded())
       current.given = copyOf(changeLog.recorded())
       current.items = restored.right?.items ?? none
       const { program, override, how, answers } = current
@@ -140,8 +140,8 @@ export const makeOracle = (
       const isLate = claim.epoch !== execution.epoch
       if (changes.every((one) => isRequest(one, isLate))) return
       execution.saves += 1
-      if (execution.saves === 1) atFirst(found, execution, changes)
-      else afterwards(found, changes)
+      if (execution.saves === 1) checkFirstSave(report, execution, changes)
+      else checkLaterSave(report, changes)
     },
     acknowledged: (life, claim, revisions) => {
       changeLog.attempt(life, claim.epoch, revisions, byEpoch.get(claim.epoch)?.due.isDue)
@@ -162,43 +162,43 @@ export const makeOracle = (
     },
     reportsEnd: (unit) => {
       if (!changeLog.recorded().records.has(unit))
-        found('NothingLost', `a completion of ${unit} was reported before it was recorded`, unit)
+        report('NothingLost', `a completion of ${unit} was reported before it was recorded`, unit)
     },
     mayRefuse: () => current?.due.refused === true,
     ended: (result) => {
       if (current === undefined || current.how !== 'run') return
       pauses.ended(result, changeLog.recorded())
       if (E.isRight(result) && result.right._tag === 'Pending') waits.rests(result.right.units)
-      if (E.isLeft(result)) refused(found, current, result.left)
+      if (E.isLeft(result)) refused(report, current, result.left)
       else if (result.right._tag !== 'Fenced' && !isUnplanned(current, result.right))
-        atLast(found, current, result.right, changeLog.recorded())
+        checkEnd(report, current, result.right, changeLog.recorded())
     },
     looked: (checkpoint) => {
       pauses.looked(checkpoint)
       const revision = checkpoint?.revision ?? -1
       if (revision >= changeLog.known()) {
         known(changeLog.advance(revision))
-        compare(found, checkpoint, changeLog.recorded())
+        compare(report, checkpoint, changeLog.recorded())
         if (checkpoint !== undefined) waits.looked(checkpoint)
         return
       }
       const before = findings.length
-      compare(found, checkpoint, changeLog.recorded())
+      compare(report, checkpoint, changeLog.recorded())
       const what = `revision ${changeLog.known()} was acknowledged, and ${revision < 0 ? 'nothing' : `revision ${revision}`} is stored`
-      if (findings.length === before) found('NothingLost', what)
+      if (findings.length === before) report('NothingLost', what)
     }
   }
 }
 
 /** The stored records must be exactly those that were saved. */
-const compare = (found: Note, checkpoint: Checkpoint | undefined, { records, rewound }: Recorded): void => {
+const compare = (report: Report, checkpoint: Checkpoint | undefined, { records, rewound }: Recorded): void => {
   const there = new Set(checkpoint === undefined ? [] : [...checkpoint.completedSteps].map(({ unit }) => unit))
   for (const unit of records)
-    if (!there.has(unit)) found('NothingLost', `the record of ${unit} was acknowledged and is missing`, unit)
+    if (!there.has(unit)) report('NothingLost', `the record of ${unit} was acknowledged and is missing`, unit)
   for (const unit of there) {
     if (records.has(unit)) continue
-    if (rewound.has(unit)) found('OverrideKept', `${unit} was rewound, and its old record is back`, unit)
-    else found('AtLeastOnce', `${unit} has a record that no process saved`, unit)
+    if (rewound.has(unit)) report('OverrideKept', `${unit} was rewound, and its old record is back`, unit)
+    else report('AtLeastOnce', `${unit} has a record that no process saved`, unit)
   }
 }
 
@@ -255,16 +255,17 @@ const toAssume = ({ program, items, due }: Execution, { records }: Recorded): Re
   [...tasksOf(program, items).keys()].filter((unit) => due.isGiven(unit) && !records.has(unit))
 
 /** The first save of a process that records more than requests must contain all overrides of its plan. */
-const atFirst = (found: Note, execution: Execution, changes: ReadonlyArray<Change>): void => {
+const checkFirstSave = (report: Report, execution: Execution, changes: ReadonlyArray<Change>): void => {
   const { given, due, program, items, answers } = execution
   if (given === undefined) return
   const law = lawOf(execution)
   const now = copyOf(given)
   for (const unit of due.open)
-    found('EvidenceSeen', `the evidence of ${unit} was edited, and a change was recorded without an answer`, unit)
+    report('EvidenceSeen', `the evidence of ${unit} was edited, and a change was recorded without an answer`, unit)
   const kept = new Set(changes.flatMap((one) => (one._tag === 'Confirmed' && one.evidence ? [one.unit] : [])))
   for (const unit of due.kept)
-    if (!kept.has(unit)) found('EvidenceSeen', `the edited evidence of ${unit} is kept, but that is not recorded`, unit)
+    if (!kept.has(unit))
+      report('EvidenceSeen', `the edited evidence of ${unit} is kept, but that is not recorded`, unit)
   const taken = new Set<string>()
   const tasks = tasksOf(program, items)
   for (const change of changes) {
@@ -272,75 +273,75 @@ const atFirst = (found: Note, execution: Execution, changes: ReadonlyArray<Chang
     follow(now, change)
     if (change._tag === 'Rewound')
       for (const unit of before) if (!now.records.has(unit) && !now.jobs.has(unit)) taken.add(unit)
-    if (change._tag === 'Assumed' && !due.isGiven(change.unit) && !isSaid(execution, change.unit))
-      found('OverrideKept', `${change.unit} is assumed done, and no option or answer says so`, change.unit)
+    if (change._tag === 'Assumed' && !due.isGiven(change.unit) && !isDeclared(execution, change.unit))
+      report('OverrideKept', `${change.unit} is assumed done, and no option or answer says so`, change.unit)
   }
   const expected = new Set(dueUnits(execution))
   const why = due.why ?? 'no override, no answer and no missing evidence explains it'
   for (const unit of expected) {
     const isDone = answers.get(unit)?._tag === 'Done'
     if (isDone && !now.records.has(unit))
-      found('OverrideKept', `${unit} is not recorded as done although an answer says so`, unit)
+      report('OverrideKept', `${unit} is not recorded as done although an answer says so`, unit)
     // A unit declared done keeps its record with the current evidence, and so does each part of a map that is done or kept.
     // A repeated answer changes nothing and abandons a job; a wave follows its groups.
     const isSettled = given.assumed.has(unit) || given.jobs.has(unit) || kept.has(unit)
     const said = [...ancestors(unit)].flatMap((one) => answers.get(one)?._tag ?? [])
     const isPart = said.includes('Done') || said.includes('Keep')
     if (isPart && taken.has(unit) && given.records.has(unit) && tasks.has(unit))
-      found('OverrideKept', `${unit} is rewound, though an answer keeps the map around it`, unit)
+      report('OverrideKept', `${unit} is rewound, though an answer keeps the map around it`, unit)
     const keeps = (isDone && isSettled) || isPart || due.kept.includes(unit)
     if (!taken.has(unit) && !keeps && (tasks.has(unit) || [...taken].some((one) => isWithin(one, unit))))
-      found(law, `${unit} keeps its record, though ${why}`, unit)
+      report(law, `${unit} keeps its record, though ${why}`, unit)
   }
   for (const unit of taken) {
-    if (!expected.has(unit)) found(law, `${unit} is rewound although it is completed: ${why}`, unit)
+    if (!expected.has(unit)) report(law, `${unit} is rewound although it is completed: ${why}`, unit)
     const isGivenUp = given.jobs.has(unit) && !fromTop(unit).some((one) => answers.has(one))
     if (isGivenUp && tasks.get(unit)?.idempotent === false)
-      found('AtMostOnce', `the pending job of ${unit} is abandoned without an answer`, unit)
+      report('AtMostOnce', `the pending job of ${unit} is abandoned without an answer`, unit)
   }
   for (const unit of toAssume(execution, now))
-    found('OverrideKept', `${unit} is not recorded as done, though ${due.why}`, unit)
+    report('OverrideKept', `${unit} is not recorded as done, though ${due.why}`, unit)
 }
 
-/** Whether an answer declared the unit, or a group of the wave, done or kept its evidence. */
-const isSaid = ({ answers }: Execution, unit: string): boolean =>
+/** Returns whether an answer declared the unit, or what it is in, done, or keeps its evidence. */
+const isDeclared = ({ answers }: Execution, unit: string): boolean =>
   [...answers].some(([of, { _tag }]) => _tag !== 'Again' && isWithin(of, unit))
 
 /** After the first save, nothing may override a record. */
-const afterwards = (found: Note, changes: ReadonlyArray<Change>): void => {
+const checkLaterSave = (report: Report, changes: ReadonlyArray<Change>): void => {
   for (const change of changes) {
     if (change._tag !== 'Rewound' && change._tag !== 'Assumed' && change._tag !== 'Confirmed') continue
     const [unit] = change._tag === 'Rewound' ? change.units : [change.unit]
-    found('DurableFirst', `an override of ${unit} was recorded after the first save of the process`, unit)
+    report('DurableFirst', `an override of ${unit} was recorded after the first save of the process`, unit)
   }
 }
 
 /** A refused plan must record nothing but requests. */
-const refused = (found: Note, execution: Execution, error: RunError): void => {
+const refused = (report: Report, execution: Execution, error: RunError): void => {
   if (error._tag !== 'PlanError' && error._tag !== 'Unconfirmed') return
-  if (execution.saves > 0) found('OverrideKept', `the plan was refused (${error._tag}), and the process saved changes`)
+  if (execution.saves > 0) report('OverrideKept', `the plan was refused (${error._tag}), and the process saved changes`)
 }
 
 /** A process that ended by itself must have recorded its overrides and results. */
-const atLast = (
-  found: Note,
+const checkEnd = (
+  report: Report,
   execution: Execution,
   { checkpoint }: Exclude<RunOutcome, { readonly _tag: 'Fenced' }>,
   { records, jobs }: Recorded
 ): void => {
   const { due, saves, given, endedWell } = execution
   for (const unit of due.open)
-    found('EvidenceSeen', `the evidence of ${unit} was edited, and the process continued without an answer`, unit)
+    report('EvidenceSeen', `the evidence of ${unit} was edited, and the process continued without an answer`, unit)
   for (const unit of saves === 0 ? due.kept : [])
-    found('EvidenceSeen', `the edited evidence of ${unit} is kept, but nothing is recorded`, unit)
-  if (due.refused) found('OverrideKept', 'the evidence of an assumed unit is missing, and the process continued')
+    report('EvidenceSeen', `the edited evidence of ${unit} is kept, but nothing is recorded`, unit)
+  if (due.refused) report('OverrideKept', 'the evidence of an assumed unit is missing, and the process continued')
   const isIgnored =
     saves === 0 && given !== undefined && (dueUnits(execution).length > 0 || toAssume(execution, given).length > 0)
-  if (isIgnored) found(lawOf(execution), `the process recorded nothing, though ${due.why}`)
+  if (isIgnored) report(lawOf(execution), `the process recorded nothing, though ${due.why}`)
   for (const unit of endedWell) {
     if (records.has(unit) || jobs.has(unit)) continue
     const failure = get(State.failures(checkpoint.state), unit)
     if (failure === undefined || failure.error.name === HALTED)
-      found('NothingLost', `${unit} ended well, and the process that ended by itself has not recorded it`, unit)
+      report('NothingLost', `${unit} ended well, and the process that ended by itself has not recorded it`, unit)
   }
 }

@@ -16,7 +16,7 @@ import type { Revision } from '../../../ports/CheckpointStorage.js'
 import type { Requests } from '../../../ports/Requests.js'
 import type { StorageCall } from '../../faults.js'
 import type { ConcurrentRequest } from '../Intervention.js'
-import type { Note, Recorded } from './ChangeLog.js'
+import type { Report, Recorded } from './ChangeLog.js'
 
 /** `leaves`: the request is stored. `answered`: the requester got a reply. */
 export interface Asked {
@@ -56,7 +56,7 @@ export interface PauseOracle {
 }
 
 /** One execution. `inDoubt`: it may not know whom a request addresses. `agreed`, `looking`: when it agreed to pause, or read its requests. `saving`: composites whose parts start in a save that was in flight then. */
-const begun = (life: number) => ({
+const newExecution = (life: number) => ({
   life,
   started: new Set<Unit>(),
   open: new Set<Unit>(),
@@ -71,19 +71,19 @@ const begun = (life: number) => ({
   over: false
 })
 
-type Execution = ReturnType<typeof begun>
+type Execution = ReturnType<typeof newExecution>
 
 /** `mayFail`: the store has injected faults, so requesters may get errors. */
-export const makePauseOracle = (found: Note, mayFail: boolean): PauseOracle => {
-  let current = begun(0)
+export const makePauseOracle = (report: Report, mayFail: boolean): PauseOracle => {
+  let current = newExecution(0)
   let asking = 0
-  let troubled = false
+  let hasRequestFailed = false
   let tooLate = false
   let cancelled: string | undefined
   return {
     // Executions of one process are told apart by the millisecond of their claim, which may be equal.
     begins: (life) => {
-      current = { ...begun(life), asked: current.life === life && current.asked, inDoubt: mayFail }
+      current = { ...newExecution(life), asked: current.life === life && current.asked, inDoubt: mayFail }
     },
     claimed: () => {
       current.holds = true
@@ -110,7 +110,7 @@ export const makePauseOracle = (found: Note, mayFail: boolean): PauseOracle => {
             if (isFormer) return
             execution[call === 'load' ? 'looking' : 'agreed'] = timeOf(by)
             if (call === 'save') execution.saving = execution.starting
-          } else answeredElse(found, by, answer, mayFail, execution.open)
+          } else checkReply(report, by, answer, mayFail, execution.open)
         }
       }
     },
@@ -127,7 +127,7 @@ export const makePauseOracle = (found: Note, mayFail: boolean): PauseOracle => {
       current.agreed = undefined
     },
     saves: (life, revisions) => {
-      if (life === current.life) startsIn(found, current, revisions, cancelled)
+      if (life === current.life) checkStarts(report, current, revisions, cancelled)
     },
     acknowledged: (life, revisions) => {
       if (life === current.life && revisions.some(({ change }) => isPause(change))) current.recorded = true
@@ -135,35 +135,35 @@ export const makePauseOracle = (found: Note, mayFail: boolean): PauseOracle => {
     starts: (unit) => void current.open.add(unit),
     endsWell: (unit) => void current.open.delete(unit),
     points: () => {
-      if (!current.recorded) found('DurableFirst', 'the pointer was written before the pause was recorded')
+      if (!current.recorded) report('DurableFirst', 'the pointer was written before the pause was recorded')
     },
     storeFailed: (call) => {
       current.inDoubt = true
       // A run that was not released keeps its requests for the next owner.
       if (call === 'release' || call === 'load') tooLate = true
     },
-    requestFailed: () => (troubled = true),
+    requestFailed: () => (hasRequestFailed = true),
     ended: (result, recorded) => {
       current.over = true
       if (E.isLeft(result)) return
-      endsAs(found, current, result.right, recorded, cancelled)
+      checkEnding(report, current, result.right, recorded, cancelled)
     },
     left: async (requests, checkpoint, ended) => {
-      if (asking > 0 || troubled) return
+      if (asking > 0 || hasRequestFailed) return
       const { runId, state } = checkpoint
       // A cancel that arrives while a process releases its paused run is recorded after the pause.
       const how = status(checkpoint, false) === 'cancelled' ? 'cancelled' : ended
       if (cancelled !== undefined && !isFinal(status(checkpoint, false)))
-        found('CancelKept', `the run was cancelled ${cancelled}, and is ${status(checkpoint, false)}`)
+        report('CancelKept', `the run was cancelled ${cancelled}, and is ${status(checkpoint, false)}`)
       if (!tooLate && requests.isAny(runId))
-        found('PauseKept', 'a process has ended by itself, and the request is still stored')
+        report('PauseKept', 'a process has ended by itself, and the request is still stored')
       const pointer = await requests.pointer()
-      if (E.isLeft(pointer)) return found('PauseKept', `the pointer can't be read: ${pointer.left._tag}`)
+      if (E.isLeft(pointer)) return report('PauseKept', `the pointer can't be read: ${pointer.left._tag}`)
       const to = O.isSome(pointer.right) && pointer.right.value.runId === runId ? pointer.right.value : undefined
       if (how !== 'paused' && to !== undefined)
-        found('PauseKept', `the run is ${how}, and the pointer still leads to it`)
+        report('PauseKept', `the run is ${how}, and the pointer still leads to it`)
       if (how === 'paused' && (to === undefined || !isWithin(to.unit, state.step)))
-        found('PauseKept', `the run is paused at ${state.step}, and the pointer leads to ${to?.unit ?? 'nothing'}`)
+        report('PauseKept', `the run is paused at ${state.step}, and the pointer leads to ${to?.unit ?? 'nothing'}`)
     }
   }
 }
@@ -172,24 +172,24 @@ const timeOf = (by: ConcurrentRequest): string =>
   by._tag === 'PauseAtCall' ? `${by.how} call ${by.n} took effect` : `while ${by.unit} ran`
 
 /** A process that runs a unit holds the run and must accept requests. A run exists from its first save on. */
-const answeredElse = (
-  found: Note,
+const checkReply = (
+  report: Report,
   by: ConcurrentRequest,
   answer: Answer,
   mayFail: boolean,
   open: Pick<ReadonlySet<string>, 'has'>
 ): void => {
   if (by._tag !== 'PauseAtCall' && open.has(by.unit) && E.isRight(answer))
-    found('PauseKept', `${by.unit} runs, and the request was answered as if no process held the run`, by.unit)
+    report('PauseKept', `${by.unit} runs, and the request was answered as if no process held the run`, by.unit)
   if (E.isRight(answer) || mayFail || (by._tag === 'PauseAtCall' && answer.left._tag === 'NoSuchRun')) return
-  found('PauseKept', `the request failed: ${describe(answer.left)}`)
+  report('PauseKept', `the request failed: ${describe(answer.left)}`)
 }
 
 const isPause = (change: Change): boolean => change._tag === 'Interrupted' && change.reason === 'paused'
 
 /** A running unit may be retried; a unit may start only if the process decided so before the request. */
-const startsIn = (
-  found: Note,
+const checkStarts = (
+  report: Report,
   execution: Execution,
   revisions: ReadonlyArray<Revision>,
   cancelled: string | undefined
@@ -202,9 +202,9 @@ const startsIn = (
     if ([...ancestors(unit)].some((one) => started.has(one))) continue
     const isBeside = parent(unit) !== undefined && saving?.has(parent(unit)) === false
     if (cancelled !== undefined && !isBeside)
-      found('CancelKept', `${unit} started although the run was cancelled ${cancelled}`, unit)
+      report('CancelKept', `${unit} started although the run was cancelled ${cancelled}`, unit)
     else if (agreed !== undefined && !isBeside)
-      found('PauseKept', `${unit} started although a pause was agreed ${agreed}`, unit)
+      report('PauseKept', `${unit} started although a pause was agreed ${agreed}`, unit)
   }
   if (starting.length > 0) execution.agreed = agreed ?? looking
   execution.starting = new Set(starting.map(parent))
@@ -214,8 +214,8 @@ const startsIn = (
 const unitsStartedBy = (change: Change): ReadonlyArray<string> =>
   change._tag === 'AttemptStarted' ? change.attempts.map(({ unit }) => unit) : []
 
-const endsAs = (
-  found: Note,
+const checkEnding = (
+  report: Report,
   execution: Execution,
   outcome: RunOutcome,
   { records, jobs }: Recorded,
@@ -225,16 +225,16 @@ const endsAs = (
   const isPaused = outcome._tag === 'Interrupted' && outcome.reason === 'paused'
   const isCancelled = outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
   if (isPaused && cancelled !== undefined)
-    found('CancelKept', `process ${life} paused although the run was cancelled ${cancelled}`)
+    report('CancelKept', `process ${life} paused although the run was cancelled ${cancelled}`)
   if (!isPaused && !isCancelled) {
     if (agreed !== undefined && (outcome._tag === 'Interrupted' || outcome._tag === 'Fenced'))
-      found('PauseKept', `process ${life} agreed to pause ${agreed} and ended as ${outcome._tag}`)
+      report('PauseKept', `process ${life} agreed to pause ${agreed} and ended as ${outcome._tag}`)
     return
   }
-  if (isPaused && !asked && !inDoubt) found('PauseMeant', `process ${life} paused without a request`)
-  if (isPaused && !recorded) found('PauseKept', `process ${life} paused, and the pause is not recorded`)
+  if (isPaused && !asked && !inDoubt) report('PauseMeant', `process ${life} paused without a request`)
+  if (isPaused && !recorded) report('PauseKept', `process ${life} paused, and the pause is not recorded`)
   const failed = new Set(Array.from(State.failures(outcome.checkpoint.state), ({ unit }) => unit))
   for (const unit of open)
     if (!records.has(unit) && !jobs.has(unit) && !failed.has(unit))
-      found('PauseKept', `${unit} was cut off by the pause`, unit)
+      report('PauseKept', `${unit} was cut off by the pause`, unit)
 }

@@ -11,7 +11,7 @@ import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
 import { has } from '../../../domain/checkpoint/Units.js'
 import type { Program } from '../../../executor/program/Program.js'
 import { placeIn } from '../../planning/arbitrary/tree.js'
-import type { Entry, Note } from './ChangeLog.js'
+import type { Entry, Report } from './ChangeLog.js'
 import { forget, isRewound } from './ChangeLog.js'
 import { tasksOf } from '../tasksOf.js'
 
@@ -45,13 +45,13 @@ const nothingKept = () => ({
 
 type Kept = ReturnType<typeof nothingKept>
 
-type Found = (unit: Unit, what: string) => void
+type ReportWait = (unit: Unit, what: string) => void
 
 /** `misfits`: the answers that their waits may reject. */
-export const makeWaitOracle = (note: Note, misfits: ReadonlyArray<Json>): WaitOracle => {
+export const makeWaitOracle = (note: Report, misfits: ReadonlyArray<Json>): WaitOracle => {
   let program: Program<unknown, unknown> | undefined
   const kept = nothingKept()
-  const found: Found = (unit, what) => note('WaitKept', what, unit)
+  const report: ReportWait = (unit, what) => note('WaitKept', what, unit)
   const { open, answers, asked, done, failed, suspended, items } = kept
   const isWait = (unit: Unit): boolean =>
     program !== undefined && tasksOf(program, items).get(unit)?.awaits !== undefined
@@ -60,39 +60,39 @@ export const makeWaitOracle = (note: Note, misfits: ReadonlyArray<Json>): WaitOr
     isOpen: (unit) => open.has(unit),
     recorded: ({ change }) => {
       if (change._tag === 'UnitCompleted' && !open.has(change.unit) && isWait(change.unit))
-        found(change.unit, `${change.unit} completed, and its wait is not recorded`)
-      follow(kept, found, change, misfits)
+        report(change.unit, `${change.unit} completed, and its wait is not recorded`)
+      follow(kept, report, change, misfits)
     },
     starts: (unit) => {
       if (program === undefined) return
       for (const [other, { awaits }] of tasksOf(program, items))
         if (awaits !== undefined && !done.has(other) && placeIn(program, items, unit, other) === 'after')
-          found(other, `${unit} started before the wait of ${other} was over`)
+          report(other, `${unit} started before the wait of ${other} was over`)
       for (const other of open.keys())
         if (placeIn(program, items, unit, other) === 'after')
-          found(other, `${unit} started before the wait of ${other} was over`)
+          report(other, `${unit} started before the wait of ${other} was over`)
     },
     calls: (unit) => {
       for (const task of ancestors(unit))
-        if (suspended.has(task)) found(unit, `${unit} was called by code of ${task} that is suspended`)
+        if (suspended.has(task)) report(unit, `${unit} was called by code of ${task} that is suspended`)
     },
     resolves: (unit) => {
-      if (!done.has(unit) && !failed.has(unit)) found(unit, `${unit} resolved before its end was recorded`)
+      if (!done.has(unit) && !failed.has(unit)) report(unit, `${unit} resolved before its end was recorded`)
     },
     answers: (unit, how, at) => {
       const wait = open.get(unit)
       const isAnswered = answers.has(unit)
       if (how === 'requested') asked.add(unit)
-      if (how === 'acknowledged' && !isAnswered) found(unit, `the answer to ${unit} was acknowledged, and is not kept`)
+      if (how === 'acknowledged' && !isAnswered) report(unit, `the answer to ${unit} was acknowledged, and is not kept`)
       if (how === 'refused' && wait?._tag === 'Answer' && !isOver(wait, at) && !isAnswered && !asked.has(unit))
-        found(unit, `${unit} waits for an answer, and one was refused`)
+        report(unit, `${unit} waits for an answer, and one was refused`)
     },
     rests: (units) => {
       for (const one of units)
         if (one._tag !== 'Job' && !open.has(one.unit))
-          found(one.unit, `the run rests because ${one.unit} waits, and the wait is not recorded`)
+          report(one.unit, `the run rests because ${one.unit} waits, and the wait is not recorded`)
     },
-    looked: (checkpoint) => compare(kept, found, checkpoint)
+    looked: (checkpoint) => compare(kept, report, checkpoint)
   }
 }
 
@@ -102,40 +102,44 @@ const isOver = (wait: PendingWait | undefined, at: string): boolean =>
 const timeOf = (wait: Wait): string => (wait._tag === 'Timer' ? wait.wakeAt : wait.until) ?? 'no time'
 
 /** A timer ends at its time; a wait ends with its answer, or at its timeout. */
-const checkEnd = ({ open, answers }: Kept, found: Found, change: Change.UnitCompleted | Change.UnitFailed): void => {
+const checkEnd = (
+  { open, answers }: Kept,
+  report: ReportWait,
+  change: Change.UnitCompleted | Change.UnitFailed
+): void => {
   const { unit } = change
   const [wait, answer] = [open.get(unit), answers.get(unit)]
   if (wait === undefined) return
   const isDone = change._tag === 'UnitCompleted'
   if (wait._tag === 'Answer' && answer !== undefined) {
-    if (!isDone) found(unit, `${unit} failed, though it was answered`)
+    if (!isDone) report(unit, `${unit} failed, though it was answered`)
     else if (change.output === undefined || !equals(change.output, answer))
-      found(unit, `the output of ${unit} is not what it was answered`)
+      report(unit, `the output of ${unit} is not what it was answered`)
     return
   }
-  if (wait._tag === 'Answer' && isDone) return found(unit, `${unit} completed, and no answer is kept`)
+  if (wait._tag === 'Answer' && isDone) return report(unit, `${unit} completed, and no answer is kept`)
   const end = endOf(wait)
   if (end === undefined || change.at < end)
-    found(unit, `the wait of ${unit} was over at ${change.at}, before ${timeOf(wait)}`)
+    report(unit, `the wait of ${unit} was over at ${change.at}, before ${timeOf(wait)}`)
 }
 
 /** Checks a durable change against what is kept, and then keeps it. */
-const follow = (kept: Kept, found: Found, change: Change.Change, misfits: ReadonlyArray<Json>): void => {
+const follow = (kept: Kept, report: ReportWait, change: Change.Change, misfits: ReadonlyArray<Json>): void => {
   const { open, answers, done, failed, ended, attempts, suspended, items } = kept
   switch (change._tag) {
     case 'Expanded':
       items.set(change.unit, change.items)
       break
     case 'WaitStarted':
-      checkStart(kept, found, change, misfits)
+      checkStart(kept, report, change, misfits)
       if (open.has(change.unit)) answers.delete(change.unit)
       open.set(change.unit, { ...change.wait, unit: change.unit, startedAt: change.at })
       break
     case 'Answered': {
       const { unit, at, value } = change
-      if (answers.has(unit)) found(unit, `two answers to ${unit} were recorded`)
-      if (done.has(unit)) found(unit, `${unit} was completed, and then an answer to it was recorded`)
-      if (isOver(open.get(unit), at)) found(unit, `${unit} was answered after its time limit`)
+      if (answers.has(unit)) report(unit, `two answers to ${unit} were recorded`)
+      if (done.has(unit)) report(unit, `${unit} was completed, and then an answer to it was recorded`)
+      if (isOver(open.get(unit), at)) report(unit, `${unit} was answered after its time limit`)
       kept.asked.delete(unit)
       answers.set(unit, value)
       break
@@ -144,7 +148,7 @@ const follow = (kept: Kept, found: Found, change: Change.Change, misfits: Readon
       for (const { unit, attempt } of change.attempts) {
         const before = suspended.get(unit) ?? attempt
         if (before !== attempt)
-          found(unit, `${unit} was suspended in attempt ${before}, and continued as attempt ${attempt}`)
+          report(unit, `${unit} was suspended in attempt ${before}, and continued as attempt ${attempt}`)
         attempts.set(unit, attempt)
         suspended.delete(unit)
         if (ended.delete(unit)) forget([open], (one) => one !== unit && isWithin(one, unit))
@@ -159,12 +163,12 @@ const follow = (kept: Kept, found: Found, change: Change.Change, misfits: Readon
       break
     case 'UnitCompleted':
     case 'Assumed':
-      if (change._tag === 'UnitCompleted') checkEnd(kept, found, change)
+      if (change._tag === 'UnitCompleted') checkEnd(kept, report, change)
       done.add(change.unit)
       forget([open, answers, suspended], (unit) => isWithin(unit, change.unit))
       break
     case 'UnitFailed':
-      checkEnd(kept, found, change)
+      checkEnd(kept, report, change)
       suspended.delete(change.unit)
       open.delete(change.unit)
       if (change.subStep === undefined) {
@@ -185,28 +189,28 @@ const follow = (kept: Kept, found: Found, change: Change.Change, misfits: Readon
 
 const checkStart = (
   { open, answers, done }: Kept,
-  found: Found,
+  report: ReportWait,
   { unit, wait }: Change.WaitStarted,
   misfits: ReadonlyArray<Json>
 ): void => {
   const [before, answer] = [open.get(unit), answers.get(unit)]
-  if (done.has(unit)) found(unit, `the wait of ${unit} was over, and starts again`)
+  if (done.has(unit)) report(unit, `the wait of ${unit} was over, and starts again`)
   if (before === undefined) return
   if (timeOf(before) !== timeOf(wait))
-    found(unit, `the wait of ${unit} was due to end at ${timeOf(before)}, and is now due at ${timeOf(wait)}`)
-  if (answer === undefined) found(unit, `${unit} waits, and starts to wait again`)
-  else if (!misfits.some((one) => equals(one, answer))) found(unit, `an answer to ${unit} that fits was dropped`)
+    report(unit, `the wait of ${unit} was due to end at ${timeOf(before)}, and is now due at ${timeOf(wait)}`)
+  if (answer === undefined) report(unit, `${unit} waits, and starts to wait again`)
+  else if (!misfits.some((one) => equals(one, answer))) report(unit, `an answer to ${unit} that fits was dropped`)
 }
 
 /** The stored waits and answers must be those that were saved. */
-const compare = ({ open, answers }: Kept, found: Found, { pending, answers: given }: Checkpoint): void => {
+const compare = ({ open, answers }: Kept, report: ReportWait, { pending, answers: given }: Checkpoint): void => {
   const there = new Map([...pending].flatMap((one) => (one._tag === 'Job' ? [] : [[one.unit, one] as const])))
   for (const [unit, wait] of open) {
     const other = there.get(unit)
-    if (other === undefined) found(unit, `the wait of ${unit} was acknowledged, and is missing`)
-    else if (timeOf(other) !== timeOf(wait)) found(unit, `the wait of ${unit} is stored with another time`)
+    if (other === undefined) report(unit, `the wait of ${unit} was acknowledged, and is missing`)
+    else if (timeOf(other) !== timeOf(wait)) report(unit, `the wait of ${unit} is stored with another time`)
   }
-  for (const unit of there.keys()) if (!open.has(unit)) found(unit, `${unit} is stored as waiting and does not wait`)
-  for (const unit of answers.keys()) if (!has(given, unit)) found(unit, `the answer to ${unit} is not stored`)
-  for (const { unit } of given) if (!answers.has(unit)) found(unit, `a stored answer to ${unit} was never given`)
+  for (const unit of there.keys()) if (!open.has(unit)) report(unit, `${unit} is stored as waiting and does not wait`)
+  for (const unit of answers.keys()) if (!has(given, unit)) report(unit, `the answer to ${unit} is not stored`)
+  for (const { unit } of given) if (!answers.has(unit)) report(unit, `a stored answer to ${unit} was never given`)
 }

@@ -46,7 +46,7 @@ export const dueIn = (
     named !== undefined && places.includes(placeOfUnit(unit, named))
   const isGiven = (unit: Unit): boolean => override?._tag === 'FromStep' && isIn(unit, 'before')
   // Units that are forced to run again need no evidence. Those after or around a restarted wave do.
-  const isLooked = (unit: Unit): boolean =>
+  const needsEvidence = (unit: Unit): boolean =>
     override?._tag === 'FromStep' ? isIn(unit, 'beside') : !isIn(unit, 'within')
   const edited = editedOf(records, tree).filter(
     ([record, path]) => checkpoint === undefined || !isOwnChange(program, checkpoint, record, path)
@@ -58,10 +58,10 @@ export const dueIn = (
   // A map that runs again as a whole raises one question for all its items.
   const said = ({ unit }: CompletedStep): Answer['_tag'] | undefined =>
     [unit, ...ancestors(unit)].flatMap((one) => answers.get(one)?._tag ?? [])[0]
-  const asked = units(isLooked)
+  const asked = units(needsEvidence)
   const kept = asked.filter((record) => said(record) === 'Keep')
   const again = [
-    ...missing.filter((record) => !kept.includes(record) && isLooked(record.unit)),
+    ...missing.filter((record) => !kept.includes(record) && needsEvidence(record.unit)),
     ...asked.filter((record) => said(record) === 'Again' || said(record) === 'Done')
   ]
   const forced = named === undefined ? [] : [named]

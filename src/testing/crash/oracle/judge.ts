@@ -34,7 +34,7 @@ export const judge =
     ...(between.completed ? [...atLeastOnce(between), ...sameEnd(between, undisturbed, mayDiffer)] : [])
   ]
 
-/** The tasks by their units; composites and unexpanded maps are none. */
+/** The tasks by their units, without those of unexpanded maps. */
 const unitsOf = <World>({ program, checkpoint }: Between<World>): ReadonlyMap<Unit, ProgramTask> =>
   tasksOf(program, checkpoint?.items)
 
@@ -146,19 +146,19 @@ const sameEnd = <World>(
   const free = new Set([...mayDiffer].flatMap((unit) => units.get(unit)?.captures ?? []))
   const { outputs, variables } = resultOf(checkpoint)
   const differing = (
-    now: ReadonlyMap<string, Json | undefined>,
-    then: ReadonlyMap<string, Json | undefined>,
+    actual: ReadonlyMap<string, Json | undefined>,
+    expected: ReadonlyMap<string, Json | undefined>,
     except: ReadonlySet<string>,
     kind: string
   ): ReadonlyArray<Finding> =>
-    [...new Set([...now.keys(), ...then.keys()])]
-      // An assumed task has no sub-steps.
+    [...new Set([...actual.keys(), ...expected.keys()])]
+      // Ignores sub-steps, because an assumed task has none.
       .filter((name) => ![...ancestors(name)].some((above) => units.has(above)))
-      .filter((name) => !except.has(name) && !same(now.get(name), then.get(name)))
+      .filter((name) => !except.has(name) && !same(actual.get(name), expected.get(name)))
       .map((unit) => ({
         law: 'SameEnd',
         unit,
-        what: `${kind} ${unit} is ${text(now.get(unit))}, and undisturbed it is ${text(then.get(unit))}`
+        what: `${kind} ${unit} is ${text(actual.get(unit))}, and undisturbed it is ${text(expected.get(unit))}`
       }))
   return [
     ...differing(outputs, undisturbed.outputs, mayDiffer, 'the output of'),

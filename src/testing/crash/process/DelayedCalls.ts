@@ -11,7 +11,7 @@ export interface DelayedCalls {
   readonly add: NonNullable<CallWatch['delayed']>
   /** Adds a request that arrives once a process after this one has claimed the run. */
   readonly addRequest: (life: number, arrive: () => Promise<unknown>) => void
-  /** A process claims the run. */
+  /** Called before a process claims the run. */
   readonly claiming: () => Promise<void>
   readonly claimed: (life: number, granted: Claimed) => Promise<void>
 }
@@ -27,7 +27,7 @@ interface DelayedCall {
 export const makeDelayedCalls = (oracle: Oracle, findings: Array<Finding>, limits: Limits): DelayedCalls => {
   let calls: ReadonlyArray<DelayedCall> = []
   let requests: ReadonlyArray<{ readonly life: number; readonly arrive: () => Promise<unknown> }> = []
-  /** Calls that were made during a claim and are unanswered. */
+  /** Calls that were made during the claim in flight, and have no reply yet. */
   const meanwhile: Array<Made> = []
   const due = (now: Delayed): ReadonlyArray<DelayedCall> => {
     const found = calls.filter(({ how }) => how === now)
@@ -42,7 +42,7 @@ export const makeDelayedCalls = (oracle: Oracle, findings: Array<Finding>, limit
       meanwhile.push(...due('meanwhile').map(({ make }) => make()))
     },
     claimed: async (life, granted) => {
-      for (const answer of meanwhile.splice(0)) await withTimeout(() => answer, limits)
+      for (const reply of meanwhile.splice(0)) await withTimeout(() => reply, limits)
       oracle.claimed(granted)
       for (const { call, make } of due('late')) {
         const result = await make()

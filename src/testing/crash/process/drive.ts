@@ -16,13 +16,13 @@ interface Driven {
   readonly state: Readonly<Activity>
 }
 
-export type Driving = 'settled' | 'killed' | 'stuck' | 'endless'
+export type DriveEnd = 'settled' | 'killed' | 'stuck' | 'endless'
 
-/** A store call may take longer than a step, because a disk may be busy. */
+/** How many times longer than a step a store call may take, because a disk may be busy. */
 export const STORE_PATIENCE = 10
 
 /** Waits for a promise and advances virtual time to the next sleeper. Store calls and steps that do not sleep get real time first. */
-export const drive = async (process: Driven, promise: Promise<unknown>, limits: Limits): Promise<Driving> => {
+export const drive = async (process: Driven, promise: Promise<unknown>, limits: Limits): Promise<DriveEnd> => {
   let over = false
   const end = (): void => {
     over = true
@@ -41,15 +41,15 @@ export const drive = async (process: Driven, promise: Promise<unknown>, limits: 
     }
     turns += 1
     const patience = limits.patienceMillis * (state.calls > 0 ? STORE_PATIENCE : 1)
-    const spent = now - since >= patience
-    if ((state.calls > 0 || isWorking(state)) && !spent) continue
+    const isPatienceOver = now - since >= patience
+    if ((state.calls > 0 || isWorking(state)) && !isPatienceOver) continue
     const next = clock.sleeping()[0]
     if (next !== undefined) {
       waits += 1
       if (waits > limits.maxWaits) return 'endless'
       await clock.advance(next)
       ;[since, turns] = [performance.now(), 0]
-    } else if (spent) return 'stuck'
+    } else if (isPatienceOver) return 'stuck'
   }
 }
 

@@ -11,7 +11,7 @@ import type { Limits } from './drive.js'
 import { STORE_PATIENCE } from './drive.js'
 
 /** Loads what the next process will find. */
-export const look = async (
+export const loadCheckpoint = async (
   storage: CheckpointStorage,
   limits: Limits
 ): Promise<E.Either<StorageError, Checkpoint | undefined>> => {

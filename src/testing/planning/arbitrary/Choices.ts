@@ -1,4 +1,4 @@
-/** Random choices as data, so that runs can be repeated and shrunk. */
+/** Makes random choices from an array of numbers, so that a run can be repeated and shrunk. */
 import * as fc from 'fast-check'
 
 /** Once the numbers are used up, every choice is 0: the outcome without faults. */
@@ -16,7 +16,7 @@ export const noFaults: Choices = choicesOf([])
 
 export const pick = <A>(choices: Choices, all: ReadonlyArray<A>): A => all[choices.below(all.length)] as A
 
-/** Enough numbers for most runs. They shrink towards a run without faults. */
+/** Arbitrary numbers, enough for most runs. They shrink towards a run without faults. */
 export const numbers: fc.Arbitrary<ReadonlyArray<number>> = fc.noBias(
   // With the default size and bias, most arrays would have fewer than ten numbers, nearly all of them small.
   fc.array(fc.nat({ max: 0xffff }), { maxLength: 150, size: 'max' })

@@ -1,4 +1,4 @@
-/** Outputs that tasks accept. */
+/** Finds outputs that tasks accept. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
@@ -8,7 +8,7 @@ import type { OutputMismatch, Task, Workflow } from '../../../domain/workflow/Wo
 import { tasks } from '../../../domain/workflow/Workflow.js'
 import type { Choices } from './Choices.js'
 
-/** Outputs that a task accepts; `undefined` is none. */
+/** Returns outputs that a task accepts; `undefined` stands for no output. */
 export type Samples = (task: Task, unit: string) => ReadonlyArray<Json | undefined>
 
 /**
@@ -23,8 +23,8 @@ const USUAL: ReadonlyArray<Json | undefined> = [7, null, 'text', { n: 1 }, undef
 
 /** Common values that the task accepts, or one built from the mismatches that it reports. */
 export const defaultSamples: Samples = (task) => {
-  const fit = USUAL.filter((output) => accepts(task, output))
-  return fit.length > 0 ? fit : built(task)
+  const accepted = USUAL.filter((output) => accepts(task, output))
+  return accepted.length > 0 ? accepted : built(task)
 }
 
 /** Thirty samples of each arbitrary, always the same, that the task accepts; usual outputs of others. A renamed task gets any of them. */
@@ -32,8 +32,8 @@ export const samplesOf = (outputs: Outputs = {}): Samples => {
   const given = new Map(Object.entries(outputs).map(([unit, of]) => [unit, fc.sample(of, { numRuns: 30, seed: 1 })]))
   const all = [...given.values()].flat()
   return (task, unit) => {
-    const fit = (given.get(unit) ?? given.get(inAnyItem(unit)) ?? []).filter((output) => accepts(task, output))
-    if (fit.length > 0) return fit
+    const accepted = (given.get(unit) ?? given.get(inAnyItem(unit)) ?? []).filter((output) => accepts(task, output))
+    if (accepted.length > 0) return accepted
     const usual = defaultSamples(task, unit)
     return usual.length > 0 ? usual : all.filter((output) => accepts(task, output))
   }
@@ -52,27 +52,27 @@ const judge = (task: Task, output: Json | undefined): ReturnType<Task['accepts']
   }
 }
 
-/** `must`: not `undefined`. */
+/** Chooses an output. `isRequired`: never chooses `undefined`. */
 export const outputOf = (
   samples: Samples,
   task: Task,
   unit: string,
   choices: Choices,
-  must: boolean
+  isRequired: boolean
 ): Json | undefined => {
-  const fit = samples(task, unit).filter((output) => !(must && output === undefined))
-  return fit[choices.below(Math.max(1, fit.length))]
+  const outputs = samples(task, unit).filter((output) => !(isRequired && output === undefined))
+  return outputs[choices.below(Math.max(1, outputs.length))]
 }
 
 /** `Done` with an accepted output; `Again` if there is none and variables need one. */
 export const doneAnswer = (samples: Samples, task: Task, unit: string, choices: Choices): Answer => {
-  const must = task.captures.length > 0
-  const output = outputOf(samples, task, unit, choices, must)
+  const isRequired = task.captures.length > 0
+  const output = outputOf(samples, task, unit, choices, isRequired)
   if (output !== undefined) return { _tag: 'Done', output }
-  return must || !accepts(task, undefined) ? { _tag: 'Again' } : { _tag: 'Done' }
+  return isRequired || !accepts(task, undefined) ? { _tag: 'Again' } : { _tag: 'Done' }
 }
 
-/** The units without a known output that they accept. */
+/** The units for which no accepted output is known. */
 export const withoutSample = ({ steps }: Workflow, samples: Samples): ReadonlyArray<string> =>
   tasks(steps)
     .filter(({ task, place }) => samples(task, place).length === 0)

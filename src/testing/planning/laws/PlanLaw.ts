@@ -56,8 +56,7 @@ export interface LawResult {
 }
 
 /**
- * A law of the planner. `id` never changes its meaning; `title` states the law; `check` checks it on random runs of a
- * workflow and never throws.
+ * A law of the planner. `id` never changes its meaning; `title` states the law.
  *
  * @category model
  */
@@ -149,7 +148,7 @@ export const checkDecision = ({ unit, _tag, reason }: Decision, tag: Decision['_
   assert.equal(_tag === tag, is, is ? `${unit} gets ${found} instead of ${tag}` : `${unit} must not get ${found}`)
 }
 
-/** The units that a plan runs. A composite is no unit of work: its parts are. */
+/** The tasks and unexpanded maps that a plan runs. */
 export const scheduled = (plan: ResumePlan): ReadonlyArray<string> =>
   works(plan)
     .filter((one) => one._tag !== 'Skip' && one._tag !== 'Poll')
@@ -171,7 +170,7 @@ export const unitsOf = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, T
 export const recorded = ({ completedSteps }: Checkpoint): ReadonlySet<string> =>
   new Set([...completedSteps].map(({ unit }) => unit))
 
-/** The pending units of which an edit left the kind, and the suspended tasks. The code of a task that an edit made non-idempotent does not continue. */
+/** The pending units whose kind no edit changed, and the suspended tasks except those that an edit made non-idempotent, because their code does not continue. */
 export const waiting = ({ checkpoint, workflow }: Moment): ReadonlySet<string> => {
   const { pending, state, items } = checkpoint
   const suspended = [...State.inFlight(state)].filter((one) => one.suspended === true)
