@@ -19,35 +19,27 @@ import type { Hint } from './report/Hint.js'
 import { linesOf } from './report/Hint.js'
 import { withoutPassword } from './store/Location.js'
 import type { Problem } from './workflow/Problem.js'
-import { describeAll, firstOf } from './workflow/Problem.js'
+import { describeAll } from './workflow/Problem.js'
 import { holderText, shortened } from './report/text.js'
 import { orList, didYouMean } from '../domain/data/Suggestion.js'
 
+/** What the command itself refuses, in lines; `completed`: the newest run, if all are completed. Or an error of a run, whose lines depend on it. */
 export type CliError =
-  | {
-      /** Wrong use, missing consent without a prompt, or nothing to pause or cancel. */
-      readonly _tag: 'Usage' | 'ConsentMissing' | 'NothingToStop'
-      readonly message: string
-      readonly hints: ReadonlyArray<Hint>
-    }
-  | { readonly _tag: 'InvalidWorkflow'; readonly file: string; readonly problems: ReadonlyArray<Problem> }
-  | { readonly _tag: 'AmbiguousRun'; readonly prefix: string; readonly candidates: ReadonlyArray<Candidate> }
-  | { readonly _tag: 'SeveralUnfinished'; readonly what?: string; readonly candidates: ReadonlyArray<Candidate> }
-  | {
-      readonly _tag: 'NothingToResume'
-      readonly what?: string
-      readonly hints: ReadonlyArray<Hint>
-      readonly completed?: string
-      /** Whether the hints list unfinished runs that live processes hold. */
-      readonly isActive?: boolean
-      readonly unreadable: number
-    }
-  | { readonly _tag: 'NoRunOfWorkflow'; readonly workflow: string; readonly hints: ReadonlyArray<Hint> }
-  | { readonly _tag: 'Declined' }
-  | { readonly _tag: 'RunChanged'; readonly runId: string }
-  | { readonly _tag: 'NoDriver'; readonly store: string; readonly driver: string; readonly hints: ReadonlyArray<Hint> }
-  | { readonly _tag: 'Stopped'; readonly signal: StopSignal }
-  | { readonly _tag: 'NotWritten'; readonly path: string; readonly why: string }
+  | Refused<
+      | 'Usage'
+      | 'ConsentMissing'
+      | 'NothingToStop'
+      | 'AmbiguousRun'
+      | 'SeveralUnfinished'
+      | 'NoRunOfWorkflow'
+      | 'Declined'
+      | 'RunChanged'
+      | 'NoDriver'
+      | 'NotWritten'
+    >
+  | (Refused<'NothingToResume'> & { readonly completed?: string })
+  | (Refused<'InvalidWorkflow'> & { readonly file: string; readonly problems: ReadonlyArray<Problem> })
+  | (Refused<'Stopped'> & { readonly signal: StopSignal })
   | {
       readonly _tag: 'NotDone'
       readonly error: RunError
@@ -56,6 +48,12 @@ export type CliError =
       readonly verb?: string
       readonly requested?: Stop
     }
+
+interface Refused<Tag extends string> {
+  readonly _tag: Tag
+  readonly lines: ReadonlyArray<string>
+  readonly hints: ReadonlyArray<Hint>
+}
 
 /** What a printed command needs to know of a run; one that a program started has no `path`. */
 export interface StoredRun {
@@ -66,19 +64,32 @@ export interface StoredRun {
 /** A request to the owner of a run. */
 export type Stop = 'Pause' | 'Cancel'
 
-export interface Candidate {
-  readonly runId: string
-  readonly line: string
-}
+export const refused = <Tag extends Exclude<CliError['_tag'], 'NotDone'>>(
+  _tag: Tag,
+  lines: ReadonlyArray<string>,
+  hints: ReadonlyArray<Hint> = []
+): Refused<Tag> => ({ _tag, lines, hints })
 
-export const usage = (message: string, hints: ReadonlyArray<Hint> = []): CliError => ({
-  _tag: 'Usage',
-  message,
-  hints
-})
+export const usage = (message: string, hints: ReadonlyArray<Hint> = []): CliError => refused('Usage', [message], hints)
 
 export const wrongUse = (message: string, hints: ReadonlyArray<Hint> = []): E.Either<CliError, never> =>
   E.left(usage(message, hints))
+
+export const DECLINED: CliError = refused('Declined', ['Nothing was changed'])
+
+export const stopped = (signal: StopSignal): CliError => ({
+  ...refused('Stopped', ['Stopped. Nothing was changed']),
+  signal
+})
+
+export const invalidWorkflow = (file: string, problems: ReadonlyArray<Problem>): CliError => ({
+  ...refused('InvalidWorkflow', [
+    `${file} has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:`,
+    ...describeAll(file, problems)
+  ]),
+  file,
+  problems
+})
 
 /** A word of a flag that takes only some. `unknown`: what is wrong with another one. */
 export const wordAmong = <W extends string>(
@@ -93,11 +104,8 @@ export const wordAmong = <W extends string>(
     : E.right(found)
 }
 
-export const consentMissing = (message: string, hints: ReadonlyArray<Hint>): CliError => ({
-  _tag: 'ConsentMissing',
-  message,
-  hints
-})
+export const consentMissing = (message: string, hints: ReadonlyArray<Hint>): CliError =>
+  refused('ConsentMissing', [message], hints)
 
 /** `verb`: what the command would have done to the run; default: resume. */
 export const notDone = (
@@ -114,8 +122,6 @@ export const notDone = (
 
 export const code = (error: CliError): string => (error._tag === 'NotDone' ? error.error._tag : error._tag)
 
-export const hintsOf = (error: CliError): ReadonlyArray<Hint> => ('hints' in error ? error.hints : [])
-
 export const describe = (error: CliError): ReadonlyArray<string> => linesFor(error).map(shortened)
 
 /** An error for programs, with whole fingerprints. */
@@ -124,57 +130,17 @@ export const describeFully = (error: CliError): string => printableLines(linesFo
 /** An error without its hints and without `Nothing was changed`: for a command that changes nothing. */
 export const describeCause = (error: CliError): string => printableLines(masked(causeOf(error)))
 
-export const withoutHints = (error: CliError): CliError => ('hints' in error ? { ...error, hints: [] } : error)
-
 const linesFor = (error: CliError): ReadonlyArray<string> => {
   const cause = causeOf(error)
   const lines = error._tag === 'NotDone' ? withEffect(error.error, cause) : cause
-  return masked([...lines, ...linesOf(hintsOf(error))])
+  return masked([...lines, ...linesOf(error.hints)])
 }
 
 /** A message may quote a database URL that was typed in the wrong place. */
 const masked = (lines: ReadonlyArray<string>): ReadonlyArray<string> => lines.map(withoutPassword)
 
-const causeOf = (error: CliError): ReadonlyArray<string> => {
-  switch (error._tag) {
-    case 'Usage':
-    case 'ConsentMissing':
-    case 'NothingToStop':
-      return [error.message]
-    case 'InvalidWorkflow':
-      return [
-        `${error.file} has ${error.problems.length === 1 ? 'a problem' : `${error.problems.length} problems`}:`,
-        ...describeAll(error.file, error.problems)
-      ]
-    case 'AmbiguousRun':
-      return [`"${error.prefix}" matches more than one run id:`, ...candidateLines(error.candidates)]
-    case 'SeveralUnfinished':
-      return [
-        `Several runs ${error.what === undefined ? 'are unfinished' : `have ${error.what}`}; name one:`,
-        ...candidateLines(error.candidates)
-      ]
-    case 'NothingToResume':
-      if (error.isActive === true)
-        return [`Every ${error.unreadable === 0 ? 'unfinished run' : 'readable unfinished run'} is in progress:`]
-      return [
-        `There is no ${error.what === undefined ? 'unfinished run' : `run with ${error.what}`}${error.unreadable === 0 ? '' : ' among the readable ones'}`
-      ]
-    case 'NoRunOfWorkflow':
-      return [`There is no run of workflow ${error.workflow} to resume`]
-    case 'Declined':
-      return ['Nothing was changed']
-    case 'RunChanged':
-      return [`Run ${error.runId} changed in the meantime, so nothing was done; check the run again`]
-    case 'NoDriver':
-      return [`Cannot open ${error.store}: the package ${error.driver} is not installed`]
-    case 'Stopped':
-      return ['Stopped. Nothing was changed']
-    case 'NotWritten':
-      return [`Cannot write ${error.path}: ${error.why}`]
-    case 'NotDone':
-      return notDoneLines(error)
-  }
-}
+const causeOf = (error: CliError): ReadonlyArray<string> =>
+  error._tag === 'NotDone' ? notDoneLines(error) : error.lines
 
 /** Leaves out the remedies of the library: the hints name commands in their place. */
 const notDoneLines = ({
@@ -227,7 +193,4 @@ const REQUESTED: Readonly<Record<Stop, string>> = {
   Cancel: 'it is cancelled once its current steps have ended'
 }
 
-const indented = (all: ReadonlyArray<string>): ReadonlyArray<string> => all.map((line) => `  ${line}`)
-
-const candidateLines = (candidates: ReadonlyArray<Candidate>): ReadonlyArray<string> =>
-  indented(firstOf(candidates.map(({ line }) => line)))
+export const indented = (all: ReadonlyArray<string>): ReadonlyArray<string> => all.map((line) => `  ${line}`)

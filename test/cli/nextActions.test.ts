@@ -453,7 +453,7 @@ describe('next actions', () => {
   })
 
   test('an error whose message has a next command gets no second command', () => {
-    const given: CliError = { ...fake('NoSuchRun'), hints: [{ text: 'Do:', command: 'dogear this' }] } as CliError
+    const given: CliError = { ...fake('NoSuchRun'), hints: [{ text: 'Do:', command: 'dogear this' }] }
     expect(nextActions(where, given)).toEqual([])
     expect(nextActions(where, usage('wrong'))).toEqual([])
   })

@@ -127,7 +127,7 @@ describe('the exit codes', () => {
     expect(inReadme).toEqual(inSource)
     expect(inGuide).toEqual(inSource)
     const codesOf = (cell = ''): readonly string[] => cell.split(', ')
-    const inHelp = [...helpCodes(read('src/cli/commandLine.ts'))]
+    const inHelp = [...helpCodes(read('src/cli/help.ts'))]
     const means = new Map(inSource.flatMap(([code, meaning = '']) => codesOf(code).map((one) => [one, meaning])))
     for (const [code, meaning] of inHelp) {
       for (const word of meaning.match(/^\w+/) ?? []) expect(means.get(code), code).toContain(word)

@@ -1,7 +1,7 @@
 /** `dogear cancel`: cancels a run, through its owner if it has one. */
 import * as E from 'fp-ts/lib/Either.js'
 import { cancel } from '../../executor/requests/cancel.js'
-import { notDone } from '../CliError.js'
+import { notDone, refused } from '../CliError.js'
 import { processText } from '../report/text.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, printDone, showHint } from './Context.js'
@@ -17,7 +17,7 @@ export const cancelCommand = async (context: Context, id: string): Promise<Resul
   const answer = cancelled.right
   if (answer._tag === 'AtRest' && answer.status === 'completed') {
     const message = `Run ${runId} has completed: there is nothing to cancel`
-    return E.left({ _tag: 'NothingToStop', message, hints: [showHint(context, runId)] })
+    return E.left(refused('NothingToStop', [message], [showHint(context, runId)]))
   }
   const requested = answer._tag === 'Requested'
   const what = requested

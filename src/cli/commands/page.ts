@@ -24,7 +24,7 @@ import type { RunView } from '../../executor/storage/runs.js'
 import type { ArtifactInfo } from '../../ports/ArtifactStore.js'
 import { renderRun } from '../../view/page/renderRun.js'
 import type { CliError } from '../CliError.js'
-import { describe, hintsOf, notDone, usage, withoutHints, wrongUse } from '../CliError.js'
+import { describe, notDone, refused, usage, wrongUse } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
 import { nowText } from '../report/text.js'
 import type { Context } from './Context.js'
@@ -70,19 +70,19 @@ const outlookOf = async (context: Context, view: RunView): Promise<Outlook> => {
   const next = status === 'completed' ? [] : continuing(context, view)
   if (O.isSome(heldBy) || isFinal(status) || checkpoint.workflow.path === undefined) return { next }
   const workflow = workflowOf(context, checkpoint)
-  if (E.isLeft(workflow)) return refused(workflow.left)
+  if (E.isLeft(workflow)) return withoutPlan(workflow.left)
   const surveyed = await surveyRun(context, plannable(workflow.right), view, {})
-  if (E.isLeft(surveyed)) return refused(surveyed.left)
+  if (E.isLeft(surveyed)) return withoutPlan(surveyed.left)
   const planned = usablePlan(context, surveyed.right)
-  if (E.isLeft(planned)) return refused(planned.left)
+  if (E.isLeft(planned)) return withoutPlan(planned.left)
   const { plan } = planned.right
   const questions = openQuestions(plan)
   return { plan, next: questions.length === 0 ? next : asking(context, surveyed.right, questions) }
 }
 
-const refused = (error: CliError): Outlook => ({
-  problems: [describe(withoutHints(error)).join('\n')],
-  next: hintsOf(error)
+const withoutPlan = (error: CliError): Outlook => ({
+  problems: [describe({ ...error, hints: [] }).join('\n')],
+  next: error.hints
 })
 
 /** Refuses anything but a new file and an earlier page, before the page is made: reading a pipe or a device may never end. */
@@ -147,7 +147,7 @@ const behindLinks = (path: string): string => {
 const notWritten = (path: string, cause: unknown): CliError => {
   const { code = 'UNKNOWN', message } = cause as NodeJS.ErrnoException
   const { text, remedy = 'name another file' } = OF_PATHS[code] ?? meaningOf(code) ?? { text: message }
-  return { _tag: 'NotWritten', path, why: `${text}; ${remedy}` }
+  return refused('NotWritten', [`Cannot write ${path}: ${text}; ${remedy}`])
 }
 
 /** What only the path of a page can be. */

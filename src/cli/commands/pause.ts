@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Status } from '../../domain/checkpoint/Checkpoint.js'
 import { pause } from '../../executor/requests/pause.js'
-import { notDone } from '../CliError.js'
+import { notDone, refused } from '../CliError.js'
 import { processText } from '../report/text.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, printDone } from './Context.js'
@@ -30,7 +30,7 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
   const next = isRequested || E.isLeft(now) ? [] : continuing(context, now.right)
   return isRequested || status === 'paused'
     ? printDone(context, { run_id: runId, requested: isRequested, status }, text, next)
-    : E.left({ _tag: 'NothingToStop', message: text, hints: next })
+    : E.left(refused('NothingToStop', [text], next))
 }
 
 const AT_REST: Readonly<Record<Status, string>> = {

@@ -8,7 +8,7 @@ import type { KeptRun, NeverStarted, Pruned, Removed } from '../../executor/stor
 import { findPrunable, previewRemoval, removePrunable } from '../../executor/storage/prune.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
-import { consentMissing, notDone, wrongUse, wordAmong } from '../CliError.js'
+import { consentMissing, notDone, stopped, wrongUse, wordAmong } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
 import { printHints } from '../report/Hint.js'
@@ -42,7 +42,7 @@ export const pruneCommand = withPrompt(async (context: PromptContext, flags: Pru
   const preview = isAgreed ? E.right(asFound(expired)) : await previewRemoval(expired)(environment)()
   if (E.isLeft(preview)) return E.left(notDone(preview.left))
   const { removed: runs, left, isStopped } = preview.right
-  if (isStopped) return E.left({ _tag: 'Stopped', signal: stoppedBy(context) })
+  if (isStopped) return E.left(stopped(stoppedBy(context)))
   const { screen } = context
   const neverStarted = found.right.neverStarted.map((runId) => ({ runId }))
   if (flags.dryRun === true) {

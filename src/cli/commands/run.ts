@@ -8,7 +8,7 @@ import { run } from '../../executor/run.js'
 import type { RunSummary, RunView } from '../../executor/storage/runs.js'
 import { viewRun } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
-import { notDone, usage, wrongUse } from '../CliError.js'
+import { DECLINED, notDone, refused, usage, wrongUse } from '../CliError.js'
 import { defined } from '../../domain/data/defined.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, hintTo, showHint } from './Context.js'
@@ -245,11 +245,8 @@ const chooseRepeated = async (
   const newest = (await firstLike(context, runs.right, given)) ?? runs.right[0]
   if (newest !== undefined) return taken(await viewOf(context, newest.runId), how)
   const { file, shown } = workflow
-  return E.left({
-    _tag: 'NoRunOfWorkflow',
-    workflow: file.name,
-    hints: [...ofNoRun(context), hintTo(context, 'Start one:', ['run', shown])]
-  })
+  const hints = [...ofNoRun(context), hintTo(context, 'Start one:', ['run', shown])]
+  return E.left(refused('NoRunOfWorkflow', [`There is no run of workflow ${file.name} to resume`], hints))
 }
 
 /** Runs of this very file first, then newest first. */
@@ -280,7 +277,7 @@ const offered = async (
   declined: E.Either<CliError, Choice>
 ): Promise<E.Either<CliError, Choice>> => {
   const answer = await offer(context, view, file, otherwise)
-  if (O.isNone(answer) || answer.value._tag === 'Abort') return E.left({ _tag: 'Declined' })
+  if (O.isNone(answer) || answer.value._tag === 'Abort') return E.left(DECLINED)
   switch (answer.value._tag) {
     case 'Resume':
       return taken(E.right(view))

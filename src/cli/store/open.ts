@@ -9,7 +9,7 @@ import type { SqliteDriver } from '../../adapters/sqlite/index.js'
 import { fieldsOf } from '../../domain/data/Options.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { CliError } from '../CliError.js'
-import { notDone } from '../CliError.js'
+import { notDone, refused } from '../CliError.js'
 import type { Location } from './Location.js'
 import { show } from './Location.js'
 
@@ -138,12 +138,12 @@ const driverIn = <D>(load: Load, name: string, exported = 'default'): Promise<D 
     () => undefined
   )
 
-const noDriver = (location: Location, name: string): CliError => ({
-  _tag: 'NoDriver',
-  store: show(location),
-  driver: name,
-  hints: [{ text: 'Install it, then repeat:', command: `npm install ${name}` }]
-})
+const noDriver = (location: Location, name: string): CliError =>
+  refused(
+    'NoDriver',
+    [`Cannot open ${show(location)}: the package ${name} is not installed`],
+    [{ text: 'Install it, then repeat:', command: `npm install ${name}` }]
+  )
 
 const missing = (message: string): Error => Object.assign(new Error(message), { code: 'ENOENT' })
 

@@ -3,7 +3,7 @@ import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } 
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import type { CliError } from '../CliError.js'
-import { wrongUse } from '../CliError.js'
+import { invalidWorkflow, wrongUse } from '../CliError.js'
 import { decode } from './decode.js'
 import type { Include, WorkflowText } from './schema/Reading.js'
 import { MAX_BYTES, parse } from './Source.js'
@@ -16,7 +16,7 @@ export const load = (path: string, shown: string): E.Either<CliError, WorkflowFi
   const found = textAt(path, shown, undefined)
   if (E.isLeft(found)) return wrongUse(found.left)
   const file = decode(found.right, including(new Map()))
-  return E.isLeft(file) ? E.left({ _tag: 'InvalidWorkflow', file: shown, problems: file.left }) : file
+  return E.isLeft(file) ? E.left(invalidWorkflow(shown, file.left)) : file
 }
 
 /** Reads each included file once. */

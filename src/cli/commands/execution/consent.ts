@@ -11,10 +11,10 @@ import type { Planned } from '../../../executor/planRun.js'
 import type { Recovery, ResumeOptions } from '../../../executor/RunOptions.js'
 import type { RunView } from '../../../executor/storage/runs.js'
 import type { CliError } from '../../CliError.js'
-import { consentMissing, notDone } from '../../CliError.js'
+import { consentMissing, DECLINED, notDone, refused } from '../../CliError.js'
 import { choose, confirm } from '../../terminal/Prompt.js'
 import type { AnyProgram } from '../../workflow/toProgram.js'
-import { userName } from '../Context.js'
+import { showHint, userName } from '../Context.js'
 import { asksForChanges, captures } from '../find/definitions.js'
 import { viewOf } from '../find/find.js'
 import { asking, forcedAnswers, unconfirmed } from '../hints/ofPlan.js'
@@ -130,7 +130,15 @@ const unlessChanged = async (
   const now = await viewOf(context, runId)
   if (E.isLeft(now)) return now
   const isSame = now.right.revision === checkpoint.revision && !isOtherOwner(now.right.heldBy, heldBy)
-  return isSame ? E.right(undefined) : E.left({ _tag: 'RunChanged', runId })
+  return isSame
+    ? E.right(undefined)
+    : E.left(
+        refused(
+          'RunChanged',
+          [`Run ${runId} changed in the meantime, so nothing was done; check the run again`],
+          [showHint(context, runId)]
+        )
+      )
 }
 
 const isOtherOwner = (now: RunView['heldBy'], then: RunView['heldBy']): boolean =>
@@ -155,7 +163,7 @@ const answerQuestions = async (
     hasAsked = true
     for (const one of [question, ...more]) {
       const answer = await answerTo(context, program, one)
-      if (O.isNone(answer)) return E.left({ _tag: 'Declined' })
+      if (O.isNone(answer)) return E.left(DECLINED)
       given.set(one.unit, answer.value)
     }
     // An answer can raise further questions.

@@ -8,7 +8,7 @@ import { requestsFor } from '../../../executor/requests/inbox.js'
 import type { RunView } from '../../../executor/storage/runs.js'
 import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { CliError, Stop, StoredRun } from '../../CliError.js'
-import { consentMissing, notDone } from '../../CliError.js'
+import { consentMissing, DECLINED, notDone } from '../../CliError.js'
 import { linesOf } from '../../report/Hint.js'
 import type { Context } from '../Context.js'
 import { environmentFor, showHint } from '../Context.js'
@@ -96,7 +96,7 @@ const watch = async (
   let view = found
   while (O.isSome(view.heldBy) && view.heldBy.value.liveness === 'undecided' && performance.now() < end) {
     await sleep(BETWEEN_LOOKS_MILLIS, undefined, { signal }).catch(() => undefined)
-    if (signal.aborted) return E.left({ _tag: 'Declined' })
+    if (signal.aborted) return E.left(DECLINED)
     const now = await viewOf(context, found.runId)
     if (E.isLeft(now)) return now
     view = now.right

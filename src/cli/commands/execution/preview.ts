@@ -12,7 +12,7 @@ import type { RunView } from '../../../executor/storage/runs.js'
 import { secure } from '../../../executor/secrets.js'
 import { workspaceMissing, hasWorkspace, requireWorkspace } from '../../../executor/workspace/workspace.js'
 import type { CliError } from '../../CliError.js'
-import { code, describeCause, hintsOf, notDone } from '../../CliError.js'
+import { code, describeCause, notDone } from '../../CliError.js'
 import { ExitCode, ofError } from '../../ExitCode.js'
 import type { Hint } from '../../report/Hint.js'
 import { nowText } from '../../report/text.js'
@@ -143,7 +143,7 @@ const unrecordedOf = ({ state }: Checkpoint, plan?: ResumePlan): ReadonlyArray<U
 /** An obstacle for each part of an error; the last one has the commands to type next, as the refused command would print them. */
 export const obstaclesOf = (context: Context, error: CliError): ReadonlyArray<Obstacle> => {
   const parts = partsOf(error)
-  const next = [...hintsOf(error), ...nextActions(context, error)]
+  const next = [...error.hints, ...nextActions(context, error)]
   return parts.map((one, index) => ({ ...one, next: index === parts.length - 1 ? next : [], exit: ofError(error) }))
 }
 

@@ -4,6 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { SignalHandlers, StopSignal } from '../../../adapters/node/index.js'
 import { abortOnSignals } from '../../../adapters/node/index.js'
 import type { CliError } from '../../CliError.js'
+import { DECLINED, stopped } from '../../CliError.js'
 import * as Prompt from '../../terminal/Prompt.js'
 import type { Context, Result } from '../Context.js'
 
@@ -20,7 +21,7 @@ export const agree = async (
   missing: () => CliError
 ): Promise<E.Either<CliError, void>> => {
   if (!interactive) return E.left(missing())
-  return (await Prompt.confirm(prompt, question)) ? E.right(undefined) : E.left({ _tag: 'Declined' })
+  return (await Prompt.confirm(prompt, question)) ? E.right(undefined) : E.left(DECLINED)
 }
 
 /** All signals that end a process and can be caught: a stop must always end the commands of the steps too. */
@@ -44,7 +45,7 @@ export const withPrompt =
       const result = await body({ ...context, signals, prompt }, ...args)
       const received = signals.received()
       return E.isLeft(result) && result.left._tag === 'Declined' && O.isSome(received)
-        ? E.left({ _tag: 'Stopped', signal: received.value })
+        ? E.left(stopped(received.value))
         : result
     } finally {
       prompt.close()

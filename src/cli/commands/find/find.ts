@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
+import { defined } from '../../../domain/data/defined.js'
 import { didYouMean } from '../../../domain/data/Suggestion.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { isFinal } from '../../../domain/checkpoint/Checkpoint.js'
@@ -12,13 +13,15 @@ import * as RunId from '../../../domain/checkpoint/RunId.js'
 import type { ListedRun, RunSummary, RunView } from '../../../executor/storage/runs.js'
 import { listRuns, newestFirst, viewRun } from '../../../executor/storage/runs.js'
 import type { CheckpointStorage, Listed, StorageError } from '../../../ports/CheckpointStorage.js'
-import type { Candidate, CliError } from '../../CliError.js'
-import { notDone } from '../../CliError.js'
+import type { CliError } from '../../CliError.js'
+import { indented, notDone, refused } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Context } from '../Context.js'
-import { environmentFor, hintTo, showHint } from '../Context.js'
+import { environmentFor, hintTo, sameCommand, showHint } from '../Context.js'
+import { withoutValues } from '../hints/ofError.js'
 import { ofNoRun } from '../hints/ofRun.js'
 import { minute } from '../../report/text.js'
+import { firstOf } from '../../workflow/Problem.js'
 
 /** The minimum length of an id prefix. */
 export const MIN_PREFIX = 4
@@ -89,8 +92,23 @@ export const findRun = async (context: Context, id: string): Promise<E.Either<Cl
   if (first === undefined) return none(idMeant(all, id))
   return others.length === 0
     ? viewOf(context, first.runId)
-    : E.left({ _tag: 'AmbiguousRun', prefix: id, candidates: [first, ...others].map(candidateOf) })
+    : E.left(
+        refused(
+          'AmbiguousRun',
+          [`"${id}" matches more than one run id:`, ...indented(firstOf([first, ...others].map(candidateLine)))],
+          [forExample(context, (words) => words.map((word) => inFull(word, id, first.runId)))]
+        )
+      )
 }
+
+const inFull = (word: string, prefix: string, id: string): string =>
+  word === prefix || word === `--run=${prefix}` ? `${word.slice(0, word.length - prefix.length)}${id}` : word
+
+/** The typed command with other words. Its values may be secrets. */
+const forExample = (context: Context, change: (words: Context['words']) => Context['words']): Hint => ({
+  text: 'For example:',
+  command: sameCommand({ ...context, words: change(withoutValues(context.words)) })
+})
 
 /** A UUID may be abbreviated to its first part. */
 const idMeant = (listed: ReadonlyArray<ListedRun>, id: string): ReadonlyArray<Hint> => {
@@ -132,35 +150,44 @@ export const findOrOnly = async (
   if (id !== undefined) return findRun(context, id)
   const runs = await allRuns(context)
   if (E.isLeft(runs)) return runs
-  const [unreadable] = runs.right.damaged
-  if (unreadable !== undefined && runs.right.runs.length === 0) return E.left(notDone(unreadable.error))
+  const { runs: all, damaged } = runs.right
+  const [unreadable] = damaged
+  if (unreadable !== undefined && all.length === 0) return E.left(notDone(unreadable.error))
   warnOfDamaged(context, runs.right)
-  const resumable = runs.right.runs.filter(isResumable)
-  const unfinished = resumable.length > 0 ? resumable : runs.right.runs.filter(isUndecided)
-  const [only, ...others] = unfinished
-  if (only === undefined) {
-    const active = runs.right.runs.filter((run) => !isFinal(run.status)).map(summaryLine)
-    const hints = runs.right.runs.length === 0 ? ofNoRun(context) : active.map((text) => ({ text: `  ${text}` }))
-    const newest = runs.right.runs.find(({ status }) => status === 'completed')
-    const completed =
-      newest === undefined || active.length > 0 || runs.right.damaged.length > 0 ? {} : { completed: newest.runId }
-    const isActive = active.length > 0
-    return E.left({ _tag: 'NothingToResume', hints, ...completed, isActive, unreadable: runs.right.damaged.length })
-  }
-  if (others.length === 0) return viewOf(context, only.runId)
-  if (purpose === undefined) return E.left(several(unfinished))
-  const { what } = purpose
-  const meant = await meantBy(context, unfinished, purpose)
+  const resumable = all.filter(isResumable)
+  const unfinished = resumable.length > 0 ? resumable : all.filter(isUndecided)
+  if (unfinished.length === 0) return E.left(nothingToResume(context, runs.right))
+  const meant =
+    purpose === undefined || unfinished.length === 1 ? unfinished : await meantBy(context, unfinished, purpose)
   const [first, ...more] = meant
+  const among = damaged.length === 0 ? '' : ' among the readable ones'
   if (first === undefined)
-    return E.left({ _tag: 'NothingToResume', hints: [], what, unreadable: runs.right.damaged.length })
-  return more.length === 0 ? viewOf(context, first.runId) : E.left({ ...several(meant), what })
+    return E.left(
+      refused('NothingToResume', [`There is no run with ${purpose?.what ?? ''}${among}`], [listHint(context)])
+    )
+  if (more.length === 0) return viewOf(context, first.runId)
+  const are = purpose === undefined ? 'are unfinished' : `have ${purpose.what}`
+  const lines = [`Several runs ${are}; name one:`, ...indented(firstOf(meant.map(summaryLine)))]
+  return E.left(refused('SeveralUnfinished', lines, [forExample(context, (words) => [...words, first.runId])]))
 }
 
-const several = (runs: ReadonlyArray<RunSummary>): CliError & { readonly _tag: 'SeveralUnfinished' } => ({
-  _tag: 'SeveralUnfinished',
-  candidates: runs.map((run) => ({ runId: run.runId, line: summaryLine(run) }))
-})
+/** No run can be resumed: each is final, or a live process has it. */
+const nothingToResume = (context: Context, { runs, damaged }: Runs): CliError => {
+  const active = runs.filter(({ status }) => !isFinal(status))
+  const newest = runs.find(({ status }) => status === 'completed')
+  const isAll = damaged.length === 0
+  const line =
+    active.length > 0
+      ? `Every ${isAll ? 'unfinished run' : 'readable unfinished run'} is in progress:`
+      : `There is no unfinished run${isAll ? '' : ' among the readable ones'}`
+  const looked = runs.length === 0 ? ofNoRun(context) : active.map((run) => ({ text: `  ${summaryLine(run)}` }))
+  return {
+    ...refused('NothingToResume', [line], [...looked, listHint(context)]),
+    ...(active.length === 0 && isAll ? defined({ completed: newest?.runId }) : {})
+  }
+}
+
+const listHint = (context: Context): Hint => hintTo(context, 'List the runs with:', ['runs'])
 
 /** `what`: such a run, in words. */
 export interface Purpose {
@@ -187,10 +214,8 @@ export const isResumable = ({ status, heldBy }: RunSummary): boolean => !isFinal
 export const isUndecided = ({ status, heldBy }: RunSummary): boolean =>
   !isFinal(status) && O.isSome(heldBy) && heldBy.value.liveness === 'undecided'
 
-const candidateOf = ({ runId, summary }: ListedRun): Candidate => ({
-  runId,
-  line: E.isLeft(summary) ? `${runId}  (unreadable)` : summaryLine(summary.right)
-})
+const candidateLine = ({ runId, summary }: ListedRun): string =>
+  E.isLeft(summary) ? `${runId}  (unreadable)` : summaryLine(summary.right)
 
 const summaryLine = ({ runId, workflow, status, steps, createdAt }: RunSummary): string =>
   `${runId}  ${workflow.name}  ${status}  ${steps.completed}/${steps.total} steps  ${minute(createdAt)}`

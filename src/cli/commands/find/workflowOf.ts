@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { CliError } from '../../CliError.js'
-import { usage, wrongUse } from '../../CliError.js'
+import { invalidWorkflow, usage, wrongUse } from '../../CliError.js'
 import { load, shownPath } from '../../workflow/load.js'
 import type { AnyProgram } from '../../workflow/toProgram.js'
 import { toProgram } from '../../workflow/toProgram.js'
@@ -33,7 +33,7 @@ export const workflowOf = (
     const known = checkInputs(loaded.right, more)
     return E.isLeft(known) ? known : checkVariables(loaded.right, [...variables.keys(), ...more])
   }
-  return loaded.left._tag === 'Usage' ? wrongUse(loaded.left.message, ofMissingFile(context, runId)) : loaded
+  return loaded.left._tag === 'Usage' ? E.left({ ...loaded.left, hints: ofMissingFile(context, runId) }) : loaded
 }
 
 export const programError = (context: Context, runId: string): CliError =>
@@ -55,7 +55,7 @@ export const checkInputs = (workflow: Loaded, names: ReadonlyArray<string>): E.E
 /** Refuses a `run:` step that names an unset variable. `variables`: those set from the start. */
 export const checkVariables = (workflow: Loaded, variables: Iterable<string>): E.Either<CliError, Loaded> => {
   const problems = unknownVariables(workflow.file, variables)
-  return problems.length > 0 ? E.left({ _tag: 'InvalidWorkflow', file: workflow.shown, problems }) : E.right(workflow)
+  return problems.length > 0 ? E.left(invalidWorkflow(workflow.shown, problems)) : E.right(workflow)
 }
 
 /** A program that can be planned, but not run. */

@@ -5,7 +5,6 @@ import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
 import * as Redaction from '../../../domain/data/Redaction.js'
 import type { RunError } from '../../../executor/errors/RunError.js'
 import type { CliError, StoredRun } from '../../CliError.js'
-import { hintsOf } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Typed } from '../Context.js'
 import { hintTo, showHint, sameCommand } from '../Context.js'
@@ -13,23 +12,10 @@ import type { PrintedFlags } from '../execution/planFlags.js'
 import { resumeHint } from '../execution/planFlags.js'
 import { answerHint, ofHeld, ofMove } from './ofRun.js'
 
-export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> => {
-  if (hintsOf(error).some(({ command }) => command !== undefined)) return []
-  switch (error._tag) {
-    case 'AmbiguousRun':
-      return suchAs({ ...typed, words: typed.words.map((word) => inFull(word, error)) })
-    case 'SeveralUnfinished':
-      return suchAs({ ...typed, words: [...typed.words, ...error.candidates.slice(0, 1).map(({ runId }) => runId)] })
-    case 'NothingToResume':
-      return [listHint(typed)]
-    case 'RunChanged':
-      return [showHint(typed, error.runId)]
-    case 'NotDone':
-      return afterRunError(typed, error.error, error.run)
-    default:
-      return []
-  }
-}
+export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> =>
+  error._tag !== 'NotDone' || error.hints.some(({ command }) => command !== undefined)
+    ? []
+    : afterRunError(typed, error.error, error.run)
 
 /** Redacts secrets. */
 export const withNextActions = (typed: Typed, redaction: Redaction.Redaction, error: CliError): CliError => {
@@ -46,13 +32,6 @@ export const withoutValues = (words: ReadonlyArray<string>): ReadonlyArray<strin
     if (isOf('--value')) return word.startsWith('--value=') ? '--value=JSON' : 'JSON'
     return isOf('--confirm') ? word.replace(/(=done:)[\s\S]*$/, '$1OUTPUT') : word
   })
-
-const suchAs = (typed: Typed): ReadonlyArray<Hint> => [{ text: 'For example:', command: sameCommand(typed) }]
-
-const inFull = (word: string, { prefix, candidates: [first] }: CliError & { readonly _tag: 'AmbiguousRun' }): string =>
-  first !== undefined && (word === prefix || word === `--run=${prefix}`)
-    ? `${word.slice(0, word.length - prefix.length)}${first.runId}`
-    : word
 
 /** The same command, with the answer `again` to the questions that it left open. */
 export const answeringToo = (typed: Typed, questions: ReadonlyArray<Confirm>): Hint => ({
