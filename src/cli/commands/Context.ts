@@ -57,14 +57,11 @@ export type Place = Pick<Context, 'store'>
 
 export type Typed = Pick<Context, 'store' | 'words'>
 
-export type Result = E.Either<CliError, ExitCode>
+/** What a command returns, or another value, unless it is refused. */
+export type Result<A = ExitCode> = E.Either<CliError, A>
 
 /** Returns an absolute path. */
-const homeOf = (
-  flag: string | undefined,
-  inherited: Context['inherited'],
-  folder: string
-): E.Either<CliError, string> => {
+const homeOf = (flag: string | undefined, inherited: Context['inherited'], folder: string): Result<string> => {
   if (flag === '' || flag?.startsWith('--') === true)
     return wrongUse(`--home: the value is ${flag === '' ? 'empty' : 'missing'}; pass a folder`)
   const variable = inherited['DOGEAR_HOME'] ?? ''
@@ -75,7 +72,7 @@ const homeOf = (
 }
 
 /** Returns the path of a folder that exists, or that can be created. */
-export const checkFolder = (path: string): E.Either<CliError, string> => {
+export const checkFolder = (path: string): Result<string> => {
   const why = whyNoFolder(path)
   return why === undefined
     ? E.right(path)
@@ -115,7 +112,7 @@ export const locate = (
   flags: StoreFlags,
   inherited: Context['inherited'],
   folder: string
-): E.Either<CliError, Pick<Context, 'home' | 'store'>> => {
+): Result<Pick<Context, 'home' | 'store'>> => {
   if (flags.store?.startsWith('--') === true) return wrongUse(`--store: the value is missing; pass ${STORES}`)
   const variable = (inherited['DOGEAR_STORE'] ?? '').trim()
   const wanted = flags.store ?? (flags.home === undefined && variable !== '' ? variable : undefined)

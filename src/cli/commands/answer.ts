@@ -45,7 +45,7 @@ export const answerCommand = async (
 ): Promise<Result> => {
   const view = await findRun(context, id)
   const mayWait = E.isLeft(view) || isWait(view.right.checkpoint, unit)
-  const given: E.Either<CliError, Answers | Value | undefined> =
+  const given: Result<Answers | Value | undefined> =
     word === undefined ? valueOf(context, id, unit, flags) : answersOf(context, id, unit, word, flags, mayWait)
   // A wrong unit explains a wrong answer, so that is reported first.
   const isUsable = E.isRight(given) && given.right !== undefined
@@ -144,7 +144,7 @@ const answersOf = (
   word: string,
   { value, valueFile, output, confirm = [] }: AnswerFlags,
   mayWait: boolean
-): E.Either<CliError, Answers> => {
+): Result<Answers> => {
   if (value !== undefined || valueFile !== undefined)
     return wrongUse(`--value and --value-file cannot be combined with "${word}"; use --output for an output`)
   const appended = word.startsWith('done:') ? word.slice('done:'.length) : undefined
@@ -170,7 +170,7 @@ const valueOf = (
   id: string,
   unit: string,
   { value, valueFile, output, confirm }: AnswerFlags
-): E.Either<CliError, Value | undefined> => {
+): Result<Value | undefined> => {
   if (output !== undefined) return wrongUse('--output: only "done" has an output; pass it as "done --output JSON"')
   if (confirm !== undefined && (value ?? valueFile) !== undefined)
     return wrongUse('--confirm cannot be combined with --value or --value-file; it goes with again, keep or done')
@@ -197,7 +197,7 @@ const ofString = (context: Context, id: string, unit: string, text: string): Hin
 
 const STRUCTURED = /^\s*[{["]/
 
-const fromFile = ({ folder }: Context, file: string): E.Either<CliError, Value> => {
+const fromFile = ({ folder }: Context, file: string): Result<Value> => {
   const text = E.tryCatch(
     () => readFileSync(resolve(folder, file), 'utf8'),
     (error) => (error as NodeJS.ErrnoException).code ?? String(error)

@@ -42,11 +42,7 @@ export const cleanCommand = withPrompt(async (context: PromptContext, id: string
   return E.isLeft(agreed) ? agreed : deleteAll(context, candidates.right)
 })
 
-const oneRun = async (
-  context: Context,
-  id: string,
-  { all }: CleanFlags
-): Promise<E.Either<CliError, ReadonlyArray<RunView>>> => {
+const oneRun = async (context: Context, id: string, { all }: CleanFlags): Promise<Result<ReadonlyArray<RunView>>> => {
   if (all === true) return wrongUse('--all and an id cannot be combined; use one of them')
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
@@ -54,10 +50,7 @@ const oneRun = async (
   return O.isNone(heldBy) ? E.right([view.right]) : E.left(await heldError(context, view.right, heldBy.value))
 }
 
-const unheldRuns = async (
-  context: Context,
-  { all }: CleanFlags
-): Promise<E.Either<CliError, ReadonlyArray<RunView>>> => {
+const unheldRuns = async (context: Context, { all }: CleanFlags): Promise<Result<ReadonlyArray<RunView>>> => {
   const runs = await allRuns(context)
   if (E.isLeft(runs)) return runs
   warnOfDamaged(context, runs.right)
@@ -74,7 +67,7 @@ const unheldRuns = async (
 const withFolders = async (
   context: Context,
   views: ReadonlyArray<RunView>
-): Promise<E.Either<CliError, ReadonlyArray<Candidate>>> => {
+): Promise<Result<ReadonlyArray<Candidate>>> => {
   const { workspaces } = environmentFor(context)
   const found: Array<Candidate> = []
   for (const view of views) {
@@ -126,7 +119,7 @@ const mayDelete = async (
   context: PromptContext,
   candidates: ReadonlyArray<Candidate>,
   { yes }: CleanFlags
-): Promise<E.Either<CliError, void>> => {
+): Promise<Result<void>> => {
   if (yes === true) return E.right(undefined)
   const count = candidates.reduce((sum, { folders }) => sum + folders.length, 0)
   return agree(context, `Delete ${count === 1 ? 'this folder' : `these ${count} folders`}?`, () =>

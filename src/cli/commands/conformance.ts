@@ -62,7 +62,7 @@ export const conformanceCommand = async (
   return run(context, words, wanted, { ...choice.right, tap: flags.tap === true })
 }
 
-const choiceOf = (flags: ConformanceFlags): E.Either<CliError, Choice> => {
+const choiceOf = (flags: ConformanceFlags): Result<Choice> => {
   const wanted = E.traverseArray((word: string) => wordAmong('--level', 'unknown level', word, LEVELS))(
     flags.level ?? LEVELS
   )

@@ -14,7 +14,6 @@ import { ancestors, isWithin } from '../../domain/workflow/Unit.js'
 import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
 import type { RunError } from '../../executor/errors/RunError.js'
 import { fork } from '../../hosts/fork.js'
-import type { CliError } from '../CliError.js'
 import { notDone, wrongUse } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
 import type { Context, Result } from './Context.js'
@@ -81,7 +80,7 @@ const repetition = (newId: string, units: ReadonlyArray<string>, earlier: string
 }
 
 /** A fork works without the file; only it knows all inputs. */
-const checkInput = (context: Context, { workflow }: Checkpoint, flags: ForkFlags): E.Either<CliError, void> => {
+const checkInput = (context: Context, { workflow }: Checkpoint, flags: ForkFlags): Result<void> => {
   const { path } = workflow
   if (flags.input === undefined || path === undefined) return E.right(undefined)
   const loaded = loadWorkflow(path, shownPath(path, context.folder))
@@ -97,7 +96,7 @@ const inputFor = (
   context: Context,
   checkpoint: Checkpoint,
   { input = [], fromStep = '' }: ForkFlags
-): E.Either<CliError, JsonObject | undefined> => {
+): Result<JsonObject | undefined> => {
   const { workflow } = checkpoint
   return workflow.path === undefined && input.length > 0
     ? wrongUse('--input: a program started the run and checks its input; pass `input` to its `fork`')

@@ -80,11 +80,7 @@ const arrived = async (
   }
 }
 
-const openTarget = async (
-  context: Context,
-  location: Location,
-  mayCreate: boolean
-): Promise<E.Either<CliError, Context>> => {
+const openTarget = async (context: Context, location: Location, mayCreate: boolean): Promise<Result<Context>> => {
   if (location._tag === 'Files')
     return E.map((home: string) => ({ ...context, home, store: storeAt(location, ['--home', home]) }))(
       checkFolder(location.path)

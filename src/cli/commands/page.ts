@@ -27,7 +27,7 @@ import type { CliError } from '../CliError.js'
 import { describe, notDone, refused, usage, wrongUse } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
 import { nowText } from '../report/text.js'
-import type { Context } from './Context.js'
+import type { Context, Result } from './Context.js'
 import { environmentFor } from './Context.js'
 import { surveyRun, usablePlan } from './execution/survey.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
@@ -43,7 +43,7 @@ export const writePage = async (
   view: RunView,
   artifacts: ReadonlyArray<ArtifactInfo>,
   file: string
-): Promise<E.Either<CliError, string | undefined>> => {
+): Promise<Result<string | undefined>> => {
   const { folder, screen, json } = context
   const path = resolve(folder, file)
   if (file === STDOUT && json) return wrongUse('--html - and --json both print to standard output; use one of them')
@@ -114,7 +114,7 @@ const isPage = (path: string): boolean => {
   }
 }
 
-const written = (path: string, page: string): E.Either<CliError, string> => {
+const written = (path: string, page: string): Result<string> => {
   try {
     replace(behindLinks(path), page)
     return E.right(path)

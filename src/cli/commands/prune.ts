@@ -7,14 +7,13 @@ import { FINISHED, PRUNABLE } from '../../domain/checkpoint/Retention.js'
 import type { KeptRun, NeverStarted, Pruned, Removed } from '../../executor/storage/prune.js'
 import { findPrunable, previewRemoval, removePrunable } from '../../executor/storage/prune.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
-import type { CliError } from '../CliError.js'
 import { consentMissing, notDone, stopped, wrongUse, wordAmong } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
 import { printHints } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import * as Duration from '../workflow/Duration.js'
-import type { Context } from './Context.js'
+import type { Context, Result } from './Context.js'
 import { environmentFor, hintTo, sameCommand } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
 import { agree, withPrompt } from './execution/withPrompt.js'
@@ -65,7 +64,7 @@ const asFound = (removed: ReadonlyArray<RunSummary>): Removed => ({ removed, lef
 const stoppedBy = ({ signals }: PromptContext): StopSignal =>
   O.getOrElse((): StopSignal => 'SIGINT')(signals.received())
 
-const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, RetentionPolicy> => {
+const policyOf = ({ keep, olderThan, status }: PruneFlags): Result<RetentionPolicy> => {
   if (keep !== undefined && !/^\d{1,9}$/.test(keep))
     return wrongUse(`--keep: "${keep}" is not a number of runs; pass a whole number such as 10`)
   const age = olderThan === undefined ? O.none : Duration.parseAge(olderThan)
@@ -87,7 +86,7 @@ const mayDelete = async (
   context: PromptContext,
   runs: ReadonlyArray<RunSummary>,
   { yes }: PruneFlags
-): Promise<E.Either<CliError, void>> => {
+): Promise<Result<void>> => {
   if (yes === true) return E.right(undefined)
   if (context.interactive) for (const run of runs) context.screen.line(lineOf(run))
   return agree(context, `Delete ${count(runs)}, with outputs and artifacts?`, () =>

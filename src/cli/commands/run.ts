@@ -71,10 +71,7 @@ const errorForRunId = async (context: PromptContext, name: string): Promise<CliE
 }
 
 /** The flags that resume an earlier run, if one is given. */
-const howOf = (
-  context: PromptContext,
-  { id, run, fromStep, restartWave }: RunFlags
-): E.Either<CliError, PlanFlags | undefined> => {
+const howOf = (context: PromptContext, { id, run, fromStep, restartWave }: RunFlags): Result<PlanFlags | undefined> => {
   if (fromStep === undefined && restartWave === undefined)
     return run === undefined
       ? E.right(undefined)
@@ -168,7 +165,7 @@ const chooseById = async (
   id: string,
   given: Given,
   flags: RunFlags
-): Promise<E.Either<CliError, Choice>> => {
+): Promise<Result<Choice>> => {
   const { file } = workflow
   const found = await viewRun(id)(environmentFor(context))()
   if (E.isLeft(found)) return E.left(notDone(found.left))
@@ -192,8 +189,8 @@ const startUnless = async (
   workflow: Loaded,
   given: Given,
   { runId, resumes = false, asks }: { readonly runId: string; readonly resumes?: boolean; readonly asks: boolean }
-): Promise<E.Either<CliError, Choice>> => {
-  const fresh: E.Either<CliError, Choice> = E.right({ _tag: 'Start', runId })
+): Promise<Result<Choice>> => {
+  const fresh: Result<Choice> = E.right({ _tag: 'Start', runId })
   const runs = await runsOf(context, workflow)
   if (E.isLeft(runs)) return runs
   const mine = runs.right.filter(isResumable)
@@ -238,7 +235,7 @@ const chooseRepeated = async (
   given: Given,
   id: string | undefined,
   how: PlanFlags
-): Promise<E.Either<CliError, Choice>> => {
+): Promise<Result<Choice>> => {
   if (id !== undefined) return taken(await findRun(context, id), how)
   const runs = await runsOf(context, workflow)
   if (E.isLeft(runs)) return runs
@@ -250,10 +247,7 @@ const chooseRepeated = async (
 }
 
 /** Runs of this very file first, then newest first. */
-const runsOf = async (
-  context: PromptContext,
-  workflow: Loaded
-): Promise<E.Either<CliError, ReadonlyArray<RunSummary>>> => {
+const runsOf = async (context: PromptContext, workflow: Loaded): Promise<Result<ReadonlyArray<RunSummary>>> => {
   const runs = await allRuns(context)
   if (E.isLeft(runs)) return runs
   warnOfDamaged(context, runs.right)
@@ -266,7 +260,7 @@ const isOf = ({ workflow }: RunSummary, { file }: Loaded): boolean =>
 
 const nearness = ({ workflow }: RunSummary, { path }: Loaded): number => (workflow.path === path ? 1 : 0)
 
-const taken = (view: E.Either<CliError, RunView>, how: PlanFlags = {}): E.Either<CliError, Choice> =>
+const taken = (view: Result<RunView>, how: PlanFlags = {}): Result<Choice> =>
   E.isLeft(view) ? view : E.right({ _tag: 'Resume', view: view.right, how })
 
 const offered = async (
@@ -274,8 +268,8 @@ const offered = async (
   view: RunView,
   file: Loaded['file'],
   otherwise: string,
-  declined: E.Either<CliError, Choice>
-): Promise<E.Either<CliError, Choice>> => {
+  declined: Result<Choice>
+): Promise<Result<Choice>> => {
   const answer = await offer(context, view, file, otherwise)
   if (O.isNone(answer) || answer.value._tag === 'Abort') return E.left(DECLINED)
   switch (answer.value._tag) {

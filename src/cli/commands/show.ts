@@ -11,7 +11,6 @@ import type { RunView } from '../../executor/storage/runs.js'
 import { describeArtifact } from '../../executor/errors/portErrors.js'
 import type { ArtifactError, ArtifactInfo } from '../../ports/ArtifactStore.js'
 import type { HistoryEntry } from '../../ports/CheckpointStorage.js'
-import type { CliError } from '../CliError.js'
 import { notDone, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { graphOf } from '../../view/graph.js'
@@ -76,10 +75,7 @@ const showGraph = ({ screen, json }: Context, { runId, checkpoint }: RunView): R
   return E.right(ExitCode.done)
 }
 
-const historyOf = async (
-  environment: Environment,
-  view: RunView
-): Promise<E.Either<CliError, ReadonlyArray<HistoryLine>>> => {
+const historyOf = async (environment: Environment, view: RunView): Promise<Result<ReadonlyArray<HistoryLine>>> => {
   const { runId } = view
   const history = await environment.storage.history(runId)()
   if (E.isLeft(history)) return E.left(notDone(history.left))

@@ -6,7 +6,6 @@ import { describeReason } from '../../domain/explain/Explain.js'
 import type { Json, JsonObject } from '../../domain/data/Json.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
-import type { CliError } from '../CliError.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Gap } from '../report/gaps.js'
@@ -78,7 +77,7 @@ const worst = (codes: ReadonlyArray<ExitCode>): ExitCode =>
   codes.find((code) => code !== ExitCode.done) ??
   ExitCode.done
 
-const oneRun = async (context: Context, id: string): Promise<E.Either<CliError, Runs>> => {
+const oneRun = async (context: Context, id: string): Promise<Result<Runs>> => {
   const found = await findRun(context, id)
   return E.isLeft(found) ? found : E.right({ runs: [found.right], damaged: [] })
 }

@@ -10,10 +10,10 @@ import { planResume } from '../../../domain/plan/planResume.js'
 import type { Planned } from '../../../executor/planRun.js'
 import type { Recovery, ResumeOptions } from '../../../executor/RunOptions.js'
 import type { RunView } from '../../../executor/storage/runs.js'
-import type { CliError } from '../../CliError.js'
 import { consentMissing, DECLINED, notDone, refused } from '../../CliError.js'
 import { choose, confirm } from '../../terminal/Prompt.js'
 import type { AnyProgram } from '../../workflow/toProgram.js'
+import type { Result } from '../Context.js'
 import { showHint, userName } from '../Context.js'
 import { asksForChanges, captures } from '../find/definitions.js'
 import { viewOf } from '../find/find.js'
@@ -37,7 +37,7 @@ export const agreeToPlan = async (
   context: PromptContext,
   view: RunView,
   surveyed: Proposal
-): Promise<E.Either<CliError, ResumeOptions>> => {
+): Promise<Result<ResumeOptions>> => {
   const planned = usablePlan(context, surveyed)
   // There is a plan, but its workspace is missing: refused before the consent to a recovery. Problems of a plan are refused after it.
   if (E.isLeft(planned) && E.isRight(surveyed.plan)) return planned
@@ -65,8 +65,8 @@ export const agreeToPlan = async (
 const agreeToRecovery = async (
   context: PromptContext,
   proposal: Proposal,
-  planned: E.Either<CliError, Planned>
-): Promise<E.Either<CliError, O.Option<string>>> => {
+  planned: Result<Planned>
+): Promise<Result<O.Option<string>>> => {
   const { checkpoint, found, plan, program, flags } = proposal
   const { runId } = checkpoint
   if (found._tag === 'Exact') return E.right(O.none)
@@ -97,11 +97,7 @@ const sameLoss = ({ found }: RunView, recovery: Recovery): boolean =>
   found._tag === 'Recovered' && found.from === recovery.from && found.lost === recovery.lost
 
 /** Consent to discard or repeat work; a user's changes need an explicit answer, not `--yes`. */
-const agreeToForce = async (
-  context: PromptContext,
-  proposal: Proposal,
-  planned: Planned
-): Promise<E.Either<CliError, void>> => {
+const agreeToForce = async (context: PromptContext, proposal: Proposal, planned: Planned): Promise<Result<void>> => {
   const { checkpoint, program, flags } = proposal
   const found = await findOverwrites(context, proposal)
   const overwrites = E.isLeft(found) ? [] : found.right
@@ -122,10 +118,7 @@ const agreeToForce = async (
 }
 
 /** Answers hold for the run that was shown. Without a prompt the executor plans again. */
-const unlessChanged = async (
-  context: PromptContext,
-  { runId, checkpoint, heldBy }: RunView
-): Promise<E.Either<CliError, void>> => {
+const unlessChanged = async (context: PromptContext, { runId, checkpoint, heldBy }: RunView): Promise<Result<void>> => {
   if (!context.interactive) return E.right(undefined)
   const now = await viewOf(context, runId)
   if (E.isLeft(now)) return now
@@ -149,7 +142,7 @@ const answerQuestions = async (
   context: PromptContext,
   proposal: Proposal,
   planned: Planned
-): Promise<E.Either<CliError, { readonly options: PlanOptions; readonly pinned: string | undefined }>> => {
+): Promise<Result<{ readonly options: PlanOptions; readonly pinned: string | undefined }>> => {
   const { checkpoint } = planned
   const { program } = proposal
   const given = new Map(planned.options.confirm)

@@ -12,7 +12,7 @@ import { usage, wrongUse } from '../../CliError.js'
 import { capturedInputs } from '../../workflow/unknownInputs.js'
 import { objection } from '../../workflow/Variable.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
-import type { Context, Place } from '../Context.js'
+import type { Context, Place, Result } from '../Context.js'
 import { hintTo } from '../Context.js'
 import type { PlanFlags } from './planFlags.js'
 
@@ -25,7 +25,7 @@ export interface Difference {
   readonly recorded: string | undefined
 }
 
-export const inputOf = (texts: ReadonlyArray<string>): E.Either<CliError, Given> => {
+export const inputOf = (texts: ReadonlyArray<string>): Result<Given> => {
   const input = new Map<string, string>()
   for (const text of texts) {
     const at = text.indexOf('=')
@@ -61,7 +61,7 @@ export const recordable = (
   context: Pick<Context, 'inherited'>,
   definition: Pick<WorkflowIdentity, 'secrets'>,
   given: Given
-): E.Either<CliError, Given> => {
+): Result<Given> => {
   const secret = (definition.secrets ?? []).find((name) => Object.hasOwn(given, name))
   if (secret !== undefined)
     return wrongUse(`--input: "${secret}" is a secret, and an input is stored; set it in the environment`)
@@ -87,7 +87,7 @@ export const replacementOf = (
   definition: Pick<WorkflowIdentity, 'secrets'>,
   run: Pick<Checkpoint, 'input' | 'runId'>,
   { input = [], fromStep, force }: PlanFlags
-): E.Either<CliError, JsonObject | undefined> => {
+): Result<JsonObject | undefined> => {
   if (input.length === 0) return E.right(undefined)
   const typed = inputOf(input)
   if (E.isLeft(typed)) return typed

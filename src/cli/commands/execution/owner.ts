@@ -10,7 +10,7 @@ import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { CliError, Stop, StoredRun } from '../../CliError.js'
 import { consentMissing, DECLINED, notDone } from '../../CliError.js'
 import { linesOf } from '../../report/Hint.js'
-import type { Context } from '../Context.js'
+import type { Context, Result } from '../Context.js'
 import { environmentFor, showHint } from '../Context.js'
 import type { PromptContext } from './withPrompt.js'
 import { agree } from './withPrompt.js'
@@ -39,7 +39,7 @@ export const claimable = async (
   context: PromptContext,
   view: RunView,
   flags: PrintedFlags
-): Promise<E.Either<CliError, Claimable>> => {
+): Promise<Result<Claimable>> => {
   const { heldBy } = view
   if (O.isNone(heldBy)) return E.right({ view, takeOver: false })
   if (heldBy.value.liveness === 'alive') return E.left(await heldError(context, view, heldBy.value, flags))
@@ -86,11 +86,7 @@ const announceWait = (context: PromptContext, run: StoredRun, holder: Holder, fl
   if (flags.takeOver !== true) for (const line of linesOf(ofHeld(context, run, holder, flags))) screen.line(line)
 }
 
-const watch = async (
-  context: PromptContext,
-  found: RunView,
-  limitMillis: number
-): Promise<E.Either<CliError, RunView>> => {
+const watch = async (context: PromptContext, found: RunView, limitMillis: number): Promise<Result<RunView>> => {
   const { signal } = context.signals.interrupt
   const end = performance.now() + limitMillis
   let view = found
@@ -120,7 +116,7 @@ const agreeToTakeOver = async (
   view: RunView,
   holder: Holder,
   flags: PrintedFlags
-): Promise<E.Either<CliError, void>> => {
+): Promise<Result<void>> => {
   const { screen } = context
   const who = holderText({ ...holder, liveness: 'alive' })
   screen.line(screen.style.yellow(`No sign of life from ${who}. ${riskOf(view)}`))

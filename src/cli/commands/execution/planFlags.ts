@@ -5,10 +5,10 @@ import type { Answer, Changes } from '../../../domain/plan/Plan.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { Workflow } from '../../../domain/workflow/Workflow.js'
 import type { SurveyOptions } from '../../../executor/planRun.js'
-import type { CliError, StoredRun } from '../../CliError.js'
+import type { StoredRun } from '../../CliError.js'
 import { wrongUse, wordAmong } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
-import type { Place } from '../Context.js'
+import type { Place, Result } from '../Context.js'
 import { dogearCommand, showHint } from '../Context.js'
 
 export interface PlanFlags {
@@ -30,7 +30,7 @@ export interface PrintedFlags extends PlanFlags {
 
 const CHANGES: ReadonlyArray<Changes> = ['strict', 'completed', 'ignore']
 
-export const planOptions = (flags: PlanFlags, { steps }: Workflow): E.Either<CliError, SurveyOptions> => {
+export const planOptions = (flags: PlanFlags, { steps }: Workflow): Result<SurveyOptions> => {
   const restarts = [
     ...(flags.force === true ? ['--force'] : []),
     ...(flags.fromStep === undefined ? [] : ['--from-step']),
@@ -49,7 +49,7 @@ export const planOptions = (flags: PlanFlags, { steps }: Workflow): E.Either<Cli
   })
 }
 
-export const parseConfirm = (texts: ReadonlyArray<string>): E.Either<CliError, ReadonlyMap<string, Answer>> => {
+export const parseConfirm = (texts: ReadonlyArray<string>): Result<ReadonlyMap<string, Answer>> => {
   const answers = new Map<string, Answer>()
   for (const text of texts) {
     const [, unit, answer, output] = /^([^=]+)=(again|keep|done)(?::([\s\S]*))?$/.exec(text) ?? []

@@ -10,9 +10,8 @@ import { hashPlan } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import type { WorkingTree } from '../../../ports/WorkingTree.js'
-import type { CliError } from '../../CliError.js'
 import { notDone } from '../../CliError.js'
-import type { Context } from '../Context.js'
+import type { Context, Result } from '../Context.js'
 import { environmentFor } from '../Context.js'
 import type { PrintedFlags } from './planFlags.js'
 import { planOptions } from './planFlags.js'
@@ -42,7 +41,7 @@ export const surveyRun = async <F extends PrintedFlags>(
   state: FoundState,
   typed: F,
   given: SurveyOptions = {}
-): Promise<E.Either<CliError, Surveyed<F>>> => {
+): Promise<Result<Surveyed<F>>> => {
   const flags = withoutSecrets(context, program, typed)
   const options = planOptions(flags, program)
   if (E.isLeft(options)) return options
@@ -56,7 +55,7 @@ export const surveyRun = async <F extends PrintedFlags>(
     : E.right({ ...surveyed.right, program, flags, tree })
 }
 
-export const usablePlan = (context: Context, surveyed: Surveyed): E.Either<CliError, Planned> => {
+export const usablePlan = (context: Context, surveyed: Surveyed): Result<Planned> => {
   const planned = requirePlan(surveyed)
   if (E.isRight(planned)) return planned
   const { left: error } = planned

@@ -19,7 +19,7 @@ export const agree = async (
   { prompt, interactive }: PromptContext,
   question: string,
   missing: () => CliError
-): Promise<E.Either<CliError, void>> => {
+): Promise<Result<void>> => {
   if (!interactive) return E.left(missing())
   return (await Prompt.confirm(prompt, question)) ? E.right(undefined) : E.left(DECLINED)
 }

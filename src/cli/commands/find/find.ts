@@ -16,7 +16,7 @@ import type { CheckpointStorage, Listed, StorageError } from '../../../ports/Che
 import type { CliError } from '../../CliError.js'
 import { indented, notDone, refused } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
-import type { Context } from '../Context.js'
+import type { Context, Result } from '../Context.js'
 import { environmentFor, hintTo, sameCommand, showHint } from '../Context.js'
 import { withoutValues } from '../hints/ofError.js'
 import { ofNoRun } from '../hints/ofRun.js'
@@ -32,16 +32,13 @@ export interface Runs {
   readonly damaged: ReadonlyArray<{ readonly runId: string; readonly error: StorageError }>
 }
 
-export const allRuns = async (
-  context: Context,
-  environment = environmentFor(context)
-): Promise<E.Either<CliError, Runs>> => {
+export const allRuns = async (context: Context, environment = environmentFor(context)): Promise<Result<Runs>> => {
   const listed = await listRuns()(environment)()
   return E.isLeft(listed) ? E.left(notDone(listed.left)) : E.right(sorted(listed.right))
 }
 
 /** Reads the content of all runs, because a listing of summaries does not find damage. */
-export const readRuns = (context: Context): Promise<E.Either<CliError, Runs>> => {
+export const readRuns = (context: Context): Promise<Result<Runs>> => {
   const environment = environmentFor(context)
   const { storage } = environment
   const list: CheckpointStorage['list'] = (page) =>
@@ -62,13 +59,13 @@ export const warnOfDamaged = ({ screen }: Context, { damaged }: Runs): void => {
 }
 
 /** Accepts an unambiguous prefix. */
-export const findRun = async (context: Context, id: string): Promise<E.Either<CliError, RunView>> => {
+export const findRun = async (context: Context, id: string): Promise<Result<RunView>> => {
   const tooShort = id.length < MIN_PREFIX && id !== ''
   const file = isFile(context, id)
     ? [{ text: `${id} is a file: this command takes the id of a run; "dogear run" takes a file` }]
     : []
   const invalid = RunId.parse(id)
-  const none = (meant: ReadonlyArray<Hint>): E.Either<CliError, never> =>
+  const none = (meant: ReadonlyArray<Hint>): Result<never> =>
     E.left(
       E.isLeft(invalid)
         ? notDone(invalid.left, file)
@@ -133,7 +130,7 @@ export const afterLoss = async (context: Context, runId: string): Promise<Hint> 
     : showHint(context, runId)
 }
 
-export const viewOf = async (context: Context, runId: string): Promise<E.Either<CliError, RunView>> => {
+export const viewOf = async (context: Context, runId: string): Promise<Result<RunView>> => {
   const found = await viewRun(runId)(environmentFor(context))()
   if (E.isLeft(found)) return E.left(notDone(found.left))
   return O.isSome(found.right)
@@ -146,7 +143,7 @@ export const findOrOnly = async (
   context: Context,
   id: string | undefined,
   purpose?: Purpose
-): Promise<E.Either<CliError, RunView>> => {
+): Promise<Result<RunView>> => {
   if (id !== undefined) return findRun(context, id)
   const runs = await allRuns(context)
   if (E.isLeft(runs)) return runs

@@ -9,13 +9,12 @@ import type { ResumePlan } from '../../../domain/plan/Plan.js'
 import { isTop } from '../../../domain/workflow/Unit.js'
 import type { RunView } from '../../../executor/storage/runs.js'
 import { viewRun } from '../../../executor/storage/runs.js'
-import type { CliError } from '../../CliError.js'
 import { notDone } from '../../CliError.js'
-import type { Context } from '../Context.js'
+import type { Context, Result } from '../Context.js'
 import { environmentFor } from '../Context.js'
 
 /** Uses only the id in the pointer, and removes a pointer to a missing or final run. */
-export const pointedRun = async (context: Context): Promise<E.Either<CliError, O.Option<RunView>>> => {
+export const pointedRun = async (context: Context): Promise<Result<O.Option<RunView>>> => {
   const environment = environmentFor(context)
   const { requests } = environment
   if (requests === undefined) return E.right(O.none)

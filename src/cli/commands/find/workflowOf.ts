@@ -9,7 +9,7 @@ import { toProgram } from '../../workflow/toProgram.js'
 import { unknownInputs } from '../../workflow/unknownInputs.js'
 import { unknownVariables } from '../../workflow/unknownVariables.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
-import type { Context } from '../Context.js'
+import type { Context, Result } from '../Context.js'
 import { showHint } from '../Context.js'
 import { ofMissingFile } from '../hints/ofRun.js'
 
@@ -25,7 +25,7 @@ export const workflowOf = (
   context: Context,
   { runId, workflow, variables }: Checkpoint,
   more: ReadonlyArray<string> = []
-): E.Either<CliError, Loaded> => {
+): Result<Loaded> => {
   const { path } = workflow
   if (path === undefined) return E.left(programError(context, runId))
   const loaded = loadWorkflow(path, shownPath(path, context.folder))
@@ -41,19 +41,19 @@ export const programError = (context: Context, runId: string): CliError =>
     showHint(context, runId)
   ])
 
-export const loadWorkflow = (path: string, shown: string): E.Either<CliError, Loaded> => {
+export const loadWorkflow = (path: string, shown: string): Result<Loaded> => {
   const file = load(path, shown)
   return E.isLeft(file) ? file : E.right({ file: file.right, path, shown })
 }
 
 /** Refuses an input that is probably mistyped. */
-export const checkInputs = (workflow: Loaded, names: ReadonlyArray<string>): E.Either<CliError, Loaded> => {
+export const checkInputs = (workflow: Loaded, names: ReadonlyArray<string>): Result<Loaded> => {
   const [problem] = unknownInputs(workflow.file, workflow.shown, names)
   return problem === undefined ? E.right(workflow) : wrongUse(problem)
 }
 
 /** Refuses a `run:` step that names an unset variable. `variables`: those set from the start. */
-export const checkVariables = (workflow: Loaded, variables: Iterable<string>): E.Either<CliError, Loaded> => {
+export const checkVariables = (workflow: Loaded, variables: Iterable<string>): Result<Loaded> => {
   const problems = unknownVariables(workflow.file, variables)
   return problems.length > 0 ? E.left(invalidWorkflow(workflow.shown, problems)) : E.right(workflow)
 }
