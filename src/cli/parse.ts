@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { didYouMean, likeliest } from '../domain/data/Suggestion.js'
 import type { CliError } from './CliError.js'
 import { wrongUse } from './CliError.js'
-import type { Place, StoreFlags } from './commands/Context.js'
+import type { Flags, Place } from './commands/Context.js'
 import { hintTo } from './commands/Context.js'
 import type { Command, Word } from './commands/commandTable.js'
 import { commandNamed, COMMANDS, GLOBAL, namesOf } from './commands/commandTable.js'
@@ -11,16 +11,6 @@ import { withoutValues } from './commands/hints/ofError.js'
 import type { Hint } from './report/Hint.js'
 import { withoutPassword } from './store/Location.js'
 import { commandOf } from './terminal/shellQuote.js'
-
-/** The values of flags, by their names in camel case; these are what `dogear` itself reads. */
-export interface Flags extends StoreFlags {
-  readonly json?: boolean
-  readonly events?: boolean
-  readonly output?: string
-  readonly verbose?: boolean
-  readonly version?: boolean
-  readonly help?: boolean
-}
 
 /** `name`: the word that stands for the command; `operands`: those of the command; `unknown`: words that are no flags. */
 export interface Parsed {

@@ -44,6 +44,50 @@ export interface Context {
   readonly store: Store
 }
 
+/** The values of all flags, by their names in camel case. */
+export interface Flags {
+  readonly all?: boolean
+  readonly changes?: string
+  readonly commit?: boolean
+  readonly confirm?: ReadonlyArray<string>
+  readonly dryRun?: boolean
+  readonly events?: boolean
+  readonly export?: string
+  readonly force?: boolean
+  readonly fromStep?: string
+  readonly help?: boolean
+  readonly history?: boolean
+  readonly home?: string
+  readonly html?: string
+  readonly id?: string
+  readonly input?: ReadonlyArray<string>
+  readonly json?: boolean
+  readonly keep?: string
+  readonly level?: ReadonlyArray<string>
+  readonly limit?: string
+  readonly list?: boolean
+  readonly merge?: boolean
+  readonly mermaid?: boolean
+  readonly olderThan?: string
+  readonly only?: ReadonlyArray<string>
+  readonly output?: string
+  readonly plan?: string
+  readonly reopen?: boolean
+  readonly restartWave?: string
+  readonly resume?: boolean
+  readonly run?: string
+  readonly status?: ReadonlyArray<string>
+  readonly store?: string
+  readonly takeOver?: boolean
+  readonly tap?: boolean
+  readonly to?: string
+  readonly value?: string
+  readonly valueFile?: string
+  readonly verbose?: boolean
+  readonly version?: boolean
+  readonly yes?: boolean
+}
+
 /** Where the runs are. `shown`: for people; `words`: the flags that a printed command needs; `database`: absent if runs are files. */
 export interface Store {
   readonly location: Location
@@ -101,15 +145,9 @@ export const forSteps = (inherited: Context['inherited'], location: Location): C
 const isDefaultHome = ({ home, folder }: Pick<Context, 'home' | 'folder'>): boolean =>
   home === join(folder, DEFAULT_HOME)
 
-/** The flags `--home` and `--store`. */
-export interface StoreFlags {
-  readonly home?: string
-  readonly store?: string
-}
-
 /** Where a command keeps runs and workspaces. Flags outweigh variables, so `--home` alone outweighs DOGEAR_STORE. */
 export const locate = (
-  flags: StoreFlags,
+  flags: Flags,
   inherited: Context['inherited'],
   folder: string
 ): Result<Pick<Context, 'home' | 'store'>> => {

@@ -19,7 +19,7 @@ import type { CliError } from '../CliError.js'
 import { notDone, usage, wrongUse } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
 import { nowText, processText } from '../report/text.js'
-import type { Context, Result } from './Context.js'
+import type { Context, Flags, Result } from './Context.js'
 import { environmentFor, hintTo, showHint, userName, printDone } from './Context.js'
 import { answerFrom, parseConfirm } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
@@ -28,20 +28,13 @@ import { findRun, viewOf } from './find/find.js'
 import { ofRefusal, planOf } from './hints/ofAnswer.js'
 import { continuing } from './hints/ofRun.js'
 
-export interface AnswerFlags {
-  readonly value?: string
-  readonly valueFile?: string
-  readonly output?: string
-  readonly confirm?: ReadonlyArray<string>
-}
-
 /** The program checks the answer when it resumes. */
 export const answerCommand = async (
   context: Context,
   id: string,
   unit: string,
   word: string | undefined,
-  flags: AnswerFlags
+  flags: Flags
 ): Promise<Result> => {
   const view = await findRun(context, id)
   const mayWait = E.isLeft(view) || isWait(view.right.checkpoint, unit)
@@ -142,7 +135,7 @@ const answersOf = (
   id: string,
   unit: string,
   word: string,
-  { value, valueFile, output, confirm = [] }: AnswerFlags,
+  { value, valueFile, output, confirm = [] }: Flags,
   mayWait: boolean
 ): Result<Answers> => {
   if (value !== undefined || valueFile !== undefined)
@@ -169,7 +162,7 @@ const valueOf = (
   context: Context,
   id: string,
   unit: string,
-  { value, valueFile, output, confirm }: AnswerFlags
+  { value, valueFile, output, confirm }: Flags
 ): Result<Value | undefined> => {
   if (output !== undefined) return wrongUse('--output: only "done" has an output; pass it as "done --output JSON"')
   if (confirm !== undefined && (value ?? valueFile) !== undefined)

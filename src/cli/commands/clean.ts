@@ -13,24 +13,19 @@ import type { CliError } from '../CliError.js'
 import { consentMissing, notDone, wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printed } from '../report/runJson.js'
-import type { Context, Result } from './Context.js'
+import type { Context, Flags, Result } from './Context.js'
 import { environmentFor, sameCommand, printDone } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
 import { agree, withPrompt } from './execution/withPrompt.js'
 import { heldError } from './execution/owner.js'
 import { allRuns, findRun, viewOf, warnOfDamaged } from './find/find.js'
 
-export interface CleanFlags {
-  readonly all?: boolean
-  readonly yes?: boolean
-}
-
 interface Candidate {
   readonly view: RunView
   readonly folders: ReadonlyArray<string>
 }
 
-export const cleanCommand = withPrompt(async (context: PromptContext, id: string | undefined, flags: CleanFlags) => {
+export const cleanCommand = withPrompt(async (context: PromptContext, id: string | undefined, flags: Flags) => {
   const views = id === undefined ? await unheldRuns(context, flags) : await oneRun(context, id, flags)
   if (E.isLeft(views)) return views
   const candidates = await withFolders(context, views.right)
@@ -42,7 +37,7 @@ export const cleanCommand = withPrompt(async (context: PromptContext, id: string
   return E.isLeft(agreed) ? agreed : deleteAll(context, candidates.right)
 })
 
-const oneRun = async (context: Context, id: string, { all }: CleanFlags): Promise<Result<ReadonlyArray<RunView>>> => {
+const oneRun = async (context: Context, id: string, { all }: Flags): Promise<Result<ReadonlyArray<RunView>>> => {
   if (all === true) return wrongUse('--all and an id cannot be combined; use one of them')
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
@@ -50,7 +45,7 @@ const oneRun = async (context: Context, id: string, { all }: CleanFlags): Promis
   return O.isNone(heldBy) ? E.right([view.right]) : E.left(await heldError(context, view.right, heldBy.value))
 }
 
-const unheldRuns = async (context: Context, { all }: CleanFlags): Promise<Result<ReadonlyArray<RunView>>> => {
+const unheldRuns = async (context: Context, { all }: Flags): Promise<Result<ReadonlyArray<RunView>>> => {
   const runs = await allRuns(context)
   if (E.isLeft(runs)) return runs
   warnOfDamaged(context, runs.right)
@@ -118,7 +113,7 @@ const missed = (checkpoint: Checkpoint): string => {
 const mayDelete = async (
   context: PromptContext,
   candidates: ReadonlyArray<Candidate>,
-  { yes }: CleanFlags
+  { yes }: Flags
 ): Promise<Result<void>> => {
   if (yes === true) return E.right(undefined)
   const count = candidates.reduce((sum, { folders }) => sum + folders.length, 0)

@@ -20,16 +20,7 @@ import { printed } from '../report/runJson.js'
 import { commandOf } from '../terminal/shellQuote.js'
 import * as Duration from '../workflow/Duration.js'
 import { didYouMean } from '../../domain/data/Suggestion.js'
-import type { Context, Result } from './Context.js'
-
-export interface ConformanceFlags {
-  readonly level?: ReadonlyArray<string>
-  readonly only?: ReadonlyArray<string>
-  readonly limit?: string
-  readonly export?: string
-  readonly tap?: boolean
-  readonly list?: boolean
-}
+import type { Context, Flags, Result } from './Context.js'
 
 interface Choice {
   readonly levels: ReadonlyArray<Level>
@@ -43,7 +34,7 @@ const LIMIT_MILLIS = 30_000
 export const conformanceCommand = async (
   context: Context,
   module: string | undefined,
-  flags: ConformanceFlags
+  flags: Flags
 ): Promise<Result> => {
   const choice = choiceOf(flags)
   if (E.isLeft(choice)) return choice
@@ -62,7 +53,7 @@ export const conformanceCommand = async (
   return run(context, words, wanted, { ...choice.right, tap: flags.tap === true })
 }
 
-const choiceOf = (flags: ConformanceFlags): Result<Choice> => {
+const choiceOf = (flags: Flags): Result<Choice> => {
   const wanted = E.traverseArray((word: string) => wordAmong('--level', 'unknown level', word, LEVELS))(
     flags.level ?? LEVELS
   )

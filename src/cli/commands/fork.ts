@@ -16,7 +16,7 @@ import type { RunError } from '../../executor/errors/RunError.js'
 import { fork } from '../../hosts/fork.js'
 import { notDone, wrongUse } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
-import type { Context, Result } from './Context.js'
+import type { Context, Flags, Result } from './Context.js'
 import { environmentFor, sameCommand, showHint, printDone } from './Context.js'
 import { differencesFrom, inputReplaced, inputNamesIn, replacementOf, warningsOf } from './execution/input.js'
 import { parseConfirm } from './execution/planFlags.js'
@@ -28,14 +28,7 @@ import { checkInputs, loadWorkflow } from './find/workflowOf.js'
 import { answeringToo } from './hints/ofError.js'
 import { continuing } from './hints/ofRun.js'
 
-export interface ForkFlags {
-  readonly fromStep?: string
-  readonly id?: string
-  readonly input?: ReadonlyArray<string>
-  readonly confirm?: ReadonlyArray<string>
-}
-
-export const forkCommand = async (context: Context, id: string, flags: ForkFlags): Promise<Result> => {
+export const forkCommand = async (context: Context, id: string, flags: Flags): Promise<Result> => {
   const { fromStep, id: newId = randomUUID(), confirm: texts = [] } = flags
   if (fromStep === undefined)
     return wrongUse('fork: --from-step is missing; pass the step where the new run starts', [listSteps(context, id)])
@@ -80,7 +73,7 @@ const repetition = (newId: string, units: ReadonlyArray<string>, earlier: string
 }
 
 /** A fork works without the file; only it knows all inputs. */
-const checkInput = (context: Context, { workflow }: Checkpoint, flags: ForkFlags): Result<void> => {
+const checkInput = (context: Context, { workflow }: Checkpoint, flags: Flags): Result<void> => {
   const { path } = workflow
   if (flags.input === undefined || path === undefined) return E.right(undefined)
   const loaded = loadWorkflow(path, shownPath(path, context.folder))
@@ -95,7 +88,7 @@ const checkInput = (context: Context, { workflow }: Checkpoint, flags: ForkFlags
 const inputFor = (
   context: Context,
   checkpoint: Checkpoint,
-  { input = [], fromStep = '' }: ForkFlags
+  { input = [], fromStep = '' }: Flags
 ): Result<JsonObject | undefined> => {
   const { workflow } = checkpoint
   return workflow.path === undefined && input.length > 0

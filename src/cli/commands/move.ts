@@ -10,12 +10,12 @@ import type { Location } from '../store/Location.js'
 import { isSame, parse, show } from '../store/Location.js'
 import type { Database } from '../store/open.js'
 import { open } from '../store/open.js'
-import type { Context, Result } from './Context.js'
+import type { Context, Flags, Result } from './Context.js'
 import { checkFolder, databaseAt, environmentFor, hintTo, showHint, storeAt, printDone } from './Context.js'
 import { findRun, viewOf } from './find/find.js'
 import { continuing, ofMove } from './hints/ofRun.js'
 
-export const moveCommand = async (context: Context, id: string, flags: { readonly to?: string }): Promise<Result> => {
+export const moveCommand = async (context: Context, id: string, flags: Flags): Promise<Result> => {
   const { folder, store } = context
   if (flags.to === undefined)
     return wrongUse('move: --to is missing; pass the store to move to', [

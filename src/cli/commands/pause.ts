@@ -4,17 +4,13 @@ import type { Status } from '../../domain/checkpoint/Checkpoint.js'
 import { pause } from '../../executor/requests/pause.js'
 import { notDone, refused } from '../CliError.js'
 import { processText } from '../report/text.js'
-import type { Context, Result } from './Context.js'
+import type { Context, Flags, Result } from './Context.js'
 import { environmentFor, printDone } from './Context.js'
 import { findRun, viewOf } from './find/find.js'
 import { continuing } from './hints/ofRun.js'
 
-export interface PauseFlags {
-  readonly commit?: boolean
-}
-
 /** Does not wait for the owner, whose step may take hours. A run that waits without an owner is paused at once. */
-export const pauseCommand = async (context: Context, id: string, { commit = true }: PauseFlags): Promise<Result> => {
+export const pauseCommand = async (context: Context, id: string, { commit = true }: Flags): Promise<Result> => {
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
   const { runId } = view.right

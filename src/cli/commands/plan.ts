@@ -16,7 +16,7 @@ import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
 import { printed, questionJson, summaryJson } from '../report/runJson.js'
 import { firstOf } from '../workflow/Problem.js'
-import type { Context, Result } from './Context.js'
+import type { Context, Flags, Result } from './Context.js'
 import { printWarnings } from './execution/execution.js'
 import { findOrOnly } from './find/find.js'
 import { ofQuestions, forcedAnswers } from './hints/ofPlan.js'
@@ -25,13 +25,12 @@ import { resumeLine } from './execution/planFlags.js'
 import { inputNamesIn } from './execution/input.js'
 import type { Overwrite } from './execution/overwrites.js'
 import { overwriteWarning, findOverwrites, repeatWarnings } from './execution/overwrites.js'
-import type { PlanFlags } from './execution/planFlags.js'
 import type { Surveyed } from './execution/survey.js'
 import { surveyRun, usablePlan, withoutIdleAnswers } from './execution/survey.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
 import { nowText, rowFolded, shortened, processText } from '../report/text.js'
 
-export const planCommand = async (context: Context, id: string | undefined, typed: PlanFlags): Promise<Result> => {
+export const planCommand = async (context: Context, id: string | undefined, typed: Flags): Promise<Result> => {
   const found = await findOrOnly(context, id)
   if (E.isLeft(found)) return found
   const { checkpoint } = found.right

@@ -13,7 +13,7 @@ import type { Hint } from '../report/Hint.js'
 import { printHints } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import * as Duration from '../workflow/Duration.js'
-import type { Context, Result } from './Context.js'
+import type { Context, Flags, Result } from './Context.js'
 import { environmentFor, hintTo, sameCommand } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
 import { agree, withPrompt } from './execution/withPrompt.js'
@@ -22,15 +22,7 @@ import { viewOf } from './find/find.js'
 import { minute } from '../report/text.js'
 import { counted } from '../../view/text.js'
 
-export interface PruneFlags {
-  readonly keep?: string
-  readonly olderThan?: string
-  readonly status?: ReadonlyArray<string>
-  readonly dryRun?: boolean
-  readonly yes?: boolean
-}
-
-export const pruneCommand = withPrompt(async (context: PromptContext, flags: PruneFlags) => {
+export const pruneCommand = withPrompt(async (context: PromptContext, flags: Flags) => {
   const policy = policyOf(flags)
   if (E.isLeft(policy)) return policy
   const environment = environmentFor(context, { interrupt: context.signals.interrupt })
@@ -64,7 +56,7 @@ const asFound = (removed: ReadonlyArray<RunSummary>): Removed => ({ removed, lef
 const stoppedBy = ({ signals }: PromptContext): StopSignal =>
   O.getOrElse((): StopSignal => 'SIGINT')(signals.received())
 
-const policyOf = ({ keep, olderThan, status }: PruneFlags): Result<RetentionPolicy> => {
+const policyOf = ({ keep, olderThan, status }: Flags): Result<RetentionPolicy> => {
   if (keep !== undefined && !/^\d{1,9}$/.test(keep))
     return wrongUse(`--keep: "${keep}" is not a number of runs; pass a whole number such as 10`)
   const age = olderThan === undefined ? O.none : Duration.parseAge(olderThan)
@@ -85,7 +77,7 @@ const policyOf = ({ keep, olderThan, status }: PruneFlags): Result<RetentionPoli
 const mayDelete = async (
   context: PromptContext,
   runs: ReadonlyArray<RunSummary>,
-  { yes }: PruneFlags
+  { yes }: Flags
 ): Promise<Result<void>> => {
   if (yes === true) return E.right(undefined)
   if (context.interactive) for (const run of runs) context.screen.line(lineOf(run))
@@ -99,7 +91,7 @@ const mayDelete = async (
 
 const report = async (
   context: PromptContext,
-  flags: PruneFlags,
+  flags: Flags,
   runs: ReadonlyArray<RunSummary>,
   pruned: Pruned,
   isEmpty: boolean
@@ -148,11 +140,7 @@ const ofWorkspaces = async (context: Context, runs: ReadonlyArray<RunSummary>): 
 
 type Document = Pick<Pruned, 'removed' | 'left' | 'neverStarted'>
 
-const documentOf = (
-  { dryRun }: PruneFlags,
-  runs: ReadonlyArray<RunSummary>,
-  { removed, left, neverStarted }: Document
-) => ({
+const documentOf = ({ dryRun }: Flags, runs: ReadonlyArray<RunSummary>, { removed, left, neverStarted }: Document) => ({
   dry_run: dryRun === true,
   expired: runs.map(summaryJson),
   removed: removed.map(({ runId }) => runId),

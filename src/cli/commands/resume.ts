@@ -6,7 +6,7 @@ import type { CliError } from '../CliError.js'
 import { wrongUse } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { endJson, printedResult } from '../report/runJson.js'
-import type { Result } from './Context.js'
+import type { Flags, Result } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
 import { withPrompt } from './execution/withPrompt.js'
 import { findOrOnly, viewOf } from './find/find.js'
@@ -14,15 +14,13 @@ import { inputNamesIn, redactionFor } from './execution/input.js'
 import { withNextActions } from './hints/ofError.js'
 import { wordsOf } from './execution/planFlags.js'
 import { pointedRun } from './find/pointer.js'
-import type { ResumeFlags } from './execution/consent.js'
 import { resumeRun } from './execution/resumeRun.js'
 import { workflowOf } from './find/workflowOf.js'
-import type { MergeFlags } from './execution/workspace.js'
 import { settleWorkspace } from './execution/workspace.js'
 
 const PLAN_HASH = /^[0-9a-f]{16}$/
 
-export const resumeCommand = withPrompt(async (context: PromptContext, id: string | undefined, flags: ResumeFlags) => {
+export const resumeCommand = withPrompt(async (context: PromptContext, id: string | undefined, flags: Flags) => {
   if (flags.plan === '') return wrongUse('--plan: the value is empty; pass the hash that "dogear plan" printed')
   if (flags.plan !== undefined && !PLAN_HASH.test(flags.plan))
     return wrongUse(`--plan: "${flags.plan}" is not a hash of 16 hex digits; pass the one that "dogear plan" printed`)
@@ -48,19 +46,15 @@ export const resumeCommand = withPrompt(async (context: PromptContext, id: strin
 type AllDone = CliError & { readonly _tag: 'NothingToResume'; readonly completed: string }
 
 /** All runs are completed, and no flag runs one again. */
-const isAllDone = (error: CliError, flags: ResumeFlags): error is AllDone =>
+const isAllDone = (error: CliError, flags: Flags): error is AllDone =>
   error._tag === 'NothingToResume' && error.completed !== undefined && wordsOf(flags).length === 0
 
-const nothingLeft = async (context: PromptContext, newest: string, flags: MergeFlags): Promise<Result> => {
+const nothingLeft = async (context: PromptContext, newest: string, flags: Flags): Promise<Result> => {
   const view = await viewOf(context, newest)
   return E.isLeft(view) ? view : printDone(context, view.right, flags)
 }
 
-const printDone = async (
-  context: PromptContext,
-  { runId, checkpoint }: RunView,
-  flags: MergeFlags
-): Promise<Result> => {
+const printDone = async (context: PromptContext, { runId, checkpoint }: RunView, flags: Flags): Promise<Result> => {
   const { screen, json } = context
   screen.line(`Run ${runId} is completed`)
   const settled = await settleWorkspace(context, checkpoint, flags, false)

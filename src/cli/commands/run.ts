@@ -10,7 +10,7 @@ import { viewRun } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
 import { DECLINED, notDone, refused, usage, wrongUse } from '../CliError.js'
 import { defined } from '../../domain/data/defined.js'
-import type { Context, Result } from './Context.js'
+import type { Context, Flags, Result } from './Context.js'
 import { environmentFor, hintTo, showHint } from './Context.js'
 import { positionOf, processText } from '../report/text.js'
 import type { PromptContext } from './execution/withPrompt.js'
@@ -24,28 +24,16 @@ import { differencesFrom, redactedIn, inputOf, recordable, redactionFor } from '
 import { withNextActions } from './hints/ofError.js'
 import { offer } from './execution/offer.js'
 import { heldError } from './execution/owner.js'
-import type { PlanFlags } from './execution/planFlags.js'
 import { resumeRun } from './execution/resumeRun.js'
 import type { Loaded } from './find/workflowOf.js'
 import { checkInputs, checkVariables, loadWorkflow, programError } from './find/workflowOf.js'
-import type { MergeFlags } from './execution/workspace.js'
 import { warnOfUncommitted } from './execution/workspace.js'
-
-/** `run`: which earlier run `fromStep` and `restartWave` are about. */
-export interface RunFlags extends MergeFlags {
-  readonly id?: string
-  readonly input?: ReadonlyArray<string>
-  readonly resume?: boolean
-  readonly fromStep?: string
-  readonly restartWave?: string
-  readonly run?: string
-}
 
 type Choice =
   | { readonly _tag: 'Start'; readonly runId: string }
-  | { readonly _tag: 'Resume'; readonly view: RunView; readonly how: PlanFlags }
+  | { readonly _tag: 'Resume'; readonly view: RunView; readonly how: Flags }
 
-export const runCommand = withPrompt(async (context: PromptContext, file: string, flags: RunFlags) => {
+export const runCommand = withPrompt(async (context: PromptContext, file: string, flags: Flags) => {
   const how = howOf(context, flags)
   if (E.isLeft(how)) return how
   const typed = inputOf(flags.input ?? [])
@@ -71,7 +59,7 @@ const errorForRunId = async (context: PromptContext, name: string): Promise<CliE
 }
 
 /** The flags that resume an earlier run, if one is given. */
-const howOf = (context: PromptContext, { id, run, fromStep, restartWave }: RunFlags): Result<PlanFlags | undefined> => {
+const howOf = (context: PromptContext, { id, run, fromStep, restartWave }: Flags): Result<Flags | undefined> => {
   if (fromStep === undefined && restartWave === undefined)
     return run === undefined
       ? E.right(undefined)
@@ -88,8 +76,8 @@ const runLoaded = async (
   context: PromptContext,
   workflow: Loaded,
   typed: Given,
-  flags: RunFlags,
-  how: PlanFlags | undefined
+  flags: Flags,
+  how: Flags | undefined
 ): Promise<Result> => {
   const given = recordable(context, workflow.file, typed)
   if (E.isLeft(given)) return given
@@ -121,7 +109,7 @@ const resumeEarlier = async (
   workflow: Loaded,
   view: RunView,
   given: Given,
-  how: PlanFlags & MergeFlags
+  how: Flags
 ): Promise<Result> => {
   const { runId } = view
   if (view.workflow.path === undefined) return E.left(programError(context, runId))
@@ -142,7 +130,7 @@ const start = async (
   workflow: Loaded,
   runId: string,
   given: Given,
-  flags: RunFlags
+  flags: Flags
 ): Promise<Result> => {
   const input = { ...workflow.file.input, ...given }
   const known = checkVariables(workflow, Object.keys(input))
@@ -164,7 +152,7 @@ const chooseById = async (
   workflow: Loaded,
   id: string,
   given: Given,
-  flags: RunFlags
+  flags: Flags
 ): Promise<Result<Choice>> => {
   const { file } = workflow
   const found = await viewRun(id)(environmentFor(context))()
@@ -234,7 +222,7 @@ const chooseRepeated = async (
   workflow: Loaded,
   given: Given,
   id: string | undefined,
-  how: PlanFlags
+  how: Flags
 ): Promise<Result<Choice>> => {
   if (id !== undefined) return taken(await findRun(context, id), how)
   const runs = await runsOf(context, workflow)
@@ -260,7 +248,7 @@ const isOf = ({ workflow }: RunSummary, { file }: Loaded): boolean =>
 
 const nearness = ({ workflow }: RunSummary, { path }: Loaded): number => (workflow.path === path ? 1 : 0)
 
-const taken = (view: Result<RunView>, how: PlanFlags = {}): Result<Choice> =>
+const taken = (view: Result<RunView>, how: Flags = {}): Result<Choice> =>
   E.isLeft(view) ? view : E.right({ _tag: 'Resume', view: view.right, how })
 
 const offered = async (

@@ -12,18 +12,13 @@ import type { Style } from '../terminal/Style.js'
 import { columnsOf, folded } from '../terminal/Style.js'
 import { printable } from '../../domain/explain/printable.js'
 import { orList } from '../../domain/data/Suggestion.js'
-import type { Context, Result } from './Context.js'
+import type { Context, Flags, Result } from './Context.js'
 import { dogearCommand, hintTo } from './Context.js'
 import type { Runs } from './find/find.js'
 import { allRuns, warnOfDamaged } from './find/find.js'
 import { minute, nowText } from '../report/text.js'
 
-export interface RunsFlags {
-  readonly status?: ReadonlyArray<string>
-  readonly output?: string
-}
-
-export const runsCommand = async (context: Context, flags: RunsFlags): Promise<Result> => {
+export const runsCommand = async (context: Context, flags: Flags): Promise<Result> => {
   const words = flags.status
   for (const word of words ?? []) {
     const status = wordAmong('--status', 'unknown status', word, statuses)

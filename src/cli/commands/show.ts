@@ -24,7 +24,7 @@ import { factsOf } from '../../view/facts.js'
 import { rowLines } from '../report/rows.js'
 import { toJson } from '../report/UnitView.js'
 import type { Style } from '../terminal/Style.js'
-import type { Context, Result } from './Context.js'
+import type { Context, Flags, Result } from './Context.js'
 import { environmentFor } from './Context.js'
 import { findRun } from './find/find.js'
 import { ofMove, ofPending } from './hints/ofRun.js'
@@ -32,13 +32,7 @@ import { writePage } from './page.js'
 import { firstChange } from './watch.js'
 import { holderText, progressOf } from '../report/text.js'
 
-export interface ShowFlags {
-  readonly history?: boolean
-  readonly html?: string
-  readonly mermaid?: boolean
-}
-
-export const showCommand = async (context: Context, id: string, flags: ShowFlags): Promise<Result> => {
+export const showCommand = async (context: Context, id: string, flags: Flags): Promise<Result> => {
   if (flags.html !== undefined && flags.mermaid === true)
     return wrongUse('--html and --mermaid cannot be combined; use one of them')
   const environment = environmentFor(context)

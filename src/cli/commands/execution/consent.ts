@@ -20,23 +20,17 @@ import { viewOf } from '../find/find.js'
 import { asking, forcedAnswers, unconfirmed } from '../hints/ofPlan.js'
 import { AGREES_TO_RECOVERY, ofDamage } from '../hints/ofRun.js'
 import { findOverwrites, overwriteWarning, repeatWarnings } from './overwrites.js'
-import type { PrintedFlags } from './planFlags.js'
 import { answerFrom, resumeHint } from './planFlags.js'
 import type { Surveyed } from './survey.js'
 import { usablePlan, withoutIdleAnswers } from './survey.js'
 import type { PromptContext } from './withPrompt.js'
 import { agree } from './withPrompt.js'
-import type { MergeFlags } from './workspace.js'
-
-export interface ResumeFlags extends PrintedFlags, MergeFlags {}
-
-type Proposal = Surveyed<ResumeFlags>
 
 /** Returns how to resume, as the user agreed to it. */
 export const agreeToPlan = async (
   context: PromptContext,
   view: RunView,
-  surveyed: Proposal
+  surveyed: Surveyed
 ): Promise<Result<ResumeOptions>> => {
   const planned = usablePlan(context, surveyed)
   // There is a plan, but its workspace is missing: refused before the consent to a recovery. Problems of a plan are refused after it.
@@ -64,7 +58,7 @@ export const agreeToPlan = async (
 /** Returns who agreed to continue from the recovered state. */
 const agreeToRecovery = async (
   context: PromptContext,
-  proposal: Proposal,
+  proposal: Surveyed,
   planned: Result<Planned>
 ): Promise<Result<O.Option<string>>> => {
   const { checkpoint, found, plan, program, flags } = proposal
@@ -97,7 +91,7 @@ const sameLoss = ({ found }: RunView, recovery: Recovery): boolean =>
   found._tag === 'Recovered' && found.from === recovery.from && found.lost === recovery.lost
 
 /** Consent to discard or repeat work; a user's changes need an explicit answer, not `--yes`. */
-const agreeToForce = async (context: PromptContext, proposal: Proposal, planned: Planned): Promise<Result<void>> => {
+const agreeToForce = async (context: PromptContext, proposal: Surveyed, planned: Planned): Promise<Result<void>> => {
   const { checkpoint, program, flags } = proposal
   const found = await findOverwrites(context, proposal)
   const overwrites = E.isLeft(found) ? [] : found.right
@@ -140,7 +134,7 @@ const isOtherOwner = (now: RunView['heldBy'], then: RunView['heldBy']): boolean 
 /** After a prompt, only the plan that was shown may be executed. */
 const answerQuestions = async (
   context: PromptContext,
-  proposal: Proposal,
+  proposal: Surveyed,
   planned: Planned
 ): Promise<Result<{ readonly options: PlanOptions; readonly pinned: string | undefined }>> => {
   const { checkpoint } = planned

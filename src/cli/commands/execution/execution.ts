@@ -33,7 +33,7 @@ import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import { askChecks } from './checks.js'
 import type { PromptContext } from './withPrompt.js'
 import { SIGNALS } from './withPrompt.js'
-import type { Context, Result } from '../Context.js'
+import type { Context, Flags, Result } from '../Context.js'
 import { environmentFor, ignoreHome } from '../Context.js'
 import type { Surveyed } from './survey.js'
 import { surveyRun, treeAt } from './survey.js'
@@ -44,8 +44,6 @@ import { continuing } from '../hints/ofRun.js'
 import { WAIT_TIMEOUT } from '../../../domain/checkpoint/Due.js'
 import { resumeHint, resumeLine } from './planFlags.js'
 import { warningsOf } from './input.js'
-import type { PlanFlags } from './planFlags.js'
-import type { MergeFlags } from './workspace.js'
 import { settleWorkspace, printWorkspace } from './workspace.js'
 
 /** `done`: the number of completed steps. */
@@ -55,7 +53,7 @@ export interface Execution {
   readonly folder: string
   readonly done: number
   readonly isNew?: true
-  readonly merging?: MergeFlags
+  readonly merging?: Flags
   /** A working tree that the caller already read. */
   readonly tree?: WorkingTree
   readonly assumed?: ReadonlySet<Unit>
@@ -281,7 +279,7 @@ const announceSignals = (
   return end
 }
 
-export const printWarnings = (context: Context, { file, shown }: Loaded, flags: PlanFlags = {}): void => {
+export const printWarnings = (context: Context, { file, shown }: Loaded, flags: Flags = {}): void => {
   const { screen } = context
   const warnings = [...Problem.describeAll(shown, file.warnings), ...warningsOf(context, file, flags)]
   for (const warning of warnings) screen.warn(warning)

@@ -12,9 +12,8 @@ import { usage, wrongUse } from '../../CliError.js'
 import { capturedInputs } from '../../workflow/unknownInputs.js'
 import { objection } from '../../workflow/Variable.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
-import type { Context, Place, Result } from '../Context.js'
+import type { Context, Flags, Place, Result } from '../Context.js'
 import { hintTo } from '../Context.js'
-import type { PlanFlags } from './planFlags.js'
 
 export type Given = Readonly<Record<string, string>>
 
@@ -45,11 +44,11 @@ export const redactionFor = (
 ): Redaction.Redaction => Redaction.make(secrets.flatMap((name) => inherited[name] ?? []))
 
 /** An input or a declared output may contain a secret. */
-export const withoutSecrets = <F extends PlanFlags>(
+export const withoutSecrets = (
   context: Pick<Context, 'inherited'>,
   definition: Pick<WorkflowIdentity, 'secrets'>,
-  flags: F
-): F => {
+  flags: Flags
+): Flags => {
   const redaction = redactionFor(context, definition)
   const shown = (texts: ReadonlyArray<string> | undefined): ReadonlyArray<string> | undefined =>
     texts?.map((one) => Redaction.text(redaction, one))
@@ -86,7 +85,7 @@ export const replacementOf = (
   context: Pick<Context, 'inherited' | 'store'>,
   definition: Pick<WorkflowIdentity, 'secrets'>,
   run: Pick<Checkpoint, 'input' | 'runId'>,
-  { input = [], fromStep, force }: PlanFlags
+  { input = [], fromStep, force }: Flags
 ): Result<JsonObject | undefined> => {
   if (input.length === 0) return E.right(undefined)
   const typed = inputOf(input)
@@ -108,13 +107,13 @@ const needsStep = (context: Place, runId: string, input: ReadonlyArray<string>):
   ])
 
 /** A malformed flag is reported where its value is needed. */
-export const inputNamesIn = ({ input = [] }: PlanFlags): ReadonlyArray<string> =>
+export const inputNamesIn = ({ input = [] }: Flags): ReadonlyArray<string> =>
   input.map((text) => text.slice(0, Math.max(0, text.indexOf('='))))
 
 export const warningsOf = (
   context: Pick<Context, 'inherited'>,
   file: WorkflowFile,
-  flags: PlanFlags
+  flags: Flags
 ): ReadonlyArray<string> => {
   const typed = inputOf(flags.input ?? [])
   const given = E.isLeft(typed) ? typed : recordable(context, file, typed.right)

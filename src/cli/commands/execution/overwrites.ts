@@ -18,11 +18,10 @@ import { collectEvidence } from '../../../executor/workspace/evidence.js'
 import type { Planned } from '../../../executor/planRun.js'
 import { counted } from '../../../view/text.js'
 import { describe, notDone } from '../../CliError.js'
-import type { Context } from '../Context.js'
+import type { Context, Flags } from '../Context.js'
 import { environmentFor } from '../Context.js'
 import { nonIdempotent } from '../find/definitions.js'
 import { repeatWarning } from './checks.js'
-import type { PlanFlags } from './planFlags.js'
 import type { Surveyed } from './survey.js'
 
 export type Overwrite = Confirm & { readonly reason: EvidenceChanged }
@@ -69,7 +68,7 @@ export const overwriteWarning = (overwrites: ReadonlyArray<Overwrite>): string =
 export const repeatWarnings = (
   program: Workflow,
   { checkpoint, options, plan }: Planned,
-  { force }: Pick<PlanFlags, 'force'>
+  { force }: Flags
 ): ReadonlyArray<string> => {
   const repeated = runsAgain(plan, checkpoint)
   const names = repeated.map(({ unit }) => unit)

@@ -10,12 +10,11 @@ import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { CliError, Stop, StoredRun } from '../../CliError.js'
 import { consentMissing, DECLINED, notDone } from '../../CliError.js'
 import { linesOf } from '../../report/Hint.js'
-import type { Context, Result } from '../Context.js'
+import type { Context, Flags, Result } from '../Context.js'
 import { environmentFor, showHint } from '../Context.js'
 import type { PromptContext } from './withPrompt.js'
 import { agree } from './withPrompt.js'
 import { viewOf } from '../find/find.js'
-import type { PrintedFlags } from './planFlags.js'
 import { ofHeld, ofTakeOver } from '../hints/ofRun.js'
 import { resumeLine } from './planFlags.js'
 import { holderText } from '../../report/text.js'
@@ -35,11 +34,7 @@ const TAKE_OVER_MILLIS = 8_000
 const BETWEEN_LOOKS_MILLIS = 1_000
 
 /** Watches an owner of undecided liveness; with `--take-over` only briefly, then supersedes it with consent. */
-export const claimable = async (
-  context: PromptContext,
-  view: RunView,
-  flags: PrintedFlags
-): Promise<Result<Claimable>> => {
+export const claimable = async (context: PromptContext, view: RunView, flags: Flags): Promise<Result<Claimable>> => {
   const { heldBy } = view
   if (O.isNone(heldBy)) return E.right({ view, takeOver: false })
   if (heldBy.value.liveness === 'alive') return E.left(await heldError(context, view, heldBy.value, flags))
@@ -61,7 +56,7 @@ export const heldError = async (
   context: Context,
   run: StoredRun,
   holder: Holder,
-  flags: PrintedFlags = {}
+  flags: Flags = {}
 ): Promise<CliError> => {
   const { runId } = run
   const error = notDone({ _tag: 'HeldBy', runId, holder }, ofHeld(context, run, holder, flags), run)
@@ -78,7 +73,7 @@ export const heldError = async (
 
 const STOPS: ReadonlyArray<Stop> = ['Cancel', 'Pause']
 
-const announceWait = (context: PromptContext, run: StoredRun, holder: Holder, flags: PrintedFlags): void => {
+const announceWait = (context: PromptContext, run: StoredRun, holder: Holder, flags: Flags): void => {
   const { screen } = context
   const howLong = flags.takeOver === true ? `${TAKE_OVER_MILLIS / 1_000} s` : 'up to 30 s (65 s on NFS)'
   screen.line(`Run ${run.runId} is held by ${holderText(holder)}`)
@@ -106,7 +101,7 @@ const riskOf = ({ checkpoint: { state } }: RunView): string => {
   return `If it is still alive, ${work} continues there until it learns that it was superseded.`
 }
 
-const withoutConsent = (context: PromptContext, view: RunView, holder: Holder, flags: PrintedFlags): CliError =>
+const withoutConsent = (context: PromptContext, view: RunView, holder: Holder, flags: Flags): CliError =>
   consentMissing(`Run ${view.runId} is held by ${holderText(holder)}. ${riskOf(view)} To agree, add --yes`, [
     { text: 'To take it over:', command: resumeLine(context, view.runId, { ...flags, yes: true }) }
   ])
@@ -115,7 +110,7 @@ const agreeToTakeOver = async (
   context: PromptContext,
   view: RunView,
   holder: Holder,
-  flags: PrintedFlags
+  flags: Flags
 ): Promise<Result<void>> => {
   const { screen } = context
   const who = holderText({ ...holder, liveness: 'alive' })

@@ -8,29 +8,12 @@ import type { SurveyOptions } from '../../../executor/planRun.js'
 import type { StoredRun } from '../../CliError.js'
 import { wrongUse, wordAmong } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
-import type { Place, Result } from '../Context.js'
+import type { Flags, Place, Result } from '../Context.js'
 import { dogearCommand, showHint } from '../Context.js'
-
-export interface PlanFlags {
-  readonly force?: boolean
-  readonly fromStep?: string
-  readonly input?: ReadonlyArray<string>
-  readonly restartWave?: string
-  readonly confirm?: ReadonlyArray<string>
-  readonly changes?: string
-  readonly reopen?: boolean
-}
-
-/** The flags that a printed `resume` repeats. `plan`: the hash of the reviewed plan. */
-export interface PrintedFlags extends PlanFlags {
-  readonly plan?: string
-  readonly takeOver?: boolean
-  readonly yes?: boolean
-}
 
 const CHANGES: ReadonlyArray<Changes> = ['strict', 'completed', 'ignore']
 
-export const planOptions = (flags: PlanFlags, { steps }: Workflow): Result<SurveyOptions> => {
+export const planOptions = (flags: Flags, { steps }: Workflow): Result<SurveyOptions> => {
   const restarts = [
     ...(flags.force === true ? ['--force'] : []),
     ...(flags.fromStep === undefined ? [] : ['--from-step']),
@@ -66,7 +49,7 @@ export const parseConfirm = (texts: ReadonlyArray<string>): Result<ReadonlyMap<s
 export const answerFrom = (word: string | undefined, output?: Json): Answer =>
   word === 'again' ? { _tag: 'Again' } : word === 'keep' ? { _tag: 'Keep' } : { _tag: 'Done', ...defined({ output }) }
 
-export const wordsOf = (flags: PlanFlags): ReadonlyArray<string> => [
+export const wordsOf = (flags: Flags): ReadonlyArray<string> => [
   ...(flags.force === true ? ['--force'] : []),
   ...(flags.fromStep === undefined ? [] : ['--from-step', flags.fromStep]),
   ...(flags.restartWave === undefined ? [] : ['--restart-wave', flags.restartWave]),
@@ -76,12 +59,7 @@ export const wordsOf = (flags: PlanFlags): ReadonlyArray<string> => [
   ...(flags.confirm ?? []).flatMap((answer) => ['--confirm', answer])
 ]
 
-export const resumeLine = (
-  place: Place,
-  runId: string,
-  flags: PrintedFlags = {},
-  more: ReadonlyArray<string> = []
-): string =>
+export const resumeLine = (place: Place, runId: string, flags: Flags = {}, more: ReadonlyArray<string> = []): string =>
   dogearCommand(place, [
     ...['resume', runId, ...wordsOf(flags), ...more],
     ...(flags.plan === undefined ? [] : ['--plan', flags.plan]),
@@ -94,7 +72,7 @@ export const resumeHint = (
   place: Place,
   text: string,
   { runId, workflow }: StoredRun,
-  flags: PrintedFlags = {},
+  flags: Flags = {},
   more: ReadonlyArray<string> = []
 ): Required<Hint> =>
   workflow.path === undefined

@@ -5,16 +5,14 @@ import type { ResumePlan } from '../../../domain/plan/Plan.js'
 import { resume } from '../../../executor/run.js'
 import type { RunView } from '../../../executor/storage/runs.js'
 import { notDone } from '../../CliError.js'
-import type { Result } from '../Context.js'
+import type { Flags, Result } from '../Context.js'
 import { hintTo } from '../Context.js'
 import type { Loaded } from '../find/workflowOf.js'
 import { printPosition } from '../find/pointer.js'
-import type { ResumeFlags } from './consent.js'
 import { agreeToPlan } from './consent.js'
 import { execute, printWarnings, programFor } from './execution.js'
 import { differencesFrom, inputOf, inputReplaced, withoutSecrets } from './input.js'
 import { claimable } from './owner.js'
-import type { PlanFlags } from './planFlags.js'
 import { wordsOf } from './planFlags.js'
 import { surveyRun } from './survey.js'
 import type { PromptContext } from './withPrompt.js'
@@ -25,7 +23,7 @@ export const resumeRun = async (
   context: PromptContext,
   found: RunView,
   workflow: Loaded,
-  typed: ResumeFlags,
+  typed: Flags,
   pointed = false
 ): Promise<Result> => {
   const flags = withoutSecrets(context, workflow.file, typed)
@@ -68,7 +66,7 @@ const printInput = (
   { screen }: PromptContext,
   { checkpoint }: RunView,
   { input, decisions }: ResumePlan,
-  flags: PlanFlags
+  flags: Flags
 ): void => {
   const given = inputOf(flags.input ?? [])
   if (input === undefined || E.isLeft(given)) return

@@ -11,9 +11,8 @@ import { planResume } from '../../../domain/plan/planResume.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import type { WorkingTree } from '../../../ports/WorkingTree.js'
 import { notDone } from '../../CliError.js'
-import type { Context, Result } from '../Context.js'
+import type { Context, Flags, Result } from '../Context.js'
 import { environmentFor } from '../Context.js'
-import type { PrintedFlags } from './planFlags.js'
 import { planOptions } from './planFlags.js'
 import { replacementOf, withoutSecrets } from './input.js'
 import type { AnyProgram } from '../../workflow/toProgram.js'
@@ -29,19 +28,19 @@ export const treeFor = (context: Context, { checkpoint }: Pick<FoundState, 'chec
   treeAt(context, checkpoint.workspace?.path ?? context.folder)
 
 /** The values on which the output of a resume depends. `flags`: as typed, without secrets; `tree`: one for all plans of a call, so that each file is hashed once. */
-export interface Surveyed<F extends PrintedFlags = PrintedFlags> extends Survey {
+export interface Surveyed extends Survey {
   readonly program: AnyProgram
-  readonly flags: F
+  readonly flags: Flags
   readonly tree: WorkingTree
 }
 
-export const surveyRun = async <F extends PrintedFlags>(
+export const surveyRun = async (
   context: Context,
   program: AnyProgram,
   state: FoundState,
-  typed: F,
+  typed: Flags,
   given: SurveyOptions = {}
-): Promise<Result<Surveyed<F>>> => {
+): Promise<Result<Surveyed>> => {
   const flags = withoutSecrets(context, program, typed)
   const options = planOptions(flags, program)
   if (E.isLeft(options)) return options
@@ -64,10 +63,7 @@ export const usablePlan = (context: Context, surveyed: Surveyed): Result<Planned
 }
 
 /** Leaves out answers without effect, about completed steps, so that printed commands do not repeat them. */
-export const withoutIdleAnswers = <F extends PrintedFlags>(
-  { program, flags }: Surveyed<F>,
-  { checkpoint, options, plan }: Planned
-): F => {
+export const withoutIdleAnswers = ({ program, flags }: Surveyed, { checkpoint, options, plan }: Planned): Flags => {
   if (flags.confirm === undefined) return flags
   const completed = new Set(plan.decisions.flatMap(({ unit, reason }) => (COMPLETED.has(reason._tag) ? [unit] : [])))
   const kept = new Map(options.confirm)

@@ -18,16 +18,11 @@ import type { PromptContext } from './withPrompt.js'
 import { confirm } from '../../terminal/Prompt.js'
 import { commandOf } from '../../terminal/shellQuote.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
-import type { Context } from '../Context.js'
+import type { Context, Flags } from '../Context.js'
 import { environmentFor, hintTo } from '../Context.js'
 import { treeAt } from './survey.js'
 import { redactionFor } from './input.js'
 import { counted } from '../../../view/text.js'
-
-export interface MergeFlags {
-  readonly merge?: boolean
-  readonly yes?: boolean
-}
 
 /** The work in a worktree since its first commit. */
 interface Work {
@@ -72,7 +67,7 @@ export const placeOf = (workspace: OwnWorkspace): string =>
 export const settleWorkspace = async (
   context: PromptContext,
   { runId, workspace, workflow }: Checkpoint,
-  flags: MergeFlags,
+  flags: Flags,
   worked: boolean
 ): Promise<JsonObject> => {
   const { screen } = context
@@ -104,7 +99,7 @@ const settleWorktree = async (
     worktree,
     redaction
   }: { readonly runId: string; readonly worktree: Worktree; readonly redaction: Redaction.Redaction },
-  flags: MergeFlags,
+  flags: Flags,
   worked: boolean
 ): Promise<JsonObject> => {
   const { screen } = context
@@ -144,7 +139,7 @@ const isWanted = async (
   { interactive, prompt }: PromptContext,
   { branch, into }: Worktree,
   work: Work,
-  { merge, yes }: MergeFlags,
+  { merge, yes }: Flags,
   worked: boolean
 ): Promise<boolean> => {
   if (merge !== undefined) return merge

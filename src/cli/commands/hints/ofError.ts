@@ -6,9 +6,8 @@ import * as Redaction from '../../../domain/data/Redaction.js'
 import type { RunError } from '../../../executor/errors/RunError.js'
 import type { CliError, StoredRun } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
-import type { Typed } from '../Context.js'
+import type { Flags, Typed } from '../Context.js'
 import { hintTo, showHint, sameCommand } from '../Context.js'
-import type { PrintedFlags } from '../execution/planFlags.js'
 import { resumeHint } from '../execution/planFlags.js'
 import { answerHint, ofHeld, ofMove } from './ofRun.js'
 
@@ -56,7 +55,7 @@ const withoutId = (typed: Typed): ReadonlyArray<string> => {
 const afterRunError = (typed: Typed, error: RunError, run?: StoredRun): ReadonlyArray<Hint> => {
   const runId = run?.runId ?? ('runId' in error ? error.runId : undefined)
   const look = runId === undefined ? listHint(typed) : showHint(typed, runId)
-  const resuming = (text: string, flags: PrintedFlags): Hint =>
+  const resuming = (text: string, flags: Flags): Hint =>
     run === undefined ? look : resumeHint(typed, text, run, flags)
   switch (error._tag) {
     case 'NoSuchRun':

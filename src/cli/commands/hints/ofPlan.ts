@@ -19,15 +19,14 @@ import { CHECK_FAILED } from '../../../executor/steps/guarded.js'
 import type { CliError, StoredRun } from '../../CliError.js'
 import { notDone } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
-import type { Place } from '../Context.js'
-import type { PrintedFlags } from '../execution/planFlags.js'
+import type { Flags, Place } from '../Context.js'
 import { resumeHint, resumeLine } from '../execution/planFlags.js'
 import { waveBefore, nonIdempotentFrom, asksForChanges, captures } from '../find/definitions.js'
 
 /** What a plan was made from. `flags`: as typed, without secrets. */
 export interface Planning extends Pick<Survey, 'checkpoint' | 'options'> {
   readonly program: Workflow
-  readonly flags: PrintedFlags
+  readonly flags: Flags
 }
 
 /** Another way to resume: these options, in place of those that were typed. `named`: the units of which the text says that they run again. */
@@ -162,8 +161,8 @@ export const ofQuestions = (
 export const forcedAnswers = (
   place: Place,
   run: StoredRun,
-  flags: PrintedFlags,
-  agreed: PrintedFlags,
+  flags: Flags,
+  agreed: Flags,
   questions: ReadonlyArray<Confirm>
 ): ReadonlyArray<Hint> => {
   const again = questions.flatMap((one) => ['--confirm', `${one.unit}=again`])

@@ -12,11 +12,10 @@ import type { StoredRun } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import { holderText, nowText, positionOf, processText } from '../../report/text.js'
 import { commandOf } from '../../terminal/shellQuote.js'
-import type { Place } from '../Context.js'
+import type { Flags, Place } from '../Context.js'
 import { dogearCommand, hintTo, showHint } from '../Context.js'
 import type { Difference } from '../execution/input.js'
 import { describeDifference } from '../execution/input.js'
-import type { PrintedFlags } from '../execution/planFlags.js'
 import { resumeHint } from '../execution/planFlags.js'
 
 /** The commands that continue a run; one that only its owner or program continues is shown. `text`: before the command that resumes it. */
@@ -79,15 +78,10 @@ export const ofMove = (place: Place, runId: string, { way, store }: Move): Hint 
 })
 
 /** Says why a living owner keeps its run. */
-export const ofTakeOver = ({ takeOver }: PrintedFlags): ReadonlyArray<Hint> =>
+export const ofTakeOver = ({ takeOver }: Flags): ReadonlyArray<Hint> =>
   takeOver === true ? [{ text: '--take-over was refused: the owner is proven alive' }] : []
 
-export const ofHeld = (
-  place: Place,
-  run: StoredRun,
-  { liveness }: Holder,
-  flags: PrintedFlags = {}
-): ReadonlyArray<Hint> =>
+export const ofHeld = (place: Place, run: StoredRun, { liveness }: Holder, flags: Flags = {}): ReadonlyArray<Hint> =>
   liveness === 'alive'
     ? ofTakeOver(flags)
     : [resumeHint(place, 'If you know that it is dead, take the run over:', run, { ...flags, takeOver: true })]
@@ -109,7 +103,7 @@ export const ofTaken = (place: Place, run: RunView, start: ReadonlyArray<string>
 export const ofOtherInput = (
   place: Place,
   run: StoredRun,
-  how: PrintedFlags,
+  how: Flags,
   differences: ReadonlyArray<Difference>,
   given: ReadonlyArray<string>,
   start: ReadonlyArray<string>
@@ -123,7 +117,7 @@ export const ofOtherInput = (
 /** For printed commands with `--yes`. */
 export const AGREES_TO_RECOVERY = 'With --yes you agree to continue from the recovered state'
 
-export const ofDamage = (place: Place, run: StoredRun, flags: PrintedFlags): ReadonlyArray<Hint> => [
+export const ofDamage = (place: Place, run: StoredRun, flags: Flags): ReadonlyArray<Hint> => [
   resumeHint(place, 'To resume from the recovered state:', run, { ...flags, yes: true })
 ]
 
