@@ -115,17 +115,10 @@ export const notDone = (
   verb?: string
 ): CliError & { readonly _tag: 'NotDone' } => ({
   _tag: 'NotDone',
-  error: withoutOption(error),
+  error,
   hints,
   ...defined({ run, verb })
 })
-
-/** The command has no options of a store, so its errors name none. */
-const withoutOption = (error: RunError): RunError => {
-  if (!('option' in error)) return error
-  const { option: _, ...others } = error
-  return others
-}
 
 export const code = (error: CliError): string => (error._tag === 'NotDone' ? error.error._tag : error._tag)
 

@@ -154,7 +154,7 @@ test('if a misspelt key would make a step a wave, sequence or wait, the message 
     'a wave has no key "grups". Did you mean "groups"?'
   ])
   expect(found('{ name: s, stesp: [{ shell: x }] }')).toEqual(['a sequence has no key "stesp". Did you mean "steps"?'])
-  expect(found('{ slep: 5s }')).toEqual(['a sleep has no key "slep". Did you mean "sleep"?'])
+  expect(found('{ slep: 5s }')).toEqual(['a wait has no key "slep". Did you mean "sleep"?'])
   expect(found('{ wave: w, groups: { a: { grups: { b: { shell: x } } } } }')).toEqual([
     'a group has no key "grups". Did you mean "groups"?'
   ])
@@ -165,9 +165,7 @@ test('a misspelt key that conflicts with another key is reported once', () => {
   const once = (step: string): ReadonlyArray<string> =>
     problemsOf(`steps:\n  - ${step}\n`).map((one) => one.replace(/^w\.yml:\d+:\d+: /, ''))
   expect(once('{ shel: x, run: [x] }')).toEqual(['a step has no key "shel". Did you mean "shell"?'])
-  expect(once('{ sleep: 5s, waitfor: {} }')).toEqual([
-    'a sleep has no key "waitfor"; use one of "name", "sleep", "summary"'
-  ])
+  expect(once('{ sleep: 5s, waitfor: {} }')).toEqual(['a wait has no key "waitfor". Did you mean "waitFor"?'])
   expect(once('{ waitFor: {}, captur: x }')).toEqual(['a wait has no key "captur". Did you mean "capture"?'])
   expect(once('{ wave: w, groups: { a: { shell: x } }, foreach: [1] }')).toEqual([
     'a wave has no key "foreach". Did you mean "forEach"?'
@@ -408,10 +406,7 @@ test.each([
     'steps:\n  - { shell: x, run: [x], reuse: { fromRun: r, artifact: a } }',
     ['2:27: "reuse" cannot be combined with "shell" or "run"; use one of them']
   ],
-  [
-    'steps:\n  - { sleep: 1s, waitFor: {}, capture: v }',
-    ['2:7: a wait has no key "sleep"; a step has either "sleep" or "waitFor", not both']
-  ],
+  ['steps:\n  - { sleep: 1s, waitFor: {}, capture: v }', ['2:7: a step has either "sleep" or "waitFor", not both']],
   [
     'steps:\n  - timeout: 5s\n    name: a\n  - wave: w\n    groups:\n      g:\n        timeout: 5s',
     [expect.stringContaining('3:11: a task needs "shell"'), expect.stringContaining('6:7: a task needs "shell"')]
@@ -713,11 +708,19 @@ test('values of the input keep their types', () => {
 
 test.each([
   ['sleep: 10', '2:14', '"sleep" must be a duration like 30s, 10m, 12h or 14d, not the number 10'],
-  ['sleep: 1s, waitFor: {}', '2:7', 'a wait has no key "sleep"; a step has either "sleep" or "waitFor", not both'],
-  ['sleep: 1s, capture: v', '2:18', 'a sleep has no key "capture"; it has no output; remove it'],
-  ['sleep: 1s, idempotent: false', '2:18', 'a sleep has no key "idempotent"; use one of "name", "sleep", "summary"'],
+  ['sleep: 1s, waitFor: {}', '2:7', 'a step has either "sleep" or "waitFor", not both'],
+  ['sleep: 1s, capture: v', '2:18', 'a sleep has no output for "capture"; remove it'],
+  [
+    'sleep: 1s, idempotent: false',
+    '2:18',
+    'a wait has no key "idempotent"; use one of "name", "sleep", "waitFor", "summary", "capture"'
+  ],
   ['waitFor: Publish?', '2:16', '"waitFor" is a mapping like { question: "Publish?" }, not the string "Publish?"'],
-  ['sleep: 1s, timeout: 5s', '2:18', 'a sleep has no key "timeout"; use one of "name", "sleep", "summary"'],
+  [
+    'sleep: 1s, timeout: 5s',
+    '2:18',
+    'a wait has no key "timeout"; a wait for an answer has it inside, as in waitFor: { question: "Publish?", timeout: 5m }'
+  ],
   [
     'waitFor: {}, timeout: 5s',
     '2:20',

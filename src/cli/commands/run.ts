@@ -8,7 +8,7 @@ import { run } from '../../executor/run.js'
 import type { RunSummary, RunView } from '../../executor/storage/runs.js'
 import { viewRun } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
-import { DECLINED, notDone, refused, usage, wrongUse } from '../CliError.js'
+import { notDone, refused, usage, wrongUse } from '../CliError.js'
 import { defined } from '../../domain/data/defined.js'
 import type { Context, Flags, Result } from './Context.js'
 import { environmentFor, hintTo, showHint } from './Context.js'
@@ -29,9 +29,8 @@ import type { Loaded } from './find/workflowOf.js'
 import { checkInputs, checkVariables, loadWorkflow, programError } from './find/workflowOf.js'
 import { warnOfUncommitted } from './execution/workspace.js'
 
-type Choice =
-  | { readonly _tag: 'Start'; readonly runId: string }
-  | { readonly _tag: 'Resume'; readonly view: RunView; readonly how: Flags }
+/** The run to resume, and how; undefined to start one. */
+type Choice = { readonly view: RunView; readonly how: Flags } | undefined
 
 export const runCommand = withPrompt(async (context: PromptContext, file: string, flags: Flags) => {
   const how = howOf(context, flags)
@@ -90,14 +89,13 @@ const runLoaded = async (
       ? await chooseRepeated(context, workflow, given.right, flags.run, how)
       : id === undefined
         ? await startUnless(context, workflow, given.right, {
-            runId: randomUUID(),
             resumes: flags.resume === true || yes === true,
             asks: context.interactive
           })
         : await chooseById(context, workflow, id, given.right, flags)
   if (E.isLeft(choice)) return choice
-  return choice.right._tag === 'Start'
-    ? start(context, workflow, choice.right.runId, given.right, flags)
+  return choice.right === undefined
+    ? start(context, workflow, given.right, flags)
     : resumeEarlier(context, workflow, choice.right.view, given.right, {
         ...choice.right.how,
         ...defined({ yes, merge })
@@ -125,13 +123,8 @@ const resumeEarlier = async (
   return resumeRun(context, view, workflow, differences.length === 0 ? how : { ...how, input })
 }
 
-const start = async (
-  context: PromptContext,
-  workflow: Loaded,
-  runId: string,
-  given: Given,
-  flags: Flags
-): Promise<Result> => {
+const start = async (context: PromptContext, workflow: Loaded, given: Given, flags: Flags): Promise<Result> => {
+  const { id: runId = randomUUID() } = flags
   const input = { ...workflow.file.input, ...given }
   const known = checkVariables(workflow, Object.keys(input))
   if (E.isLeft(known)) return known
@@ -158,9 +151,9 @@ const chooseById = async (
   const found = await viewRun(id)(environmentFor(context))()
   if (E.isLeft(found)) return E.left(notDone(found.left))
   // An explicit id skips the prompt; an earlier run is only reported.
-  if (O.isNone(found.right)) return startUnless(context, workflow, given, { runId: id, asks: false })
+  if (O.isNone(found.right)) return startUnless(context, workflow, given, { asks: false })
   const view = found.right.value
-  if (flags.resume === true || flags.yes === true) return E.right({ _tag: 'Resume', view, how: {} })
+  if (flags.resume === true || flags.yes === true) return E.right({ view, how: {} })
   if (O.isSome(view.heldBy)) return E.left(await heldError(context, view, view.heldBy.value))
   const exists = notDone(
     { _tag: 'RunExists', runId: id },
@@ -176,9 +169,9 @@ const startUnless = async (
   context: PromptContext,
   workflow: Loaded,
   given: Given,
-  { runId, resumes = false, asks }: { readonly runId: string; readonly resumes?: boolean; readonly asks: boolean }
+  { resumes = false, asks }: { readonly resumes?: boolean; readonly asks: boolean }
 ): Promise<Result<Choice>> => {
-  const fresh: Result<Choice> = E.right({ _tag: 'Start', runId })
+  const fresh: Result<Choice> = E.right(undefined)
   const runs = await runsOf(context, workflow)
   if (E.isLeft(runs)) return runs
   const mine = runs.right.filter(isResumable)
@@ -249,7 +242,7 @@ const isOf = ({ workflow }: RunSummary, { file }: Loaded): boolean =>
 const nearness = ({ workflow }: RunSummary, { path }: Loaded): number => (workflow.path === path ? 1 : 0)
 
 const taken = (view: Result<RunView>, how: Flags = {}): Result<Choice> =>
-  E.isLeft(view) ? view : E.right({ _tag: 'Resume', view: view.right, how })
+  E.isLeft(view) ? view : E.right({ view: view.right, how })
 
 const offered = async (
   context: PromptContext,
@@ -258,14 +251,7 @@ const offered = async (
   otherwise: string,
   declined: Result<Choice>
 ): Promise<Result<Choice>> => {
-  const answer = await offer(context, view, file, otherwise)
-  if (O.isNone(answer) || answer.value._tag === 'Abort') return E.left(DECLINED)
-  switch (answer.value._tag) {
-    case 'Resume':
-      return taken(E.right(view))
-    case 'RestartWave':
-      return taken(E.right(view), { restartWave: answer.value.wave })
-    case 'Decline':
-      return declined
-  }
+  const how = await offer(context, view, file, otherwise)
+  if (E.isLeft(how)) return how
+  return how.right === undefined ? declined : taken(E.right(view), how.right)
 }

@@ -61,37 +61,30 @@ export const isOver = (event: Event): event is Of<'StepCompleted' | 'StepFailed'
   ['StepCompleted', 'StepFailed', 'JobSubmitted', 'StepSuspended'].includes(event._tag)
 
 export const follow = (run: LiveRun, event: Event): void => {
-  const { active, done, now } = run
+  const { active, done, now, tally } = run
   run.waves.follow(event)
-  count(run, event)
   if (event._tag === 'RunPlanned') {
     run.decisions = new Map(event.plan.decisions.map((one) => [one.unit, one]))
-    for (const { _tag, unit, stepIndex } of event.plan.decisions)
-      if (_tag === 'Skip' && isTop(unit)) done.add(stepIndex)
+    for (const { _tag, unit, stepIndex } of event.plan.decisions) {
+      if (_tag !== 'Skip') continue
+      if (isTop(unit)) done.add(stepIndex)
+      if (isTask(run, unit)) tally.ends.set(unit, 'skipped')
+    }
   } else if (event._tag === 'WaveRestarted') {
     run.decisions = new Map()
     for (const index of done) if (index >= event.stepIndex) done.delete(index)
   } else if (event._tag === 'StepStarted') {
     active.set(event.unit, { since: now() })
+    tally.ends.delete(event.unit)
   } else if (event._tag === 'StepRetrying') {
     active.set(event.unit, { since: now(), until: now() + event.delayMillis })
+    tally.retries += 1
   } else if (isOver(event)) {
-    active.delete(event.unit)
-    if (event._tag === 'StepCompleted' && isTop(event.unit)) done.add(event.stepIndex)
-  }
-}
-
-const count = (run: LiveRun, event: Event): void => {
-  const { tally } = run
-  if (event._tag === 'RunPlanned') {
-    for (const { _tag, unit } of event.plan.decisions)
-      if (_tag === 'Skip' && isTask(run, unit)) tally.ends.set(unit, 'skipped')
-  } else if (event._tag === 'StepRetrying') tally.retries += 1
-  else if (event._tag === 'StepStarted' || event._tag === 'StepCompleted' || event._tag === 'StepFailed') {
-    const { unit } = event
-    if (!isTask(run, unit)) return
-    if (event._tag === 'StepStarted') tally.ends.delete(unit)
-    else tally.ends.set(unit, event._tag === 'StepCompleted' ? 'completed' : 'failed')
+    const { _tag, unit } = event
+    active.delete(unit)
+    if (_tag === 'StepCompleted' && isTop(unit)) done.add(event.stepIndex)
+    if ((_tag === 'StepCompleted' || _tag === 'StepFailed') && isTask(run, unit))
+      tally.ends.set(unit, _tag === 'StepCompleted' ? 'completed' : 'failed')
   }
 }
 

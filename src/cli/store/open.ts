@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
 import type { PostgresPool } from '../../adapters/postgres/index.js'
 import type { SqliteDriver } from '../../adapters/sqlite/index.js'
+import { fieldsOf } from '../../domain/data/Options.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { CliError } from '../CliError.js'
 import { notDone, refused } from '../CliError.js'
@@ -64,10 +65,35 @@ const postgres = async (
       await storage.close()
       await pool.end()
     }
-    return E.right({ storage, artifacts: postgresArtifacts(pool), requests: postgresRequests(pool), close })
+    return E.right({
+      storage: withoutOptions(storage),
+      artifacts: withoutOptions(postgresArtifacts(pool)),
+      requests: withoutOptions(postgresRequests(pool)),
+      close
+    })
   } catch (cause) {
     return E.left(notOpened(show(location), cause))
   }
+}
+
+/** The command has no options of a store, so the errors of its stores name none. */
+const withoutOptions = <Port extends object>(port: Port): Port =>
+  Object.fromEntries(
+    Object.entries(port as Readonly<Record<string, unknown>>).map(([name, given]) => [name, reworded(given)])
+  ) as Port
+
+/** A port has tasks, functions that return them, and plain ones. */
+const reworded = (given: unknown): unknown =>
+  typeof given !== 'function'
+    ? given
+    : (...args: ReadonlyArray<unknown>) => {
+        const returned = (given as (...args: ReadonlyArray<unknown>) => unknown)(...args)
+        return returned instanceof Promise ? returned.then(withoutOption) : reworded(returned)
+      }
+
+const withoutOption = (ended: unknown): unknown => {
+  const { left } = fieldsOf(ended)
+  return 'option' in fieldsOf(left) ? E.left({ ...fieldsOf(left), option: undefined }) : ended
 }
 
 const sqlite = async (

@@ -196,9 +196,6 @@ export const placed = (
   return found
 }
 
-export const tasksOf = (steps: ReadonlyArray<StepEntry>): ReadonlyArray<TaskEntry> =>
-  placed(steps).flatMap(({ step }) => (step._tag === 'Task' ? [step] : []))
-
 export const actionsOf = ({ action, job }: TaskEntry): ReadonlyArray<Action> =>
   job === undefined ? [action] : [job.submit, job.poll, ...(job.collect === undefined ? [] : [job.collect])]
 

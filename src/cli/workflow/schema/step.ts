@@ -29,7 +29,7 @@ import {
   refined,
   wrong
 } from './Schema.js'
-import { sleepFields, sleepForeign, waitForFields, waitForForeign, waitOf } from './wait.js'
+import { waitFields, waitForeign, waitOf, waitRules } from './wait.js'
 import { standIn, taskFields, taskOf, taskRules, WORK } from './task.js'
 
 type Place = 'step' | 'group' | 'each'
@@ -290,22 +290,12 @@ const wave = (place: Place): Schema<AnyStep> =>
 
 const stepName = { name: field(nameText, 'The name of the step. Default: step-1, step-2 and so on.') }
 
-const sleep = (place: Place): Schema<AnyStep> =>
-  mapped(
-    object(
-      ofAt(place, 'a sleep'),
-      { ...stepName, ...sleepFields, ...groupFields },
-      { except: NOT_AT[place], foreign: sleepForeign }
-    ),
-    (read, reading) => ({ ...waitOf(read, reading), ...needsOf(read) })
-  )
-
 const wait = (place: Place): Schema<AnyStep> =>
   mapped(
     object(
       ofAt(place, 'a wait'),
-      { ...stepName, ...waitForFields, ...groupFields },
-      { except: NOT_AT[place], foreign: waitForForeign }
+      { ...stepName, ...waitFields, ...groupFields },
+      { except: NOT_AT[place], rules: waitRules, foreign: waitForeign }
     ),
     (read, reading) => ({ ...waitOf(read, reading), ...needsOf(read) })
   )
@@ -318,8 +308,8 @@ const stepFields = {
   workflow: sequenceFields.workflow,
   groups: waveFields.groups,
   forEach: waveFields.forEach,
-  sleep: sleepFields.sleep,
-  waitFor: waitForFields.waitFor,
+  sleep: waitFields.sleep,
+  waitFor: waitFields.waitFor,
   ...taskFields,
   ...groupFields
 }
@@ -364,8 +354,7 @@ const anyStep = (place: Place): Schema<AnyStep> => {
     [
       { keys: ['steps', 'workflow'], schema: named(`${place}:sequence`, () => sequence(place)) },
       { keys: ['wave', 'groups', 'forEach', 'each'], schema: named(`${place}:wave`, () => wave(place)) },
-      { keys: ['waitFor'], schema: named(`${place}:wait`, () => wait(place)) },
-      { keys: ['sleep'], schema: named(`${place}:sleep`, () => sleep(place)) }
+      { keys: ['sleep', 'waitFor'], schema: named(`${place}:wait`, () => wait(place)) }
     ],
     { keys: WORK, known: Object.keys(stepFields), schema: named(`${place}:task`, () => task(place)) }
   )

@@ -5,8 +5,8 @@ import type { WaitFor } from '../../../executor/program/StepSpec.js'
 import type { WaitEntry } from '../WorkflowFile.js'
 import type { Reading } from './Reading.js'
 import { longDuration, text, variable } from './scalars.js'
-import type { Read, Schema } from './Schema.js'
-import { field, mapped, named, object, refined } from './Schema.js'
+import type { Read, Rule, Schema } from './Schema.js'
+import { field, mapped, named, notWith, object, onlyWith, refined } from './Schema.js'
 
 const wait = refined(longDuration, {}, (millis, { key }) =>
   millis > MAX_WAIT_MILLIS ? `"${key}" must be at most 1,000 years` : undefined
@@ -24,33 +24,28 @@ const waitFor: Schema<WaitFor> = mapped(
   ({ question, timeout }) => defined({ question: question?.value, timeoutMillis: timeout?.value })
 )
 
-const summary = field(text, 'A line for people. Default: the name.')
-
-export const sleepFields = {
+export const waitFields = {
   sleep: field(wait, 'How long the run sleeps here, like 90s, 12h or 14d. No process has to stay for it.'),
-  summary
-}
-
-export const sleepForeign = { capture: 'it has no output; remove it' }
-
-export const waitForFields = {
   waitFor: field(
     named('waitFor', () => waitFor),
     'The run waits here for an answer: "dogear answer".'
   ),
-  summary,
+  summary: field(text, 'A line for people. Default: the name.'),
   capture: field(variable(text, 'variable'), 'The variable that the answer becomes.')
 }
 
-export const waitForForeign = {
-  sleep: 'a step has either "sleep" or "waitFor", not both',
+type Wait = Read<typeof waitFields>
+
+export const waitRules: ReadonlyArray<Rule<Wait>> = [
+  notWith('sleep', ['waitFor'], 'a step has either "sleep" or "waitFor", not both'),
+  onlyWith('capture', ['waitFor'], 'a sleep has no output for "capture"; remove it')
+]
+
+export const waitForeign = {
   timeout: 'a wait for an answer has it inside, as in waitFor: { question: "Publish?", timeout: 5m }'
 }
 
-export const waitOf = (
-  { sleep, waitFor, summary, capture }: Partial<Read<typeof sleepFields> & Read<typeof waitForFields>>,
-  { unit }: Reading
-): WaitEntry => ({
+export const waitOf = ({ sleep, waitFor, summary, capture }: Wait, { unit }: Reading): WaitEntry => ({
   _tag: 'Wait',
   at: unit.at,
   name: unit.name,
