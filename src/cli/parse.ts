@@ -1,4 +1,5 @@
 /** Parses a command line by the table of commands, and explains a wrong one. */
+import { parseArgs } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import { didYouMean, likeliest } from '../domain/data/Suggestion.js'
 import type { CliError } from './CliError.js'
@@ -29,8 +30,9 @@ interface At {
   readonly at: number
 }
 
-/** A flag. `name`: as typed, without a value; `value`: undefined if it is missing. */
+/** A flag. `at`: the index of its word; `name`: as typed, without a value; `value`: undefined if it is missing. */
 interface Given {
+  readonly at: number
   readonly name: string
   readonly flag: Word
   readonly value: string | true | undefined
@@ -42,33 +44,38 @@ const flagNamed = (flags: ReadonlyArray<Word>, name: string): Word | undefined =
 /** A flag of several commands takes a value in all of them or in none. */
 const ALL = [...GLOBAL, ...COMMANDS.flatMap(({ flags }) => flags)]
 
-/** A negative number is no flag. */
-const OPERAND = /^(?!-)|^-(?:(?:\d+|\d*\.\d+)(?:e[+-]?\d+)?)?$/
+const isNumber = (word: string): boolean => /^-(?:\d+|\d*\.\d+)(?:e[+-]?\d+)?$/.test(word)
+
+const longOf = (flag: Word): string => namesOf(flag).at(-1) ?? ''
+
+const takesValue = ({ syntax }: Word): boolean => syntax.includes('<')
+
+const OPTIONS = Object.fromEntries(
+  ALL.map((flag) => {
+    const [short] = namesOf(flag).filter((name) => !name.startsWith('--'))
+    const type = takesValue(flag) ? ('string' as const) : ('boolean' as const)
+    return [longOf(flag).slice(2), { type, ...(short === undefined ? {} : { short: short.slice(1) }) }]
+  })
+)
 
 export const parse = (words: ReadonlyArray<string>): Parsed => {
   const all: Array<At> = []
-  const given: Array<Given> = []
+  const found: Array<Given> = []
   const unknown: Array<At> = []
-  const end = words.includes('--') ? words.indexOf('--') : words.length
-  for (let at = 0; at < words.length; at++) {
+  const { tokens } = parseArgs({ args: words, options: OPTIONS, strict: false, tokens: true })
+  for (const token of tokens) {
+    if (token.kind === 'option-terminator') continue
+    const { index: at } = token
     const word = words[at] ?? ''
-    if (at === end) continue
-    if (at > end || OPERAND.test(word)) {
-      all.push({ word, at })
-      continue
-    }
-    const [, typed = '', inline] = /^([^=]*)(?:=(.*))?$/s.exec(word) ?? []
-    // Flags of one letter may share a word.
-    const names = typed.startsWith('--') ? [typed] : Array.from(typed.slice(1), (letter) => `-${letter}`)
-    const found = names.flatMap((name): ReadonlyArray<Given> => {
-      const flag = flagNamed(ALL, name)
-      return flag === undefined ? [] : [{ name, flag, value: true }]
-    })
-    const [first] = found
-    if (first?.flag.syntax.includes('<') === true) given.push({ ...first, value: inline ?? words[++at] })
-    else if (inline === undefined && found.length === names.length) given.push(...found)
-    else unknown.push({ word, at })
+    const flag = token.kind === 'option' ? flagNamed(ALL, token.rawName) : undefined
+    if (token.kind === 'positional') all.push({ word, at })
+    // Each digit of a negative number is a token.
+    else if (isNumber(word)) void (all.at(-1)?.at === at || all.push({ word, at }))
+    else if (flag === undefined || (token.value !== undefined && !takesValue(flag))) unknown.push({ word, at })
+    else found.push({ at, name: token.rawName, flag, value: takesValue(flag) ? token.value : true })
   }
+  // Flags of one letter may share a word.
+  const given = found.filter((one) => unknown.every(({ at }) => at !== one.at))
   const [first, second, ...more] = all
   const isHelp = first?.word === 'help'
   const [name, operands] =
@@ -86,8 +93,6 @@ export const parse = (words: ReadonlyArray<string>): Parsed => {
     flags: { ...valuesOf(given), ...(isHelp ? { help: true } : {}) }
   }
 }
-
-const longOf = (flag: Word): string => namesOf(flag).at(-1) ?? ''
 
 const valuesOf = (given: ReadonlyArray<Given>): Flags => {
   const values = new Map<string, unknown>()
