@@ -171,7 +171,7 @@ describe('an artifact', () => {
     assert.deepEqual(use.evidence, [])
   })
 
-  test('artifacts put by a failed attempt are not recorded, and each group records its own artifacts', async () => {
+  test('a record names the artifacts of all attempts, and each group records its own artifacts', async () => {
     const data = memoryData()
     const program = pipe(
       Program.start('p'),
@@ -190,7 +190,7 @@ describe('an artifact', () => {
     const records = recordsOf(await go(program, data))
     const found = records.map(({ unit, evidence }) => [unit, evidence.map((one) => 'id' in one && one.id)])
     assert.deepEqual(found, [
-      ['retried', ['attempt-2']],
+      ['retried', ['attempt-1', 'attempt-2']],
       ['w/a', ['of a']],
       ['w/b', ['of b']],
       ['w', []]

@@ -254,6 +254,38 @@ describe('a wave that was stopped after a group of it put an artifact of an earl
   })
 })
 
+describe('an artifact that failed code has put', () => {
+  const built = workflow('w').step('build', ({ artifacts }) => artifacts.put('log', 'built').then(() => null))
+  const failing = async ({ artifacts }: Writing): Promise<never> => {
+    await artifacts.put('log', 'half')
+    throw Object.assign(new Error('busy'), { status: 503 })
+  }
+  const flows = {
+    'a sub-step whose failure the task catches': built.step('agent', ({ step }) =>
+      step('write', (context) => failing(context)).catch(() => null)
+    ),
+    'a sub-step in a sub-step': built.step('agent', ({ step }) =>
+      step('turn', (outer) => outer.step('write', (context) => failing(context)).catch(() => null))
+    ),
+    'a failed attempt': built.step('agent', {
+      retry: { attempts: 2, delayMillis: 0 },
+      run: async (context) => (context.attempt === 1 ? await failing(context) : null)
+    })
+  }
+  test.each(Object.keys(flows) as Array<keyof typeof flows>)(
+    'is in the record of the step that completed: %s',
+    async (what) => {
+      const options = newRun()
+      const flow = flows[what].wave('next', { one: () => 1 })
+      const first = await runOutcome(flow, options)
+      assert.equal(first._tag, 'Completed')
+      assert.equal((await runOutcome(flow, options))._tag, 'Completed')
+      const { plan } = await planRun(flow, options)
+      assert.deepEqual(new Set(plan.decisions.map(({ _tag }) => _tag)), new Set(['Skip']))
+    }
+  )
+})
+
 test('`submit` and `poll` of a job cannot put an artifact, because no record would name it; `collect` can', async () => {
   const options = newRun()
   const put = ({ artifacts }: Writing) => artifacts.put('log', 'x').then(() => null)

@@ -1,5 +1,5 @@
 /**
- * The state of one attempt of a unit: its signal, its timeout and the ids of its artifacts. Thousands may be in flight, so it has as few
+ * The state of one attempt of a unit: its signal and its timeout. Thousands may be in flight, so it has as few
  * closures as possible. It must not know checkpoints.
  */
 import type { Clock } from '../../ports/Clock.js'
@@ -20,7 +20,6 @@ export interface Attempt {
   timer?: Timer
   controller?: AbortController
   grace?: AbortController
-  artifacts?: Set<string>
 }
 
 /** Ends an attempt early, at its timeout or at a stop. Its code then has `graceMillis` to end; after that `giveUp` is called. */

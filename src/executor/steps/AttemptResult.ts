@@ -18,8 +18,6 @@ import { notAwaited } from '../subSteps/subStepFailures.js'
 import type { AttemptTimes, RunScope } from '../RunScope.js'
 import type { Attempt } from './Attempt.js'
 import { timeoutError } from './Attempt.js'
-import type { PutArtifacts } from '../workspace/artifacts.js'
-import { artifactsOf } from '../workspace/artifacts.js'
 import { CHECK_FAILED } from './guarded.js'
 
 /** `Stopped` has a failure if the code failed. `settled`: no code of the attempt still runs, and no sub-step is in doubt. `again`: a user asked for another attempt. */
@@ -44,13 +42,13 @@ export const judge = (
     refused,
     open,
     encode,
-    artifacts
+    put
   }: {
     readonly timeoutMillis: number | undefined
     readonly refused?: StepFailure | undefined
     readonly open: ReadonlyArray<Unit>
     readonly encode: (value: unknown) => E.Either<StepFailure, Json | undefined>
-    readonly artifacts: PutArtifacts
+    readonly put: ReadonlyArray<Evidence>
   }
 ): AttemptResult => {
   const settled = end._tag !== 'GraceExpired'
@@ -58,7 +56,6 @@ export const judge = (
   if (wrong === undefined && end._tag === 'Value') {
     const output = encode(end.value)
     if (E.isLeft(output)) return { _tag: 'Failed', failure: output.left, settled }
-    const put = artifactsOf(artifacts, attempt)
     const evidence = put.length === 0 ? end.evidence : [...end.evidence, ...put]
     return { _tag: 'Done', output: output.right, evidence }
   }

@@ -21,7 +21,7 @@ import type { AttemptCalls, Closed } from '../subSteps/subSteps.js'
 import { notStorable } from '../subSteps/subStepFailures.js'
 import { failSubSteps } from '../subSteps/subStepVersions.js'
 import { closeCalls, subStepsOfAttempt } from '../subSteps/subSteps.js'
-import { readOnly } from '../workspace/artifacts.js'
+import { artifactsOf, readOnly } from '../workspace/artifacts.js'
 import type { StepFolder } from '../workspace/workspace.js'
 import { stepFolder, withFolder } from '../workspace/workspace.js'
 
@@ -125,7 +125,7 @@ export const conclude = async (
     refused,
     open,
     encode,
-    artifacts: scope.artifacts
+    put: artifactsOf(scope.artifacts, place.unit)
   })
   // The code may have caught the stop of a sub-step.
   if (judged._tag === 'Done' && closing !== undefined) scope.recorder.stage(runningSubStepsFailed(scope, place.unit))

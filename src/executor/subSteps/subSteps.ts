@@ -16,7 +16,7 @@ import type { SubStep } from '../../domain/checkpoint/SubStep.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { withoutNumber } from '../../domain/workflow/Unit.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
-import { artifactsFor } from '../workspace/artifacts.js'
+import { artifactsFor, artifactsOf, inheritArtifacts } from '../workspace/artifacts.js'
 import { wrapped } from '../steps/aroundHook.js'
 import type { Attempt } from '../steps/Attempt.js'
 import * as Attempts from '../steps/Attempt.js'
@@ -135,6 +135,7 @@ const stepOf = (level: Level, onCallEnded: () => void = () => undefined): RunSub
       const ending = runUnlessRecorded(level, call)
       level.open.set(call.unit, ending)
       const ended = await ending
+      if (E.isLeft(ended)) inheritArtifacts(level.root.scope.artifacts, level.unit, call.unit)
       level.open.delete(call.unit)
       return ended
     }
@@ -290,7 +291,7 @@ const attemptOnce = async (level: Level, call: SubStepCall, number: number): Pro
     refused: inner.refused,
     open,
     encode,
-    artifacts: scope.artifacts
+    put: artifactsOf(scope.artifacts, unit)
   })
   // The code may have caught the stop of a nested sub-step.
   if (judged._tag === 'Done') scope.recorder.stage(runningSubStepsFailed(scope, place.unit, unit))

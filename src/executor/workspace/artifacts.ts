@@ -1,4 +1,4 @@
-/** Gives the code of steps access to the artifacts of a run, and remembers which attempt put which artifact. */
+/** Gives the code of steps access to the artifacts of a run, and remembers which unit put which artifact. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -17,20 +17,34 @@ import { describeArtifact } from '../errors/portErrors.js'
 import type { SecuredEnvironment } from '../secrets.js'
 import type { Reuse, StepArtifacts } from '../program/StepSpec.js'
 import type { Place } from '../Values.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
 
-/** The artifacts that an execution has put, by id: the newest content, and the last put in progress. */
+/** The artifacts that an execution has put. By id: the newest content, and the last put in progress. By unit: the ids of all its attempts. */
 export interface PutArtifacts {
+  readonly ids: Map<Unit, Set<string>>
   readonly newest: Map<string, Evidence>
   readonly putting: Map<string, { readonly attempt: Attempt; readonly done: Promise<void> }>
 }
 
-export const nothingPut = (): PutArtifacts => ({ newest: new Map(), putting: new Map() })
+export const nothingPut = (): PutArtifacts => ({ ids: new Map(), newest: new Map(), putting: new Map() })
 
-/** Returns the artifacts that an attempt has put, with their newest content: another unit may have put the same id since, and completed first. */
-export const artifactsOf = ({ newest }: PutArtifacts, { artifacts }: Attempt): ReadonlyArray<Evidence> =>
-  artifacts === undefined ? NOTHING : [...artifacts].flatMap((id) => newest.get(id) ?? [])
+/** Returns the artifacts that a unit has put, with their newest content: another unit may have put the same id since, and completed first. */
+export const artifactsOf = ({ ids, newest }: PutArtifacts, unit: Unit): ReadonlyArray<Evidence> => {
+  const own = ids.get(unit)
+  return own === undefined ? NOTHING : [...own].flatMap((id) => newest.get(id) ?? [])
+}
 
 const NOTHING: ReadonlyArray<Evidence> = []
+
+/** A sub-step that did not complete has no record, so the record of the unit that called it names what it put. */
+export const inheritArtifacts = ({ ids }: PutArtifacts, unit: Unit, from: Unit): void => {
+  for (const id of ids.get(from) ?? []) add(ids, unit, id)
+}
+
+const add = (ids: PutArtifacts['ids'], unit: Unit, id: string): void => {
+  const own = ids.get(unit) ?? new Set()
+  ids.set(unit, own.add(id))
+}
 
 export interface ArtifactWriter {
   readonly scope: {
@@ -68,11 +82,11 @@ export const artifactsFor = (writer: ArtifactWriter): StepArtifacts => {
 
 /** Puts artifacts of one id one after the other, so that they end in the order in which they take effect; none waits for an attempt that is over. Fenced attempts put nothing. */
 const inTurn = async (
-  { attempt, scope: { artifacts, stopReason } }: ArtifactWriter,
+  { attempt, place, scope: { artifacts, stopReason } }: ArtifactWriter,
   id: string,
   put: () => Promise<E.Either<StepFailure, ArtifactInfo>>
 ): Promise<E.Either<StepFailure, ArtifactInfo>> => {
-  const { newest, putting } = artifacts
+  const { ids, newest, putting } = artifacts
   const before = putting.get(id)
   const act = async (): Promise<E.Either<StepFailure, ArtifactInfo>> => {
     if (attempt.isOver) return E.left(ATTEMPT_OVER)
@@ -81,7 +95,7 @@ const inTurn = async (
     if (E.isLeft(stored)) return stored
     const { id, size, sha256 } = stored.right
     newest.set(id, { _tag: 'Stored', id, size, sha256 })
-    void (attempt.artifacts ??= new Set()).add(id)
+    add(ids, place.unit, id)
     return stored
   }
   const turn = before === undefined || before.attempt.isOver ? act() : before.done.then(act)
