@@ -376,10 +376,8 @@ const watch = async (host: Host): Promise<void> => {
     if (isStopped(host)) return
     const now = clock.now()
     untilLook -= waking.signal.aborted ? Math.max(0, Math.min(pause, now - before)) : pause
-    // The clock was set back, so the times of retries no longer hold.
-    if (now < before) host.known.clear()
     for (const known of [...host.known.values()])
-      if (known.at <= now && !host.active.has(known.found.runId)) await resumeSoon(host, known)
+      if (isDue(known, now) && !host.active.has(known.found.runId)) await resumeSoon(host, known)
     if (untilLook > 0) continue
     host.waitedMillis = 0
     const elapsed = stopwatch(clock)
@@ -388,6 +386,10 @@ const watch = async (host: Host): Promise<void> => {
     untilLook = Math.max(LOOK_MILLIS, READ_PAUSE_FACTOR * (elapsed() - host.waitedMillis))
   }
 }
+
+/** The clock may be set back at any time: the time of a retry that is further away than any delay no longer holds. */
+const isDue = ({ at, failedAttempts }: Known, now: number): boolean =>
+  at <= now || (failedAttempts > 0 && at < Infinity && at > now + MAX_DELAY_MILLIS)
 
 const MIN_PAUSE_MILLIS = 10
 

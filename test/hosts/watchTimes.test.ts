@@ -77,6 +77,28 @@ describe('a watch', () => {
     await end(watching)
   })
 
+  test('a watch retries a run within two minutes although the clock was set back in the middle of a look', async () => {
+    const { clock, stored, seen, leave, begin, seconds, end } = world()
+    await leave('order')
+    let isBroken = true
+    let looks = 0
+    const watching = begin({
+      ...stored,
+      save: (...args) => (isBroken ? TE.left(FULL) : stored.save(...args)),
+      list: (options) => async () => {
+        looks += 1
+        if (looks === 4) clock.set(-2 * HOUR_MILLIS)
+        return await stored.list(options)()
+      }
+    })
+    await seconds(5)
+    assert.ok(looks >= 4)
+    isBroken = false
+    await seconds(120)
+    assert.equal(seen.at(-1), 'order Completed')
+    await end(watching)
+  })
+
   test('a watch looks again within seconds after its host was suspended in the middle of a look', async () => {
     const { clock, stored, seen, leave, begin, seconds, end } = world()
     let looks = 0
