@@ -78,17 +78,19 @@ export interface Expanded extends UnitFact {
 
 /**
  * Attempts of one step are about to start; durable before the first starts. Of sub-steps, `attempts` has only those that are not idempotent.
- * `submissions`: the keys of attempts that submit a job.
+ * `submissions`: the keys of attempts that submit a job. `keeps`: the tasks whose open waits stay, although the state has no attempt of
+ * theirs, because the run stood at another step meanwhile.
  */
 export interface AttemptStarted extends Fact {
   readonly _tag: 'AttemptStarted'
   readonly attempts: ReadonlyArray<InFlight>
   readonly submissions?: ReadonlyArray<Submission>
+  readonly keeps?: ReadonlyArray<Unit>
 }
 
 /**
  * An attempt failed, and another follows after `delayBeforeNextMillis`. Of a sub-step: it was stopped before it did anything, and is no
- * longer in flight.
+ * longer in flight. `dropped`: the open waits that the code of the task started; the next attempt starts them again.
  */
 export interface AttemptFailed extends UnitFact {
   readonly _tag: 'AttemptFailed'
@@ -97,6 +99,7 @@ export interface AttemptFailed extends UnitFact {
   readonly error: StepError
   readonly outcome: Outcome
   readonly delayBeforeNextMillis: number
+  readonly dropped?: ReadonlyArray<Unit>
 }
 
 /**
@@ -116,13 +119,14 @@ export interface UnitCompleted extends UnitFact {
 
 /**
  * A unit failed after its last retry, or a wait timed out. `last`: the last failed attempt, absent for a composite whose parts failed.
- * Siblings may still run, and so may the task of a sub-step.
+ * Siblings may still run, and so may the task of a sub-step. `dropped`: as in {@link AttemptFailed}.
  */
 export interface UnitFailed extends UnitFact {
   readonly _tag: 'UnitFailed'
   readonly retryable: boolean
   readonly last?: Pick<AttemptFailed, 'attempt' | 'startedAt' | 'error' | 'outcome'>
   readonly subStep?: SubStep
+  readonly dropped?: ReadonlyArray<Unit>
 }
 
 /** An attempt submitted its job: the attempt ends, the job is pending. `job`: what `submit` returned, absent if nothing. */

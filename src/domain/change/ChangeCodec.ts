@@ -27,6 +27,8 @@ const done = { ...unitFact, output: optional(json), subStep: optional(subStep) }
 
 const abandons = optional(list(t.string))
 
+const dropped = optional(list(t.string))
+
 const failedAttempt = { attempt: natural, startedAt: time, error: stepError, outcome }
 
 export const change: t.Type<Change.Change> = tagged('a change', '_tag', {
@@ -37,8 +39,13 @@ export const change: t.Type<Change.Change> = tagged('a change', '_tag', {
   Recovered: { ...fact, from: t.string, lost: t.string, agreedBy: t.string },
   InputReplaced: { ...fact, input: json },
   Expanded: { ...unitFact, items: list(item) },
-  AttemptStarted: { ...fact, attempts: list(inFlight), submissions: optional(list(submission)) },
-  AttemptFailed: { ...unitFact, ...failedAttempt, delayBeforeNextMillis: millis },
+  AttemptStarted: {
+    ...fact,
+    attempts: list(inFlight),
+    submissions: optional(list(submission)),
+    keeps: optional(list(t.string))
+  },
+  AttemptFailed: { ...unitFact, ...failedAttempt, delayBeforeNextMillis: millis, dropped },
   UnitCompleted: {
     ...done,
     captured: optional(list(t.string)),
@@ -51,13 +58,14 @@ export const change: t.Type<Change.Change> = tagged('a change', '_tag', {
     ...unitFact,
     retryable: t.boolean,
     last: optional(fields<NonNullable<Change.UnitFailed['last']>>('the last attempt', failedAttempt)),
-    subStep: optional(subStep)
+    subStep: optional(subStep),
+    dropped
   },
   JobSubmitted: { ...unitFact, attempt: natural, job: optional(json) },
   JobEnded: { ...unitFact, error: stepError, outcome, retryable: t.boolean },
   WaitStarted: { ...unitFact, wait },
   Answered: { ...unitFact, value: json, by: t.string },
-  Suspended: { ...unitFact, waits: list(t.string), dropped: optional(list(t.string)) },
+  Suspended: { ...unitFact, waits: list(t.string), dropped },
   Interrupted: { ...unitFact, reason: interruptReason },
   Rewound: { ...fact, units: list(t.string), why: t.string, abandons },
   Assumed: { ...done, captured: list(t.string), abandons },

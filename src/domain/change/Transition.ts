@@ -34,6 +34,7 @@ import {
   unitAt,
   unrecorded,
   withAttempt,
+  withoutDropped,
   withoutPending
 } from './transitionParts.js'
 import type { FoundUnit } from '../checkpoint/Tree.js'
@@ -205,7 +206,9 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
     inFlight = Units.append(inFlight, isEdited ? { ...attempt, edited: true } : attempt)
   }
   const state = beforeStepOf(found, inFlight, failures)
-  const pending = withoutEarlier(self.pending, before.inFlight, attemptsOfTasks)
+  const keeps = new Set(change.keeps)
+  const renewing = keeps.size === 0 ? attemptsOfTasks : attemptsOfTasks.filter(({ unit }) => !keeps.has(unit))
+  const pending = withoutEarlier(self.pending, before.inFlight, renewing)
   const next = pending === self.pending ? { state } : { state, pending }
   if (change.submissions === undefined) return E.right(next)
   const submissions = withKeys(self, change, change.submissions)
@@ -234,7 +237,10 @@ const attemptFailed = (self: Fields, change: Change.AttemptFailed): Result => {
     ...keptAttempt(change),
     delayBeforeNextMillis: change.delayBeforeNextMillis
   })
-  return E.right({ state: beforeStepOf(found, Units.without(before.inFlight, unit), failures) })
+  return E.right({
+    state: beforeStepOf(found, Units.without(before.inFlight, unit), failures),
+    pending: withoutDropped(self, change)
+  })
 }
 
 const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
@@ -288,7 +294,8 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
     state:
       unit === step.name
         ? State.failed(stepIndex, unit, failures, retryable, Units.without(before.inFlight, unit))
-        : beforeStepOf(found, Units.without(before.inFlight, unit), failures)
+        : beforeStepOf(found, Units.without(before.inFlight, unit), failures),
+    pending: withoutDropped(self, change)
   })
 }
 

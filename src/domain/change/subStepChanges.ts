@@ -21,6 +21,7 @@ import {
   withoutPending
 } from './transitionParts.js'
 import type { Unit } from '../workflow/Unit.js'
+import { top } from '../workflow/Unit.js'
 
 /** Returns why a sub-step cannot start, or undefined. `starting`: the tasks that start in the same change. */
 export const wrongSubStep = (
@@ -46,6 +47,23 @@ export const withoutEarlier = <A extends Units.OfUnit>(
     if (!Units.has(inFlight, task))
       for (const { unit } of Units.within(all, task)) if (unit !== task) rest = Units.without(rest, unit)
   return rest
+}
+
+/**
+ * Names the tasks whose open waits stay when they start. The state has neither an attempt nor a failure of theirs: a step that an edit put
+ * before them ran meanwhile.
+ */
+export const keepsWaits = (
+  { state, pending }: Pick<Fields, 'state' | 'pending'>,
+  starting: ReadonlyArray<{ readonly unit: Unit }>
+): Pick<Change.AttemptStarted, 'keeps'> => {
+  if (pending.size === 0) return {}
+  const isKnown = (unit: Unit): boolean =>
+    state.step === top(unit) && (Units.has(State.inFlight(state), unit) || Units.has(State.failures(state), unit))
+  const keeps = starting.flatMap(({ unit }) =>
+    !isKnown(unit) && Units.within(pending, unit).some((one) => one.unit !== unit) ? [unit] : []
+  )
+  return keeps.length === 0 ? {} : { keeps }
 }
 
 export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Result => {

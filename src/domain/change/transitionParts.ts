@@ -5,6 +5,7 @@ import type { Fields } from '../checkpoint/Checkpoint.js'
 import type { CheckpointState, FailedAttempt, Failure, InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
+import type { PendingUnit } from '../checkpoint/Pending.js'
 import * as Units from '../checkpoint/Units.js'
 import { brief } from '../data/StepError.js'
 import type { FoundUnit } from '../checkpoint/Tree.js'
@@ -120,6 +121,12 @@ export const withoutPending = (
   answers: Units.outside(answers, unit),
   submissions: Units.without(submissions, unit)
 })
+
+/** The pending units without the waits that a change drops. */
+export const withoutDropped = (
+  { pending }: Fields,
+  { dropped = [] }: { readonly dropped?: ReadonlyArray<Unit> }
+): Fields['pending'] => dropped.reduce(Units.without<PendingUnit>, pending)
 
 /** Returns whether an attempt is not suspended: its code runs, or ran when the process ended. */
 export const isRunning = ({ suspended }: InFlight): boolean => suspended !== true

@@ -5,9 +5,8 @@ import type { Fields } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import { overAt, WAIT_TIMEOUT } from '../checkpoint/Due.js'
 import { canAdvanceTo } from './jobChanges.js'
-import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Result } from './transitionParts.js'
-import { beforeStepOf, openAt, isDone, refuse, isRunningIn, taskAt, unitAt } from './transitionParts.js'
+import { beforeStepOf, openAt, isDone, refuse, isRunningIn, taskAt, unitAt, withoutDropped } from './transitionParts.js'
 import * as Units from '../checkpoint/Units.js'
 import { isChild, isSubStepPath } from '../workflow/Unit.js'
 
@@ -64,7 +63,7 @@ export const answered = (self: Fields, change: Change.Answered): Result => {
 
 /** Marks the attempt of a task as suspended. One of its waits must be open, or nothing would wake it. */
 export const suspended = (self: Fields, change: Change.Suspended): Result => {
-  const { unit, waits, dropped = [] } = change
+  const { unit, waits } = change
   const { state } = self
   const attempt = Units.get(State.inFlight(state), unit)
   if (state._tag !== 'BeforeStep' || attempt === undefined || attempt.suspended === true)
@@ -72,5 +71,5 @@ export const suspended = (self: Fields, change: Change.Suspended): Result => {
   if (waits.length === 0 || waits.some((wait) => !Units.has(self.pending, wait))) return refuse('NotPending', unit)
   // A suspended attempt has no open sub-step, so it is not `edited` either.
   const inFlight = Units.replace(state.inFlight, { unit, attempt: attempt.attempt, suspended: true })
-  return E.right({ state: { ...state, inFlight }, pending: dropped.reduce(Units.without<PendingUnit>, self.pending) })
+  return E.right({ state: { ...state, inFlight }, pending: withoutDropped(self, change) })
 }

@@ -12,6 +12,7 @@ import { conclude, start } from './runAttempt.js'
 import {
   attemptFailed,
   attemptsStarted,
+  droppedWaits,
   jobSubmitted,
   nextAttempt,
   stageCompleted,
@@ -86,7 +87,7 @@ const afterAttempt = async (run: TaskRun, settled: RawEnd): Promise<void> => {
   const { idempotent } = task
   const wait = nextDelay(scope, place.unit, result, times, { retry, idempotent, firstStartedAt })
   if (O.isNone(wait)) return end(result)
-  recorder.stage([attemptFailed(place.unit, failure, times, wait.value)])
+  recorder.stage([{ ...attemptFailed(place.unit, failure, times, wait.value), ...droppedWaits(scope, place.unit) }])
   const saved = await recorder.commit()
   if (E.isLeft(saved)) return done(saved)
   const { runId } = saved.right
@@ -122,7 +123,7 @@ const stageEnd = (
       stageCompleted(scope, place, unitCompleted(unit, times, { ...result, captured: task.captures }))
       return { _tag: 'Done' }
     case 'Failed':
-      recorder.stage([unitFailed(unit, result.failure, times)])
+      recorder.stage([{ ...unitFailed(unit, result.failure, times), ...droppedWaits(scope, unit) }])
       return { _tag: 'Failed', retryable: result.failure._tag === 'Transient' }
   }
 }

@@ -1,6 +1,7 @@
 /** The changes that the executor records, and the events that report them once they are durable. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Change, Suspended, UnitCompleted, UnitFailed } from '../../domain/change/Change.js'
+import type { AttemptFailed, Change, Suspended, UnitCompleted, UnitFailed } from '../../domain/change/Change.js'
+import { keepsWaits } from '../../domain/change/subStepChanges.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { InFlight } from '../../domain/checkpoint/CheckpointState.js'
 import { failures, inFlight } from '../../domain/checkpoint/CheckpointState.js'
@@ -38,7 +39,8 @@ export const attemptsStarted = (
     _tag: 'AttemptStarted',
     at: timestamp(environment.clock.now()),
     attempts: tasks.map(({ unit, attempt }) => ({ unit, attempt })),
-    ...(submissions.length === 0 ? {} : { submissions })
+    ...(submissions.length === 0 ? {} : { submissions }),
+    ...keepsWaits(run, tasks)
   }
 }
 
@@ -50,12 +52,18 @@ export const jobSubmitted = (unit: Unit, job: Json | undefined, { attempt, ended
   ...(job === undefined ? {} : { job })
 })
 
+/** Names the open waits in the code of a task whose attempt failed: the next attempt starts them again. */
+export const droppedWaits = ({ recorder }: RunScope, task: Unit): Pick<AttemptFailed, 'dropped'> => {
+  const dropped = within(recorder.checkpoint().pending, task).flatMap(({ unit }) => (unit === task ? [] : [unit]))
+  return dropped.length === 0 ? {} : { dropped }
+}
+
 export const attemptFailed = (
   unit: Unit,
   { error, outcome }: StepFailure,
   { attempt, startedAt, endedAt }: AttemptTimes,
   delayBeforeNextMillis: number
-): Change => ({
+): AttemptFailed => ({
   _tag: 'AttemptFailed',
   at: timestamp(endedAt),
   unit,
@@ -78,10 +86,12 @@ export const taskStopped = (
   times: AttemptTimes
 ): ReadonlyArray<Change> => {
   if (scope.stopping.aborted)
-    return idempotent || failure?.outcome !== 'notApplied' ? [] : [attemptFailed(unit, failure, times, 0)]
+    return idempotent || failure?.outcome !== 'notApplied'
+      ? []
+      : [{ ...attemptFailed(unit, failure, times, 0), ...droppedWaits(scope, unit) }]
   return failure === undefined
     ? runningFailed(scope, unit, HALTED)
-    : [...runningSubStepsFailed(scope, unit), unitFailed(unit, failure, times)]
+    : [...runningSubStepsFailed(scope, unit), { ...unitFailed(unit, failure, times), ...droppedWaits(scope, unit) }]
 }
 
 export const HALTED = 'stopped because another group of the wave failed'
@@ -199,7 +209,9 @@ export const runningFailed = (scope: RunScope, unit: Unit, why: string): Readonl
   return running
     .map(({ unit, attempt }): UnitFailed => {
       const change = unitFailed(unit, failure, { attempt, startedAt: now, endedAt: now })
-      return isSubStep(unit) ? { ...change, subStep: { idempotent: false } } : change
+      return isSubStep(unit)
+        ? { ...change, subStep: { idempotent: false } }
+        : { ...change, ...droppedWaits(scope, unit) }
     })
     .reverse()
 }

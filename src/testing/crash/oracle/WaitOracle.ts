@@ -156,6 +156,7 @@ const follow = (kept: Kept, report: ReportWait, change: Change.Change, misfits: 
       break
     case 'AttemptFailed':
       ended.add(change.unit)
+      forget([open], (unit) => change.dropped?.includes(unit) === true)
       break
     case 'Suspended':
       suspended.set(change.unit, attempts.get(change.unit) ?? 1)
@@ -173,6 +174,7 @@ const follow = (kept: Kept, report: ReportWait, change: Change.Change, misfits: 
       open.delete(change.unit)
       if (change.subStep === undefined) {
         ended.add(change.unit)
+        forget([open], (unit) => change.dropped?.includes(unit) === true)
         break
       }
       failed.add(change.unit)
