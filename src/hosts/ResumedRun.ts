@@ -90,10 +90,6 @@ export const isTransient = ({ _tag }: RunError): boolean => TRANSIENT.has(_tag)
 
 const TRANSIENT: ReadonlySet<RunError['_tag']> = new Set(['ReadFailed', 'WriteFailed', 'Fenced', 'TreeUnreadable'])
 
-/** Converts the result of `dueAt`: `''` (an answer is recorded) means at once, undefined means never. */
-export const millisOf = (time: string | undefined): number =>
-  time === undefined ? Infinity : time === '' ? 0 : Date.parse(time)
-
 /** Returns the report of a run that its status keeps from being resumed; undefined if the status allows a resume. */
 export const leftByStatus = (run: RunSummary): ResumedRun | undefined => {
   const why = LEFT[run.status]

@@ -20,8 +20,10 @@ import type { ListedRun, RunSummary, RunView } from '../executor/storage/runs.js
 import { listRuns, storedRun } from '../executor/storage/runs.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
-import type { FoundRun, ResumedRun } from './ResumedRun.js'
-import { reportOf, isSame, isTransient, leftByError, leftByStatus, leftRun, millisOf } from './ResumedRun.js'
+import type { KnownRun } from './KnownRun.js'
+import { isDue, millisOf, retryAt } from './KnownRun.js'
+import type { ResumedRun } from './ResumedRun.js'
+import { reportOf, isSame, isTransient, leftByError, leftByStatus, leftRun } from './ResumedRun.js'
 
 /** A program with any outputs and input. */
 export type AnyProgram = Program<unknown, never, unknown, unknown>
@@ -104,26 +106,15 @@ const resumeEach =
     return E.right([...host.reports.values()].sort((a, b) => (a.runId < b.runId ? -1 : 1)))
   }
 
-/**
- * A run at a revision. `at`: when to resume it, in milliseconds since 1970-01-01 UTC, unless it changes before; `failedAttempts`: how often its
- * resume has failed.
- */
-interface Known {
-  readonly found: FoundRun
-  readonly revision: number
-  readonly at: number
-  readonly failedAttempts: number
-}
-
 interface Host {
   readonly environment: Environment
   readonly options: ResumeAllOptions
   readonly programs: ReadonlyMap<string, AnyProgram>
   readonly active: Map<string, Promise<void>>
-  readonly known: Map<string, Known>
+  readonly known: Map<string, KnownRun>
   readonly reports: Map<string, ResumedRun>
   /** The runs whose owner's liveness is undecided, and since when. */
-  readonly undecided: Map<string, { readonly run: Known; readonly since: number }>
+  readonly undecided: Map<string, { readonly run: KnownRun; readonly since: number }>
   /** How long the current look has waited for free slots. */
   waitedMillis: number
   /** Called when a resume has ended. */
@@ -172,7 +163,7 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
   }
   if (program === undefined) return reportRun(host, leftRun(run, 'UnknownWorkflow'))
   const known = await knownOf(host, run, what)
-  if (known !== undefined && known.at <= host.environment.clock.now()) await resumeSoon(host, known)
+  if (known !== undefined && isDue(known, host.environment.clock.now())) await resumeSoon(host, known)
 }
 
 /** Detects a completed run that its program should have archived or deleted: the process died before it did. */
@@ -180,7 +171,7 @@ const needsCleanup = ({ status }: RunSummary, program: AnyProgram | undefined): 
   status === 'completed' && (program?.onSuccess ?? 'keep') !== 'keep'
 
 /** Returns what is known of a run, and reports one that waits. Undefined: the run was removed, or it cannot be read. */
-const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Promise<Known | undefined> => {
+const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Promise<KnownRun | undefined> => {
   const { runId, revision } = run
   const before = host.known.get(runId)
   if (before?.revision === revision) {
@@ -196,7 +187,7 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
   }
   if (O.isNone(view.right)) return undefined
   const due = dueAt(view.right.value.checkpoint)
-  const known: Known = { found, revision: view.right.value.revision, at: millisOf(due), failedAttempts: 0 }
+  const known: KnownRun = { found, revision: view.right.value.revision, at: millisOf(due), failedAttempts: 0 }
   if (known.at > host.environment.clock.now()) {
     host.known.set(runId, known)
     const refusal = await refusalOf(host, view.right.value)
@@ -229,13 +220,13 @@ const hasRequests = async ({ environment }: Host, runId: string): Promise<boolea
 }
 
 /** Resumes a run once fewer than `concurrency` others run. */
-const resumeSoon = async (host: Host, known: Known): Promise<void> => {
+const resumeSoon = async (host: Host, known: KnownRun): Promise<void> => {
   const { active, options } = host
   const { runId } = known.found
   const waited = stopwatch(host.environment.clock)
   while (active.size >= Math.max(1, options.concurrency ?? AT_ONCE)) await nextEnd(host)
   host.waitedMillis += waited()
-  if ((await leaveIfStopped(host, known)) || isStopped(host)) return
+  if (isStopped(host)) return
   const done = resumeOne(host, known).finally(() => {
     active.delete(runId)
     host.onEnd()
@@ -245,10 +236,9 @@ const resumeSoon = async (host: Host, known: Known): Promise<void> => {
 
 const AT_ONCE = 10
 
-/** Reports a run that was paused or cancelled, or has failed, since it was looked at. Returns whether there is nothing to resume. */
-const leaveIfStopped = async (host: Host, { found: { runId } }: Known): Promise<boolean> => {
+/** Reports a run that its resume left, because it was stopped or has failed since it was looked at. Returns whether that is so. */
+const leaveIfStopped = async (host: Host, runId: string): Promise<boolean> => {
   const view = await storedRun(runId)(host.environment)()
-  // If the run cannot be read, its resume reports that.
   if (E.isLeft(view) || O.isNone(view.right)) return false
   const run = view.right.value
   if (byStatus(run.status) !== 'leave' || run.status === 'completed') return false
@@ -266,7 +256,7 @@ const untilIdle = async (host: Host): Promise<void> => {
   while (host.active.size > 0) await nextEnd(host)
 }
 
-const resumeOne = async (host: Host, known: Known): Promise<void> => {
+const resumeOne = async (host: Host, known: KnownRun): Promise<void> => {
   const { environment, options, programs } = host
   const { runId, workflow } = known.found
   const program = programs.get(workflow.name)
@@ -289,7 +279,7 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
   if (!isUndecided) host.undecided.delete(runId)
   // The run was removed meanwhile.
   if (E.isLeft(end) && end.left._tag === 'NoSuchRun') return
-  if (E.isRight(end) && revision === known.revision && (await leaveIfStopped(host, known))) return
+  if (revision === known.revision && (await leaveIfStopped(host, runId))) return
   // The revisions that a failed resume saved must not count as a change of the run, which would make it due at once.
   await remember(host, E.isLeft(end) ? { ...known, revision } : known, end, startedAt)
   reportRun(host, reportOf(known.found, end))
@@ -302,7 +292,7 @@ const policyOf = ({ changes, onChanged }: ResumeAllOptions): Pick<ResumeOptions,
 /** Stores when to resume a run next, by how its resume ended. */
 const remember = async (
   host: Host,
-  known: Known,
+  known: KnownRun,
   end: E.Either<RunError, RunOutcome>,
   startedAt: string
 ): Promise<void> => {
@@ -325,11 +315,8 @@ const remember = async (
   const failedAttempts = known.failedAttempts + 1
   // A request in the inbox may be the answer that the resume lacked. The delays grow, because it may be about something else.
   const mayPass = isTransient(end.left) || (await hasRequests(host, runId))
-  const at = mayPass ? now + Math.min(MAX_DELAY_MILLIS, LOOK_MILLIS * 2 ** failedAttempts) : Infinity
-  host.known.set(runId, { ...known, at, failedAttempts })
+  host.known.set(runId, { ...known, at: mayPass ? retryAt(now, failedAttempts) : Infinity, failedAttempts })
 }
-
-const MAX_DELAY_MILLIS = 60_000
 
 const reportRun = ({ reports, options }: Host, run: ResumedRun): void => {
   const before = reports.get(run.runId)
@@ -386,10 +373,6 @@ const watch = async (host: Host): Promise<void> => {
     untilLook = Math.max(LOOK_MILLIS, READ_PAUSE_FACTOR * (elapsed() - host.waitedMillis))
   }
 }
-
-/** The clock may be set back at any time: the time of a retry that is further away than any delay no longer holds. */
-const isDue = ({ at, failedAttempts }: Known, now: number): boolean =>
-  at <= now || (failedAttempts > 0 && at < Infinity && at > now + MAX_DELAY_MILLIS)
 
 const MIN_PAUSE_MILLIS = 10
 

@@ -15,7 +15,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 export const escaped = (text: string): string =>
   printable(text).replace(SPECIAL, (character) => ENTITIES[character] ?? character)
 
-/** Escapes a text and keeps its line breaks. */
+/** Escapes a string and keeps its line breaks. */
 export const escapedLines = (text: string): string => text.split('\n').map(escaped).join('\n')
 
 /** Encodes a value as JSON for a script element. Escapes `<`, which could end the element. */
