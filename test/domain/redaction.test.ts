@@ -226,6 +226,15 @@ describe('a message', () => {
     )
   })
 
+  test.each([
+    ['characters* ', 'characterscha… (37 characters)'],
+    ['b***a', 'bb***… (30 characters)']
+  ])('is redacted once, also if the mark at a cut forms a secret: %s', (value, message) => {
+    const redaction = Redaction.make([value])
+    const once = Redaction.text(redaction, message)
+    assert.equal(Redaction.text(redaction, once), once)
+  })
+
   law('is redacted once: a second time changes nothing', fc.tuple(secrets, begun), ([values, message]) => {
     const redaction = Redaction.make(values)
     const once = Redaction.text(redaction, message)

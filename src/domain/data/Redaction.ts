@@ -74,11 +74,15 @@ const SEARCHES = new WeakMap<ReadonlyArray<string>, Search.Search>()
 /** Redacts a string that was not cut. Idempotent, even for secrets that contain the mark. */
 const redacted = ({ texts }: Redaction, value: string): string => {
   if (texts.length === 0) return value
-  let rest = value
+  return untilSame(value, (rest) => marked(rest, Search.find(searchFor(texts), rest).ranges))
+}
+
+const untilSame = (value: string, redact: (value: string) => string): string => {
+  let before = value
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const { ranges } = Search.find(searchFor(texts), rest)
-    if (ranges.length === 0) return rest
-    rest = marked(rest, ranges)
+    const after = redact(before)
+    if (after === before) return after
+    before = after
   }
   return MARK
 }
@@ -130,11 +134,13 @@ const freeName = (name: string, taken: ReadonlyMap<string, Json>): string => {
   return free
 }
 
-/** Redacts a string that may have been cut: the start of a value before the note at a cut is redacted, too. */
+/** Redacts a string that may have been cut: the start of a value before the note at a cut is redacted, too. Idempotent. */
 export const text = (self: Redaction, message: string): string => {
   if (isNone(self)) return message
-  const parts = redacted(self, message).split(NOTES)
-  return parts.map((part, at) => (at % 2 === 0 && at + 1 < parts.length ? withoutStart(self, part) : part)).join('')
+  return untilSame(message, (rest) => {
+    const parts = redacted(self, rest).split(NOTES)
+    return parts.map((part, at) => (at % 2 === 0 && at + 1 < parts.length ? withoutStart(self, part) : part)).join('')
+  })
 }
 
 /** Replaces the start of a value at the end of a string, unless it is part of the mark there. */
