@@ -1,7 +1,7 @@
 /** Checks the arguments of calls, because untyped hosts may pass anything. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Check, OptionProblem } from '../domain/data/Options.js'
-import { arrayOf, fieldsOf, kindOf } from '../domain/data/Options.js'
+import { arrayOf, fieldsOf, isReadable, isRecord, kindOf, READABLE } from '../domain/data/Options.js'
 import { notStore } from '../domain/data/storeMethods.js'
 import type { PlanOptions } from '../domain/plan/Plan.js'
 import { PLAN_OPTIONS } from '../domain/plan/planOptions.js'
@@ -62,12 +62,23 @@ export const argumentProblems = (option: string, value: unknown, check: Check): 
   return [{ option, expected: expected.startsWith(found) ? expected : `${expected}, not ${found}` }]
 }
 
+/** Returns the problem of options that are no object; omitted ones have none. */
+export const objectProblems = (options: unknown): ReadonlyArray<OptionProblem> =>
+  options === undefined || isRecord(options)
+    ? []
+    : [{ option: 'options', expected: `an object, not ${kindOf(options)}` }]
+
 /** Returns the problems of those options that `PlanOptions` has; it ignores all others. */
 export const planOptionProblems = (
   options: unknown,
   required: ReadonlyArray<keyof PlanOptions> = []
 ): ReadonlyArray<OptionProblem> => {
+  const noObject = objectProblems(options)
+  if (noObject.length > 0) return noObject
   const fields = fieldsOf(options)
+  const all = new Set([...Object.keys(fields), ...Object.keys(PLAN_OPTIONS)])
+  const unreadable = [...all].filter((option) => !isReadable(fields, option))
+  if (unreadable.length > 0) return unreadable.map((option) => ({ option, expected: READABLE }))
   return (Object.keys(PLAN_OPTIONS) as ReadonlyArray<keyof PlanOptions>)
     .filter((option) => fields[option] !== undefined || required.includes(option))
     .flatMap((option) => argumentProblems(option, fields[option], PLAN_OPTIONS[option]))

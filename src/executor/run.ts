@@ -7,7 +7,7 @@ import type { Environment } from '../ports/Environment.js'
 import { load } from './callPort.js'
 import { execute } from './execute.js'
 import type { Executor } from './Executor.js'
-import { unless, planOptionProblems } from './arguments.js'
+import { objectProblems, unless, planOptionProblems } from './arguments.js'
 import { inputsOf, recordable } from './input.js'
 import { checkDefinition } from './planRun.js'
 import type { CheckedCall, Prepared, WantedRun } from './prepare.js'
@@ -55,7 +55,9 @@ export const run = <Outputs, Input>(
   input: Input,
   options: RunOptions = {}
 ): Executor<RunOutcome<Outputs>> =>
-  applyOnSuccess(program, runId, perform(program, runId, { _tag: 'Run', input, options }))
+  unless(objectProblems(options), () =>
+    applyOnSuccess(program, runId, perform(program, runId, { _tag: 'Run', input, options }))
+  )
 
 /**
  * Resumes a run at the right step. A completed run whose evidence exists runs nothing and returns `Completed` again.

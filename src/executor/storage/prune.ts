@@ -68,8 +68,8 @@ export const findPrunable = (policy: RetentionPolicy): Executor<Prunable> =>
 const policyProblems = (policy: RetentionPolicy): ReadonlyArray<OptionProblem> => {
   if (policy === undefined) return [{ option: 'policy', expected: 'an object, such as { keep: 10 }' }]
   const problems = optionProblems(policy, POLICY)
-  const hasLimit = policy?.keep !== undefined || policy?.olderThanMillis !== undefined
-  return problems.length > 0 || hasLimit ? problems : [NO_LIMIT]
+  if (problems.length > 0) return problems
+  return policy.keep === undefined && policy.olderThanMillis === undefined ? [NO_LIMIT] : []
 }
 
 /** Names an option of `prune`, which takes those of the policy in the promise form. */
