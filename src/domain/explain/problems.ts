@@ -29,7 +29,7 @@ export const describeProblems = (problems: ReadonlyArray<PlanProblem>): Readonly
 
 const kindOfProblem = (problem: PlanProblem): string =>
   problem._tag === 'WorkflowChanged'
-    ? `${problem.edit} ${problem.inDoubt === true} ${problem.pending === true}`
+    ? `${problem.edit} ${problem.inDoubt === true} ${problem.pending === true} ${problem.otherKind === true}`
     : problem._tag
 
 /** A path with this last name, or else a similar path. */
@@ -137,6 +137,8 @@ const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged
   }
   switch (problem.edit) {
     case 'changed':
+      if (problem.otherKind === true)
+        return `"${name}", or a unit in its items, completed as a step of another kind, so its recorded result cannot count`
       return `"${name}" was changed after it ran: fingerprint ${problem.recorded}, now ${problem.present}`
     case 'removed':
       if (problem.movedTo !== undefined)
