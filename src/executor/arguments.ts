@@ -6,7 +6,7 @@ import { notStore } from '../domain/data/storeMethods.js'
 import type { PlanOptions } from '../domain/plan/Plan.js'
 import { PLAN_OPTIONS } from '../domain/plan/planOptions.js'
 import type { Environment } from '../ports/Environment.js'
-import type { Executor } from './Executor.js'
+import type { Executor } from './ExecutorCall.js'
 import type { InvalidOptions } from './errors/RunError.js'
 
 /** Returns `undefined` if there are no problems. */

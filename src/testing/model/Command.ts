@@ -4,7 +4,7 @@
  * @module
  */
 import * as fc from 'fast-check'
-import { tagged } from '../plain.js'
+import { taggedObject } from '../arbitraryObjects.js'
 
 // --- model
 
@@ -42,29 +42,29 @@ const which = fc.constantFrom(0, 0, 0, 1, 2, 5)
 
 export const command = (several: boolean): fc.Arbitrary<Command> =>
   fc.oneof(
-    { weight: 6, arbitrary: tagged('Claim', { runId, instance: which }) },
+    { weight: 6, arbitrary: taggedObject('Claim', { runId, instance: which }) },
     {
       weight: 10,
-      arbitrary: tagged('Save', {
+      arbitrary: taggedObject('Save', {
         claim: which,
         count: fc.integer({ min: 1, max: 3 }),
         skew: fc.constantFrom(0, 0, 0, 0, 0, 0, -1, 1, 2)
       })
     },
-    { weight: 2, arbitrary: tagged('Race', {}) },
-    { weight: 4, arbitrary: tagged('Release', { claim: which }) },
-    { weight: 4, arbitrary: tagged('Load', { runId, instance: which }) },
-    { weight: 2, arbitrary: tagged('History', { runId, instance: which }) },
-    { weight: 1, arbitrary: tagged('List', { instance: which }) },
+    { weight: 2, arbitrary: taggedObject('Race', {}) },
+    { weight: 4, arbitrary: taggedObject('Release', { claim: which }) },
+    { weight: 4, arbitrary: taggedObject('Load', { runId, instance: which }) },
+    { weight: 2, arbitrary: taggedObject('History', { runId, instance: which }) },
+    { weight: 1, arbitrary: taggedObject('List', { instance: which }) },
     {
       weight: 2,
-      arbitrary: tagged('Remove', { runId, instance: which, behind: fc.constantFrom(undefined, undefined, 0, 1) })
+      arbitrary: taggedObject('Remove', { runId, instance: which, behind: fc.constantFrom(undefined, undefined, 0, 1) })
     },
-    { weight: 3, arbitrary: tagged('Reopen', {}) },
+    { weight: 3, arbitrary: taggedObject('Reopen', {}) },
     ...(several
       ? [
-          { weight: 3, arbitrary: tagged('Beside', {}) },
-          { weight: 2, arbitrary: tagged('Kill', { instance: which }) }
+          { weight: 3, arbitrary: taggedObject('Beside', {}) },
+          { weight: 2, arbitrary: taggedObject('Kill', { instance: which }) }
         ]
       : [])
   )

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { encode } from '../../../domain/checkpoint/CheckpointCodec.js'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
 import type { Workflow } from '../../../domain/workflow/Workflow.js'
-import { plain } from '../../plain.js'
+import { plainObject } from '../../arbitraryObjects.js'
 import type { RunsOf } from './runs.js'
 import { run } from './runs.js'
 import type { SimulatedRun } from './RunRecorder.js'
@@ -41,7 +41,7 @@ const REPLACEMENTS: ReadonlyArray<Json> = [
 ]
 
 const change = fc.oneof(
-  { weight: 4, arbitrary: plain({ now: fc.constantFrom(...REPLACEMENTS) }) },
+  { weight: 4, arbitrary: plainObject({ now: fc.constantFrom(...REPLACEMENTS) }) },
   { weight: 1, arbitrary: fc.constant({}) },
   { weight: 1, arbitrary: fc.constant({ doubled: true as const }) }
 )

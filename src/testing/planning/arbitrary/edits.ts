@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import type { Step, Task, TaskOptions, Workflow } from '../../../domain/workflow/Workflow.js'
 import { listedParts } from '../../../domain/workflow/Node.js'
 import { defined } from '../../../domain/data/defined.js'
-import { plain } from '../../plain.js'
+import { plainObject } from '../../arbitraryObjects.js'
 import * as W from '../../../domain/workflow/Workflow.js'
 
 /**
@@ -44,7 +44,7 @@ export const EDITS = ['change', 'remove', 'add', 'rename', 'move', 'flip', 'kind
  *
  * @category arbitraries
  */
-export const workflowEdit: fc.Arbitrary<WorkflowEdit> = plain({
+export const workflowEdit: fc.Arbitrary<WorkflowEdit> = plainObject({
   kind: fc.constantFrom(...EDITS),
   at: fc.nat({ max: 6 }),
   salt: fc.nat({ max: 99 }),
