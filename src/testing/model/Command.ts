@@ -13,7 +13,7 @@ import { taggedObject } from '../arbitraryObjects.js'
  * far.
  *
  * - `Claim`, `Load`, `History`, `Remove`: of a run, through an instance. A claim or removal uses a live instance. `behind`: the removal
- *   names the revision so many before the newest.
+ *   names the revision that is this many before the newest.
  * - `Save`: saves `count` revisions with a claim, `skew` revisions from the right one (mostly 0).
  * - `Race`: the newest claims of each run save its next revision concurrently, each twice.
  * - `Reopen`: kills all processes and starts a new one. `Beside`: starts another one. `Kill`: kills one of those.
@@ -40,7 +40,7 @@ const runId = fc.constantFrom('a', 'ab')
 
 const which = fc.constantFrom(0, 0, 0, 1, 2, 5)
 
-export const command = (several: boolean): fc.Arbitrary<Command> =>
+export const command = (hasProcesses: boolean): fc.Arbitrary<Command> =>
   fc.oneof(
     { weight: 6, arbitrary: taggedObject('Claim', { runId, instance: which }) },
     {
@@ -61,7 +61,7 @@ export const command = (several: boolean): fc.Arbitrary<Command> =>
       arbitrary: taggedObject('Remove', { runId, instance: which, behind: fc.constantFrom(undefined, undefined, 0, 1) })
     },
     { weight: 3, arbitrary: taggedObject('Reopen', {}) },
-    ...(several
+    ...(hasProcesses
       ? [
           { weight: 3, arbitrary: taggedObject('Beside', {}) },
           { weight: 2, arbitrary: taggedObject('Kill', { instance: which }) }
