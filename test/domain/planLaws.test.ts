@@ -21,7 +21,7 @@ import { wrappedIfComparable } from '../../src/testing/planning/laws/lawsOfTrees
 import { dataOf, planOf, recorded, scheduled, unitsOf, works } from '../../src/testing/planning/laws/PlanLaw.js'
 import { answered, finish, overrideOnly } from '../../src/testing/planning/arbitrary/simulate.js'
 import { startedRun } from '../../src/testing/planning/arbitrary/RunRecorder.js'
-import { isSubStep, placeOf } from '../../src/testing/planning/arbitrary/tree.js'
+import { isSubStep, positionOf } from '../../src/testing/planning/arbitrary/tree.js'
 import { law, publishedLaw } from './law.js'
 
 const moments = arb.moment()
@@ -110,10 +110,11 @@ describe('the options of a plan', () => {
       })
       if (E.isLeft(plan)) return
       for (const { _tag, reason, unit } of plan.right.decisions) {
-        const place = placeOf(moment, unit, fromStep)
+        const position = positionOf(moment, unit, fromStep)
         // A non-idempotent job is not forced without a question.
-        if (place === 'around' || place === 'beside' || (_tag === 'Confirm' && reason._tag === 'JobPending')) continue
-        assert.deepEqual([_tag, reason._tag === 'Forced'], place === 'before' ? ['Skip', false] : ['Run', true])
+        if (position === 'around' || position === 'beside' || (_tag === 'Confirm' && reason._tag === 'JobPending'))
+          continue
+        assert.deepEqual([_tag, reason._tag === 'Forced'], position === 'before' ? ['Skip', false] : ['Run', true])
       }
       const from = moment.workflow.steps.findIndex(({ name }) => name === top(fromStep))
       assert.equal(plan.right.startIndex, from)

@@ -6,7 +6,7 @@ import type { Unit } from '../../domain/workflow/Unit.js'
 import { isWithin } from '../../domain/workflow/Unit.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
 import { taggedObject } from '../arbitraryObjects.js'
-import { placeIn, unitsIn } from '../planning/arbitrary/tree.js'
+import { positionIn, unitsIn } from '../planning/arbitrary/tree.js'
 
 /**
  * Process number `life` (from 1) starts from this step. Earlier units are assumed done, with their outputs of the
@@ -194,7 +194,7 @@ const overridesOf = (workflow: Workflow, life: fc.Arbitrary<number>): ReadonlyAr
   const maps = units.filter(({ step }) => step._tag === 'Map')
   const names = units
     .map(({ unit }) => unit)
-    .filter((unit) => !maps.some((map) => placeIn(workflow, none, map.unit, unit) === 'before'))
+    .filter((unit) => !maps.some((map) => positionIn(workflow, none, map.unit, unit) === 'before'))
   return [
     taggedObject('FromStep', { life, step: fc.constantFrom(...names) }),
     ...(composites.length === 0 ? [] : [taggedObject('RestartWave', { life, wave: fc.constantFrom(...composites) })])

@@ -84,16 +84,16 @@ export const isOwnChange = (
 }
 
 /** `around`: an ancestor. `beside`: neither waits for the other. */
-export type Place = 'within' | 'around' | 'before' | 'after' | 'beside'
+export type Position = 'within' | 'around' | 'before' | 'after' | 'beside'
 
 /** The position of a unit relative to another, by their innermost common composite. */
-export const placeOf = (
+export const positionOf = (
   { checkpoint, workflow }: { readonly checkpoint: Checkpoint; readonly workflow: Workflow },
   unit: Unit,
   other: Unit
-): Place => placeIn(workflow, checkpoint.items, unit, other)
+): Position => positionIn(workflow, checkpoint.items, unit, other)
 
-export const placeIn = (workflow: Workflow, items: Items, unit: Unit, other: Unit): Place => {
+export const positionIn = (workflow: Workflow, items: Items, unit: Unit, other: Unit): Position => {
   if (isWithin(unit, other)) return 'within'
   if (isWithin(other, unit)) return 'around'
   const [here, there] = [names(unit), names(other)]

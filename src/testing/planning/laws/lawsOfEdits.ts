@@ -35,7 +35,7 @@ import {
 import type { RunsOf } from '../arbitrary/runs.js'
 import { moment } from '../arbitrary/runs.js'
 import type { Moment } from '../arbitrary/RunRecorder.js'
-import { isSubStep, placeOf, unitsIn } from '../arbitrary/tree.js'
+import { isSubStep, positionOf, unitsIn } from '../arbitrary/tree.js'
 
 export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   lawOfEdits(
@@ -68,7 +68,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       }
       for (const { unit } of unitsIn(workflow, checkpoint.items)) {
         if (find(checkpoint.workflow, checkpoint.items, unit) !== undefined || !isAdded(edited, unit)) continue
-        const after = done.filter((one) => placeOf(edited, unit, one) === 'before')
+        const after = done.filter((one) => positionOf(edited, unit, one) === 'before')
         assert.deepEqual(after, [], `${unit} is new before what is recorded`)
       }
     }
@@ -182,9 +182,9 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   law(
     'PL-FIT-01',
     'a unit whose recorded output its task rejects is never skipped: the plan is refused and names the unit',
-    (of) => momentAndPlace(of),
-    ([moment, place]) => {
-      const name = recordedAt(moment, place)
+    (of) => momentAndIndex(of),
+    ([moment, index]) => {
+      const name = recordedAt(moment, index)
       if (name === undefined) return
       const refusing = redeclared(moment.workflow, name, (task) => ({
         ...task,
@@ -197,9 +197,9 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   law(
     'PL-FIT-02',
     'a unit that never set a variable it now captures is never skipped: the plan is refused and names the unit',
-    (of) => momentAndPlace(of),
-    ([moment, place]) => {
-      const name = recordedAt(moment, place)
+    (of) => momentAndIndex(of),
+    ([moment, index]) => {
+      const name = recordedAt(moment, index)
       // The task of a map's item captures nothing.
       if (name === undefined || moment.checkpoint.items.has(parent(name) ?? '')) return
       const capturing = redeclared(moment.workflow, name, (task) => ({
@@ -299,14 +299,14 @@ const inDoubt = ({ state, workflow, items }: Checkpoint, edited: Workflow): Read
     return begun._tag === 'Task' && (!begun.idempotent || (hasCode(now) && !now.idempotent))
   })
 
-const momentAndPlace = (of: RunsOf): fc.Arbitrary<[Moment, number]> => fc.tuple(moment(of), fc.nat({ max: 99 }))
+const momentAndIndex = (of: RunsOf): fc.Arbitrary<[Moment, number]> => fc.tuple(moment(of), fc.nat({ max: 99 }))
 
-const recordedAt = ({ checkpoint, workflow }: Moment, place: number): string | undefined => {
+const recordedAt = ({ checkpoint, workflow }: Moment, index: number): string | undefined => {
   const done = recorded(checkpoint)
   const names = unitsIn(workflow, checkpoint.items).flatMap(({ unit, step }) =>
     step._tag === 'Task' && done.has(unit) ? [unit] : []
   )
-  return names[place % Math.max(1, names.length)]
+  return names[index % Math.max(1, names.length)]
 }
 
 const redeclared = (workflow: Workflow, unit: Unit, change: (task: Task) => Task): Workflow => {

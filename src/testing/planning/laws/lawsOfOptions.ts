@@ -18,7 +18,7 @@ import { acceptedPlan, checkDecision, law, lawOfChoices, planOf, recorded, units
 import { moment, momentWithOptions } from '../arbitrary/runs.js'
 import type { Samples } from '../arbitrary/Samples.js'
 import type { Moment } from '../arbitrary/RunRecorder.js'
-import { isSubStep, placeOf } from '../arbitrary/tree.js'
+import { isSubStep, positionOf } from '../arbitrary/tree.js'
 
 export const lawsOfOptions: ReadonlyArray<PlanLaw> = [
   lawOfChoices(
@@ -57,7 +57,7 @@ export const lawsOfOptions: ReadonlyArray<PlanLaw> = [
         checkDecision(decision, 'Skip', done.has(decision.unit) && !again(decision))
         const isLost = evidence.some(({ unit }) => unit === decision.unit)
         const isFirst = evidence.every(
-          ({ unit }) => !['within', 'after'].includes(placeOf(moment, decision.unit, unit)) || unit === decision.unit
+          ({ unit }) => !['within', 'after'].includes(positionOf(moment, decision.unit, unit)) || unit === decision.unit
         )
         const { _tag: reason } = decision.reason
         if (isLost && decision._tag === 'Run' && isFirst)
@@ -170,11 +170,11 @@ const demanded = (
   { fromStep: from, restartWave: restart }: PlanOptions,
   unit: Unit
 ): 'Run' | 'Skip' | 'again' | 'none' => {
-  const toFrom = from === undefined ? undefined : placeOf(moment, unit, from)
-  const toRestart = restart === undefined ? undefined : placeOf(moment, unit, restart)
+  const toFrom = from === undefined ? undefined : positionOf(moment, unit, from)
+  const toRestart = restart === undefined ? undefined : positionOf(moment, unit, restart)
   if (toFrom === 'within' || toRestart === 'within' || toFrom === 'after') return 'Run'
   if (toRestart === 'after') {
-    const isBefore = from !== undefined && restart !== undefined && placeOf(moment, restart, from) === 'before'
+    const isBefore = from !== undefined && restart !== undefined && positionOf(moment, restart, from) === 'before'
     return isBefore ? 'Run' : 'again'
   }
   return toFrom === 'before' ? 'Skip' : 'none'
@@ -186,7 +186,7 @@ export const runsAgainAfter =
   ({ unit }) =>
     evidence.some(
       (lost) =>
-        ['within', 'after'].includes(placeOf(moment, unit, lost.unit)) ||
+        ['within', 'after'].includes(positionOf(moment, unit, lost.unit)) ||
         // A task runs again to repeat a sub-step.
         (isSubStep(lost.unit) && isWithin(lost.unit, unit))
     )

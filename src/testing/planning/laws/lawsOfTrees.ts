@@ -15,7 +15,7 @@ import type { PlanLaw, Transition } from './PlanLaw.js'
 import { acceptedPlan, law, planOf, transitions, unitsOf } from './PlanLaw.js'
 import { momentWithOptions, run } from '../arbitrary/runs.js'
 import type { Moment, SimulatedRun } from '../arbitrary/RunRecorder.js'
-import { isSubStep, placeOf } from '../arbitrary/tree.js'
+import { isSubStep, positionOf } from '../arbitrary/tree.js'
 import { decisionInside, problemInside, wrapped } from '../arbitrary/wrapped.js'
 
 export const lawsOfTrees: ReadonlyArray<PlanLaw> = [
@@ -68,7 +68,7 @@ export const lawsOfTrees: ReadonlyArray<PlanLaw> = [
     (run) => {
       for (const { change, before, after } of rewindsOf(run)) {
         const isOutside = (unit: Unit): boolean =>
-          change.units.every((named) => ['before', 'beside'].includes(placeOf(before, unit, named)))
+          change.units.every((named) => ['before', 'beside'].includes(positionOf(before, unit, named)))
         const was = acceptedPlan(before)
         if (was === undefined) continue
         const outside = (plan: ResumePlan): ReadonlyArray<readonly [Unit, Decision['_tag'], number | undefined]> =>
