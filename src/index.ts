@@ -21,7 +21,7 @@ export type { Planned, PlanRunOptions } from './executor/planRun.js'
 export { poll } from './executor/poll.js'
 export type { PollOutcome } from './executor/poll.js'
 export { resume, run, runOrResume } from './executor/run.js'
-export type { Executor } from './executor/Executor.js'
+export type { Executor } from './executor/ExecutorCall.js'
 export type { ResumeOptions, RunOptions } from './executor/RunOptions.js'
 export { fork } from './hosts/fork.js'
 export type { ForkedRun, ForkOptions } from './hosts/fork.js'
@@ -64,7 +64,7 @@ export type Program<Outputs, Input = types.Json, Given = unknown, Seen = types.S
   Seen
 >
 export * as Program from './public/Program.js'
-export type { Expectation } from './executor/program/Guard.js'
+export type { Expectation } from './executor/program/UnitChecks.js'
 export type { Schema } from './executor/program/Output.js'
 export type { ProgramOptions } from './executor/program/ProgramSpec.js'
 export type { ProgramStep } from './executor/program/ProgramStep.js'

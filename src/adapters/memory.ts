@@ -18,7 +18,7 @@ import * as RunId from '../domain/checkpoint/RunId.js'
 import { sameFor } from '../domain/data/storeMethods.js'
 import type { ContinueHere } from '../domain/request/Pause.js'
 import type { Request } from '../domain/request/Request.js'
-import { byTime, isSame, slotOf } from '../domain/request/Request.js'
+import { byTime, isSameRequest, slotOf } from '../domain/request/Request.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../ports/ArtifactStore.js'
 import type {
   CheckpointStorage,
@@ -352,7 +352,7 @@ const requestsOn = ({ inboxes }: MemoryData): Requests => {
     },
     isAny: (runId) => inboxes.has(runId),
     list: (runId) => TE.fromIO(() => [...all(runId)].sort(byTime)),
-    withdraw: (request) => TE.fromIO(() => remove(request.runId, (one) => isSame(one, request))),
+    withdraw: (request) => TE.fromIO(() => remove(request.runId, (one) => isSameRequest(one, request))),
     clearPause: (runId) => TE.fromIO(() => remove(runId, ({ _tag }) => _tag === 'Pause')),
     point: (to) =>
       TE.fromIO(() => {

@@ -4,7 +4,7 @@ import type { Check, OptionCheck, OptionProblem } from '../domain/data/Options.j
 import { arrayOf, fieldsOf, isReadable, kindOf, optionProblems, READABLE } from '../domain/data/Options.js'
 import { notStore } from '../domain/data/storeMethods.js'
 import type { Environment } from '../ports/Environment.js'
-import type { Executor } from './Executor.js'
+import type { Executor } from './ExecutorCall.js'
 import type { InvalidOptions } from './errors/RunError.js'
 
 /** Returns `undefined` if there are no problems. */

@@ -18,7 +18,7 @@ import { planResume } from '../domain/plan/planResume.js'
 import type { Workflow } from '../domain/workflow/Workflow.js'
 import type { Found } from '../ports/CheckpointStorage.js'
 import { collectEvidence } from './workspace/evidence.js'
-import type { Executor } from './Executor.js'
+import type { Executor } from './ExecutorCall.js'
 import { callProblems, unless } from './arguments.js'
 import { encodedInput, optionsWithInput } from './input.js'
 import { redactingInput } from './secrets.js'
@@ -61,7 +61,7 @@ export interface PlanRunOptions<Input = Json> extends Omit<PlanOptions, 'input' 
   readonly reopen?: boolean
 }
 
-export type SurveyOptions = PlanOptions & Pick<PlanRunOptions, 'reopen'>
+export type TryPlanOptions = PlanOptions & Pick<PlanRunOptions, 'reopen'>
 
 /**
  * Returns what a resume would do, and why. Runs and writes nothing. Fails if the run or its workspace is missing (`NoSuchRun`,
@@ -122,7 +122,7 @@ const planNow =
 export type FoundState = Pick<Planned, 'checkpoint' | 'found'>
 
 /** A state with its plan, or why it has none. `workspaceFound`: the folder of the run exists, or it has none; if not, no evidence is collected. */
-export interface Survey extends FoundState {
+export interface PlanResult extends FoundState {
   readonly options: PlanOptions
   readonly workspaceFound: boolean
   readonly plan: E.Either<PlanError, ResumePlan>
@@ -131,9 +131,9 @@ export interface Survey extends FoundState {
 /** A program, or the recorded definition of one. */
 type Plannable = Workflow & Pick<Program<unknown, never>, 'decodeInput'>
 
-/** Surveys a loaded state. Refuses a moved run, and without `reopen` a cancelled one. */
-export const survey =
-  (program: Plannable, { checkpoint, found }: FoundState, given: SurveyOptions): Executor<Survey> =>
+/** Reads what a plan of a loaded state needs, and plans. Refuses a moved run, and without `reopen` a cancelled one. */
+export const tryPlan =
+  (program: Plannable, { checkpoint, found }: FoundState, given: TryPlanOptions): Executor<PlanResult> =>
   (environment) =>
   async () => {
     if (checkpoint.moved !== undefined) return E.left(runMoved(checkpoint.runId, checkpoint.moved))
@@ -154,14 +154,14 @@ export const survey =
     return E.right({ checkpoint, found, options, workspaceFound: workspaceFound.right, plan })
   }
 
-/** Returns the plan of a survey. Refuses one with problems, or whose workspace is missing. */
+/** Returns the plan, or why the run cannot be resumed: the plan has problems, or the workspace is missing. */
 export const requirePlan = ({
   checkpoint,
   found,
   options,
   workspaceFound,
   plan
-}: Survey): E.Either<RunError, Planned> => {
+}: PlanResult): E.Either<RunError, Planned> => {
   if (E.isLeft(plan)) return plan
   const missing = requireWorkspace(checkpoint, plan.right, workspaceFound)
   if (E.isLeft(missing)) return missing
@@ -185,11 +185,11 @@ export const requireNoQuestions = (planned: Planned): E.Either<RunError, Planned
 }
 
 export const planStored =
-  (program: Plannable, state: FoundState, given: SurveyOptions): Executor<Planned> =>
+  (program: Plannable, state: FoundState, given: TryPlanOptions): Executor<Planned> =>
   (environment) =>
   async () => {
-    const surveyed = await survey(program, state, given)(environment)()
-    return E.isLeft(surveyed) ? surveyed : requirePlan(surveyed.right)
+    const planResult = await tryPlan(program, state, given)(environment)()
+    return E.isLeft(planResult) ? planResult : requirePlan(planResult.right)
   }
 
 /** Refuses an invalid program before anything is loaded or claimed. */

@@ -20,7 +20,7 @@ import { redacted } from './steps/AttemptResult.js'
 import { runAttempt } from './steps/runAttempt.js'
 import { handleLateRequests, recordCancelIfAsked, stillPaused } from './requests/record.js'
 import { stageCompleted, unitCompleted } from './storage/changes.js'
-import type { Executor } from './Executor.js'
+import type { Executor } from './ExecutorCall.js'
 import { applyOnSuccess } from './workspace/onSuccess.js'
 import type {
   ForJob,
@@ -33,7 +33,7 @@ import type {
 } from './program/Program.js'
 import type { RunError } from './errors/RunError.js'
 import type { Fenced } from './RunOutcome.js'
-import { checkDefinition, survey } from './planRun.js'
+import { checkDefinition, tryPlan } from './planRun.js'
 import { makeRunScope } from './makeRunScope.js'
 import type { RunScope } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
@@ -81,8 +81,8 @@ export type PollOutcome =
   | Fenced
 
 /**
- * Polls the pending jobs of a run, one after the other. A job whose result could not be recorded is not polled (`Unknown`). Each result is
- * recorded before the next job is polled. If no job has ended, nothing is written or claimed. A poll runs no step and submits nothing; a
+ * Polls the pending jobs of a run, one after the other. A job is not polled (`Unknown`) while an earlier step is
+ * unfinished, because its result cannot be recorded yet. Each result is recorded before the next job is polled. If no job has ended, nothing is written or claimed. A poll runs no step and submits nothing; a
  * resume does. A paused run stays paused.
  *
  * @example
@@ -182,9 +182,9 @@ const pollStored = async <Outputs, Input>(
   if (E.isLeft(cancelled)) return cancelled
   if (O.isSome(cancelled.right)) return E.left({ _tag: 'RunCancelled', runId })
   const state = { checkpoint: restored.right, found: stored.found }
-  const surveyed = await survey(program, state, { evidence: [] })(environment)()
-  if (E.isLeft(surveyed)) return surveyed
-  const { workspaceFound, plan } = surveyed.right
+  const planResult = await tryPlan(program, state, { evidence: [] })(environment)()
+  if (E.isLeft(planResult)) return planResult
+  const { workspaceFound, plan } = planResult.right
   if (!workspaceFound) return E.left(workspaceMissing(restored.right))
   if (E.isLeft(plan)) return plan
   const { scope, dispose } = makeRunScope(environment, program, claim, { checkpoint: restored.right })
@@ -332,7 +332,7 @@ const taskAt = ({ program, recorder }: RunScope, decision: Decision | undefined)
 /** Collects the result of a job. The job fails if a check of its result fails, or collecting fails permanently. After any other failure, the next poll collects again. */
 const collect = async (scope: RunScope, toPoll: JobToPoll): Promise<JobEnd | 'stopped'> => {
   const { job, task, place } = toPoll
-  const collecting = { guard: task.job.guard, encode: task.encode }
+  const collecting = { checks: task.job.checks, encode: task.encode }
   for (;;) {
     const returned = await callJobCode(scope, toPoll, collecting, task.job.collect)
     // Without `job`: this is the output of the step, not the handle that `submit` returns.
@@ -366,13 +366,13 @@ const failed = (
 }
 
 /** The result of a poll is not stored, and no checks run. */
-const POLLING: Pick<ProgramTask, 'guard' | 'encode'> = { guard: undefined, encode: E.right as ProgramTask['encode'] }
+const POLLING: Pick<ProgramTask, 'checks' | 'encode'> = { checks: undefined, encode: E.right as ProgramTask['encode'] }
 
 /** Calls `poll` or `collect` of a task, as an attempt of the task. */
 const callJobCode = async (
   scope: RunScope,
   { job, task, place }: JobToPoll,
-  judged: Pick<ProgramTask, 'guard' | 'encode'>,
+  judged: Pick<ProgramTask, 'checks' | 'encode'>,
   work: (context: StepContext<unknown, unknown> & ForJob) => ReturnType<ProgramTask['run']>
 ): Promise<AttemptResult> => {
   const handle: Json = job.job === undefined ? null : structuredClone(job.job)

@@ -14,7 +14,7 @@ import type { Environment } from '../ports/Environment.js'
 import type { Inputs } from './input.js'
 import { optionsWithInput } from './input.js'
 import type { Planned } from './planRun.js'
-import { requireNoQuestions, planStored, survey, requirePlan } from './planRun.js'
+import { requireNoQuestions, planStored, tryPlan, requirePlan } from './planRun.js'
 import type { Program } from './program/Program.js'
 import { recorderFor } from './requests/inbox.js'
 import { readAnswers, recordAnswers } from './requests/inboxAnswers.js'
@@ -75,10 +75,10 @@ export const prepareNew = async <Outputs, Input>({
   const started: Started = { _tag: 'Started', at, runId, workflow: current(program), input, ...defined({ workspace }) }
   const checkpoint = start(started)
   const options = how._tag === 'RunOrResume' ? how.options : {}
-  const surveyed = await survey(program, { checkpoint, found: EXACT }, { ...options, evidence: [] })(environment)()
-  if (E.isLeft(surveyed)) return surveyed
+  const planResult = await tryPlan(program, { checkpoint, found: EXACT }, { ...options, evidence: [] })(environment)()
+  if (E.isLeft(planResult)) return planResult
   // The workspace of a new run does not exist yet, and must not count as missing.
-  const planned = requirePlan({ ...surveyed.right, workspaceFound: true })
+  const planned = requirePlan({ ...planResult.right, workspaceFound: true })
   if (E.isLeft(planned)) return planned
   const reviewed = requireReviewed(planned.right, options)
   if (E.isLeft(reviewed)) return reviewed

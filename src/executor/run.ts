@@ -5,8 +5,8 @@ import { defined } from '../domain/data/defined.js'
 import type { Claim, ClaimOptions, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import { load } from './callPort.js'
-import { execute } from './execute.js'
-import type { Executor } from './Executor.js'
+import { executePlan } from './executePlan.js'
+import type { Executor } from './ExecutorCall.js'
 import { callProblems, unless } from './arguments.js'
 import { inputsOf, recordable } from './input.js'
 import { checkDefinition } from './planRun.js'
@@ -181,7 +181,7 @@ const executePrepared = async <Outputs, Input>(
     const ready = await makeReady(scope, plan, overrides)
     if (overrides.length > 0) scope.values = makeValues(scope.recorder.checkpoint())
     if (resumed && E.isRight(ready)) await removePointer(environment, runId)
-    const ended = E.isLeft(ready) ? ready : await execute(scope, plan)
+    const ended = E.isLeft(ready) ? ready : await executePlan(scope, plan)
     // A run that waits can still be paused; of a fenced one, the request is left to the new owner.
     const isPending = E.isRight(ended) && ended.right._tag === 'Pending'
     if (scope.stopReason() !== 'fenced' && !isPending) await clearPause(environment, runId)

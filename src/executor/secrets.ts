@@ -9,7 +9,7 @@ import * as Redaction from '../domain/data/Redaction.js'
 import * as StepError from '../domain/data/StepError.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
-import type { Executor } from './Executor.js'
+import type { Executor } from './ExecutorCall.js'
 import type { InvalidInput, SecretProblem, SecretsMissing } from './errors/RunError.js'
 
 /** The values of a program's secrets, by name, and their redaction. */

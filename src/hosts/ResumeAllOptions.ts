@@ -8,7 +8,7 @@ import type { ResumedRun } from './ResumedRun.js'
 /**
  * How to resume all runs.
  *
- * - `concurrency`: how many runs are resumed at once, a whole number of at least 1, default 10. No others are in memory.
+ * - `concurrency`: how many runs are resumed at once, a whole number of at least 1, default 10. Only the checkpoints of these runs are in memory.
  * - `watch`: stay until the environment is interrupted: wake runs when they are due, and take over those whose owner died. Without it the call ends
  *   with the last of the runs that it found.
  * - `onRun`: called for each run when its resume has ended or it is left, and again when that changes.

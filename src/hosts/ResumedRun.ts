@@ -104,7 +104,7 @@ const LEFT: Partial<Record<RunSummary['status'], LeftWhy>> = {
 }
 
 /** Returns whether the report `b` says nothing new after `a`. */
-export const isSame = (a: ResumedRun | undefined, b: ResumedRun): boolean =>
+export const isSameReport = (a: ResumedRun | undefined, b: ResumedRun): boolean =>
   a !== undefined && a._tag === b._tag && contentOf(a) === contentOf(b) && a.wakeAt === b.wakeAt
 
 const contentOf = (run: ResumedRun): string =>

@@ -8,7 +8,7 @@ import { make } from '../domain/checkpoint/Checkpoint.js'
 import { encode } from '../domain/checkpoint/CheckpointCodec.js'
 import { equals } from '../domain/data/Json.js'
 import { callPort, INBOX, load, STORE, writeFailed } from '../executor/callPort.js'
-import type { Executor } from '../executor/Executor.js'
+import type { Executor } from '../executor/ExecutorCall.js'
 import { requestsFor } from '../executor/requests/inbox.js'
 import { handleLateRequests, removePointer } from '../executor/requests/record.js'
 import type { RunError } from '../executor/errors/RunError.js'
@@ -189,7 +189,7 @@ const verifyCopy = async (target: Environment, copy: Checkpoint): Promise<E.Eith
     : E.left({ _tag: 'Corrupt', runId, where: 'the copy', why: 'it differs from what was saved' })
 }
 
-/** Copies all requests. A pause for this process is recorded when it releases the copy; other processes ignore that pause. */
+/** Copies all requests. A pause addressed to this process is recorded when the process releases the copy; later owners ignore that pause. */
 const copyRequests = async (
   environment: Environment,
   { requests }: Environment,

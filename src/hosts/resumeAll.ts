@@ -4,7 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import { byStatus, dueAt } from '../domain/checkpoint/Due.js'
 import { defined } from '../domain/data/defined.js'
 import { readFailed, STORE } from '../executor/callPort.js'
-import type { Executor } from '../executor/Executor.js'
+import type { Executor } from '../executor/ExecutorCall.js'
 import { argumentProblems, callProblems, unless, workflows } from '../executor/arguments.js'
 import type { Program } from '../executor/program/Program.js'
 import { requireNoQuestions, planStored } from '../executor/planRun.js'
@@ -24,7 +24,7 @@ import { isDue, millisOf, retryAt } from './KnownRun.js'
 import type { ResumeAllOptions } from './ResumeAllOptions.js'
 import { RESUME_ALL } from './ResumeAllOptions.js'
 import type { ResumedRun } from './ResumedRun.js'
-import { reportOf, isSame, isTransient, leftByError, leftByStatus, leftRun } from './ResumedRun.js'
+import { reportOf, isSameReport, isTransient, leftByError, leftByStatus, leftRun } from './ResumedRun.js'
 
 /** A program with any outputs and input. */
 export type AnyProgram = Program<unknown, never, unknown, unknown>
@@ -195,7 +195,7 @@ const refusalOf = async ({ environment, options, programs }: Host, view: RunView
   return E.isLeft(end) && !isTransient(end.left) ? end.left : undefined
 }
 
-/** Lists the inbox, because `isAny` may be true for an empty one. Ignores a pause, which is for a former owner. A resume reports an inbox that cannot be read. */
+/** Lists the inbox, because `isAny` may be true for an empty one. Ignores a pause, which is for a former owner. Returns true for an inbox that cannot be read, because the resume then reports the error. */
 const hasRequests = async ({ environment }: Host, runId: string): Promise<boolean> => {
   const all = await requestsFor(environment, runId)
   return E.isLeft(all) || all.right.some(({ _tag }) => _tag !== 'Pause')
@@ -303,7 +303,7 @@ const remember = async (
 const reportRun = ({ reports, options }: Host, run: ResumedRun): void => {
   const before = reports.get(run.runId)
   reports.set(run.runId, run)
-  if (isSame(before, run)) return
+  if (isSameReport(before, run)) return
   try {
     options.onRun?.(run)
   } catch {
@@ -352,14 +352,14 @@ const watch = async (host: Host): Promise<void> => {
     const elapsed = stopwatch(clock)
     const seen = await lookAtAll(host)
     if (E.isRight(seen) && !isStopped(host)) forget(host, seen.right)
-    untilLook = Math.max(LOOK_MILLIS, READ_PAUSE_FACTOR * (elapsed() - host.waitedMillis))
+    untilLook = Math.max(LOOK_MILLIS, LOOK_GAP_FACTOR * (elapsed() - host.waitedMillis))
   }
 }
 
 const MIN_PAUSE_MILLIS = 10
 
-/** A pause is this many times as long as the last look at all runs. */
-const READ_PAUSE_FACTOR = 20
+/** The next look at all runs comes at least this many times the duration of the last look later. */
+const LOOK_GAP_FACTOR = 20
 
 /** Drops what is known of runs that were removed. */
 const forget = ({ known, reports, active }: Host, seen: ReadonlySet<string>): void => {

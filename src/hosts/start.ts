@@ -1,7 +1,7 @@
 /** Starts a run without waiting for its end. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import type { Executor } from '../executor/Executor.js'
+import type { Executor } from '../executor/ExecutorCall.js'
 import { inEnvironment } from '../executor/arguments.js'
 import type { Program } from '../executor/program/Program.js'
 import { run } from '../executor/run.js'

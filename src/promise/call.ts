@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { interruptFrom, nodeEnvironment, processOwner } from '../adapters/node/index.js'
 import { fieldsOf } from '../domain/data/Options.js'
-import type { Executor } from '../executor/Executor.js'
+import type { Executor } from '../executor/ExecutorCall.js'
 import type { RunError } from '../executor/errors/RunError.js'
 import { describe } from '../executor/errors/describe.js'
 import { retryLater } from '../executor/errors/RunError.js'

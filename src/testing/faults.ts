@@ -10,7 +10,7 @@ import { STORE_METHODS } from '../domain/data/storeMethods.js'
 import { orList } from '../domain/data/Suggestion.js'
 import type { TableOf } from './arguments.js'
 import { problemsOf, refuse } from './arguments.js'
-import { plain, tagged } from './plain.js'
+import { plainObject, taggedObject } from './arbitraryObjects.js'
 
 /**
  * A method of `CheckpointStorage`.
@@ -218,11 +218,11 @@ export const aroundEach = (
  * @category arbitraries
  */
 export const fault: fc.Arbitrary<Fault> = fc.oneof(
-  tagged('Fail', { when: fc.constantFrom('before', 'after') }),
-  tagged('Delay', { millis: fc.nat({ max: 60_000 }) }),
-  tagged('Drop', {}),
-  tagged('Duplicate', {}),
-  tagged('Hang', { when: fc.constantFrom('before', 'after') })
+  taggedObject('Fail', { when: fc.constantFrom('before', 'after') }),
+  taggedObject('Delay', { millis: fc.nat({ max: 60_000 }) }),
+  taggedObject('Drop', {}),
+  taggedObject('Duplicate', {}),
+  taggedObject('Hang', { when: fc.constantFrom('before', 'after') })
 )
 
 /**
@@ -255,9 +255,9 @@ export const faultSchedule = (
   const call = fc.constantFrom(...STORE_METHODS)
   return fc.array(
     fc.oneof(
-      plain({ fault: faults, nth }),
-      plain({ fault: faults, call, nth }),
-      plain({ fault: faults, call, from: nth })
+      plainObject({ fault: faults, nth }),
+      plainObject({ fault: faults, call, nth }),
+      plainObject({ fault: faults, call, from: nth })
     ),
     { maxLength: options.maxRules ?? 4 }
   )

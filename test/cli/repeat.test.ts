@@ -360,7 +360,7 @@ describe('the way to resume', () => {
       'y'
     ],
     [
-      'a graph',
+      'groups that need others',
       `[{ wave: g, groups: { ${unit('a', a)}, b: { shell: '${b}', needs: [a] }, c: { shell: '${c}', needs: [b] } } }]`,
       'g'
     ]

@@ -18,7 +18,7 @@ import * as W from '../../src/domain/workflow/Workflow.js'
 import * as Identity from '../../src/domain/workflow/WorkflowIdentity.js'
 import * as arb from '../../src/testing/planning/arbitrary/Arbitrary.js'
 import { law } from './law.js'
-import { begin } from '../../src/testing/planning/arbitrary/RunRecorder.js'
+import { startedRun } from '../../src/testing/planning/arbitrary/RunRecorder.js'
 
 const printed = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
@@ -71,7 +71,7 @@ describe('an encoded checkpoint', () => {
       name: 'constructor',
       steps: [W.task('constructor'), W.wave('toString', [W.group(W.task('valueOf')), W.group(W.task('constructor'))])]
     }
-    const { checkpoint } = begin(workflow, input)
+    const { checkpoint } = startedRun(workflow, input)
     const back = decoded(parse(textOf(checkpoint)))
     for (const name of nasty) assert.deepEqual(back.variables.get(name), parse(`{"${name}":1}`))
     assert.equal(textOf(back), textOf(checkpoint))
@@ -82,7 +82,7 @@ describe('an encoded checkpoint', () => {
   test('a checkpoint keeps values that are large and up to 500 levels deep', () => {
     const deep = Array.from({ length: 498 }).reduce<Json>((inner, _, at) => (at % 2 === 0 ? [inner] : { inner }), 1)
     const big = { text: 'x'.repeat(1_000_000), list: Array.from({ length: 100_000 }, (_, at) => at) }
-    const { checkpoint } = begin({ name: 'release', steps: [W.task('build')] }, { deep, big })
+    const { checkpoint } = startedRun({ name: 'release', steps: [W.task('build')] }, { deep, big })
     assert.equal(textOf(decoded(parse(textOf(checkpoint)))), textOf(checkpoint))
   })
 })
@@ -226,7 +226,7 @@ describe('a change with one value changed', () => {
 })
 
 const base = (): JsonObject =>
-  parse(textOf(begin({ name: 'release', steps: [W.task('build')] }, { a: 1 }).checkpoint)) as JsonObject
+  parse(textOf(startedRun({ name: 'release', steps: [W.task('build')] }, { a: 1 }).checkpoint)) as JsonObject
 
 describe('invalid content', () => {
   test.each([[null], [undefined], [1], ['x'], [{}], [[]], [true], [{ format: 1 }]])(

@@ -18,11 +18,11 @@ import * as arb from '../../src/testing/planning/arbitrary/Arbitrary.js'
 import { planLaws } from '../../src/testing/planning/checkPlanLaws.js'
 import { noFaults } from '../../src/testing/planning/arbitrary/Choices.js'
 import { momentWithOptions, undisturbedRun } from '../../src/testing/planning/arbitrary/runs.js'
-import { comparable } from '../../src/testing/planning/laws/lawsOfTrees.js'
+import { wrappedIfComparable } from '../../src/testing/planning/laws/lawsOfTrees.js'
 import { dataOf, planOf, recorded, scheduled, unitsOf, works } from '../../src/testing/planning/laws/PlanLaw.js'
 import { answered, finish, overrideOnly } from '../../src/testing/planning/arbitrary/simulate.js'
-import { begin } from '../../src/testing/planning/arbitrary/RunRecorder.js'
-import { isSubStep, placeOf } from '../../src/testing/planning/arbitrary/tree.js'
+import { startedRun } from '../../src/testing/planning/arbitrary/RunRecorder.js'
+import { isSubStep, positionOf } from '../../src/testing/planning/arbitrary/tree.js'
 import { law, publishedLaw } from './law.js'
 
 const moments = arb.moment()
@@ -64,7 +64,7 @@ law('missing evidence of an unknown unit changes no decision', momentsWithOption
 
 test('the samples of PL-WRAP-01 (a workflow wrapped in a sequence has the same plan) include many plans, many refusals and many questions in a tree', () => {
   const compared = fc.sample(momentsWithOptions, { numRuns: 1500, seed: 186 }).flatMap(({ moment, options }) => {
-    if (comparable(moment, options) === undefined) return []
+    if (wrappedIfComparable(moment, options) === undefined) return []
     return [{ options, isPlan: E.isRight(planResume(moment.checkpoint, moment.workflow, options)) }]
   })
   const plans = compared.filter(({ isPlan }) => isPlan)
@@ -111,10 +111,11 @@ describe('the options of a plan', () => {
       })
       if (E.isLeft(plan)) return
       for (const { _tag, reason, unit } of plan.right.decisions) {
-        const place = placeOf(moment, unit, fromStep)
+        const position = positionOf(moment, unit, fromStep)
         // A non-idempotent job is not forced without a question.
-        if (place === 'around' || place === 'beside' || (_tag === 'Confirm' && reason._tag === 'JobPending')) continue
-        assert.deepEqual([_tag, reason._tag === 'Forced'], place === 'before' ? ['Skip', false] : ['Run', true])
+        if (position === 'around' || position === 'beside' || (_tag === 'Confirm' && reason._tag === 'JobPending'))
+          continue
+        assert.deepEqual([_tag, reason._tag === 'Forced'], position === 'before' ? ['Skip', false] : ['Run', true])
       }
       const from = moment.workflow.steps.findIndex(({ name }) => name === top(fromStep))
       assert.equal(plan.right.startIndex, from)
@@ -372,7 +373,7 @@ describe('the hash of a plan', () => {
     ([workflow, given, which, value]) => {
       const names = Object.keys(given)
       const name = names[which % names.length] as string
-      const hash = (input: Json) => hashPlan(planOf(begin(workflow, input)))
+      const hash = (input: Json) => hashPlan(planOf(startedRun(workflow, input)))
       const other = Object.fromEntries(Object.entries(given).map(([key, was]) => [key, key === name ? value : was]))
       assert.equal(hash(given) === hash(other), given[name] === value)
       assert.equal(hash(Object.fromEntries(Object.entries(given).reverse())), hash(given))
@@ -411,7 +412,7 @@ describe('a run that has only started', () => {
     'the plan of a run without an attempt runs every unit, with the reason NotStarted',
     arb.workflow(),
     (workflow) => {
-      const plan = planOf(begin(workflow, {}))
+      const plan = planOf(startedRun(workflow, {}))
       for (const decision of plan.decisions) {
         assert.deepEqual([decision._tag, decision.reason._tag], ['Run', 'NotStarted'])
       }

@@ -107,8 +107,8 @@ describe('an artifact edited by hand', () => {
 
   test.each([
     ['Keep', 'nothing', []],
-    ['Done', 'the later step', ['pack']],
-    ['Again', 'both steps', ['generate', 'pack']]
+    ['Done', 'only the step after it', ['pack']],
+    ['Again', 'its step and the step after it', ['generate', 'pack']]
   ] as const)(
     'an edited artifact of a completed run raises a question, and the answer %s runs %s',
     async (answer, _, ran) => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
-import type { GuardSpec } from '../../src/executor/program/Guard.js'
+import type { CheckOptions } from '../../src/executor/program/UnitChecks.js'
 import type { CheckAnswer, WorkingTree } from '../../src/index.js'
 import type { TreeUnreadable } from '../../src/ports/WorkingTree.js'
 import { Program, resume, run } from '../../src/index.js'
@@ -15,7 +15,7 @@ const working = (world: World, name = 'work') => TE.fromIO(() => void world.log.
 const no = TE.left(new Error('no'))
 
 /** A step, or a wave of one group, with checks around it. */
-const around = (kind: 'task' | 'wave', world: World, checks: GuardSpec<unknown>) => {
+const around = (kind: 'task' | 'wave', world: World, checks: CheckOptions<unknown>) => {
   const unit = Program.task('unit', { run: () => working(world), ...(kind === 'task' ? checks : {}) })
   return Program.fromSteps('looked', [
     kind === 'task' ? unit : Program.waveOf('unit', [{ ...unit, needs: [] }], checks)

@@ -5,7 +5,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ContinueHere } from '../../domain/request/Pause.js'
 import type { Request } from '../../domain/request/Request.js'
-import { byTime, isSame, REQUEST_BYTES, VALUE_BYTES } from '../../domain/request/Request.js'
+import { byTime, isSameRequest, REQUEST_BYTES, VALUE_BYTES } from '../../domain/request/Request.js'
 import { decodePointer, decodeRequest, encode } from '../../domain/request/RequestCodec.js'
 import { describe } from '../../domain/data/Malformed.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
@@ -232,7 +232,7 @@ const withdrawFile = async (
   const moved = taken === path ? E.right(undefined) : await writing(path, 'rename', () => fs.renameSync(path, taken))
   if (E.isLeft(moved)) return ignoreMissing(moved)
   const found = await requestAt(fs, layout, taken, name)
-  const isExpected = E.isRight(found) && found.right !== undefined && isSame(found.right, request)
+  const isExpected = E.isRight(found) && found.right !== undefined && isSameRequest(found.right, request)
   if (!isExpected && taken === path) return E.right(undefined)
   // If the name is taken, a request that arrived in the meantime has it, which is newer than the one linked back.
   const back = isExpected ? E.right(undefined) : await giveName(fs, layout, name, 'link', taken)

@@ -47,7 +47,7 @@ export const claim = async (
   const result = E.isLeft(ready) ? ready : await retry(database, () => attempt(hub, runId, token, owner, options))
   if (E.isLeft(result)) {
     hub.forget(token)
-    if (result.left.effect === 'unknown') hub.abandon(runId, token)
+    if (result.left.effect === 'unknown') hub.clearLater(runId, token)
     return E.left(failed(result.left))
   }
   const { epoch, key } = result.right
@@ -161,7 +161,7 @@ export const release = async (hub: Hub, runId: string, token: string): Promise<E
     values: [runId, token]
   })
   if (E.isRight(freed)) return E.right(undefined)
-  hub.abandon(runId, token)
+  hub.clearLater(runId, token)
   return E.left(writeFailed(database, { table: 'runs', operation: 'UPDATE runs', runId })(freed.left))
 }
 

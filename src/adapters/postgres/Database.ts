@@ -16,7 +16,7 @@ import {
   wholeFrom
 } from '../../domain/data/Options.js'
 import type { ReadFailed, StorageError, UnsupportedFormat, WriteFailed } from '../../ports/CheckpointStorage.js'
-import { sleep } from '../sql/Calls.js'
+import { sleep } from '../sql/sleep.js'
 import type { Fields, PostgresPool, PostgresStatement } from './Driver.js'
 import { rowsOf } from './Driver.js'
 import type { Failure } from './Failure.js'

@@ -56,7 +56,7 @@ export interface Hub {
   /** Ends a claim that does not stand any more. */
   readonly lose: (holding: Holding, reason: StorageError) => void
   /** Clears the row of a run later, because a late statement may write the token of a forgotten claim into it. */
-  readonly abandon: (runId: string, token: string) => void
+  readonly clearLater: (runId: string, token: string) => void
   /** The holder of a row, as this process judges it; `undefined` if no process holds the run. */
   readonly holderOf: (row: Fields) => Holder | undefined
   readonly close: () => Promise<void>
@@ -76,7 +76,7 @@ const IDLE_MILLIS = 10_000
 /** How long a statement whose connection was cut may wait at the server for the row of its run. */
 const LATE_MILLIS = 600_000
 
-interface Abandoned {
+interface LateToken {
   readonly runId: string
   /** By `performance.now()`. */
   readonly since: number
@@ -88,7 +88,7 @@ const BEAT_MILLIS = 10_000
 export const hubOf = (database: Database, options: HubOptions): Hub => {
   const held = new Map<string, Held>()
   const inboxes = new Map<string, boolean>()
-  const abandoned = new Map<string, Abandoned>()
+  const lateTokens = new Map<string, LateToken>()
   /** All keys that this process has had. Whether the holder of a row with one of them lives, depends on `held`, not on the lock. */
   const keys = new Set<string>()
   const { checkIntervalMillis, leaseMillis } = options
@@ -180,8 +180,8 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   /** A beat is also due for a new key. */
   const isBeatDue = (): boolean => lastBeat.key !== liveness.current() || performance.now() - lastBeat.at > beatMillis
 
-  const clearAbandoned = async (): Promise<void> => {
-    const all = [...abandoned]
+  const clearLateTokens = async (): Promise<void> => {
+    const all = [...lateTokens]
     const [tokens, runs] = [all.map(([token]) => token), all.map(([, { runId }]) => runId)]
     const cleared = await send(database, {
       text: `WITH cleared AS (SELECT id, token FROM ${database.table('runs')} WHERE id = ANY($1::text[]) AND token = ANY($2::uuid[]) FOR UPDATE)
@@ -189,9 +189,9 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
       values: [runs, tokens]
     })
     if (E.isLeft(cleared)) return
-    for (const { token } of cleared.right) abandoned.delete(String(token))
+    for (const { token } of cleared.right) lateTokens.delete(String(token))
     const now = performance.now()
-    for (const [token, { since }] of all) if (now - since > LATE_MILLIS) abandoned.delete(token)
+    for (const [token, { since }] of all) if (now - since > LATE_MILLIS) lateTokens.delete(token)
   }
 
   const tick = async (): Promise<void> => {
@@ -200,18 +200,18 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
     // After `close`, the held claims are still checked while the pool works.
     if (isClosed && !isUsable) return
     if (held.size > 0 && !isClosed && isBeatDue()) await beat()
-    if (abandoned.size > 0) await clearAbandoned()
+    if (lateTokens.size > 0) await clearLateTokens()
     schedule()
   }
 
   const ownState = (row: Fields): 'alive' | 'dead' => (held.has(String(row['token'])) ? 'alive' : 'dead')
 
   let idle: ReturnType<typeof setTimeout> | undefined
-  /** Gives up the key, and with it the abandoned rows: if a late statement still writes one, the row has this key, so its holder counts as dead. */
+  /** Gives up the key, and with it the rows to clear: if a late statement still writes one, the row has this key, so its holder counts as dead. */
   const goIdle = (): void => {
     idle = undefined
     if (held.size > 0) return
-    abandoned.clear()
+    lateTokens.clear()
     void liveness.close()
   }
 
@@ -220,7 +220,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
       clearTimeout(idle)
       idle = undefined
     } else idle ??= setTimeout(goIdle, IDLE_MILLIS).unref()
-    if (held.size > 0 || abandoned.size > 0) timer ??= setTimeout(() => void tick(), checkIntervalMillis).unref()
+    if (held.size > 0 || lateTokens.size > 0) timer ??= setTimeout(() => void tick(), checkIntervalMillis).unref()
   }
 
   return {
@@ -249,8 +249,8 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
     },
     forget,
     lose,
-    abandon: (runId, token) => {
-      abandoned.set(token, { runId, since: performance.now() })
+    clearLater: (runId, token) => {
+      lateTokens.set(token, { runId, since: performance.now() })
       schedule()
     },
     holderOf: (row) => {

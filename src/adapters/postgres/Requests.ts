@@ -5,10 +5,10 @@ import * as RunId from '../../domain/checkpoint/RunId.js'
 import { describe } from '../../domain/data/Malformed.js'
 import type { ContinueHere } from '../../domain/request/Pause.js'
 import type { Request } from '../../domain/request/Request.js'
-import { byTime, isSame, slotOf } from '../../domain/request/Request.js'
+import { byTime, isSameRequest, slotOf } from '../../domain/request/Request.js'
 import type { ReadFailed, UnsupportedFormat, WriteFailed } from '../../ports/CheckpointStorage.js'
 import type { AlreadyAnswered, PointerError, RequestError, Requests } from '../../ports/Requests.js'
-import { ofRun } from '../sql/Calls.js'
+import { ofRun } from '../sql/checkedCalls.js'
 import * as Records from '../sql/Records.js'
 import type { Database } from './Database.js'
 import { readRows, writeFailed, writeRows } from './Database.js'
@@ -75,7 +75,7 @@ const leave = async (
 
 const isStored = async (database: Database, request: Request): Promise<boolean> => {
   const found = await list(database, request.runId)
-  return E.isRight(found) && found.right.some((one) => isSame(one, request))
+  return E.isRight(found) && found.right.some((one) => isSameRequest(one, request))
 }
 
 const rowsOf = (database: Database, runId: string): Result<ReadFailed | UnsupportedFormat, ReadonlyArray<Fields>> => {
@@ -107,7 +107,7 @@ const withdraw = async (database: Database, request: Request): Result<RequestErr
   if (row === undefined) return E.right(undefined)
   const found = requestIn(database, runId, row)
   if (E.isLeft(found)) return found
-  if (!isSame(found.right, request)) return E.right(undefined)
+  if (!isSameRequest(found.right, request)) return E.right(undefined)
   return E.map(() => undefined)(await remove(database, runId, slotOf(request), String(row['request'])))
 }
 

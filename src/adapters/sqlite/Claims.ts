@@ -85,7 +85,7 @@ const readBasis = (
     return E.map((content: O.Option<Content>): Basis => ({ run, content }))(contentOf(connection, run))
   })
 
-/** Returns whether a refusal is outdated: during the read, after its row was read, the owner may release the run and delete its lock file. */
+/** Returns whether a refusal is outdated: after the refused call read the row and before it looked at the lock file, the owner may have released the run and deleted that file. */
 const isOutdated = async ({ connection }: Store, error: StorageError): Promise<boolean> => {
   if (error._tag !== 'HeldBy' || error.holder.liveness === 'alive') return false
   const now = await read<boolean, never>(connection, {}, () => {
@@ -116,7 +116,7 @@ const grant = async (
   const claimed = await write<boolean, StorageError>(connection, { runId }, () => {
     const schema = migrationsDue(connection)
     if (E.isLeft(schema)) return schema
-    if (!isSame(runRow(connection, runId), run)) return E.right(false)
+    if (!isSameRow(runRow(connection, runId), run)) return E.right(false)
     sql(connection, UPSERT).run(runId, epoch, token, membership.owner, host, pid, since)
     return E.right(true)
   })
@@ -133,7 +133,7 @@ const grant = async (
   return E.right(O.some({ holding, stored: O.map((one: Content) => ({ ...one, heldBy: O.none }))(content) }))
 }
 
-const isSame = (now: RunRow | undefined, before: RunRow | undefined): boolean =>
+const isSameRow = (now: RunRow | undefined, before: RunRow | undefined): boolean =>
   now?.token === before?.token && now?.owner === before?.owner && now?.head === before?.head
 
 /** Deletes the lock file of a dead owner once no run names that owner. A file that stays does no harm. */

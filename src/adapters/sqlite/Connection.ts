@@ -14,7 +14,7 @@ import {
   signal,
   wholeFrom
 } from '../../domain/data/Options.js'
-import { sleep } from '../sql/Calls.js'
+import { sleep } from '../sql/sleep.js'
 import type { SqliteDatabase, SqliteStatement } from './Driver.js'
 import { codeOf, isBusy, isDamaged } from './Driver.js'
 import { failureOf, lossOf, remember, rememberLog } from './File.js'

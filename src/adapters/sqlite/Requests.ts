@@ -5,10 +5,10 @@ import * as RunId from '../../domain/checkpoint/RunId.js'
 import { describe } from '../../domain/data/Malformed.js'
 import type { ContinueHere } from '../../domain/request/Pause.js'
 import type { Request } from '../../domain/request/Request.js'
-import { byTime, isSame, slotOf } from '../../domain/request/Request.js'
+import { byTime, isSameRequest, slotOf } from '../../domain/request/Request.js'
 import type { WriteFailed } from '../../ports/CheckpointStorage.js'
 import type { AlreadyAnswered, PointerError, RequestError, Requests } from '../../ports/Requests.js'
-import { ofRun } from '../sql/Calls.js'
+import { ofRun } from '../sql/checkedCalls.js'
 import { encodePointer, encodeRequest, PAUSE, pointerIn, requestIn } from '../sql/Records.js'
 import type { Connection, Failure, SqliteOptions } from './Connection.js'
 import { connectionOf, read, sql, write } from './Connection.js'
@@ -125,7 +125,7 @@ const withdraw = (self: Connection, request: Request): Promise<E.Either<RequestE
     if (row === undefined) return DONE
     const found = requestIn(runId, slot, (row as Slot).body, `requests of ${self.file}`)
     if (E.isLeft(found)) return found
-    if (isSame(found.right, request)) sql(self, DELETE).run(runId, slot)
+    if (isSameRequest(found.right, request)) sql(self, DELETE).run(runId, slot)
     return DONE
   })
 

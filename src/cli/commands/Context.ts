@@ -123,7 +123,7 @@ export const checkFolder = (path: string): Result<string> => {
     : E.left(notDone({ _tag: 'Insecure', where: path, why, remedy: 'move it away, or pass another one' }))
 }
 
-/** The store reports a path that cannot be read. */
+/** Returns why a path cannot be used as a folder; undefined if it is a folder, is missing, or cannot be read, which the store reports. */
 const whyNoFolder = (path: string): string | undefined => {
   try {
     const found = statSync(path, { throwIfNoEntry: false })

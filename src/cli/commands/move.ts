@@ -7,7 +7,7 @@ import type { CliError } from '../CliError.js'
 import { notDone, wrongUse } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
 import type { Location } from '../store/Location.js'
-import { isSame, parse, show } from '../store/Location.js'
+import { isSameLocation, parse, show } from '../store/Location.js'
 import type { Database } from '../store/open.js'
 import { open } from '../store/open.js'
 import type { Context, Flags, Result } from './Context.js'
@@ -24,7 +24,8 @@ export const moveCommand = async (context: Context, id: string, flags: Flags): P
   const location = parse(flags.to, folder)
   if (E.isLeft(location)) return wrongUse(`--to: ${location.left}`)
   const to = show(location.right)
-  if (isSame(location.right, store.location)) return wrongUse(`--to: the run is in ${to} already; pass another store`)
+  if (isSameLocation(location.right, store.location))
+    return wrongUse(`--to: the run is in ${to} already; pass another store`)
   const view = await findRun(context, id)
   if (E.isLeft(view)) return (await arrived(context, location.right, id, view.left)) ?? view
   const target = await openTarget(context, location.right, true)

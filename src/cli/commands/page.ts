@@ -29,7 +29,7 @@ import type { Hint } from '../report/Hint.js'
 import { nowText } from '../report/text.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor } from './Context.js'
-import { surveyRun, usablePlan } from './execution/survey.js'
+import { planForCommand, usablePlan } from './execution/commandPlan.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
 import { continuing } from './hints/ofRun.js'
 import { asking } from './hints/ofPlan.js'
@@ -71,13 +71,13 @@ const outlookOf = async (context: Context, view: RunView): Promise<Outlook> => {
   if (O.isSome(heldBy) || isFinal(status) || checkpoint.workflow.path === undefined) return { next }
   const workflow = workflowOf(context, checkpoint)
   if (E.isLeft(workflow)) return withoutPlan(workflow.left)
-  const surveyed = await surveyRun(context, plannable(workflow.right), view, {})
-  if (E.isLeft(surveyed)) return withoutPlan(surveyed.left)
-  const planned = usablePlan(context, surveyed.right)
+  const planResult = await planForCommand(context, plannable(workflow.right), view, {})
+  if (E.isLeft(planResult)) return withoutPlan(planResult.left)
+  const planned = usablePlan(context, planResult.right)
   if (E.isLeft(planned)) return withoutPlan(planned.left)
   const { plan } = planned.right
   const questions = openQuestions(plan)
-  return { plan, next: questions.length === 0 ? next : asking(context, surveyed.right, questions) }
+  return { plan, next: questions.length === 0 ? next : asking(context, planResult.right, questions) }
 }
 
 const withoutPlan = (error: CliError): Outlook => ({

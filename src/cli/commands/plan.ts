@@ -25,24 +25,28 @@ import { resumeLine } from './execution/planFlags.js'
 import { inputNamesIn } from './execution/input.js'
 import type { Overwrite } from '../../domain/plan/repeats.js'
 import { overwriteWarning, findOverwrites, repeatWarnings } from './execution/overwrites.js'
-import type { Surveyed } from './execution/survey.js'
-import { surveyRun, usablePlan, withoutIdleAnswers } from './execution/survey.js'
+import type { CommandPlan } from './execution/commandPlan.js'
+import { planForCommand, usablePlan, withoutIdleAnswers } from './execution/commandPlan.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
 import { nowText, rowFolded, shortened, processText } from '../report/text.js'
 
-export const planCommand = async (context: Context, id: string | undefined, typed: Flags): Promise<Result> => {
+export const planCommand = async (
+  context: Context,
+  id: string | undefined,
+  flagsWithSecrets: Flags
+): Promise<Result> => {
   const found = await findOrOnly(context, id)
   if (E.isLeft(found)) return found
   const { checkpoint } = found.right
-  const workflow = workflowOf(context, checkpoint, inputNamesIn(typed))
+  const workflow = workflowOf(context, checkpoint, inputNamesIn(flagsWithSecrets))
   if (E.isLeft(workflow)) return workflow
-  const surveyed = await surveyRun(context, plannable(workflow.right), found.right, typed)
-  if (E.isLeft(surveyed)) return surveyed
-  printWarnings(context, workflow.right, typed)
-  const planned = usablePlan(context, surveyed.right)
+  const planResult = await planForCommand(context, plannable(workflow.right), found.right, flagsWithSecrets)
+  if (E.isLeft(planResult)) return planResult
+  printWarnings(context, workflow.right, flagsWithSecrets)
+  const planned = usablePlan(context, planResult.right)
   if (E.isLeft(planned)) return planned
   const { plan } = planned.right
-  const shown = { ...surveyed.right, flags: withoutIdleAnswers(surveyed.right, planned.right) }
+  const shown = { ...planResult.right, flags: withoutIdleAnswers(planResult.right, planned.right) }
   const repeats = repeatWarnings(shown.program, planned.right, shown.flags)
   const over = await findOverwrites(context, shown)
   if (E.isLeft(over)) context.screen.warn(over.left)
@@ -55,7 +59,7 @@ export const planCommand = async (context: Context, id: string | undefined, type
 type StepEdit = PlanProblem & { readonly _tag: 'WorkflowChanged' }
 
 /** The edits that the strictest policy would refuse. */
-const editsOf = ({ checkpoint, program, options }: Surveyed): ReadonlyArray<StepEdit> => {
+const editsOf = ({ checkpoint, program, options }: CommandPlan): ReadonlyArray<StepEdit> => {
   const strict = planResume(checkpoint, program, { ...options, changes: 'strict' })
   return E.isRight(strict) ? [] : strict.left.problems.filter((problem) => problem._tag === 'WorkflowChanged')
 }
@@ -68,7 +72,7 @@ const editLines = (edits: ReadonlyArray<StepEdit>): ReadonlyArray<string> =>
 const planLines = (
   context: Context,
   { runId, checkpoint, status, found, heldBy }: RunView,
-  surveyed: Surveyed,
+  planResult: CommandPlan,
   plan: ResumePlan,
   findings: Findings
 ): ReadonlyArray<string> => {
@@ -83,8 +87,8 @@ const planLines = (
       .flatMap((line) => rowFolded(line, style.width)),
     ...editLines(findings.edits),
     ...(O.isSome(heldBy)
-      ? linesOf(ofHeld(context, checkpoint, heldBy.value, surveyed.flags))
-      : nextLines(context, surveyed, plan, findings))
+      ? linesOf(ofHeld(context, checkpoint, heldBy.value, planResult.flags))
+      : nextLines(context, planResult, plan, findings))
   ]
 }
 
@@ -102,7 +106,7 @@ interface Findings {
 
 const nextLines = (
   context: Context,
-  { checkpoint, found, program, flags: typed }: Surveyed,
+  { checkpoint, found, program, flags: given }: CommandPlan,
   plan: ResumePlan,
   { overwrites, repeats }: Findings
 ): ReadonlyArray<string> => {
@@ -111,7 +115,7 @@ const nextLines = (
   const recovered = found._tag !== 'Exact'
   if (!recovered && plan.decisions.every(({ _tag }) => _tag === 'Skip')) return []
   const { outStyle: style } = context.screen
-  const flags = { ...typed, yes: recovered || repeats.length > 0 }
+  const flags = { ...given, yes: recovered || repeats.length > 0 }
   const questions = openQuestions(plan)
   const later = confirms(plan).filter((one) => !questions.includes(one))
   const consent = [
@@ -125,7 +129,7 @@ const nextLines = (
     overwrites.length === 0
       ? [{ text: 'To do exactly this:', command: resumeLine(context, runId, { ...flags, ...pinned }) }]
       : // The consent to a repetition belongs only to the command that repeats.
-        forcedAnswers(context, checkpoint, { ...typed, yes: recovered }, pinned, overwrites)
+        forcedAnswers(context, checkpoint, { ...given, yes: recovered }, pinned, overwrites)
   const waits = plan.decisions.some((one) => one._tag === 'Poll') ? ofPending(context, checkpoint) : []
   return [
     ...linesOf(waits),

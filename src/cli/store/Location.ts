@@ -81,7 +81,7 @@ export const show = (self: Location): string => {
 }
 
 /** Returns whether two locations are one store, also through links. */
-export const isSame = (self: Location, other: Location): boolean => identityOf(self) === identityOf(other)
+export const isSameLocation = (self: Location, other: Location): boolean => identityOf(self) === identityOf(other)
 
 /** The file itself: it may have several names. */
 const identityOf = (self: Location): string => {

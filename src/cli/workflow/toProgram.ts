@@ -5,7 +5,7 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../../domain/data/Json.js'
 import { fromUnknown } from '../../domain/data/StepFailure.js'
-import type { GuardSpec } from '../../executor/program/Guard.js'
+import type { CheckOptions } from '../../executor/program/UnitChecks.js'
 import type {
   ItemSource,
   Job,
@@ -14,7 +14,7 @@ import type {
   ProgramTask,
   SequenceOptions,
   StepContext,
-  UnitGuard,
+  UnitChecks,
   WaveOptions
 } from '../../executor/program/Program.js'
 import { fromSteps, mapOf, reuse, sequenceOf, task, waveOf } from '../../executor/program/Program.js'
@@ -87,7 +87,7 @@ const NO_ACTION: CommandAction = { _tag: 'Shell', script: ':' }
 /** Checks run in place of a task's command, so those of a composite get a task. */
 const compositeOptions = (runner: Runner, entry: CompositeEntry): SequenceOptions<Context> => ({
   summary: entry.summary,
-  ...guardFrom(runner, { ...entry, _tag: 'Task', action: NO_ACTION, idempotent: true })
+  ...checksFrom(runner, { ...entry, _tag: 'Task', action: NO_ACTION, idempotent: true })
 })
 
 const parallelOptions = (runner: Runner, entry: ParallelEntry): WaveOptions<Context> => ({
@@ -114,17 +114,17 @@ const taskFrom = (runner: Runner, entry: TaskEntry, numbered: boolean): ProgramT
       ...workOf(runner, entry),
       ...{ summary, idempotent, numbered },
       ...defined({ capture, retry, timeoutMillis, workspace: fresh && ('fresh' as const) }),
-      ...guardFrom(runner, entry)
+      ...checksFrom(runner, entry)
     },
     definitionOf(entry),
     checks === undefined || fresh === true ? undefined : artifactPathsOf(checks, capture)
   )
 }
 
-const guardFrom = (
+const checksFrom = (
   runner: Runner,
   entry: TaskEntry
-): GuardSpec<Context> & { readonly evidence?: NonNullable<UnitGuard['evidence']> } => {
+): CheckOptions<Context> & { readonly evidence?: NonNullable<UnitChecks['evidence']> } => {
   const { checks } = entry
   if (checks === undefined) return {}
   const { before, after, expect, onCheckFailure } = checks

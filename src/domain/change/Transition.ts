@@ -45,8 +45,8 @@ import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
 export type { TransitionError } from './transitionParts.js'
 
 /**
- * Applies a change: returns the next revision, or why the change cannot follow. Checks one change against the record, not the order of
- * steps: the plan decides that.
+ * Applies a change: returns the next revision, or why the change cannot follow. Checks only that the change fits the
+ * checkpoint; the plan decides the order of the steps.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

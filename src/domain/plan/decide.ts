@@ -28,7 +28,7 @@ import {
   skip,
   skipRecorded,
   skipReasonOf,
-  lastAttempt
+  nextAttempt
 } from './decideTask.js'
 import { decideWithSubSteps } from './decideSubSteps.js'
 
@@ -307,7 +307,7 @@ const compositeDecision = (
   const retried = next.find((part) => part._tag === 'Retry')
   if (retried !== undefined) return retry(placed, retried)
   const started = next.find((part) => part._tag === 'Run')
-  const failed = context.replaced.has(placed.unit) ? undefined : lastAttempt(context, placed)
+  const failed = context.replaced.has(placed.unit) ? undefined : nextAttempt(context, placed)
   if (started?.reason._tag === 'NotStarted' && failed?.reason._tag === 'Failed') return retry(placed, failed)
   if (started?.reason._tag === 'NotStarted') return run(placed, NOT_STARTED)
   if (started !== undefined) return run(placed, started.reason)

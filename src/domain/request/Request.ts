@@ -75,4 +75,4 @@ export const isFor = (request: Request, { host, pid, since }: Addressee): boolea
 export const byTime = ({ requestedAt: a }: Request, { requestedAt: b }: Request): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /** Returns whether two requests are equal. */
-export const isSame = (a: Request, b: Request): boolean => equals(a as unknown as Json, b as unknown as Json)
+export const isSameRequest = (a: Request, b: Request): boolean => equals(a as unknown as Json, b as unknown as Json)

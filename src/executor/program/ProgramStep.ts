@@ -20,8 +20,8 @@ import * as W from '../../domain/workflow/Workflow.js'
 import { sleepOf, waitForOf } from './awaits.js'
 import type { Conversions } from './conversions.js'
 import { conversions } from './conversions.js'
-import type { Guard } from './Guard.js'
-import { fromSpec as guardFrom } from './Guard.js'
+import type { Checks } from './UnitChecks.js'
+import { fromSpec as checksFrom } from './UnitChecks.js'
 import { ITEM_SOURCE, MAP, NEEDS, notReuse, SEQUENCE, taskProblems, WAVE } from './stepOptions.js'
 import { settling } from '../steps/callUserCode.js'
 import type {
@@ -47,7 +47,7 @@ export interface RunnableJob {
   /** Fetches the result of the job. */
   readonly collect: (context: StepContext<unknown, unknown> & ForJob) => TaskEither<unknown, unknown>
   /** The checks of the collected result. */
-  readonly guard: UnitGuard | undefined
+  readonly checks: UnitChecks | undefined
 }
 
 /** The fields that a task adds to its definition in order to run. */
@@ -64,11 +64,11 @@ export interface Runnable extends Conversions {
   /** Its own folder: empty for each attempt, or the existing one. */
   readonly workspace: 'fresh' | 'kept' | undefined
   /** For a job, only the checks before its submission. */
-  readonly guard: UnitGuard | undefined
+  readonly checks: UnitChecks | undefined
 }
 
 /** The checks around a task or a composite. */
-export type UnitGuard = Guard<StepContext<unknown, unknown>, unknown>
+export type UnitChecks = Checks<StepContext<unknown, unknown>, unknown>
 
 /** A task that can run. */
 export interface ProgramTask extends Task, Runnable {}
@@ -77,7 +77,7 @@ export interface ProgramTask extends Task, Runnable {}
 export interface ProgramSequence extends Sequence {
   readonly steps: ReadonlyArray<ProgramStep>
   readonly problems: ReadonlyArray<OptionProblem>
-  readonly guard: UnitGuard | undefined
+  readonly checks: UnitChecks | undefined
 }
 
 /** A group that can run. */
@@ -89,7 +89,7 @@ export interface ProgramWave extends Wave {
   readonly concurrency: number
   readonly onFailure: OnFailure
   readonly problems: ReadonlyArray<OptionProblem>
-  readonly guard: UnitGuard | undefined
+  readonly checks: UnitChecks | undefined
 }
 
 /** Computes the items of a map. On the left: what the author's function threw. */
@@ -142,7 +142,7 @@ export const task = <C>(
   if (typeof capture === 'string') options.captures = [capture]
   if (waiting !== undefined) options.wait = waiting.wait
   const domainTask = W.task(nameFrom(name), options)
-  const guard = guardFrom(loose, evidenceOf(loose.evidence, seen))
+  const checks = checksFrom(loose, evidenceOf(loose.evidence, seen))
   const problems = taskProblems(step)
   // An unknown option may be the misspelled one that the wait misses; `needs` is one of a group.
   const mayBeMisspelled = problems.some((one) => 'known' in one && one.option !== 'needs')
@@ -163,13 +163,13 @@ export const task = <C>(
     decode,
     seen,
     run: settling('job' in spec ? jobOf(spec).submit : spec.run) as Runnable['run'],
-    job: 'job' in spec ? runnableJob(jobOf(spec), guard) : undefined,
+    job: 'job' in spec ? runnableJob(jobOf(spec), checks) : undefined,
     problems: isWrongWait ? [...problems, waiting.awaits.left] : problems,
     awaits: waiting === undefined ? undefined : O.toUndefined(O.fromEither(waiting.awaits)),
     retry: policyOf(spec.retry),
     timeoutMillis: spec.timeoutMillis,
     workspace: spec.workspace,
-    guard: 'job' in spec && guard !== undefined ? beforeOnly(guard) : guard
+    checks: 'job' in spec && checks !== undefined ? beforeOnly(checks) : checks
   }
 }
 
@@ -199,7 +199,7 @@ const specOf = <C>(step: StepSpec<never, C>, waiting: Waiting | undefined): Spec
 
 /** The options of a task with its context and output untyped. */
 type Loose = Omit<TaskOptions<StepContext<unknown, unknown>, unknown>, 'evidence'> & {
-  readonly evidence?: ReadonlyArray<ExpectedEvidence> | NonNullable<UnitGuard['evidence']>
+  readonly evidence?: ReadonlyArray<ExpectedEvidence> | NonNullable<UnitChecks['evidence']>
 }
 
 /** Evidence is computed from the output as readers see it. An output that is not storable fails the step in any case. */
@@ -232,16 +232,16 @@ const definitionOf = <C>(spec: TaskOptions<never, C>, waiting: Waiting | undefin
 }
 
 /** Keeps the `before` check, which runs before the submission of a job. All others run after the collection. */
-const beforeOnly = ({ before, ...guard }: UnitGuard): UnitGuard | undefined =>
-  before === undefined ? undefined : { ...guard, before, expect: {}, after: undefined, evidence: undefined }
+const beforeOnly = ({ before, ...checks }: UnitChecks): UnitChecks | undefined =>
+  before === undefined ? undefined : { ...checks, before, expect: {}, after: undefined, evidence: undefined }
 
 /** Untyped authors may pass anything. */
 const jobOf = <C>({ job }: JobSpec<never, C>): Job<never, C> => Object(job) as Job<never, C>
 
-const runnableJob = <C>(job: Job<never, C>, guard: UnitGuard | undefined): RunnableJob => ({
+const runnableJob = <C>(job: Job<never, C>, checks: UnitChecks | undefined): RunnableJob => ({
   poll: settling(job.poll) as RunnableJob['poll'],
   collect: settling(job.collect) as RunnableJob['collect'],
-  guard: guard === undefined ? undefined : { ...guard, before: undefined }
+  checks: checks === undefined ? undefined : { ...checks, before: undefined }
 })
 
 /**
@@ -301,7 +301,7 @@ export const sequenceOf = (
     ...W.sequence(nameFrom(name), members, given.summary, definition),
     steps: members,
     problems: [...stepProblems(steps), ...optionProblems(options, SEQUENCE)],
-    guard: guardFrom(given, given.evidence as UnitGuard['evidence'])
+    checks: checksFrom(given, given.evidence as UnitChecks['evidence'])
   }
 }
 
@@ -324,7 +324,7 @@ export const waveOf = (
     concurrency: given.concurrency ?? Infinity,
     problems: [...stepProblems(groups, 'group'), ...optionProblems(options, WAVE)],
     onFailure: given.onFailure ?? (members.some((group) => group.needs.length > 0) ? 'continue' : 'finish'),
-    guard: guardFrom(given, given.evidence as UnitGuard['evidence'])
+    checks: checksFrom(given, given.evidence as UnitChecks['evidence'])
   }
 }
 

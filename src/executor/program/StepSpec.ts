@@ -10,7 +10,7 @@ import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import type { Workspace } from '../../domain/workflow/Workspace.js'
 import type { ArtifactInfo } from '../../ports/ArtifactStore.js'
-import type { GuardSpec } from './Guard.js'
+import type { CheckOptions } from './UnitChecks.js'
 import type { OutputOf, Returned, ReturnOf, Schema, Storable, Accepted } from './Output.js'
 
 /**
@@ -186,13 +186,13 @@ export type Run<Context, C> = (context: Context) => ReturnOf<C>
  * - `retry`: default none. It retries transient failures only; a plain `Error` is permanent. `timeoutMillis`: for each attempt with its checks,
  *   but without prompts; default none.
  * - `evidence`: what the step leaves behind, or a function that computes it from the output. The step completes only if all of it
- *   exists, and its record counts only as long as it does; see also {@link GuardSpec}.
+ *   exists, and its record counts only as long as it does; see also {@link CheckOptions}.
  * - `workspace`: `fresh` runs each attempt in its own empty folder (`folder` of its context); the files of earlier attempts are kept
  *   beside it. Evidence is looked up there. The environment needs `workspaces`.
  * - `summary`: for people, default its name. `numbered`: its name is its position, so an edit may give that name to another task; default
  *   false.
  */
-export interface TaskOptions<Context, C> extends GuardSpec<Context> {
+export interface TaskOptions<Context, C> extends CheckOptions<Context> {
   readonly output?: C
   readonly summary?: string
   readonly version?: string
@@ -317,7 +317,7 @@ export interface Needs<Groups extends string = string> {
  *
  * @category model
  */
-export interface SequenceOptions<Context> extends GuardSpec<Context> {
+export interface SequenceOptions<Context> extends CheckOptions<Context> {
   readonly summary?: string
   /** The evidence that the sequence must leave behind. */
   readonly evidence?:

@@ -8,7 +8,7 @@ import { join } from '../../domain/workflow/Unit.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
 import type { WorkflowProblem } from '../../domain/workflow/WorkflowProblem.js'
 import { notWorkflow, problems as definitionProblems } from '../../domain/workflow/WorkflowProblem.js'
-import type { ProgramStep, UnitGuard } from './ProgramStep.js'
+import type { ProgramStep, UnitChecks } from './ProgramStep.js'
 import { stepProblems } from './ProgramStep.js'
 import { ON_SUCCESS, WAVE } from './stepOptions.js'
 
@@ -65,14 +65,14 @@ const settingProblems = (step: ProgramStep): ReadonlyArray<OptionProblem> => {
     !step.problems.some(({ option }) => option === name || option.startsWith(`${name}.`))
   if (step._tag !== 'Task')
     return isFine('concurrency') ? optionProblems({ concurrency: step.concurrency }, CONCURRENCY, REQUIRED) : NONE
-  const { retry, job, workspace, guard } = step
+  const { retry, job, workspace, checks } = step
   const found: Array<OptionProblem> = []
   const wrong = retry === never || !isFine('retry') ? undefined : wrongField(retry)
   if (wrong !== undefined) found.push(wrong)
-  const isSet = (of: UnitGuard | undefined, name: 'commits' | 'cleanTree'): boolean =>
+  const isSet = (of: UnitChecks | undefined, name: 'commits' | 'cleanTree'): boolean =>
     of?.expect[name] !== undefined && isFine(`expect.${name}`)
-  if (isSet(job?.guard, 'commits')) found.push({ option: 'expect.commits', expected: NOT_COUNTED })
-  if (workspace !== undefined && isFine('workspace') && (isSet(guard, 'commits') || isSet(guard, 'cleanTree')))
+  if (isSet(job?.checks, 'commits')) found.push({ option: 'expect.commits', expected: NOT_COUNTED })
+  if (workspace !== undefined && isFine('workspace') && (isSet(checks, 'commits') || isSet(checks, 'cleanTree')))
     found.push({ option: 'expect', expected: NO_REPOSITORY })
   return found
 }

@@ -4,7 +4,7 @@ import type { Check, OptionCheck, OptionProblem, OptionTable } from '../../domai
 import * as Opt from '../../domain/data/Options.js'
 import { retryOption } from '../../domain/workflow/RetryPolicy.js'
 import { schema } from './conversions.js'
-import type { Expectation, GuardSpec } from './Guard.js'
+import type { Expectation, CheckOptions } from './UnitChecks.js'
 import type {
   Job,
   JobSpec,
@@ -31,7 +31,7 @@ const EVIDENCE = "an array such as [{ _tag: 'File', path: 'a.txt' }], with Artif
 /** Checks `evidence` that is an array, and the array that an `evidence` function returned. */
 export const evidenceProblem = Opt.arrayOf(isExpectedEvidence, EVIDENCE)
 
-const GUARD: Table<GuardSpec<never> & { readonly evidence: unknown }> = {
+const CHECKS: Table<CheckOptions<never> & { readonly evidence: unknown }> = {
   before: Opt.callback,
   after: Opt.callback,
   expect: Opt.inside('expect', EXPECT, "an object like { files: ['a.txt'] }"),
@@ -54,7 +54,7 @@ const COMMON = {
   idempotent: Opt.flag,
   retry: retryOption,
   timeoutMillis: Opt.millis,
-  ...GUARD,
+  ...CHECKS,
   workspace: Opt.oneOf('fresh'),
   version: Opt.text,
   numbered: Opt.flag
@@ -106,11 +106,11 @@ const MISPLACED: OptionTable = {
 
 const MISPLACED_IN_JOB: OptionTable = { run: Opt.instead('passed as job.submit') }
 
-export const SEQUENCE: Table<SequenceOptions<never>> = { ...SUMMARY, ...GUARD }
+export const SEQUENCE: Table<SequenceOptions<never>> = { ...SUMMARY, ...CHECKS }
 
 export const WAVE: Table<WaveOptions<never>> = {
   ...SUMMARY,
-  ...GUARD,
+  ...CHECKS,
   concurrency: (value) =>
     value === Infinity || (Number.isInteger(value) && (value as number) >= 1)
       ? undefined

@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { AnswerRequest, PauseRequest } from '../../domain/request/Request.js'
-import { isFor, isSame } from '../../domain/request/Request.js'
+import { isFor, isSameRequest } from '../../domain/request/Request.js'
 import type { Environment } from '../../ports/Environment.js'
 import { load } from '../callPort.js'
 import { mayHaveRequests, requestsFor, withdraw } from './inbox.js'
@@ -57,7 +57,7 @@ const readInbox = async (
   const pause = all.right.find((one) => one._tag === 'Pause')
   if (pause === undefined) return undefined
   const { commit } = pause
-  return known !== undefined && isSame(pause, known) ? { commit, pause } : await verify(environment, pause)
+  return known !== undefined && isSameRequest(pause, known) ? { commit, pause } : await verify(environment, pause)
 }
 
 /** Returns a pause request, or withdraws one that is addressed to an earlier execution. */

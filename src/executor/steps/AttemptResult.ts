@@ -18,7 +18,7 @@ import { notAwaited } from '../subSteps/subStepFailures.js'
 import type { AttemptTimes, RunScope } from '../RunScope.js'
 import type { Attempt } from './Attempt.js'
 import { timeoutError } from './Attempt.js'
-import { CHECK_FAILED } from './guarded.js'
+import { CHECK_FAILED } from './unitChecks.js'
 
 /** `Stopped` has a failure if the code failed. `settled`: no code of the attempt still runs, and no sub-step is in doubt. `again`: a user asked for another attempt. */
 export type AttemptResult =

@@ -6,7 +6,7 @@ import type { RunScope } from '../RunScope.js'
 import { errorOf } from '../subSteps/subStepFailures.js'
 import type { Place } from '../Values.js'
 import type { Attempt } from './Attempt.js'
-import { NOT_STARTED } from './guarded.js'
+import { NOT_STARTED } from './unitChecks.js'
 
 /** How code ended. `Left` and `Error` are failures. */
 type End = { readonly _tag: string; readonly left?: unknown; readonly error?: unknown }

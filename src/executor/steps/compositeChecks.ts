@@ -11,9 +11,9 @@ import { ancestors, join, parent } from '../../domain/workflow/Unit.js'
 import { isIdempotent } from '../../domain/workflow/Node.js'
 import { noAttempt } from './Attempt.js'
 import { runningFailed, stageCompleted, unitFailed, unitCompleted } from '../storage/changes.js'
-import type { Choice, CheckRefusal } from './guarded.js'
-import { checkAfter, checkBefore, evidenceFailures, judgeChecks, unreadable } from './guarded.js'
-import type { ProgramStep, ProgramTask, StepContext, UnitGuard } from '../program/Program.js'
+import type { Choice, CheckRefusal } from './unitChecks.js'
+import { checkAfter, checkBefore, evidenceFailures, judgeChecks, unreadable } from './unitChecks.js'
+import type { ProgramStep, ProgramTask, StepContext, UnitChecks } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
 import { endFailed } from './endFailed.js'
 import { sleepUnless } from '../sleep.js'
@@ -24,7 +24,7 @@ import { timesOf } from './compositeTimes.js'
 
 type Composite = Exclude<ProgramStep, ProgramTask>
 
-const UNGUARDED: UnitGuard = {
+const NO_CHECKS: UnitChecks = {
   before: undefined,
   expect: {},
   after: undefined,
@@ -37,27 +37,27 @@ const UNGUARDED: UnitGuard = {
 export const openComposite = async (
   scope: RunScope,
   place: Place,
-  { guard = UNGUARDED }: Pick<Composite, 'guard'>
+  { checks = NO_CHECKS }: Pick<Composite, 'checks'>
 ): Promise<E.Either<RecordError, StepEnd | undefined>> => {
   // A part of a wave does not check the evidence of earlier steps: the wave did when it began, and a check for each part would take quadratic time.
   const checksEvidence = scope.values.hasEvidence && isAlone(scope, place)
-  if (guard.before === undefined && !checksEvidence) return E.right(undefined)
+  if (checks.before === undefined && !checksEvidence) return E.right(undefined)
   const { stopping, recorder } = scope
   const previous = previousWave(scope, place)
   const startedAt = scope.environment.clock.now()
   // A check or a prompt may take long, and a crash meanwhile must not lose the previous step.
-  const saved = guard.before === undefined ? E.right(undefined) : await recorder.commit()
+  const saved = checks.before === undefined ? E.right(undefined) : await recorder.commit()
   if (E.isLeft(saved)) return saved
   for (let attempt = 1; ; attempt++) {
     const others = checksEvidence ? await evidenceFailures(scope, place) : []
-    const wrong = [...others, ...(await checkBefore(guard, contextOf(scope, place)))]
+    const wrong = [...others, ...(await checkBefore(checks, contextOf(scope, place)))]
     const committed = wrong.length === 0 ? E.right(undefined) : await recorder.commit()
     if (E.isLeft(committed)) return committed
     const { choice } = previous
-    const refused = await judgeChecks(scope, place, guard, { when: 'before', wrong, signal: stopping, choice })
+    const refused = await judgeChecks(scope, place, checks, { when: 'before', wrong, signal: stopping, choice })
     if (refused === undefined) return E.right(undefined)
     if (refused.answer === 'previousWave') return E.right({ _tag: 'Restart', ...previous.place })
-    if (!(await repeatsCheck(scope, guard, refused, attempt, startedAt)))
+    if (!(await repeatsCheck(scope, checks, refused, attempt, startedAt)))
       return await failComposite(scope, place, refused.error, startedAt)
   }
 }
@@ -89,18 +89,18 @@ const isAlone = ({ program, recorder }: RunScope, { unit }: Place): boolean => {
 /** Returns whether to repeat the check: at once if the user asked, else by the retry policy. */
 const repeatsCheck = async (
   scope: RunScope,
-  guard: UnitGuard,
+  checks: UnitChecks,
   { asked, answer }: CheckRefusal,
   attempt: number,
   startedAt: number
 ): Promise<boolean> => {
   if (asked || answer !== 'retry') return answer === 'lookAgain'
-  return await waitedToRetry(scope, guard, attempt, startedAt)
+  return await waitedToRetry(scope, checks, attempt, startedAt)
 }
 
 const waitedToRetry = async (
   { environment: { clock, random }, stopping }: RunScope,
-  { retry }: UnitGuard,
+  { retry }: UnitChecks,
   attempt: number,
   startedAt: number
 ): Promise<boolean> => {
@@ -126,19 +126,19 @@ export const closeComposite = async (
   startedAt: number
 ): Promise<Ending> => {
   const { place, step: composite } = toRun
-  const { guard } = composite
-  if (guard === undefined) return complete(scope, toRun, startedAt, [])
+  const { checks } = composite
+  if (checks === undefined) return complete(scope, toRun, startedAt, [])
   // A check may take long, and a crash meanwhile must not lose the ends of the parts.
   const saved = await scope.recorder.commit()
   if (E.isLeft(saved)) return saved
   const closingAt = scope.environment.clock.now()
   for (let attempt = 1; ; attempt++) {
     const { tree } = scope.environment
-    const found = await checkAfter(tree, guard, contextOf(scope, place), undefined, commitsOf(scope, place, guard))
+    const found = await checkAfter(tree, checks, contextOf(scope, place), undefined, commitsOf(scope, place, checks))
     if (E.isLeft(found)) return await failComposite(scope, place, unreadable(found.left), startedAt)
     const { wrong } = found.right
     const choice = choiceAfter(scope, place)
-    const refused = await judgeChecks(scope, place, guard, { when: 'after', wrong, signal: scope.stopping, choice })
+    const refused = await judgeChecks(scope, place, checks, { when: 'after', wrong, signal: scope.stopping, choice })
     if (refused === undefined) {
       // Commits are evidence of the groups that made them: only those groups run again when one is missing.
       const evidence = found.right.evidence.filter(({ _tag }) => _tag !== 'Commit')
@@ -148,9 +148,9 @@ export const closeComposite = async (
     // The parts run again if a user asked for it, or if all of them are idempotent.
     const mayRestart = answer === 'retry' && (asked || isIdempotent(composite)) && isAlone(scope, place)
     const restarts = scope.restarts.get(place.unit) ?? 0
-    if (mayRestart && (asked || (await waitedToRetry(scope, guard, restarts + 1, startedAt))))
+    if (mayRestart && (asked || (await waitedToRetry(scope, checks, restarts + 1, startedAt))))
       return E.right({ _tag: 'Restart', ...place, ...(asked ? {} : { failureIfUnanswered: error }) })
-    if (!mayRestart && (await repeatsCheck(scope, guard, refused, attempt, closingAt))) continue
+    if (!mayRestart && (await repeatsCheck(scope, checks, refused, attempt, closingAt))) continue
     return await failComposite(scope, place, error, startedAt)
   }
 }
@@ -172,7 +172,7 @@ const complete = (
 const isNew = ({ decision, parts }: DecisionTree): boolean => decision._tag === 'Run' && parts.every(isNew)
 
 /** Returns the commits that the parts have recorded. Each counts once: groups that run at the same time record the commits of one another. */
-const commitsOf = ({ recorder }: RunScope, { unit }: Place, { expect }: UnitGuard): ReadonlyArray<string> => {
+const commitsOf = ({ recorder }: RunScope, { unit }: Place, { expect }: UnitChecks): ReadonlyArray<string> => {
   if (expect.commits === undefined) return []
   const hashes = new Set<string>()
   for (const { evidence } of Units.within(recorder.checkpoint().completedSteps, unit))

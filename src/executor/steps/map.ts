@@ -35,7 +35,7 @@ export const runMap = async (
 }
 
 const asWave = (
-  { each, name, summary, fingerprint, ownFingerprint, concurrency, onFailure, problems, guard }: ProgramMap,
+  { each, name, summary, fingerprint, ownFingerprint, concurrency, onFailure, problems, checks }: ProgramMap,
   items: ReadonlyArray<Item>
 ): ProgramWave => ({
   _tag: 'Wave',
@@ -47,7 +47,7 @@ const asWave = (
   concurrency,
   onFailure,
   problems,
-  guard
+  checks
 })
 
 /** Returns the body of a map under the key of an item. It inherits all other fields to save memory, so it must not be spread. */

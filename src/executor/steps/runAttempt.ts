@@ -12,7 +12,7 @@ import type { AttemptResult, CodeEnd } from './AttemptResult.js'
 import { judge } from './AttemptResult.js'
 import { runningSubStepsFailed } from '../storage/changes.js'
 import { toJson } from '../program/conversions.js'
-import { guarded, NOT_STARTED } from './guarded.js'
+import { runWithChecks, NOT_STARTED } from './unitChecks.js'
 import type { ProgramTask } from '../program/Program.js'
 import type { StepToRun, RunScope } from '../RunScope.js'
 import { contextFor } from './context.js'
@@ -111,11 +111,11 @@ export const conclude = async (
   const { attempt } = calls
   const hasReturned = ended._tag === 'Right'
   const closing = closeCalls(calls, !hasReturned)
-  const { open, waits, dropped, refused, isOverrun } = closing === undefined ? NOTHING_OPEN : await closing
+  const { open, waits, staleWaits, refused, isOverrun } = closing === undefined ? NOTHING_OPEN : await closing
   if (ended._tag === 'Suspended' && refused === undefined) {
     suspend(attempt)
     scope.interruptedUnits.add(place.unit)
-    return { _tag: 'Suspended', waits, ...(dropped.length === 0 ? {} : { dropped }) }
+    return { _tag: 'Suspended', waits, ...(staleWaits.length === 0 ? {} : { dropped: staleWaits }) }
   }
   end(attempt)
   const encode = (value: unknown): E.Either<StepFailure, Json | undefined> =>
@@ -139,7 +139,7 @@ const codeEnd = (settled: Exclude<RawEnd, { readonly _tag: 'NotStarted' }>): Cod
   return settled._tag === 'Suspended' ? { _tag: 'Error', error: undefined } : settled
 }
 
-const NOTHING_OPEN: Closed = { open: [], waits: [], dropped: [], refused: undefined, isOverrun: false }
+const NOTHING_OPEN: Closed = { open: [], waits: [], staleWaits: [], refused: undefined, isOverrun: false }
 
 /** A submission returns a job, which is recorded unchanged. */
 const encodeOf = ({ job, encode }: ProgramTask): ProgramTask['encode'] => (job === undefined ? encode : toJson)
@@ -159,26 +159,26 @@ const callTask = (
   attempt: Attempt
 ): Promise<RawEnd> => {
   try {
-    return task.guard === undefined
+    return task.checks === undefined
       ? task.run(context)()
-      : callGuarded(scope, place, task, task.guard, context, attempt)
+      : callWithChecks(scope, place, task, task.checks, context, attempt)
   } catch (error) {
     return Promise.resolve(E.left(error))
   }
 }
 
-const callGuarded = async (
+const callWithChecks = async (
   scope: RunScope,
   place: Place,
   task: ProgramTask,
-  guard: NonNullable<ProgramTask['guard']>,
+  checks: NonNullable<ProgramTask['checks']>,
   context: Parameters<ProgramTask['run']>[0],
   attempt: Attempt
 ): Promise<CodeEnd> => {
-  const ended = await guarded(
+  const ended = await runWithChecks(
     scope,
     place,
-    guard,
+    checks,
     context,
     () => task.run(context)(),
     (act) => outsideTimeout(attempt, act)

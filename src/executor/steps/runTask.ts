@@ -22,7 +22,7 @@ import {
   unitCompleted
 } from '../storage/changes.js'
 import { endFailed } from './endFailed.js'
-import { CHECK_FAILED } from './guarded.js'
+import { CHECK_FAILED } from './unitChecks.js'
 import type { ProgramTask } from '../program/Program.js'
 import type { Ending, AttemptTimes, StepToRun, RunScope, StepEnd } from '../RunScope.js'
 import { report } from '../RunScope.js'
@@ -129,8 +129,8 @@ const stageEnd = (
 }
 
 /** Returns the retry policy of the checks if a check failed, else that of the task. */
-const retryOf = ({ guard, retry }: ProgramTask, { error }: StepFailure): RetryPolicy =>
-  guard !== undefined && error.code === CHECK_FAILED ? guard.retry : retry
+const retryOf = ({ checks, retry }: ProgramTask, { error }: StepFailure): RetryPolicy =>
+  checks !== undefined && error.code === CHECK_FAILED ? checks.retry : retry
 
 /** Returns the recorded start of the first attempt, which an earlier process may have made. */
 const firstStartBefore = ({ recorder }: RunScope, place: Place): number | undefined => {

@@ -68,7 +68,7 @@ const runSequence = async (
 ): Promise<Ending> => {
   const startedAt = scope.environment.clock.now()
   // A sequence that only waits starts nothing, so its `before` check does not run.
-  const isChecked = node.decision._tag !== 'Poll' && step.guard?.before !== undefined
+  const isChecked = node.decision._tag !== 'Poll' && step.checks?.before !== undefined
   const before = isChecked ? await openComposite(scope, place, step) : E.right(undefined)
   if (E.isLeft(before)) return before
   if (before.right !== undefined) return E.right(before.right)

@@ -4,7 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../../domain/change/Change.js'
 import { decode } from '../../domain/change/ChangeCodec.js'
 import { callPort, readFailed, STORE } from '../callPort.js'
-import type { Executor } from '../Executor.js'
+import type { Executor } from '../ExecutorCall.js'
 import { inEnvironment } from '../arguments.js'
 
 /**

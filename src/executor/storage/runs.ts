@@ -12,7 +12,7 @@ import type {
   StorageError,
   Stored
 } from '../../ports/CheckpointStorage.js'
-import type { Executor } from '../Executor.js'
+import type { Executor } from '../ExecutorCall.js'
 import { inEnvironment } from '../arguments.js'
 import { fieldsOf, isText, kindOf } from '../../domain/data/Options.js'
 import { callPort, load, readFailed, STORE } from '../callPort.js'

@@ -61,7 +61,7 @@ export interface Level {
   stopping: AbortController | undefined
   isClosed: boolean
   /** The code did not return: a branch of it may still run, and so may another attempt. Its calls never settle. */
-  isDropped: boolean
+  isCodeUnfinished: boolean
   /** `root.refused`, once a call of this code has failed because of it: the result of this code is not recorded. */
   refused: StepFailure | undefined
 }
@@ -78,7 +78,7 @@ export const levelOf = (root: Root, unit: Unit, isIdempotent: boolean, attempt: 
   calls: 0,
   stopping: undefined,
   isClosed: false,
-  isDropped: false,
+  isCodeUnfinished: false,
   refused: undefined
 })
 
@@ -108,8 +108,8 @@ const parseName = (name: unknown): E.Either<StepFailure, string> =>
 export const never = (): Promise<never> => new Promise(() => undefined)
 
 /** Ends a call that code makes after its level was closed. */
-export const endLateCall = async ({ unit, isDropped }: Level, name: unknown): Promise<never> => {
-  if (isDropped) return await never()
+export const endLateCall = async ({ unit, isCodeUnfinished }: Level, name: unknown): Promise<never> => {
+  if (isCodeUnfinished) return await never()
   const text = parseName(name)
   return await Promise.reject(errorOf(E.isLeft(text) ? text.left : afterEnd(unit, text.right)))
 }
@@ -162,7 +162,7 @@ export const callOn = <Call>(
     if (E.isLeft(ended) && root.refused !== undefined) level.refused = root.refused
     // This call raised `level.calls`, which cancels a scheduled `checkLater`: schedule another.
     if (level.waits.size > 0) onEnd()
-    if (level.isDropped) return await never()
+    if (level.isCodeUnfinished) return await never()
     return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
   }
   const settled = settle()

@@ -28,7 +28,7 @@ import { attemptFailed, subStepFailed, runningSubStepsFailed, unitCompleted } fr
 import type { RunScope, StepToRun } from '../RunScope.js'
 import type { Calls, LazyCalls } from '../steps/context.js'
 import { timestamp } from '../RunScope.js'
-import { NOT_STARTED } from '../steps/guarded.js'
+import { NOT_STARTED } from '../steps/unitChecks.js'
 import { settle } from '../steps/callUserCode.js'
 import { sleepUnless } from '../sleep.js'
 import type { RunSubStep, SubStepContext, SubStepOptions } from '../program/StepSpec.js'
@@ -48,19 +48,20 @@ export interface AttemptCalls extends LazyCalls<AttemptCalls> {
   readonly attempt: Attempt
   readonly settle: (end: { readonly _tag: 'Suspended' }) => void
   isClosed: boolean
-  isDropped: boolean
+  /** The code did not return. */
+  isCodeUnfinished: boolean
   level: Level | undefined
 }
 
 /**
  * What the calls of an attempt left when they were closed. `open`: sub-steps that were still running; `waits`: open waits of this code;
- * `dropped`: recorded waits that the repeated code did not call; `refused`: why the attempt fails, even if its code caught that; `isOverrun`: a
+ * `staleWaits`: recorded waits that the repeated code did not call; `refused`: why the attempt fails, even if its code caught that; `isOverrun`: a
  * sub-step overran its grace.
  */
 export interface Closed {
   readonly open: ReadonlyArray<Unit>
   readonly waits: ReadonlyArray<Unit>
-  readonly dropped: ReadonlyArray<Unit>
+  readonly staleWaits: ReadonlyArray<Unit>
   readonly refused: StepFailure | undefined
   readonly isOverrun: boolean
 }
@@ -72,7 +73,17 @@ export const subStepsOfAttempt = (
   settle: AttemptCalls['settle']
 ): AttemptCalls => {
   const isRepeated = scope.interruptedUnits.delete(toRun.place.unit)
-  return { isRepeated, scope, toRun, attempt, settle, isClosed: false, isDropped: false, level: undefined, callsOf }
+  return {
+    isRepeated,
+    scope,
+    toRun,
+    attempt,
+    settle,
+    isClosed: false,
+    isCodeUnfinished: false,
+    level: undefined,
+    callsOf
+  }
 }
 
 const callsOf = (self: AttemptCalls): Calls => {
@@ -90,27 +101,27 @@ const callsOf = (self: AttemptCalls): Calls => {
   }
   const level = levelOf(root, place.unit, task.idempotent, attempt)
   level.isClosed = self.isClosed
-  level.isDropped = self.isDropped
+  level.isCodeUnfinished = self.isCodeUnfinished
   self.level = level
   return { step: stepOf(level, () => checkLater(level, suspend)), ...waitsOf(level, suspend) }
 }
 
-/** Stops the open sub-steps, and waits for their ends, until the grace is over. `isDropped`: the code did not return. Returns undefined if there was no call. */
-export const closeCalls = (self: AttemptCalls, isDropped: boolean): Promise<Closed> | undefined => {
+/** Stops the open sub-steps, and waits for their ends, until the grace is over. Returns undefined if there was no call. */
+export const closeCalls = (self: AttemptCalls, isCodeUnfinished: boolean): Promise<Closed> | undefined => {
   self.isClosed = true
-  self.isDropped = isDropped
+  self.isCodeUnfinished = isCodeUnfinished
   if (self.level === undefined) return undefined
   self.level.isClosed = true
-  self.level.isDropped = isDropped
+  self.level.isCodeUnfinished = isCodeUnfinished
   return self.level.calls === 0 ? undefined : closeRoot(self.level)
 }
 
 const closeRoot = async (level: Level): Promise<Closed> => {
   const { root } = level
   const waits = [...level.waits.keys()]
-  const dropped = root.isRepeated ? staleIn(root, waits) : []
+  const staleWaits = root.isRepeated ? staleIn(root, waits) : []
   const open = await closeLevel(level)
-  return { open, waits, dropped, refused: root.refused, isOverrun: root.isOverrun }
+  return { open, waits, staleWaits, refused: root.refused, isOverrun: root.isOverrun }
 }
 
 /** Returns the recorded waits that the repeated code has not called, except those whose time is still to come: the code may reach them later. */
@@ -199,9 +210,9 @@ const outputOf = ({ convert }: SubStepCall, record: OutputRecord): CallEnd => {
 }
 
 /**
- * Returns whether an earlier attempt may have started this call without a record. A non-idempotent call records its start,
- * so this one was idempotent then. Two facts show that it may have been: its task was edited since, or the first call of its name is recorded as
- * idempotent. An answer that lets this call run again covers both.
+ * Returns whether an earlier attempt may have started this call without recording that. Only an idempotent call starts without a record. The call may
+ * have been idempotent at that time if its task was edited since, or if the first call of its name is recorded as idempotent. An answer that lets this
+ * call run again covers both.
  */
 const mayHaveStarted = ({ root }: Level, { unit }: SubStepCall): boolean => {
   if (!root.isRepeated) return false
@@ -282,7 +293,7 @@ const attemptOnce = async (level: Level, call: SubStepCall, number: number): Pro
   )
   const end: CodeEnd = await Promise.race([hooked.run(), givenUp])
   hooked.rejectAct(end)
-  inner.isDropped = end._tag !== 'Value'
+  inner.isCodeUnfinished = end._tag !== 'Value'
   level.root.isOverrun ||= end._tag === 'GraceExpired'
   const open = await closeLevel(inner)
   Attempts.end(attempt)

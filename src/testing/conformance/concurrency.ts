@@ -41,7 +41,7 @@ export const overlapping = async <A, B>(
 }
 
 /** Asserts that a run stays whole if its former owner saves `late` during a change of owners: the new owner finds that save if it resolved, and continues from what it found. */
-export const assertGoesOn = async (
+export const assertSuccessorContinues = async (
   storage: Client,
   claim: ClientClaim,
   saved: E.Either<StorageError, void>

@@ -1,7 +1,7 @@
 /** Crash points: where and how a simulated process dies. */
 import * as fc from 'fast-check'
 import type { StorageCall } from '../faults.js'
-import { tagged } from '../plain.js'
+import { taggedObject } from '../arbitraryObjects.js'
 import type { DeathAtCall } from './process/Life.js'
 
 /**
@@ -135,12 +135,15 @@ export const crashSchedule = (
   const { units = [], maxCalls = 16, maxEffects = 0, maxRequests = 0 } = options
   const upTo = (max: number): fc.Arbitrary<number> => fc.integer({ min: 1, max })
   const points: Array<fc.Arbitrary<CrashPoint>> = [
-    tagged('AtCall', { n: upTo(maxCalls), how: fc.constantFrom(...HOWS.AtCall) })
+    taggedObject('AtCall', { n: upTo(maxCalls), how: fc.constantFrom(...HOWS.AtCall) })
   ]
   if (units.length > 0)
-    points.push(tagged('AtUnit', { unit: fc.constantFrom(...units), n: upTo(2), how: fc.constantFrom(...HOWS.AtUnit) }))
-  if (maxEffects > 0) points.push(tagged('AtEffect', { n: upTo(maxEffects), how: fc.constantFrom(...HOWS.AtEffect) }))
+    points.push(
+      taggedObject('AtUnit', { unit: fc.constantFrom(...units), n: upTo(2), how: fc.constantFrom(...HOWS.AtUnit) })
+    )
+  if (maxEffects > 0)
+    points.push(taggedObject('AtEffect', { n: upTo(maxEffects), how: fc.constantFrom(...HOWS.AtEffect) }))
   if (maxRequests > 0)
-    points.push(tagged('AtRequest', { n: upTo(maxRequests), how: fc.constantFrom(...HOWS.AtRequest) }))
+    points.push(taggedObject('AtRequest', { n: upTo(maxRequests), how: fc.constantFrom(...HOWS.AtRequest) }))
   return fc.array(fc.oneof(...points), { maxLength: 4 })
 }

@@ -5,8 +5,8 @@ import type { Json } from '../../domain/data/Json.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { isWithin } from '../../domain/workflow/Unit.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
-import { tagged } from '../plain.js'
-import { placeIn, unitsIn } from '../planning/arbitrary/tree.js'
+import { taggedObject } from '../arbitraryObjects.js'
+import { positionIn, unitsIn } from '../planning/arbitrary/tree.js'
 
 /**
  * Process number `life` (from 1) starts from this step. Earlier units are assumed done, with their outputs of the
@@ -175,8 +175,8 @@ export const interventions = (
   const later = fc.integer({ min: 2, max: 3 })
   const answer = fc.constantFrom('again', 'keep', 'done')
   const editing = fc.oneof(
-    { weight: 3, arbitrary: tagged('DeleteEvidence', { life: later, unit }) },
-    { weight: 2, arbitrary: tagged('EditEvidence', { life: later, unit, answer }) }
+    { weight: 3, arbitrary: taggedObject('DeleteEvidence', { life: later, unit }) },
+    { weight: 2, arbitrary: taggedObject('EditEvidence', { life: later, unit, answer }) }
   )
   return fc
     .tuple(
@@ -194,10 +194,10 @@ const overridesOf = (workflow: Workflow, life: fc.Arbitrary<number>): ReadonlyAr
   const maps = units.filter(({ step }) => step._tag === 'Map')
   const names = units
     .map(({ unit }) => unit)
-    .filter((unit) => !maps.some((map) => placeIn(workflow, none, map.unit, unit) === 'before'))
+    .filter((unit) => !maps.some((map) => positionIn(workflow, none, map.unit, unit) === 'before'))
   return [
-    tagged('FromStep', { life, step: fc.constantFrom(...names) }),
-    ...(composites.length === 0 ? [] : [tagged('RestartWave', { life, wave: fc.constantFrom(...composites) })])
+    taggedObject('FromStep', { life, step: fc.constantFrom(...names) }),
+    ...(composites.length === 0 ? [] : [taggedObject('RestartWave', { life, wave: fc.constantFrom(...composites) })])
   ]
 }
 
@@ -210,12 +210,12 @@ const requestsOf = (
   const life = fc.oneof({ weight: 2, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: lives })
   const n = fc.integer({ min: 1, max: maxCalls })
   const during = (unit: fc.Arbitrary<string>): ReadonlyArray<fc.WeightedArbitrary<ConcurrentRequest>> => [
-    { weight: 4, arbitrary: tagged('Pause', { life, unit, when: fc.constantFrom('during', 'during', 'late') }) },
-    { weight: 2, arbitrary: tagged('Cancel', { life, unit }) }
+    { weight: 4, arbitrary: taggedObject('Pause', { life, unit, when: fc.constantFrom('during', 'during', 'late') }) },
+    { weight: 2, arbitrary: taggedObject('Cancel', { life, unit }) }
   ]
   const weighted: ReadonlyArray<fc.WeightedArbitrary<ConcurrentRequest>> = [
     ...(units.length === 0 ? [] : during(fc.constantFrom(...units))),
-    { weight: 2, arbitrary: tagged('PauseAtCall', { life, n, how: fc.constantFrom('before', 'after') }) }
+    { weight: 2, arbitrary: taggedObject('PauseAtCall', { life, n, how: fc.constantFrom('before', 'after') }) }
   ]
   return fc.array(fc.oneof(...weighted), { maxLength: 4 })
 }

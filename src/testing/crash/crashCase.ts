@@ -4,7 +4,7 @@ import { arrayOf, isText, kindOf } from '../../domain/data/Options.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
 import type { TableOf } from '../arguments.js'
 import { isWorkflow, problemsOf, refuse } from '../arguments.js'
-import { plain } from '../plain.js'
+import { plainObject } from '../arbitraryObjects.js'
 import { crashSchedule } from './CrashPoint.js'
 import type { CrashCase } from './CrashReport.js'
 import { interventions } from './Intervention.js'
@@ -56,7 +56,7 @@ export const crashCase = (
     maxEffects: units.length,
     maxRequests: 4
   }
-  return plain<CrashCase>({
+  return plainObject<CrashCase>({
     schedule: crashSchedule(calls),
     answer: fc.constantFrom('again', 'done'),
     interventions: interventions(workflow, { ...options, units, maxCalls: calls.maxCalls }).filter(

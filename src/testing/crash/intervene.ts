@@ -11,7 +11,7 @@ import { isWithin } from '../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../domain/workflow/Workflow.js'
 import type { Program } from '../../executor/program/Program.js'
 import type { TreeData } from '../memoryTree.js'
-import { placeOf, unitsIn } from '../planning/arbitrary/tree.js'
+import { positionOf, unitsIn } from '../planning/arbitrary/tree.js'
 import type { CrashCase } from './CrashReport.js'
 import type { ConcurrentRequest, EditEvidence, Intervention, Override, AnswerWait } from './Intervention.js'
 import { tasksOf } from './tasksOf.js'
@@ -131,7 +131,7 @@ export const optionsOf = (
   // The items of a map are known once they are recorded, unless the map is expanded again.
   const maps = checkpoint === undefined ? [] : [...checkpoint.items.keys()]
   const isBefore = (map: string): boolean =>
-    checkpoint !== undefined && placeOf({ checkpoint, workflow: program }, map, override.step) === 'before'
+    checkpoint !== undefined && positionOf({ checkpoint, workflow: program }, map, override.step) === 'before'
   const isKnown = (unit: string): boolean =>
     isStatic(unit) || maps.some((map) => unit.startsWith(`${map}/`) && isBefore(map))
   const given = [...outputs].filter((one): one is [string, Json] => one[1] !== undefined && isKnown(one[0]))

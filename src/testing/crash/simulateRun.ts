@@ -32,8 +32,8 @@ import { makeDelayedCalls } from './process/DelayedCalls.js'
 import type { Outside, Process, ProcessContext } from './process/Process.js'
 import { startProcess } from './process/Process.js'
 import { loadCheckpoint, withTimeout } from './process/look.js'
-import type { AnswerSource } from './resting.js'
-import { answerBefore, resting } from './resting.js'
+import type { AnswerSource } from './whilePending.js'
+import { answerBefore, whilePending } from './whilePending.js'
 import { tasksOf } from './tasksOf.js'
 import { none } from '../../domain/checkpoint/Items.js'
 import type { Trace, TraceEntry } from './Trace.js'
@@ -243,7 +243,7 @@ const tolerates = <World, Data>(
   return simulation.failures <= simulation.setting.mayFail
 }
 
-/** Runs the program again with answers while it has questions, and after each rest. */
+/** Runs the program again with answers while it has questions, and whenever it has become pending. */
 const runWithAnswers = async <World, Data>({
   simulation,
   process,
@@ -258,10 +258,10 @@ const runWithAnswers = async <World, Data>({
   let due = override
   let reopen = false
   const replies = waitAnswersIn(simulation.one).filter((by) => by.life === life)
-  const rest = { process, oracle, note: simulation.note, replyTo: setting.reply, replies }
-  const onceRested = resting(rest)
+  const actions = { process, oracle, note: simulation.note, replyTo: setting.reply, replies }
+  const onPending = whilePending(actions)
   for (let n = 1; ; n++) {
-    const given = await answerBefore(rest, n)
+    const given = await answerBefore(actions, n)
     if (E.isLeft(given)) return given
     oracle.begins({ life, how: 'run', program, override: due, answers: confirm })
     const options = {
@@ -277,9 +277,9 @@ const runWithAnswers = async <World, Data>({
     if (E.isRight(ended) && ended.right._tag === 'Pending') {
       // A request may address an execution whose release failed. The next execution need not obey it.
       if (process.state.failed && simulation.requested.length > 0) return ended
-      const rested = await onceRested(ended.right)
-      if (E.isLeft(rested)) return rested
-      if (!rested.right) return ended
+      const resumes = await onPending(ended.right)
+      if (E.isLeft(resumes)) return resumes
+      if (!resumes.right) return ended
       // The override and the answers are recorded.
       due = undefined
       confirm.clear()

@@ -4,7 +4,7 @@
  * @module
  */
 import * as fc from 'fast-check'
-import { tagged } from '../plain.js'
+import { taggedObject } from '../arbitraryObjects.js'
 
 // --- model
 
@@ -13,7 +13,7 @@ import { tagged } from '../plain.js'
  * far.
  *
  * - `Claim`, `Load`, `History`, `Remove`: of a run, through an instance. A claim or removal uses a live instance. `behind`: the removal
- *   names the revision so many before the newest.
+ *   names the revision that is this many before the newest.
  * - `Save`: saves `count` revisions with a claim, `skew` revisions from the right one (mostly 0).
  * - `Race`: the newest claims of each run save its next revision concurrently, each twice.
  * - `Reopen`: kills all processes and starts a new one. `Beside`: starts another one. `Kill`: kills one of those.
@@ -40,31 +40,31 @@ const runId = fc.constantFrom('a', 'ab')
 
 const which = fc.constantFrom(0, 0, 0, 1, 2, 5)
 
-export const command = (several: boolean): fc.Arbitrary<Command> =>
+export const command = (hasProcesses: boolean): fc.Arbitrary<Command> =>
   fc.oneof(
-    { weight: 6, arbitrary: tagged('Claim', { runId, instance: which }) },
+    { weight: 6, arbitrary: taggedObject('Claim', { runId, instance: which }) },
     {
       weight: 10,
-      arbitrary: tagged('Save', {
+      arbitrary: taggedObject('Save', {
         claim: which,
         count: fc.integer({ min: 1, max: 3 }),
         skew: fc.constantFrom(0, 0, 0, 0, 0, 0, -1, 1, 2)
       })
     },
-    { weight: 2, arbitrary: tagged('Race', {}) },
-    { weight: 4, arbitrary: tagged('Release', { claim: which }) },
-    { weight: 4, arbitrary: tagged('Load', { runId, instance: which }) },
-    { weight: 2, arbitrary: tagged('History', { runId, instance: which }) },
-    { weight: 1, arbitrary: tagged('List', { instance: which }) },
+    { weight: 2, arbitrary: taggedObject('Race', {}) },
+    { weight: 4, arbitrary: taggedObject('Release', { claim: which }) },
+    { weight: 4, arbitrary: taggedObject('Load', { runId, instance: which }) },
+    { weight: 2, arbitrary: taggedObject('History', { runId, instance: which }) },
+    { weight: 1, arbitrary: taggedObject('List', { instance: which }) },
     {
       weight: 2,
-      arbitrary: tagged('Remove', { runId, instance: which, behind: fc.constantFrom(undefined, undefined, 0, 1) })
+      arbitrary: taggedObject('Remove', { runId, instance: which, behind: fc.constantFrom(undefined, undefined, 0, 1) })
     },
-    { weight: 3, arbitrary: tagged('Reopen', {}) },
-    ...(several
+    { weight: 3, arbitrary: taggedObject('Reopen', {}) },
+    ...(hasProcesses
       ? [
-          { weight: 3, arbitrary: tagged('Beside', {}) },
-          { weight: 2, arbitrary: tagged('Kill', { instance: which }) }
+          { weight: 3, arbitrary: taggedObject('Beside', {}) },
+          { weight: 2, arbitrary: taggedObject('Kill', { instance: which }) }
         ]
       : [])
   )

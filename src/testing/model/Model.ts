@@ -21,8 +21,8 @@ interface ModelRun {
   /** The newest claim, unless it was released, refused or removed: saves of all others are refused. */
   inForce: Granted | undefined
   highestEpoch: number
-  /** True if the run was ever claimed: it may then be listed. */
-  known: boolean
+  /** Whether the run was claimed since its last removal: the store may list it, even without a checkpoint. */
+  mayBeListed: boolean
 }
 
 /** `live`: the instances whose processes live. */
@@ -43,9 +43,9 @@ export const runOf = ({ runs }: Model, runId: string): ModelRun => {
   return found
 }
 
-const unknown = (): ModelRun => ({ payloads: [], inForce: undefined, highestEpoch: -1, known: false })
+const unknown = (): ModelRun => ({ payloads: [], inForce: undefined, highestEpoch: -1, mayBeListed: false })
 
-export const payload = (model: Model): Json => `value ${model.serial++}`
+export const nextPayload = (model: Model): Json => `value ${model.serial++}`
 
 export const open = (model: Model, opened: Omit<Instance, 'owner'>): void => {
   const instance = { ...opened, owner: { host: 'build-1', pid: model.instances.length + 1 } }
@@ -54,7 +54,7 @@ export const open = (model: Model, opened: Omit<Instance, 'owner'>): void => {
 }
 
 /** Returns whether calls of this instance return: those of a killed process do not. */
-export const answers = ({ live }: Model, instance: Instance): boolean =>
+export const isAnswering = ({ live }: Model, instance: Instance): boolean =>
   instance.kill === undefined || live.has(instance)
 
 export const heldBy = (model: Model, runId: string): Owner | undefined => {
@@ -62,10 +62,10 @@ export const heldBy = (model: Model, runId: string): Owner | undefined => {
   return inForce !== undefined && model.live.has(inForce.instance) ? inForce.instance.owner : undefined
 }
 
-/** Returns whether saves of a claim must be accepted (`owner`), must be refused (`over`), or may be either (a dead owner without successor). */
-export const standing = (model: Model, granted: Granted): 'owner' | 'over' | 'taken for dead' => {
+/** Returns whether saves of a claim must be accepted (`owner`), must be refused (`over`), or may be either (`dead`: a dead owner without successor). */
+export const standing = (model: Model, granted: Granted): 'owner' | 'over' | 'dead' => {
   if (runOf(model, granted.claim.runId).inForce !== granted) return 'over'
-  return model.live.has(granted.instance) ? 'owner' : 'taken for dead'
+  return model.live.has(granted.instance) ? 'owner' : 'dead'
 }
 
 export const grant = (model: Model, claim: Claim, instance: Instance): void => {
@@ -74,7 +74,7 @@ export const grant = (model: Model, claim: Claim, instance: Instance): void => {
   const run = runOf(model, claim.runId)
   run.inForce = granted
   run.highestEpoch = claim.epoch
-  run.known = true
+  run.mayBeListed = true
 }
 
 export const release = (model: Model, granted: Granted): void => {

@@ -65,8 +65,8 @@ const OPTIONS: TableOf<ModelOptions> = {
 export const checkModel = async <Data>(spec: StorageSpec<Data>, options: ModelOptions = {}): Promise<ModelReport> => {
   refuse('checkModel', [...specProblems(spec).map((one) => `the spec: ${one}`), ...problemsOf(options, OPTIONS)])
   const { numRuns = 100, maxCommands = 60, seed, path, limitMillis = 10_000 } = options
-  const several = spec.capabilities.includes('processes') && spec.beside !== undefined
-  const sequences = fc.array(command(several), { maxLength: maxCommands, size: 'max' })
+  const hasProcesses = spec.capabilities.includes('processes') && spec.beside !== undefined
+  const sequences = fc.array(command(hasProcesses), { maxLength: maxCommands, size: 'max' })
   let late: { readonly why: string; readonly commands: ReadonlyArray<Command> } | undefined
   const tryOut = async (commands: ReadonlyArray<Command>): Promise<void> => {
     if (late !== undefined) return

@@ -39,7 +39,7 @@ export const play = <Data>(
     for (const [index, command] of commands.entries()) {
       onCommand(index)
       await inTime(describe(command), trial, () => perform(comparison, command))
-      assertOwnersAreLeftAlone(model)
+      assertCurrentClaimsNotLost(model)
     }
     await inTime('`reopen`', trial, () => reopen(comparison))
     for (const runId of model.runs.keys())
@@ -61,8 +61,7 @@ const comparisonOf = <Data>(spec: StorageSpec<Data>, data: Data, { ends, inFligh
   }
 }
 
-/** The lost signal of a current claim must not fire. */
-const assertOwnersAreLeftAlone = (model: Model): void => {
+const assertCurrentClaimsNotLost = (model: Model): void => {
   for (const granted of model.claims)
     if (M.standing(model, granted) === 'owner') assertNotLost(granted.claim, 'fired, although the claim is in force')
 }
@@ -83,7 +82,7 @@ const perform = async (comparison: Comparison, command: Command): Promise<void> 
     case 'Release': {
       if (claims.length === 0) return
       const granted = pick(claims, command.claim)
-      if (!M.answers(model, granted.instance)) return
+      if (!M.isAnswering(model, granted.instance)) return
       return command._tag === 'Save' ? save(model, granted, command.count, command.skew) : release(model, granted)
     }
     case 'Race':
@@ -92,7 +91,7 @@ const perform = async (comparison: Comparison, command: Command): Promise<void> 
     case 'History':
     case 'List': {
       const instance = pick(instances, command.instance)
-      if (!M.answers(model, instance)) return
+      if (!M.isAnswering(model, instance)) return
       if (command._tag === 'List') return list(model, instance)
       return command._tag === 'Load' ? load(model, command.runId, instance) : history(model, command.runId, instance)
     }
@@ -149,19 +148,21 @@ const save = async (model: Model, granted: Granted, count: number, skew: number)
   const { payloads } = M.runOf(model, granted.claim.runId)
   const first = Math.max(0, payloads.length + skew)
   const before = Array.from({ length: first }, (_, n) => payloads[n] ?? 'never saved')
-  const all: ReadonlyArray<Json> = [...before, ...Array.from({ length: count }, () => M.payload(model))]
+  const all: ReadonlyArray<Json> = [...before, ...Array.from({ length: count }, () => M.nextPayload(model))]
   const result = await granted.instance.storage.save(granted.claim, revisions(all, count))()
-  judge(model, granted, result, all, first)
+  judge(model, { granted, result, all, first })
 }
 
-/** Checks that a result is allowed, and updates the model. */
-const judge = (
-  model: Model,
-  granted: Granted,
-  result: E.Either<StorageError, void>,
-  all: ReadonlyArray<Json>,
-  first: number
-): void => {
+/** A save that has ended. `first`: its first revision; `all`: the payloads of the run if it was accepted. */
+interface EndedSave {
+  readonly granted: Granted
+  readonly result: E.Either<StorageError, void>
+  readonly all: ReadonlyArray<Json>
+  readonly first: number
+}
+
+/** Checks that the result of a save is allowed, and updates the model. */
+const judge = (model: Model, { granted, result, all, first }: EndedSave): void => {
   const { runId, epoch, lost } = granted.claim
   const standing = M.standing(model, granted)
   const run = M.runOf(model, runId)
@@ -198,11 +199,11 @@ const judge = (
 /** The newest claims of each run save its next revision concurrently, each twice; at most one may succeed. */
 const race = async (model: Model): Promise<void> => {
   const rivals = [...model.runs.keys()].flatMap((runId) =>
-    model.claims.filter((one) => one.claim.runId === runId && M.answers(model, one.instance)).slice(-2)
+    model.claims.filter((one) => one.claim.runId === runId && M.isAnswering(model, one.instance)).slice(-2)
   )
   const saves = [...rivals, ...rivals].map((granted) => {
     const { payloads } = M.runOf(model, granted.claim.runId)
-    const all: ReadonlyArray<Json> = [...payloads, M.payload(model)]
+    const all: ReadonlyArray<Json> = [...payloads, M.nextPayload(model)]
     const task = granted.instance.storage.save(granted.claim, revisions(all))
     return { granted, all, first: payloads.length, task }
   })
@@ -211,7 +212,7 @@ const race = async (model: Model): Promise<void> => {
     ...ended.filter(({ result }) => E.isRight(result)),
     ...ended.filter(({ result }) => E.isLeft(result))
   ]
-  for (const { granted, result, all, first } of inOrder) judge(model, granted, result, all, first)
+  for (const save of inOrder) judge(model, save)
 }
 
 const load = async (model: Model, runId: string, instance: Instance): Promise<void> => {
@@ -241,8 +242,8 @@ const history = async (model: Model, runId: string, instance: Instance): Promise
   const kept = [...new Set(entries.map(({ revision }) => revision))].sort((a, b) => b - a)
   const expected = kept.map((revision) => ({ revision, change: 'UnitCompleted', at: AT }))
   assertSame(entries, expected, `the history of ${runId}`)
-  const assertRevision = async (revision: number, held: ReadonlyArray<Json>): Promise<void> =>
-    assertStored(await right(storage.loadRevision(runId, revision)), held, `revision ${revision} of ${runId}`)
+  const assertRevision = async (revision: number, expected: ReadonlyArray<Json>): Promise<void> =>
+    assertStored(await right(storage.loadRevision(runId, revision)), expected, `revision ${revision} of ${runId}`)
   const oldest = entries.at(-1)?.revision
   if (oldest !== undefined) await assertRevision(oldest, payloads.slice(0, oldest + 1))
   await assertRevision(newest + 1, [])
@@ -251,9 +252,9 @@ const history = async (model: Model, runId: string, instance: Instance): Promise
 const list = async (model: Model, instance: Instance): Promise<void> => {
   const runs = new Map((await right(instance.storage.list())).map((one) => [one.runId, one.summary]))
   assert.deepEqual([...runs.keys()], [...runs.keys()].sort(), 'the listing, in order')
-  for (const [runId, { payloads, known }] of model.runs) {
+  for (const [runId, { payloads, mayBeListed }] of model.runs) {
     if (payloads.length > 0) assert.ok(runs.has(runId), `${runId} is not listed`)
-    else if (!known) assert.ok(!runs.has(runId), `${runId} is listed, but the store has nothing of it`)
+    else if (!mayBeListed) assert.ok(!runs.has(runId), `${runId} is listed, but the store has nothing of it`)
     const found = runs.get(runId)
     if (found === undefined) continue
     const { heldBy, ...facts } = found

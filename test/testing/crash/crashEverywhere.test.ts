@@ -368,7 +368,7 @@ describe('interventions between processes', () => {
   })
 
   test.each(['again', 'done'] as const)(
-    'sampled interventions answer every question with the chosen answer, %s',
+    "with answers: '%s', sampled interventions answer every question with that answer",
     async (answers) => {
       const twice = ({ effect, world }: ProcessContext<Array<string>>) =>
         workflow('twice')

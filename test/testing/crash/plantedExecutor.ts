@@ -149,9 +149,9 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([{ _tag: 'PauseAtCall', life: 2, n: 1, how: 'after' }], atUnit('s0', 'before')),
     module: 'executor/run.ts',
-    text: 'const ended = E.isLeft(ready) ? ready : await execute(',
+    text: 'const ended = E.isLeft(ready) ? ready : await executePlan(',
     instead: `if (resumed) await clearPause(environment, runId)
-    const ended = E.isLeft(ready) ? ready : await execute(`,
+    const ended = E.isLeft(ready) ? ready : await executePlan(`,
     breaks: 'PauseKept'
   },
   {
@@ -182,7 +182,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     what: 'writes the pause pointer before it records the pause',
     spec: [task(), task()],
     only: told([pause('s0')]),
-    module: 'executor/execute.ts',
+    module: 'executor/executePlan.ts',
     text: '  const recorded = await recordInterrupted(',
     instead: `  if (reason === 'paused') await leavePointer(environment, recorder.checkpoint(), { commit: false })
   const recorded = await recordInterrupted(`,
@@ -226,7 +226,7 @@ const CANCELLING: ReadonlyArray<Fault> = [
     what: 'pauses a run that was cancelled',
     spec: [task(), task()],
     only: told([cancel('s0')]),
-    module: 'executor/execute.ts',
+    module: 'executor/executePlan.ts',
     text: "request.cancel === undefined ? 'paused' : 'cancelled'",
     instead: "'paused'",
     breaks: 'CancelKept'

@@ -112,7 +112,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
   waits({
     what: 'rests before it records a wait',
     spec: [wait(SLEEP)],
-    module: 'executor/execute.ts',
+    module: 'executor/executePlan.ts',
     text: `  const saved = await recorder.commit()
   if (E.isLeft(saved)) return saved
   const checkpoint = saved.right

@@ -4,7 +4,7 @@ import * as t from 'io-ts'
 import { Program } from '../../../src/index.js'
 import type * as Pending from '../../../src/domain/checkpoint/Pending.js'
 import type * as P from '../../../src/executor/program/Program.js'
-import { plain, tagged } from '../../../src/testing/plain.js'
+import { plainObject, taggedObject } from '../../../src/testing/arbitraryObjects.js'
 import type { Intervention } from '../../../src/testing/crash/Intervention.js'
 
 /** A wait: for a time, in halves of a second, or for an answer. `timesOut`: how often it gets no answer in time; without it there is no time limit. */
@@ -18,11 +18,11 @@ export interface CodeWait {
 }
 
 export const waitSpec: fc.Arbitrary<WaitSpec> = fc.oneof(
-  tagged('Sleep', { halves: fc.nat({ max: 4 }) }),
-  tagged('Ask', { timesOut: fc.constantFrom(undefined, 0, 1) })
+  taggedObject('Sleep', { halves: fc.nat({ max: 4 }) }),
+  taggedObject('Ask', { timesOut: fc.constantFrom(undefined, 0, 1) })
 ) as fc.Arbitrary<WaitSpec>
 
-export const codeWait: fc.Arbitrary<CodeWait> = plain<CodeWait>({
+export const codeWait: fc.Arbitrary<CodeWait> = plainObject<CodeWait>({
   wait: waitSpec,
   how: fc.constantFrom('awaited', 'awaited', 'awaited', 'dropped', 'beside')
 })
@@ -123,7 +123,7 @@ export const repliesTo = (units: ReadonlyArray<string>): fc.Arbitrary<ReadonlyAr
   units.length === 0
     ? fc.constant([])
     : fc.array(
-        plain({
+        plainObject({
           life: fc.integer({ min: 1, max: 3 }),
           n: fc.integer({ min: 1, max: 3 }),
           unit: fc.constantFrom(...units),

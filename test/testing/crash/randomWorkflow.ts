@@ -7,7 +7,7 @@ import * as StepFailure from '../../../src/domain/data/StepFailure.js'
 import type * as CompletedStep from '../../../src/domain/checkpoint/CompletedStep.js'
 import type * as P from '../../../src/executor/program/Program.js'
 import type { ProcessContext } from '../../../src/testing/crash/process/Process.js'
-import { plain, tagged } from '../../../src/testing/plain.js'
+import { plainObject, taggedObject } from '../../../src/testing/arbitraryObjects.js'
 import { policy } from '../../executor/fixtures.js'
 import type { Asked, CodeWait, WaitSpec } from './randomWaits.js'
 import { codeWait, namesOf, waitInCode, waitSpec, waitStep } from './randomWaits.js'
@@ -82,7 +82,7 @@ const subStepName = (index: number): string => `x${index}`
 const sometimes = <A>(weight: number, arbitrary: fc.Arbitrary<A>): fc.Arbitrary<A> =>
   fc.oneof({ weight, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary }) as fc.Arbitrary<A>
 
-const subStepSpec: fc.Arbitrary<SubStepSpec> = plain<SubStepSpec>({
+const subStepSpec: fc.Arbitrary<SubStepSpec> = plainObject<SubStepSpec>({
   idempotent: fc.constantFrom(true, true, false),
   parallel: fc.boolean(),
   fails: fc.constantFrom('never', 'never', 'once', 'always'),
@@ -90,7 +90,7 @@ const subStepSpec: fc.Arbitrary<SubStepSpec> = plain<SubStepSpec>({
   waits: sometimes(2, codeWait)
 })
 
-const unitSpec: fc.Arbitrary<UnitSpec> = plain<UnitSpec>({
+const unitSpec: fc.Arbitrary<UnitSpec> = plainObject<UnitSpec>({
   idempotent: fc.constantFrom(true, true, false),
   trouble: fc.oneof(
     { weight: 3, arbitrary: fc.constant([]) },
@@ -106,24 +106,24 @@ const unitSpec: fc.Arbitrary<UnitSpec> = plain<UnitSpec>({
 
 /** A step with at most this many levels. Nested composites are small, because a schedule runs the whole workflow many times. */
 const stepSpec = (levels: number, most: number): fc.Arbitrary<StepSpec> => {
-  const one = tagged('Task', { unit: unitSpec })
+  const one = taggedObject('Task', { unit: unitSpec })
   if (levels === 1) return one
   const part = fc.oneof(
     { weight: 3, arbitrary: one },
     { weight: 1, arbitrary: fc.constant(null).chain(() => stepSpec(levels - 1, 2)) }
   )
-  const wave = tagged('Wave', {
-    groups: fc.array(plain({ step: part, needs: fc.nat({ max: 7 }) }), { minLength: 1, maxLength: most }),
+  const wave = taggedObject('Wave', {
+    groups: fc.array(plainObject({ step: part, needs: fc.nat({ max: 7 }) }), { minLength: 1, maxLength: most }),
     concurrency: fc.integer({ min: 1, max: 4 }),
     onFailure: fc.constantFrom('finish', 'continue', 'halt'),
     leaves: fc.constantFrom(false, false, true)
   })
-  const map = tagged('Map', {
+  const map = taggedObject('Map', {
     each: part,
     items: fc.nat({ max: most - 1 }),
     concurrency: fc.integer({ min: 1, max: 3 })
   })
-  const sequence = tagged('Sequence', { steps: fc.array(part, { minLength: 1, maxLength: Math.min(3, most) }) })
+  const sequence = taggedObject('Sequence', { steps: fc.array(part, { minLength: 1, maxLength: Math.min(3, most) }) })
   return fc.oneof(
     { weight: 4, arbitrary: one },
     { weight: 4, arbitrary: wave },

@@ -19,7 +19,7 @@ import { discard, foundLine, prepare, publish, publishEnd, releasedLine, ownersh
 import type { Content, Journals, Reading } from '../journal/Read.js'
 import * as Read from '../journal/Read.js'
 import type { Numbered } from '../journal/ReadOne.js'
-import { isSame, isUnchanged } from '../journal/ReadOne.js'
+import { isSameJournal, hasNotGrown } from '../journal/ReadOne.js'
 import type { Holding } from './Holding.js'
 import * as Holdings from './Holding.js'
 import * as Socket from './Socket.js'
@@ -138,7 +138,7 @@ const readFirst = async (call: ClaimCall): Promise<E.Either<StorageError, Journa
   if (found.right === undefined) return E.right(undefined)
   const { journals, content } = found.right
   if (E.isLeft(content)) return content
-  const unchanged = await refuseChanged(call, journals)
+  const unchanged = await refuseRemovalOfChanged(call, journals)
   if (E.isLeft(unchanged)) return unchanged
   return (journals.numbers[0] ?? 0) < Layout.MAX_NUMBER
     ? E.right(journals)
@@ -172,7 +172,7 @@ const readFree = async (call: ClaimCall): Promise<E.Either<StorageError, Reading
 }
 
 /** Refuses a removal if the run has another newest revision than its options name. The highest journal has no base if its claim saved nothing. */
-const refuseChanged = async (
+const refuseRemovalOfChanged = async (
   { context, layout, removal = {} }: ClaimCall,
   { highest }: Journals
 ): Promise<E.Either<StorageError, void>> => {
@@ -239,7 +239,7 @@ const publishNext = async (call: ClaimCall, before: Journals | undefined, file: 
   const { context, layout } = call
   const listed = await Read.list(context, layout)
   const highest = E.isRight(listed) ? (listed.right?.[0] ?? 0) : 0
-  const same = E.isLeft(listed) ? listed : await isAsRead(call, highest, before)
+  const same = E.isLeft(listed) ? listed : await isHighestAsRead(call, highest, before)
   if (E.isLeft(same) || !same.right) {
     await discard(context, file)
     return E.isLeft(same) ? same : AGAIN
@@ -258,14 +258,14 @@ const publishNext = async (call: ClaimCall, before: Journals | undefined, file: 
 }
 
 /** Compares more than the number, because another run with as many journals may have started under the id. */
-const isAsRead = async (
+const isHighestAsRead = async (
   { context, layout }: ClaimCall,
   number: number,
   before: Journals | undefined
 ): Promise<E.Either<StorageError, boolean>> => {
   if (number !== (before?.numbers[0] ?? 0)) return E.right(false)
   const journal = before?.highest
-  return journal === undefined ? E.right(true) : await isSame(context, layout, { number, journal })
+  return journal === undefined ? E.right(true) : await isSameJournal(context, layout, { number, journal })
 }
 
 /** Steps 6 and 7. */
@@ -276,7 +276,7 @@ const grant = async (
   before: Journals | undefined
 ): Promise<Outcome> => {
   const { context, layout, heartbeat, socket } = call
-  const same = await isStillUnchanged(call, journal.number, before)
+  const same = await isUnchangedForRemoval(call, journal.number, before)
   if (E.isLeft(same)) return same
   if (!same.right) return AGAIN
   const below = await readBelow(call, journal.number, before)
@@ -295,14 +295,14 @@ const grant = async (
 }
 
 /** Returns false if the run has changed since a removal read it: an owner that seemed dead has saved, or another run with as many journals has started under the id. */
-const isStillUnchanged = async (
+const isUnchangedForRemoval = async (
   { context, layout, removal }: ClaimCall,
   number: number,
   before: Journals | undefined
 ): Promise<E.Either<StorageError, boolean>> => {
   const highest = before?.highest
   if (removal?.newest === undefined || highest === undefined) return E.right(true)
-  return await isUnchanged(context, layout, { number: number - 1, journal: highest })
+  return await hasNotGrown(context, layout, { number: number - 1, journal: highest })
 }
 
 /** Releases the journal of a failed claim: with a released line in it or, if writing it failed, with the next number. */
@@ -337,7 +337,7 @@ const readBelow = async (
   if (removal !== undefined) return E.right(NOTHING)
   const probed = await CheckpointCopy.probe(context, layout)
   if (E.isLeft(probed)) return probed
-  const holds = before === undefined ? E.right(false) : await stillHolds(context, layout, number, before)
+  const holds = before === undefined ? E.right(false) : await hasNoJournalGrown(context, layout, number, before)
   if (E.isLeft(holds)) return holds
   const journals = holds.right ? E.right(before) : await Read.readJournals(context, layout, number)
   if (E.isLeft(journals)) return journals
@@ -372,7 +372,7 @@ const recordFound = async (
   return sync(fs, journal.path, journal.fd)
 }
 
-const stillHolds = async (
+const hasNoJournalGrown = async (
   context: Context,
   layout: Layout.Layout,
   number: number,
@@ -380,7 +380,7 @@ const stillHolds = async (
 ): Promise<E.Either<StorageError, boolean>> => {
   if (newest === undefined || numbers[0] !== number - 1) return E.right(false)
   for (const journal of inspected) {
-    const same = await isUnchanged(context, layout, journal)
+    const same = await hasNotGrown(context, layout, journal)
     if (E.isLeft(same) || !same.right) return same
   }
   return E.right(true)

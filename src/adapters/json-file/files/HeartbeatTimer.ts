@@ -4,7 +4,7 @@ import * as fs from 'node:fs'
 import { mkdir, rmdir, stat, utimes } from 'node:fs/promises'
 import { codeOf, quietly } from './Fault.js'
 import type { HeartbeatTiming } from './FileSystem.js'
-import { lockFunction } from './Packages.js'
+import { lockFunction } from './lazyPackages.js'
 
 /** As proper-lockfile does. */
 const RETRY_MILLIS = 1_000

@@ -3,7 +3,7 @@ import * as fs from 'node:fs'
 import * as fsp from 'node:fs/promises'
 import * as HeartbeatTimer from './HeartbeatTimer.js'
 import type { FileStats, FileSystem } from './FileSystem.js'
-import { loadForJest, writeFunction } from './Packages.js'
+import { loadForJest, writeFunction } from './lazyPackages.js'
 import { exposureOf, foreigner } from './Users.js'
 
 // Windows has neither flag; there they are undefined.

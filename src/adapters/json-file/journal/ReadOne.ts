@@ -60,20 +60,20 @@ const parse = (layout: Layout.Layout, number: number, bytes: Buffer): E.Either<S
 }
 
 /** True if a journal has not grown since it was read; false if unsure. */
-export const isUnchanged = (
+export const hasNotGrown = (
   context: Context,
   layout: Layout.Layout,
   { number, journal }: Numbered
 ): Promise<E.Either<StorageError, boolean>> =>
   journal.clean && journal.damage.length === 0
-    ? isSame(context, layout, { number, journal }, async (fd, where, size) => {
+    ? isSameJournal(context, layout, { number, journal }, async (fd, where, size) => {
         const after = await readBetween(context.fs, where, fd, journal.end, size)
         return E.map((bytes: Buffer) => Journal.endOfWritten(bytes) === 0)(after)
       })
     : Promise.resolve(E.right(false))
 
 /** True if the file is still the journal that was read (after a removal, a new run uses its number again), and `holds` returns true for it. */
-export const isSame = async (
+export const isSameJournal = async (
   { fs }: Context,
   layout: Layout.Layout,
   { number, journal }: Numbered,

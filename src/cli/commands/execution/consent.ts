@@ -21,8 +21,8 @@ import { asking, forcedAnswers, unconfirmed } from '../hints/ofPlan.js'
 import { AGREES_TO_RECOVERY, ofDamage } from '../hints/ofRun.js'
 import { findOverwrites, overwriteWarning, repeatWarnings } from './overwrites.js'
 import { answerFrom, resumeHint } from './planFlags.js'
-import type { Surveyed } from './survey.js'
-import { usablePlan, withoutIdleAnswers } from './survey.js'
+import type { CommandPlan } from './commandPlan.js'
+import { usablePlan, withoutIdleAnswers } from './commandPlan.js'
 import type { PromptContext } from './withPrompt.js'
 import { agree } from './withPrompt.js'
 
@@ -30,13 +30,13 @@ import { agree } from './withPrompt.js'
 export const agreeToPlan = async (
   context: PromptContext,
   view: RunView,
-  surveyed: Surveyed
+  planResult: CommandPlan
 ): Promise<Result<ResumeOptions>> => {
-  const planned = usablePlan(context, surveyed)
+  const planned = usablePlan(context, planResult)
   // There is a plan, but its workspace is missing: refused before the consent to a recovery. Problems of a plan are refused after it.
-  if (E.isLeft(planned) && E.isRight(surveyed.plan)) return planned
-  const flags = E.isLeft(planned) ? surveyed.flags : withoutIdleAnswers(surveyed, planned.right)
-  const proposal = { ...surveyed, flags }
+  if (E.isLeft(planned) && E.isRight(planResult.plan)) return planned
+  const flags = E.isLeft(planned) ? planResult.flags : withoutIdleAnswers(planResult, planned.right)
+  const proposal = { ...planResult, flags }
   const agreed = await agreeToRecovery(context, proposal, planned)
   if (E.isLeft(agreed)) return agreed
   if (E.isLeft(planned)) return planned
@@ -58,7 +58,7 @@ export const agreeToPlan = async (
 /** Returns who agreed to continue from the recovered state. */
 const agreeToRecovery = async (
   context: PromptContext,
-  proposal: Surveyed,
+  proposal: CommandPlan,
   planned: Result<Planned>
 ): Promise<Result<O.Option<string>>> => {
   const { checkpoint, found, plan, program, flags } = proposal
@@ -91,7 +91,7 @@ const sameLoss = ({ found }: RunView, recovery: Recovery): boolean =>
   found._tag === 'Recovered' && found.from === recovery.from && found.lost === recovery.lost
 
 /** Consent to discard or repeat work; a user's changes need an explicit answer, not `--yes`. */
-const agreeToForce = async (context: PromptContext, proposal: Surveyed, planned: Planned): Promise<Result<void>> => {
+const agreeToForce = async (context: PromptContext, proposal: CommandPlan, planned: Planned): Promise<Result<void>> => {
   const { checkpoint, found: state, program, flags } = proposal
   const found = await findOverwrites(context, proposal)
   const overwrites = E.isLeft(found) ? [] : found.right
@@ -137,7 +137,7 @@ const isOtherOwner = (now: RunView['heldBy'], then: RunView['heldBy']): boolean 
 /** After a prompt, only the plan that was shown may be executed. */
 const answerQuestions = async (
   context: PromptContext,
-  proposal: Surveyed,
+  proposal: CommandPlan,
   planned: Planned
 ): Promise<Result<{ readonly options: PlanOptions; readonly pinned: string | undefined }>> => {
   const { checkpoint } = planned

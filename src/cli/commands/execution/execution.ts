@@ -10,7 +10,7 @@ import type { Confirm, ResumePlan, Run } from '../../../domain/plan/Plan.js'
 import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
-import type { Executor } from '../../../executor/Executor.js'
+import type { Executor } from '../../../executor/ExecutorCall.js'
 import { disposeOfRun } from '../../../executor/workspace/onSuccess.js'
 import { EXACT } from '../../../executor/storage/runs.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
@@ -35,8 +35,8 @@ import type { PromptContext } from './withPrompt.js'
 import { SIGNALS } from './withPrompt.js'
 import type { Context, Flags, Result } from '../Context.js'
 import { environmentFor, ignoreHome } from '../Context.js'
-import type { Surveyed } from './survey.js'
-import { surveyRun, treeAt } from './survey.js'
+import type { CommandPlan } from './commandPlan.js'
+import { planForCommand, treeAt } from './commandPlan.js'
 import { afterLoss } from '../find/find.js'
 import type { Loaded } from '../find/workflowOf.js'
 import { asking, failedCheckOf, ofFailedCheck } from '../hints/ofPlan.js'
@@ -148,16 +148,16 @@ const reportEnd = async (
 ): Promise<void> => {
   const { screen } = context
   const ownFolders = await ownFoldersOf(environment, outcome, file)
-  const surveyed = await surveyAfter(context, outcome, program)
-  const questions = surveyed === undefined || E.isLeft(surveyed.plan) ? [] : openQuestions(surveyed.plan.right)
+  const planResult = await planAfter(context, outcome, program)
+  const questions = planResult === undefined || E.isLeft(planResult.plan) ? [] : openQuestions(planResult.plan.right)
   const resumeCommand = resumeLine(context, runId, isCancelled(outcome) ? { reopen: true } : {})
   const restarts =
-    questions.length > 0 ? [] : ofFailedCheck(context, program, outcome, surveyed?.options.evidence ?? [])
+    questions.length > 0 ? [] : ofFailedCheck(context, program, outcome, planResult?.options.evidence ?? [])
   const next =
     outcome._tag === 'Fenced'
       ? [await afterLoss(context, runId)]
-      : surveyed !== undefined && questions.length > 0
-        ? asking(context, surveyed, questions)
+      : planResult !== undefined && questions.length > 0
+        ? asking(context, planResult, questions)
         : continuing(context, { ...outcome, heldBy: O.none }, leadOf(outcome, program))
   const hints = [...next, ...restarts]
   const ending = { hints, ownFolders, summary: reporter.summary(outcome), printed: reporter.printed }
@@ -199,16 +199,16 @@ const leadOf = (outcome: RunOutcome, program: AnyProgram): string => {
 }
 
 /** Reads evidence only if it may be why a wave did not start. */
-const surveyAfter = async (
+const planAfter = async (
   context: Context,
   outcome: RunOutcome,
   program: AnyProgram
-): Promise<Surveyed | undefined> => {
+): Promise<CommandPlan | undefined> => {
   if (outcome._tag === 'Fenced' || outcome._tag === 'Completed') return undefined
   const isRefused = outcome._tag === 'Failed' && failedCheckOf(program, outcome)?.when === 'before'
   const state = { checkpoint: outcome.checkpoint, found: EXACT }
-  const surveyed = await surveyRun(context, program, state, {}, isRefused ? {} : { evidence: [] })
-  return E.isLeft(surveyed) ? undefined : surveyed.right
+  const planResult = await planForCommand(context, program, state, {}, isRefused ? {} : { evidence: [] })
+  return E.isLeft(planResult) ? undefined : planResult.right
 }
 
 /** The private folders of failed steps, by unit. */

@@ -12,12 +12,12 @@ import { describe, notDone } from '../../CliError.js'
 import type { Context, Flags } from '../Context.js'
 import { environmentFor } from '../Context.js'
 import { repeatWarning } from './checks.js'
-import type { Surveyed } from './survey.js'
+import type { CommandPlan } from './commandPlan.js'
 
 /** The forced units whose changes no answer covers, or why they are unknown. */
 export const findOverwrites = async (
   context: Context,
-  { checkpoint, options, workspaceFound, plan, program, tree }: Surveyed
+  { checkpoint, options, workspaceFound, plan, program, tree }: CommandPlan
 ): Promise<E.Either<string, ReadonlyArray<Overwrite>>> => {
   if (E.isLeft(plan) || forcedUnits(plan.right).length === 0 || !workspaceFound) return E.right([])
   const evidence = await collectEvidence(checkpoint)(environmentFor(context, { tree }))()

@@ -4,7 +4,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Answer, Changes } from '../../../domain/plan/Plan.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { Workflow } from '../../../domain/workflow/Workflow.js'
-import type { SurveyOptions } from '../../../executor/planRun.js'
+import type { TryPlanOptions } from '../../../executor/planRun.js'
 import type { StoredRun } from '../../CliError.js'
 import { wrongUse, wordAmong } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
@@ -13,7 +13,7 @@ import { dogearCommand, showHint } from '../Context.js'
 
 const CHANGES: ReadonlyArray<Changes> = ['strict', 'completed', 'ignore']
 
-export const planOptions = (flags: Flags, { steps }: Workflow): Result<SurveyOptions> => {
+export const planOptions = (flags: Flags, { steps }: Workflow): Result<TryPlanOptions> => {
   const restarts = [
     ...(flags.force === true ? ['--force'] : []),
     ...(flags.fromStep === undefined ? [] : ['--from-step']),

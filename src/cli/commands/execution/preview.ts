@@ -24,8 +24,8 @@ import { ofPlanError, unconfirmed } from '../hints/ofPlan.js'
 import { nextActions } from '../hints/ofError.js'
 import type { NextUnit } from '../../../domain/plan/nextUnits.js'
 import { resumeHint } from './planFlags.js'
-import type { Surveyed } from './survey.js'
-import { surveyRun, treeFor } from './survey.js'
+import type { CommandPlan } from './commandPlan.js'
+import { planForCommand, treeFor } from './commandPlan.js'
 import { plannable, workflowOf } from '../find/workflowOf.js'
 
 /** `exit`: the exit code of the resume. */
@@ -65,10 +65,10 @@ export const previewOf = async (context: Context, view: RunView): Promise<Previe
   const secured = await secure(environmentFor(context), program)
   const hints = [resumeHint(context, 'After fixing this:', checkpoint)]
   const secrets = E.isRight(secured) ? [] : [notDone(secured.left, hints)]
-  const surveyed = await surveyRun(context, program, view, view.found._tag === 'Exact' ? {} : { yes: true })
-  return E.isLeft(surveyed)
-    ? previewFrom(context, checkpoint, [surveyed.left, ...secrets])
-    : previewOfSurvey(context, surveyed.right, secrets)
+  const planResult = await planForCommand(context, program, view, view.found._tag === 'Exact' ? {} : { yes: true })
+  return E.isLeft(planResult)
+    ? previewFrom(context, checkpoint, [planResult.left, ...secrets])
+    : previewOfPlan(context, planResult.right, secrets)
 }
 
 /** `plan`: what the resume does once nothing is in its way. */
@@ -94,8 +94,8 @@ const errorsInFolder = async (context: Context, checkpoint: Checkpoint): Promise
 }
 
 /** `secrets`: the error if some are missing. If the plan is refused, it predicts what remains once the edits are accepted. */
-const previewOfSurvey = (context: Context, surveyed: Surveyed, secrets: ReadonlyArray<CliError>): Preview => {
-  const { checkpoint, options, workspaceFound, plan, program, flags } = surveyed
+const previewOfPlan = (context: Context, planResult: CommandPlan, secrets: ReadonlyArray<CliError>): Preview => {
+  const { checkpoint, options, workspaceFound, plan, program, flags } = planResult
   const likely = E.isRight(plan) ? plan : planResume(checkpoint, program, { ...options, changes: 'ignore' })
   const isMissing = E.isLeft(plan)
     ? !workspaceFound
@@ -103,8 +103,8 @@ const previewOfSurvey = (context: Context, surveyed: Surveyed, secrets: Readonly
   const [question, ...more] = E.isLeft(likely) ? [] : openQuestions(likely.right)
   const errors = [
     ...(isMissing ? [notDone(workspaceMissing(checkpoint), [], checkpoint)] : []),
-    ...(E.isRight(plan) ? [] : [notDone(plan.left, ofPlanError(context, surveyed, plan.left.problems), checkpoint)]),
-    ...(question === undefined ? [] : [unconfirmed(context, surveyed, [question, ...more])]),
+    ...(E.isRight(plan) ? [] : [notDone(plan.left, ofPlanError(context, planResult, plan.left.problems), checkpoint)]),
+    ...(question === undefined ? [] : [unconfirmed(context, planResult, [question, ...more])]),
     ...secrets
   ]
   const preview = previewFrom(context, checkpoint, errors, E.isLeft(likely) ? undefined : likely.right)

@@ -14,19 +14,19 @@ import { execute, printWarnings, programFor } from './execution.js'
 import { differencesFrom, inputOf, inputReplaced, withoutSecrets } from './input.js'
 import { claimable } from './owner.js'
 import { wordsOf } from './planFlags.js'
-import { surveyRun } from './survey.js'
+import { planForCommand } from './commandPlan.js'
 import type { PromptContext } from './withPrompt.js'
-import { warnOfOtherKind } from './workspace.js'
+import { warnOfOtherWorkspaceKind } from './workspace.js'
 
 /** `pointed`: the run was found by the pointer of a pause. */
 export const resumeRun = async (
   context: PromptContext,
   found: RunView,
   workflow: Loaded,
-  typed: Flags,
+  flagsWithSecrets: Flags,
   pointed = false
 ): Promise<Result> => {
-  const flags = withoutSecrets(context, workflow.file, typed)
+  const flags = withoutSecrets(context, workflow.file, flagsWithSecrets)
   const free = await claimable(context, found, flags)
   if (E.isLeft(free)) return free
   const { view, takeOver } = free.right
@@ -44,16 +44,16 @@ export const resumeRun = async (
     }
   }
   const { program, reporter } = programFor(context, execution)
-  const surveyed = await surveyRun(context, program, view, typed)
-  if (E.isLeft(surveyed)) return surveyed
-  printWarnings(context, workflow, typed)
-  warnOfOtherKind(context, checkpoint, workflow)
-  const agreed = await agreeToPlan(context, view, surveyed.right)
+  const planResult = await planForCommand(context, program, view, flagsWithSecrets)
+  if (E.isLeft(planResult)) return planResult
+  printWarnings(context, workflow, flagsWithSecrets)
+  warnOfOtherWorkspaceKind(context, checkpoint, workflow)
+  const agreed = await agreeToPlan(context, view, planResult.right)
   if (E.isLeft(agreed)) return agreed
   const how = { ...agreed.right, ...(takeOver ? { takeOver } : {}) }
   const ended = await execute(
     context,
-    { ...execution, program, tree: surveyed.right.tree },
+    { ...execution, program, tree: planResult.right.tree },
     reporter,
     resume(program, runId, how)
   )

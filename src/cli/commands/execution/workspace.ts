@@ -20,7 +20,7 @@ import { commandOf } from '../../terminal/shellQuote.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import type { Context, Flags } from '../Context.js'
 import { environmentFor, hintTo } from '../Context.js'
-import { treeAt } from './survey.js'
+import { treeAt } from './commandPlan.js'
 import { redactionFor } from './input.js'
 import { counted } from '../../../view/text.js'
 
@@ -39,7 +39,7 @@ export const warnOfUncommitted = async (context: Context): Promise<void> => {
   screen.warn(`${what}; the worktree starts from the last commit, without ${length === 1 ? 'it' : 'them'}`)
 }
 
-export const warnOfOtherKind = (
+export const warnOfOtherWorkspaceKind = (
   { screen }: Context,
   { workspace }: Checkpoint,
   { file, shown }: { readonly file: Pick<WorkflowFile, 'workspace'>; readonly shown: string }

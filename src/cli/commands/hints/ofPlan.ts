@@ -13,9 +13,9 @@ import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, fromTop, isWithin, top } from '../../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 import { editsToUndo } from '../../../executor/errors/describe.js'
-import type { Survey } from '../../../executor/planRun.js'
+import type { PlanResult } from '../../../executor/planRun.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
-import { CHECK_FAILED } from '../../../executor/steps/guarded.js'
+import { CHECK_FAILED } from '../../../executor/steps/unitChecks.js'
 import type { CliError, StoredRun } from '../../CliError.js'
 import { notDone } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
@@ -24,7 +24,7 @@ import { resumeHint, resumeLine } from '../execution/planFlags.js'
 import { waveBefore, nonIdempotentFrom, asksForChanges, captures } from '../find/definitions.js'
 
 /** What a plan was made from. `flags`: as typed, without secrets. */
-export interface Planning extends Pick<Survey, 'checkpoint' | 'options'> {
+export interface Planning extends Pick<PlanResult, 'checkpoint' | 'options'> {
   readonly program: Workflow
   readonly flags: Flags
 }

@@ -1,7 +1,7 @@
 /** The keys for commands and checks. */
 import { defined } from '../../../domain/data/defined.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
-import type { OnCheckFailure } from '../../../executor/program/Guard.js'
+import type { OnCheckFailure } from '../../../executor/program/UnitChecks.js'
 import { kindOf } from '../Source.js'
 import * as Template from '../Template.js'
 import type { Argument, ChecksEntry, CommandAction } from '../WorkflowFile.js'

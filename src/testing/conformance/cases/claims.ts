@@ -5,7 +5,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Owner } from '../../../ports/CheckpointStorage.js'
 import { law, stressLaw } from '../Case.js'
 import type { Client } from '../Client.js'
-import { assertGoesOn, atOnce, tally, turns } from '../concurrency.js'
+import { assertSuccessorContinues, atOnce, tally, turns } from '../concurrency.js'
 import { assertSame } from '../difference.js'
 import { asOwner, assertHolds, left, OTHER, OWNER, pause, some, upTo } from '../fixtures.js'
 
@@ -155,10 +155,10 @@ export const claimCases = [
     'CS-CLAIM-13',
     'among concurrent claims and releases, each owner finds what its predecessor saved',
     async ({ storage, isOver }) => {
-      const contender = async (name: number): Promise<number> => {
+      const contender = async (pid: number): Promise<number> => {
         let saved = 0
         for (let tries = 0; saved < 5 && tries < 2_000 && !isOver(); tries++) {
-          const result = await storage.claiming('a', { host: 'h', pid: name })()
+          const result = await storage.claiming('a', { host: 'h', pid })()
           if (E.isLeft(result)) {
             assertSame(result.left._tag, 'HeldBy', 'the error of a concurrent claim')
             await pause(1)
@@ -226,7 +226,7 @@ export const claimCases = [
         }
         const late = claim.saving(['first', 'late'])()
         const [saved, next] = await Promise.all([late, handOver()])
-        await assertGoesOn(storage, next, saved)
+        await assertSuccessorContinues(storage, next, saved)
       }
     }
   ),

@@ -10,8 +10,8 @@ import { assertCarries, left, OTHER, OWNER, summary } from '../fixtures.js'
 
 const PAYLOADS = ['first', 'second', 'third']
 
-/** Damage gives an older revision marked as recovered, or an error; never the newest revision and never nothing. */
-const assertIsNoticed = (result: E.Either<StorageError, O.Option<Stored>>): void => {
+/** Asserts that a read of the damaged run fails with `Corrupt`, or returns an older revision marked as recovered. */
+const assertIsDetected = (result: E.Either<StorageError, O.Option<Stored>>): void => {
   if (E.isLeft(result)) {
     const { _tag, runId } = result.left as Corrupt
     return assertSame({ _tag, runId }, { _tag: 'Corrupt', runId: 'a' }, 'the error of reading a damaged run')
@@ -28,35 +28,43 @@ const assertIsNoticed = (result: E.Either<StorageError, O.Option<Stored>>): void
 /** What a claim found stored. */
 const foundBy = E.map(({ stored }: ClientClaim) => stored)
 
-const law = lawsOf({ needs: ['damage'] })
+const damageLaw = lawsOf({ needs: ['damage'] })
 const formatLaw = lawsOf({ needs: ['formats'] })
 
 export const damageCases = [
-  law(
+  damageLaw(
     'CS-DAMAGE-01',
     'a load of damaged content returns an error, or an older revision marked as recovered',
     async ({ storage, reopen, damage }) => {
       await storage.seed('a', PAYLOADS)
       await damage('a')
-      assertIsNoticed(await (await reopen()).raw.load('a')())
+      assertIsDetected(await (await reopen()).raw.load('a')())
     }
   ),
 
-  law('CS-DAMAGE-02', 'a claim of a damaged run finds the same as a load', async ({ storage, reopen, damage }) => {
-    await storage.seed('a', PAYLOADS)
-    await damage('a')
-    const next = await reopen()
-    const loaded = await next.raw.load('a')()
-    const granted = await next.claiming('a')()
-    assertIsNoticed(foundBy(granted))
-    assertSame(granted._tag, loaded._tag, 'the result of a claim of a damaged run, compared with a load')
-    if (E.isRight(granted) && E.isRight(loaded)) {
-      const bare = O.map(({ heldBy: _, ...rest }: Stored) => rest)
-      assertSame(bare(granted.right.stored), bare(loaded.right), 'the run that a claim found, compared with a load')
+  damageLaw(
+    'CS-DAMAGE-02',
+    'a claim of a damaged run finds the same as a load',
+    async ({ storage, reopen, damage }) => {
+      await storage.seed('a', PAYLOADS)
+      await damage('a')
+      const next = await reopen()
+      const loaded = await next.raw.load('a')()
+      const granted = await next.claiming('a')()
+      assertIsDetected(foundBy(granted))
+      assertSame(granted._tag, loaded._tag, 'the result of a claim of a damaged run, compared with a load')
+      if (E.isRight(granted) && E.isRight(loaded)) {
+        const withoutHolder = O.map(({ heldBy: _, ...rest }: Stored) => rest)
+        assertSame(
+          withoutHolder(granted.right.stored),
+          withoutHolder(loaded.right),
+          'the run that a claim found, compared with a load'
+        )
+      }
     }
-  }),
+  ),
 
-  law(
+  damageLaw(
     'CS-DAMAGE-03',
     'a damaged run affects neither the listing nor any other run',
     async ({ storage, reopen, damage }) => {
@@ -69,7 +77,7 @@ export const damageCases = [
     }
   ),
 
-  law('CS-DAMAGE-04', 'reading a damaged run changes nothing', async ({ storage, reopen, damage, digest }) => {
+  damageLaw('CS-DAMAGE-04', 'reading a damaged run changes nothing', async ({ storage, reopen, damage, digest }) => {
     await storage.seed('a', PAYLOADS)
     const whole = await digest('a')
     await damage('a')
@@ -87,7 +95,7 @@ export const damageCases = [
     assertSame(await digest('a'), before, 'the digest after reading')
   }),
 
-  law(
+  damageLaw(
     'CS-DAMAGE-05',
     'after a recovery, new saves are loaded as saved, and no damaged content reappears',
     async ({ storage, reopen, damage }) => {
@@ -95,7 +103,7 @@ export const damageCases = [
       await damage('a')
       const next = await reopen()
       const granted = await next.claiming('a')()
-      assertIsNoticed(foundBy(granted))
+      assertIsDetected(foundBy(granted))
       if (E.isLeft(granted) || O.isNone(granted.right.stored)) return
       const claim = granted.right
       const payloads = [...PAYLOADS.slice(0, granted.right.stored.value.revision + 1), 'after', 'the recovery']
@@ -108,7 +116,7 @@ export const damageCases = [
     }
   ),
 
-  law(
+  damageLaw(
     'CS-DAMAGE-06',
     'a damaged run can be removed, and its id can start a new run',
     async ({ storage, reopen, damage }) => {
@@ -123,17 +131,21 @@ export const damageCases = [
     }
   ),
 
-  law('CS-DAMAGE-07', 'a damaged run held by a live owner is not removed', async ({ storage, damage, digest }) => {
-    await storage.seed('a', PAYLOADS)
-    await storage.claim('a')
-    await damage('a')
-    const before = await digest('a')
-    const removed = await storage.raw.remove('a')()
-    assert.ok(E.isLeft(removed), 'the removal of a damaged run with a live owner: expected an error, found success')
-    assertSame(await digest('a'), before, 'the digest after a refused removal')
-  }),
+  damageLaw(
+    'CS-DAMAGE-07',
+    'a damaged run held by a live owner is not removed',
+    async ({ storage, damage, digest }) => {
+      await storage.seed('a', PAYLOADS)
+      await storage.claim('a')
+      await damage('a')
+      const before = await digest('a')
+      const removed = await storage.raw.remove('a')()
+      assert.ok(E.isLeft(removed), 'the removal of a damaged run with a live owner: expected an error, found success')
+      assertSame(await digest('a'), before, 'the digest after a refused removal')
+    }
+  ),
 
-  law(
+  damageLaw(
     'CS-DAMAGE-10',
     'a page of the listing includes damaged runs, each with the summary of its newest revision or none',
     async ({ storage, reopen, damage }) => {
@@ -150,7 +162,7 @@ export const damageCases = [
     }
   ),
 
-  law(
+  damageLaw(
     'CS-DAMAGE-08',
     'the store detects content that belongs to another run',
     async ({ storage, reopen, swap, digest }) => {
@@ -165,12 +177,12 @@ export const damageCases = [
           `the digest after \`swap\` of revision ${revision}: expected another one, found the same; check \`swap\` and \`digest\` of the spec`
         )
         const next = await reopen()
-        for (const runId of [one, other]) await assertIsTrueOrNoticed(next, runId)
+        for (const runId of [one, other]) await assertIsTrueOrDetected(next, runId)
       }
     }
   ),
 
-  law(
+  damageLaw(
     'CS-DAMAGE-09',
     'the store detects content that belongs to another revision',
     async ({ storage, reopen, swap }) => {
@@ -182,34 +194,34 @@ export const damageCases = [
         const runId = `run-${first}-${second}`
         await seedInTurn(storage, runId)
         await swap({ runId, revision: first }, { runId, revision: second })
-        await assertIsTrueOrNoticed(await reopen(), runId)
+        await assertIsTrueOrDetected(await reopen(), runId)
       }
     }
   )
 ]
 
-const carriedBy = (runId: string): ReadonlyArray<string> => PAYLOADS.map((payload) => `${payload} of ${runId}`)
+const payloadsOf = (runId: string): ReadonlyArray<string> => PAYLOADS.map((payload) => `${payload} of ${runId}`)
 
 /** Saves each revision under its own claim, so that a store with one file per claim has several. */
 const seedInTurn = async (storage: Client, runId: string): Promise<void> => {
   for (const [n] of PAYLOADS.entries()) {
-    const claim = await storage.begin(runId, carriedBy(runId).slice(0, n + 1))
+    const claim = await storage.begin(runId, payloadsOf(runId).slice(0, n + 1))
     await claim.release()
   }
 }
 
 /** Every load returns saved content, possibly less, or an error with a reason; never wrong content. */
-const assertIsTrueOrNoticed = async (storage: Client, runId: string): Promise<void> => {
-  const payloads = carriedBy(runId)
+const assertIsTrueOrDetected = async (storage: Client, runId: string): Promise<void> => {
+  const payloads = payloadsOf(runId)
   const assertIsTrue = (
     result: E.Either<StorageError, O.Option<Stored>>,
     what: string,
-    dueOf: (stored: Stored) => number
+    expectedOf: (stored: Stored) => number
   ): void => {
     if (E.isLeft(result)) return assertSame(result.left._tag, 'Corrupt', `the error of ${what}`)
     if (O.isNone(result.right)) return
     const stored = result.right.value
-    assertSame(stored.revision, dueOf(stored), `the revision of ${what}`)
+    assertSame(stored.revision, expectedOf(stored), `the revision of ${what}`)
     assertCarries(stored, payloads.slice(0, stored.revision + 1), what)
   }
   const loaded = await storage.raw.load(runId)()

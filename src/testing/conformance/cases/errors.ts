@@ -10,7 +10,7 @@ import type { Client } from '../Client.js'
 import { assertAtLeast, assertSame, inWords } from '../difference.js'
 import { assertCarries, assertHolds, left, OTHER, OWNER, some, upTo } from '../fixtures.js'
 
-const law = lawsOf({ needs: ['faults'] })
+const faultLaw = lawsOf({ needs: ['faults'] })
 
 const assertHasCode = ({ code }: ReadFailed | WriteFailed, expected: string): void =>
   assertSame(code, expected, 'the code of the error')
@@ -27,7 +27,7 @@ const assertFailed = (
   assertHasCode(left, code)
 }
 
-const GRANTED_UNREAD =
+const CLAIM_WHILE_READS_FAIL =
   'a claim while reads fail: expected ReadFailed or WriteFailed (`fail` of the spec must fail a call that also reads)'
 
 /** The number of writes that succeed before a save fails. */
@@ -41,7 +41,7 @@ const FAILURES: ReadonlyArray<{ readonly after?: number; readonly release: 'read
 ]
 
 export const errorCases = [
-  law(
+  faultLaw(
     'CS-ERROR-01',
     'a read error is reported as ReadFailed with its code, never as an empty or older result',
     async ({ storage, faulty }) => {
@@ -53,7 +53,7 @@ export const errorCases = [
         assertHasCode(await left(next.raw.history('a'), 'ReadFailed'), code)
         assertHasCode(await left(next.raw.loadRevision('a', 1), 'ReadFailed'), code)
         assertHasCode(await left(next.raw.list(), 'ReadFailed'), code)
-        assertFailed(await next.raw.claim('a', OWNER)(), code, GRANTED_UNREAD)
+        assertFailed(await next.raw.claim('a', OWNER)(), code, CLAIM_WHILE_READS_FAIL)
         heal()
         await next.assertLoads('a', [1, 2, 3])
       }
@@ -61,7 +61,7 @@ export const errorCases = [
     }
   ),
 
-  law(
+  faultLaw(
     'CS-ERROR-02',
     'a write error is reported as WriteFailed with its code, and earlier acknowledged saves survive',
     async ({ faulty, reopen }) => {
@@ -76,7 +76,7 @@ export const errorCases = [
     }
   ),
 
-  law(
+  faultLaw(
     'CS-ERROR-03',
     'after a failed write, the run can be claimed again and continues from what is stored',
     async ({ faulty, reopen }) => {
@@ -96,7 +96,7 @@ export const errorCases = [
     }
   ),
 
-  law(
+  faultLaw(
     'CS-ERROR-04',
     'a claim or removal that cannot be written fails and changes nothing',
     async ({ storage, faulty }) => {
@@ -110,11 +110,11 @@ export const errorCases = [
     }
   ),
 
-  law('CS-ERROR-05', 'whichever write fails, every acknowledged save is found afterwards', async (context) => {
-    for (let good = 0; good < 8; good++) await assertSurvives(context, `run-${good}`, good)
+  faultLaw('CS-ERROR-05', 'whichever write fails, every acknowledged save is found afterwards', async (context) => {
+    for (let goodSaves = 0; goodSaves < 8; goodSaves++) await assertSurvives(context, `run-${goodSaves}`, goodSaves)
   }),
 
-  law(
+  faultLaw(
     'CS-ERROR-06',
     'a run that cannot be read is not free: it is neither removed, claimed nor overwritten',
     async ({ faulty }) => {
@@ -134,7 +134,7 @@ export const errorCases = [
     }
   ),
 
-  law(
+  faultLaw(
     'CS-ERROR-07',
     'after a failed save or a failed release, the same instance can claim the run again',
     async ({ faulty }) => {
@@ -166,18 +166,18 @@ export const errorCases = [
     }
   ),
 
-  law(
+  faultLaw(
     'CS-ERROR-08',
     'after a failed save, its instance neither loads nor builds on a revision that a new instance lacks',
     async (context) => {
       for (const after of AFTER) {
-        await assertForgets(context, `looked-at-${after}`, after, false)
-        await assertForgets(context, `saved-to-${after}`, after, true)
+        await assertSeesStored(context, `looked-at-${after}`, { after, saves: false })
+        await assertSeesStored(context, `saved-to-${after}`, { after, saves: true })
       }
     }
   ),
 
-  law(
+  faultLaw(
     'CS-ERROR-09',
     'a save of several revisions that fails midway is stored completely or not at all',
     async ({ faulty, reopen }) => {
@@ -198,7 +198,7 @@ export const errorCases = [
     }
   ),
 
-  law(
+  faultLaw(
     'CS-ERROR-10',
     'a failed save reported as not committed is never found; for any other failed save, the next claim settles whether it is stored',
     async (context) => {
@@ -221,7 +221,7 @@ const assertNextClaimSettles = async (
   const saved = await claim.saving([1, 2])()
   if (E.isLeft(saved)) assertFailed(saved, code)
   heal()
-  const isNever = E.isLeft(saved) && saved.left._tag === 'WriteFailed' && saved.left.committed === 'no'
+  const isNotCommitted = E.isLeft(saved) && saved.left._tag === 'WriteFailed' && saved.left.committed === 'no'
   const found: Array<number> = []
   const look = async (one: Client): Promise<void> => {
     const { revision } = await one.stored(runId, 'what was acknowledged')
@@ -233,21 +233,20 @@ const assertNextClaimSettles = async (
   const next = await reopen()
   await look(next)
   const again = await next.claim(runId, OTHER)
-  const decided = some(again.stored, 'what was acknowledged').revision
-  if (E.isRight(saved)) assert.equal(decided, 1, 'the revision that a claim found after a save that was accepted')
-  for (const revision of [...found, decided])
-    assert.ok(!isNever || revision === 0, 'a save was found although its error said that it was not committed')
+  const settled = some(again.stored, 'what was acknowledged').revision
+  if (E.isRight(saved)) assert.equal(settled, 1, 'the revision that a claim found after a save that was accepted')
+  for (const revision of [...found, settled])
+    assert.ok(!isNotCommitted || revision === 0, 'a save was found although its error said that it was not committed')
   await claim.releasing()()
-  const late = (await (await reopen()).stored(runId, 'what was acknowledged')).revision
-  assert.equal(late, decided, 'the revision after the claim that decided')
+  const afterwards = (await (await reopen()).stored(runId, 'what was acknowledged')).revision
+  assert.equal(afterwards, settled, 'the revision after the claim that settled it')
 }
 
-/** An instance whose save failed sees what a new one sees, and saves the next revision only if this one exists. */
-const assertForgets = async (
+/** Asserts that an instance whose save failed sees what a new one sees. `saves`: it then saves the next revision, which is accepted only if the failed one is stored. */
+const assertSeesStored = async (
   { faulty, reopen }: CaseContext,
   runId: string,
-  after: number,
-  saves: boolean
+  { after, saves }: { readonly after: number; readonly saves: boolean }
 ): Promise<void> => {
   const { storage, fail, heal } = await faulty()
   const claim = await storage.begin(runId, [1])
@@ -271,12 +270,12 @@ const assertForgets = async (
     assert.fail(`the history: expected no gap, found ${kept.join(', ')}; a save was accepted without the one before it`)
 }
 
-const assertSurvives = async ({ faulty, reopen }: CaseContext, runId: string, good: number): Promise<void> => {
+const assertSurvives = async ({ faulty, reopen }: CaseContext, runId: string, goodSaves: number): Promise<void> => {
   const { storage, fail, heal } = await faulty()
   const claim = await storage.claim(runId)
   let acknowledged = 0
-  for (let n = 1; n <= good + 2; n++) {
-    if (n > good) fail('write', 'EIO')
+  for (let n = 1; n <= goodSaves + 2; n++) {
+    if (n > goodSaves) fail('write', 'EIO')
     const result = await claim.saving(upTo(n))()
     if (E.isRight(result)) acknowledged = n
     else break

@@ -86,7 +86,7 @@ export const historyCases = [
     'CS-HIST-07',
     'whichever write fails, also during pruning, every revision of the history can be loaded',
     async (context) => {
-      for (let good = 0; good < 6; good++) await assertHistorySurvives(context, `run-${good}`, good)
+      for (let failing = 12; failing < 18; failing++) await assertHistorySurvives(context, `run-${failing}`, failing)
     }
   ),
 
@@ -117,21 +117,24 @@ const assertHistoryLoads = async (storage: Client, chars: number): Promise<void>
 const assertIsNotKept = (storage: Client, revision: number): Promise<void> =>
   storage.assertLoadsRevision('a', revision, [], `revision ${revision}, which is not in the history`)
 
-/** Owners save in turn until pruning is due; then writes of one of them fail. */
-const assertHistorySurvives = async ({ faulty, reopen }: CaseContext, runId: string, good: number): Promise<void> => {
+/** Owners save in turn. The writes of save number `failing` fail; by then pruning is due. */
+const assertHistorySurvives = async (
+  { faulty, reopen }: CaseContext,
+  runId: string,
+  failing: number
+): Promise<void> => {
   const { storage, fail, heal } = await faulty()
-  const saved = 12 + good
-  for (let n = 1; n <= saved; n++) {
+  for (let n = 1; n <= failing; n++) {
     const claim = await storage.claim(runId)
-    if (n === saved) fail('write', 'ENOSPC')
+    if (n === failing) fail('write', 'ENOSPC')
     const result = await claim.saving(upTo(n))()
-    assertSame(E.isRight(result), n < saved, `whether save ${n} succeeds while writes fail from save ${saved} on`)
+    assertSame(E.isRight(result), n < failing, `whether save ${n} succeeds while writes fail from save ${failing} on`)
     await claim.releasing()()
   }
   heal()
   const next = await reopen()
   const history = await next.history(runId)
   const newest = history[0]?.revision ?? -1
-  assertAtLeast(newest, saved - 2, 'the newest revision of the history', ', which was acknowledged')
+  assertAtLeast(newest, failing - 2, 'the newest revision of the history', ', which was acknowledged')
   for (const { revision } of history) await next.assertLoadsRevision(runId, revision, upTo(revision + 1))
 }

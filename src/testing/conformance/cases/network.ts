@@ -15,16 +15,16 @@ const LOST = ['ECONNRESET', '08006', '57P01']
 /** The codes of a canceled statement and a read-only server: the call took no effect. */
 const REFUSED = ['57014', '25006']
 
-/** The most messages of one save. */
-const MESSAGES = 60
+/** A save sends no more messages than this. */
+const MAX_MESSAGES = 60
 
-const law = lawsOf({ needs: ['network'] })
-const stressLaw = lawsOf({ needs: ['network'], level: 'stress' })
+const networkLaw = lawsOf({ needs: ['network'] })
+const stressNetworkLaw = lawsOf({ needs: ['network'], level: 'stress' })
 const failoverLaw = lawsOf({ needs: ['failover'] })
 const leaseLaw = lawsOf({ needs: ['leases'] })
 
 export const networkCases = [
-  law(
+  networkLaw(
     'CS-NET-01',
     'a save whose reply is lost is stored once, and never reported as not committed',
     async ({ lossy, reopen }) => {
@@ -32,8 +32,8 @@ export const networkCases = [
         const runId = `run-${code.toLowerCase()}`
         const { storage, lose, heal } = await lossy()
         const claim = await storage.begin(runId, [1])
-        const isTaken = LOST.includes(code)
-        await lose('write', code, isTaken ? 'taken' : 'none')
+        const tookEffect = LOST.includes(code)
+        await lose('write', code, tookEffect ? 'taken' : 'none')
         const saved = await claim.saving([1, 2])()
         await heal()
         if (E.isRight(saved)) await claim.save([1, 2, 3])
@@ -41,13 +41,13 @@ export const networkCases = [
           reopen,
           runId,
           saved,
-          E.isRight(saved) ? [1, 2, 3] : [1, 2].slice(0, isTaken ? 2 : 1)
+          E.isRight(saved) ? [1, 2, 3] : [1, 2].slice(0, tookEffect ? 2 : 1)
         )
       }
     }
   ),
 
-  law(
+  networkLaw(
     'CS-NET-02',
     'after a claim whose reply is lost, the same instance can claim the run',
     async ({ storage, lossy, reopen }) => {
@@ -63,7 +63,7 @@ export const networkCases = [
     }
   ),
 
-  law(
+  networkLaw(
     'CS-NET-03',
     'a load whose reply is lost fails or finds the run, and never reports it as missing',
     async ({ storage, lossy }) => {
@@ -79,7 +79,7 @@ export const networkCases = [
     }
   ),
 
-  law(
+  networkLaw(
     'CS-NET-04',
     'a release or removal whose reply is lost takes effect, and the run can be claimed',
     async ({ lossy, reopen }) => {
@@ -100,13 +100,13 @@ export const networkCases = [
     }
   ),
 
-  stressLaw(
+  stressNetworkLaw(
     'CS-NET-05',
     'a connection that breaks at any message of a save loses no acknowledged save and stores none twice',
     (context) => assertSurvivesCuts(context, 'break')
   ),
 
-  stressLaw(
+  stressNetworkLaw(
     'CS-NET-06',
     'a connection that freezes at any message of a save does not block it, loses no acknowledged save and stores none twice',
     (context) => assertSurvivesCuts(context, 'freeze')
@@ -141,11 +141,11 @@ export const networkCases = [
       await mark()
       const lost = await storage.claim('a')
       await rollBack()
-      const latter = await reopen()
-      const claim = await latter.claim('a', OTHER)
+      const restarted = await reopen()
+      const claim = await restarted.claim('a', OTHER)
       await lost.assertFenced([1, 'lost'], 'a save of a claim that a failover lost')
       await claim.save([1, 'kept'])
-      await latter.assertLoads('a', [1, 'kept'])
+      await restarted.assertLoads('a', [1, 'kept'])
     }
   ),
 
@@ -188,8 +188,8 @@ const assertNextClaimContinues = async (
   saved: E.Either<StorageError, void>,
   known: ReadonlyArray<number> | undefined
 ): Promise<void> => {
-  const latter = await reopen()
-  const claim = await latter.claim(runId, OTHER)
+  const restarted = await reopen()
+  const claim = await restarted.claim(runId, OTHER)
   const found = some(claim.stored, 'the acknowledged run')
   if (E.isLeft(saved)) {
     const { left } = saved
@@ -203,12 +203,12 @@ const assertNextClaimContinues = async (
   const payloads = known ?? [1, 2].slice(0, found.revision + 1)
   assertHolds(found, payloads, 'the run after a save without a reply')
   await claim.save([...payloads, 'next'])
-  await latter.assertLoads(runId, [...payloads, 'next'])
+  await restarted.assertLoads(runId, [...payloads, 'next'])
 }
 
 const assertSurvivesCuts = async ({ cutting, reopen, isOver }: CaseContext, how: 'break' | 'freeze'): Promise<void> => {
   for (const direction of ['request', 'reply'] as const)
-    for (let n = 1; n <= MESSAGES && !isOver(); n++) {
+    for (let n = 1; n <= MAX_MESSAGES && !isOver(); n++) {
       const runId = `${direction}-${n}`
       const { storage, cut, cuts, heal } = await cutting()
       const claim = await storage.begin(runId, [1])

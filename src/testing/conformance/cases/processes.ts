@@ -6,11 +6,11 @@ import { assertLoadsWhileSaving, atOnce, tally } from '../concurrency.js'
 import { assertSame } from '../difference.js'
 import { asOwner, assertHigherEpoch, assertHolds, left, OTHER, OWNER, pause, some, upTo } from '../fixtures.js'
 
-const law = lawsOf({ needs: ['processes'] })
-const stressLaw = lawsOf({ needs: ['processes'], level: 'stress' })
+const processLaw = lawsOf({ needs: ['processes'] })
+const stressProcessLaw = lawsOf({ needs: ['processes'], level: 'stress' })
 
 export const processCases = [
-  law(
+  processLaw(
     'CS-PROC-01',
     'a run held by another live process can be neither claimed nor removed, and the error names the holder',
     async ({ storage, beside }) => {
@@ -23,7 +23,7 @@ export const processCases = [
     }
   ),
 
-  law(
+  processLaw(
     'CS-PROC-02',
     'once the store detects the death of a killed process, a claim of its run returns every acknowledged save',
     async ({ storage, beside }) => {
@@ -38,7 +38,7 @@ export const processCases = [
     }
   ),
 
-  law(
+  processLaw(
     'CS-PROC-03',
     'exactly one of the concurrent claims in three processes is granted',
     async ({ storage, beside }) => {
@@ -51,7 +51,7 @@ export const processCases = [
     }
   ),
 
-  law(
+  processLaw(
     'CS-PROC-04',
     'another process loads every acknowledged save at once, and never part of a save',
     async (context) => {
@@ -60,7 +60,7 @@ export const processCases = [
     }
   ),
 
-  law(
+  processLaw(
     'CS-PROC-05',
     'processes killed one after another lose no acknowledged save and leave the run free to claim',
     async ({ storage, beside }) => {
@@ -91,15 +91,19 @@ export const processCases = [
     }
   ),
 
-  law('CS-PROC-06', 'processes that write different runs do not affect one another', async ({ storage, beside }) => {
-    const stores = [storage, (await beside()).storage, (await beside()).storage]
-    await Promise.all(stores.map((one, n) => one.seed(`run-${n}`, upTo(20))))
-    for (const n of [0, 1, 2]) await (stores[(n + 1) % 3] ?? storage).assertLoads(`run-${n}`, upTo(20))
-    const claims = await atOnce(stores.map((one, n) => one.claiming(`run-${n}`)))
-    assertSame(tally(claims), { success: claims.length }, 'the results of claims of different runs')
-  }),
+  processLaw(
+    'CS-PROC-06',
+    'processes that write different runs do not affect one another',
+    async ({ storage, beside }) => {
+      const stores = [storage, (await beside()).storage, (await beside()).storage]
+      await Promise.all(stores.map((one, n) => one.seed(`run-${n}`, upTo(20))))
+      for (const n of [0, 1, 2]) await (stores[(n + 1) % 3] ?? storage).assertLoads(`run-${n}`, upTo(20))
+      const claims = await atOnce(stores.map((one, n) => one.claiming(`run-${n}`)))
+      assertSame(tally(claims), { success: claims.length }, 'the results of claims of different runs')
+    }
+  ),
 
-  law(
+  processLaw(
     'CS-PROC-07',
     'when a run passes between two processes, each finds at once what the other saved and who holds the run',
     async ({ storage, beside }) => {
@@ -127,7 +131,7 @@ export const processCases = [
     }
   ),
 
-  stressLaw(
+  stressProcessLaw(
     'CS-PROC-08',
     'an owner in another process that makes no call for seven seconds still holds its run',
     async ({ storage, beside }) => {

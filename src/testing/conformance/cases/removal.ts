@@ -76,20 +76,20 @@ export const removalCases = [
       let former = storage
       for (let round = 0; round < 10; round++) {
         const zombie = await former.begin('a', ['old'])
-        const latter = await reopen()
+        const restarted = await reopen()
         const [late] = await Promise.all([
           zombie.saving(['old', 'late'])(),
-          latter.remove('a'),
+          restarted.remove('a'),
           zombie.saving(['old', 'late', 'later'])()
         ])
         if (E.isLeft(late)) assertSame(late.left._tag, 'Fenced', 'the error of a save during a removal')
         await zombie.assertFenced(['old', 'late'])
-        await assertIsRemoved(latter, 'a')
-        const claim = await latter.claim('a', OTHER)
+        await assertIsRemoved(restarted, 'a')
+        const claim = await restarted.claim('a', OTHER)
         claim.assertFound([], 'what a claim of a reused id found stored')
         await claim.release()
-        await latter.remove('a')
-        former = latter
+        await restarted.remove('a')
+        former = restarted
       }
     }
   ),

@@ -6,19 +6,19 @@ import type { Json } from '../../../domain/data/Json.js'
 import type { Stored } from '../../../ports/CheckpointStorage.js'
 import { lawsOf } from '../Case.js'
 import type { ClientClaim } from '../Client.js'
-import { assertGoesOn } from '../concurrency.js'
+import { assertSuccessorContinues } from '../concurrency.js'
 import { assertSame, inWords } from '../difference.js'
 import { assertHolds, LATER, newest, OTHER, OWNER } from '../fixtures.js'
 import type { Stall } from '../stalling.js'
 import { atEachPlace } from '../stalling.js'
 
-const law = lawsOf({ needs: ['stalls'] })
+const oneStallLaw = lawsOf({ needs: ['stalls'] })
 
 /** Makes a law that stalls one call, at each place below the store, once for each variant. */
 const stallLawsOf =
   <Variant extends string>(...variants: ReadonlyArray<Variant>) =>
   (id: string, title: string, holds: (stall: Stall, variant: Variant) => Promise<void>) =>
-    law(id, title, async (context) => {
+    oneStallLaw(id, title, async (context) => {
       for (const variant of variants) await atEachPlace(context, (stall) => holds(stall, variant), variant)
     })
 
@@ -34,9 +34,9 @@ export const stallCases = [
     async ({ former, runId, reopen, hold, meanwhile }) => {
       const zombie = await former.begin(runId, ['first'])
       const late = await hold(zombie.saving(['first', 'late']))
-      const latter = await reopen()
-      const next = await meanwhile((retrying) => retrying(latter.claiming(runId, OTHER)))
-      const payloads = await assertGoesOn(latter, next, await late.outcome)
+      const restarted = await reopen()
+      const next = await meanwhile((retrying) => retrying(restarted.claiming(runId, OTHER)))
+      const payloads = await assertSuccessorContinues(restarted, next, await late.outcome)
       await zombie.assertFenced([...payloads, 'zombie'])
     }
   ),
@@ -66,9 +66,9 @@ export const stallCases = [
     async ({ former, runId, reopen, hold, meanwhile }, other) => {
       await former.seed(runId, ['first'])
       const waiting = await hold(former.claiming(runId))
-      const latter = await reopen()
+      const restarted = await reopen()
       const claim = await meanwhile(async (retrying) => {
-        const granted = await retrying(latter.claiming(runId, OTHER))
+        const granted = await retrying(restarted.claiming(runId, OTHER))
         await granted.save(['first', 'second'])
         if (other === 'released') await granted.release()
         return granted
@@ -87,15 +87,15 @@ export const stallCases = [
     async ({ former, runId, reopen, hold, meanwhile }) => {
       await former.seed(runId, ['old'])
       const removal = await hold(former.raw.remove(runId))
-      const latter = await reopen()
+      const restarted = await reopen()
       const { claim, payloads } = await meanwhile(async (retrying) => {
-        const granted = await retrying(latter.claiming(runId, OTHER))
+        const granted = await retrying(restarted.claiming(runId, OTHER))
         const saved = [...(O.isSome(granted.stored) ? ['old'] : []), 'new']
         await granted.save(saved)
         return { claim: granted, payloads: saved }
       })
       await removal.outcome
-      await latter.assertLoads(runId, payloads, 'the run that the new owner saved during a removal')
+      await restarted.assertLoads(runId, payloads, 'the run that the new owner saved during a removal')
       await claim.save([...payloads, 'newer'])
     }
   ),
@@ -106,10 +106,10 @@ export const stallCases = [
     async ({ former, runId, reopen, hold, meanwhile }) => {
       const zombie = await former.begin(runId, ['first'])
       const release = await hold(zombie.releasing())
-      const latter = await reopen()
-      const claim = await meanwhile((retrying) => retrying(latter.claiming(runId, OTHER)))
+      const restarted = await reopen()
+      const claim = await meanwhile((retrying) => retrying(restarted.claiming(runId, OTHER)))
       await release.outcome
-      await latter.assertHeld(runId, OWNER, 'a claim after the late release of the former owner')
+      await restarted.assertHeld(runId, OWNER, 'a claim after the late release of the former owner')
       await claim.save(['first', 'second'])
       claim.assertNotLost('the new owner')
     }
@@ -117,68 +117,71 @@ export const stallCases = [
 
   stallLaw(
     'CS-STALL-06',
-    'a removal on condition of the newest revision, held up in the file system or database, deletes no save of a process that claims and releases the run meanwhile',
+    'a removal on condition of the newest revision, stalled below the store, deletes no save of a process that claims and releases the run meanwhile',
     async ({ former, runId, reopen, hold, meanwhile }) => {
       await former.seed(runId, ['old'])
       const removal = await hold(former.raw.remove(runId, newest(0)))
-      const latter = await reopen()
+      const restarted = await reopen()
       const payloads = await meanwhile(async (retrying) => {
-        const claim = await retrying(latter.claiming(runId, OTHER))
+        const claim = await retrying(restarted.claiming(runId, OTHER))
         const saved = [...(O.isSome(claim.stored) ? ['old'] : []), 'new']
         await claim.saveAt(LATER, saved)
         await claim.release()
         return saved
       })
       await removal.outcome
-      const { revision } = await latter.stored(runId, 'the run that was resumed and released during a removal')
+      const { revision } = await restarted.stored(runId, 'the run that was resumed and released during a removal')
       assertSame(revision, payloads.length - 1, 'the revision of the run that was resumed during a removal')
     }
   ),
 
-  law(
+  oneStallLaw(
     'CS-STALL-07',
-    'a removal on condition of the newest revision, held up in the file system or database, deletes no save of an owner that was taken for dead',
+    'a removal on condition of the newest revision, stalled below the store, deletes no save of an owner that was taken for dead',
     ({ stall, ...context }) => {
       let zombie: ClientClaim | undefined
       let runs = 0
-      const opened = async () => {
+      const stallAfterBegin = async () => {
         zombie = await (await context.reopen()).begin(`run-${runs++}`, ['first'])
         return stall()
       }
-      return atEachPlace({ ...context, stall: opened }, async ({ former: storage, runId, hold, meanwhile }) => {
-        const removal = await hold(storage.raw.remove(runId, newest(0)))
-        const save = (zombie as ClientClaim).savingAt(LATER, ['first', 'late'])
-        const late = await meanwhile(save)
-        await removal.outcome
-        if (E.isLeft(late)) return
-        const { revision } = await storage.stored(runId, 'the run that its former owner saved during a removal')
-        assertSame(revision, 1, 'the revision of the run that its former owner saved during a removal')
-      })
+      return atEachPlace(
+        { ...context, stall: stallAfterBegin },
+        async ({ former: storage, runId, hold, meanwhile }) => {
+          const removal = await hold(storage.raw.remove(runId, newest(0)))
+          const save = (zombie as ClientClaim).savingAt(LATER, ['first', 'late'])
+          const late = await meanwhile(save)
+          await removal.outcome
+          if (E.isLeft(late)) return
+          const { revision } = await storage.stored(runId, 'the run that its former owner saved during a removal')
+          assertSame(revision, 1, 'the revision of the run that its former owner saved during a removal')
+        }
+      )
     }
   ),
 
   stallLawsOf('saved', 'claimed')(
     'CS-STALL-08',
-    'a removal on condition of the newest revision, held up in the file system or database, affects no claim or save of a later run with the same id',
+    'a removal on condition of the newest revision, stalled below the store, affects no claim or save of a later run with the same id',
     async ({ former, runId, reopen, hold, meanwhile }, laterRun) => {
       await former.seed(runId, ['old'])
       const removal = await hold(former.raw.remove(runId, newest(0)))
-      const latter = await reopen()
+      const restarted = await reopen()
       const save = async (claim: ClientClaim): Promise<void> => {
         await claim.saveAt(LATER, ['new'])
         await claim.release()
       }
       const claim = await meanwhile(async (retrying) => {
-        const replaced = await latter.raw.remove(runId)()
+        const replaced = await restarted.raw.remove(runId)()
         if (E.isLeft(replaced)) return undefined
-        const granted = await retrying(latter.claiming(runId, OTHER))
+        const granted = await retrying(restarted.claiming(runId, OTHER))
         if (laterRun === 'saved') await save(granted)
         return granted
       })
       await removal.outcome
       if (claim === undefined) return
       if (laterRun === 'claimed') await save(claim)
-      await latter.assertLoads(runId, ['new'])
+      await restarted.assertLoads(runId, ['new'])
     }
   )
 ]

@@ -10,7 +10,7 @@ import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
 import { has } from '../../../domain/checkpoint/Units.js'
 import type { Program } from '../../../executor/program/Program.js'
-import { placeIn } from '../../planning/arbitrary/tree.js'
+import { positionIn } from '../../planning/arbitrary/tree.js'
 import type { Entry, Report } from './ChangeLog.js'
 import { forget, isRewound } from './ChangeLog.js'
 import { tasksOf } from '../tasksOf.js'
@@ -66,10 +66,10 @@ export const makeWaitOracle = (note: Report, misfits: ReadonlyArray<Json>): Wait
     starts: (unit) => {
       if (program === undefined) return
       for (const [other, { awaits }] of tasksOf(program, items))
-        if (awaits !== undefined && !done.has(other) && placeIn(program, items, unit, other) === 'after')
+        if (awaits !== undefined && !done.has(other) && positionIn(program, items, unit, other) === 'after')
           report(other, `${unit} started before the wait of ${other} was over`)
       for (const other of open.keys())
-        if (placeIn(program, items, unit, other) === 'after')
+        if (positionIn(program, items, unit, other) === 'after')
           report(other, `${unit} started before the wait of ${other} was over`)
     },
     calls: (unit) => {

@@ -8,8 +8,8 @@ import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors } from '../../../domain/workflow/Unit.js'
 import type { Workflow } from '../../../domain/workflow/Workflow.js'
 import type { TreeData } from '../../memoryTree.js'
-import type { Place } from '../../planning/arbitrary/tree.js'
-import { isOwnChange, placeIn } from '../../planning/arbitrary/tree.js'
+import type { Position } from '../../planning/arbitrary/tree.js'
+import { isOwnChange, positionIn } from '../../planning/arbitrary/tree.js'
 import type { Override } from '../Intervention.js'
 import type { IsDue } from './ChangeLog.js'
 
@@ -41,9 +41,9 @@ export const dueIn = (
 ): Due => {
   const records = checkpoint === undefined ? [] : [...checkpoint.completedSteps]
   const named = override?._tag === 'FromStep' ? override.step : override?.wave
-  const placeOfUnit = (unit: Unit, other: Unit): Place => placeIn(program, checkpoint?.items ?? none, unit, other)
-  const isIn = (unit: Unit, ...places: ReadonlyArray<Place>): boolean =>
-    named !== undefined && places.includes(placeOfUnit(unit, named))
+  const positionOfUnit = (unit: Unit, other: Unit): Position => positionIn(program, checkpoint?.items ?? none, unit, other)
+  const isIn = (unit: Unit, ...places: ReadonlyArray<Position>): boolean =>
+    named !== undefined && places.includes(positionOfUnit(unit, named))
   const isGiven = (unit: Unit): boolean => override?._tag === 'FromStep' && isIn(unit, 'before')
   // Units that are forced to run again need no evidence. Those after or around a restarted wave do.
   const needsEvidence = (unit: Unit): boolean =>
@@ -71,7 +71,7 @@ export const dueIn = (
     ...again.map(({ unit }) => `the evidence of ${unit} is missing`)
   ]
   return {
-    isDue: (unit) => seeds.some((seed) => AGAIN.has(placeOfUnit(unit, seed))),
+    isDue: (unit) => seeds.some((seed) => AGAIN.has(positionOfUnit(unit, seed))),
     isGiven,
     refused: missing.some(({ unit }) => isGiven(unit)),
     why: why.length === 0 ? undefined : why.join(', '),
@@ -80,7 +80,7 @@ export const dueIn = (
   }
 }
 
-const AGAIN: ReadonlySet<Place> = new Set(['within', 'around', 'after'])
+const AGAIN: ReadonlySet<Position> = new Set(['within', 'around', 'after'])
 
 const isMissing = ({ evidence }: CompletedStep, tree: TreeData): boolean => evidence.some((one) => !isThere(one, tree))
 

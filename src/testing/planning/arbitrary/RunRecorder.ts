@@ -37,11 +37,13 @@ export interface SimulatedRun extends Moment {
 /** A change whose time may be absent. */
 export type Undated<A extends Change> = A extends Change ? Omit<A, 'at'> & Partial<Pick<A, 'at'>> : never
 
+/** Continues a run: applies each change that it is given, and keeps the result. */
 export interface RunRecorder {
   /** The possible outputs of its units. */
   readonly samples: Samples
   readonly now: () => Moment
   readonly run: () => SimulatedRun
+  /** The time of the next change. */
   readonly at: () => string
   readonly adopt: (workflow: Workflow) => void
   /** Records a change now, unless it has a time. */
@@ -50,7 +52,7 @@ export interface RunRecorder {
 
 const timeOf = (revision: number): string => new Date(Date.UTC(2026, 0, 2, 3, 4, 5) + revision * 1000).toISOString()
 
-export const begin = (workflow: Workflow, input: Json): SimulatedRun => {
+export const startedRun = (workflow: Workflow, input: Json): SimulatedRun => {
   const started = {
     _tag: 'Started',
     at: timeOf(0),
@@ -74,13 +76,13 @@ const textOf = (step: Step): string => {
 }
 
 /** Adds a short `toString` for counterexamples: the workflow, the changes and the result. */
-const legible = <A extends Moment>(moment: A, changes: ReadonlyArray<Change> = []): A => {
-  const happened = ('changes' in moment ? (moment.changes as ReadonlyArray<Change>) : changes).slice()
+const withText = <A extends Moment>(moment: A, changes: ReadonlyArray<Change> = []): A => {
+  const recorded = ('changes' in moment ? (moment.changes as ReadonlyArray<Change>) : changes).slice()
   const toText = (): string =>
     [
       '',
       ...moment.workflow.steps.map(textOf),
-      ...happened.map(({ at: _, ...change }) =>
+      ...recorded.map(({ at: _, ...change }) =>
         change._tag === 'Started' || change._tag === 'WorkflowEdited' ? change._tag : JSON.stringify(change)
       ),
       `state: ${JSON.stringify(moment.checkpoint.state)}`,
@@ -91,15 +93,14 @@ const legible = <A extends Moment>(moment: A, changes: ReadonlyArray<Change> = [
   return moment
 }
 
-/** A recorder that continues a run. */
-export const record = (from: SimulatedRun, samples: Samples): RunRecorder => {
+export const recorderOf = (from: SimulatedRun, samples: Samples): RunRecorder => {
   let { checkpoint, workflow } = from
   const changes = [...from.changes]
   const trail = [...from.trail]
   return {
     samples,
     now: () => ({ checkpoint, workflow }),
-    run: () => legible({ checkpoint, workflow, changes, trail }),
+    run: () => withText({ checkpoint, workflow, changes, trail }),
     at: () => timeOf(checkpoint.revision + 1),
     adopt: (edited) => {
       workflow = edited
@@ -113,7 +114,7 @@ export const record = (from: SimulatedRun, samples: Samples): RunRecorder => {
         )
       checkpoint = next.right
       changes.push(change)
-      trail.push(legible({ checkpoint, workflow, ...(within === undefined ? {} : { within }) }, changes))
+      trail.push(withText({ checkpoint, workflow, ...(within === undefined ? {} : { within }) }, changes))
     }
   }
 }

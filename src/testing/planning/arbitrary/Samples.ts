@@ -41,10 +41,10 @@ export const samplesOf = (outputs: Outputs = {}): Samples => {
 
 const inAnyItem = (unit: string): string => unit.replace(/\/item-\d+(?=\/|$)/g, '/*').replace(/\/\*$/, '')
 
-const accepts = (task: Task, output: Json | undefined): boolean => E.isRight(judge(task, output))
+const accepts = (task: Task, output: Json | undefined): boolean => E.isRight(tryAccepts(task, output))
 
-/** A task that throws does not accept the output. */
-const judge = (task: Task, output: Json | undefined): ReturnType<Task['accepts']> => {
+/** An `accepts` that throws does not accept the output. */
+const tryAccepts = (task: Task, output: Json | undefined): ReturnType<Task['accepts']> => {
   try {
     return task.accepts(output)
   } catch {
@@ -53,7 +53,7 @@ const judge = (task: Task, output: Json | undefined): ReturnType<Task['accepts']
 }
 
 /** Chooses an output. `isRequired`: never chooses `undefined`. */
-export const outputOf = (
+export const chooseOutput = (
   samples: Samples,
   task: Task,
   unit: string,
@@ -67,7 +67,7 @@ export const outputOf = (
 /** `Done` with an accepted output; `Again` if there is none and variables need one. */
 export const doneAnswer = (samples: Samples, task: Task, unit: string, choices: Choices): Answer => {
   const isRequired = task.captures.length > 0
-  const output = outputOf(samples, task, unit, choices, isRequired)
+  const output = chooseOutput(samples, task, unit, choices, isRequired)
   if (output !== undefined) return { _tag: 'Done', output }
   return isRequired || !accepts(task, undefined) ? { _tag: 'Again' } : { _tag: 'Done' }
 }
@@ -113,7 +113,7 @@ const PIECES: ReadonlyArray<Json> = ['text', 7, true, null, {}, [], '2026-01-02T
 const build = (task: Task): Json | undefined => {
   let value: Json = {}
   for (let changes = 0; changes < 200; changes++) {
-    const judged = judge(task, value)
+    const judged = tryAccepts(task, value)
     if (E.isRight(judged)) return value
     const better = improved(task, value, judged.left)
     if (better === undefined) return undefined
@@ -122,12 +122,12 @@ const build = (task: Task): Json | undefined => {
   return undefined
 }
 
-/** Replaces the mismatched part so that the value is accepted or mismatches elsewhere. */
+/** Replaces the part that does not match, so that the value is accepted or another part does not match; undefined if no replacement does that. */
 const improved = (task: Task, value: Json, { path, expected }: OutputMismatch): Json | undefined => {
   const place = [...path.matchAll(/\.([^.[\]]+)|\[(\d+)\]|\["([^"]*)"\]/g)].map(([, a, b, c]) => a ?? b ?? c ?? '')
   for (const piece of [...literalsIn(expected), ...PIECES]) {
-    const next = put(value, place, piece)
-    const judged = judge(task, next)
+    const next = replacedAt(value, place, piece)
+    const judged = tryAccepts(task, next)
     if (E.isRight(judged) || judged.left.path !== path) return next
   }
   return undefined
@@ -143,12 +143,12 @@ const literalsIn = (expected: string): ReadonlyArray<Json> =>
     return E.isRight(parsed) ? [parsed.right] : []
   })
 
-const put = (value: Json, [key, ...rest]: ReadonlyArray<string>, piece: Json): Json => {
+const replacedAt = (value: Json, [key, ...rest]: ReadonlyArray<string>, piece: Json): Json => {
   if (key === undefined) return piece
   if (Array.isArray(value)) {
     const list = value as ReadonlyArray<Json>
-    return list.map((one, index) => (index === Number(key) ? put(one, rest, piece) : one))
+    return list.map((one, index) => (index === Number(key) ? replacedAt(one, rest, piece) : one))
   }
   const whole: JsonObject = isObject(value) ? value : {}
-  return Object.fromEntries([...Object.entries(whole), [key, put(whole[key] ?? {}, rest, piece)]])
+  return Object.fromEntries([...Object.entries(whole), [key, replacedAt(whole[key] ?? {}, rest, piece)]])
 }

@@ -14,7 +14,7 @@ import type { Choices } from './Choices.js'
 import { noFaults, pick } from './Choices.js'
 import type { RunRecorder } from './RunRecorder.js'
 import { completion, failedAttempt } from './records.js'
-import { outputOf } from './Samples.js'
+import { chooseOutput } from './Samples.js'
 
 interface Call {
   readonly name: string
@@ -24,7 +24,7 @@ interface Call {
 
 const CHARGE: Call = { name: 'charge card', subStep: { idempotent: false } }
 
-/** The name of the call that early answers are for. */
+/** The name of the wait that `answerEarly` answers. */
 const ASK = 'ask Ada'
 
 const PACK: Call = { name: 'pack up', subStep: {}, nested: [{ name: 'wrap box', subStep: {} }, CHARGE] }
@@ -60,7 +60,7 @@ export function* callSubSteps(run: CallingRun, task: Unit): Generator<undefined,
     const call = pick(choices, CALLS)
     const number = (numbers.get(call.name) ?? 0) + 1
     numbers.set(call.name, number)
-    const end = yield* perform(run, task, call, nth(join(task, call.name), number))
+    const end = yield* makeCall(run, task, call, nth(join(task, call.name), number))
     if (end !== 'done') return end
   }
   return 'done'
@@ -72,17 +72,17 @@ export const isInDoubt = (recorder: RunRecorder, task: Unit): boolean =>
     ({ subStep, outcome }) => subStep?.idempotent === false && outcome === 'unknown'
   )
 
-function* perform(run: CallingRun, task: Unit, call: Call, unit: Unit): Generator<undefined, CallsEnd> {
+function* makeCall(run: CallingRun, task: Unit, call: Call, unit: Unit): Generator<undefined, CallsEnd> {
   const { recorder, choices } = run
   const { subStep, nested = [] } = call
   const { checkpoint } = recorder.now()
   const isKnown = [checkpoint.completedSteps, State.failures(checkpoint.state)].some((all) => Units.has(all, unit))
   if (isKnown) return 'done'
-  if (subStep.wait !== undefined) return wait(run, task, subStep.wait, unit)
+  if (subStep.wait !== undefined) return makeWait(run, task, subStep.wait, unit)
   if (subStep.idempotent === false) recorder.put({ _tag: 'AttemptStarted', attempts: [{ unit, attempt: 1 }] })
   for (const inner of nested) {
     if (choices.below(4) === 0) continue
-    const end = yield* perform(run, task, inner, join(unit, inner.name))
+    const end = yield* makeCall(run, task, inner, join(unit, inner.name))
     if (end !== 'done') return end
   }
   yield
@@ -101,15 +101,15 @@ function* perform(run: CallingRun, task: Unit, call: Call, unit: Unit): Generato
 }
 
 /** The wait ends, times out, or suspends the attempt. */
-const wait = ({ recorder, choices }: CallingRun, task: Unit, kind: WaitKind, unit: Unit): CallsEnd => {
+const makeWait = ({ recorder, choices }: CallingRun, task: Unit, kind: WaitKind, unit: Unit): CallsEnd => {
   startWait(recorder, choices, unit, kind)
   const fate = choices.below(4)
   if (fate === 0) {
-    endWait(recorder, unit)
+    endSubWait(recorder, unit)
     return 'done'
   }
   if (fate === 1 && kind === 'Answer') {
-    const last = timedOut(recorder)
+    const last = timedOutAttempt(recorder)
     recorder.put({ _tag: 'UnitFailed', unit, retryable: false, last, subStep: { wait: kind } })
     return 'done'
   }
@@ -137,7 +137,7 @@ export const startWait = (recorder: RunRecorder, choices: Choices, unit: Unit, k
   else if (kind === 'Answer' && Units.has(answers, unit) && choices.below(4) === 3) put(REJECTED)
 }
 
-export const timedOut = (recorder: RunRecorder) => ({
+export const timedOutAttempt = (recorder: RunRecorder) => ({
   attempt: 1,
   startedAt: recorder.at(),
   error: Err.make('WaitTimeout', `no answer came until ${recorder.at()}`, { code: WAIT_TIMEOUT }),
@@ -148,7 +148,7 @@ const putAnswer = (recorder: RunRecorder, unit: Unit, value: Json): void =>
   recorder.put({ _tag: 'Answered', unit, value, by: 'Ada' })
 
 /** Ends an open wait in the code of a task, with its answer. */
-export const endWait = (recorder: RunRecorder, unit: Unit): void => {
+export const endSubWait = (recorder: RunRecorder, unit: Unit): void => {
   const { pending, answers } = recorder.now().checkpoint
   const kind = Units.get(pending, unit)?._tag === 'Timer' ? 'Timer' : 'Answer'
   const value = kind === 'Timer' ? undefined : (Units.get(answers, unit)?.value ?? 'yes')
@@ -161,7 +161,7 @@ export const endWait = (recorder: RunRecorder, unit: Unit): void => {
 }
 
 /** Ends an open wait that is a task, with its answer; an answer that the task rejects starts the wait again. */
-export const endWaitOf = (recorder: RunRecorder, choices: Choices, task: Task, unit: Unit): void => {
+export const endWaitTask = (recorder: RunRecorder, choices: Choices, task: Task, unit: Unit): void => {
   const completed = completion(recorder, choices, task, unit, 1)
   if (task.wait !== 'Answer') return recorder.put(completed)
   const given = Units.get(recorder.now().checkpoint.answers, unit)
@@ -179,7 +179,7 @@ export const wake = (recorder: RunRecorder, wait: Unit): void => {
     const attempt = Units.get(State.inFlight(state), task)
     if (attempt?.suspended !== true) continue
     recorder.put({ _tag: 'AttemptStarted', attempts: [{ unit: task, attempt: attempt.attempt }] })
-    endWait(recorder, wait)
+    endSubWait(recorder, wait)
   }
 }
 
@@ -198,7 +198,7 @@ export const answerEarly = (recorder: RunRecorder, choices: Choices, tasks: Read
   if (open.length === 0) return
   const unit = pick(choices, open)
   const task = tasks.get(unit)
-  const output = task === undefined ? 'yes' : outputOf(recorder.samples, task, unit, choices, false)
+  const output = task === undefined ? 'yes' : chooseOutput(recorder.samples, task, unit, choices, false)
   putAnswer(recorder, unit, output ?? null)
 }
 

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { encode } from '../../../domain/checkpoint/CheckpointCodec.js'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
 import type { Workflow } from '../../../domain/workflow/Workflow.js'
-import { plain } from '../../plain.js'
+import { plainObject } from '../../arbitraryObjects.js'
 import type { RunsOf } from './runs.js'
 import { run } from './runs.js'
 import type { SimulatedRun } from './RunRecorder.js'
@@ -41,7 +41,7 @@ const REPLACEMENTS: ReadonlyArray<Json> = [
 ]
 
 const change = fc.oneof(
-  { weight: 4, arbitrary: plain({ now: fc.constantFrom(...REPLACEMENTS) }) },
+  { weight: 4, arbitrary: plainObject({ now: fc.constantFrom(...REPLACEMENTS) }) },
   { weight: 1, arbitrary: fc.constant({}) },
   { weight: 1, arbitrary: fc.constant({ doubled: true as const }) }
 )
@@ -72,7 +72,7 @@ export const damagedCheckpoint = (of: RunsOf = {}): fc.Arbitrary<Damaged> =>
 export const damagedMoment = (
   of: RunsOf = {}
 ): fc.Arbitrary<{ readonly damaged: Damaged; readonly workflow: Workflow }> =>
-  fc.tuple(run(of), fc.nat(), change).map(([{ checkpoint, workflow }, where, by]: [SimulatedRun, number, ByChange]) => {
+  fc.tuple(run(of), fc.nat(), change).map(([{ checkpoint, workflow }, where, by]: [SimulatedRun, number, Damage]) => {
     const whole = JSON.parse(JSON.stringify(encode(checkpoint))) as Json
     const found = pathAt(whole, where)
     const at = (keys: ReadonlyArray<string>): Json =>
@@ -81,7 +81,7 @@ export const damagedMoment = (
     const depth = found.findLastIndex((_, index) => Array.isArray(at(found.slice(0, index))))
     const isDoubled = by.doubled === true && depth >= 0
     const path = isDoubled ? found.slice(0, depth + 1) : found
-    const how: ByChange = by.doubled === true && !isDoubled ? {} : by
+    const how: Damage = by.doubled === true && !isDoubled ? {} : by
     return { damaged: { content: changed(whole, path, how), path, was: at(path), ...how }, workflow }
   })
 
@@ -102,9 +102,9 @@ const pathsIn = (value: Json, path: ReadonlyArray<string> = []): ReadonlyArray<R
       ])
     : []
 
-type ByChange = { readonly now?: Json; readonly doubled?: true }
+type Damage = { readonly now?: Json; readonly doubled?: true }
 
-const changed = (value: Json, [key = '', ...rest]: ReadonlyArray<string>, by: ByChange): Json => {
+const changed = (value: Json, [key = '', ...rest]: ReadonlyArray<string>, by: Damage): Json => {
   const entries = Object.entries(value as JsonObject).flatMap(([name, one]): ReadonlyArray<readonly [string, Json]> => {
     if (name !== key) return [[name, one]]
     if (rest.length > 0) return [[name, changed(one, rest, by)]]

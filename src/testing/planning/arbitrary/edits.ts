@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import type { Step, Task, TaskOptions, Workflow } from '../../../domain/workflow/Workflow.js'
 import { listedParts } from '../../../domain/workflow/Node.js'
 import { defined } from '../../../domain/data/defined.js'
-import { plain } from '../../plain.js'
+import { plainObject } from '../../arbitraryObjects.js'
 import * as W from '../../../domain/workflow/Workflow.js'
 
 /**
@@ -44,7 +44,7 @@ export const EDITS = ['change', 'remove', 'add', 'rename', 'move', 'flip', 'kind
  *
  * @category arbitraries
  */
-export const workflowEdit: fc.Arbitrary<WorkflowEdit> = plain({
+export const workflowEdit: fc.Arbitrary<WorkflowEdit> = plainObject({
   kind: fc.constantFrom(...EDITS),
   at: fc.nat({ max: 6 }),
   salt: fc.nat({ max: 99 }),
@@ -105,7 +105,7 @@ const composed = (of: Step, kind: Exclude<Step, Task>['_tag'], parts: ReadonlyAr
   const { name, summary } = of
   switch (kind) {
     case 'Sequence':
-      return instead(of, W.sequence(name, parts, summary))
+      return withNeedsOf(of, W.sequence(name, parts, summary))
     case 'Wave': {
       const names = new Set(parts.map((part) => part.name))
       const groups = parts.map((part) =>
@@ -114,12 +114,12 @@ const composed = (of: Step, kind: Exclude<Step, Task>['_tag'], parts: ReadonlyAr
           needsOf(part).filter((one) => names.has(one))
         )
       )
-      return instead(of, W.wave(name, groups, summary))
+      return withNeedsOf(of, W.wave(name, groups, summary))
     }
     case 'Map': {
       const [each] = parts as readonly [Step]
       const captures = each._tag === 'Task' && each.captures.length > 0
-      return instead(of, W.mapOf(name, captures ? again(each, { captures: [] }) : each, summary))
+      return withNeedsOf(of, W.mapOf(name, captures ? taskWith(each, { captures: [] }) : each, summary))
     }
   }
 }
@@ -127,7 +127,7 @@ const composed = (of: Step, kind: Exclude<Step, Task>['_tag'], parts: ReadonlyAr
 const needsOf = (step: Step): ReadonlyArray<string> => ('needs' in step ? (step.needs as ReadonlyArray<string>) : [])
 
 /** Keeps the needs if the replaced step was a group. */
-const instead = (of: Step, step: Step): Step => ('needs' in of ? W.group(step, needsOf(of)) : step)
+const withNeedsOf = (of: Step, step: Step): Step => ('needs' in of ? W.group(step, needsOf(of)) : step)
 
 /** The body of a map has no siblings. */
 const editedInside = (
@@ -148,7 +148,7 @@ const editedAmong = (steps: ReadonlyArray<Step>, { kind, at, salt }: EditAmong):
   const fresh = `new-${salt}`
   const taken = steps.some(({ name }) => name === fresh)
   const everyTask = (options: (task: Task) => TaskOptions): ReadonlyArray<Step> => {
-    const edited = eachTask(step, (task) => again(task, options(task)))
+    const edited = eachTask(step, (task) => taskWith(task, options(task)))
     return replaced(steps, first, edited)
   }
   switch (kind) {
@@ -170,13 +170,13 @@ const editedAmong = (steps: ReadonlyArray<Step>, { kind, at, salt }: EditAmong):
     case 'flip':
       return everyTask((task) => ({ idempotent: !task.idempotent }))
     case 'kind':
-      return replaced(steps, first, instead(step, otherKind(step, salt)))
+      return replaced(steps, first, withNeedsOf(step, otherKind(step, salt)))
     case 'summary':
       return replaced(steps, first, { ...step, summary: `${step.summary} (${salt})` })
   }
 }
 
-const again = (task: Omit<Task, 'wait'> & Partial<Pick<Task, 'wait'>>, options: TaskOptions): Task =>
+const taskWith = (task: Omit<Task, 'wait'> & Partial<Pick<Task, 'wait'>>, options: TaskOptions): Task =>
   W.task(task.name, {
     summary: task.summary,
     definition: task.fingerprint,
@@ -189,7 +189,7 @@ const again = (task: Omit<Task, 'wait'> & Partial<Pick<Task, 'wait'>>, options: 
 
 const eachTask = (step: Step, of: (task: Task) => Task): Step =>
   step._tag === 'Task'
-    ? instead(step, of(step))
+    ? withNeedsOf(step, of(step))
     : composed(
         step,
         step._tag,
@@ -198,7 +198,7 @@ const eachTask = (step: Step, of: (task: Task) => Task): Step =>
 
 const renamed = (step: Step, name: string): Step =>
   step._tag === 'Task'
-    ? instead(step, again({ ...step, name }, {}))
+    ? withNeedsOf(step, taskWith({ ...step, name }, {}))
     : composed({ ...step, name }, step._tag, partsOf(step))
 
 /** A task becomes a composite of itself, or a wait, and a wait a task; a composite becomes its first task, or a wave a sequence and the reverse. */
@@ -206,10 +206,10 @@ const otherKind = (step: Step, salt: number): Step => {
   switch (step._tag) {
     case 'Task': {
       const kind = (['Wave', 'Sequence', 'Map'] as const)[salt % 4]
-      if (kind !== undefined) return composed(step, kind, [again(step, {})])
+      if (kind !== undefined) return composed(step, kind, [taskWith(step, {})])
       const { wait, ...task } = step
       const definition = [step.fingerprint, wait === undefined ? 'Answer' : 'code']
-      return again(task, wait === undefined ? { definition, wait: 'Answer', idempotent: true } : { definition })
+      return taskWith(task, wait === undefined ? { definition, wait: 'Answer', idempotent: true } : { definition })
     }
     case 'Map':
       return composed(step, 'Wave', [renamed(step.each, '1')])
@@ -217,7 +217,7 @@ const otherKind = (step: Step, salt: number): Step => {
     case 'Wave': {
       if (salt % 2 === 1) return composed(step, step._tag === 'Wave' ? 'Sequence' : 'Wave', partsOf(step))
       const [first] = W.tasks([step])
-      return again({ ...(first?.task as Task), name: step.name }, {})
+      return taskWith({ ...(first?.task as Task), name: step.name }, {})
     }
   }
 }

@@ -1,4 +1,4 @@
-/** One session of a run: simulates an executor that obeys a plan. A real run can reach every state that it reaches. */
+/** One session of a run: simulates an executor that obeys a plan. A real run can reach every state of a simulated one. */
 import { canAdvanceTo } from '../../../domain/change/jobChanges.js'
 import { overrides } from '../../../domain/plan/Overrides.js'
 import { attemptOf } from '../../../domain/checkpoint/Pending.js'
@@ -8,7 +8,7 @@ import * as Identity from '../../../domain/workflow/WorkflowIdentity.js'
 import type { Choices } from './Choices.js'
 import type { End, Session } from './perform.js'
 import { inOrder } from './perform.js'
-import { endWaitOf, timedOut, wake } from './calls.js'
+import { endWaitTask, timedOutAttempt, wake } from './calls.js'
 import { completion, failedAttempt } from './records.js'
 import type { RunRecorder } from './RunRecorder.js'
 import { isSubStep, taskUnits } from './tree.js'
@@ -31,8 +31,8 @@ export const recordOverrides = (recorder: RunRecorder, { workflow, plan, options
   }
 }
 
-/** Each job succeeded, failed or is still pending; each wait ended, timed out or is still open. */
-export const pollJobs = (recorder: RunRecorder, choices: Choices): void => {
+/** Lets each job succeed, fail or stay pending, and each wait end, time out or stay open, as the choices say. */
+export const endPending = (recorder: RunRecorder, choices: Choices): void => {
   for (const pending of recorder.now().checkpoint.pending) {
     const { unit } = pending
     const { checkpoint, workflow } = recorder.now()
@@ -41,10 +41,10 @@ export const pollJobs = (recorder: RunRecorder, choices: Choices): void => {
       if (fate === 0) wake(recorder, unit)
     } else if (fate === 0) {
       const task = taskUnits(workflow, checkpoint.items).get(unit)
-      if (task?.wait !== undefined && pending._tag !== 'Job') endWaitOf(recorder, choices, task, unit)
+      if (task?.wait !== undefined && pending._tag !== 'Job') endWaitTask(recorder, choices, task, unit)
       else recorder.put(completion(recorder, choices, task, unit, attemptOf(pending)))
     } else if (pending._tag === 'Answer' && fate === 1 && canAdvanceTo(checkpoint, unit)) {
-      recorder.put({ _tag: 'UnitFailed', unit, last: timedOut(recorder), retryable: false })
+      recorder.put({ _tag: 'UnitFailed', unit, last: timedOutAttempt(recorder), retryable: false })
     } else if (pending._tag === 'Job' && fate === 1 && canAdvanceTo(checkpoint, unit)) {
       const { error, outcome } = failedAttempt(recorder, choices, 1)
       recorder.put({ _tag: 'JobEnded', unit, error, outcome, retryable: choices.below(2) === 1 })
@@ -63,21 +63,21 @@ export const executeSession = (recorder: RunRecorder, choices: Choices, chosen: 
     const work = inOrder(session, undefined, [step])
     let next = work.next()
     while (next.done !== true) next = work.next()
-    if (next.value === 'pending') rest(recorder, step)
-    if (next.value === 'failed') fail(recorder, choices, step)
+    if (next.value === 'pending') recordPending(recorder, step)
+    if (next.value === 'failed') failComposite(recorder, choices, step)
     if (next.value !== 'completed') return next.value
   }
   return 'completed'
 }
 
-/** A run that already rests is not changed. */
-const rest = (recorder: RunRecorder, { name: unit }: Step): void => {
+/** Records that the run is pending, unless it already is. */
+const recordPending = (recorder: RunRecorder, { name: unit }: Step): void => {
   const { state } = recorder.now().checkpoint
-  const rests = state._tag === 'Interrupted' && state.reason === 'pending' && state.step === unit
-  if (!rests) recorder.put({ _tag: 'Interrupted', unit, reason: 'pending' })
+  const isPending = state._tag === 'Interrupted' && state.reason === 'pending' && state.step === unit
+  if (!isPending) recorder.put({ _tag: 'Interrupted', unit, reason: 'pending' })
 }
 
-const fail = (recorder: RunRecorder, choices: Choices, { _tag, name: unit }: Step): void => {
+const failComposite = (recorder: RunRecorder, choices: Choices, { _tag, name: unit }: Step): void => {
   if (_tag !== 'Task' && recorder.now().checkpoint.state._tag !== 'Failed')
     recorder.put({ _tag: 'UnitFailed', unit, retryable: choices.below(2) === 1 })
 }

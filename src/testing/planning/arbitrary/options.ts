@@ -36,7 +36,7 @@ export const chooseOptions = (choices: Choices, moment: Moment, samples: Samples
     ...(choices.below(isFrom ? 3 : 5) === 2 ? chooseRestart(choices, moment) : {}),
     ...(choices.below(4) === 3 ? { changes: pick(choices, ['ignore', 'ignore', 'strict', 'completed'] as const) } : {}),
     ...(choices.below(3) === 2 ? { outputs: chooseOutputs(choices, moment, samples) } : {}),
-    ...(choices.below(4) === 3 ? { evidence: chooseFound(choices, moment.checkpoint) } : {}),
+    ...(choices.below(4) === 3 ? { evidence: chooseEvidence(choices, moment.checkpoint) } : {}),
     ...(choices.below(8) === 7 ? { onChanged: 'keep' as const } : {}),
     ...(choices.below(8) === 7 ? { recovered: true } : {}),
     ...(isFrom && choices.below(2) === 1 ? { input: pick(choices, INPUTS) } : {})
@@ -47,7 +47,7 @@ export const chooseOptions = (choices: Choices, moment: Moment, samples: Samples
 
 const INPUTS: ReadonlyArray<Json> = [{ channel: 'stable' }, { replaced: 1 }, {}, 'text', null]
 
-const chooseFound = (choices: Choices, checkpoint: Checkpoint): ReadonlyArray<FoundEvidence> => [
+const chooseEvidence = (choices: Choices, checkpoint: Checkpoint): ReadonlyArray<FoundEvidence> => [
   ...(choices.below(2) === 0 ? chooseMissing(choices, checkpoint) : []),
   ...(choices.below(2) === 0 ? chooseChanged(choices, checkpoint) : [])
 ]

@@ -8,7 +8,7 @@ import { isTop, isWithin, join, nameOf, top } from '../../../domain/workflow/Uni
 import type { Group, MapStep, Step, Task } from '../../../domain/workflow/Workflow.js'
 import type { Choices } from './Choices.js'
 import { noFaults, pick } from './Choices.js'
-import { callSubSteps, endWaitOf, innermostFirst, isInDoubt, mayCall, startWait } from './calls.js'
+import { callSubSteps, endWaitTask, innermostFirst, isInDoubt, mayCall, startWait } from './calls.js'
 import { completion, failedAttempt } from './records.js'
 import type { RunRecorder } from './RunRecorder.js'
 import { groupsOf, isSubStep, needs } from './tree.js'
@@ -18,7 +18,7 @@ export type End = 'completed' | 'failed' | 'pending' | 'interrupted' | 'crashed'
 /** Work on a step. It yields after each change, so that parallel groups interleave. */
 export type Work = Generator<undefined, End>
 
-/** The items of a map that is expanded now have no decisions and run. `isLucky`: nothing fails, so that large composites complete often. */
+/** `decisions`: has none for the items of a map that this session expands; they run. `isLucky`: nothing fails, so that large composites complete often. */
 export interface Session {
   readonly recorder: RunRecorder
   readonly choices: Choices
@@ -42,21 +42,25 @@ export function* inOrder(session: Session, parent: Unit | undefined, steps: Read
 function* perform(session: Session, step: Step, unit: Unit): Work {
   switch (step._tag) {
     case 'Task':
-      if (step.wait !== undefined) return yield* waitAsTask(session, step, unit)
+      if (step.wait !== undefined) return yield* runWait(session, step, unit)
       return yield* attempts(session, step, start(session, [unit])[0] as Started)
     case 'Sequence': {
       const end = yield* inOrder(session, unit, step.steps)
-      return end === 'completed' ? close(session, unit) : end === 'failed' ? leaveUndone(session, unit) : end
+      return end === 'completed'
+        ? completeComposite(session, unit)
+        : end === 'failed'
+          ? failInFlight(session, unit)
+          : end
     }
     case 'Wave':
-      return yield* beside(session, unit, step.groups)
+      return yield* inParallel(session, unit, step.groups)
     case 'Map':
-      return yield* overItems(session, unit, step)
+      return yield* runMap(session, unit, step)
   }
 }
 
 /** Each group starts when its needs are done and ends when the choices say. */
-function* beside(session: Session, parent: Unit, groups: ReadonlyArray<Group>): Work {
+function* inParallel(session: Session, parent: Unit, groups: ReadonlyArray<Group>): Work {
   const { choices, decisions } = session
   const waiting = new Map<Unit, Group>()
   const running = new Map<Unit, Work>()
@@ -84,22 +88,22 @@ function* beside(session: Session, parent: Unit, groups: ReadonlyArray<Group>): 
     if (end === 'failed') hasFailed = true
     if (end === 'completed') done.add(nameOf(unit))
   }
-  if (done.size === groups.length) return close(session, parent)
+  if (done.size === groups.length) return completeComposite(session, parent)
   if (!hasFailed) return 'pending'
-  return leaveUndone(session, parent)
+  return failInFlight(session, parent)
 }
 
 /** A wait runs no code: it starts, and ends now or after the session. */
-function* waitAsTask({ recorder, choices, isLucky }: Session, task: Task, unit: Unit): Work {
+function* runWait({ recorder, choices, isLucky }: Session, task: Task, unit: Unit): Work {
   startWait(recorder, choices, unit, task.wait ?? 'Timer')
   yield
   if (!isLucky && choices.below(3) === 2) return 'pending'
-  endWaitOf(recorder, choices, task, unit)
+  endWaitTask(recorder, choices, task, unit)
   return 'completed'
 }
 
 /** Fails the units that an earlier process left in flight in a failed composite. Suspended ones stay. */
-const leaveUndone = ({ recorder }: Session, parent: Unit): End => {
+const failInFlight = ({ recorder }: Session, parent: Unit): End => {
   for (const { unit, attempt, suspended } of innermostFirst(State.inFlight(recorder.now().checkpoint.state))) {
     if (suspended === true || !isWithin(unit, parent)) continue
     const last = { ...failedAttempt(recorder, noFaults, attempt), outcome: 'unknown' as const }
@@ -109,7 +113,7 @@ const leaveUndone = ({ recorder }: Session, parent: Unit): End => {
   return 'failed'
 }
 
-/** Tasks among the groups start with one change. */
+/** Starts groups. All tasks among them start with one change. */
 const launch = (
   session: Session,
   starting: ReadonlyArray<readonly [Unit, Group]>,
@@ -129,10 +133,10 @@ const launch = (
 }
 
 /** Expands a map once, or fails to. */
-function* overItems(session: Session, unit: Unit, map: MapStep): Work {
+function* runMap(session: Session, unit: Unit, map: MapStep): Work {
   const { recorder, choices, isLucky } = session
   const recorded = recorder.now().checkpoint.items.get(unit)
-  if (recorded !== undefined) return yield* beside(session, unit, groupsOf(map, recorded))
+  if (recorded !== undefined) return yield* inParallel(session, unit, groupsOf(map, recorded))
   if (!isLucky && choices.below(8) === 7) {
     const last = { ...failedAttempt(recorder, choices, 1), outcome: 'notApplied' as const }
     recorder.put({ _tag: 'UnitFailed', unit, retryable: false, last })
@@ -141,10 +145,10 @@ function* overItems(session: Session, unit: Unit, map: MapStep): Work {
   const values = isTop(unit) ? [1, 2, 3, 4] : [1, 2]
   const items = values.slice(0, 1 + choices.below(values.length)).map((value) => ({ key: `item-${value}`, value }))
   recorder.put({ _tag: 'Expanded', unit, items })
-  return yield* beside(session, unit, groupsOf(map, items))
+  return yield* inParallel(session, unit, groupsOf(map, items))
 }
 
-const close = ({ recorder }: Session, unit: Unit): End => {
+const completeComposite = ({ recorder }: Session, unit: Unit): End => {
   recorder.put(completion(recorder, noFaults, undefined, unit, 1))
   return 'completed'
 }

@@ -8,7 +8,7 @@ import type { Unit } from '../../../domain/workflow/Unit.js'
 import type { Task } from '../../../domain/workflow/Workflow.js'
 import type { Choices } from './Choices.js'
 import type { RunRecorder, Undated } from './RunRecorder.js'
-import { outputOf } from './Samples.js'
+import { chooseOutput } from './Samples.js'
 
 interface EndedAttempt {
   readonly attempt: number
@@ -45,7 +45,7 @@ export const completion = (
   unit: Unit,
   attempts: number
 ): Undated<UnitCompleted> => {
-  const output = task === undefined ? undefined : outputOf(recorder.samples, task, unit, choices, false)
+  const output = task === undefined ? undefined : chooseOutput(recorder.samples, task, unit, choices, false)
   return {
     _tag: 'UnitCompleted',
     unit,

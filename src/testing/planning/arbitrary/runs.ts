@@ -39,7 +39,7 @@ export const input: fc.Arbitrary<Json> = fc.oneof(
 )
 
 /** Sometimes edits the workflow or sets plan options. */
-const anything = (samples: Samples): Scenario => ({
+const disturbed = (samples: Samples): Scenario => ({
   edit: (choices: Choices, { workflow }: Moment): Workflow => {
     if (choices.below(3) !== 2) return workflow
     const [kind, at, salt] = [pick(choices, EDITS), choices.below(7), choices.below(100)]
@@ -72,12 +72,12 @@ const anything = (samples: Samples): Scenario => ({
  *
  * @category arbitraries
  */
-export const run = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => drawn(of, anything)
+export const run = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => simulated(of, disturbed)
 
 /** A run without edits of the workflow and without plan options. */
-export const undisturbedRun = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => drawn(of, undisturbed)
+export const undisturbedRun = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => simulated(of, undisturbed)
 
-const drawn = (of: RunsOf, scenario: (samples: Samples) => Scenario): fc.Arbitrary<SimulatedRun> => {
+const simulated = (of: RunsOf, scenario: (samples: Samples) => Scenario): fc.Arbitrary<SimulatedRun> => {
   const samples = samplesOf(of.outputs)
   return fc
     .tuple(workflowsOf(of), of.input ?? input, numbers)

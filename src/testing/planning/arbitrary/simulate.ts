@@ -12,10 +12,10 @@ import { chooseAnswer } from './options.js'
 import type { Samples } from './Samples.js'
 import { defaultSamples } from './Samples.js'
 import type { ChosenPlan } from './executeSession.js'
-import { executeSession, pollJobs, recordOverrides } from './executeSession.js'
+import { executeSession, endPending, recordOverrides } from './executeSession.js'
 import type { Moment, SimulatedRun, RunRecorder } from './RunRecorder.js'
 import { answerEarly } from './calls.js'
-import { begin, record } from './RunRecorder.js'
+import { startedRun, recorderOf } from './RunRecorder.js'
 import { taskUnits } from './tree.js'
 
 /** Edits a workflow before a session, chooses plan options, and supplies outputs. */
@@ -26,10 +26,10 @@ export interface Scenario {
 }
 
 export const simulate = (workflow: Workflow, input: Json, choices: Choices, scenario: Scenario): SimulatedRun => {
-  const recorder = record(begin(workflow, input), scenario.samples)
+  const recorder = recorderOf(startedRun(workflow, input), scenario.samples)
   const sessions = 1 + choices.below(4)
   for (let session = 0; session < sessions; session++) {
-    pollJobs(recorder, choices)
+    endPending(recorder, choices)
     if (choices.below(4) === 3) {
       const now = recorder.now()
       answerEarly(recorder, choices, taskUnits(now.workflow, now.checkpoint.items))
@@ -37,7 +37,7 @@ export const simulate = (workflow: Workflow, input: Json, choices: Choices, scen
     executeSession(
       recorder,
       choices,
-      choose(recorder, choices, session === 0 ? undisturbed(scenario.samples) : scenario)
+      choosePlan(recorder, choices, session === 0 ? undisturbed(scenario.samples) : scenario)
     )
   }
   return recorder.run()
@@ -51,20 +51,20 @@ export const undisturbed = (samples: Samples): Scenario => ({
 })
 
 const continued = (moment: Moment, samples: Samples, act: (recorder: RunRecorder) => void): SimulatedRun => {
-  const recorder = record({ ...moment, changes: [], trail: [] }, samples)
+  const recorder = recorderOf({ ...moment, changes: [], trail: [] }, samples)
   act(recorder)
   return recorder.run()
 }
 
-/** A run whose pending jobs all succeeded. */
-export const polled = (moment: Moment, samples: Samples): Moment =>
-  continued(moment, samples, (recorder) => pollJobs(recorder, noFaults))
+/** A run whose pending jobs succeeded, and whose open waits ended. */
+export const withoutPending = (moment: Moment, samples: Samples): Moment =>
+  continued(moment, samples, (recorder) => endPending(recorder, noFaults))
 
 /** Continues a run to its end: jobs succeed, every question is answered with `again`, and nothing fails. */
 export const finish = (moment: Moment, samples: Samples = defaultSamples): SimulatedRun =>
   continued(moment, samples, (recorder) => {
-    pollJobs(recorder, noFaults)
-    executeSession(recorder, noFaults, choose(recorder, noFaults, undisturbed(samples)))
+    endPending(recorder, noFaults)
+    executeSession(recorder, noFaults, choosePlan(recorder, noFaults, undisturbed(samples)))
   })
 
 /** Follows a plan without faults, its overrides first. */
@@ -80,7 +80,7 @@ export const overrideOnly = (
   continued(moment, samples, (recorder) => recordOverrides(recorder, { ...chosen, workflow: moment.workflow }))
 
 /** Answers all questions of a plan, then crashes once the answers are recorded. */
-export const decide = (
+export const answerAndCrash = (
   moment: Moment,
   choices: Choices,
   wanted: PlanOptions,
@@ -91,7 +91,7 @@ export const decide = (
 }
 
 /** A plan without open questions: with the options of the scenario, or with none if they are refused. */
-const choose = (recorder: RunRecorder, choices: Choices, scenario: Scenario): ChosenPlan => {
+const choosePlan = (recorder: RunRecorder, choices: Choices, scenario: Scenario): ChosenPlan => {
   const now = recorder.now()
   const edited = { ...now, workflow: scenario.edit(choices, now) }
   const wanted = answered(edited, choices, scenario.options(choices, edited), recorder.samples)
@@ -108,7 +108,7 @@ export const answered = (
 ): E.Either<unknown, ChosenPlan> => {
   const { checkpoint, workflow } = moment
   const confirm = new Map<string, Answer>(wanted.confirm)
-  const said = new Set<string>()
+  const answeredUnits = new Set<string>()
   for (;;) {
     const options = { ...wanted, confirm }
     const plan = planResume(checkpoint, workflow, options)
@@ -118,8 +118,8 @@ export const answered = (
     if (questions.length === 0) return E.right({ workflow, plan: plan.right, options })
     for (const question of questions) {
       const name = question.unit
-      if (said.has(name)) return assert.fail('an answered question is asked again')
-      said.add(name)
+      if (answeredUnits.has(name)) return assert.fail('an answered question is asked again')
+      answeredUnits.add(name)
       confirm.set(name, chooseAnswer(choices, moment, question, samples))
     }
   }

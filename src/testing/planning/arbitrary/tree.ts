@@ -61,7 +61,7 @@ export const taskUnits = (workflow: Workflow, items: Items = none): ReadonlyMap<
 const nothing: Task['accepts'] = (output) =>
   output === undefined ? E.right(undefined) : E.left({ path: '$', expected: 'nothing' })
 
-/** Whether a unit that leaves an artifact at this path started after the record and has not completed; it explains a change there. */
+/** Returns whether a unit that leaves an artifact at this path started after the record and has not completed; it explains a change there. */
 export const isOwnChange = (
   workflow: Workflow,
   { state, pending, variables, items }: Checkpoint,
@@ -69,7 +69,7 @@ export const isOwnChange = (
   path: string
 ): boolean => {
   const tasks = taskUnits(workflow, items)
-  const leaves = (unit: Unit): boolean => {
+  const hasArtifact = (unit: Unit): boolean => {
     const item = itemAround(items, unit)?.item
     const known = item === undefined ? { variables } : { variables, item: item.value }
     return tasks.get(unit)?.artifactPaths?.(known).includes(path) === true
@@ -77,23 +77,23 @@ export const isOwnChange = (
   const hasFailedSince = ({ attempts }: State.Failure): boolean =>
     top(record.unit) !== state.step || (attempts.at(-1)?.failedAt ?? '') >= record.completedAt
   return (
-    [...pending, ...State.inFlight(state)].some(({ unit }) => leaves(unit)) ||
-    [...State.failures(state)].some((failure) => hasFailedSince(failure) && leaves(failure.unit)) ||
-    (state._tag === 'Interrupted' && state.inProgress && leaves(state.step))
+    [...pending, ...State.inFlight(state)].some(({ unit }) => hasArtifact(unit)) ||
+    [...State.failures(state)].some((failure) => hasFailedSince(failure) && hasArtifact(failure.unit)) ||
+    (state._tag === 'Interrupted' && state.inProgress && hasArtifact(state.step))
   )
 }
 
 /** `around`: an ancestor. `beside`: neither waits for the other. */
-export type Place = 'within' | 'around' | 'before' | 'after' | 'beside'
+export type Position = 'within' | 'around' | 'before' | 'after' | 'beside'
 
 /** The position of a unit relative to another, by their innermost common composite. */
-export const placeOf = (
+export const positionOf = (
   { checkpoint, workflow }: { readonly checkpoint: Checkpoint; readonly workflow: Workflow },
   unit: Unit,
   other: Unit
-): Place => placeIn(workflow, checkpoint.items, unit, other)
+): Position => positionIn(workflow, checkpoint.items, unit, other)
 
-export const placeIn = (workflow: Workflow, items: Items, unit: Unit, other: Unit): Place => {
+export const positionIn = (workflow: Workflow, items: Items, unit: Unit, other: Unit): Position => {
   if (isWithin(unit, other)) return 'within'
   if (isWithin(other, unit)) return 'around'
   const [here, there] = [names(unit), names(other)]
@@ -108,6 +108,7 @@ export const placeIn = (workflow: Workflow, items: Items, unit: Unit, other: Uni
   return order.indexOf(one) < order.indexOf(two) ? 'before' : 'after'
 }
 
+/** Returns whether a group needs another one, itself or through other groups. */
 export const needs = (wave: Pick<Wave, 'groups'>, name: string, other: string): boolean =>
   wave.groups.some(
     (group) => group.name === name && group.needs.some((one) => one === other || needs(wave, one, other))

@@ -19,7 +19,7 @@ interface TaskSpec {
   readonly accepts: string
   readonly captures: number
   readonly version: number
-  readonly leaves: boolean
+  readonly hasArtifact: boolean
   readonly wait: WaitKind | 'none'
 }
 
@@ -31,7 +31,7 @@ const taskSpec: fc.Arbitrary<TaskSpec> = fc.record<TaskSpec>({
   accepts: fc.constantFrom('anything', ...Object.keys(ACCEPTED)),
   captures: fc.constantFrom(0, 0, 1, 2),
   version: fc.nat({ max: 3 }),
-  leaves: fc.constantFrom(false, false, true),
+  hasArtifact: fc.constantFrom(false, false, true),
   wait: fc.constantFrom(...NO_WAITS, 'Timer', 'Answer')
 })
 
@@ -40,7 +40,7 @@ const taskOf = (name: string, spec: TaskSpec, place: string): Task => {
   const { wait } = spec
   if (wait === 'Timer')
     return W.task(name, { summary: `does ${name}`, definition: { version: spec.version, wait }, wait })
-  const { idempotent, accepts, captures, version, leaves } = spec
+  const { idempotent, accepts, captures, version, hasArtifact } = spec
   const variables = place === '0' ? ['__proto__', 'constructor'] : [`${place}-a`, 'toString'.slice(0, captures) + place]
   const options: TaskOptions = {
     summary: `does ${name}`,
@@ -49,7 +49,7 @@ const taskOf = (name: string, spec: TaskSpec, place: string): Task => {
     captures: variables.slice(0, captures),
     accepts: ACCEPTED[accepts] ?? (() => E.right(undefined)),
     ...(wait === 'none' ? {} : { wait }),
-    ...(leaves && wait === 'none' ? { artifactPaths: () => ['dist.tgz'] } : {})
+    ...(hasArtifact && wait === 'none' ? { artifactPaths: () => ['dist.tgz'] } : {})
   }
   return W.task(name, options)
 }
@@ -76,7 +76,7 @@ const stepSpec = (depth: number): fc.Arbitrary<StepSpec> => {
 }
 
 /** The maximum number of tasks in a workflow. */
-const MOST = 12
+const MAX_TASKS = 12
 
 const PART_NAMES = ['unit', 'lint', 'constructor', 'toString']
 
@@ -131,7 +131,7 @@ export const workflow = (
 ): fc.Arbitrary<Workflow> => {
   const depth = limits.tasksOnly === true ? 1 : (limits.maxDepth ?? 5)
   return fc.array(stepSpec(depth), { minLength: 1, maxLength: limits.maxSteps ?? 6 }).map((specs) => {
-    let room = MOST
+    let room = MAX_TASKS
     const steps = specs.map((spec, index) => {
       const name = NAMES[index] ?? `step-${index}`
       const [step, tasks] = stepOf(spec, name, String(index), Math.max(1, room))

@@ -16,14 +16,14 @@ const NAME = 'whole'
 
 const inside = (unit: Unit): Unit => `${NAME}/${unit}`
 
-const moved = <A extends Units.OfUnit>(all: Iterable<A>): ReadonlyArray<A> =>
+const unitsInside = <A extends Units.OfUnit>(all: Iterable<A>): ReadonlyArray<A> =>
   Array.from(all, (one) => ({ ...one, unit: inside(one.unit) }))
 
-const keys = <A>(all: ReadonlyMap<string, A>): ReadonlyMap<string, A> =>
+const keysInside = <A>(all: ReadonlyMap<string, A>): ReadonlyMap<string, A> =>
   new Map([...all].map(([unit, value]) => [inside(unit), value]))
 
 const stateInside = (state: CheckpointState): CheckpointState => {
-  const [inFlight, failures] = [moved(State.inFlight(state)), moved(State.failures(state))]
+  const [inFlight, failures] = [unitsInside(State.inFlight(state)), unitsInside(State.failures(state))]
   switch (state._tag) {
     case 'BeforeStep':
     case 'Completed':
@@ -54,17 +54,17 @@ const runInside = (run: Checkpoint): Checkpoint =>
     workflow: identityInside(run.workflow),
     state: stateInside(run.state),
     completedSteps: Units.from(
-      moved(run.completedSteps).map(({ inDoubt, ...one }) => ({
+      unitsInside(run.completedSteps).map(({ inDoubt, ...one }) => ({
         ...one,
         stepIndex: 0,
         ...(inDoubt === undefined ? {} : { inDoubt: inDoubt.map(inside) })
       }))
     ),
-    items: keys(run.items),
-    pending: Units.from(moved(run.pending)),
-    answers: Units.from(moved(run.answers)),
-    submissions: Units.from(moved(run.submissions)),
-    renewals: keys(run.renewals)
+    items: keysInside(run.items),
+    pending: Units.from(unitsInside(run.pending)),
+    answers: Units.from(unitsInside(run.answers)),
+    submissions: Units.from(unitsInside(run.submissions)),
+    renewals: keysInside(run.renewals)
   })
 
 const optionsInside = ({ fromStep, restartWave, confirm, outputs, evidence, ...rest }: PlanOptions): PlanOptions => ({
@@ -72,9 +72,9 @@ const optionsInside = ({ fromStep, restartWave, confirm, outputs, evidence, ...r
   ...defined({
     fromStep: fromStep && inside(fromStep),
     restartWave: restartWave && inside(restartWave),
-    confirm: confirm && keys(confirm),
-    outputs: outputs && keys(outputs),
-    evidence: evidence && moved(evidence)
+    confirm: confirm && keysInside(confirm),
+    outputs: outputs && keysInside(outputs),
+    evidence: evidence && unitsInside(evidence)
   })
 })
 

@@ -218,7 +218,7 @@ export const recordedBy = (
   overrides(checkpoint, { ...workflow, identity: identityOf(workflow) }, plan, options, checkpoint.updatedAt)
 
 /** Checks that each change that a plan records names exactly the pending jobs that it abandons, and that the plan lists all of them. */
-export const namesAbandoned = (moment: Moment, options: PlanOptions): void => {
+export const assertNamesAbandoned = (moment: Moment, options: PlanOptions): void => {
   const plan = acceptedPlan(moment, options)
   if (plan === undefined || openQuestions(plan).length > 0) return
   const named: Array<string> = []

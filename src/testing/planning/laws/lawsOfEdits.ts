@@ -24,7 +24,7 @@ import {
   acceptedPlan,
   law,
   lawOfEdits,
-  namesAbandoned,
+  assertNamesAbandoned,
   planOf,
   recorded,
   recordedBy,
@@ -35,7 +35,7 @@ import {
 import type { RunsOf } from '../arbitrary/runs.js'
 import { moment } from '../arbitrary/runs.js'
 import type { Moment } from '../arbitrary/RunRecorder.js'
-import { isSubStep, placeOf, unitsIn } from '../arbitrary/tree.js'
+import { isSubStep, positionOf, unitsIn } from '../arbitrary/tree.js'
 
 export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   lawOfEdits(
@@ -55,20 +55,20 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
       // A task with recorded sub-steps is in progress, and a step may be added before it.
       const done = [...recorded(checkpoint)].filter((unit) => !isSubStep(unit))
       const begun = (unit: Unit): boolean => done.some((one) => isWithin(one, unit))
-      for (const { parent, were, are } of sequencesIn(edited)) {
-        const kept = were.filter((name) => begun(join(parent, name)))
+      for (const { parent, namesBefore, namesAfter } of sequencesIn(edited)) {
+        const kept = namesBefore.filter((name) => begun(join(parent, name)))
         assert.deepEqual(
-          are.filter((name) => kept.includes(name)),
+          namesAfter.filter((name) => kept.includes(name)),
           kept
         )
         const last = kept.at(-1)
-        const before = last === undefined ? [] : are.slice(0, are.indexOf(last))
+        const before = last === undefined ? [] : namesAfter.slice(0, namesAfter.indexOf(last))
         for (const name of before)
-          assert.ok(were.includes(name), `${join(parent, name)} is new before what is recorded`)
+          assert.ok(namesBefore.includes(name), `${join(parent, name)} is new before what is recorded`)
       }
       for (const { unit } of unitsIn(workflow, checkpoint.items)) {
         if (find(checkpoint.workflow, checkpoint.items, unit) !== undefined || !isAdded(edited, unit)) continue
-        const after = done.filter((one) => placeOf(edited, unit, one) === 'before')
+        const after = done.filter((one) => positionOf(edited, unit, one) === 'before')
         assert.deepEqual(after, [], `${unit} is new before what is recorded`)
       }
     }
@@ -145,7 +145,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   lawOfEdits(
     'PL-EDIT-08',
     'each change that a plan for an edited workflow records names exactly the pending jobs that it abandons',
-    (edited) => namesAbandoned(edited, { changes: 'ignore' })
+    (edited) => assertNamesAbandoned(edited, { changes: 'ignore' })
   ),
   lawOfEdits(
     'PL-EDIT-09',
@@ -182,24 +182,24 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   law(
     'PL-FIT-01',
     'a unit whose recorded output its task rejects is never skipped: the plan is refused and names the unit',
-    (of) => momentAndPlace(of),
-    ([moment, place]) => {
-      const name = recordedAt(moment, place)
+    (of) => momentAndIndex(of),
+    ([moment, index]) => {
+      const name = recordedAt(moment, index)
       if (name === undefined) return
       const refusing = redeclared(moment.workflow, name, (task) => ({
         ...task,
         accepts: () => E.left({ path: '$', expected: 'something else' })
       }))
-      const problems = refused(moment.checkpoint, refusing, 'OutputNotDecodable')
+      const problems = refusedUnits(moment.checkpoint, refusing, 'OutputNotDecodable')
       assert.ok(problems.includes(name), `the task of ${name} rejects its output, and no problem of the plan says so`)
     }
   ),
   law(
     'PL-FIT-02',
     'a unit that never set a variable it now captures is never skipped: the plan is refused and names the unit',
-    (of) => momentAndPlace(of),
-    ([moment, place]) => {
-      const name = recordedAt(moment, place)
+    (of) => momentAndIndex(of),
+    ([moment, index]) => {
+      const name = recordedAt(moment, index)
       // The task of a map's item captures nothing.
       if (name === undefined || moment.checkpoint.items.has(parent(name) ?? '')) return
       const capturing = redeclared(moment.workflow, name, (task) => ({
@@ -207,7 +207,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
         fingerprint: `${task.fingerprint} `,
         captures: [...task.captures, 'never-set']
       }))
-      const problems = refused(moment.checkpoint, capturing, 'AssumedOutputMissing', { changes: 'ignore' })
+      const problems = refusedUnits(moment.checkpoint, capturing, 'AssumedOutputMissing', { changes: 'ignore' })
       assert.ok(problems.includes(name), `${name} never set a variable, and no problem of the plan says so`)
     }
   ),
@@ -261,17 +261,17 @@ const sequencesIn = ({
   workflow: edited
 }: Moment): ReadonlyArray<{
   readonly parent: Unit | undefined
-  readonly were: ReadonlyArray<string>
-  readonly are: ReadonlyArray<string>
+  readonly namesBefore: ReadonlyArray<string>
+  readonly namesAfter: ReadonlyArray<string>
 }> => {
   const names = (all: ReadonlyArray<Named>): ReadonlyArray<string> => all.map(({ name }) => name)
   const inside = unitsIn(edited, items).flatMap(({ unit, step, stepIndex }) => {
     const was = find(workflow, items, unit, stepIndex)?.definition
     return step._tag === 'Sequence' && was?._tag === 'Sequence'
-      ? [{ parent: unit, were: names(was.steps), are: names(step.steps) }]
+      ? [{ parent: unit, namesBefore: names(was.steps), namesAfter: names(step.steps) }]
       : []
   })
-  return [{ parent: undefined, were: names(workflow.steps), are: names(edited.steps) }, ...inside]
+  return [{ parent: undefined, namesBefore: names(workflow.steps), namesAfter: names(edited.steps) }, ...inside]
 }
 
 /** Whether a unit was added to an existing composite, and not by a change of kind. */
@@ -299,14 +299,14 @@ const inDoubt = ({ state, workflow, items }: Checkpoint, edited: Workflow): Read
     return begun._tag === 'Task' && (!begun.idempotent || (hasCode(now) && !now.idempotent))
   })
 
-const momentAndPlace = (of: RunsOf): fc.Arbitrary<[Moment, number]> => fc.tuple(moment(of), fc.nat({ max: 99 }))
+const momentAndIndex = (of: RunsOf): fc.Arbitrary<[Moment, number]> => fc.tuple(moment(of), fc.nat({ max: 99 }))
 
-const recordedAt = ({ checkpoint, workflow }: Moment, place: number): string | undefined => {
+const recordedAt = ({ checkpoint, workflow }: Moment, index: number): string | undefined => {
   const done = recorded(checkpoint)
   const names = unitsIn(workflow, checkpoint.items).flatMap(({ unit, step }) =>
     step._tag === 'Task' && done.has(unit) ? [unit] : []
   )
-  return names[place % Math.max(1, names.length)]
+  return names[index % Math.max(1, names.length)]
 }
 
 const redeclared = (workflow: Workflow, unit: Unit, change: (task: Task) => Task): Workflow => {
@@ -320,7 +320,7 @@ const redeclared = (workflow: Workflow, unit: Unit, change: (task: Task) => Task
   return { ...workflow, steps: workflow.steps.map((step) => (step.name === first ? redeclare(step, more) : step)) }
 }
 
-const refused = (
+const refusedUnits = (
   checkpoint: Checkpoint,
   workflow: Workflow,
   why: PlanProblem['_tag'],

@@ -18,7 +18,7 @@ import { acceptedPlan, checkDecision, law, lawOfChoices, planOf, recorded, units
 import { moment, momentWithOptions } from '../arbitrary/runs.js'
 import type { Samples } from '../arbitrary/Samples.js'
 import type { Moment } from '../arbitrary/RunRecorder.js'
-import { isSubStep, placeOf } from '../arbitrary/tree.js'
+import { isSubStep, positionOf } from '../arbitrary/tree.js'
 
 export const lawsOfOptions: ReadonlyArray<PlanLaw> = [
   lawOfChoices(
@@ -51,16 +51,16 @@ export const lawsOfOptions: ReadonlyArray<PlanLaw> = [
     moment,
     (moment, choices) => {
       const evidence = chooseMissing(choices, moment.checkpoint)
-      const again = runAgain(moment, evidence)
+      const again = runsAgainAfter(moment, evidence)
       const done = recorded(moment.checkpoint)
       for (const decision of works(planOf(moment, { evidence }))) {
         checkDecision(decision, 'Skip', done.has(decision.unit) && !again(decision))
-        const isGone = evidence.some(({ unit }) => unit === decision.unit)
+        const isLost = evidence.some(({ unit }) => unit === decision.unit)
         const isFirst = evidence.every(
-          ({ unit }) => !['within', 'after'].includes(placeOf(moment, decision.unit, unit)) || unit === decision.unit
+          ({ unit }) => !['within', 'after'].includes(positionOf(moment, decision.unit, unit)) || unit === decision.unit
         )
         const { _tag: reason } = decision.reason
-        if (isGone && decision._tag === 'Run' && isFirst)
+        if (isLost && decision._tag === 'Run' && isFirst)
           assert.equal(reason, 'EvidenceMissing', `${decision.unit} lacks evidence, and runs because of ${reason}`)
       }
     }
@@ -76,13 +76,13 @@ export const lawsOfOptions: ReadonlyArray<PlanLaw> = [
       const options = { fromStep: chooseUnit(choices, moment), evidence, ...outputs }
       const plan = acceptedPlan(moment, options)
       if (plan === undefined) return
-      const gone = new Set(evidence.map(({ unit }) => unit))
+      const lost = new Set(evidence.map(({ unit }) => unit))
       const tasks = unitsOf(moment)
       for (const decision of plan.decisions) {
         const task = tasks.get(decision.unit)
         if (decision._tag !== 'Skip' || task === undefined) continue
         const record = Units.get(moment.checkpoint.completedSteps, decision.unit)
-        if (record !== undefined) assert.ok(!gone.has(decision.unit), `${decision.unit} has lost its evidence`)
+        if (record !== undefined) assert.ok(!lost.has(decision.unit), `${decision.unit} has lost its evidence`)
         const output = outputIn(decision, record)
         assert.ok(E.isRight(task.accepts(output)), `${decision.unit} rejects the output ${JSON.stringify(output)}`)
         const isSet = task.captures.length === 0 || output !== undefined || record !== undefined
@@ -136,7 +136,7 @@ export const lawsOfOptions: ReadonlyArray<PlanLaw> = [
         for (const _tag of ['Again', 'Keep', 'Done'] as const) {
           const isLegal = takes.includes(_tag)
           const what = `the question about ${question.unit} ${isLegal ? 'does not take' : 'takes'} the answer ${_tag}`
-          assert.equal(isTaken(moment, options, question, { _tag }), isLegal, what)
+          assert.equal(takesAnswer(moment, options, question, { _tag }), isLegal, what)
         }
       }
     }
@@ -144,7 +144,7 @@ export const lawsOfOptions: ReadonlyArray<PlanLaw> = [
 ]
 
 /** Returns whether a plan takes an answer: it does not refuse the answer, and asks nothing else about the unit. */
-const isTaken = (moment: Moment, options: PlanOptions, { unit }: Confirm, answer: Answer): boolean => {
+const takesAnswer = (moment: Moment, options: PlanOptions, { unit }: Confirm, answer: Answer): boolean => {
   const confirm = new Map([...(options.confirm ?? []), [unit, answer]])
   const plan = planResume(moment.checkpoint, moment.workflow, { ...options, confirm })
   return E.isRight(plan)
@@ -170,22 +170,23 @@ const demanded = (
   { fromStep: from, restartWave: restart }: PlanOptions,
   unit: Unit
 ): 'Run' | 'Skip' | 'again' | 'none' => {
-  const toFrom = from === undefined ? undefined : placeOf(moment, unit, from)
-  const toRestart = restart === undefined ? undefined : placeOf(moment, unit, restart)
+  const toFrom = from === undefined ? undefined : positionOf(moment, unit, from)
+  const toRestart = restart === undefined ? undefined : positionOf(moment, unit, restart)
   if (toFrom === 'within' || toRestart === 'within' || toFrom === 'after') return 'Run'
   if (toRestart === 'after') {
-    const isBefore = from !== undefined && restart !== undefined && placeOf(moment, restart, from) === 'before'
+    const isBefore = from !== undefined && restart !== undefined && positionOf(moment, restart, from) === 'before'
     return isBefore ? 'Run' : 'again'
   }
   return toFrom === 'before' ? 'Skip' : 'none'
 }
 
-export const runAgain =
+/** Returns the test for the units that run again because of missing evidence. */
+export const runsAgainAfter =
   (moment: Moment, evidence: ReadonlyArray<MissingEvidence>): ((one: Decision) => boolean) =>
   ({ unit }) =>
     evidence.some(
       (lost) =>
-        ['within', 'after'].includes(placeOf(moment, unit, lost.unit)) ||
+        ['within', 'after'].includes(positionOf(moment, unit, lost.unit)) ||
         // A task runs again to repeat a sub-step.
         (isSubStep(lost.unit) && isWithin(lost.unit, unit))
     )

@@ -20,7 +20,7 @@ import {
   checkDecision,
   law,
   lawOfChoices,
-  namesAbandoned,
+  assertNamesAbandoned,
   planOf,
   recorded,
   scheduled,
@@ -33,7 +33,7 @@ import {
 import type { Moment, SimulatedRun } from '../arbitrary/RunRecorder.js'
 import type { Samples } from '../arbitrary/Samples.js'
 import { momentWithOptions, run, undisturbedRun } from '../arbitrary/runs.js'
-import { answered, decide, finish, follow, polled } from '../arbitrary/simulate.js'
+import { answered, answerAndCrash, finish, follow, withoutPending } from '../arbitrary/simulate.js'
 import { isSubStep } from '../arbitrary/tree.js'
 
 export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
@@ -87,7 +87,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     'recorded overrides bind a resume without options, even after a crash: assumed units are skipped, and forced units run',
     momentWithOptions,
     ({ moment, options: wanted }, choices, samples) => {
-      const decided = decide(moment, choices, wanted, samples)
+      const decided = answerAndCrash(moment, choices, wanted, samples)
       if (decided === undefined) return
       const { plan, options, saved } = decided
       const again = planOf(saved)
@@ -119,11 +119,11 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     (run) => {
       for (const [index, moment] of run.trail.entries()) {
         const tasks = unitsOf(moment)
-        const left = leftBy(run.changes.slice(0, index + 1))
+        const started = startedBy(run.changes.slice(0, index + 1))
         for (const decision of planOf(moment).decisions) {
           const task = tasks.get(decision.unit)
           if (decision._tag === 'Skip' || task === undefined) continue
-          const begun = left.get(decision.unit)
+          const begun = started.get(decision.unit)
           checkDecision(decision, 'Poll', begun?.waits === true)
           if (decision._tag === 'Poll') continue
           const isAsked = begun?.mayHaveActed === true && !task.idempotent
@@ -269,7 +269,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     'PL-JOB-04',
     'a plan lists each pending job that it abandons once, and each recorded change names exactly the jobs that this change abandons',
     momentWithOptions,
-    ({ moment, options }) => namesAbandoned(moment, options)
+    ({ moment, options }) => assertNamesAbandoned(moment, options)
   )
 ]
 
@@ -279,7 +279,7 @@ const followed = (
   options: PlanOptions,
   samples: Samples
 ): { readonly plan: ResumePlan; readonly done: SimulatedRun } | undefined => {
-  const moment = polled(found, samples)
+  const moment = withoutPending(found, samples)
   const chosen = answered(moment, noFaults, options, samples)
   return E.isLeft(chosen) ? undefined : { ...chosen.right, done: follow(moment, chosen.right, samples) }
 }
@@ -293,8 +293,8 @@ const renewedBy = (change: Change, before: Checkpoint, after: Checkpoint): Reado
 /** The units with a record, a wait or a submission that an edit dropped. Reopened composites lose their own. */
 const droppedBetween = (before: Checkpoint, after: Checkpoint): ReadonlyArray<Unit> =>
   [before.completedSteps, before.pending, before.submissions].flatMap((all, index) => {
-    const left = [after.completedSteps, after.pending, after.submissions][index] ?? []
-    const kept = new Set(Array.from<OfUnit, Unit>(left, ({ unit }) => unit))
+    const remaining = [after.completedSteps, after.pending, after.submissions][index] ?? []
+    const kept = new Set(Array.from<OfUnit, Unit>(remaining, ({ unit }) => unit))
     return Array.from<OfUnit, Unit>(all, ({ unit }) => unit).filter(
       (unit) => !kept.has(unit) && partNamesOf(after, unit) === undefined
     )
@@ -312,14 +312,14 @@ interface InFlightUnit {
 }
 
 /** The units in flight after some changes, computed independently of the checkpoint. */
-const leftBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, InFlightUnit> => {
-  const left = new Map<string, InFlightUnit>()
+const startedBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, InFlightUnit> => {
+  const started = new Map<string, InFlightUnit>()
   const failed = (unit: Unit, next: number, outcome: Outcome): void =>
-    void left.set(unit, { next, mayHaveActed: outcome === 'unknown' })
+    void started.set(unit, { next, mayHaveActed: outcome === 'unknown' })
   for (const change of changes) {
     switch (change._tag) {
       case 'AttemptStarted':
-        for (const { unit, attempt } of change.attempts) left.set(unit, { next: attempt, mayHaveActed: true })
+        for (const { unit, attempt } of change.attempts) started.set(unit, { next: attempt, mayHaveActed: true })
         break
       case 'AttemptFailed':
         failed(change.unit, change.attempt + 1, change.outcome)
@@ -330,7 +330,7 @@ const leftBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, InFlightUni
       case 'JobSubmitted':
       case 'WaitStarted':
       case 'Suspended':
-        left.set(change.unit, { next: 1, mayHaveActed: true, waits: true })
+        started.set(change.unit, { next: 1, mayHaveActed: true, waits: true })
         break
       case 'UnitFailed':
         if (change.last !== undefined) failed(change.unit, 1, change.last.outcome)
@@ -338,11 +338,11 @@ const leftBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, InFlightUni
       case 'UnitCompleted':
       case 'Assumed':
       case 'Confirmed':
-        left.delete(change.unit)
+        started.delete(change.unit)
         break
       default:
         break
     }
   }
-  return left
+  return started
 }

@@ -15,7 +15,7 @@ import type { PlanLaw, Transition } from './PlanLaw.js'
 import { acceptedPlan, law, planOf, transitions, unitsOf } from './PlanLaw.js'
 import { momentWithOptions, run } from '../arbitrary/runs.js'
 import type { Moment, SimulatedRun } from '../arbitrary/RunRecorder.js'
-import { isSubStep, placeOf } from '../arbitrary/tree.js'
+import { isSubStep, positionOf } from '../arbitrary/tree.js'
 import { decisionInside, problemInside, wrapped } from '../arbitrary/wrapped.js'
 
 export const lawsOfTrees: ReadonlyArray<PlanLaw> = [
@@ -24,7 +24,7 @@ export const lawsOfTrees: ReadonlyArray<PlanLaw> = [
     'a workflow wrapped in a sequence has the same decisions and problems, with paths prefixed',
     momentWithOptions,
     ({ moment, options }) => {
-      const inside = comparable(moment, options)
+      const inside = wrappedIfComparable(moment, options)
       if (inside === undefined) return
       const plain = planResume(moment.checkpoint, moment.workflow, options)
       const deeper = planResume(inside.checkpoint, inside.workflow, inside.options)
@@ -68,7 +68,7 @@ export const lawsOfTrees: ReadonlyArray<PlanLaw> = [
     (run) => {
       for (const { change, before, after } of rewindsOf(run)) {
         const isOutside = (unit: Unit): boolean =>
-          change.units.every((named) => ['before', 'beside'].includes(placeOf(before, unit, named)))
+          change.units.every((named) => ['before', 'beside'].includes(positionOf(before, unit, named)))
         const was = acceptedPlan(before)
         if (was === undefined) continue
         const outside = (plan: ResumePlan): ReadonlyArray<readonly [Unit, Decision['_tag'], number | undefined]> =>
@@ -94,11 +94,11 @@ export const lawsOfTrees: ReadonlyArray<PlanLaw> = [
 ]
 
 /** The wrapped workflow, unless wrapping changes the result: the state records interruptions of top-level steps only, and a strict plan compares these only. */
-export const comparable = (moment: Moment, options: PlanOptions): ReturnType<typeof wrapped> | undefined => {
+export const wrappedIfComparable = (moment: Moment, options: PlanOptions): ReturnType<typeof wrapped> | undefined => {
   const { state } = moment.checkpoint
-  const isCut = state._tag === 'Interrupted' && state.inProgress && State.inFlight(state).size === 0
+  const isBetweenAttempts = state._tag === 'Interrupted' && state.inProgress && State.inFlight(state).size === 0
   const inside = wrapped(moment, options)
-  return isCut || options.changes === 'strict' || problems(inside.workflow).length > 0 ? undefined : inside
+  return isBetweenAttempts || options.changes === 'strict' || problems(inside.workflow).length > 0 ? undefined : inside
 }
 
 /** A task keeps its attempt when sub-steps of it are rewound, and a map its items. */
@@ -107,6 +107,7 @@ const KEPT_AROUND: ReadonlySet<string> = new Set(['items', 'attempt'])
 const rewindsOf = (run: SimulatedRun): ReadonlyArray<Transition<Rewound>> =>
   transitions(run).filter((one): one is Transition<Rewound> => one.change._tag === 'Rewound')
 
+/** Everything that a checkpoint records of a unit. */
 const knownOf = (checkpoint: Checkpoint): ReadonlyArray<readonly [what: string, unit: Unit]> => {
   const { completedSteps, state, items, pending, answers, submissions } = checkpoint
   const about = (what: string, all: Iterable<OfUnit>) => Array.from(all, ({ unit }) => [what, unit] as const)

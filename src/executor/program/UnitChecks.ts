@@ -27,7 +27,7 @@ export interface Expectation {
 export type OnCheckFailure = Extract<CheckAnswer, 'retry' | 'continue' | 'abort'> | 'ask'
 
 /** The checks of a unit, for the executor. A check passes unless it fails or returns false; the record of the unit counts only while its `evidence` exists. */
-export interface Guard<Context, Output> {
+export interface Checks<Context, Output> {
   /** The unit does not start if this fails. */
   readonly before: ((context: Context) => TaskEither<unknown, unknown>) | undefined
   readonly expect: Expectation
@@ -46,7 +46,7 @@ export interface Guard<Context, Output> {
  * - `before`, `after`: they fail by throwing, rejecting, a `Left`, or `false`.
  * - `expect`: what must exist after the unit ran. Its files and commits are evidence: if they are missing on a resume, the unit runs again.
  */
-export interface GuardSpec<Context> {
+export interface CheckOptions<Context> {
   /** The unit does not start if this fails. */
   readonly before?: (context: Context) => unknown
   readonly expect?: Expectation
@@ -57,9 +57,9 @@ export interface GuardSpec<Context> {
 
 /** Makes the checks of a unit for the executor; undefined if there is nothing to check. */
 export const fromSpec = <Context, Output>(
-  { before, expect, after, onCheckFailure, retry }: GuardSpec<Context> & { readonly retry?: Partial<RetryPolicy> },
-  evidence?: ReadonlyArray<ExpectedEvidence> | Guard<Context, Output>['evidence']
-): Guard<Context, Output> | undefined =>
+  { before, expect, after, onCheckFailure, retry }: CheckOptions<Context> & { readonly retry?: Partial<RetryPolicy> },
+  evidence?: ReadonlyArray<ExpectedEvidence> | Checks<Context, Output>['evidence']
+): Checks<Context, Output> | undefined =>
   before === undefined &&
   expect === undefined &&
   after === undefined &&

@@ -15,7 +15,7 @@ import * as Failure from '../../domain/data/StepFailure.js'
 import type { CheckAnswer, FailedCheck } from '../../ports/Checks.js'
 import type { TreeUnreadable, WorkingTree } from '../../ports/WorkingTree.js'
 import { collectEvidence, callTree, collectExpected } from '../workspace/evidence.js'
-import type { StepContext, UnitGuard } from '../program/Program.js'
+import type { StepContext, UnitChecks } from '../program/Program.js'
 import { evidenceProblem } from '../program/stepOptions.js'
 import { onAbort } from '../onAbort.js'
 import { describe } from '../errors/describe.js'
@@ -24,7 +24,7 @@ import { report } from '../RunScope.js'
 import type { Place } from '../Values.js'
 
 /** The result of work between its checks: a value with its evidence, or a failure. `again`: the user asked for another attempt. */
-type Guarded =
+type CheckedResult =
   | { readonly _tag: 'Value'; readonly value: unknown; readonly evidence: ReadonlyArray<Evidence> }
   | { readonly _tag: 'Error'; readonly error: unknown; readonly again: boolean }
 
@@ -38,30 +38,35 @@ type Context = StepContext<unknown, unknown>
 type OutsideTimeout = <A>(act: () => Promise<A>) => Promise<A>
 
 /** Runs work between its checks. Prompts do not count toward its timeout. */
-export const guarded = async (
+export const runWithChecks = async (
   scope: RunScope,
   place: Place,
-  guard: UnitGuard,
+  checks: UnitChecks,
   context: Context,
   work: () => Promise<E.Either<unknown, unknown>>,
   outsideTimeout: OutsideTimeout
-): Promise<Guarded> => {
+): Promise<CheckedResult> => {
   const { tree } = scope.environment
   const { signal } = context
-  const before = await checkBefore(guard, context)
-  const refusedStart = await judgeChecks(scope, place, guard, { when: 'before', wrong: before, signal, outsideTimeout })
+  const before = await checkBefore(checks, context)
+  const refusedStart = await judgeChecks(scope, place, checks, {
+    when: 'before',
+    wrong: before,
+    signal,
+    outsideTimeout
+  })
   if (refusedStart !== undefined) return refusedStart
-  const start = guard.expect.commits === undefined ? E.right(O.none) : await callTree(() => tree.head)
+  const start = checks.expect.commits === undefined ? E.right(O.none) : await callTree(() => tree.head)
   if (E.isLeft(start)) return failedToRead(start.left, 'notApplied')
   if (signal.aborted) return { _tag: 'Error', error: NOT_STARTED, again: false }
   const done = await work()
   if (E.isLeft(done)) return { _tag: 'Error', error: done.left, again: false }
-  const hashes = guard.expect.commits === undefined ? NO_COMMITS : await callTree(() => tree.commitsSince(start.right))
+  const hashes = checks.expect.commits === undefined ? NO_COMMITS : await callTree(() => tree.commitsSince(start.right))
   if (E.isLeft(hashes)) return failedToRead(hashes.left)
-  const after = await checkAfter(tree, guard, context, done.right, hashes.right)
+  const after = await checkAfter(tree, checks, context, done.right, hashes.right)
   if (E.isLeft(after)) return failedToRead(after.left)
   const { wrong, evidence } = after.right
-  const refused = await judgeChecks(scope, place, guard, { when: 'after', wrong, signal, outsideTimeout })
+  const refused = await judgeChecks(scope, place, checks, { when: 'after', wrong, signal, outsideTimeout })
   return refused ?? { _tag: 'Value', value: done.right, evidence }
 }
 
@@ -72,7 +77,7 @@ const NO_COMMITS: E.Either<TreeUnreadable, ReadonlyArray<string>> = E.right([])
 
 const NOTHING_WRONG: CheckFailures = []
 
-export const checkBefore = async ({ before }: UnitGuard, context: Context): Promise<CheckFailures> =>
+export const checkBefore = async ({ before }: UnitChecks, context: Context): Promise<CheckFailures> =>
   before === undefined ? NOTHING_WRONG : await failuresOf(before(context))
 
 const failuresOf = async (check: TaskEither<unknown, unknown>): Promise<CheckFailures> => {
@@ -93,7 +98,7 @@ interface CheckResult {
 /** Returns the evidence of work that succeeded, and its failed checks. `hashes`: those of the commits that the work made. */
 export const checkAfter = async (
   tree: WorkingTree,
-  { expect, after, evidence }: UnitGuard,
+  { expect, after, evidence }: UnitChecks,
   context: Context,
   value: unknown,
   hashes: ReadonlyArray<string>
@@ -119,7 +124,7 @@ export const checkAfter = async (
 }
 
 const expectedBy = (
-  evidence: UnitGuard['evidence'],
+  evidence: UnitChecks['evidence'],
   value: unknown,
   context: Context
 ): E.Either<string, ReadonlyArray<ExpectedEvidence>> =>
@@ -195,7 +200,7 @@ interface Checked {
 export const judgeChecks = async (
   scope: RunScope,
   place: Place,
-  { onCheckFailure }: UnitGuard,
+  { onCheckFailure }: UnitChecks,
   { when, wrong, signal, outsideTimeout = (act) => act(), choice = OF_UNITS }: Checked
 ): Promise<CheckRefusal | undefined> => {
   const [first, ...more] = wrong
@@ -234,7 +239,7 @@ const ask = async ({ environment }: RunScope, failed: FailedCheck, signal: Abort
   }
 }
 
-const failedToRead = (error: TreeUnreadable, outcome?: StepFailure['outcome']): Guarded => ({
+const failedToRead = (error: TreeUnreadable, outcome?: StepFailure['outcome']): CheckedResult => ({
   _tag: 'Error',
   error: unreadable(error, outcome),
   again: false

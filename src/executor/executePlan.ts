@@ -28,8 +28,8 @@ type Restart = StepEnd & { readonly _tag: 'Restart' }
 type Woken = { readonly _tag: 'Woken'; readonly index: number; readonly step: string }
 
 /** Executes a plan from its first scheduled step to the end, a failure or a stop. Staged changes are saved before the first effect. */
-export const execute = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunError, RunOutcome>> => {
-  let ended = await executePlan(scope, plan)
+export const executePlan = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunError, RunOutcome>> => {
+  let ended = await executeUntilReplan(scope, plan)
   while (E.isRight(ended) && (ended.right._tag === 'Restart' || ended.right._tag === 'Woken')) {
     if (ended.right._tag === 'Woken') {
       ended = await continueAfterWait(scope, ended.right)
@@ -39,7 +39,7 @@ export const execute = async (scope: RunScope, plan: ResumePlan): Promise<E.Eith
     const next = await planRestart(scope, ended.right)
     if (E.isLeft(next) && next.left._tag === 'Unconfirmed' && failureIfUnanswered !== undefined)
       return await failUnanswered(scope, { unit, stepIndex }, failureIfUnanswered)
-    ended = E.isLeft(next) ? next : await executePlan(scope, next.right)
+    ended = E.isLeft(next) ? next : await executeUntilReplan(scope, next.right)
   }
   return ended as E.Either<RunError, RunOutcome>
 }
@@ -52,7 +52,7 @@ const continueAfterWait = async (
   const planned = await replan(scope)
   if (E.isLeft(planned)) return await endPending(scope, index, step)
   const recorded = await recordOverrides(scope, planned.right)
-  return E.isLeft(recorded) ? recorded : await executePlan(scope, planned.right.plan)
+  return E.isLeft(recorded) ? recorded : await executeUntilReplan(scope, planned.right.plan)
 }
 
 /** Fails a composite that cannot run again without an answer, because evidence changed. */
@@ -69,7 +69,7 @@ const failUnanswered = async (
 }
 
 /** Executes a plan until the run ends, a composite must run again, or a wait has ended. */
-const executePlan = async (
+const executeUntilReplan = async (
   scope: RunScope,
   plan: ResumePlan
 ): Promise<E.Either<RunError, RunOutcome | Restart | Woken>> => {

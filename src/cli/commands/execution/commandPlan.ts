@@ -1,10 +1,10 @@
-/** Surveys a run for a plan, in the folder where it works. */
+/** Plans a stored run for a command, in the folder where the run works. */
 import { relative } from 'node:path'
 import { defined } from '../../../domain/data/defined.js'
 import * as E from 'fp-ts/lib/Either.js'
 import { workingTree } from '../../../adapters/node/index.js'
-import type { Planned, FoundState, Survey, SurveyOptions } from '../../../executor/planRun.js'
-import { survey, requirePlan } from '../../../executor/planRun.js'
+import type { Planned, FoundState, PlanResult, TryPlanOptions } from '../../../executor/planRun.js'
+import { tryPlan, requirePlan } from '../../../executor/planRun.js'
 import type { Decision } from '../../../domain/plan/Plan.js'
 import { hashPlan } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
@@ -28,42 +28,42 @@ export const treeFor = (context: Context, { checkpoint }: Pick<FoundState, 'chec
   treeAt(context, checkpoint.workspace?.path ?? context.folder)
 
 /** The values on which the output of a resume depends. `flags`: as typed, without secrets; `tree`: one for all plans of a call, so that each file is hashed once. */
-export interface Surveyed extends Survey {
+export interface CommandPlan extends PlanResult {
   readonly program: AnyProgram
   readonly flags: Flags
   readonly tree: WorkingTree
 }
 
-export const surveyRun = async (
+export const planForCommand = async (
   context: Context,
   program: AnyProgram,
   state: FoundState,
-  typed: Flags,
-  given: SurveyOptions = {}
-): Promise<Result<Surveyed>> => {
-  const flags = withoutSecrets(context, program, typed)
+  flagsWithSecrets: Flags,
+  given: TryPlanOptions = {}
+): Promise<Result<CommandPlan>> => {
+  const flags = withoutSecrets(context, program, flagsWithSecrets)
   const options = planOptions(flags, program)
   if (E.isLeft(options)) return options
-  const input = replacementOf(context, program, state.checkpoint, typed)
+  const input = replacementOf(context, program, state.checkpoint, flagsWithSecrets)
   if (E.isLeft(input)) return input
   const tree = treeFor(context, state)
   const wanted = { ...options.right, ...defined({ input: input.right }), ...given }
-  const surveyed = await survey(program, state, wanted)(environmentFor(context, { tree }))()
-  return E.isLeft(surveyed)
-    ? E.left(notDone(surveyed.left, [], state.checkpoint))
-    : E.right({ ...surveyed.right, program, flags, tree })
+  const planResult = await tryPlan(program, state, wanted)(environmentFor(context, { tree }))()
+  return E.isLeft(planResult)
+    ? E.left(notDone(planResult.left, [], state.checkpoint))
+    : E.right({ ...planResult.right, program, flags, tree })
 }
 
-export const usablePlan = (context: Context, surveyed: Surveyed): Result<Planned> => {
-  const planned = requirePlan(surveyed)
+export const usablePlan = (context: Context, planResult: CommandPlan): Result<Planned> => {
+  const planned = requirePlan(planResult)
   if (E.isRight(planned)) return planned
   const { left: error } = planned
-  const hints = error._tag === 'PlanError' ? ofPlanError(context, surveyed, error.problems) : []
-  return E.left(notDone(error, hints, surveyed.checkpoint))
+  const hints = error._tag === 'PlanError' ? ofPlanError(context, planResult, error.problems) : []
+  return E.left(notDone(error, hints, planResult.checkpoint))
 }
 
 /** Leaves out answers without effect, about completed steps, so that printed commands do not repeat them. */
-export const withoutIdleAnswers = ({ program, flags }: Surveyed, { checkpoint, options, plan }: Planned): Flags => {
+export const withoutIdleAnswers = ({ program, flags }: CommandPlan, { checkpoint, options, plan }: Planned): Flags => {
   if (flags.confirm === undefined) return flags
   const completed = new Set(plan.decisions.flatMap(({ unit, reason }) => (COMPLETED.has(reason._tag) ? [unit] : [])))
   const kept = new Map(options.confirm)

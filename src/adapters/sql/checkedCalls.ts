@@ -1,4 +1,4 @@
-/** Checks ids before a call reads or writes, and ends waits when a signal fires. Knows no database. */
+/** Checks the ids and the claim of a call before it reads or writes. Knows no database. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -38,15 +38,3 @@ export const ofArtifact =
     const valid = ArtifactId.parse(id)
     return E.isLeft(valid) ? Promise.resolve(valid) : ofRun(runId, act)()
   }
-
-/** Waits, and ends early if a signal fires. */
-export const sleep = (millis: number, ...signals: ReadonlyArray<AbortSignal | undefined>): Promise<void> =>
-  new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer)
-      for (const signal of signals) signal?.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = setTimeout(end, millis)
-    for (const signal of signals) signal?.addEventListener('abort', end)
-  })

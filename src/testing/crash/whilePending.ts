@@ -15,7 +15,7 @@ import type { Oracle } from './oracle/Oracle.js'
 /** The answer to a wait; undefined if there is none now. */
 export type AnswerSource<World> = (wait: PendingWait, world: World) => unknown
 
-export interface Resting<World> {
+export interface WhilePending<World> {
   readonly process: Process<World>
   readonly oracle: Oracle
   readonly replyTo: AnswerSource<World>
@@ -23,18 +23,18 @@ export interface Resting<World> {
   readonly note: (entry: TraceEntry) => void
 }
 
-/** Right: whether the process then resumes the run. */
-export type RestResult = E.Either<RunError, boolean>
+/** Right: whether the process resumes the run next. */
+export type ResumeNext = E.Either<RunError, boolean>
 
 /** Gives the answers that the case has before the `n`-th start or resume. */
-export const answerBefore = async <World>(resting: Resting<World>, n: number): Promise<RestResult> => {
-  const { process, replies, note, replyTo } = resting
+export const answerBefore = async <World>(actions: WhilePending<World>, n: number): Promise<ResumeNext> => {
+  const { process, replies, note, replyTo } = actions
   const { world, life, now } = process.context
   for (const by of replies.filter((one) => one.n === n)) {
     note({ _tag: 'Intervened', life, by })
     const startedAt = new Date(now()).toISOString()
     const value = 'value' in by ? by.value : replyTo({ _tag: 'Answer', unit: by.unit, startedAt }, world)
-    const given = value === undefined ? E.right(true) : await answerUnit(resting, by.unit, value)
+    const given = value === undefined ? E.right(true) : await answerUnit(actions, by.unit, value)
     if (E.isLeft(given)) return given
   }
   return E.right(true)
@@ -43,18 +43,18 @@ export const answerBefore = async <World>(resting: Resting<World>, n: number): P
 /** The virtual time between two polls of a job. */
 const POLL_MILLIS = 1000
 
-/** Returns the function that ends a rest: polls, answers and advances the time. The process then resumes the run, unless its waits are over and it is pending at the same revision as before. */
-export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Promise<RestResult>) => {
-  const { process, replyTo } = all
+/** Returns the function to call with each pending outcome: it polls, answers and advances the time. The process then resumes the run, unless its waits are over and it is pending at the same revision as before. */
+export const whilePending = <World>(actions: WhilePending<World>): ((outcome: Pending) => Promise<ResumeNext>) => {
+  const { process, replyTo } = actions
   const { context } = process
   const early = new Set<string>()
-  let rested = -1
+  let lastRevision = -1
   return async ({ units, wakeAt, checkpoint }) => {
-    const isSame = checkpoint.revision === rested
-    rested = checkpoint.revision
+    const isSame = checkpoint.revision === lastRevision
+    lastRevision = checkpoint.revision
     const hasJobs = units.some(({ _tag }) => _tag === 'Job')
     if (hasJobs) {
-      begins(all, 'poll')
+      begins(actions, 'poll')
       const polled = await poll(process.program, RUN_ID)(process.environment)()
       if (E.isLeft(polled)) return polled
     }
@@ -64,7 +64,7 @@ export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Prom
       const value = isOpen ? replyTo(wait, context.world) : undefined
       if (value === undefined) continue
       replied += 1
-      const given = await answerUnit(all, wait.unit, value)
+      const given = await answerUnit(actions, wait.unit, value)
       if (E.isLeft(given)) return given
     }
     const left = wakeAt === undefined ? Infinity : Date.parse(wakeAt) - context.now()
@@ -82,16 +82,16 @@ export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Prom
   }
 }
 
-const begins = <World>({ oracle, process }: Resting<World>, how: 'poll' | 'answer'): void => {
+const begins = <World>({ oracle, process }: WhilePending<World>, how: 'poll' | 'answer'): void => {
   const { context, program } = process
   oracle.begins({ life: context.life, how, program, override: undefined, answers: new Map() })
 }
 
 /** Answers a unit, as another command of the same process does. */
-const answerUnit = async <World>(resting: Resting<World>, unit: string, value: unknown): Promise<RestResult> => {
-  const { process, oracle } = resting
+const answerUnit = async <World>(actions: WhilePending<World>, unit: string, value: unknown): Promise<ResumeNext> => {
+  const { process, oracle } = actions
   const { environment, context } = process
-  begins(resting, 'answer')
+  begins(actions, 'answer')
   const at = new Date(context.now()).toISOString()
   const given = await answer(RUN_ID, unit, value, { by: 'the simulation' })(environment)()
   if (!process.alive()) return E.right(false)
