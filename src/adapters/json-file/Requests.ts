@@ -174,7 +174,7 @@ const list = async (fs: FileSystem, layout: Layout.Layout): Promise<E.Either<Req
     const request = await requestAt(fs, layout, Layout.request(layout, file), name)
     if (E.isLeft(request)) return request
     const { right } = request
-    if (right !== undefined && !found.some((one) => isSame(one, right))) found.push(right)
+    if (right !== undefined && !found.some((one) => isSameRequest(one, right))) found.push(right)
   }
   return E.right(found.sort(byTime))
 }
