@@ -24,7 +24,7 @@ export const fieldsOf = (given: unknown): Readonly<Record<string, unknown>> =>
   isObject(given) ? (given as Readonly<Record<string, unknown>>) : {}
 
 /** Detects an option that can be read: its getter, if it has one, does not throw. */
-export const isReadable = (fields: Readonly<Record<string, unknown>>, option: string): boolean => {
+const isReadable = (fields: Readonly<Record<string, unknown>>, option: string): boolean => {
   try {
     Reflect.get(fields, option)
     return true
@@ -33,7 +33,7 @@ export const isReadable = (fields: Readonly<Record<string, unknown>>, option: st
   }
 }
 
-export const READABLE = 'readable, but its getter throws'
+const READABLE = 'readable, but its getter throws'
 
 /** Returns an object to read options from, whatever an untyped host passes; the check of the options refuses other values. */
 export const readable = <A extends object>(options: A): Partial<A> => Object(options) as Partial<A>
