@@ -37,9 +37,12 @@ export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> 
     if (why !== undefined) yield wrong(why)
   }
   if (completedSteps.twice !== undefined) yield wrong(`"${completedSteps.twice}" is recorded twice`)
-  for (const { unit } of [...State.inFlight(state), ...State.failures(state)])
-    if (top(unit) !== state.step || !isUnit(checkpoint, unit, state.stepIndex))
-      yield wrong(`the run is at step "${state.step}", but its state lists "${unit}"`)
+  for (const { unit } of [...State.inFlight(state), ...State.failures(state)]) {
+    const step = top(unit)
+    if (!isUnit(checkpoint, unit, state.stepIndex)) yield wrong(`the state lists "${unit}", but there is no such unit`)
+    else if (Units.has(completedSteps, step) && (state._tag === 'Completed' || step !== state.step))
+      yield wrong(`the state lists "${unit}", but "${step}" is recorded completed`)
+  }
   for (const [unit] of items)
     if (find(workflow, items, unit)?.definition._tag !== 'Map')
       yield wrong(`"${unit}" has items, but there is no such map`)
