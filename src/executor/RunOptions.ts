@@ -2,7 +2,10 @@
 import type * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../domain/data/Json.js'
+import type { Check } from '../domain/data/Options.js'
+import { callback, fieldsOf, flag, isText, kindOf, text } from '../domain/data/Options.js'
 import type { PlanOptions } from '../domain/plan/Plan.js'
+import { PLAN_OPTIONS } from '../domain/plan/planOptions.js'
 import type { WantedWorkspace } from '../domain/workflow/Workspace.js'
 
 /** The newest state of a run is damaged: `checkpoint` is the recovered one, `from` where it was found, `lost` what is missing. */
@@ -57,3 +60,25 @@ export interface RunOptions {
 
 /** The options that apply to every plan of a call. The others apply to the first plan, which records them. */
 export type Policy = Pick<ResumeOptions, 'changes' | 'onChanged' | 'onRecovered'>
+
+const workspace: Check = (value) => {
+  const { kind, path } = fieldsOf(value)
+  return value === 'directory' || value === 'worktree' || (kind === 'none' && isText(path))
+    ? undefined
+    : `'directory', 'worktree' or { kind: 'none', path }, not ${kindOf(value)}`
+}
+
+const { recovered: _, ...OF_PLAN } = PLAN_OPTIONS
+
+/** The checks of the options of `resume`. */
+export const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
+  ...OF_PLAN,
+  planHash: text,
+  onRecovered: callback,
+  takeOver: flag,
+  wait: flag,
+  reopen: flag
+}
+
+/** The checks of the options of `run`. */
+export const RUN: Readonly<Record<keyof RunOptions, Check>> = { workspace, wait: flag }

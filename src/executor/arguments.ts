@@ -1,10 +1,8 @@
 /** Checks the arguments of calls, because untyped hosts may pass anything. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Check, OptionProblem } from '../domain/data/Options.js'
-import { arrayOf, fieldsOf, kindOf } from '../domain/data/Options.js'
+import type { Check, OptionCheck, OptionProblem } from '../domain/data/Options.js'
+import { arrayOf, fieldsOf, kindOf, optionProblems } from '../domain/data/Options.js'
 import { notStore } from '../domain/data/storeMethods.js'
-import type { PlanOptions } from '../domain/plan/Plan.js'
-import { PLAN_OPTIONS } from '../domain/plan/planOptions.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Executor } from './Executor.js'
 import type { InvalidOptions } from './errors/RunError.js'
@@ -59,18 +57,21 @@ export const argumentProblems = (option: string, value: unknown, check: Check): 
   const [expected, found] = [check(value), kindOf(value)]
   if (expected === undefined) return []
   // Of an array with a wrong item, "not an array" would be untrue.
-  return [{ option, expected: expected.startsWith(found) ? expected : `${expected}, not ${found}` }]
+  const isWhole = expected.startsWith(found) || expected.endsWith(`, not ${found}`)
+  return [{ option, expected: isWhole ? expected : `${expected}, not ${found}` }]
 }
 
-/** Returns the problems of those options that `PlanOptions` has; it ignores all others. */
-export const planOptionProblems = (
+/** Returns the problems of the options of a call, also of those that it does not have. */
+export const callProblems = (
   options: unknown,
-  required: ReadonlyArray<keyof PlanOptions> = []
+  table: Readonly<Record<string, Check>>,
+  required: ReadonlyArray<string> = []
 ): ReadonlyArray<OptionProblem> => {
-  const fields = fieldsOf(options)
-  return (Object.keys(PLAN_OPTIONS) as ReadonlyArray<keyof PlanOptions>)
-    .filter((option) => fields[option] !== undefined || required.includes(option))
-    .flatMap((option) => argumentProblems(option, fields[option], PLAN_OPTIONS[option]))
+  const naming = ([option, check]: readonly [string, Check]): readonly [string, OptionCheck] => [
+    option,
+    (value) => argumentProblems(option, value, check)
+  ]
+  return optionProblems(options, Object.fromEntries(Object.entries(table).map(naming)), { required })
 }
 
 export const isProgram = (value: unknown): boolean => {
@@ -80,4 +81,13 @@ export const isProgram = (value: unknown): boolean => {
 
 export const isWorkflow = (value: unknown): boolean => isProgram(value) && typeof fieldsOf(value)['name'] === 'string'
 
-export const workflows = arrayOf(isWorkflow, 'an array of workflows')
+const isEachWorkflow = arrayOf(isWorkflow, 'an array of workflows')
+
+/** Checks workflows that are found by their names. */
+export const workflows: Check = (value) => {
+  const wrong = isEachWorkflow(value)
+  if (wrong !== undefined) return wrong
+  const names = (value as ReadonlyArray<{ readonly name: string }>).map(({ name }) => name)
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  return twice === undefined ? undefined : `an array of workflows with different names; it has "${twice}" twice`
+}

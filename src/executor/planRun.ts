@@ -8,15 +8,18 @@ import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import { status } from '../domain/checkpoint/Checkpoint.js'
 import { unitsToCheck } from '../domain/plan/evidenceToCheck.js'
 import type { Json } from '../domain/data/Json.js'
+import type { Check } from '../domain/data/Options.js'
+import { flag } from '../domain/data/Options.js'
 import type { Confirm, PlanOptions, ResumePlan } from '../domain/plan/Plan.js'
 import type { PlanError, PlanProblem } from '../domain/plan/PlanProblem.js'
 import { hashPlan, openQuestions } from '../domain/plan/Plan.js'
+import { PLAN_OPTIONS } from '../domain/plan/planOptions.js'
 import { planResume } from '../domain/plan/planResume.js'
 import type { Workflow } from '../domain/workflow/Workflow.js'
 import type { Found } from '../ports/CheckpointStorage.js'
 import { collectEvidence } from './workspace/evidence.js'
 import type { Executor } from './Executor.js'
-import { unless, planOptionProblems } from './arguments.js'
+import { callProblems, unless } from './arguments.js'
 import { encodedInput, optionsWithInput } from './input.js'
 import { redactingInput } from './secrets.js'
 import type { Program } from './program/Program.js'
@@ -93,7 +96,11 @@ export const planRun = <Outputs, Input>(
   runId: string,
   options: PlanRunOptions<Input> = {}
 ): Executor<Planned> =>
-  unless(planOptionProblems(options), () => redactingInput(program, planNow(program, runId, options)))
+  unless(callProblems(options, PLAN_RUN), () => redactingInput(program, planNow(program, runId, options)))
+
+const { recovered: _, ...OF_PLAN } = PLAN_OPTIONS
+
+const PLAN_RUN: Readonly<Record<keyof PlanRunOptions, Check>> = { ...OF_PLAN, reopen: flag }
 
 const planNow =
   <Outputs, Input>(

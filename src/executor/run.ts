@@ -7,7 +7,7 @@ import type { Environment } from '../ports/Environment.js'
 import { load } from './callPort.js'
 import { execute } from './execute.js'
 import type { Executor } from './Executor.js'
-import { unless, planOptionProblems } from './arguments.js'
+import { callProblems, unless } from './arguments.js'
 import { inputsOf, recordable } from './input.js'
 import { checkDefinition } from './planRun.js'
 import type { CheckedCall, Prepared, WantedRun } from './prepare.js'
@@ -16,6 +16,7 @@ import type { Program } from './program/Program.js'
 import { clearPause, handleLateRequests, removePointer } from './requests/record.js'
 import type { RunError } from './errors/RunError.js'
 import type { Policy, ResumeOptions, RunOptions } from './RunOptions.js'
+import { RESUME, RUN } from './RunOptions.js'
 import type { RunOutcome } from './RunOutcome.js'
 import { reportRunsAgain } from './replan.js'
 import { report } from './RunScope.js'
@@ -55,7 +56,9 @@ export const run = <Outputs, Input>(
   input: Input,
   options: RunOptions = {}
 ): Executor<RunOutcome<Outputs>> =>
-  applyOnSuccess(program, runId, perform(program, runId, { _tag: 'Run', input, options }))
+  unless(callProblems(options, RUN), () =>
+    applyOnSuccess(program, runId, perform(program, runId, { _tag: 'Run', input, options }))
+  )
 
 /**
  * Resumes a run at the right step. A completed run whose evidence exists runs nothing and returns `Completed` again.
@@ -67,7 +70,7 @@ export const resume = <Outputs, Input>(
   runId: string,
   options: ResumeOptions<Input> = {}
 ): Executor<RunOutcome<Outputs>> =>
-  unless(planOptionProblems(options), () =>
+  unless(callProblems(options, RESUME), () =>
     applyOnSuccess(program, runId, perform(program, runId, { _tag: 'Resume', input: options.input, options }))
   )
 
@@ -76,10 +79,7 @@ export const resumeDue = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   runId: string,
   options: Policy = {}
-): Executor<RunOutcome<Outputs>> =>
-  unless(planOptionProblems(options), () =>
-    applyOnSuccess(program, runId, perform(program, runId, { ...automatic, options }))
-  )
+): Executor<RunOutcome<Outputs>> => applyOnSuccess(program, runId, perform(program, runId, { ...automatic, options }))
 
 const automatic = { _tag: 'Resume', input: undefined, isAutomatic: true } as const
 
@@ -96,7 +96,7 @@ export const runOrResume = <Outputs, Input>(
   input?: Input,
   options: RunOptions & Omit<ResumeOptions, 'input'> = {}
 ): Executor<RunOutcome<Outputs>> =>
-  unless(planOptionProblems(options), () =>
+  unless(callProblems(options, { ...RESUME, ...RUN }), () =>
     applyOnSuccess(program, runId, perform(program, runId, { _tag: 'RunOrResume', input, options }))
   )
 

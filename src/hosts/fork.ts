@@ -13,7 +13,10 @@ import { isOwn } from '../domain/workflow/Workspace.js'
 import { toWorkflow } from '../domain/workflow/WorkflowIdentity.js'
 import { callPort, load, STORE, writeFailed } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
-import { unless, planOptionProblems } from '../executor/arguments.js'
+import type { Check, OptionProblem } from '../domain/data/Options.js'
+import { text } from '../domain/data/Options.js'
+import { PLAN_OPTIONS } from '../domain/plan/planOptions.js'
+import { argumentProblems, callProblems, unless } from '../executor/arguments.js'
 import { optionsWithInput } from '../executor/input.js'
 import { requireNoQuestions } from '../executor/planRun.js'
 import { planRecorded } from '../executor/requests/confirm.js'
@@ -74,7 +77,18 @@ export interface ForkedRun {
  * @category running
  */
 export const fork = (runId: string, newId: string, options: ForkOptions): Executor<ForkedRun> =>
-  unless(planOptionProblems(options, ['fromStep']), () => forkNow(runId, newId, options))
+  unless(problemsOf(runId, newId, options), () => forkNow(runId, newId, options))
+
+const problemsOf = (runId: unknown, newId: unknown, options: unknown): ReadonlyArray<OptionProblem> => [
+  ...argumentProblems('runId', runId, text),
+  ...argumentProblems('newId', newId, text),
+  ...callProblems(options, FORK, ['fromStep'])
+]
+
+const { fromStep, input, confirm, onChanged } = PLAN_OPTIONS
+
+/** The checks of the options of `fork`. */
+export const FORK: Readonly<Record<keyof ForkOptions, Check>> = { fromStep, input, confirm, onChanged }
 
 const forkNow =
   (runId: string, newId: string, options: ForkOptions): Executor<ForkedRun> =>

@@ -5,13 +5,12 @@ import { byStatus, dueAt } from '../domain/checkpoint/Due.js'
 import { defined } from '../domain/data/defined.js'
 import { readFailed, STORE } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
-import { argumentProblems, unless, workflows } from '../executor/arguments.js'
+import { argumentProblems, callProblems, unless, workflows } from '../executor/arguments.js'
 import type { Program } from '../executor/program/Program.js'
 import { requireNoQuestions, planStored } from '../executor/planRun.js'
 import { requestsFor } from '../executor/requests/inbox.js'
 import { resumeDue } from '../executor/run.js'
 import type { RunError } from '../executor/errors/RunError.js'
-import type { ResumeOptions } from '../executor/RunOptions.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import { report, timestamp } from '../executor/RunScope.js'
 import { onAbort } from '../executor/onAbort.js'
@@ -22,32 +21,13 @@ import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
 import type { KnownRun } from './KnownRun.js'
 import { isDue, millisOf, retryAt } from './KnownRun.js'
+import type { ResumeAllOptions } from './ResumeAllOptions.js'
+import { RESUME_ALL } from './ResumeAllOptions.js'
 import type { ResumedRun } from './ResumedRun.js'
 import { reportOf, isSame, isTransient, leftByError, leftByStatus, leftRun } from './ResumedRun.js'
 
 /** A program with any outputs and input. */
 export type AnyProgram = Program<unknown, never, unknown, unknown>
-
-/**
- * How to resume all runs.
- *
- * - `concurrency`: how many runs are resumed at once, a whole number of at least 1, default 10. No others are in memory.
- * - `watch`: stay until the environment is interrupted: wake runs when they are due, and take over those whose owner died. Without it the call ends
- *   with the last of the runs that it found.
- * - `onRun`: called for each run when its resume has ended or it is left, and again when that changes.
- * - `undecidedMillis`: how long to retry a run while the store cannot decide whether its owner lives, default 70,000: more than the default stale
- *   time of every store. If you raise `heartbeat.staleMillis` or `leaseMillis` above that, raise it, too. A run whose owner is alive is left at once.
- * - `changes`, `onChanged`: as in `ResumeOptions`, for each run.
- *
- * @category model
- */
-export interface ResumeAllOptions extends Pick<ResumeOptions, 'changes' | 'onChanged'> {
-  readonly concurrency?: number
-  readonly watch?: boolean
-  /** Called for each run when its resume has ended or it is left, and again when that changes. */
-  readonly onRun?: (run: ResumedRun) => void
-  readonly undecidedMillis?: number
-}
 
 /**
  * Resumes every run of the storage that was interrupted, whose timer has ended, or whose answer has come. The programs are found by their names. All
@@ -78,7 +58,9 @@ export const resumeAll = (
   programs: ReadonlyArray<AnyProgram>,
   options: ResumeAllOptions = {}
 ): Executor<ReadonlyArray<ResumedRun>> =>
-  unless(argumentProblems('programs', programs, workflows), () => resumeEach(programs, options))
+  unless([...argumentProblems('programs', programs, workflows), ...callProblems(options, RESUME_ALL)], () =>
+    resumeEach(programs, options)
+  )
 
 const resumeEach =
   (programs: ReadonlyArray<AnyProgram>, options: ResumeAllOptions): Executor<ReadonlyArray<ResumedRun>> =>
@@ -286,7 +268,7 @@ const resumeOne = async (host: Host, known: KnownRun): Promise<void> => {
 }
 
 /** Without `onRecovered`: consent to a recovered state is given for one run. */
-const policyOf = ({ changes, onChanged }: ResumeAllOptions): Pick<ResumeOptions, 'changes' | 'onChanged'> =>
+const policyOf = ({ changes, onChanged }: ResumeAllOptions): Pick<ResumeAllOptions, 'changes' | 'onChanged'> =>
   defined({ changes, onChanged })
 
 /** Stores when to resume a run next, by how its resume ended. */

@@ -7,60 +7,30 @@ import {
   flag,
   having,
   inside,
-  isText,
   kindOf,
   millis,
   optionProblems,
   signal,
-  text
+  text,
+  wholeFrom
 } from '../domain/data/Options.js'
 import { isProgram, isWorkflow, refusal, store, workflows } from '../executor/arguments.js'
-import { answerMap, PLAN_OPTIONS } from '../domain/plan/planOptions.js'
+import { answerMap } from '../domain/plan/planOptions.js'
 import type { InvalidOptions } from '../executor/errors/RunError.js'
-import type { ResumeOptions, RunOptions } from '../executor/RunOptions.js'
+import { RESUME, RUN } from '../executor/RunOptions.js'
+import { FORK } from '../hosts/fork.js'
+import { RESUME_ALL } from '../hosts/ResumeAllOptions.js'
 import type { Environment } from '../ports/Environment.js'
 import type { HostOptions } from './options.js'
 
-const distinctWorkflows: Check = (value) => {
-  const wrong = workflows(value)
-  if (wrong !== undefined) return wrong
-  const names = (value as ReadonlyArray<{ readonly name: string }>).map(({ name }) => name)
-  const twice = names.find((name, index) => names.indexOf(name) !== index)
-  return twice === undefined ? undefined : `an array of workflows with different names; it has "${twice}" twice`
-}
-
 const object: Check = (value) => (typeof value === 'object' && value !== null ? undefined : 'an object')
-
-const number: Check = (value) => (typeof value === 'number' && !Number.isNaN(value) ? undefined : 'a number')
-
-const count: Check = (value) => (Number.isInteger(value) && (value as number) >= 1 ? undefined : 'a whole number ≥ 1')
 
 /** Checks only that there is a value; the executor checks the value. */
 const present: Check = (value) => (value === undefined ? 'plain JSON; it is missing' : undefined)
 
-const workspace: Check = (value) => {
-  const { kind, path } = fieldsOf(value)
-  return value === 'directory' || value === 'worktree' || (kind === 'none' && isText(path))
-    ? undefined
-    : `'directory', 'worktree' or { kind: 'none', path }, not ${kindOf(value)}`
-}
-
 const interrupt: Check = (value) => {
   const expected = 'an Interrupt, with signal and reason'
   return signal(fieldsOf(value)['signal']) === undefined ? having(['reason'], expected)(value) : expected
-}
-
-const RUN: Readonly<Record<keyof RunOptions, Check>> = { workspace, wait: flag }
-
-const { recovered: _, ...OF_PLAN } = PLAN_OPTIONS
-
-const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
-  ...OF_PLAN,
-  planHash: text,
-  onRecovered: callback,
-  takeOver: flag,
-  wait: flag,
-  reopen: flag
 }
 
 /** The parts of an environment. Its storage is that of the call. */
@@ -103,23 +73,15 @@ const KNOWN = {
   fork: {
     ...ONE_RUN,
     newId: text,
-    fromStep: text,
-    input: anything,
-    confirm: PLAN_OPTIONS.confirm,
-    onChanged: PLAN_OPTIONS.onChanged
+    ...FORK
   },
-  list: { ...HOST, after: text, limit: count },
+  list: { ...HOST, after: text, limit: wholeFrom(1) },
   // The executor checks the values.
   prune: { ...HOST, keep: anything, olderThanMillis: anything, statuses: anything },
   resumeAll: {
     ...HOST,
-    workflows: distinctWorkflows,
-    changes: PLAN_OPTIONS.changes,
-    onChanged: PLAN_OPTIONS.onChanged,
-    concurrency: count,
-    watch: flag,
-    onRun: callback,
-    undecidedMillis: number
+    workflows,
+    ...RESUME_ALL
   }
 } satisfies Readonly<Record<string, OptionTable>>
 

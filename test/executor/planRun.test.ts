@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { pipe } from 'fp-ts/lib/function.js'
+import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
+import * as t from 'io-ts'
 import { test } from 'vitest'
 import type { CheckpointStorage, Stored } from '../../src/index.js'
-import { planRun, Program, resume, run, runOrResume } from '../../src/index.js'
+import { fork, planRun, Program, resume, resumeAll, run, runOrResume } from '../../src/index.js'
 import { ended, newProcess, newWorld, refused, right } from './fixtures.js'
 
 const found = { _tag: 'Recovered', from: 'revision 3', lost: 'revision 4' } as const
@@ -93,4 +95,39 @@ test('planRun, resume and runOrResume refuse an invalid option of a plan before 
         left: { _tag: 'InvalidOptions', problems: [{ option, expected }] }
       })
   }
+})
+
+test('an option that a call does not have is refused, and nothing is read', async () => {
+  const { environment } = newProcess(newWorld(), { around: () => ({}) as CheckpointStorage })
+  const program = pipe(
+    Program.start('release'),
+    Program.step('pay', () => 1)
+  )
+  const options = { fromstep: 'pay' } as never
+  for (const ended of [
+    await planRun(program, 'r', options)(environment)(),
+    await resume(program, 'r', options)(environment)(),
+    await runOrResume(program, 'r', {}, options)(environment)(),
+    await resumeAll([program], options)(environment)(),
+    await run(program, 'r', {}, options)(environment)(),
+    await fork('r', 's', { fromStep: 'pay', fromstep: 'pay' } as never)(environment)()
+  ]) {
+    assert.ok(E.isLeft(ended) && ended.left._tag === 'InvalidOptions')
+    assert.deepEqual(
+      ended.left.problems.map((problem) => problem.option),
+      ['fromstep']
+    )
+  }
+})
+
+test('a codec in place of the options of a program is refused', async () => {
+  const { environment } = newProcess(newWorld())
+  const codec = t.type({ n: t.number })
+  const program = pipe(
+    Program.start('release', codec as never),
+    Program.step('pay', () => 1)
+  )
+  const ended = await run(program, 'r', { n: 'x' })(environment)()
+  assert.ok(E.isLeft(ended))
+  assert.match(JSON.stringify(ended.left), /an object such as \{ input: codec \}, not the codec itself/)
 })

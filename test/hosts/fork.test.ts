@@ -52,6 +52,22 @@ describe('fork', () => {
     assert.deepEqual(await idsIn(storage), ['old'])
   })
 
+  test('a fork refuses a program in place of a run id, and names the argument', async () => {
+    const { program } = logging()
+    const wrong = forkInFp as unknown as (...given: ReadonlyArray<unknown>) => ReturnType<typeof forkInFp>
+    const ended = await wrong(program, 'old', 'new', { fromStep: 'two' })(nodeEnvironment(memoryStorage()))()
+    assert.deepEqual(ended, {
+      _tag: 'Left',
+      left: {
+        _tag: 'InvalidOptions',
+        problems: [
+          { option: 'runId', expected: 'a string, not an object' },
+          { option: 'options', expected: 'an object, not the string "new"' }
+        ]
+      }
+    })
+  })
+
   test('a fork of a completed run keeps the outputs before its unit, runs the others under new keys, and both runs are completed', async () => {
     const storage = memoryStorage()
     const { program, keys, ran } = logging()

@@ -125,7 +125,7 @@ describe('resumeAll', () => {
     await held.outcome
   })
 
-  test('resumeAll refuses a run in a recovered state, even if it is given options that a resume takes', async () => {
+  test('resumeAll refuses a run in a recovered state, and the option with which a resume accepts it', async () => {
     const { flow, found } = await crashed(['order-1'])
     const storage = found()
     const recovered: CheckpointStorage = {
@@ -140,7 +140,13 @@ describe('resumeAll', () => {
         }))(storage.claim(...call))
     }
     const options: ResumeOptions = { changes: 'ignore', onRecovered: () => Promise.resolve(O.some('ada')) }
-    const all = await resumeAllRuns([flow], options)(nodeEnvironment(recovered))()
+    const invalid = await resumeAllRuns([flow], options)(nodeEnvironment(recovered))()
+    assert.ok(E.isLeft(invalid) && invalid.left._tag === 'InvalidOptions')
+    assert.deepEqual(
+      invalid.left.problems.map(({ option }) => option),
+      ['onRecovered']
+    )
+    const all = await resumeAllRuns([flow], { changes: 'ignore' })(nodeEnvironment(recovered))()
     assert.ok(E.isRight(all))
     const [one] = all.right
     assert.ok(one?._tag === 'Left')

@@ -160,9 +160,9 @@ describe('arguments of calls', () => {
     ['answer', { id: 'r', unit: 'one' }, 'value must be plain JSON; it is missing'],
     ['pause', { id: 'r', comit: false }, 'unknown option "comit"; did you mean "commit"?'],
     ['cancel', { id: 'r', environment: null }, 'environment must be an object, not null'],
-    ['listRuns', { limit: -1 }, 'limit must be a whole number ≥ 1'],
-    ['resumeAll', { workflows: [], concurrency: 0 }, 'concurrency must be a whole number ≥ 1'],
-    ['resumeAll', { workflows: [], concurrency: 1.5 }, 'concurrency must be a whole number ≥ 1'],
+    ['listRuns', { limit: -1 }, 'limit must be a whole number ≥ 1, not the number -1'],
+    ['resumeAll', { workflows: [], concurrency: 0 }, 'concurrency must be a whole number ≥ 1, not the number 0'],
+    ['resumeAll', { workflows: [], concurrency: 1.5 }, 'concurrency must be a whole number ≥ 1, not the number 1.5'],
     [
       'viewRun',
       { id: 'r', environment: { clok: 1 } },

@@ -2,13 +2,13 @@
 import type { PollReason } from '../plan/Plan.js'
 import { describeEvidence } from '../checkpoint/CompletedStep.js'
 import type { Over } from '../checkpoint/Due.js'
-import { overAt } from '../checkpoint/Due.js'
-import type { PendingJob, RejectedAnswer, Wait } from '../checkpoint/Pending.js'
+import type { PendingJob, RejectedAnswer } from '../checkpoint/Pending.js'
 import type { Json } from '../data/Json.js'
 import type { Changed, Confirm, Decision, DecisionTree, ResumePlan } from '../plan/Plan.js'
 import { pushTo } from '../data/indexed.js'
 import { listed } from '../data/listed.js'
 import { confirms, decisionTrees } from '../plan/Plan.js'
+import { isAnyOver, overOf } from '../plan/waits.js'
 import { printableLines } from './printable.js'
 import { nameOf } from '../workflow/Unit.js'
 
@@ -141,21 +141,6 @@ const headline = (plan: ResumePlan, steps: ReadonlyArray<DecisionTree>, now: str
   return done === total
     ? `${done}/${total} steps are done, nothing left to run`
     : `${done}/${total} steps are done, ${total - done - pending} to run${waits}${asked}${input}`
-}
-
-/** Returns whether a resume ends a wait of a unit or its parts. */
-const isAnyOver = ({ decision, parts }: DecisionTree, now: string | undefined): boolean =>
-  overOf(decision, now) !== undefined || parts.some((part) => isAnyOver(part, now))
-
-/** Returns how the wait of a unit is over, or undefined; a wave has the reason of its first wait. */
-export const overOf = ({ reason }: Pick<Decision, 'reason'>, now: string | undefined): Over | undefined =>
-  overAt(waitIn(reason), 'answered' in reason, now)
-
-const waitIn = (reason: Decision['reason']): Wait | undefined => {
-  if (reason._tag === 'TimerPending') return { _tag: 'Timer', wakeAt: reason.wakeAt }
-  return reason._tag !== 'AnswerPending'
-    ? undefined
-    : { _tag: 'Answer', ...(reason.until === undefined ? {} : { until: reason.until }) }
 }
 
 export const describeOver = (over: Over): string => {

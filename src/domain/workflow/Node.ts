@@ -1,6 +1,6 @@
 /** What the definitions of steps and their recorded identities have in common. */
 import type { Unit } from './Unit.js'
-import { names } from './Unit.js'
+import { join, names } from './Unit.js'
 
 /** A unit as it is defined, with its parts: the steps of a sequence, the groups of a wave, or the body of a map. A task has none. */
 export interface Node {
@@ -37,6 +37,16 @@ interface Kinded {
 /** Returns whether all tasks of a step are idempotent. */
 export const isIdempotent = (node: Node): boolean =>
   node.idempotent ?? (node.each === undefined ? listedParts<Node>(node).every(isIdempotent) : isIdempotent(node.each))
+
+/** Returns the units that are not idempotent, in the order of the workflow. A map counts as one unit. */
+export const nonIdempotent = ({ steps }: { readonly steps: ReadonlyArray<Node> }): ReadonlyArray<Unit> => {
+  const visit = (node: Node, unit: Unit): ReadonlyArray<Unit> => {
+    const parts = listedParts(node)
+    if (parts.length === 0) return isIdempotent(node) ? [] : [unit]
+    return parts.flatMap((part) => visit(part, join(unit, part.name)))
+  }
+  return steps.flatMap((step) => visit(step, step.name))
+}
 
 /** Returns the definition of a unit; any item key of a map is accepted. */
 export const definitionAt = <N extends Node>(

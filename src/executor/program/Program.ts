@@ -99,10 +99,13 @@ const baseFrom = (
   name: string,
   options: ProgramOptions
 ): Pick<Base<never, unknown>, 'name' | 'secrets' | 'onSuccess' | 'problems'> => {
-  const problems = optionProblems(options, PROGRAM)
+  const isCodec = options !== undefined && schema(options) === undefined
+  const problems = isCodec ? [CODEC_AS_OPTIONS] : optionProblems(options, PROGRAM)
   const { secrets = [], onSuccess = 'keep' } = fieldsOf(options) as ProgramOptions
   return problems.length > 0 ? { name, problems } : { name, secrets, onSuccess }
 }
+
+const CODEC_AS_OPTIONS = { option: 'options', expected: 'an object such as { input: codec }, not the codec itself' }
 
 const PROGRAM: Readonly<Record<keyof ProgramOptions | 'input', Check>> = {
   input: schema,

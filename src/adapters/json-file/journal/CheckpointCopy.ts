@@ -39,9 +39,13 @@ export const encode = (source: CopyOf, checkpoint: Encoded, limitBytes: number):
   return Buffer.byteLength(indented) <= limitBytes ? indented : `${JSON.stringify(whole)}\n`
 }
 
+const HEAD_BYTES = 4096
+
 /** Inspects the copy without reading all of it. A copy of another run is unusable. */
 export const probe = async ({ fs, settings }: Context, layout: Layout): Promise<E.Either<StorageError, Probe>> => {
-  const head = await withFile(fs, layout.copy, (fd) => readBetween(fs, layout.copy, fd, 0, 4096))
+  const head = await withFile(fs, layout.copy, (fd, { size }) =>
+    readBetween(fs, layout.copy, fd, 0, Math.min(size, HEAD_BYTES))
+  )
   if (E.isLeft(head)) return head
   if (head.right === undefined) return E.right({ _tag: 'Absent' })
   const quick = copyOfIn(parsed(/^\{\s*"copyOf":\s*(\{[^{}]*\})/.exec(head.right.toString('utf8'))?.[1] ?? ''))

@@ -2,7 +2,7 @@
 import type { Confirm } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, join, parent } from '../../../domain/workflow/Unit.js'
-import { definitionAt, listedParts, isIdempotent } from '../../../domain/workflow/Node.js'
+import { definitionAt, nonIdempotent } from '../../../domain/workflow/Node.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 
 export type Steps = Pick<Workflow, 'steps'>
@@ -22,18 +22,7 @@ export const waveBefore = (workflow: Steps, unit: Unit): Unit | undefined => {
   return steps.slice(0, Math.max(0, index)).findLast(({ step }) => step._tag === 'Wave' || step._tag === 'Map')?.unit
 }
 
-/** The units that are not idempotent, in the order of the workflow. A map counts as one unit. */
-export const nonIdempotent = ({ steps }: Steps): ReadonlyArray<Unit> => {
-  const visit = (step: Step, unit: Unit): ReadonlyArray<Unit> =>
-    step._tag === 'Task' || step._tag === 'Map'
-      ? isIdempotent(step)
-        ? []
-        : [unit]
-      : listedParts<Step>(step).flatMap((part) => visit(part, join(unit, part.name)))
-  return steps.flatMap((step) => visit(step, step.name))
-}
-
-/** Those in a step; with `end`, also in the later steps of its sequence before that one. */
+/** The units in a step that are not idempotent; with `end`, also in the later steps of its sequence before that one. */
 export const nonIdempotentFrom = (workflow: Steps, first: Unit, end?: Unit): ReadonlyArray<Unit> => {
   const units = sequenceAround(workflow, first).map(({ unit }) => unit)
   const due = end === undefined ? [first] : units.slice(units.indexOf(first), units.indexOf(end))

@@ -1,9 +1,9 @@
 /** Finds the units with which a resume begins, as the executor finds them. */
-import type { Decision, DecisionTree, ResumePlan } from '../../../domain/plan/Plan.js'
-import { decisionTrees } from '../../../domain/plan/Plan.js'
-import { overOf } from '../../../domain/explain/Explain.js'
-import { waitsFor } from '../../../domain/workflow/needs.js'
-import type { Step, Task, Wave, Workflow } from '../../../domain/workflow/Workflow.js'
+import type { Decision, DecisionTree, ResumePlan } from './Plan.js'
+import { decisionTrees } from './Plan.js'
+import { overOf } from './waits.js'
+import { waitsFor } from '../workflow/needs.js'
+import type { Step, Task, Wave, Workflow } from '../workflow/Workflow.js'
 
 /** `task`: its definition; absent for a composite that only has to be closed, and for a map without items. */
 export interface NextUnit {
@@ -15,7 +15,7 @@ export interface NextUnit {
 export const nextUnits = ({ steps }: Workflow, plan: ResumePlan): ReadonlyArray<NextUnit> =>
   firstOf(steps, decisionTrees(plan))
 
-/** Whether a resume only waits for this unit, or starts its wait. */
+/** Returns whether a resume only waits for this unit, or starts its wait. */
 export const isWait = ({ decision, task }: NextUnit, now: string): boolean =>
   decision._tag === 'Poll'
     ? overOf(decision, now) === undefined
