@@ -7,6 +7,7 @@ import { progress, start, status } from '../../src/domain/checkpoint/Checkpoint.
 import { decode, encode } from '../../src/domain/checkpoint/CheckpointCodec.js'
 import * as State from '../../src/domain/checkpoint/CheckpointState.js'
 import * as IdempotencyKey from '../../src/domain/checkpoint/IdempotencyKey.js'
+import { find } from '../../src/domain/checkpoint/Tree.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
 import * as Err from '../../src/domain/data/StepError.js'
 import type { TransitionError } from '../../src/domain/change/Transition.js'
@@ -675,6 +676,36 @@ describe('an open attempt of a step that an edit put another step before', () =>
     const back = from(begun, { _tag: 'WorkflowEdited', at: AT, workflow: Identity.of(workflow) })
     assert.deepEqual(back.state, open.state)
   })
+
+  law(
+    'a new first step that completes changes no open attempt, and no decision about a task',
+    arb.run(),
+    (run) => {
+      for (const { checkpoint, workflow } of run.trail) {
+        const steps = [W.task('new'), ...workflow.steps]
+        const adopted = from(checkpoint, {
+          _tag: 'WorkflowEdited',
+          at: AT,
+          workflow: Identity.of({ ...workflow, steps })
+        })
+        const starting: Change = { _tag: 'AttemptStarted', at: AT, attempts: [{ unit: 'new', attempt: 1 }] }
+        const next = from(adopted, starting, { _tag: 'UnitCompleted', ...first, ...ended })
+        const listed = ({ state }: Checkpoint) => [[...State.inFlight(state)], [...State.failures(state)]]
+        assert.deepEqual(listed(next), listed(adopted))
+        const tasks = (of: Checkpoint) => {
+          const plan = planResume(of, { ...workflow, steps }, { changes: 'ignore' })
+          if (E.isLeft(plan)) return plan.left.problems
+          return plan.right.decisions.flatMap((decision) =>
+            decision.unit === 'new' || find(of.workflow, of.items, decision.unit)?.definition._tag !== 'Task'
+              ? []
+              : [`${decision.unit} ${decision._tag} ${decision._tag === 'Retry' ? decision.attempt : ''}`]
+          )
+        }
+        assert.deepEqual(tasks(next), tasks(adopted))
+      }
+    },
+    40
+  )
 
   test('its confirmation does not move the run', () => {
     const running = from(checked, starts(publish))
