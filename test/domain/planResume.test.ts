@@ -342,11 +342,6 @@ describe('contradictions in a checkpoint', () => {
       State.beforeStep(1, 'step-1', [{ unit: 'step-0', attempt: 1 }]),
       [record(0)]
     ],
-    [
-      'its completed step is in flight',
-      State.completed(0, 'step-0', State.openUnits(State.beforeStep(0, 'step-0', [{ unit: 'step-0', attempt: 1 }]))),
-      [record(0)]
-    ],
     ['its current step is completed', State.beforeStep(0, 'step-0'), [record(0)]],
     ['its failed step is completed', State.failed(0, 'step-0', [failure()], true), [record(0)]],
     ['its completed step has no record', State.completed(0, 'step-0'), []],

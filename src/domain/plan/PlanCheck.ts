@@ -26,10 +26,10 @@ import { areSame, recordedFingerprint } from '../workflow/WorkflowIdentity.js'
 /** Yields inconsistencies of a checkpoint. Transitions never cause one; a hand-edited file may. */
 export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> {
   const { state, workflow, items, completedSteps } = checkpoint
-  const steps = workflow.steps.length
+  const isDone = (step: Unit): boolean => Units.has(completedSteps, step)
   const wrong = (why: string): PlanProblem => ({ _tag: 'InconsistentCheckpoint', why })
   const named = Number.isInteger(state.stepIndex) ? workflow.steps[state.stepIndex]?.name : undefined
-  if (named === undefined) yield { _tag: 'StepOutOfRange', stepIndex: state.stepIndex, steps }
+  if (named === undefined) yield { _tag: 'StepOutOfRange', stepIndex: state.stepIndex, steps: workflow.steps.length }
   else if (named !== state.step)
     yield wrong(`step ${state.stepIndex + 1} is "${named}", but the state calls it "${state.step}"`)
   for (const record of Units.all(completedSteps)) {
@@ -37,17 +37,14 @@ export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> 
     if (why !== undefined) yield wrong(why)
   }
   if (completedSteps.twice !== undefined) yield wrong(`"${completedSteps.twice}" is recorded twice`)
-  for (const { unit } of [...State.inFlight(state), ...State.failures(state)]) {
-    const step = top(unit)
-    if (!isUnit(checkpoint, unit, state.stepIndex)) yield wrong(`the state lists "${unit}", but there is no such unit`)
-    else if (Units.has(completedSteps, step) && (state._tag === 'Completed' || step !== state.step))
-      yield wrong(`the state lists "${unit}", but "${step}" is recorded completed`)
-  }
+  for (const { unit } of [...State.inFlight(state), ...State.failures(state)])
+    if ((top(unit) !== state.step && isDone(top(unit))) || !isUnit(checkpoint, unit, state.stepIndex))
+      yield wrong(`the state lists "${unit}", but there is no such unit, or its step is recorded completed`)
   for (const [unit] of items)
     if (find(workflow, items, unit)?.definition._tag !== 'Map')
       yield wrong(`"${unit}" has items, but there is no such map`)
   for (const why of wrongPending(checkpoint)) yield wrong(why)
-  const why = named === state.step ? wrongState(state, Units.has(completedSteps, state.step)) : undefined
+  const why = named === state.step ? wrongState(state, isDone(state.step)) : undefined
   if (why !== undefined) yield wrong(why)
 }
 
