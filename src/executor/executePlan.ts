@@ -126,7 +126,7 @@ const completed = (program: RunScope['program'], checkpoint: Checkpoint): RunOut
 const failed = (scope: RunScope, stepIndex: number, step: string): RunOutcome => {
   const checkpoint = scope.recorder.checkpoint()
   const { runId, state } = checkpoint
-  const failures = [...State.failures(state)]
+  const failures = State.failuresHere(state)
   const notRetried = failures.flatMap(({ unit }) => (scope.notRetried.has(unit) ? [unit] : []))
   report(scope.environment, { _tag: 'RunFailed', runId, stepIndex, step })
   return {

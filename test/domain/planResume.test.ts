@@ -336,6 +336,12 @@ describe('contradictions in a checkpoint', () => {
     ['a step is recorded twice', State.beforeStep(1, 'step-1'), [record(0), record(0)]],
     ['a group is recorded twice', State.beforeStep(1, 'step-1'), [record(0), group('g'), group('g')]],
     ['a wave is completed without its groups', State.completed(1, 'step-1'), [record(0), group('g'), record(1)]],
+    ['its state lists an unknown unit', State.beforeStep(0, 'step-0', [{ unit: 'x', attempt: 1 }]), []],
+    [
+      'its state lists a unit of a completed step',
+      State.beforeStep(1, 'step-1', [{ unit: 'step-0', attempt: 1 }]),
+      [record(0)]
+    ],
     ['its current step is completed', State.beforeStep(0, 'step-0'), [record(0)]],
     ['its failed step is completed', State.failed(0, 'step-0', [failure()], true), [record(0)]],
     ['its completed step has no record', State.completed(0, 'step-0'), []],

@@ -4,9 +4,10 @@ import { describe, test } from 'vitest'
 import type { Change } from '../../src/domain/change/Change.js'
 import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
 import { progress, start, status } from '../../src/domain/checkpoint/Checkpoint.js'
-import { encode } from '../../src/domain/checkpoint/CheckpointCodec.js'
+import { decode, encode } from '../../src/domain/checkpoint/CheckpointCodec.js'
 import * as State from '../../src/domain/checkpoint/CheckpointState.js'
 import * as IdempotencyKey from '../../src/domain/checkpoint/IdempotencyKey.js'
+import { find } from '../../src/domain/checkpoint/Tree.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
 import * as Err from '../../src/domain/data/StepError.js'
 import type { TransitionError } from '../../src/domain/change/Transition.js'
@@ -603,6 +604,120 @@ describe('an interruption', () => {
       state.failures.records.map(({ unit }) => unit),
       ['checks/lint']
     )
+  })
+})
+
+describe('an open attempt of a step that an edit put another step before', () => {
+  const open = after(starts(build), failsAttempt(1), starts(build, 2))
+  const edited = from(open, {
+    _tag: 'WorkflowEdited',
+    at: AT,
+    workflow: Identity.of({ ...workflow, steps: [W.task('new'), ...workflow.steps] })
+  })
+  const first = { at: AT, unit: 'new' } as const
+  const begun = from(edited, { _tag: 'AttemptStarted', at: AT, attempts: [{ unit: 'new', attempt: 1 }] })
+  const made = from(begun, { _tag: 'UnitCompleted', ...first, ...ended })
+  const attempts = ({ state }: Checkpoint): ReadonlyArray<string> =>
+    [...State.inFlight(state)].map(({ unit, attempt }) => `${unit} ${attempt}`)
+  const failed = ({ state }: Checkpoint): ReadonlyArray<string> => [...State.failures(state)].map(({ unit }) => unit)
+
+  test('the new step starts, stops, fails and completes beside it', () => {
+    assert.deepEqual([attempts(begun), failed(begun)], [['build 2', 'new 1'], ['build']])
+    const stopped = from(begun, { _tag: 'Interrupted', ...first, reason: 'signal' })
+    assert.deepEqual(attempts(stopped), ['build 2', 'new 1'])
+    const broken = from(begun, { _tag: 'UnitFailed', ...first, retryable: false, last: lost })
+    assert.deepEqual([attempts(broken), failed(broken)], [['build 2'], ['build', 'new']])
+    assert.deepEqual(
+      State.failuresHere(broken.state).map(({ unit }) => unit),
+      ['new']
+    )
+    assert.deepEqual(
+      [made.state._tag, made.state.step, attempts(made), failed(made)],
+      ['Completed', 'new', ['build 2'], ['build']]
+    )
+  })
+
+  test('a stop before the new step is not in progress', () => {
+    const { state } = from(edited, { _tag: 'Interrupted', ...first, reason: 'signal' })
+    assert.ok(state._tag === 'Interrupted')
+    assert.deepEqual([state.inProgress, [...State.inDoubt(state)]], [false, ['build']])
+  })
+
+  test('it does not end while the run stands at the new step, and ends as itself', () => {
+    const ends: Change = { _tag: 'UnitCompleted', ...build, ...ended, attempts: 2 }
+    const early = apply(begun, ends)
+    assert.ok(E.isLeft(early) && early.left.why === 'NotInFlight')
+    const again = from(made, starts(build, 2))
+    assert.deepEqual([attempts(again), failed(again)], [['build 2'], ['build']])
+    assert.deepEqual(from(again, ends).state, State.completed(1, 'build'))
+  })
+
+  test('a stored checkpoint keeps it, also while no step is open', () => {
+    const text = JSON.stringify(encode(made))
+    const back = decode(JSON.parse(text))
+    assert.ok(E.isRight(back))
+    assert.equal(JSON.stringify(encode(back.right)), text)
+    assert.deepEqual(attempts(back.right), ['build 2'])
+  })
+
+  test('a rewind, an assumption and an edit that removes it end it, and the run stays at the new step', () => {
+    const removed = Identity.of({ ...workflow, steps: [W.task('new'), ...workflow.steps.slice(1)] })
+    for (const change of [
+      { _tag: 'Rewound', at: AT, units: ['build'], why: 'Forced' },
+      { _tag: 'Assumed', ...build, captured: [] },
+      { _tag: 'WorkflowEdited', at: AT, workflow: removed }
+    ] as const) {
+      const reached = from(begun, change)
+      assert.deepEqual([reached.state.step, attempts(reached), failed(reached)], ['new', ['new 1'], []])
+    }
+  })
+
+  test('an edit that removes the new step leaves it open', () => {
+    const back = from(begun, { _tag: 'WorkflowEdited', at: AT, workflow: Identity.of(workflow) })
+    assert.deepEqual(back.state, open.state)
+  })
+
+  law(
+    'a new first step that completes changes no open attempt, and no decision about a task',
+    arb.run(),
+    (run) => {
+      for (const { checkpoint, workflow } of run.trail) {
+        const steps = [W.task('new'), ...workflow.steps]
+        const adopted = from(checkpoint, {
+          _tag: 'WorkflowEdited',
+          at: AT,
+          workflow: Identity.of({ ...workflow, steps })
+        })
+        const starting: Change = { _tag: 'AttemptStarted', at: AT, attempts: [{ unit: 'new', attempt: 1 }] }
+        const next = from(adopted, starting, { _tag: 'UnitCompleted', ...first, ...ended })
+        const listed = ({ state }: Checkpoint) => [[...State.inFlight(state)], [...State.failures(state)]]
+        assert.deepEqual(listed(next), listed(adopted))
+        const tasks = (of: Checkpoint) => {
+          const plan = planResume(of, { ...workflow, steps }, { changes: 'ignore' })
+          if (E.isLeft(plan)) return plan.left.problems
+          return plan.right.decisions.flatMap((decision) =>
+            decision.unit === 'new' || find(of.workflow, of.items, decision.unit)?.definition._tag !== 'Task'
+              ? []
+              : [`${decision.unit} ${decision._tag} ${decision._tag === 'Retry' ? decision.attempt : ''}`]
+          )
+        }
+        assert.deepEqual(tasks(next), tasks(adopted))
+      }
+    },
+    40
+  )
+
+  test('its confirmation does not move the run', () => {
+    const running = from(checked, starts(publish))
+    const steps = [...workflow.steps.slice(0, 2), W.task('new'), ...workflow.steps.slice(2)]
+    const moved = from(
+      running,
+      { _tag: 'WorkflowEdited', at: AT, workflow: Identity.of({ ...workflow, steps }) },
+      { _tag: 'AttemptStarted', at: AT, attempts: [{ unit: 'new', attempt: 1 }] }
+    )
+    assert.deepEqual(attempts(moved), ['publish 1', 'new 1'])
+    const confirmed = from(moved, { _tag: 'Confirmed', ...publish })
+    assert.deepEqual([confirmed.state.step, attempts(confirmed)], ['new', ['new 1']])
   })
 })
 

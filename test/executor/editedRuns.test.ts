@@ -4,6 +4,9 @@ import { setImmediate } from 'node:timers/promises'
 import { describe, test } from 'vitest'
 import { memoryData, memoryStorage } from '../../src/adapters/memory.js'
 import * as State from '../../src/domain/checkpoint/CheckpointState.js'
+import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
+import * as StepError from '../../src/domain/data/StepError.js'
+import * as StepFailure from '../../src/domain/data/StepFailure.js'
 import type { StepContext } from '../../src/promise/index.js'
 import { planRun, runOutcome, workflow } from '../../src/promise/index.js'
 
@@ -27,25 +30,26 @@ const killed = async (idempotent: boolean) => {
   void runOutcome(workflow('w').step('agent', agent), { id: 'r', storage: memoryStorage(data) })
   await reached
   isKilled = true
-  const inserted = workflow('w').step('prepare', () => void ran.push('prepare'))
-  return { ran, agent, inserted, options: { id: 'r', storage: memoryStorage(data) } }
+  return { ran, agent, options: { id: 'r', storage: memoryStorage(data) } }
 }
 
 describe('an edit of a run that was killed in a task whose sub-step had failed', () => {
-  test('a step put before the task leaves a question about a sub-step that is not idempotent', async () => {
-    const { ran, agent, inserted, options } = await killed(false)
-    const edited = inserted.step('agent', agent)
-    const refused = await runOutcome(edited, options)
-    assert.ok(refused._tag === 'Refused' && refused.error._tag === 'Unconfirmed')
-    assert.deepEqual(
-      refused.error.questions.map(({ unit }) => unit),
-      ['agent/pay']
-    )
-    assert.deepEqual(ran, ['pay'])
-    const confirm = new Map([['agent/pay', { _tag: 'Done', output: null } as const]])
-    assert.equal((await runOutcome(edited, { ...options, confirm }))._tag, 'Completed')
-    assert.deepEqual(ran, ['pay', 'prepare'])
-  })
+  test.each([true, false])(
+    'a step put before the task repeats its attempt, as planned, and raises no question (idempotent: %s)',
+    async (idempotent) => {
+      const { ran, agent, options } = await killed(idempotent)
+      const edited = workflow('w')
+        .step('prepare', () => void ran.push('prepare'))
+        .step('agent', agent)
+      const { plan } = await planRun(edited, options)
+      assert.deepEqual(
+        plan.decisions.map(({ unit, _tag }) => `${unit} ${_tag}`),
+        ['prepare Run', 'agent Retry', 'agent/pay Skip']
+      )
+      assert.equal((await runOutcome(edited, options))._tag, 'Completed')
+      assert.deepEqual(ran, ['pay', 'prepare'])
+    }
+  )
 
   test('a step put after the task leaves no question', async () => {
     const { ran, agent, options } = await killed(false)
@@ -54,18 +58,6 @@ describe('an edit of a run that was killed in a task whose sub-step had failed',
       .step('report', () => void ran.push('report'))
     assert.equal((await runOutcome(edited, options))._tag, 'Completed')
     assert.deepEqual(ran, ['pay', 'report'])
-  })
-
-  test('a step put before the task makes an idempotent sub-step run again, as planned', async () => {
-    const { ran, agent, inserted, options } = await killed(true)
-    const edited = inserted.step('agent', agent)
-    const { plan } = await planRun(edited, options)
-    assert.deepEqual(
-      plan.decisions.map(({ unit, _tag }) => `${unit} ${_tag}`),
-      ['prepare Run', 'agent Retry', 'agent/pay Retry']
-    )
-    assert.equal((await runOutcome(edited, options))._tag, 'Completed')
-    assert.deepEqual(ran, ['pay', 'prepare', 'pay'])
   })
 })
 
@@ -185,5 +177,200 @@ describe('a step put before a task that waits in its code', () => {
       ])
     move(400)
     assert.equal((await runOutcome(edited, options))._tag, 'Completed')
+  })
+})
+
+describe('a step put before a task whose attempt is open', () => {
+  const retry = { _tag: 'Constant', attempts: 3, delayMillis: 0 } as const
+
+  const world = () => {
+    let time = Date.parse('2026-01-02T03:04:05.000Z')
+    const clock = {
+      now: () => time,
+      sleep: (millis: number, signal: AbortSignal) => () =>
+        new Promise<void>((resolve) => {
+          if (millis === 0) resolve()
+          signal.addEventListener('abort', () => resolve(), { once: true })
+        })
+    }
+    const data = memoryData()
+    return {
+      /** Each call is another process. */
+      process: () => ({ id: 'r', storage: memoryStorage(data), environment: { clock } }),
+      move: (millis: number) => void (time += millis)
+    }
+  }
+
+  type Context = Pick<StepContext<unknown, unknown>, 'attempt' | 'sleep' | 'step'>
+
+  const transient = (message: string) =>
+    StepFailure.transient(StepError.make('E', message), 'notApplied') as unknown as Error
+
+  /** Fails in attempt 1, and sleeps in the second; `seen` has the number of each attempt. `isBroken`: whether it fails after that, too. */
+  const napping =
+    (seen: Array<number>, isBroken = false) =>
+    async (context: Context) => {
+      seen.push(context.attempt)
+      if (context.attempt === 1) throw transient('first')
+      await context.sleep('nap', { millis: 1_000 })
+      if (isBroken) throw transient(`attempt ${context.attempt}`)
+      return 'over'
+    }
+
+  const attemptsOf = ({ state }: Checkpoint): ReadonlyArray<number> =>
+    [...State.failures(state)].flatMap(({ attempts }) => attempts.map(({ attempt }) => attempt))
+
+  test('a task that sleeps in attempt 2 continues as attempt 2', async () => {
+    const { process, move } = world()
+    const seen: Array<number> = []
+    const trial = { run: napping(seen), retry }
+    assert.equal((await runOutcome(workflow('w').step('trial', trial), process()))._tag, 'Pending')
+    const edited = workflow('w')
+      .step('prepare', () => null)
+      .step('trial', trial)
+    assert.equal((await runOutcome(edited, process()))._tag, 'Pending')
+    move(1_000)
+    assert.equal((await runOutcome(edited, process()))._tag, 'Completed')
+    assert.deepEqual(seen, [1, 2, 2])
+  })
+
+  test('its retries end after the attempts of its policy', async () => {
+    const { process, move } = world()
+    const seen: Array<number> = []
+    const trial = { run: napping(seen, true), retry }
+    await runOutcome(workflow('w').step('trial', trial), process())
+    const edited = workflow('w')
+      .step('prepare', () => null)
+      .step('trial', trial)
+    let outcome = await runOutcome(edited, process())
+    for (let at = 0; at < 5 && outcome._tag === 'Pending'; at += 1) {
+      move(1_000)
+      outcome = await runOutcome(edited, process())
+    }
+    assert.ok(outcome._tag === 'Failed')
+    assert.deepEqual(attemptsOf(outcome.checkpoint), [1, 2, 3])
+    // Attempt 3 finds the sleep recorded.
+    assert.deepEqual(seen, [1, 2, 2, 3])
+  })
+
+  test('two steps that two edits put before it change no attempt', async () => {
+    const { process, move } = world()
+    const seen: Array<number> = []
+    const trial = { run: napping(seen), retry }
+    await runOutcome(workflow('w').step('trial', trial), process())
+    const once = workflow('w')
+      .step('prepare', () => null)
+      .step('trial', trial)
+    await runOutcome(once, process())
+    const twice = workflow('w')
+      .step('prepare', () => null)
+      .wave('more', { a: () => 1, b: () => 2 })
+      .step('trial', trial)
+    const between = await runOutcome(twice, process())
+    assert.ok(between._tag === 'Pending')
+    assert.deepEqual([...State.inFlight(between.checkpoint.state)], [{ unit: 'trial', attempt: 2, suspended: true }])
+    move(1_000)
+    assert.equal((await runOutcome(twice, process()))._tag, 'Completed')
+    assert.deepEqual(seen, [1, 2, 2])
+  })
+
+  test('a crash in the inserted step, and its failure, change no attempt', async () => {
+    const { process, move } = world()
+    const seen: Array<number> = []
+    const trial = { run: napping(seen), retry }
+    await runOutcome(workflow('w').step('trial', trial), process())
+    let mode: 'crash' | 'fail' | 'end' = 'crash'
+    let reach: () => void = () => undefined
+    const reached = new Promise<void>((resolve) => (reach = resolve))
+    const prepare = async () => {
+      reach()
+      if (mode === 'crash') return await new Promise<null>(() => undefined)
+      if (mode === 'fail') throw new Error('broken')
+      return null
+    }
+    const edited = workflow('w').step('prepare', prepare).step('trial', trial)
+    void runOutcome(edited, process())
+    await reached
+    mode = 'fail'
+    const failed = await runOutcome(edited, process())
+    assert.ok(failed._tag === 'Failed')
+    assert.deepEqual(
+      failed.failures.map(({ unit }) => unit),
+      ['prepare']
+    )
+    mode = 'end'
+    assert.equal((await runOutcome(edited, process()))._tag, 'Pending')
+    move(1_000)
+    assert.equal((await runOutcome(edited, process()))._tag, 'Completed')
+    assert.deepEqual(seen, [1, 2, 2])
+  })
+
+  test.each(['completed', 'ignore'] as const)(
+    'a step that a reorder puts before it changes no attempt (changes: %s)',
+    async (changes) => {
+      const { process, move } = world()
+      const seen: Array<number> = []
+      const trial = { run: napping(seen), retry }
+      const other = () => null
+      await runOutcome(workflow('w').step('trial', trial).step('other', other), process())
+      const edited = workflow('w').step('other', other).step('trial', trial)
+      const refused = await runOutcome(edited, { ...process(), changes: 'strict' })
+      assert.ok(refused._tag === 'Refused' && refused.error._tag === 'PlanError')
+      assert.equal((await runOutcome(edited, { ...process(), changes }))._tag, 'Pending')
+      move(1_000)
+      assert.equal((await runOutcome(edited, { ...process(), changes }))._tag, 'Completed')
+      assert.deepEqual(seen, [1, 2, 2])
+    }
+  )
+
+  test('a rewind of a step before both starts it with attempt 1', async () => {
+    const { process, move } = world()
+    const seen: Array<number> = []
+    const trial = { run: napping(seen), retry }
+    const first = workflow('w').step('first', () => null)
+    await runOutcome(first.step('trial', trial), process())
+    const prepare = () => {
+      if (seen.length === 2) throw new Error('broken')
+      return null
+    }
+    const edited = first.step('prepare', prepare).step('trial', trial)
+    assert.equal((await runOutcome(edited, process()))._tag, 'Failed')
+    seen.push(0)
+    assert.equal((await runOutcome(edited, { ...process(), fromStep: 'first' }))._tag, 'Pending')
+    move(1_000)
+    assert.equal((await runOutcome(edited, process()))._tag, 'Completed')
+    assert.deepEqual(seen, [1, 2, 0, 1, 2, 2])
+  })
+
+  test('a sub-step that is now declared non-idempotent still needs confirmation after the inserted step failed', async () => {
+    const { process } = world()
+    const ran: Array<string> = []
+    let reach: () => void = () => undefined
+    const reached = new Promise<void>((resolve) => (reach = resolve))
+    const pay = async () => {
+      reach()
+      return await new Promise<null>(() => undefined)
+    }
+    void runOutcome(workflow('w').step('agent', { version: '1', run: ({ step }) => step('pay', pay) }), process())
+    await reached
+    const prepare = () => {
+      ran.push('prepare')
+      if (ran.length === 1) throw new Error('broken')
+      return null
+    }
+    const edited = workflow('w')
+      .step('prepare', prepare)
+      .step('agent', {
+        version: '2',
+        run: ({ step }) => step('pay', { idempotent: false }, () => void ran.push('pay'))
+      })
+    assert.equal((await runOutcome(edited, process()))._tag, 'Failed')
+    const outcome = await runOutcome(edited, process())
+    assert.ok(outcome._tag === 'Failed')
+    assert.deepEqual(
+      outcome.failures.map(({ unit, error }) => `${unit} ${error.code ?? ''}`),
+      ['agent/pay SUB_STEP_IN_DOUBT', 'agent SUB_STEP_IN_DOUBT']
+    )
+    assert.deepEqual(ran, ['prepare', 'prepare'])
   })
 })

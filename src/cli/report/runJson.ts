@@ -3,6 +3,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
 import { progress } from '../../domain/checkpoint/Checkpoint.js'
 import * as State from '../../domain/checkpoint/CheckpointState.js'
+import { top } from '../../domain/workflow/Unit.js'
 import { describeQuestion, describeReason } from '../../domain/explain/Explain.js'
 import type { Json, JsonObject } from '../../domain/data/Json.js'
 import { printable } from '../../domain/explain/printable.js'
@@ -62,9 +63,9 @@ export const runAgainJson = (run: Run): JsonObject => ({
   why: describeReason(run)
 })
 
-export const failuresJson = ({ state }: Checkpoint): ReadonlyArray<JsonObject> =>
+export const failuresJson = ({ state, workflow }: Checkpoint): ReadonlyArray<JsonObject> =>
   Array.from(State.failures(state), ({ unit, error, attempts }) => ({
-    step_index: state.stepIndex,
+    step_index: workflow.steps.findIndex(({ name }) => name === top(unit)),
     unit,
     attempts: attempts.at(-1)?.attempt ?? 1,
     error: errorJson(error)

@@ -78,14 +78,12 @@ export interface Expanded extends UnitFact {
 
 /**
  * Attempts of one step are about to start; durable before the first starts. Of sub-steps, `attempts` has only those that are not idempotent.
- * `submissions`: the keys of attempts that submit a job. `keeps`: the tasks whose open waits stay, although the state has no attempt of
- * theirs, because the run stood at another step meanwhile.
+ * `submissions`: the keys of attempts that submit a job.
  */
 export interface AttemptStarted extends Fact {
   readonly _tag: 'AttemptStarted'
   readonly attempts: ReadonlyArray<InFlight>
   readonly submissions?: ReadonlyArray<Submission>
-  readonly keeps?: ReadonlyArray<Unit>
 }
 
 /**

@@ -39,12 +39,7 @@ export const change: t.Type<Change.Change> = tagged('a change', '_tag', {
   Recovered: { ...fact, from: t.string, lost: t.string, agreedBy: t.string },
   InputReplaced: { ...fact, input: json },
   Expanded: { ...unitFact, items: list(item) },
-  AttemptStarted: {
-    ...fact,
-    attempts: list(inFlight),
-    submissions: optional(list(submission)),
-    keeps: optional(list(t.string))
-  },
+  AttemptStarted: { ...fact, attempts: list(inFlight), submissions: optional(list(submission)) },
   AttemptFailed: { ...unitFact, ...failedAttempt, delayBeforeNextMillis: millis, dropped },
   UnitCompleted: {
     ...done,

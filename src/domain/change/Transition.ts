@@ -24,7 +24,6 @@ import {
   beforeStepOf,
   keptAttempt,
   isBegun,
-  openAt,
   isBeingRetried,
   isDone,
   isInFlight,
@@ -136,8 +135,7 @@ const completeAlone = (
   const stepIndex = state.step === unit ? state.stepIndex : state.stepIndex + 1
   const step = workflow.steps[stepIndex]
   if (step?.name !== unit || step._tag !== 'Task' || !isTop(unit) || Units.has(completedSteps, unit)) return undefined
-  const { inFlight, failures } = openAt(state, stepIndex)
-  if (inFlight.size + failures.size > 0) return undefined
+  if (State.inFlight(state).size + State.failures(state).size > 0) return undefined
   next.state = State.completed(stepIndex, unit)
   const record = recordFrom(change, { definition: step, step, stepIndex })
   next.completedSteps = Units.appendOwn(completedSteps, record, own)
@@ -154,11 +152,10 @@ const replacedFields = (self: Fields, change: Change.Change): Result => {
 
 /** Records stay valid as facts about the old input; an open attempt or job would mix both inputs. */
 const inputReplaced = (self: Fields, change: Change.InputReplaced): Result => {
-  const { state } = self
   const [waiting] = self.pending
   if (waiting !== undefined) return refuse('StillPending', waiting.unit)
-  const isOpen = State.inFlight(state).size + State.failures(state).size > 0
-  return isOpen ? refuse('AttemptOpen', state.step) : E.right({ input: change.input })
+  const [open] = [...State.inFlight(self.state), ...State.failures(self.state)]
+  return open === undefined ? E.right({ input: change.input }) : refuse('AttemptOpen', top(open.unit))
 }
 
 const expanded = (self: Fields, change: Change.Expanded): Result => {
@@ -176,7 +173,7 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
   const [first] = change.attempts
   const found = first === undefined ? undefined : unitAt(self, top(first.unit))
   if (found === undefined) return refuse('UnknownUnit', first?.unit ?? '')
-  const { stepIndex, step } = found
+  const { step } = found
   const starting = new Set<Unit>()
   const attemptsOfTasks: Array<InFlight> = []
   for (const attempt of change.attempts) {
@@ -188,7 +185,7 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
     starting.add(unit)
     if (part !== undefined) attemptsOfTasks.push(attempt)
   }
-  const before = openAt(self.state, stepIndex)
+  const before = State.openUnits(self.state)
   let { inFlight, failures } = before
   // Most attempts are the first of their step.
   if (inFlight.size + failures.size > 0) {
@@ -206,10 +203,8 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
     const marks = { ...(edited && { edited }), ...(confirmed && { confirmed }) }
     inFlight = Units.append(inFlight, edited || confirmed ? { ...attempt, ...marks } : attempt)
   }
-  const state = beforeStepOf(found, inFlight, failures)
-  const keeps = new Set(change.keeps)
-  const renewing = keeps.size === 0 ? attemptsOfTasks : attemptsOfTasks.filter(({ unit }) => !keeps.has(unit))
-  const pending = withoutEarlier(self.pending, before.inFlight, renewing)
+  const state = beforeStepOf(found, { inFlight, failures })
+  const pending = withoutEarlier(self.pending, before.inFlight, attemptsOfTasks)
   const next = pending === self.pending ? { state } : { state, pending }
   if (change.submissions === undefined) return E.right(next)
   const submissions = withKeys(self, change, change.submissions)
@@ -232,14 +227,14 @@ const attemptFailed = (self: Fields, change: Change.AttemptFailed): Result => {
   const { unit } = change
   const found = unitAt(self, unit)
   if (found === undefined) return subStepNotApplied(self, change)
-  const before = openAt(self.state, found.stepIndex)
-  if (!isInFlight(before.inFlight, change)) return refuse('NotInFlight', unit)
+  const before = State.openUnits(self.state)
+  if (!isInFlight(self.state, change)) return refuse('NotInFlight', unit)
   const failures = withAttempt(before.failures, unit, change, {
     ...keptAttempt(change),
     delayBeforeNextMillis: change.delayBeforeNextMillis
   })
   return E.right({
-    state: beforeStepOf(found, Units.without(before.inFlight, unit), failures),
+    state: beforeStepOf(found, { inFlight: Units.without(before.inFlight, unit), failures }),
     pending: withoutDropped(self, change)
   })
 }
@@ -251,18 +246,20 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   if (isDone(self, unit)) return refuse('AlreadyCompleted', unit)
   const { definition, step, stepIndex } = found
   const isPending = wasPending(self, change)
-  const { inFlight, failures } = openAt(self.state, stepIndex)
+  const { inFlight, failures } = State.openUnits(self.state)
   if (definition._tag === 'Task') {
-    if (!isPending && !isInFlight(inFlight, { unit, attempt: change.attempts })) return refuse('NotInFlight', unit)
+    if (!isPending && !isInFlight(self.state, { unit, attempt: change.attempts })) return refuse('NotInFlight', unit)
   } else {
     const missing = unrecorded(self, unit, definition)
     const hasNoItems = definition._tag === 'Map' && !self.items.has(unit)
     if (missing !== undefined || hasNoItems) return refuse('PartsUnfinished', missing ?? unit)
   }
-  const stateAfterAttempt = (): CheckpointState =>
-    unit === step.name
-      ? State.completed(stepIndex, unit)
-      : beforeStepOf(found, Units.without(inFlight, unit), Units.outside(failures, unit))
+  const stateAfterAttempt = (): CheckpointState => {
+    const rest = Units.outside(failures, unit)
+    return unit === step.name
+      ? State.completed(stepIndex, unit, { inFlight: Units.outside(inFlight, unit), failures: rest })
+      : beforeStepOf(found, { inFlight: Units.without(inFlight, unit), failures: rest })
+  }
   return E.right({
     state: isPending ? stateAfterPending(self, unit, stepIndex) : stateAfterAttempt(),
     completedSteps: Units.append(self.completedSteps, withDoubts(recordFrom(change, found), failures)),
@@ -276,18 +273,19 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
   if (found === undefined) return subStepFailed(self, change)
   if (isDone(self, unit)) return refuse('AlreadyCompleted', unit)
   const { definition, step, stepIndex } = found
-  const before = openAt(self.state, stepIndex)
+  const before = State.openUnits(self.state)
   const isTask = definition._tag === 'Task'
   if (last === undefined) {
-    if (isTask || unit !== step.name || before.failures.size === 0) return refuse('NotInFlight', unit)
-    return isAnyRunning(before.inFlight)
+    if (isTask || unit !== step.name || Units.within(before.failures, unit).length === 0)
+      return refuse('NotInFlight', unit)
+    return isAnyRunning(Units.within(before.inFlight, unit))
       ? refuse('PartsUnfinished', unit)
       : E.right({ state: State.failed(stepIndex, step.name, before.failures, retryable, before.inFlight) })
   }
   if (isTask && definition.wait !== undefined) return pendingFailed(self, change, last)
   // A composite fails at its own check, when none of its parts runs.
   const canFail = isTask
-    ? isInFlight(before.inFlight, { unit, attempt: last.attempt })
+    ? isInFlight(self.state, { unit, attempt: last.attempt })
     : !isAnyRunning(Units.within(before.inFlight, unit))
   if (!canFail) return refuse('NotInFlight', unit)
   const failures = withAttempt(before.failures, unit, last, keptAttempt({ ...last, at: change.at }))
@@ -295,7 +293,7 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
     state:
       unit === step.name
         ? State.failed(stepIndex, unit, failures, retryable, Units.without(before.inFlight, unit))
-        : beforeStepOf(found, Units.without(before.inFlight, unit), failures),
+        : beforeStepOf(found, { inFlight: Units.without(before.inFlight, unit), failures }),
     pending: withoutDropped(self, change)
   })
 }
@@ -305,7 +303,7 @@ const interrupted = (self: Fields, change: Change.Interrupted): Result => {
   if (found?.step.name !== change.unit) return refuse('UnknownUnit', change.unit)
   if (self.completedSteps.steps === self.workflow.steps.length) return refuse('AlreadyCompleted', change.unit)
   const { step, stepIndex } = found
-  const before = openAt(self.state, stepIndex)
+  const before = State.openUnits(self.state)
   const inProgress = isBegun(self, step, before) && !Units.has(self.completedSteps, step.name)
   return E.right({ state: State.interrupted(stepIndex, step.name, change.reason, { inProgress, ...before }) })
 }

@@ -109,30 +109,31 @@ const stateAfterEdit = (
   { completedSteps, workflow, items }: Pick<Fields, 'completedSteps' | 'workflow' | 'items'>,
   taskOf: TaskOf
 ): CheckpointState => {
-  const found = find(workflow, items, state.step, state.stepIndex)
-  if (found === undefined || (state._tag === 'Completed' && !Units.has(completedSteps, state.step)))
-    return atFirstUnrecorded(workflow, completedSteps)
-  const { step, stepIndex } = found
-  if (state._tag === 'Completed') return { ...state, stepIndex }
   const stays = ({ unit }: { readonly unit: Unit }): boolean => {
-    const definition = find(workflow, items, unit, stepIndex)?.definition
+    const definition = find(workflow, items, unit, state.stepIndex)?.definition
     if (definition === undefined) return taskOf(unit) !== undefined
     return isSameKind(find(before, known, unit, state.stepIndex)?.definition, definition)
   }
   const isEdited = (one: InFlight): boolean => {
     const was = find(before, known, one.unit, state.stepIndex)?.definition
-    return isRunning(one) && was?.fingerprint !== find(workflow, items, one.unit, stepIndex)?.definition.fingerprint
+    return (
+      isRunning(one) && was?.fingerprint !== find(workflow, items, one.unit, state.stepIndex)?.definition.fingerprint
+    )
   }
-  const kept = Units.filter(state.inFlight, stays)
-  const failures = Units.filter(state.failures, stays)
+  const kept = Units.filter(State.inFlight(state), stays)
+  const failures = Units.filter(State.failures(state), stays)
   const inFlight = [...kept]
     .filter(isEdited)
     .reduce((all, { unit, attempt }) => Units.replace(all, { unit, attempt, edited: true }), kept)
-  const next = { ...state, stepIndex, inFlight, failures }
+  const open = { inFlight, failures }
+  const found = find(workflow, items, state.step, state.stepIndex)
+  if (found === undefined || (state._tag === 'Completed' && !Units.has(completedSteps, state.step)))
+    return State.withOpen(atFirstUnrecorded(workflow, completedSteps), open)
+  const { step, stepIndex } = found
+  const next = State.withOpen({ ...state, stepIndex }, open)
   if (next._tag !== 'Interrupted') return next
   const isStillBegun =
-    isSameKind(before.steps[state.stepIndex], step) ||
-    isBegun({ items, completedSteps, pending }, step, { inFlight, failures })
+    isSameKind(before.steps[state.stepIndex], step) || isBegun({ items, completedSteps, pending }, step, open)
   return { ...next, inProgress: next.inProgress && isStillBegun }
 }
 

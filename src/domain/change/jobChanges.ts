@@ -8,18 +8,9 @@ import * as Units from '../checkpoint/Units.js'
 import { renewed } from '../checkpoint/IdempotencyKey.js'
 import * as Pending from '../checkpoint/Pending.js'
 import type { Refusal, Result } from './transitionParts.js'
-import {
-  beforeStepOf,
-  keptAttempt,
-  openAt,
-  isInFlight,
-  refuse,
-  isAnyRunning,
-  unitAt,
-  withAttempt
-} from './transitionParts.js'
+import { beforeStepOf, keptAttempt, isInFlight, refuse, isAnyRunning, unitAt, withAttempt } from './transitionParts.js'
 import type { Unit } from '../workflow/Unit.js'
-import { parent, top } from '../workflow/Unit.js'
+import { isTop, top } from '../workflow/Unit.js'
 
 /** Adds submission keys. A unit keeps its earlier key, because it may have submitted under it. */
 export const withKeys = (
@@ -43,8 +34,7 @@ export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result 
   const { unit, attempt, job, at } = change
   const found = unitAt(self, unit)
   if (found?.definition._tag !== 'Task') return refuse('UnknownUnit', unit)
-  const before = openAt(self.state, found.stepIndex)
-  if (!isInFlight(before.inFlight, change)) return refuse('NotInFlight', unit)
+  if (!isInFlight(self.state, change)) return refuse('NotInFlight', unit)
   const submission = Units.get(self.submissions, unit)
   if (submission === undefined) return refuse('NoKey', unit)
   const submitted: Pending.PendingJob = {
@@ -54,9 +44,9 @@ export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result 
     ...(attempt === 1 ? {} : { attempt }),
     submittedAt: at
   }
-  const { inFlight, failures } = before
+  const { inFlight, failures } = State.openUnits(self.state)
   return E.right({
-    state: beforeStepOf(found, Units.without(inFlight, unit), Units.without(failures, unit)),
+    state: beforeStepOf(found, { inFlight: Units.without(inFlight, unit), failures: Units.without(failures, unit) }),
     // The code that submitted the job has ended, and so have its waits.
     pending: Units.append(Units.outside(self.pending, unit), submitted),
     submissions: Units.without(self.submissions, unit)
@@ -79,16 +69,13 @@ export const stateAfterPending = (
   stepIndex: number
 ): CheckpointState => {
   const isHere = stepIndex === state.stepIndex
-  if (parent(unit) === undefined) {
-    const isNext = stepIndex === state.stepIndex + 1 && Units.has(completedSteps, state.step)
-    return isHere || isNext ? State.completed(stepIndex, unit) : state
-  }
-  if (!isHere || state._tag === 'Completed') return state
+  const isNext = stepIndex === state.stepIndex + 1 && Units.has(completedSteps, state.step)
   // The record of the unit names its sub-steps in doubt.
-  const failures = Units.outside(state.failures, unit)
-  return state._tag === 'Interrupted' && state.reason === 'pending' && pending.size === 1
-    ? State.beforeStep(stepIndex, state.step, state.inFlight, failures)
-    : { ...state, failures }
+  const open = { inFlight: State.inFlight(state), failures: Units.outside(State.failures(state), unit) }
+  if (isTop(unit) && (isHere || isNext)) return State.completed(stepIndex, unit, open)
+  return !isTop(unit) && isHere && state._tag === 'Interrupted' && state.reason === 'pending' && pending.size === 1
+    ? State.beforeStep(stepIndex, state.step, open.inFlight, open.failures)
+    : State.withOpen(state, open)
 }
 
 /** Fails the unit of a failed job as {@link pendingFailed} does. Its next submission has another key. */
@@ -112,19 +99,17 @@ export const pendingFailed = (
   if (found === undefined || !Units.has(self.pending, unit)) return refuse('NotPending', unit)
   if (!canAdvanceTo(self, unit)) return refuse('StandsElsewhere', unit)
   const { step, stepIndex } = found
-  const before = openAt(self.state, stepIndex)
+  const before = State.openUnits(self.state)
   const failures = withAttempt(before.failures, unit, last, keptAttempt({ ...last, at }))
   const retryable = change.retryable && !(self.state._tag === 'Failed' && !self.state.retryable)
   return E.right({
-    state: isAnyRunning(before.inFlight)
-      ? beforeStepOf(found, before.inFlight, failures)
+    state: isAnyRunning(Units.within(before.inFlight, step.name))
+      ? beforeStepOf(found, { ...before, failures })
       : State.failed(stepIndex, step.name, failures, retryable, before.inFlight),
     pending: Units.without(self.pending, unit)
   })
 }
 
-/** Returns whether the run can move to a unit's step without losing open attempts. */
+/** Returns whether the run may move to a unit's step: the step where it stands has completed, or has no open attempts and failures. */
 export const canAdvanceTo = ({ state, completedSteps }: Fields, unit: Unit): boolean =>
-  state.step === top(unit) ||
-  Units.has(completedSteps, state.step) ||
-  State.inFlight(state).size + State.failures(state).size === 0
+  state.step === top(unit) || Units.has(completedSteps, state.step) || !State.isOpen(state, state.step)

@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Fields } from '../checkpoint/Checkpoint.js'
-import type { CheckpointState, InFlight } from '../checkpoint/CheckpointState.js'
+import type { CheckpointState } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import { renewed } from '../checkpoint/IdempotencyKey.js'
@@ -11,21 +11,11 @@ import type { FoundUnit } from '../checkpoint/Tree.js'
 import * as Units from '../checkpoint/Units.js'
 import { isComposite } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, parent } from '../workflow/Unit.js'
+import { ancestors, parent, top } from '../workflow/Unit.js'
 import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
 import { recordedFingerprint } from '../workflow/WorkflowIdentity.js'
 import type { Result } from './transitionParts.js'
-import {
-  isDone,
-  openAt,
-  recordFrom,
-  refuse,
-  subStepAt,
-  taskAt,
-  unitAt,
-  unrecorded,
-  withoutPending
-} from './transitionParts.js'
+import { isDone, recordFrom, refuse, subStepAt, taskAt, unitAt, unrecorded, withoutPending } from './transitionParts.js'
 
 export const rewound = (self: Fields, change: Change.Rewound): Result => {
   let first = Infinity
@@ -40,20 +30,25 @@ export const rewound = (self: Fields, change: Change.Rewound): Result => {
   const named = new Set(change.units)
   const isNamed = (unit: Unit | undefined): boolean => unit !== undefined && (named.has(unit) || isNamed(parent(unit)))
   const stays = ({ unit }: { readonly unit: Unit }): boolean => !above.has(unit) && !isNamed(unit)
-  const { state } = self
   const isCompositeAt = (unit: Unit): boolean => {
     const definition = unitAt(self, unit)?.definition
     return definition !== undefined && isComposite(definition)
   }
-  // A rewind to an earlier step drops the open units of the current one. It must not drop attempts of a task that is not rewound; a failed
-  // check of a composite is repeated.
-  const wouldBeLost = (one: { readonly unit: Unit }): boolean => stays(one) && !isCompositeAt(one.unit)
-  if (state.stepIndex > first && [...State.inFlight(state), ...State.failures(state)].some(wouldBeLost))
-    return refuse('StandsElsewhere', state.step)
+  const { inFlight, failures } = State.openUnits(self.state)
+  const isLater = ({ unit }: Units.OfUnit): boolean => (unitAt(self, top(unit))?.stepIndex ?? 0) > first
+  // A rewind drops the open units of later steps. It must not drop attempts of a task that is not rewound; a failed check of a composite is
+  // repeated.
+  const lost = [...inFlight, ...failures].find((one) => isLater(one) && stays(one) && !isCompositeAt(one.unit))
+  if (lost !== undefined) return refuse('StandsElsewhere', top(lost.unit))
+  const open = {
+    // A task continues its attempt when sub-steps of it are rewound.
+    inFlight: Units.filter(inFlight, (one) => !isNamed(one.unit) && !isLater(one)),
+    failures: Units.filter(failures, (one) => stays(one) && !isLater(one))
+  }
   return E.right({
     generation: self.generation + 1,
     renewals: renewed(self.renewals, named),
-    state: stateAfterRewind(self, first, stays, isNamed),
+    state: stateAfterRewind(self, first, open),
     completedSteps: Units.filter(self.completedSteps, stays),
     items: Items.filter(self.items, (map) => !isNamed(map)),
     pending: Units.filter(self.pending, stays),
@@ -62,24 +57,15 @@ export const rewound = (self: Fields, change: Change.Rewound): Result => {
   })
 }
 
-/** A run stays at an unfinished step before the first rewound one. A task continues its attempt when sub-steps of it are rewound. */
+/** A run stays at an unfinished step before the first rewound one. */
 const stateAfterRewind = (
   { state, completedSteps, workflow }: Fields,
   stepIndex: number,
-  stays: (one: { readonly unit: Unit }) => boolean,
-  isNamed: (unit: Unit) => boolean
-): CheckpointState => {
-  if (state.stepIndex < stepIndex && !Units.has(completedSteps, state.step)) return state
-  const before = openAt(state, stepIndex)
-  const name = workflow.steps[stepIndex]?.name ?? ''
-  const continues = ({ unit }: InFlight): boolean => !isNamed(unit)
-  return State.beforeStep(
-    stepIndex,
-    name,
-    Units.filter(before.inFlight, continues),
-    Units.filter(before.failures, stays)
-  )
-}
+  open: State.OpenUnits
+): CheckpointState =>
+  state.stepIndex < stepIndex && !Units.has(completedSteps, state.step)
+    ? State.withOpen(state, open)
+    : State.beforeStep(stepIndex, workflow.steps[stepIndex]?.name ?? '', open.inFlight, open.failures)
 
 export const assumed = (self: Fields, change: Change.Assumed): Result => {
   const { unit, subStep } = change
@@ -124,8 +110,10 @@ const stateAfterAssumption = (
   unit: Unit
 ): CheckpointState => {
   const isNext = stepIndex === state.stepIndex + 1 && Units.has(completedSteps, state.step)
-  if (stepIndex !== state.stepIndex && !isNext) return state
-  return unit === step.name ? State.completed(stepIndex, unit) : withoutUnit(state, step.name, stepIndex, unit)
+  if (stepIndex !== state.stepIndex && !isNext) return State.withOpen(state, openOutside(state, unit))
+  return unit === step.name
+    ? State.completed(stepIndex, unit, openOutside(state, unit))
+    : withoutUnit(state, step.name, stepIndex, unit)
 }
 
 export const confirmed = (self: Fields, change: Change.Confirmed): Result => {
@@ -143,28 +131,38 @@ export const confirmed = (self: Fields, change: Change.Confirmed): Result => {
   }
   const { state } = self
   if (!State.inDoubt(state).has(unit)) return refuse('NotInFlight', unit)
-  const next = withoutUnit(state, state.step, state.stepIndex, unit)
+  const next = stateAfterConfirmation(state, found, unit)
   return E.right({ state: task === undefined ? next : withConfirmed(next, task.unit, unit) })
 }
 
 /** Keeps the answer about a sub-step until the attempt of its task ends, because the repeated attempt cannot see that it had an open question. */
 const withConfirmed = (state: CheckpointState, task: Unit, subStep: Unit): CheckpointState => {
-  const attempt = Units.get(State.inFlight(state), task)
-  if (attempt === undefined || state._tag === 'Completed') return state
-  const { confirmed = [] } = attempt
-  return {
-    ...state,
-    inFlight: Units.replace(state.inFlight, { ...attempt, confirmed: [...new Set([...confirmed, subStep])] })
-  }
+  const { inFlight, failures } = State.openUnits(state)
+  const attempt = Units.get(inFlight, task)
+  if (attempt === undefined) return state
+  const confirmed = [...new Set([...(attempt.confirmed ?? []), subStep])]
+  return State.withOpen(state, { inFlight: Units.replace(inFlight, { ...attempt, confirmed }), failures })
 }
 
-/** Removes the attempts and failures of a unit and its parts. The run stays interrupted if others are left. */
+const stateAfterConfirmation = (
+  state: CheckpointState,
+  { step, stepIndex }: FoundUnit<StepIdentity>,
+  unit: Unit
+): CheckpointState =>
+  state.step === step.name
+    ? withoutUnit(state, step.name, stepIndex, unit)
+    : State.withOpen(state, openOutside(state, unit))
+
+/** The attempts and failures outside of a unit. */
+const openOutside = (state: CheckpointState, unit: Unit): State.OpenUnits => ({
+  inFlight: Units.outside(State.inFlight(state), unit),
+  failures: Units.outside(State.failures(state), unit)
+})
+
+/** Removes the attempts and failures of a unit and its parts. The run stays interrupted if others of its step are left. */
 const withoutUnit = (state: CheckpointState, step: string, stepIndex: number, unit: Unit): CheckpointState => {
-  const before = openAt(state, stepIndex)
-  const inFlight = Units.outside(before.inFlight, unit)
-  const failures = Units.outside(before.failures, unit)
-  const isOpen = inFlight.size + failures.size > 0
-  return state._tag === 'Interrupted' && state.stepIndex === stepIndex && isOpen
-    ? { ...state, inFlight, failures }
-    : State.beforeStep(stepIndex, step, inFlight, failures)
+  const open = openOutside(state, unit)
+  return state._tag === 'Interrupted' && state.step === step && State.isOpen(open, step)
+    ? State.withOpen(state, open)
+    : State.beforeStep(stepIndex, step, open.inFlight, open.failures)
 }

@@ -2,26 +2,24 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Fields } from '../checkpoint/Checkpoint.js'
-import type { Failure, InFlight } from '../checkpoint/CheckpointState.js'
+import type { Failure, InFlight, OpenUnits } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
-import type { OpenUnits, Refusal, Result, TransitionError } from './transitionParts.js'
+import type { Refusal, Result, TransitionError } from './transitionParts.js'
 import {
   beforeStepOf,
   keptAttempt,
-  openAt,
   isDone,
   recordFrom,
   refuse,
-  isRunningIn,
+  isRunningHere,
   subStepAt,
   taskAt,
   withAttempt,
   withoutPending
 } from './transitionParts.js'
 import type { Unit } from '../workflow/Unit.js'
-import { top } from '../workflow/Unit.js'
 
 /** Returns why a sub-step cannot start, or undefined. `starting`: the tasks that start in the same change. */
 export const wrongSubStep = (
@@ -32,7 +30,7 @@ export const wrongSubStep = (
   const task = taskAt(self, unit)
   if (task?.definition._tag !== 'Task') return 'UnknownUnit'
   if (isDone(self, unit)) return 'AlreadyCompleted'
-  return starting.has(task.unit) || isRunningIn(State.inFlight(self.state), task.unit) ? undefined : 'NotInFlight'
+  return starting.has(task.unit) || isRunningHere(self.state, task.unit) ? undefined : 'NotInFlight'
 }
 
 /** Drops the sub-steps in `all` (failures or waits) of tasks that start a new attempt. A repeated attempt is still in flight and keeps them. */
@@ -49,23 +47,6 @@ export const withoutEarlier = <A extends Units.OfUnit>(
   return rest
 }
 
-/**
- * Names the tasks whose open waits stay when they start. The state has neither an attempt nor a failure of theirs: a step that an edit put
- * before them ran meanwhile.
- */
-export const keepsWaits = (
-  { state, pending }: Pick<Fields, 'state' | 'pending'>,
-  starting: ReadonlyArray<{ readonly unit: Unit }>
-): Pick<Change.AttemptStarted, 'keeps'> => {
-  if (pending.size === 0) return {}
-  const isKnown = (unit: Unit): boolean =>
-    state.step === top(unit) && (Units.has(State.inFlight(state), unit) || Units.has(State.failures(state), unit))
-  const keeps = starting.flatMap(({ unit }) =>
-    !isKnown(unit) && Units.within(pending, unit).some((one) => one.unit !== unit) ? [unit] : []
-  )
-  return keeps.length === 0 ? {} : { keeps }
-}
-
 export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   const { unit } = change
   const ready = endable(self, change)
@@ -74,7 +55,10 @@ export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Re
   const failures = Units.without(before.failures, unit)
   const record = { ...recordFrom(change, task), subStep: change.subStep ?? {} }
   return E.right({
-    state: beforeStepOf(task, Units.without(before.inFlight, unit), Units.outside(failures, unit)),
+    state: beforeStepOf(task, {
+      inFlight: Units.without(before.inFlight, unit),
+      failures: Units.outside(failures, unit)
+    }),
     completedSteps: Units.append(self.completedSteps, withDoubts(record, failures)),
     ...withoutPending(self, unit)
   })
@@ -89,7 +73,7 @@ export const subStepFailed = (self: Fields, change: Change.UnitFailed): Result =
   const { task, before } = ready.right
   const failures = withAttempt(before.failures, unit, { ...last, subStep }, keptAttempt({ ...last, at: change.at }))
   return E.right({
-    state: beforeStepOf(task, Units.without(before.inFlight, unit), failures),
+    state: beforeStepOf(task, { inFlight: Units.without(before.inFlight, unit), failures }),
     ...withoutPending(self, unit)
   })
 }
@@ -99,9 +83,9 @@ export const subStepNotApplied = (self: Fields, change: Change.AttemptFailed): R
   const { unit, outcome } = change
   const task = subStepAt(self, unit)
   if (task === undefined) return refuse('UnknownUnit', unit)
-  const { inFlight, failures } = openAt(self.state, task.stepIndex)
-  return outcome === 'notApplied' && isRunningIn(inFlight, unit)
-    ? E.right({ state: beforeStepOf(task, Units.without(inFlight, unit), failures) })
+  const { inFlight, failures } = State.openUnits(self.state)
+  return outcome === 'notApplied' && isRunningHere(self.state, unit)
+    ? E.right({ state: beforeStepOf(task, { inFlight: Units.without(inFlight, unit), failures }) })
     : refuse('NotInFlight', unit)
 }
 
@@ -113,9 +97,9 @@ const endable = (self: Fields, change: Change.UnitCompleted | Change.UnitFailed)
   const task = subStep === undefined ? undefined : taskAt(self, unit)
   if (subStep === undefined || task?.definition._tag !== 'Task') return refuse('UnknownUnit', unit)
   if (isDone(self, unit)) return refuse('AlreadyCompleted', unit)
-  const hasStarted = subStep.idempotent !== false || isRunningIn(State.inFlight(self.state), unit)
-  return hasStarted && isRunningIn(State.inFlight(self.state), task.unit)
-    ? E.right({ task, before: openAt(self.state, task.stepIndex) })
+  const hasStarted = subStep.idempotent !== false || isRunningHere(self.state, unit)
+  return hasStarted && isRunningHere(self.state, task.unit)
+    ? E.right({ task, before: State.openUnits(self.state) })
     : refuse('NotInFlight', unit)
 }
 

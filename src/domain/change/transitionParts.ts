@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Fields } from '../checkpoint/Checkpoint.js'
-import type { CheckpointState, FailedAttempt, Failure, InFlight } from '../checkpoint/CheckpointState.js'
+import type { CheckpointState, FailedAttempt, Failure, InFlight, OpenUnits } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import type { PendingUnit } from '../checkpoint/Pending.js'
@@ -28,7 +28,7 @@ import { recordedFingerprint } from '../workflow/WorkflowIdentity.js'
  * - `StillPending`, `NotPending`: the unit waits, or does not.
  * - `NotAWait`, `AlreadyAnswered`, `WaitOver`: the unit does not wait for an answer, has one, or its time limit is over.
  * - `NoKey`, `AnotherKey`: the unit has no key to submit its job under, or another one.
- * - `StandsElsewhere`: the run stands at another step, and its open attempt would be lost.
+ * - `StandsElsewhere`: the run stands at another step, which is unfinished, or a rewind does not name a later step with open attempts.
  * - `AttemptOpen`: an attempt of the unit is open, also by the same change.
  * - `UnknownChange`: no change has this tag; `unit` is the current step.
  *
@@ -94,22 +94,9 @@ export const isDone = ({ completedSteps }: Pick<Fields, 'completedSteps'>, unit:
   return false
 }
 
-/** The attempts and failures of a step. */
-export interface OpenUnits {
-  readonly inFlight: Units.Units<InFlight>
-  readonly failures: Units.Units<Failure>
-}
-
-/** Returns the open units of a step; empty if the run is at another step. */
-export const openAt = (state: CheckpointState, stepIndex: number): OpenUnits =>
-  state.stepIndex === stepIndex
-    ? { inFlight: State.inFlight(state), failures: State.failures(state) }
-    : { inFlight: Units.none, failures: Units.none }
-
 export const beforeStepOf = (
   { step, stepIndex }: Pick<FoundUnit<StepIdentity>, 'step' | 'stepIndex'>,
-  inFlight: Units.Units<InFlight>,
-  failures: Units.Units<Failure>
+  { inFlight, failures }: OpenUnits
 ): State.BeforeStep => State.beforeStep(stepIndex, step.name, inFlight, failures)
 
 /** Drops the pending job or wait, the submission and the answers of a unit and its sub-steps. */
@@ -131,8 +118,12 @@ export const withoutDropped = (
 /** Returns whether an attempt is not suspended: its code runs, or ran when the process ended. */
 export const isRunning = ({ suspended }: InFlight): boolean => suspended !== true
 
-export const isRunningIn = (all: Units.Units<InFlight>, unit: Unit): boolean => {
-  const attempt = Units.get(all, unit)
+/** Returns the open attempt of a unit of the step that the run stands at. Only such an attempt can end or start anything. */
+export const attemptHere = (state: CheckpointState, unit: Unit): InFlight | undefined =>
+  state.step === top(unit) ? Units.get(State.inFlight(state), unit) : undefined
+
+export const isRunningHere = (state: CheckpointState, unit: Unit): boolean => {
+  const attempt = attemptHere(state, unit)
   return attempt !== undefined && isRunning(attempt)
 }
 
@@ -141,8 +132,8 @@ export const isAnyRunning = (all: Iterable<InFlight>): boolean => {
   return false
 }
 
-export const isInFlight = (all: Units.Units<InFlight>, { unit, attempt }: InFlight): boolean =>
-  Units.get(all, unit)?.attempt === attempt
+export const isInFlight = (state: CheckpointState, { unit, attempt }: InFlight): boolean =>
+  attemptHere(state, unit)?.attempt === attempt
 
 /** Returns whether a retry follows the newest attempt. */
 export const isBeingRetried = (failure: Failure): boolean =>
@@ -213,9 +204,9 @@ export const unrecorded = (
 export const isBegun = (
   self: Pick<Fields, 'items' | 'completedSteps' | 'pending'>,
   step: StepIdentity,
-  { inFlight, failures }: OpenUnits
+  open: OpenUnits
 ): boolean =>
-  inFlight.size + failures.size > 0 ||
+  State.isOpen(open, step.name) ||
   Units.within(self.pending, step.name).length > 0 ||
   hasRecordedPart(self, step.name, step)
 

@@ -4,9 +4,17 @@ import type * as Change from './Change.js'
 import type { Fields } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import { overAt, WAIT_TIMEOUT } from '../checkpoint/Due.js'
-import { canAdvanceTo } from './jobChanges.js'
 import type { Result } from './transitionParts.js'
-import { beforeStepOf, openAt, isDone, refuse, isRunningIn, taskAt, unitAt, withoutDropped } from './transitionParts.js'
+import {
+  attemptHere,
+  beforeStepOf,
+  isDone,
+  isRunningHere,
+  refuse,
+  taskAt,
+  unitAt,
+  withoutDropped
+} from './transitionParts.js'
 import * as Units from '../checkpoint/Units.js'
 import { isChild, isSubStepPath } from '../workflow/Unit.js'
 
@@ -17,23 +25,21 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   const task = inTree === undefined ? taskAt(self, unit) : undefined
   const found = inTree ?? task
   if (found === undefined) return refuse('UnknownUnit', unit)
-  const { definition, stepIndex } = found
+  const { definition } = found
   if (definition._tag !== 'Task' || (inTree !== undefined && definition.wait !== wait._tag))
     return refuse('NotAWait', unit)
   if (isDone(self, unit)) return refuse('AlreadyCompleted', unit)
-  const before = openAt(self.state, stepIndex)
-  if (task !== undefined && !isRunningIn(before.inFlight, task.unit)) return refuse('NotInFlight', unit)
+  const before = State.openUnits(self.state)
+  if (task !== undefined && !isRunningHere(self.state, task.unit)) return refuse('NotInFlight', unit)
   const earlier = Units.get(self.pending, unit)
   const isAgain = earlier?._tag === 'Answer' && Units.has(self.answers, unit)
   if (earlier !== undefined && !isAgain) return refuse('StillPending', unit)
-  if (task !== undefined && !canAdvanceTo(self, unit)) return refuse('StandsElsewhere', unit)
   return E.right({
     // A task that an edit turned into a wait has no attempt.
-    state: beforeStepOf(
-      found,
-      task === undefined ? Units.without(before.inFlight, unit) : before.inFlight,
-      Units.without(before.failures, unit)
-    ),
+    state: beforeStepOf(found, {
+      inFlight: task === undefined ? Units.without(before.inFlight, unit) : before.inFlight,
+      failures: Units.without(before.failures, unit)
+    }),
     pending: Units.append(Units.without(self.pending, unit), { ...wait, unit, startedAt }),
     ...(earlier === undefined ? {} : { answers: Units.without(self.answers, unit) })
   })
@@ -65,7 +71,7 @@ export const answered = (self: Fields, change: Change.Answered): Result => {
 export const suspended = (self: Fields, change: Change.Suspended): Result => {
   const { unit, waits } = change
   const { state } = self
-  const attempt = Units.get(State.inFlight(state), unit)
+  const attempt = attemptHere(state, unit)
   if (state._tag !== 'BeforeStep' || attempt === undefined || attempt.suspended === true)
     return refuse('NotInFlight', unit)
   if (waits.length === 0 || waits.some((wait) => !Units.has(self.pending, wait))) return refuse('NotPending', unit)

@@ -8,7 +8,8 @@ import * as t from 'io-ts'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint, Fields } from './Checkpoint.js'
 import { FORMAT, make, variablesOf } from './Checkpoint.js'
-import type { CheckpointState } from './CheckpointState.js'
+import type { CheckpointState, Completed } from './CheckpointState.js'
+import { completed, failures, inFlight } from './CheckpointState.js'
 import type { Item } from './Items.js'
 import type { Json, JsonObject } from '../data/Json.js'
 import { equals } from '../data/Json.js'
@@ -123,7 +124,9 @@ export const encode = (checkpoint: Checkpoint): Json => {
 }
 
 const toPlain = (state: CheckpointState): Plain<CheckpointState> =>
-  state._tag === 'Completed' ? state : { ...state, inFlight: [...state.inFlight], failures: [...state.failures] }
+  state._tag === 'Completed' && state.inFlight === undefined
+    ? (state as Omit<Completed, 'inFlight' | 'failures'>)
+    : { ...state, inFlight: [...inFlight(state)], failures: [...failures(state)] }
 
 /** `Object.fromEntries` defines properties, so a variable named `__proto__` is safe. */
 const objectFrom = (variables: ReadonlyMap<string, Json>): JsonObject => Object.fromEntries(variables)
@@ -170,8 +173,10 @@ export const decode = (content: unknown): E.Either<Malformed | NewerFormat, Chec
 const malformed = (field: string, expected: string): E.Either<Malformed, never> =>
   E.left({ _tag: 'Malformed', path: `$.${field}`, expected })
 
-const fromPlain = (state: Plain<CheckpointState>): CheckpointState =>
-  state._tag === 'Completed' ? state : { ...state, inFlight: from(state.inFlight), failures: from(state.failures) }
+const fromPlain = (state: Plain<CheckpointState>): CheckpointState => {
+  const open = { inFlight: from(state.inFlight ?? []), failures: from(state.failures ?? []) }
+  return state._tag === 'Completed' ? completed(state.stepIndex, state.step, open) : { ...state, ...open }
+}
 
 const areEqual = (variables: JsonObject, derived: ReadonlyMap<string, Json>): boolean => {
   if (Object.keys(variables).length !== derived.size) return false

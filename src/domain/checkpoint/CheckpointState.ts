@@ -7,8 +7,8 @@ import type { StepError } from '../data/StepError.js'
 import type { Outcome } from '../data/StepFailure.js'
 import type { SubStep } from './SubStep.js'
 import type { Unit } from '../workflow/Unit.js'
-import type { Units } from './Units.js'
-import { from, none } from './Units.js'
+import type { OfUnit, Units } from './Units.js'
+import { from, none, within } from './Units.js'
 
 // --- model
 
@@ -62,17 +62,20 @@ export const MAX_ATTEMPTS_KEPT = 100
  */
 export type InterruptReason = 'signal' | 'aborted' | 'paused' | 'pending' | 'cancelled'
 
+/** The attempts and failures of a run. A unit is in them until its attempt ends or its failure is resolved, wherever the run stands. */
+export interface OpenUnits {
+  readonly inFlight: Units<InFlight>
+  readonly failures: Units<Failure>
+}
+
 /** The step that a run stands at. */
 interface Standing {
   readonly stepIndex: number
   readonly step: string
 }
 
-/** The step that a run stands at, which has not completed. */
-interface Open extends Standing {
-  readonly inFlight: Units<InFlight>
-  readonly failures: Units<Failure>
-}
+/** The step that a run stands at, which has not completed, and the attempts and failures of all unfinished steps. */
+interface Open extends Standing, OpenUnits {}
 
 /**
  * Durable before a step, or an attempt in it, starts. `inFlight` is empty if nothing has started; `failures` holds earlier attempts.
@@ -84,11 +87,12 @@ export interface BeforeStep extends Open {
 }
 
 /**
- * The step completed, which may not be the last: `Checkpoint.status` says whether the run did. Its output is in its record.
+ * The step completed, which may not be the last: `Checkpoint.status` says whether the run did. Its output is in its record. `inFlight` and
+ * `failures` are those of other steps, absent if there are none.
  *
  * @category model
  */
-export interface Completed extends Standing {
+export interface Completed extends Standing, Partial<OpenUnits> {
   readonly _tag: 'Completed'
 }
 
@@ -127,8 +131,11 @@ export const beforeStep = (
   failures: Iterable<Failure> = none
 ): BeforeStep => ({ _tag: 'BeforeStep', stepIndex, step, inFlight: from(inFlight), failures: from(failures) })
 
-/** After a step. */
-export const completed = (stepIndex: number, step: string): Completed => ({ _tag: 'Completed', stepIndex, step })
+/** After a step. `open`: the units of other steps. */
+export const completed = (stepIndex: number, step: string, open?: OpenUnits): Completed =>
+  open === undefined || open.inFlight.size + open.failures.size === 0
+    ? { _tag: 'Completed', stepIndex, step }
+    : { _tag: 'Completed', stepIndex, step, inFlight: open.inFlight, failures: open.failures }
 
 /** Failed in a step. */
 export const failed = (
@@ -195,15 +202,31 @@ export const match =
  *
  * @category destructors
  */
-export const inFlight = (state: CheckpointState): Units<InFlight> =>
-  state._tag === 'Completed' ? none : state.inFlight
+export const inFlight = ({ inFlight = none }: CheckpointState): Units<InFlight> => inFlight
 
 /**
- * Returns the failures of the step.
+ * Returns the failures of unfinished steps.
  *
  * @category destructors
  */
-export const failures = (state: CheckpointState): Units<Failure> => (state._tag === 'Completed' ? none : state.failures)
+export const failures = ({ failures = none }: CheckpointState): Units<Failure> => failures
+
+/** Returns the attempts and failures of a state. */
+export const openUnits = (state: CheckpointState): OpenUnits => ({
+  inFlight: inFlight(state),
+  failures: failures(state)
+})
+
+/** Replaces the attempts and failures of a state. */
+export const withOpen = (state: CheckpointState, open: OpenUnits): CheckpointState =>
+  state._tag === 'Completed' ? completed(state.stepIndex, state.step, open) : { ...state, ...open }
+
+/** Returns the failures of the step that the run stands at. */
+export const failuresHere = (state: CheckpointState): ReadonlyArray<Failure> => within(failures(state), state.step)
+
+/** Returns whether a step has attempts or failures. */
+export const isOpen = (state: Partial<OpenUnits>, step: Unit): boolean =>
+  [state.inFlight, state.failures].some((all) => all !== undefined && within<OfUnit>(all, step).length > 0)
 
 /**
  * Returns the units that may have taken effect without a record: in flight, or failed with an unknown outcome; of an interrupted step
@@ -216,7 +239,7 @@ export const inDoubt = (state: CheckpointState): ReadonlySet<Unit> => {
   return new Set([
     ...Array.from(running, ({ unit }) => unit),
     ...[...failed].filter(mayHaveActed).map(({ unit }) => unit),
-    ...(mayHaveRun && running.size + failed.size === 0 ? [state.step] : [])
+    ...(mayHaveRun && !isOpen(state, state.step) ? [state.step] : [])
   ])
 }
 

@@ -78,7 +78,7 @@ const open = { ...standing, inFlight: list(inFlight), failures: list(failure) }
 
 export const checkpointState: t.Type<Plain<CheckpointState>> = tagged('a checkpoint state', '_tag', {
   BeforeStep: open,
-  Completed: standing,
+  Completed: { ...standing, inFlight: optional(list(inFlight)), failures: optional(list(failure)) },
   Failed: { ...open, retryable: t.boolean },
   Interrupted: { ...open, inProgress: t.boolean, reason: interruptReason }
 })

@@ -57,7 +57,7 @@ interface Placed {
 
 /** A type with plain arrays for its lists by unit, as in JSON. */
 export type Plain<T> = T extends unknown
-  ? { readonly [K in keyof T]: T[K] extends Units<infer A> ? ReadonlyArray<A> : T[K] }
+  ? { readonly [K in keyof T]: T[K] extends Units<infer A> | undefined ? ReadonlyArray<A> : T[K] }
   : never
 
 // --- constructors

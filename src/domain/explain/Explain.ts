@@ -1,14 +1,12 @@
 /** Describes plans, decisions and questions in words. */
-import type { PollReason } from '../plan/Plan.js'
 import { describeEvidence } from '../checkpoint/CompletedStep.js'
 import type { Over } from '../checkpoint/Due.js'
 import type { PendingJob, RejectedAnswer } from '../checkpoint/Pending.js'
 import type { Json } from '../data/Json.js'
-import type { Changed, Confirm, Decision, DecisionTree, ResumePlan } from '../plan/Plan.js'
+import type { Changed, Confirm, Decision, DecisionTree, PollReason, ResumePlan } from '../plan/Plan.js'
 import { pushTo } from '../data/indexed.js'
 import { listed } from '../data/listed.js'
-import { confirms, decisionTrees } from '../plan/Plan.js'
-import { isAnyOver, overOf } from '../plan/waits.js'
+import { confirms, decisionTrees, isAnyOver, overOf } from '../plan/Plan.js'
 import { printableLines } from './printable.js'
 import { nameOf } from '../workflow/Unit.js'
 

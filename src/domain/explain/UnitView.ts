@@ -10,7 +10,7 @@ import type { Json } from '../data/Json.js'
 import type { StepError } from '../data/StepError.js'
 import { subStepsOf } from '../plan/subSteps.js'
 import type { Unit } from '../workflow/Unit.js'
-import { isTop, join, top } from '../workflow/Unit.js'
+import { join } from '../workflow/Unit.js'
 import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
 
 /**
@@ -90,7 +90,6 @@ const unitOf = ({ state, completedSteps, pending: waiting, answers }: Checkpoint
     place.kind === 'sub-step'
       ? { ...base, status: 'failed', attempts: 1 }
       : { ...base, status: 'not started', attempts: 0 }
-  if (state.step !== top(unit)) return other
   const running = Units.get(State.inFlight(state), unit)
   const failure = Units.get(State.failures(state), unit)
   const error = failure === undefined ? {} : { error: failure.error }
@@ -123,9 +122,8 @@ const compositeOf = (checkpoint: Checkpoint, place: Place, parts: ReadonlyArray<
   const view = { ...unitOf(checkpoint, place), parts: counted }
   if (view.status === 'completed') return view
   const has = (status: UnitView['status']): boolean => parts.some((part) => part.status === status)
-  const isFailed = isTop(unit)
-    ? checkpoint.state._tag === 'Failed' && checkpoint.state.step === unit
-    : has('failed') && !has('in flight')
+  const isFailed =
+    checkpoint.state.step === unit ? checkpoint.state._tag === 'Failed' : has('failed') && !has('in flight')
   if (isFailed) return { ...view, status: 'failed' }
   if (has('pending') && !has('in flight')) return { ...view, status: 'pending' }
   return { ...view, status: parts.every(({ status }) => status === 'not started') ? 'not started' : 'in flight' }

@@ -17,13 +17,14 @@ import { isComposite, isSameKind, listedParts } from '../workflow/Node.js'
 import type { SubStepsByTask } from './subSteps.js'
 import { subStepsOf } from './subSteps.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, isChild, join, parent } from '../workflow/Unit.js'
+import { ancestors, isChild, join, parent, top } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
 
 /**
  * The facts for decisions, each found in constant time.
  *
  * - `begun`: composites with a recorded part.
+ * - `open`: the top-level step that the run stands at, and those with attempts or failures.
  * - `replaced`: units that started or failed, and that an edit turned into another kind of step: they start over.
  * - `inDoubt`: units that may have taken effect. A replaced composite is not one of them: its parts acted.
  * - `evidence`: the decisions about missing and changed evidence.
@@ -35,6 +36,7 @@ import type { Step, Workflow } from '../workflow/Workflow.js'
 export interface PlanContext {
   readonly checkpoint: Checkpoint
   readonly begun: ReadonlySet<Unit>
+  readonly open: ReadonlySet<Unit>
   readonly inFlight: Units.Units<InFlight>
   readonly failures: Units.Units<Failure>
   readonly inDoubt: ReadonlySet<Unit>
@@ -65,6 +67,7 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
   return {
     checkpoint,
     begun: compositesWithRecords(checkpoint.completedSteps),
+    open: new Set([state.step, ...[...State.inFlight(state), ...State.failures(state)].map(({ unit }) => top(unit))]),
     inFlight: State.inFlight(state),
     failures: State.failures(state),
     inDoubt: doubtsOf(checkpoint, replaced),

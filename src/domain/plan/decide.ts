@@ -38,7 +38,6 @@ export const decideAll = (context: PlanContext, workflow: Workflow, out: Planned
     const { name: unit, summary } = step
     const record = recordInTree(context, unit, stepIndex)
     if (step._tag === 'Task' && decideByRecord(context, { unit, stepIndex, summary, step }, record, out)) return
-    if (unit === context.checkpoint.state.step) out.leaves = out.decisions.some(({ _tag }) => _tag !== 'Skip')
     const demand = demandOf(stepIndex, unit)
     decide(context, { unit, stepIndex, summary, step, record, demand, keptAbove: undefined }, out)
   })
@@ -46,12 +45,12 @@ export const decideAll = (context: PlanContext, workflow: Workflow, out: Planned
 
 /** Decides about a task if its record alone matters, as for most tasks of a long run. */
 const decideByRecord = (
-  { isPlain, checkpoint }: PlanContext,
+  { isPlain, open }: PlanContext,
   task: Subject<Task>,
   record: CompletedStep | undefined,
   out: Planned
 ): boolean => {
-  if (!isPlain || task.unit === checkpoint.state.step) return false
+  if (!isPlain || open.has(task.unit)) return false
   out.decisions.push(record === undefined ? run(task, NOT_STARTED) : skipRecorded(task, record, undefined, out))
   return true
 }

@@ -42,8 +42,8 @@ export const decideWithSubSteps = (
   const runsFromStart = (one: Unit): boolean =>
     context.confirm.get(one)?._tag === 'Again' &&
     (one === unit ? restart === undefined && !task.idempotent : isOpenDoubt(context, one))
-  // Neither the step that replaces a task repeats its attempt, nor a task that follows a step to run.
-  const isRepeatedTask = Units.has(context.inFlight, unit) && !context.replaced.has(unit) && out.leaves !== true
+  // The step that replaces a task does not repeat its attempt.
+  const isRepeatedTask = Units.has(context.inFlight, unit) && !context.replaced.has(unit)
   // A skipped task needs no lines for its sub-steps.
   if (decision._tag !== 'Skip')
     for (const known of all) {

@@ -30,7 +30,7 @@ import { fromUnknown as fromThrown } from '../data/StepError.js'
 import { find } from '../checkpoint/Tree.js'
 import { IN_DOUBT } from './subSteps.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, isTop, top } from '../workflow/Unit.js'
+import { ancestors } from '../workflow/Unit.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Task } from '../workflow/Workflow.js'
 import { isIdempotent } from '../workflow/Node.js'
@@ -39,8 +39,6 @@ import { isIdempotent } from '../workflow/Node.js'
 export interface Planned {
   readonly decisions: Array<Decision>
   readonly problems: Array<PlanProblem>
-  /** An earlier step runs first, and ends the attempts of the step where the run stands. */
-  leaves?: boolean
 }
 
 /** A unit with its definition, its record, and what the plan demands of it. */
@@ -372,7 +370,6 @@ export const nextAttempt = (
   placed: Placed
 ): { readonly reason: RetryReason; readonly attempt: number; readonly mayHaveActed: boolean } | undefined => {
   const { state } = context.checkpoint
-  if (state.step !== top(placed.unit)) return undefined
   const mayHaveActed = context.inDoubt.has(placed.unit)
   const running = Units.get(context.inFlight, placed.unit)
   if (running !== undefined) {
@@ -396,6 +393,6 @@ export const nextAttempt = (
     }
     return { reason, attempt: hasNext ? attempts + 1 : 1, mayHaveActed }
   }
-  const stopped = state._tag === 'Interrupted' && state.inProgress && isTop(placed.unit)
+  const stopped = state._tag === 'Interrupted' && state.inProgress && placed.unit === state.step
   return stopped ? { reason: { _tag: 'Interrupted', reason: state.reason }, attempt: 1, mayHaveActed } : undefined
 }

@@ -12,10 +12,10 @@ import { isWithin, top } from '../workflow/Unit.js'
 /** Yields inconsistencies of a checkpoint. Transitions never cause one; a hand-edited file may. */
 export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> {
   const { state, workflow, items, completedSteps } = checkpoint
-  const steps = workflow.steps.length
+  const isDone = (step: Unit): boolean => Units.has(completedSteps, step)
   const wrong = (why: string): PlanProblem => ({ _tag: 'InconsistentCheckpoint', why })
   const named = Number.isInteger(state.stepIndex) ? workflow.steps[state.stepIndex]?.name : undefined
-  if (named === undefined) yield { _tag: 'StepOutOfRange', stepIndex: state.stepIndex, steps }
+  if (named === undefined) yield { _tag: 'StepOutOfRange', stepIndex: state.stepIndex, steps: workflow.steps.length }
   else if (named !== state.step)
     yield wrong(`step ${state.stepIndex + 1} is "${named}", but the state calls it "${state.step}"`)
   for (const record of Units.all(completedSteps)) {
@@ -24,13 +24,13 @@ export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> 
   }
   if (completedSteps.twice !== undefined) yield wrong(`"${completedSteps.twice}" is recorded twice`)
   for (const { unit } of [...State.inFlight(state), ...State.failures(state)])
-    if (top(unit) !== state.step || !isUnit(checkpoint, unit, state.stepIndex))
-      yield wrong(`the run is at step "${state.step}", but its state lists "${unit}"`)
+    if ((top(unit) !== state.step && isDone(top(unit))) || !isUnit(checkpoint, unit, state.stepIndex))
+      yield wrong(`the state lists "${unit}", but there is no such unit, or its step is recorded completed`)
   for (const [unit] of items)
     if (find(workflow, items, unit)?.definition._tag !== 'Map')
       yield wrong(`"${unit}" has items, but there is no such map`)
   for (const why of wrongPending(checkpoint)) yield wrong(why)
-  const why = named === state.step ? wrongState(state, Units.has(completedSteps, state.step)) : undefined
+  const why = named === state.step ? wrongState(state, isDone(state.step)) : undefined
   if (why !== undefined) yield wrong(why)
 }
 

@@ -1,7 +1,6 @@
 /** Finds the units with which a resume begins, as the executor finds them. */
 import type { Decision, DecisionTree, ResumePlan } from './Plan.js'
-import { decisionTrees } from './Plan.js'
-import { overOf } from './waits.js'
+import { decisionTrees, overOf } from './Plan.js'
 import { waitsFor } from '../workflow/needs.js'
 import type { Step, Task, Wave, Workflow } from '../workflow/Workflow.js'
 

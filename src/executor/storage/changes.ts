@@ -1,7 +1,6 @@
 /** The changes that the executor records, and the events that report them once they are durable. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { AttemptFailed, Change, Suspended, UnitCompleted, UnitFailed } from '../../domain/change/Change.js'
-import { keepsWaits } from '../../domain/change/subStepChanges.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { InFlight } from '../../domain/checkpoint/CheckpointState.js'
 import { failures, inFlight } from '../../domain/checkpoint/CheckpointState.js'
@@ -39,8 +38,7 @@ export const attemptsStarted = (
     _tag: 'AttemptStarted',
     at: timestamp(environment.clock.now()),
     attempts: tasks.map(({ unit, attempt }) => ({ unit, attempt })),
-    ...(submissions.length === 0 ? {} : { submissions }),
-    ...keepsWaits(run, tasks)
+    ...(submissions.length === 0 ? {} : { submissions })
   }
 }
 

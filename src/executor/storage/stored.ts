@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Move } from '../../domain/checkpoint/Checkpoint.js'
 import { status } from '../../domain/checkpoint/Checkpoint.js'
-import { failures } from '../../domain/checkpoint/CheckpointState.js'
+import { failuresHere } from '../../domain/checkpoint/CheckpointState.js'
 import { describe as describeCodec, restore } from '../../domain/change/restore.js'
 import { fieldsOf } from '../../domain/data/Options.js'
 import { isObject } from '../../domain/data/Json.js'
@@ -164,7 +164,7 @@ export const stoppedIn = (checkpoint: Checkpoint): Interrupted | Failed | undefi
   const runStatus = status(checkpoint, false)
   const facts = { runId, checkpoint, stepIndex: state.stepIndex, step: state.step }
   if (state._tag === 'Failed')
-    return { _tag: 'Failed', ...facts, failures: [...failures(state)], retryable: state.retryable }
+    return { _tag: 'Failed', ...facts, failures: failuresHere(state), retryable: state.retryable }
   return state._tag === 'Interrupted' && (runStatus === 'cancelled' || runStatus === 'paused')
     ? { _tag: 'Interrupted', ...facts, inProgress: state.inProgress, reason: runStatus }
     : undefined

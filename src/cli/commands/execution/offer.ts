@@ -47,7 +47,7 @@ const waveToRestart = (
   const kind = workflow.steps[stepIndex]?._tag
   const isWave = kind === 'Wave' || (kind === 'Map' && items.has(step))
   if (!isWave || !file.steps.some(({ _tag, name }) => _tag !== 'Task' && name === step)) return O.none
-  let begun = State.inFlight(state).size + State.failures(state).size > 0
+  let begun = State.isOpen(state, step)
   for (const record of completedSteps) {
     if (record.unit === step) return O.none
     begun ||= isWithin(record.unit, step)

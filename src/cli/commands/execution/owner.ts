@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { inFlight } from '../../../domain/checkpoint/CheckpointState.js'
+import { within } from '../../../domain/checkpoint/Units.js'
 import { isFor } from '../../../domain/request/Request.js'
 import { requestsFor } from '../../../executor/requests/inbox.js'
 import type { RunView } from '../../../executor/storage/runs.js'
@@ -96,7 +97,7 @@ const watch = async (context: PromptContext, found: RunView, limitMillis: number
 }
 
 const riskOf = ({ checkpoint: { state } }: RunView): string => {
-  const units = Array.from(inFlight(state), ({ unit }) => unit)
+  const units = within(inFlight(state), state.step).map(({ unit }) => unit)
   const work = units.length === 0 ? 'its work' : units.join(', ')
   return `If it is still alive, ${work} continues there until it learns that it was superseded.`
 }

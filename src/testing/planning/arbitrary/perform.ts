@@ -1,5 +1,4 @@
 /** Simulates the executor as a fold over the tree: the changes that it records while it obeys decisions. Knows nothing of planning. */
-import { keepsWaits } from '../../../domain/change/subStepChanges.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import { keyFor } from '../../../domain/checkpoint/Pending.js'
 import type { Decision } from '../../../domain/plan/Plan.js'
@@ -183,7 +182,7 @@ const start = (
   const submissions = started.flatMap(({ unit, submits }) => (submits ? [{ unit, key: keyFor(checkpoint, unit) }] : []))
   const attempts = started.map(({ unit, attempt }) => ({ unit, attempt }))
   const keys = submissions.length === 0 ? {} : { submissions }
-  recorder.put({ _tag: 'AttemptStarted', attempts, ...keys, ...keepsWaits(checkpoint, started) })
+  recorder.put({ _tag: 'AttemptStarted', attempts, ...keys })
   return started
 }
 
