@@ -68,11 +68,9 @@ const workspace: Check = (value) => {
     : `'directory', 'worktree' or { kind: 'none', path }, not ${kindOf(value)}`
 }
 
-const { recovered: _, ...OF_PLAN } = PLAN_OPTIONS
-
-/** The checks of the options of `resume`. */
-export const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
-  ...OF_PLAN,
+/** The checks of the options of `resume`. It accepts and ignores `recovered`, because a host may pass the options of a `Planned`. */
+export const RESUME: Readonly<Record<keyof ResumeOptions | 'recovered', Check>> = {
+  ...PLAN_OPTIONS,
   planHash: text,
   onRecovered: callback,
   takeOver: flag,

@@ -1,7 +1,7 @@
 /** Checks the arguments of calls, because untyped hosts may pass anything. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Check, OptionCheck, OptionProblem } from '../domain/data/Options.js'
-import { arrayOf, fieldsOf, kindOf, optionProblems } from '../domain/data/Options.js'
+import { arrayOf, fieldsOf, isReadable, kindOf, optionProblems, READABLE } from '../domain/data/Options.js'
 import { notStore } from '../domain/data/storeMethods.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Executor } from './ExecutorCall.js'
@@ -67,6 +67,11 @@ export const callProblems = (
   table: Readonly<Record<string, Check>>,
   required: ReadonlyArray<string> = []
 ): ReadonlyArray<OptionProblem> => {
+  const fields = fieldsOf(options)
+  const unreadable = Object.keys({ ...table, ...Object.getOwnPropertyDescriptors(fields) }).filter(
+    (option) => !isReadable(fields, option)
+  )
+  if (unreadable.length > 0) return unreadable.map((option) => ({ option, expected: READABLE }))
   const naming = ([option, check]: readonly [string, Check]): readonly [string, OptionCheck] => [
     option,
     (value) => argumentProblems(option, value, check)

@@ -16,25 +16,26 @@ const NO_EITHER = 'NO_TASK_EITHER'
 type PortError =
   StorageError | ArtifactError | RequestError | AlreadyAnswered | PointerError | TreeUnreadable | WorkspaceError
 
-const TAGS: Readonly<Record<PortError['_tag'], true>> = {
-  HeldBy: true,
-  Fenced: true,
-  RevisionConflict: true,
-  RunChanged: true,
-  Corrupt: true,
-  UnsupportedFormat: true,
-  TooLarge: true,
-  InvalidRunId: true,
-  InvalidArtifactId: true,
-  InvalidPointer: true,
-  Insecure: true,
-  ReadFailed: true,
-  WriteFailed: true,
-  AlreadyAnswered: true,
-  TreeUnreadable: true,
-  NoWorktree: true,
-  WorkspaceTaken: true,
-  WorkspaceFailed: true
+/** By tag: what a message about the error quotes. */
+const TAGS: Readonly<Record<PortError['_tag'], ReadonlyArray<string>>> = {
+  HeldBy: [],
+  Fenced: [],
+  RevisionConflict: [],
+  RunChanged: [],
+  Corrupt: [],
+  UnsupportedFormat: [],
+  TooLarge: [],
+  InvalidRunId: [],
+  InvalidArtifactId: [],
+  InvalidPointer: [],
+  Insecure: [],
+  ReadFailed: ['code', 'where', 'operation'],
+  WriteFailed: ['code', 'where', 'operation'],
+  AlreadyAnswered: [],
+  TreeUnreadable: [],
+  NoWorktree: [],
+  WorkspaceTaken: [],
+  WorkspaceFailed: []
 }
 
 type OnThrow<Thrown> = (operation: string, cause: unknown, code?: string) => Thrown

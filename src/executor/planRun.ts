@@ -98,9 +98,7 @@ export const planRun = <Outputs, Input>(
 ): Executor<Planned> =>
   unless(callProblems(options, PLAN_RUN), () => redactingInput(program, planNow(program, runId, options)))
 
-const { recovered: _, ...OF_PLAN } = PLAN_OPTIONS
-
-const PLAN_RUN: Readonly<Record<keyof PlanRunOptions, Check>> = { ...OF_PLAN, reopen: flag }
+const PLAN_RUN: Readonly<Record<keyof PlanRunOptions | 'recovered', Check>> = { ...PLAN_OPTIONS, reopen: flag }
 
 const planNow =
   <Outputs, Input>(

@@ -112,9 +112,9 @@ const perform = <Outputs, Input>(
     const use = (claim: Claim, stored: O.Option<Stored>) => runClaimed(call.right, claim, stored)
     const released = await withClaim(secured, runId, use, howToClaim(how))
     const stopped = await handleLateRequests(secured, runId)
-    // A stopped run no longer waits.
-    const isPending = E.isRight(released) && released.right._tag === 'Pending'
-    const ended = isPending && stopped !== undefined ? E.right(stopped) : released
+    // A run at rest can still be paused or cancelled. A failure stays the end of its execution.
+    const isAtRest = E.isRight(released) && (released.right._tag === 'Pending' || released.right._tag === 'Interrupted')
+    const ended = isAtRest && stopped !== undefined ? E.right(stopped) : released
     const { wait = false } = how.options
     const again = { ...automatic, options: policyOf(how) }
     return wait ? await waitInProcess(environment, ended, perform(program, runId, again)(environment)) : ended

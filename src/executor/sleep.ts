@@ -27,6 +27,9 @@ export const sleepUnless = async (clock: Clock, millis: number, stopping: AbortS
   ignore()
 }
 
+/** Milliseconds to measure a duration within this process. */
+export const ticks = (clock: Clock): number => clock.monotonic?.() ?? clock.now()
+
 /** Returns a function that returns the elapsed milliseconds: those of the clock, which may be set meanwhile, or real ones, whichever are fewer. */
 export const stopwatch = (clock: Clock): (() => number) => {
   const [from, since] = [clock.now(), performance.now()]

@@ -31,7 +31,7 @@ export interface Moving {
 /**
  * Moves a run. A crash leaves at most one copy that can be resumed: the copy in the target is saved with a mark that refuses a resume; then one
  * save marks the source as moved; then the copy loses its mark; at last the source is removed. Fails with `RunExists` if the target has another
- * run with the id, and with `RunChanged` if the source has another run with the id once the run has moved; that run stays.
+ * run with the id, with `RunMoved` if only the target has the run, and with `RunChanged` if the source has another run with the id once the run has moved; that run stays.
  */
 export const move =
   (runId: string, moving: Moving): Executor<void> =>
@@ -44,7 +44,8 @@ export const move =
       environment,
       runId,
       async (claim, stored): Promise<E.Either<RunError, Checkpoint>> => {
-        const source = sourceOf(stored, runId, moving)
+        if (O.isNone(stored)) return movedBefore(reached.right, runId, moving)
+        const source = sourceOf(stored.value, runId, moving)
         if (E.isLeft(source)) return source
         const prepared = await prepareTarget(source.right, moving)
         if (E.isLeft(prepared)) return prepared
@@ -62,11 +63,14 @@ export const move =
     return await removeChecked(environment, moved.right)
   }
 
-const sourceOf = (stored: O.Option<Stored>, runId: string, { to }: Moving): E.Either<RunError, Checkpoint> => {
-  if (O.isNone(stored)) return E.left({ _tag: 'NoSuchRun', runId })
-  const restored = restoreStored(stored.value, runId)
+/** Returns why a run that the source does not have cannot move: an earlier move has finished, if the target has the run. */
+const movedBefore = (inTarget: O.Option<Stored>, runId: string, { to }: Moving): E.Either<RunError, never> =>
+  E.left(O.isNone(inTarget) ? { _tag: 'NoSuchRun', runId } : runMoved(runId, { way: 'to', store: to }))
+
+const sourceOf = (stored: Stored, runId: string, { to }: Moving): E.Either<RunError, Checkpoint> => {
+  const restored = restoreStored(stored, runId)
   if (E.isLeft(restored)) return restored
-  const { found } = stored.value
+  const { found } = stored
   if (found._tag === 'Recovered') return recoveryRefused(runId, found)
   const { moved } = restored.right
   return moved === undefined || (moved.way === 'to' && moved.store === to) ? restored : E.left(runMoved(runId, moved))

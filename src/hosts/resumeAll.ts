@@ -14,7 +14,7 @@ import type { RunError } from '../executor/errors/RunError.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import { report, timestamp } from '../executor/RunScope.js'
 import { onAbort } from '../executor/onAbort.js'
-import { LOOK_MILLIS, sleep, sleepUnless, stopwatch } from '../executor/sleep.js'
+import { LOOK_MILLIS, sleep, sleepUnless, stopwatch, ticks } from '../executor/sleep.js'
 import type { ListedRun, RunSummary, RunView } from '../executor/storage/runs.js'
 import { listRuns, storedRun } from '../executor/storage/runs.js'
 import type { Environment } from '../ports/Environment.js'
@@ -95,7 +95,7 @@ interface Host {
   readonly active: Map<string, Promise<void>>
   readonly known: Map<string, KnownRun>
   readonly reports: Map<string, ResumedRun>
-  /** The runs whose owner's liveness is undecided, and since when. */
+  /** The runs whose owner's liveness is undecided, and since which tick. */
   readonly undecided: Map<string, { readonly run: KnownRun; readonly since: number }>
   /** How long the current look has waited for free slots. */
   waitedMillis: number
@@ -291,7 +291,7 @@ const remember = async (
   }
   if (end.left._tag === 'HeldBy') {
     if (end.left.holder.liveness === 'undecided' && !host.undecided.has(runId))
-      host.undecided.set(runId, { run: known, since: now })
+      host.undecided.set(runId, { run: known, since: ticks(host.environment.clock) })
     return
   }
   const failedAttempts = known.failedAttempts + 1
@@ -322,7 +322,7 @@ const retryUndecided = async (host: Host): Promise<void> => {
     }
     await sleepUnless(clock, LOOK_MILLIS, interrupt.signal)
     for (const [runId, { run, since }] of [...host.undecided]) {
-      if (clock.now() - since >= undecidedMillis) host.undecided.delete(runId)
+      if (ticks(clock) - since >= undecidedMillis) host.undecided.delete(runId)
       else if (!host.active.has(runId)) await resumeSoon(host, run)
     }
   }

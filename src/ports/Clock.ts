@@ -9,6 +9,8 @@ import type { Task } from 'fp-ts/lib/Task.js'
 export interface Clock {
   /** Milliseconds since 1970-01-01 UTC. */
   readonly now: () => number
+  /** Milliseconds since any moment, which setting the clock does not change. Without it, a clock that is set ends or prolongs some timeouts. */
+  readonly monotonic?: () => number
   /** Resolves after so many milliseconds, or once the signal fires. A rejection then counts as resolved. */
   readonly sleep: (millis: number, signal: AbortSignal) => Task<void>
 }

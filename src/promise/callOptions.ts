@@ -59,13 +59,15 @@ const HOST: Readonly<Record<keyof HostOptions, OptionCheck>> = {
   environment: inside('environment', ENVIRONMENT, 'an object')
 }
 
+const { recovered: _, ...OF_RESUME } = RESUME
+
 const ONE_RUN = { id: text, ...HOST }
 
 /** The options of each call. `oneRun`: those of calls that take only a run, such as `poll` and `cancel`. */
 const KNOWN = {
   run: { ...ONE_RUN, input: anything, ...RUN },
-  resume: { ...ONE_RUN, ...RESUME },
-  runOrResume: { ...ONE_RUN, ...RESUME, ...RUN },
+  resume: { ...ONE_RUN, ...OF_RESUME },
+  runOrResume: { ...ONE_RUN, ...OF_RESUME, ...RUN },
   oneRun: ONE_RUN,
   answer: { ...ONE_RUN, unit: text, value: present, by: text },
   confirm: { ...ONE_RUN, confirm: answerMap },

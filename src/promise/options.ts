@@ -15,7 +15,8 @@ import type { Environment } from '../ports/Environment.js'
 export interface HostOptions {
   readonly storage: CheckpointStorage
   readonly signal?: AbortSignal | undefined
-  readonly environment?: Partial<Omit<Environment, 'storage'>> | undefined
+  readonly environment?:
+    { readonly [Port in keyof Omit<Environment, 'storage'>]?: Environment[Port] | undefined } | undefined
 }
 
 /**

@@ -127,6 +127,8 @@ describe('an artifact edited by hand, in a pipe', () => {
       expect(code).toBe(4)
       expect(stderr).toContain('"generate" completed, but its evidence changed since: gen.js\n')
       expect(place.read('gen.js')).toBe('fixed\n')
+      // The consent to a repetition belongs only to the command that repeats.
+      expect(linesOf(stderr).at(-1)).toBe('  dogear resume r')
     }
     const { stderr } = await place.dogear(['resume', 'r', '--from-step', 'generate'])
     expect(linesOf(stderr).slice(-2)).toEqual([

@@ -310,7 +310,7 @@ describe('a workflow file with a job', () => {
       expect(linesOf(refused.stderr).slice(-4)).toEqual([
         'To abandon the job and run again from "all/train" on:',
         '  dogear resume nightly --from-step all/train',
-        'To accept the change and keep the results of all/lint:',
+        'To accept the change and keep the results of "all/lint":',
         '  dogear resume nightly --changes ignore'
       ])
     }

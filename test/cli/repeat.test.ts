@@ -207,7 +207,7 @@ steps:
     const { code, stdout, stderr } = await place.dogear(['run', 'w.yml', '--from-step', 'tell'])
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
     expect(stderr).toContain(
-      'cannot assume "version" done: its output is missing or invalid (expected a value for variable "version")'
+      'cannot count "version" as done: its output is missing or invalid (expected a value for variable "version")'
     )
     const given = linesOf(stderr).at(-1)?.trim() ?? ''
     expect(given).toBe('dogear resume r --from-step tell --confirm version=done:OUTPUT')

@@ -144,12 +144,12 @@ describe('the chosen workflow', () => {
   const map = '{ wave: b, forEach: [x, y], key: item, concurrency: 1, each: { shell: "test $item = x" } }'
 
   test.each([
-    [abc(a, map, c), abc(a, b, c), ' and keep the results of a and drop those of b/x'],
-    [abc(map, c), abc(b, c), ' and drop the results of b/x'],
+    [abc(a, map, c), abc(a, b, c), ' and keep the results of "a" and drop those of "b/x"'],
+    [abc(map, c), abc(b, c), ' and drop the results of "b/x"'],
     [
       abc(a, '{ wave: b, groups: { x: { shell: "true" }, y: { shell: "false" } } }'),
       abc(a, b),
-      ' and keep the results of a and drop those of b/x'
+      ' and keep the results of "a" and drop those of "b/x"'
     ]
   ])(
     'if an edit turned an unfinished map or wave into a task, a resume names the results that it keeps and those that it drops',
@@ -167,19 +167,19 @@ describe('the chosen workflow', () => {
       'removed',
       abc(a, c),
       ['  dogear resume r --changes ignore'],
-      'change and keep the results of a and drop those of b'
+      'change and keep the results of "a" and drop those of "b"'
     ],
     [
       'renamed',
       abc(a, b.replace('name: b', 'name: B'), c),
       ['  dogear resume r --changes ignore'],
-      'change and keep the results of a and drop those of b'
+      'change and keep the results of "a" and drop those of "b"'
     ],
     [
       'changed like another',
       abc(a.replace('echo', 'printf'), b.replace('echo', 'printf'), c),
       ['  dogear resume r --from-step a', '  dogear resume r --changes ignore'],
-      'changes and keep the results of a, b'
+      'changes and keep the results of "a", "b"'
     ]
   ])('a resume after a step was %s offers only commands that work', async (_, edited, offered, accepted) => {
     await failedRun('r', abc(a, b, c))
@@ -612,7 +612,7 @@ steps:
     await crashed()
     const without = await place.dogear(['resume', 'r', '--confirm', 'publish=done'])
     expect(without.code).toBe(4)
-    expect(without.stderr).toContain('cannot assume "publish" done: its output is missing')
+    expect(without.stderr).toContain('cannot count "publish" as done: its output is missing')
     expect(without.stderr).toContain('  dogear resume r --confirm publish=done:OUTPUT\n')
     expect((await place.dogear(['plan', 'r', '--confirm', 'publish=done'])).stderr).toContain(
       '  dogear resume r --confirm publish=done:OUTPUT\n'
@@ -675,7 +675,7 @@ steps:
       4,
       [
         'dogear: Cannot resume r:',
-        '  cannot assume "generate" done: its evidence is missing (gen.js); restore it, or run from an earlier step',
+        '  cannot count "generate" as done: its evidence is missing (gen.js); restore it, or run from an earlier step',
         'To run "generate" again:',
         '  dogear resume r'
       ]
@@ -1026,7 +1026,7 @@ test('the acceptance of an edit does not promise to keep a wave of which it drop
   await place.dogear(['run', 'w.yml', '--id', 'r'])
   place.write('w.yml', was.replace(', y: { shell: echo y }', ''))
   const { stderr } = await place.dogear(['resume', 'r'])
-  expect(linesOf(stderr)).toContain('To accept the change and keep the results of b/x and drop those of b/y:')
+  expect(linesOf(stderr)).toContain('To accept the change and keep the results of "b/x" and drop those of "b/y":')
 })
 
 test('a removed step in doubt does not hide the remedy for another edit', async () => {

@@ -150,8 +150,8 @@ test('if a misspelt key would make a step a wave, sequence or wait, the message 
   const found = (step: string): ReadonlyArray<string> =>
     problemsOf(`steps:\n  - ${step}\n`).map((one) => one.replace(/^w\.yml:\d+:\d+: /, ''))
   expect(found('{ name: w, grups: { a: { shell: x } } }')).toEqual([
-    'a wave has no key "name"; use "wave" in its place',
-    'a wave has no key "grups". Did you mean "groups"?'
+    'a wave or map has no key "name"; use "wave" in its place',
+    'a wave or map has no key "grups". Did you mean "groups"?'
   ])
   expect(found('{ name: s, stesp: [{ shell: x }] }')).toEqual(['a sequence has no key "stesp". Did you mean "steps"?'])
   expect(found('{ slep: 5s }')).toEqual(['a wait has no key "slep". Did you mean "sleep"?'])
@@ -168,7 +168,7 @@ test('a misspelt key that conflicts with another key is reported once', () => {
   expect(once('{ sleep: 5s, waitfor: {} }')).toEqual(['a wait has no key "waitfor". Did you mean "waitFor"?'])
   expect(once('{ waitFor: {}, captur: x }')).toEqual(['a wait has no key "captur". Did you mean "capture"?'])
   expect(once('{ wave: w, groups: { a: { shell: x } }, foreach: [1] }')).toEqual([
-    'a wave has no key "foreach". Did you mean "forEach"?'
+    'a wave or map has no key "foreach". Did you mean "forEach"?'
   ])
   expect(once('{ shell: x, run: [x], timeot: 5s }')).toEqual([
     'a task has either "shell" or "run", not both',

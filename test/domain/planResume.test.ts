@@ -424,7 +424,7 @@ describe('fromStep', () => {
     const queued = standing(workflow, State.beforeStep(0, 'step-0'))
     for (const options of [{}, { outputs: new Map([['step-1', 'seven']]) }]) {
       assert.deepEqual(problems(queued, workflow, { fromStep: 'step-2', ...options }), [
-        { _tag: 'AssumedOutputMissing', unit: 'step-1', expected: '$: number' }
+        { _tag: 'AssumedOutputMissing', unit: 'step-1', expected: 'number at $' }
       ])
     }
   })
@@ -1119,7 +1119,7 @@ describe('the text of a plan', () => {
       ],
       [
         { _tag: 'AssumedOutputMissing', ...unit, expected: 'a.tgz', evidence: true },
-        'cannot assume "pack/eu" done: its evidence is missing (a.tgz); restore it, or run from an earlier step'
+        'cannot count "pack/eu" as done: its evidence is missing (a.tgz); restore it, or run from an earlier step'
       ]
     ]
     for (const [problem, sentence] of sentences) assert.equal(describeProblem(problem), sentence)

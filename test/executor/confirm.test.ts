@@ -480,7 +480,7 @@ describe('the error of a refused answer', () => {
       'a failed step that runs again',
       pipe(Program.start('w'), Program.step('a', boom)),
       'a',
-      /^Cannot answer a of run r: it needs no answer: a resume runs it again \(failed: boom\); resume the run, or, to count it as done, resume with a later step as `fromStep`$/
+      /^Cannot answer a of run r: it needs no answer: a resume runs it again \(failed: boom\); resume the run, or, to count it as done, resume with a later step as `fromStep`, if there is one$/
     ]
   ])('the error says what a resume does with the unit, and which call helps: %s', async (_, program, unit, message) => {
     assert.match(await why(program, unit), message)

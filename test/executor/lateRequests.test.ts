@@ -196,6 +196,39 @@ describe('a pause that arrives while a process records another pause', () => {
   })
 })
 
+test.each([false, true])(
+  'a cancel that arrives while the owner releases a paused run is in the outcome; wait: %s',
+  async (wait) => {
+    const requests = memoryRequests()
+    let asked = false
+    const process: Process = newProcess(newWorld(), {
+      requests,
+      around: (storage) => ({
+        ...storage,
+        release: (claim) => async () => {
+          if (!asked) {
+            asked = true
+            assert.equal(right(await cancel('r')(process.environment)())._tag, 'Requested')
+          }
+          return storage.release(claim)()
+        }
+      })
+    })
+    const program = pipe(
+      Program.start('w'),
+      Program.step('one', () => async () => {
+        assert.equal(right(await pause('r')(process.environment)())._tag, 'Requested')
+        return E.right(1)
+      }),
+      Program.waitFor('ok')
+    )
+    const outcome = ended(await process.perform(run(program, 'r', {}, { wait })), 'Interrupted')
+    assert.equal(outcome.reason, 'cancelled')
+    assert.equal(status(outcome.checkpoint, false), 'cancelled')
+    assert.deepEqual(right(await requests.list('r')()), [])
+  }
+)
+
 describe('a request to a process that holds a run but does not execute it', () => {
   const waiting = pipe(
     Program.start('w'),

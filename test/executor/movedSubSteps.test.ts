@@ -19,7 +19,7 @@ const run = (ran: Array<string>, name: string) => () => ran.push(name)
 describe.each(['fails', 'waits', 'completes'] as const)(
   'an edit of a task whose code %s after its sub-steps',
   (end) => {
-    const given = end === 'completes' ? ({ changes: 'ignore' } as const) : {}
+    const given = end === 'completes' ? ({ fromStep: 'a' } as const) : {}
 
     test('a sequence that replaces the task runs all its steps, even those named like the sub-steps', async () => {
       const ran: Array<string> = []

@@ -120,6 +120,18 @@ test('an option that a call does not have is refused, and nothing is read', asyn
   }
 })
 
+test('the options of a plan can be passed to the resume that executes it', async () => {
+  const world = newWorld()
+  const program = pipe(
+    Program.start('w'),
+    Program.step('check', () => (world.tree.files.has('ok') ? 1 : Promise.reject(new Error('no'))))
+  )
+  ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
+  world.tree.files.set('ok', '1')
+  const { options, hash } = right(await planRun(program, 'r')(newProcess(world).environment)())
+  ended(await newProcess(world).perform(resume(program, 'r', { ...options, planHash: hash })), 'Completed')
+})
+
 test('a codec in place of the options of a program is refused', async () => {
   const { environment } = newProcess(newWorld())
   const codec = t.type({ n: t.number })

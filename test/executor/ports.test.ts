@@ -265,6 +265,11 @@ describe('a store whose functions do not return TaskEithers', () => {
       untyped(() => () => Promise.resolve({ _tag: 'Left', left: { _tag: 'Throttled' } })),
       'it returned a Left with the unknown "_tag" "Throttled"; return a Right, or a Left of an error that the port declares'
     ],
+    [
+      'a ReadFailed without a code',
+      untyped(() => () => Promise.resolve({ _tag: 'Left', left: { _tag: 'ReadFailed', where: 'x', operation: 'op' } })),
+      'it returned a Left of ReadFailed without a text "code"; return a Right, or a Left of an error that the port declares'
+    ],
     ['a promise', untyped(() => Promise.reject(new Error('held'))), 'it must return a TaskEither, not a promise'],
     ['nothing', untyped(() => undefined), 'it must return a TaskEither, not undefined']
   ])('if `claim` of the store returns %s, the error says that the store is at fault', async (_, claim, why) => {

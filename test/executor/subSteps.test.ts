@@ -377,12 +377,12 @@ describe('a call that differs from the record', () => {
 
 describe('a sub-step declared non-idempotent after its attempt was cut short', () => {
   /** A task that was stopped in an idempotent sub-step, and the same task with that sub-step marked. */
-  const stopped = async () => {
+  const stopped = async (was: { readonly idempotent?: false } = {}) => {
     const stopper = new AbortController()
     const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
     await one.go(
       async ({ step }) => {
-        await step('pay', () => {
+        await step('pay', was, () => {
           stopper.abort()
           return new Promise<number>(() => undefined)
         })
@@ -401,6 +401,13 @@ describe('a sub-step declared non-idempotent after its attempt was cut short', (
     const confirm = new Map([['agent/pay', { _tag: 'Done', output: 7 }]] as const)
     assert.equal(outputOf(await next.go(marked, { version: '2' }, { confirm })), 7)
     assert.deepEqual(next.ran, [])
+  })
+
+  test('a sub-step answered with "again" runs without a second question, although its task was edited', async () => {
+    const { next, marked } = await stopped({ idempotent: false })
+    const confirm = new Map([['agent/pay', { _tag: 'Again' }]] as const)
+    assert.equal(outputOf(await next.go(marked, { version: '2' }, { confirm })), 1)
+    assert.deepEqual(next.ran, ['pay'])
   })
 
   test('a sub-step that is now declared non-idempotent runs without a question if its task was not edited', async () => {
@@ -1080,6 +1087,26 @@ test('the second call of a name runs without a question after a stop in the firs
   )({ ...environment, interrupt: nodeEnvironment(memoryStorage()).interrupt })()
   assert.ok(E.isRight(again) && again.right._tag === 'Completed', JSON.stringify(again))
   assert.deepEqual(ran, ['turn', 'turn', 'turn#2'])
+})
+
+test('the second call of a name answered with "again" runs without a second question, although the first is idempotent', async () => {
+  const stop = new AbortController()
+  const one = runs({ interrupt: { signal: stop.signal, reason: () => 'aborted' }, graceMillis: 20 })
+  const agent =
+    (pay: () => unknown) =>
+    async ({ step }: Context): Promise<unknown> => {
+      await step('turn', one.noting('turn', 1))
+      return await step('turn', { idempotent: false }, pay)
+    }
+  await one.go(
+    agent(() => {
+      stop.abort()
+      return new Promise(() => undefined)
+    })
+  )
+  const next = runs({ ...one.environment, interrupt: never })
+  const again = new Map([['agent/turn#2', { _tag: 'Again' }]] as const)
+  assert.equal(outputOf(await next.go(agent(next.noting('turn#2', 2)), {}, { confirm: again })), 2)
 })
 
 test('a call of step under the name of a recorded wait is refused', async () => {

@@ -48,7 +48,7 @@ describe('prune with promises', () => {
   })
 
   test.each([
-    [{}, 'policy must be an object with keep, olderThanMillis, or both'],
+    [{}, 'keep must be a number ≥ 0, unless olderThanMillis is set'],
     [{ keep: -1 }, 'keep must be a number ≥ 0, not the number -1'],
     [{ keeps: 1 }, 'unknown option "keeps"; did you mean "keep"?']
   ])('the policy %j is refused, and no run is removed', async (policy, message) => {

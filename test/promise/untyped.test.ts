@@ -542,6 +542,26 @@ describe('options of steps', () => {
 
 type Call = (...args: ReadonlyArray<unknown>) => unknown
 
+/** Options with one option whose getter throws. */
+const unreadable = (option: string): never =>
+  Object.defineProperty({}, option, { enumerable: true, get: () => expect.fail('read') }) as never
+
+test.each(['planRun', 'resume'] as const)(
+  '%s of the promise form refuses an option whose getter throws',
+  async (call) => {
+    const options = { id: 'w-1', storage: memoryStorage() }
+    await run(one(), options)
+    const given = Object.defineProperty({ ...options }, 'fromStep', {
+      enumerable: true,
+      get: () => expect.fail('read')
+    })
+    const error = await dogear[call](one(), given).then(undefined, (thrown: unknown) => thrown)
+    expect(dogear.isRunFailure(error) && error.message).toBe(
+      'These options are invalid:\n  fromStep must be readable, but its getter throws'
+    )
+  }
+)
+
 describe('calls of the package dogear', () => {
   const NONE = undefined as never
   const calls: ReadonlyArray<readonly [string, fp.Executor<unknown>]> = [
@@ -555,8 +575,8 @@ describe('calls of the package dogear', () => {
     ],
     ['runs must be an array of summaries of runs, not the string "w-1"', fp.removeRuns('w-1' as never)],
     ['policy must be an object, such as { keep: 10 }', fp.findExpired(NONE)],
-    ['policy must be an object with keep, olderThanMillis, or both', fp.findExpired({})],
-    ['policy must be an object with keep, olderThanMillis, or both', fp.prune({ statuses: ['failed'] })],
+    ['keep must be a number ≥ 0, unless olderThanMillis is set', fp.findExpired({})],
+    ['keep must be a number ≥ 0, unless olderThanMillis is set', fp.prune({ statuses: ['failed'] })],
     ['options must be an object, not null', fp.prune(null as never)],
     ['keep must be a number ≥ 0, not null', fp.prune({ keep: null as never })],
     ['keep must be a number ≥ 0, not the number NaN', fp.prune({ keep: NaN })],
@@ -564,7 +584,15 @@ describe('calls of the package dogear', () => {
       "statuses must be an array of 'completed', 'cancelled', 'failed', 'interrupted', 'paused', 'pending' or 'queued'",
       fp.prune({ keep: 0, statuses: ['complete'] as never })
     ],
-    ['unknown option "olderThan"; did you mean "olderThanMillis"?', fp.prune({ olderThan: 1 } as never)]
+    ['unknown option "olderThan"; did you mean "olderThanMillis"?', fp.prune({ olderThan: 1 } as never)],
+    ['options must be an object, not null', fp.planRun(one() as never, 'w-1', null as never)],
+    ['options must be an object, not null', fp.run(one() as never, 'w-2', {}, null as never)],
+    ['options must be an object, not null', fp.resume(one() as never, 'w-1', null as never)],
+    ['options must be an object, not null', fp.runOrResume(one() as never, 'w-1', {}, null as never)],
+    ['fromStep must be readable, but its getter throws', fp.planRun(one() as never, 'w-1', unreadable('fromStep'))],
+    ['reopen must be readable, but its getter throws', fp.planRun(one() as never, 'w-1', unreadable('reopen'))],
+    ['input must be readable, but its getter throws', fp.resume(one() as never, 'w-1', unreadable('input'))],
+    ['keep must be readable, but its getter throws', fp.prune(unreadable('keep'))]
   ]
 
   test.each(calls)(

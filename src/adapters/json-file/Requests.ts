@@ -70,11 +70,9 @@ const requestsIn = (root: string, fs: FileSystem): Requests => {
     list: (runId) => inInbox<ReadonlyArray<Request>>(runId, [], (layout) => list(fs, layout)),
     withdraw: (request) => inInbox<void>(request.runId, undefined, (layout) => withdraw(fs, layout, request)),
     clearPause: (runId) =>
-      inInbox<void>(runId, undefined, async (layout) => {
-        const removed = await remove(fs, Layout.pauseRequest(layout))
-        await removeEmptyInbox(fs, layout)
-        return removed
-      }),
+      inInbox<void>(runId, undefined, (layout) =>
+        ofName(fs, layout, Layout.PAUSE, (file) => remove(fs, Layout.request(layout, file)))
+      ),
     point: (to) => async () => {
       const bytes = Buffer.from(`${JSON.stringify(encode(to), null, 2)}\n`)
       const written = await replaceWhole(fs, pointer, Layout.unfinishedPointer(root, Layout.newToken()), bytes)
@@ -170,12 +168,32 @@ const list = async (fs: FileSystem, layout: Layout.Layout): Promise<E.Either<Req
   const names = await namesIn(fs, Layout.requests(layout))
   if (E.isLeft(names)) return names
   const found: Array<Request> = []
-  for (const name of names.right.filter(Layout.isRequest).sort()) {
-    const request = await requestAt(fs, layout, Layout.request(layout, name), name)
+  for (const file of [...names.right].sort()) {
+    const name = Layout.nameOfRequest(file)
+    if (name === undefined) continue
+    const request = await requestAt(fs, layout, Layout.request(layout, file), name)
     if (E.isLeft(request)) return request
-    if (request.right !== undefined) found.push(request.right)
+    const { right } = request
+    if (right !== undefined && !found.some((one) => isSameRequest(one, right))) found.push(right)
   }
   return E.right(found.sort(byTime))
+}
+
+/** Acts on the files of one name in the inbox: the request, and those that killed processes took to withdraw them. */
+const ofName = async (
+  fs: FileSystem,
+  layout: Layout.Layout,
+  name: string,
+  act: (file: string) => Promise<E.Either<RequestError, void>>
+): Promise<E.Either<RequestError, void>> => {
+  const names = await namesIn(fs, Layout.requests(layout))
+  if (E.isLeft(names)) return names
+  for (const file of names.right) {
+    const acted = Layout.nameOfRequest(file) === name ? await act(file) : E.right(undefined)
+    if (E.isLeft(acted)) return acted
+  }
+  await removeEmptyInbox(fs, layout)
+  return syncInbox(fs, layout)
 }
 
 const requestAt = async (
@@ -198,28 +216,28 @@ const requestAt = async (
   return E.left({ _tag: 'Corrupt', runId, where, why })
 }
 
+const withdraw = (fs: FileSystem, layout: Layout.Layout, request: Request): Promise<E.Either<RequestError, void>> =>
+  ofName(fs, layout, Layout.requestName(request), (file) => withdrawFile(fs, layout, request, file))
+
 /** Renames the file before it compares, because comparing and removing are not atomic; links it back if it holds another request. */
-const withdraw = async (
+const withdrawFile = async (
   fs: FileSystem,
   layout: Layout.Layout,
-  request: Request
+  request: Request,
+  file: string
 ): Promise<E.Either<RequestError, void>> => {
   const name = Layout.requestName(request)
-  const path = Layout.request(layout, name)
-  const taken = Layout.unfinishedRequest(layout, Layout.newToken())
-  const moved = await writing(path, 'rename', () => fs.renameSync(path, taken))
-  if (E.isLeft(moved)) {
-    await removeEmptyInbox(fs, layout)
-    return ignoreMissing(moved)
-  }
+  const path = Layout.request(layout, file)
+  const taken = file === name ? Layout.request(layout, Layout.takenName(name, Layout.newToken())) : path
+  const moved = taken === path ? E.right(undefined) : await writing(path, 'rename', () => fs.renameSync(path, taken))
+  if (E.isLeft(moved)) return ignoreMissing(moved)
   const found = await requestAt(fs, layout, taken, name)
   const isExpected = E.isRight(found) && found.right !== undefined && isSameRequest(found.right, request)
+  if (!isExpected && taken === path) return E.right(undefined)
   // If the name is taken, a request that arrived in the meantime has it, which is newer than the one linked back.
   const back = isExpected ? E.right(undefined) : await giveName(fs, layout, name, 'link', taken)
   if (E.isLeft(back) && !(back.left._tag === 'WriteFailed' && back.left.code === 'EEXIST')) return back
-  const removed = await remove(fs, taken)
-  await removeEmptyInbox(fs, layout)
-  return E.isLeft(removed) ? removed : syncInbox(fs, layout)
+  return remove(fs, taken)
 }
 
 /** An empty inbox would cost its run a listing of the folder before each unit. */

@@ -21,6 +21,7 @@ import type { Clock } from '../../ports/Clock.js'
  */
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   sleep: (millis, signal) => () =>
     new Promise((resolve) => {
       if (signal.aborted) return resolve()

@@ -1,6 +1,7 @@
 /** Builds the executor's environment for a Node process. */
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
+import { defined } from '../../domain/data/defined.js'
 import { asyncContext } from './asyncContext.js'
 import { systemClock } from './clock.js'
 import { neverInterrupted } from './interrupt.js'
@@ -8,10 +9,12 @@ import { processOwner } from './owner.js'
 import { environmentSecrets } from './secrets.js'
 import { workingTree } from './git/workingTree.js'
 
+type Overrides = { readonly [Port in keyof Omit<Environment, 'storage'>]?: Environment[Port] | undefined }
+
 /**
  * The environment of this process around a store. Defaults: the system clock, the current folder, secrets from
  * environment variables, no observer, no interruption, and a grace period of 10 seconds for a step that is asked to
- * stop. Pass what should differ.
+ * stop. Pass what should differ; `undefined` keeps the default.
  *
  * @example
  * import { memoryStorage } from 'dogear/memory'
@@ -24,10 +27,7 @@ import { workingTree } from './git/workingTree.js'
  *
  * @category constructors
  */
-export const nodeEnvironment = (
-  storage: CheckpointStorage,
-  overrides: Partial<Omit<Environment, 'storage'>> = {}
-): Environment => ({
+export const nodeEnvironment = (storage: CheckpointStorage, overrides: Overrides = {}): Environment => ({
   storage,
   clock: systemClock,
   tree: workingTree('.'),
@@ -38,5 +38,5 @@ export const nodeEnvironment = (
   events: { report: () => undefined },
   random: Math.random,
   graceMillis: 10_000,
-  ...overrides
+  ...defined(overrides)
 })

@@ -21,7 +21,10 @@ export interface Command {
 }
 
 /** The flags of `dogear` itself. */
-export const HOME: Word = { syntax: '--home <folder>', text: 'the state folder (default: DOGEAR_HOME, else .dogear)' }
+export const HOME: Word = {
+  syntax: '--home <folder>',
+  text: 'the state folder: workspaces, and runs without --store (default: DOGEAR_HOME, else .dogear)'
+}
 export const STORE: Word = {
   syntax: '--store <store>',
   text: '[where runs are kept](#where-runs-are-kept): a folder, sqlite:FILE or postgres://HOST/DATABASE (default: DOGEAR_STORE, else the state folder)'
@@ -165,9 +168,9 @@ export const COMMANDS: ReadonlyArray<Command> = [
     args: [
       RUN,
       { syntax: '<unit>', text: 'the path of the unit' },
-      { syntax: '[answer]', text: 'to a question of a resume: again, keep or done' }
+      { syntax: '[answer]', text: 'again, keep or done, to a question of a resume' }
     ],
-    summary: 'answer a unit that waits, or a question of a resume',
+    summary: 'answer a unit that waits (--value), or a question of a resume',
     text: 'With --value, answers a unit that [waits for an answer](waiting.md), or that will. With again, keep or done, answers the [question that a resume would ask](editing-and-resuming.md#questions) about a unit, also of a run that a program started; if there are several, --confirm answers the others. The answer is recorded, and checked by the program when it resumes the run. Exits with 4 if the unit has an answer already or takes none.',
     flags: [
       { syntax: '--value <json>', text: 'the answer, as JSON' },
@@ -197,7 +200,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     args: [],
     alias: 'list',
     summary: 'list runs',
-    text: 'Lists runs, newest first. "dogear list" and "dogear list runs" do the same.',
+    text: 'Lists runs, newest first, from the end of what is stored of each: only "dogear verify" finds all damage. "dogear list" and "dogear list runs" do the same.',
     flags: [
       {
         syntax: '--status <status>',

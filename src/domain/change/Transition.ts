@@ -202,8 +202,9 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
     }
   }
   for (const attempt of change.attempts) {
-    const isEdited = Units.get(before.inFlight, attempt.unit)?.edited === true
-    inFlight = Units.append(inFlight, isEdited ? { ...attempt, edited: true } : attempt)
+    const { edited, confirmed } = Units.get(before.inFlight, attempt.unit) ?? {}
+    const marks = { ...(edited && { edited }), ...(confirmed && { confirmed }) }
+    inFlight = Units.append(inFlight, edited || confirmed ? { ...attempt, ...marks } : attempt)
   }
   const state = beforeStepOf(found, inFlight, failures)
   const keeps = new Set(change.keeps)

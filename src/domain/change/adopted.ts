@@ -125,7 +125,9 @@ const stateAfterEdit = (
   }
   const kept = Units.filter(state.inFlight, stays)
   const failures = Units.filter(state.failures, stays)
-  const inFlight = [...kept].filter(isEdited).reduce((all, one) => Units.replace(all, { ...one, edited: true }), kept)
+  const inFlight = [...kept]
+    .filter(isEdited)
+    .reduce((all, { unit, attempt }) => Units.replace(all, { unit, attempt, edited: true }), kept)
   const next = { ...state, stepIndex, inFlight, failures }
   if (next._tag !== 'Interrupted') return next
   const isStillBegun =

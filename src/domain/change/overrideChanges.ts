@@ -130,7 +130,8 @@ const stateAfterAssumption = (
 
 export const confirmed = (self: Fields, change: Change.Confirmed): Result => {
   const { unit, evidence } = change
-  const found = unitAt(self, unit) ?? subStepAt(self, unit)
+  const task = unitAt(self, unit) === undefined ? subStepAt(self, unit) : undefined
+  const found = task ?? unitAt(self, unit)
   if (found === undefined || (found.definition._tag !== 'Task' && evidence === undefined))
     return refuse('UnknownUnit', unit)
   if (Units.has(self.pending, unit)) return refuse('StillPending', unit)
@@ -141,9 +142,20 @@ export const confirmed = (self: Fields, change: Change.Confirmed): Result => {
       : E.right({ completedSteps: Units.replace(self.completedSteps, { ...record, evidence }) })
   }
   const { state } = self
-  return State.inDoubt(state).has(unit)
-    ? E.right({ state: withoutUnit(state, state.step, state.stepIndex, unit) })
-    : refuse('NotInFlight', unit)
+  if (!State.inDoubt(state).has(unit)) return refuse('NotInFlight', unit)
+  const next = withoutUnit(state, state.step, state.stepIndex, unit)
+  return E.right({ state: task === undefined ? next : withConfirmed(next, task.unit, unit) })
+}
+
+/** Keeps the answer about a sub-step until the attempt of its task ends, because the repeated attempt cannot see that it had an open question. */
+const withConfirmed = (state: CheckpointState, task: Unit, subStep: Unit): CheckpointState => {
+  const attempt = Units.get(State.inFlight(state), task)
+  if (attempt === undefined || state._tag === 'Completed') return state
+  const { confirmed = [] } = attempt
+  return {
+    ...state,
+    inFlight: Units.replace(state.inFlight, { ...attempt, confirmed: [...new Set([...confirmed, subStep])] })
+  }
 }
 
 /** Removes the attempts and failures of a unit and its parts. The run stays interrupted if others are left. */

@@ -14,7 +14,8 @@ import { from, none } from './Units.js'
 
 /**
  * An attempt that started and whose end is not recorded. Attempts are counted from 1. `suspended`: its code only waited, and was dropped.
- * `edited`: its task was edited since, so that its sub-steps may have run under another `idempotent`.
+ * `edited`: its task was edited since, so that its sub-steps may have run under another `idempotent`. `confirmed`: the sub-steps that an
+ * answer since then lets run again.
  *
  * @category model
  */
@@ -23,6 +24,7 @@ export interface InFlight {
   readonly attempt: number
   readonly suspended?: true
   readonly edited?: true
+  readonly confirmed?: ReadonlyArray<Unit>
 }
 
 /** A failed attempt. Times are UTC, ISO 8601. `delayBeforeNextMillis`: the delay before the retry, absent if there is none. */

@@ -28,7 +28,8 @@ export const inFlight: t.Type<InFlight> = fields<InFlight>('an attempt in flight
   unit: t.string,
   attempt: natural,
   suspended: optional(t.literal(true)),
-  edited: optional(t.literal(true))
+  edited: optional(t.literal(true)),
+  confirmed: optional(list(t.string))
 })
 
 const failedAttempt: t.Type<FailedAttempt> = fields<FailedAttempt>('a failed attempt', {

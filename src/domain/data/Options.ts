@@ -23,6 +23,18 @@ export type OptionTable = Readonly<Record<string, OptionCheck>>
 export const fieldsOf = (given: unknown): Readonly<Record<string, unknown>> =>
   isObject(given) ? (given as Readonly<Record<string, unknown>>) : {}
 
+/** Detects an option that can be read: its getter, if it has one, does not throw. */
+export const isReadable = (fields: Readonly<Record<string, unknown>>, option: string): boolean => {
+  try {
+    Reflect.get(fields, option)
+    return true
+  } catch {
+    return false
+  }
+}
+
+export const READABLE = 'readable, but its getter throws'
+
 /** Returns an object to read options from, whatever an untyped host passes; the check of the options refuses other values. */
 export const readable = <A extends object>(options: A): Partial<A> => Object(options) as Partial<A>
 
@@ -71,6 +83,8 @@ export const optionProblems = (
     return [{ option: 'options', expected: `an object, not ${kindOf(given)}` }]
   const fields = fieldsOf(given)
   const checked = isPlain(fields) ? fields : { ...unlisted, ...table }
+  const unreadable = Object.keys(checked).filter((option) => !isReadable(fields, option))
+  if (unreadable.length > 0) return unreadable.map((option) => ({ option, expected: READABLE }))
   let found: Array<OptionProblem> | undefined
   const checkOption = (option: string, value: unknown): void => {
     const check = [table, unlisted].find((checks) => Object.hasOwn(checks, option))?.[option]

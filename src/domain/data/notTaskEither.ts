@@ -6,11 +6,22 @@ export const notTaskEither = (given: unknown): Error => {
   return new Error(`it must return a TaskEither, not ${isPromise ? 'a promise' : kindOf(given)}`)
 }
 
-/** Describes a result that is neither a Right nor a Left of an error with one of these tags; otherwise undefined. */
-export const notEither = (result: unknown, tags: Readonly<Record<string, true>>): Error | undefined => {
+/**
+ * Describes a result that is neither a Right nor a Left of an error with one of these tags; otherwise undefined. `tags`: for each, the texts that
+ * such an error must have.
+ */
+export const notEither = (
+  result: unknown,
+  tags: Readonly<Record<string, ReadonlyArray<string>>>
+): Error | undefined => {
   const { _tag, left } = fieldsOf(result)
-  const tag = fieldsOf(left)['_tag']
-  if (_tag === 'Right' || (_tag === 'Left' && isText(tag) && Object.hasOwn(tags, tag as string))) return undefined
+  if (_tag === 'Right') return undefined
+  const error = fieldsOf(left)
+  const tag = error['_tag']
+  if (_tag === 'Left' && isText(tag) && Object.hasOwn(tags, tag as string)) {
+    const missing = tags[tag as string]?.find((field) => !isText(error[field]))
+    return missing === undefined ? undefined : wrongResult(`a Left of ${String(tag)} without a text "${missing}"`)
+  }
   if (_tag !== 'Left') return wrongResult(kindOf(result))
   if (isText(tag)) return wrongResult(`a Left with the unknown "_tag" ${JSON.stringify(tag)}`)
   return wrongResult(`a Left of ${left instanceof Error ? `the error ${JSON.stringify(left.message)}` : kindOf(left)}`)

@@ -1,6 +1,6 @@
 /** Describes the problems of a plan, each with its remedy. */
 import type { PendingUnit } from '../checkpoint/Pending.js'
-import { listed } from '../data/listed.js'
+import { quoted } from '../data/listed.js'
 import { describeOption } from '../data/Options.js'
 import { didYouMean } from '../data/Suggestion.js'
 import type { PlanProblem } from '../plan/PlanProblem.js'
@@ -29,7 +29,7 @@ export const describeProblems = (problems: ReadonlyArray<PlanProblem>): Readonly
 
 const kindOfProblem = (problem: PlanProblem): string =>
   problem._tag === 'WorkflowChanged'
-    ? `${problem.edit} ${problem.inDoubt === true} ${problem.pending === true}`
+    ? `${problem.edit} ${problem.inDoubt === true} ${problem.pending === true} ${problem.otherKind === true}`
     : problem._tag
 
 /** A path with this last name, or else a similar path. */
@@ -47,7 +47,13 @@ const unknownStep = ({ step, option, available }: PlanProblem & { readonly _tag:
     return `"${step}" takes no ${what} of its own; ${verb} ${others}`
   }
   const near = whole === undefined ? nearUnit(step, available) : `. Did you mean "${whole}"?`
-  return `step "${step}" not found; steps: ${quoted(available)}${near}`
+  const what =
+    option === 'confirm'
+      ? `cannot answer "${step}": step`
+      : option === 'outputs'
+        ? `output of "${step}": step`
+        : `step "${step}"`
+  return `${what} not found; steps: ${quoted(available)}${near}`
 }
 
 const WAITING: Readonly<Record<PendingUnit['_tag'], string>> = {
@@ -99,15 +105,12 @@ export const describeProblem = (problem: PlanProblem): string => {
       return `the recorded output of "${problem.unit}" no longer matches its step: at ${problem.path} expected ${problem.expected}; restore the codec, or run from that step`
     case 'AssumedOutputMissing':
       return problem.evidence === true
-        ? `cannot assume "${problem.unit}" done: its evidence is missing (${problem.expected}); restore it, or run from an earlier step`
-        : `cannot assume "${problem.unit}" done: its output is missing or invalid (expected ${problem.expected}); supply what is expected`
+        ? `cannot count "${problem.unit}" as done: its evidence is missing (${problem.expected}); restore it, or run from an earlier step`
+        : `cannot count "${problem.unit}" as done: its output is missing or invalid (expected ${problem.expected}); pass its output, in \`outputs\` or with the answer done`
   }
 }
 
 const RESTORE = 'restore the run from a backup, or start a new run'
-
-const quoted = (names: ReadonlyArray<string>): string =>
-  names.length === 0 ? 'none' : listed(names.map((name) => `"${name}"`))
 
 const describeNoWave = ({ step, exists, available, steps }: PlanProblem & { readonly _tag: 'NotAWave' }): string => {
   const what = exists ? `"${step}" is not a wave, map or sequence` : `wave, map or sequence "${step}" not found`
@@ -134,6 +137,8 @@ const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged
   }
   switch (problem.edit) {
     case 'changed':
+      if (problem.otherKind === true)
+        return `"${name}", or a unit in its items, completed as a step of another kind, so its recorded result cannot count`
       return `"${name}" was changed after it ran: fingerprint ${problem.recorded}, now ${problem.present}`
     case 'removed':
       if (problem.movedTo !== undefined)

@@ -1,7 +1,6 @@
-/** Finds problems of a plan: inconsistencies of the checkpoint, and edits that a policy refuses. */
+/** Finds the edits that a policy refuses. */
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
-import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
 import { isRerun } from './demands.js'
 import { defined } from '../data/defined.js'
@@ -12,94 +11,15 @@ import type { Edit, PlanProblem } from './PlanProblem.js'
 import type { PlanContext } from './PlanContext.js'
 import { hasRecords } from './PlanContext.js'
 import { isSubStepInDoubt } from './subSteps.js'
-import { unrecorded } from '../change/transitionParts.js'
 import type { Node } from '../workflow/Node.js'
-import { find, findIn, findOrTask, taskAround } from '../checkpoint/Tree.js'
-import { hasCode, isComposite, listedParts } from '../workflow/Node.js'
+import { find, taskAround } from '../checkpoint/Tree.js'
+import { hasCode, hasSameResult, isComposite, listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
-import { fromTop, isWithin, join, nameOf, parent, top } from '../workflow/Unit.js'
+import { fromTop, join, nameOf, parent, top } from '../workflow/Unit.js'
 import type { Group, Step, Workflow } from '../workflow/Workflow.js'
 import { tasks } from '../workflow/Workflow.js'
 import type { StepIdentity, WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 import { areSame, recordedFingerprint } from '../workflow/WorkflowIdentity.js'
-
-/** Yields inconsistencies of a checkpoint. Transitions never cause one; a hand-edited file may. */
-export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> {
-  const { state, workflow, items, completedSteps } = checkpoint
-  const steps = workflow.steps.length
-  const wrong = (why: string): PlanProblem => ({ _tag: 'InconsistentCheckpoint', why })
-  const named = Number.isInteger(state.stepIndex) ? workflow.steps[state.stepIndex]?.name : undefined
-  if (named === undefined) yield { _tag: 'StepOutOfRange', stepIndex: state.stepIndex, steps }
-  else if (named !== state.step)
-    yield wrong(`step ${state.stepIndex + 1} is "${named}", but the state calls it "${state.step}"`)
-  for (const record of Units.all(completedSteps)) {
-    const why = wrongRecord(record, checkpoint)
-    if (why !== undefined) yield wrong(why)
-  }
-  if (completedSteps.twice !== undefined) yield wrong(`"${completedSteps.twice}" is recorded twice`)
-  for (const { unit } of [...State.inFlight(state), ...State.failures(state)])
-    if (top(unit) !== state.step || !isUnit(checkpoint, unit, state.stepIndex))
-      yield wrong(`the run is at step "${state.step}", but its state lists "${unit}"`)
-  for (const [unit] of items)
-    if (find(workflow, items, unit)?.definition._tag !== 'Map')
-      yield wrong(`"${unit}" has items, but there is no such map`)
-  for (const why of wrongPending(checkpoint)) yield wrong(why)
-  const why = named === state.step ? wrongState(state, Units.has(completedSteps, state.step)) : undefined
-  if (why !== undefined) yield wrong(why)
-}
-
-/** Finds the unit, or the task of a sub-step. */
-const isUnit = ({ workflow, items }: Checkpoint, unit: Unit, stepIndex: number): boolean =>
-  findOrTask(workflow, items, unit, stepIndex) !== undefined
-
-const wrongRecord = ({ unit, stepIndex, subStep }: CompletedStep, checkpoint: Checkpoint): string | undefined => {
-  const { workflow, items } = checkpoint
-  const step = workflow.steps[stepIndex]
-  if (step === undefined) return `a record names step ${stepIndex + 1}, but there are ${workflow.steps.length} steps`
-  if (!isWithin(unit, step.name)) return `step ${stepIndex + 1} is "${step.name}", but a record calls it "${top(unit)}"`
-  const found = findIn(step, items, unit)
-  if (found === undefined && subStep !== undefined)
-    return isUnit(checkpoint, unit, stepIndex) ? undefined : `"${unit}" is recorded, but there is no such task`
-  if (found === undefined || subStep !== undefined) return `"${unit}" is recorded, but there is no such unit`
-  const missing = found._tag === 'Task' ? undefined : unrecorded(checkpoint, unit, found)
-  return missing === undefined ? undefined : `"${unit}" is recorded completed, but its part "${missing}" is not`
-}
-
-/** A unit waits for at most one thing, and a completed one for nothing. */
-function* wrongPending(checkpoint: Checkpoint): Iterable<string> {
-  const { pending, submissions, workflow, items, state, completedSteps } = checkpoint
-  if (pending.size + submissions.size === 0) return
-  const seen = new Set<Unit>()
-  for (const one of [...pending, ...submissions]) {
-    const { unit } = one
-    const kind = '_tag' in one ? one._tag : 'Job'
-    const task = find(workflow, items, unit)?.definition
-    const isTask =
-      task === undefined
-        ? kind !== 'Job' && isUnit(checkpoint, unit, state.stepIndex)
-        : task._tag === 'Task' && (task.wait ?? 'Job') === kind
-    if (!isTask) yield `"${unit}" is pending (${kind}), but there is no such task`
-    if (Units.has(completedSteps, unit)) yield `"${unit}" is pending, but is recorded completed`
-    if (seen.has(unit)) yield `"${unit}" is pending twice`
-    seen.add(unit)
-  }
-  for (const { unit } of pending)
-    if (Units.has(State.inFlight(state), unit)) yield `"${unit}" is in flight, but is pending`
-}
-
-const wrongState = (state: State.CheckpointState, done: boolean): string | undefined => {
-  switch (state._tag) {
-    case 'Completed':
-      return done ? undefined : `the state says that "${state.step}" completed, but it has no record`
-    case 'Interrupted':
-      return done && state.inProgress
-        ? `the state says that "${state.step}" is in progress, but it is recorded completed`
-        : undefined
-    case 'BeforeStep':
-    case 'Failed':
-      return done ? `the run is at step "${state.step}", but that step is recorded completed` : undefined
-  }
-}
 
 export const wrongWorkflow = (checkpoint: Checkpoint, { name: found }: Workflow): ReadonlyArray<PlanProblem> => {
   const { name: expected } = checkpoint.workflow
@@ -118,7 +38,7 @@ export const refusedEdits = (context: PlanContext, workflow: Workflow, policy: C
     placesNow: new Map(),
     changedMaps: new Set()
   }
-  if (policy === 'ignore') return [...editsOfPending(comparison, lacksJob)]
+  if (policy === 'ignore') return [...editsOfRecorded(comparison, true), ...editsOfPending(comparison, lacksJob)]
   if (policy === 'strict') return [...editsOfAll(checkpoint.workflow, workflow), ...vanished(comparison)]
   return inOrder(workflow, [
     ...editsOfRecorded(comparison),
@@ -150,11 +70,11 @@ interface Comparison {
   readonly changedMaps: Set<Unit>
 }
 
-const editProblem = (edit: Edit, unit: Unit, recorded?: string, present?: string): PlanProblem => ({
+const editProblem = (edit: Edit, unit: Unit, recorded?: string, present?: string, otherKind?: true): PlanProblem => ({
   _tag: 'WorkflowChanged',
   edit,
   unit,
-  ...defined({ recorded, present })
+  ...defined({ recorded, present, otherKind })
 })
 
 const definitionOf = (
@@ -182,8 +102,11 @@ const isRedone = (comparison: Comparison, unit: Unit): boolean => {
   return (indexOfStep(was.steps, nameOf(removed)) ?? -1) >= from
 }
 
-/** Yields completed units that were removed or changed, except those that run again whatever is recorded. */
-function* editsOfRecorded(comparison: Comparison): Iterable<PlanProblem> {
+/**
+ * Yields completed units that were removed or changed, except those that run again whatever is recorded. `isOther`: only those whose recorded
+ * result is no result of the present step.
+ */
+function* editsOfRecorded(comparison: Comparison, isOther = false): Iterable<PlanProblem> {
   const { checkpoint, workflow, changedMaps } = comparison
   if (areSame(checkpoint.workflow.steps, workflow.steps)) return
   for (const { unit, stepIndex, fingerprint, subStep } of Units.all(checkpoint.completedSteps)) {
@@ -197,9 +120,11 @@ function* editsOfRecorded(comparison: Comparison): Iterable<PlanProblem> {
     const was = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
     // Only an accepted plan lets a recorded run adopt another definition.
     if (now !== undefined && was !== undefined && recordedFingerprint(was) === now) continue
+    const otherKind = !hasSameResult(was, definition) || undefined
+    if (isOther && (otherKind !== true || areAssumed(comparison, unit, definition))) continue
     const map = fromTop(unit).find((one) => checkpoint.items.has(one))
     if (map === undefined) {
-      const edit = editProblem(now === undefined ? 'removed' : 'changed', unit, fingerprint, now)
+      const edit = editProblem(now === undefined ? 'removed' : 'changed', unit, fingerprint, now, otherKind)
       yield now === undefined ? moved(comparison, edit, sameTask(nameOf(unit), fingerprint)) : edit
     } else if (!changedMaps.has(map)) {
       // All items of a map share one definition, so one problem is enough.
@@ -208,10 +133,15 @@ function* editsOfRecorded(comparison: Comparison): Iterable<PlanProblem> {
         find(checkpoint.workflow, checkpoint.items, map)?.definition,
         definitionOf(comparison, map)
       ]
-      yield editProblem(present === undefined ? 'removed' : 'changed', map, recorded?.fingerprint, present?.fingerprint)
+      const edit = present === undefined ? 'removed' : 'changed'
+      yield editProblem(edit, map, recorded?.fingerprint, present?.fingerprint, otherKind)
     }
   }
 }
+
+/** Returns whether `fromStep` assumes the parts done that a task was replaced by: `outputs` supplies their results. */
+const areAssumed = ({ context }: Comparison, unit: Unit, now: Step | undefined): boolean =>
+  now !== undefined && isComposite(now) && context.demands.of(unit) === 'assumed'
 
 /** A task with the same name and fingerprint elsewhere is the same task. */
 const sameTask = (name: string, fingerprint: string): string => `${name} ${fingerprint}`

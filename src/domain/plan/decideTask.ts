@@ -276,7 +276,7 @@ export const reportMissing = (context: PlanContext, placed: Placed, out: Planned
 /** Returns what the output of a task that is assumed done must be instead, or undefined if it fits. */
 const expectedInstead = (task: Task, output: Json | undefined): string | undefined => {
   const fits = fitsOf(task, output)
-  if (E.isLeft(fits)) return `${fits.left.path}: ${fits.left.expected}`
+  if (E.isLeft(fits)) return `${fits.left.expected} at ${fits.left.path}`
   return output === undefined && task.captures.length > 0 ? valueFor(task.captures) : undefined
 }
 
@@ -290,7 +290,7 @@ const assume = (
   const json = given === undefined ? E.right(undefined) : fromUnknown(given)
   const output = E.isRight(json) ? json.right : undefined
   const expected = E.isLeft(json)
-    ? `${json.left.path}: plain JSON, not ${json.left.found}`
+    ? `plain JSON at ${json.left.path}, not ${json.left.found}`
     : expectedInstead(placed.step, output)
   if (expected !== undefined) out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected })
   const reason: SkipReason = output === undefined ? { _tag: 'Assumed' } : { _tag: 'Assumed', output }

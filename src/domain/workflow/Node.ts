@@ -29,6 +29,15 @@ export const hasCode = <S extends { readonly _tag: string; readonly wait?: unkno
 export const isSameKind = (was: Kinded | undefined, now: Kinded | undefined): boolean =>
   was !== undefined && was._tag === now?._tag && was.wait === now.wait
 
+/** Returns whether the result of one step has the form of that of another: its own output, or the outputs of named parts or of items. True if one is removed. */
+export const hasSameResult = (was: Node | undefined, now: Node | undefined): boolean =>
+  was === undefined || now === undefined || resultOf(was) === resultOf(now)
+
+const resultOf = (node: Node): 'own' | 'parts' | 'items' => {
+  if (node.each !== undefined) return 'items'
+  return isComposite(node) ? 'parts' : 'own'
+}
+
 interface Kinded {
   readonly _tag: string
   readonly wait?: unknown

@@ -91,7 +91,7 @@ const remedyOf = ({ why, decision, unit, waiting }: AnswerRefused): string | und
     case 'Run':
       return waiting.length === 0 ? 'resume the run' : undefined
     case 'Retry':
-      return 'resume the run, or, to count it as done, resume with a later step as `fromStep`'
+      return 'resume the run, or, to count it as done, resume with a later step as `fromStep`, if there is one'
     case 'Poll':
       if (decision.reason._tag === 'JobPending')
         return `poll the run, or, to abandon the job, resume with \`fromStep\` "${unit}"`

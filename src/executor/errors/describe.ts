@@ -116,11 +116,13 @@ const remedyOfEdits = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<stri
   if (first === undefined) return []
   // A removed or reordered step may lie before the first edit that the workflow has.
   const from = edits.every(({ edit }) => edit === 'changed' || edit === 'insertedBefore')
-    ? `, set fromStep: '${edits.length === 1 ? first.unit : top(first.unit)}',`
-    : ''
+    ? `set fromStep: '${edits.length === 1 ? first.unit : top(first.unit)}'`
+    : undefined
   const [edit, it] = edits.length === 1 ? ['edit', 'it'] : ['edits', 'them']
   const undo = edits.length === changes.length ? `Undo the ${edit}` : `After that, undo the other ${edit}`
-  return [`${undo}${from} or accept ${it} with changes: 'ignore'`]
+  const accept = edits.some(({ otherKind }) => otherKind === true) ? undefined : `accept ${it} with changes: 'ignore'`
+  const ways = [undo, from, accept].filter((one) => one !== undefined)
+  return [ways.length > 2 ? `${undo}, ${from}, or ${accept}` : ways.join(' or ')]
 }
 
 type SingleLine = Exclude<

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../ports/Clock.js'
 import { ignoreAbort, onAbort } from '../onAbort.js'
-import { sleep } from '../sleep.js'
+import { sleep, ticks } from '../sleep.js'
 
 /** Why an attempt ends early: its timeout, or a stop of its step. The first one counts. */
 export type Halt = 'timeout' | 'stop'
@@ -99,9 +99,9 @@ const makeTimer = (clock: Clock, millis: number, over: () => void): Timer => {
   let stop: () => void = () => undefined
   const go = (): void => {
     if (isOver) return
-    const [since, waking] = [clock.now(), new AbortController()]
+    const [since, waking] = [ticks(clock), new AbortController()]
     stop = () => {
-      left = Math.max(0, left - (clock.now() - since))
+      left = Math.max(0, left - (ticks(clock) - since))
       waking.abort()
     }
     onceSlept(clock, left, waking.signal, over)

@@ -68,11 +68,12 @@ export const findPrunable = (policy: RetentionPolicy): Executor<Prunable> =>
 const policyProblems = (policy: RetentionPolicy): ReadonlyArray<OptionProblem> => {
   if (policy === undefined) return [{ option: 'policy', expected: 'an object, such as { keep: 10 }' }]
   const problems = optionProblems(policy, POLICY)
-  const hasLimit = policy?.keep !== undefined || policy?.olderThanMillis !== undefined
-  return problems.length > 0 || hasLimit ? problems : [{ option: 'policy', expected: LIMITS }]
+  if (problems.length > 0) return problems
+  return policy.keep === undefined && policy.olderThanMillis === undefined ? [NO_LIMIT] : []
 }
 
-const LIMITS = 'an object with keep, olderThanMillis, or both'
+/** Names an option of `prune`, which takes those of the policy in the promise form. */
+const NO_LIMIT = { option: 'keep', expected: 'a number ≥ 0, unless olderThanMillis is set' }
 
 /** A limit that is no number, such as `null`, would keep nothing. */
 const POLICY: Readonly<Record<keyof RetentionPolicy, Check>> = {

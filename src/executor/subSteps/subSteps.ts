@@ -14,7 +14,7 @@ import { policyOf, retryOption } from '../../domain/workflow/RetryPolicy.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import type { SubStep } from '../../domain/checkpoint/SubStep.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
-import { withoutNumber } from '../../domain/workflow/Unit.js'
+import { isWithin, withoutNumber } from '../../domain/workflow/Unit.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
 import { artifactsFor, artifactsOf, inheritArtifacts } from '../workspace/artifacts.js'
 import { wrapped } from '../steps/aroundHook.js'
@@ -211,15 +211,18 @@ const outputOf = ({ convert }: SubStepCall, record: OutputRecord): CallEnd => {
 
 /**
  * Returns whether an earlier attempt may have started this call without recording that. Only an idempotent call starts without a record. The call may
- * have been idempotent at that time if its task was edited since, or if the first call of its name is recorded as idempotent.
+ * have been idempotent at that time if its task was edited since, or if the first call of its name is recorded as idempotent. An answer that lets this
+ * call run again covers both.
  */
 const mayHaveStarted = ({ root }: Level, { unit }: SubStepCall): boolean => {
   if (!root.isRepeated) return false
   const { completedSteps, state } = root.scope.recorder.checkpoint()
+  const { edited, confirmed = [] } = Units.get(State.inFlight(state), root.place.unit) ?? {}
+  if (confirmed.some((one) => isWithin(unit, one))) return false
   const first = withoutNumber(unit)
   // This attempt ran the first call of the name, so no earlier attempt can have reached a later one.
   if (root.own.has(first)) return false
-  if (Units.get(State.inFlight(state), root.place.unit)?.edited === true) return true
+  if (edited === true) return true
   const before = unit === first ? undefined : Units.get(completedSteps, first)?.subStep
   return before !== undefined && before.idempotent !== false
 }

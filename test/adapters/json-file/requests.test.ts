@@ -209,12 +209,63 @@ describe('requests in files', () => {
     const fs = {
       ...nodeFileSystem,
       mkdir: async (path: string) => {
-        if (path === inbox()) rmdirSync(path)
+        // Another process tries to remove the inbox, which holds the taken request.
+        if (path === inbox()) assert.throws(() => rmdirSync(path), { code: 'ENOTEMPTY' })
         return nodeFileSystem.mkdir(path)
       }
     }
     right(await fileRequests(root, { fs }).withdraw(request)())
     assert.deepEqual(right(await requests.list('r')()), [newer])
+  })
+
+  /** A file system that stops before its nth change, and all later ones, as that of a killed process. */
+  const killedAt = (change: number): { readonly fs: FileSystem; readonly wasKilled: () => boolean } => {
+    let changes = 0
+    const counted =
+      <Args extends ReadonlyArray<unknown>, A>(call: (...args: Args) => A) =>
+      (...args: Args): A => {
+        changes += 1
+        if (changes >= change) throw Object.assign(new Error('killed'), { code: 'EIO' })
+        return call(...args)
+      }
+    const { link, mkdir, renameSync, unlinkSync, rmdirSync: rmdir, fsyncFolder } = nodeFileSystem
+    const fs = {
+      ...nodeFileSystem,
+      link: counted(link),
+      mkdir: counted(mkdir),
+      renameSync: counted(renameSync),
+      unlinkSync: counted(unlinkSync),
+      rmdirSync: counted(rmdir),
+      fsyncFolder: counted(fsyncFolder)
+    }
+    return { fs, wasKilled: () => changes >= change }
+  }
+
+  test.each([request, cancelled, answer])(
+    'a withdrawal that is killed at any change loses no other request of its slot: $_tag',
+    async (other) => {
+      const old = { ...other, requestedAt: '2026-01-02T03:04:00.000Z' }
+      for (let change = 1; ; change++) {
+        right(await requests.leave(other)())
+        const { fs, wasKilled } = killedAt(change)
+        await fileRequests(root, { fs }).withdraw(old)()
+        assert.deepEqual(right(await requests.list('r')()), [other], `killed at change ${change}`)
+        right(await requests.withdraw(other)())
+        assert.deepEqual([right(await requests.list('r')()), requests.isAny('r')], [[], false])
+        if (!wasKilled()) break
+      }
+    }
+  )
+
+  test('a pause whose withdrawal was killed is cleared with its inbox', async () => {
+    for (let change = 1; ; change++) {
+      right(await requests.leave(request)())
+      const { fs, wasKilled } = killedAt(change)
+      await fileRequests(root, { fs }).withdraw(request)()
+      right(await requests.clearPause('r')())
+      assert.deepEqual([right(await requests.list('r')()), requests.isAny('r')], [[], false])
+      if (!wasKilled()) break
+    }
   })
 
   test('leaving a request succeeds even if an owner removes the empty inbox repeatedly', async () => {

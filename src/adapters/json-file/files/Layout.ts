@@ -87,13 +87,18 @@ export const requestName = (request: Request): string => {
   }
 }
 
-const PAUSE = 'pause.json'
+export const PAUSE = 'pause.json'
 
 export const request = (self: Layout, name: string): string => join(requests(self), name)
 
-export const pauseRequest = (self: Layout): string => request(self, PAUSE)
+/** The name of a request that is being withdrawn. Readers count it as a request: its process may be killed before it knows which one it took. */
+export const takenName = (name: string, token: string): string => `${name}.${token}`
 
-/** The path of a request before it gets its name, and of one that is being removed. */
+/** The name of a request, also while it is being withdrawn; undefined for any other file. */
+export const nameOfRequest = (name: string): string | undefined =>
+  /^((?:pause|cancel|answer-[0-9a-f]{32})\.json)(?:\.[0-9a-f]{32})?$/.exec(name)?.[1]
+
+/** The path of a request before it gets its name. */
 export const unfinishedRequest = (self: Layout, token: string): string => join(self.run, `request-${token}.tmp`)
 
 /** The pointer to the run that paused last. */
@@ -144,8 +149,6 @@ export const isOfClaim = (name: string): boolean => tokenIn(name) !== undefined 
 
 /** Matches write-file-atomic's temporary files for `checkpoint.json`. */
 export const isUnfinishedCopy = (name: string): boolean => /^checkpoint\.json\.(?:[0-9a-f]{32}\.)?\d+$/.test(name)
-
-export const isRequest = (name: string): boolean => /^(?:pause|cancel|answer-[0-9a-f]{32})\.json$/.test(name)
 
 export const isUnfinishedRequest = (name: string): boolean =>
   /^(?:request-[0-9a-f]{32}\.tmp|continue-here\.json\.[0-9a-f]{32})$/.test(name)

@@ -229,9 +229,7 @@ const shortfallOf = (
   above: ReadonlyArray<string>
 ): ReadonlyArray<string> => {
   if (newest === undefined)
-    return [
-      above.length === 0 ? 'no journal has a readable checkpoint' : 'this leaves no journal with a readable checkpoint'
-    ]
+    return [`no ${above.length === 0 ? '' : 'other '}file in history/ has a readable checkpoint`]
   const { number, journal } = newest
   return journal.damage.length === 0
     ? [

@@ -92,12 +92,15 @@ const sameLoss = ({ found }: RunView, recovery: Recovery): boolean =>
 
 /** Consent to discard or repeat work; a user's changes need an explicit answer, not `--yes`. */
 const agreeToForce = async (context: PromptContext, proposal: CommandPlan, planned: Planned): Promise<Result<void>> => {
-  const { checkpoint, program, flags } = proposal
+  const { checkpoint, found: state, program, flags } = proposal
   const found = await findOverwrites(context, proposal)
   const overwrites = E.isLeft(found) ? [] : found.right
   const [first, ...more] = overwrites
   if (first !== undefined && !context.interactive) {
-    const hints = forcedAnswers(context, checkpoint, flags, {}, overwrites)
+    // A resume without force needs the consent only for a recovered state.
+    const { yes, ...others } = flags
+    const unforced = state._tag === 'Exact' ? others : flags
+    const hints = forcedAnswers(context, checkpoint, unforced, defined({ yes }), overwrites)
     return E.left(notDone({ _tag: 'Unconfirmed', questions: [first, ...more] }, hints, checkpoint))
   }
   if (E.isLeft(found)) context.screen.warn(found.left)

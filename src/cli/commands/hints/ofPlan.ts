@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { defined } from '../../../domain/data/defined.js'
-import { listed } from '../../../domain/data/listed.js'
+import { quoted } from '../../../domain/data/listed.js'
 import { describeQuestion } from '../../../domain/explain/Explain.js'
 import type { Confirm, Decision, FoundEvidence, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
 import { answersTo, openQuestions } from '../../../domain/plan/Plan.js'
@@ -251,8 +251,8 @@ const accepting =
     const dropped = outermost(lost.filter((unit) => !around.has(unit)))
     return [
       `accept the ${edits}`,
-      ...(kept.length === 0 ? [] : [`keep the results of ${listed(kept)}`]),
-      ...(dropped.length === 0 ? [] : [`drop ${kept.length === 0 ? 'the results' : 'those'} of ${listed(dropped)}`])
+      ...(kept.length === 0 ? [] : [`keep the results of ${quoted(kept)}`]),
+      ...(dropped.length === 0 ? [] : [`drop ${kept.length === 0 ? 'the results' : 'those'} of ${quoted(dropped)}`])
     ].join(' and ')
   }
 
@@ -294,12 +294,7 @@ const ofMissingEvidence = (
   const { evidence = [] } = planning.options
   return units.length === 0
     ? []
-    : offer(
-        place,
-        { ...planning, options: { evidence }, flags: {} },
-        `run ${listed(units.map((unit) => `"${unit}"`))} again`,
-        {
-          named: units
-        }
-      )
+    : offer(place, { ...planning, options: { evidence }, flags: {} }, `run ${quoted(units)} again`, {
+        named: units
+      })
 }

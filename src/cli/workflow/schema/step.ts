@@ -255,7 +255,7 @@ const waveFields = {
 
 const wave = (place: Place): Schema<AnyStep> =>
   mapped(
-    object(ofAt(place, 'a wave'), waveFields, {
+    object(ofAt(place, 'a wave or map'), waveFields, {
       except: NOT_AT[place],
       rules: [
         notWith('groups', ['forEach', 'each'], 'a wave has either "groups", or "forEach" and "each", not both'),

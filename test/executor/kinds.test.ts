@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'vitest'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import { describe as describeError } from '../../src/executor/errors/describe.js'
+import { runOutcome, workflow } from '../../src/promise/index.js'
+
+const start = () => workflow('w')
+
+/** A workflow whose step `u` is of this kind. */
+const OF_KIND = {
+  task: (ran: Array<string>) => start().step('u', () => (ran.push('u'), 'U')),
+  wait: () => start().waitFor('u'),
+  sequence: (ran: Array<string>) => start().sequence('u', (one) => one.step('p', () => (ran.push('p'), 'P'))),
+  wave: (ran: Array<string>) => start().wave('u', { p: () => (ran.push('p'), 'P') }),
+  map: (ran: Array<string>) =>
+    start().map('u', { forEach: () => ['p'], key: (key) => key }, ({ item }) => ran.push(item))
+} as unknown as Readonly<Record<Kind, (ran: Array<string>) => ReturnType<typeof start>>>
+
+type Kind = 'task' | 'wait' | 'sequence' | 'wave' | 'map'
+
+const FORMS: ReadonlyArray<ReadonlyArray<Kind>> = [['task', 'wait'], ['sequence', 'wave'], ['map']]
+
+const formOf = (kind: Kind) => FORMS.findIndex((kinds) => kinds.includes(kind))
+
+/** Completes `u` as one kind, fails after it, and resumes with another kind. */
+const resumedAs = async (was: Kind, now: Kind, given: object = {}) => {
+  const ran: Array<string> = []
+  const options = { id: 'r', storage: memoryStorage() }
+  const broken = OF_KIND[was](ran).step('z', () => Promise.reject(new Error('broken')))
+  assert.equal((await runOutcome(broken, options))._tag, 'Failed')
+  ran.splice(0)
+  const edited = OF_KIND[now](ran).step('z', ({ outputs }) => JSON.stringify(outputs))
+  return { ran, outcome: await runOutcome(edited, { ...options, ...given }) }
+}
+
+const KINDS = Object.keys(OF_KIND) as ReadonlyArray<Kind>
+
+const EDITS = KINDS.filter((kind) => kind !== 'wait').flatMap((was) =>
+  KINDS.filter((now) => now !== was).map((now) => ({ was, now }))
+)
+
+describe('a completed unit whose kind was edited, with changes: ignore', () => {
+  test.each(EDITS.filter(({ was, now }) => formOf(was) !== formOf(now)))(
+    'a completed $was that is now a $now is refused, and nothing runs',
+    async ({ was, now }) => {
+      const { ran, outcome } = await resumedAs(was, now, { changes: 'ignore' })
+      assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'PlanError', JSON.stringify(outcome))
+      assert.deepEqual(
+        outcome.error.problems.flatMap((one) =>
+          one._tag === 'WorkflowChanged' ? [one.unit, one.edit, one.otherKind] : []
+        ),
+        ['u', 'changed', true]
+      )
+      const said = describeError(outcome.error)
+      assert.match(said, /Undo the edit or set fromStep: 'u'/)
+      assert.doesNotMatch(said, /ignore/)
+      assert.deepEqual(ran, [])
+    }
+  )
+
+  test.each(EDITS.filter(({ was, now }) => formOf(was) === formOf(now)))(
+    'a completed $was that is now a $now keeps its result',
+    async ({ was, now }) => {
+      const { ran, outcome } = await resumedAs(was, now, { changes: 'ignore' })
+      assert.equal(outcome._tag, 'Completed', JSON.stringify(outcome))
+      assert.deepEqual(ran, [])
+    }
+  )
+
+  test.each(['task', 'map'] as const)(
+    'a completed wave that is now a %s runs from its beginning with fromStep',
+    async (now) => {
+      const { ran, outcome } = await resumedAs('wave', now, { fromStep: 'u' })
+      assert.equal(outcome._tag, 'Completed')
+      assert.deepEqual(ran, [now === 'task' ? 'u' : 'p'])
+    }
+  )
+
+  test('a completed task that is now a sequence is done if a later fromStep assumes its parts done', async () => {
+    const given = { changes: 'ignore', fromStep: 'z', outputs: new Map([['u/p', 'given']]) }
+    const { ran, outcome } = await resumedAs('task', 'sequence', given)
+    assert.ok(outcome._tag === 'Completed', JSON.stringify(outcome))
+    assert.equal((outcome.outputs as { readonly z: string }).z, '{"u":{"p":"given"}}')
+    assert.deepEqual(ran, [])
+  })
+})
