@@ -9,8 +9,6 @@ import { processOwner } from './owner.js'
 import { environmentSecrets } from './secrets.js'
 import { workingTree } from './git/workingTree.js'
 
-type Overrides = { readonly [Port in keyof Omit<Environment, 'storage'>]?: Environment[Port] | undefined }
-
 /**
  * The environment of this process around a store. Defaults: the system clock, the current folder, secrets from
  * environment variables, no observer, no interruption, and a grace period of 10 seconds for a step that is asked to
@@ -27,7 +25,10 @@ type Overrides = { readonly [Port in keyof Omit<Environment, 'storage'>]?: Envir
  *
  * @category constructors
  */
-export const nodeEnvironment = (storage: CheckpointStorage, overrides: Overrides = {}): Environment => ({
+export const nodeEnvironment = (
+  storage: CheckpointStorage,
+  overrides: { readonly [Port in keyof Omit<Environment, 'storage'>]?: Environment[Port] | undefined } = {}
+): Environment => ({
   storage,
   clock: systemClock,
   tree: workingTree('.'),

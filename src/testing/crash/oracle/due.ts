@@ -41,7 +41,8 @@ export const dueIn = (
 ): Due => {
   const records = checkpoint === undefined ? [] : [...checkpoint.completedSteps]
   const named = override?._tag === 'FromStep' ? override.step : override?.wave
-  const positionOfUnit = (unit: Unit, other: Unit): Position => positionIn(program, checkpoint?.items ?? none, unit, other)
+  const positionOfUnit = (unit: Unit, other: Unit): Position =>
+    positionIn(program, checkpoint?.items ?? none, unit, other)
   const isIn = (unit: Unit, ...places: ReadonlyArray<Position>): boolean =>
     named !== undefined && places.includes(positionOfUnit(unit, named))
   const isGiven = (unit: Unit): boolean => override?._tag === 'FromStep' && isIn(unit, 'before')
