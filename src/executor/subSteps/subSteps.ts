@@ -124,7 +124,10 @@ const closeRoot = async (level: Level): Promise<Closed> => {
   return { open, waits, staleWaits, refused: root.refused, isOverrun: root.isOverrun }
 }
 
-/** Returns the recorded waits that the repeated code has not called, except those whose time is still to come: the code may reach them later. */
+/**
+ * Returns the recorded waits that the repeated code has not called. The code may reach them later: a wait without a limit then starts again
+ * and loses nothing, but one whose time is still to come would wait for all of it again, so it stays.
+ */
 const staleIn = ({ scope, place }: Root, open: ReadonlyArray<Unit>): ReadonlyArray<Unit> =>
   Units.within(scope.recorder.checkpoint().pending, place.unit).flatMap((wait) => {
     const end = endOf(wait)
