@@ -39,7 +39,7 @@ describe.each([
     await clock.advance(599)
     assert.ok(attempt.halt === undefined)
     await clock.advance(1)
-    assert.equal((attempt as Attempt).halt?.why, 'timeout')
+    assert.equal((attempt).halt?.why, 'timeout')
     end(attempt)
     await quiet()
   })

@@ -207,7 +207,7 @@ describe('arguments of calls', () => {
 
   test('a part of an environment that is undefined counts as absent', async () => {
     const environment = { clock: undefined, random: undefined, requests: undefined }
-    expect(await runOutcome(one(), { ...host(), environment: environment as never })).toMatchObject({
+    expect(await runOutcome(one(), { ...host(), environment })).toMatchObject({
       _tag: 'Completed'
     })
   })
@@ -586,9 +586,9 @@ describe('calls of the package dogear', () => {
     ],
     ['unknown option "olderThan"; did you mean "olderThanMillis"?', fp.prune({ olderThan: 1 } as never)],
     ['options must be an object, not null', fp.planRun(one() as never, 'w-1', null as never)],
-    ['options must be an object, not null', fp.run(one() as never, 'w-2', {}, null as never)],
+    ['options must be an object, not null', fp.run(one(), 'w-2', {}, null as never)],
     ['options must be an object, not null', fp.resume(one() as never, 'w-1', null as never)],
-    ['options must be an object, not null', fp.runOrResume(one() as never, 'w-1', {}, null as never)],
+    ['options must be an object, not null', fp.runOrResume(one(), 'w-1', {}, null as never)],
     ['fromStep must be readable, but its getter throws', fp.planRun(one() as never, 'w-1', unreadable('fromStep'))],
     ['reopen must be readable, but its getter throws', fp.planRun(one() as never, 'w-1', unreadable('reopen'))],
     ['input must be readable, but its getter throws', fp.resume(one() as never, 'w-1', unreadable('input'))],
