@@ -334,11 +334,11 @@ test.each([
   ],
   [
     'steps: [{name: lots, forEach: [a], each: {shell: x}}]',
-    'w.yml:1:10: a wave has no key "name"; use "wave" in its place'
+    'w.yml:1:10: a wave or map has no key "name"; use "wave" in its place'
   ],
   [
     'steps: [{map: pages, forEach: [a], each: {shell: x}}]',
-    'w.yml:1:10: a wave has no key "map"; use "wave" in its place'
+    'w.yml:1:10: a wave or map has no key "map"; use "wave" in its place'
   ],
   ['steps: [{map: pages, items: [a], shell: x}]', 'w.yml:1:10: a step has no key "map"; use "wave" in its place'],
   [
