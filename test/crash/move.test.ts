@@ -144,7 +144,7 @@ describe('a move between real stores', () => {
           const left = await resumable(from, to)
           assert.ok(left.length <= 1, left.join(' and '))
           const again = await moveTo(from, to)
-          assert.ok(E.isRight(again) || (again.left as { _tag: string })._tag === 'NoSuchRun', JSON.stringify(again))
+          assert.ok(E.isRight(again) || (again.left as { _tag: string })._tag === 'RunMoved', JSON.stringify(again))
           assert.deepEqual(await resumable(from, to), [to])
           await finish(to)
         })
