@@ -374,3 +374,39 @@ describe('a step put before a task whose attempt is open', () => {
     assert.deepEqual(ran, ['prepare', 'prepare'])
   })
 })
+
+test('a wave fails although an edit put a wait before an attempt that was cut short in another group', async () => {
+  const data = memoryData()
+  let reach: () => void = () => undefined
+  const reached = new Promise<void>((resolve) => (reach = resolve))
+  const work = async () => {
+    reach()
+    return await new Promise<null>(() => undefined)
+  }
+  const before = workflow('w').wave('all', { waits: { steps: (w) => w.step('work', work) }, fails: () => 1 })
+  void runOutcome(before, { id: 'r', storage: memoryStorage(data) })
+  await reached
+  await setImmediate()
+  const edited = (isBroken: boolean) =>
+    workflow('w').wave('all', {
+      waits: { steps: (w) => w.waitFor('ask').step('work', () => 'done') },
+      fails: {
+        version: '2',
+        run: () => {
+          if (isBroken) throw new Error('broken')
+          return 2
+        }
+      }
+    })
+  const options = { id: 'r', storage: memoryStorage(data), changes: 'ignore', fromStep: 'all/fails' } as const
+  const outcome = await runOutcome(edited(true), options)
+  assert.ok(outcome._tag === 'Failed', JSON.stringify(outcome))
+  assert.deepEqual(
+    outcome.failures.map(({ unit, error }) => `${unit}: ${error.message}`),
+    [
+      'all/fails: broken',
+      'all/waits/work: in flight when the process ended, and not started again because another group of the wave failed'
+    ]
+  )
+  assert.equal((await runOutcome(edited(false), { id: 'r', storage: memoryStorage(data) }))._tag, 'Pending')
+})

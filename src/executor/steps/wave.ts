@@ -200,10 +200,8 @@ const endWave = async (
   if (state.isStopped || isHeldBack) return E.right({ _tag: 'Stopped' })
   if (state.failed.length === 0) return E.right({ _tag: state.pendingCount > 0 ? 'Pending' : 'Stopped' })
   const retryable = state.failed.every((isTransient) => isTransient)
-  const failed = [...state.unstarted.keys()].flatMap((name) =>
-    runningFailed(scope, join(place.unit, name), NOT_RESUMED)
-  )
-  return await endFailedBy(scope, place, failed, retryable)
+  // Also in a group that waits: an edit may have put the wait before the attempt.
+  return await endFailedBy(scope, place, runningFailed(scope, place.unit, NOT_RESUMED), retryable)
 }
 
 /** Makes a signal that fires with its parent, for the same reason, or when `abort` is called. */
