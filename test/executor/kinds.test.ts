@@ -80,7 +80,7 @@ describe('a completed unit whose kind was edited, with changes: ignore', () => {
     const given = { changes: 'ignore', fromStep: 'z', outputs: new Map([['u/p', 'given']]) }
     const { ran, outcome } = await resumedAs('task', 'sequence', given)
     assert.ok(outcome._tag === 'Completed', JSON.stringify(outcome))
-    assert.equal((outcome.outputs).z, '{"u":{"p":"given"}}')
+    assert.equal(outcome.outputs.z, '{"u":{"p":"given"}}')
     assert.deepEqual(ran, [])
   })
 })

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import { memoryData, memoryStorage } from '../../src/adapters/memory.js'
-import type { Attempt } from '../../src/executor/steps/Attempt.js'
 import { begin, end, outsideTimeout } from '../../src/executor/steps/Attempt.js'
 import { resumeAll, runOutcome, workflow } from '../../src/promise/index.js'
 import { fakeClock, patiently, quiet } from './fixtures.js'
@@ -33,13 +32,14 @@ describe.each([
       timeoutMillis: 1_000,
       giveUp: () => undefined
     })
+    const whyHalted = () => attempt.halt?.why
     await clock.advance(400)
     clock.set(shift)
     await outsideTimeout(attempt, () => Promise.resolve())
     await clock.advance(599)
-    assert.ok(attempt.halt === undefined)
+    assert.equal(whyHalted(), undefined)
     await clock.advance(1)
-    assert.equal((attempt).halt?.why, 'timeout')
+    assert.equal(whyHalted(), 'timeout')
     end(attempt)
     await quiet()
   })

@@ -186,7 +186,10 @@ describe('move', () => {
         assert.ok(left.length <= 1, `${place}: ${left.join(' and ')}`)
         if (left.length === 0) none.push(place)
         const again = await moveFrom(stores.S, stores.T)
-        assert.ok(E.isRight(again) || (again.left._tag === 'RunMoved' && again.left.store === 'store T'), `${place}: ${JSON.stringify(again)}`)
+        assert.ok(
+          E.isRight(again) || (again.left._tag === 'RunMoved' && again.left.store === 'store T'),
+          `${place}: ${JSON.stringify(again)}`
+        )
         assert.deepEqual(await resumable(stores), ['T'], place)
         assert.equal(await copyIn(stores.S), undefined, place)
         const after = await copyIn(stores.T)
@@ -252,7 +255,10 @@ describe('move', () => {
       await Promise.race([moveFrom(around(portsOf(source)), around(portsOf(target))), killed])
       const stores = { S: portsOf(source), T: portsOf(target) }
       const again = await move('r', { from: 'store S by another name', to: 'store T', target: stores.T })(stores.S)()
-      assert.ok(E.isRight(again) || (again.left._tag === 'RunMoved' && again.left.store === 'store T'), `call ${at}: ${JSON.stringify(again)}`)
+      assert.ok(
+        E.isRight(again) || (again.left._tag === 'RunMoved' && again.left.store === 'store T'),
+        `call ${at}: ${JSON.stringify(again)}`
+      )
       assert.deepEqual(await resumable(stores), ['T'], `call ${at}`)
     }
   })
@@ -446,7 +452,10 @@ describe('move', () => {
         const left = await resumable(stores)
         assert.ok(left.length <= 1, `${place}: ${left.join(' and ')}`)
         const again = await moveFrom(stores.S, stores.T)
-        assert.ok(E.isRight(again) || (again.left._tag === 'RunMoved' && again.left.store === 'store T'), `${place}: ${JSON.stringify(again)}`)
+        assert.ok(
+          E.isRight(again) || (again.left._tag === 'RunMoved' && again.left.store === 'store T'),
+          `${place}: ${JSON.stringify(again)}`
+        )
         assert.deepEqual(await resumable(stores), ['T'], place)
         const { storage } = stores.T
         await answer('r', 'approve', true, {})(stores.T)()

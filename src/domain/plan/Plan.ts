@@ -10,9 +10,7 @@ import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import { defined } from '../data/defined.js'
 import { sha256 } from '../data/Digest.js'
 import type { Json } from '../data/Json.js'
-import type { Over } from '../checkpoint/Due.js'
-import { overAt } from '../checkpoint/Due.js'
-import type { PendingJob, Wait } from '../checkpoint/Pending.js'
+import type { PendingJob } from '../checkpoint/Pending.js'
 import { canonical } from '../data/Json.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Unit } from '../workflow/Unit.js'
@@ -334,19 +332,4 @@ export const hashPlan = (plan: ResumePlan): string => {
   const { decisions, variables, abandons, input } = plan
   const pinned = { decisions, variables: Object.fromEntries(variables), ...defined({ abandons, input }) }
   return sha256(canonical(pinned as unknown as Json)).slice(0, 16)
-}
-
-/** Returns whether a resume ends a wait of a unit or its parts. */
-export const isAnyOver = ({ decision, parts }: DecisionTree, now: string | undefined): boolean =>
-  overOf(decision, now) !== undefined || parts.some((part) => isAnyOver(part, now))
-
-/** Returns how the wait of a unit is over, or undefined; a wave has the reason of its first wait. */
-export const overOf = ({ reason }: Pick<Decision, 'reason'>, now: string | undefined): Over | undefined =>
-  overAt(waitIn(reason), 'answered' in reason, now)
-
-const waitIn = (reason: Decision['reason']): Wait | undefined => {
-  if (reason._tag === 'TimerPending') return { _tag: 'Timer', wakeAt: reason.wakeAt }
-  return reason._tag !== 'AnswerPending'
-    ? undefined
-    : { _tag: 'Answer', ...(reason.until === undefined ? {} : { until: reason.until }) }
 }

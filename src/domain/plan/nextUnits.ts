@@ -1,6 +1,9 @@
-/** Finds the units with which a resume begins, as the executor finds them. */
+/** Finds the units with which a resume begins, as the executor finds them, and the waits that are over. */
+import type { Over } from '../checkpoint/Due.js'
+import { overAt } from '../checkpoint/Due.js'
+import type { Wait } from '../checkpoint/Pending.js'
 import type { Decision, DecisionTree, ResumePlan } from './Plan.js'
-import { decisionTrees, overOf } from './Plan.js'
+import { decisionTrees } from './Plan.js'
 import { waitsFor } from '../workflow/needs.js'
 import type { Step, Task, Wave, Workflow } from '../workflow/Workflow.js'
 
@@ -50,3 +53,18 @@ const readyIn = ({ groups }: Wave, parts: ReadonlyArray<DecisionTree>): Readonly
 }
 
 const isDue = ({ decision }: DecisionTree): boolean => decision._tag !== 'Skip'
+
+/** Returns whether a resume ends a wait of a unit or its parts. */
+export const isAnyOver = ({ decision, parts }: DecisionTree, now: string | undefined): boolean =>
+  overOf(decision, now) !== undefined || parts.some((part) => isAnyOver(part, now))
+
+/** Returns how the wait of a unit is over, or undefined; a wave has the reason of its first wait. */
+export const overOf = ({ reason }: Pick<Decision, 'reason'>, now: string | undefined): Over | undefined =>
+  overAt(waitIn(reason), 'answered' in reason, now)
+
+const waitIn = (reason: Decision['reason']): Wait | undefined => {
+  if (reason._tag === 'TimerPending') return { _tag: 'Timer', wakeAt: reason.wakeAt }
+  return reason._tag !== 'AnswerPending'
+    ? undefined
+    : { _tag: 'Answer', ...(reason.until === undefined ? {} : { until: reason.until }) }
+}
