@@ -233,12 +233,15 @@ const withdrawFile = async (
   if (E.isLeft(moved)) return ignoreMissing(moved)
   const found = await requestAt(fs, layout, taken, name)
   const isExpected = E.isRight(found) && found.right !== undefined && isSameRequest(found.right, request)
-  if (!isExpected && taken === path) return E.right(undefined)
-  // If the name is taken, a request that arrived in the meantime has it, which is newer than the one linked back.
+  const isMissing = E.isRight(found) && found.right === undefined
+  if (isMissing || (!isExpected && taken === path)) return E.right(undefined)
   const back = isExpected ? E.right(undefined) : await giveName(fs, layout, name, 'link', taken)
-  if (E.isLeft(back) && !(back.left._tag === 'WriteFailed' && back.left.code === 'EEXIST')) return back
-  return remove(fs, taken)
+  return E.isLeft(back) && !isSettled(back.left) ? back : remove(fs, taken)
 }
+
+/** A newer request has the name (`EEXIST`), or another process has withdrawn the one to link back (`ENOENT`). */
+const isSettled = (error: RequestError): boolean =>
+  error._tag === 'WriteFailed' && (error.code === 'EEXIST' || error.code === 'ENOENT')
 
 /** An empty inbox would cost its run a listing of the folder before each unit. */
 const removeEmptyInbox = (fs: FileSystem, layout: Layout.Layout): Promise<void> =>
@@ -282,7 +285,9 @@ const parsed = (bytes: Buffer): unknown => {
 const remove = async (fs: FileSystem, path: string): Promise<E.Either<FileError, void>> => {
   const unlinked = await writing(path, 'unlink', () => fs.unlinkSync(path))
   if (E.isLeft(unlinked)) return ignoreMissing(unlinked)
-  return writing(dirname(path), 'fsync', () => fs.fsyncFolder(dirname(path)))
+  const synced = await writing(dirname(path), 'fsync', () => fs.fsyncFolder(dirname(path)))
+  // Another process has removed the folder, because it was empty.
+  return E.isLeft(synced) ? ignoreMissing(synced) : synced
 }
 
 const ignoreMissing = (failed: E.Left<WriteFailed>): E.Either<WriteFailed, void> =>

@@ -257,6 +257,41 @@ describe('requests in files', () => {
     }
   )
 
+  test.each(['renameSync', 'link'] as const)(
+    'two processes withdraw one request at once, with no failure and no inbox left: %s',
+    async (call) => {
+      right(await requests.leave(request)())
+      const fs = {
+        ...nodeFileSystem,
+        mkdir: async (path: string) => {
+          if (call === 'link') for (const one of readdirSync(inbox())) rmSync(join(inbox(), one))
+          return nodeFileSystem.mkdir(path)
+        },
+        renameSync: (from: string, to: string) => {
+          nodeFileSystem.renameSync(from, to)
+          // Another process withdraws the request in the meantime.
+          if (call === 'renameSync') rmSync(to)
+        }
+      }
+      const older = { ...request, requestedAt: '2026-01-02T03:04:00.000Z' }
+      right(await fileRequests(root, { fs }).withdraw(call === 'link' ? older : request)())
+      assert.deepEqual(readdirSync(join(root, 'runs/r')), [])
+    }
+  )
+
+  test('a withdrawal succeeds if another process removes the empty inbox before its sync', async () => {
+    right(await requests.leave(request)())
+    const fs = {
+      ...nodeFileSystem,
+      fsyncFolder: (folder: string) => {
+        rmSync(inbox(), { recursive: true, force: true })
+        return nodeFileSystem.fsyncFolder(folder)
+      }
+    }
+    right(await fileRequests(root, { fs }).withdraw(request)())
+    assert.deepEqual(readdirSync(join(root, 'runs/r')), [])
+  })
+
   test('a pause whose withdrawal was killed is cleared with its inbox', async () => {
     for (let change = 1; ; change++) {
       right(await requests.leave(request)())
