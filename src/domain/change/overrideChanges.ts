@@ -118,8 +118,9 @@ const stateAfterAssumption = (
 
 export const confirmed = (self: Fields, change: Change.Confirmed): Result => {
   const { unit, evidence } = change
-  const task = unitAt(self, unit) === undefined ? subStepAt(self, unit) : undefined
-  const found = task ?? unitAt(self, unit)
+  const own = unitAt(self, unit)
+  const task = own === undefined ? subStepAt(self, unit) : undefined
+  const found = own ?? task
   if (found === undefined || (found.definition._tag !== 'Task' && evidence === undefined))
     return refuse('UnknownUnit', unit)
   if (Units.has(self.pending, unit)) return refuse('StillPending', unit)
