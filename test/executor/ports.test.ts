@@ -268,7 +268,7 @@ describe('a store whose functions do not return TaskEithers', () => {
     [
       'a ReadFailed without a code',
       untyped(() => () => Promise.resolve({ _tag: 'Left', left: { _tag: 'ReadFailed', where: 'x', operation: 'op' } })),
-      'it returned a Left of ReadFailed without a text "code"; return a Right, or a Left of an error that the port declares'
+      'it returned a Left of ReadFailed without the string "code"; return a Right, or a Left of an error that the port declares'
     ],
     ['a promise', untyped(() => Promise.reject(new Error('held'))), 'it must return a TaskEither, not a promise'],
     ['nothing', untyped(() => undefined), 'it must return a TaskEither, not undefined']

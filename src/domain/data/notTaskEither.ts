@@ -20,7 +20,7 @@ export const notEither = (
   const tag = error['_tag']
   if (_tag === 'Left' && isText(tag) && Object.hasOwn(tags, tag as string)) {
     const missing = tags[tag as string]?.find((field) => !isText(error[field]))
-    return missing === undefined ? undefined : wrongResult(`a Left of ${String(tag)} without a text "${missing}"`)
+    return missing === undefined ? undefined : wrongResult(`a Left of ${String(tag)} without the string "${missing}"`)
   }
   if (_tag !== 'Left') return wrongResult(kindOf(result))
   if (isText(tag)) return wrongResult(`a Left with the unknown "_tag" ${JSON.stringify(tag)}`)
