@@ -81,9 +81,9 @@ export type PollOutcome =
   | Fenced
 
 /**
- * Polls the pending jobs of a run, one after the other. A job is not polled (`Unknown`) while an earlier step is
- * unfinished, because its result cannot be recorded yet. Each result is recorded before the next job is polled. If no job has ended, nothing is written or claimed. A poll runs no step and submits nothing; a
- * resume does. A paused run stays paused.
+ * Polls the pending jobs of a run, one after the other. A job is not polled (`Unknown`) while an earlier step is unfinished, because its result
+ * cannot be recorded yet. Each result is recorded before the next job is polled. If no job has ended, nothing is written or claimed. A poll runs no
+ * step and submits nothing; a resume does. A paused run stays paused.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
