@@ -22,7 +22,18 @@ import {
   runOrResume
 } from '../../src/index.js'
 import type { LooseSpec, Process, World } from './fixtures.js'
-import { ended, group, historyOf, newProcess, newWorld, refused, right, stored, task } from './fixtures.js'
+import {
+  askedBeforeRelease,
+  ended,
+  group,
+  historyOf,
+  newProcess,
+  newWorld,
+  refused,
+  right,
+  stored,
+  task
+} from './fixtures.js'
 
 const cancelling = (process: Process) => cancel('r')(process.environment)()
 
@@ -212,25 +223,13 @@ describe('a cancel of a live run', () => {
   )
 
   test('a cancel that the owner misses before its release is recorded afterwards', async () => {
-    const kept = memoryRequests()
-    const process: Process = newProcess(newWorld(), {
-      requests: kept,
-      around: (storage) => ({
-        ...storage,
-        release: (claim) => async () => {
-          if (!isReleasing) {
-            isReleasing = true
-            assert.equal(right(await cancel('r')({ ...process.environment, storage })())._tag, 'Requested')
-          }
-          return storage.release(claim)()
-        }
-      })
-    })
-    let isReleasing = false
+    const { process, requests } = askedBeforeRelease(async (owner) =>
+      assert.equal(right(await cancelling(owner))._tag, 'Requested')
+    )
     const failing = threeSteps(process.world, () => TE.left(new Error('broken')))
     ended(await process.perform(run(failing, 'r', {})), 'Failed')
     assert.equal(await statusIn(process.storage), 'cancelled')
-    nothingIsLeft(kept)
+    nothingIsLeft(requests)
   })
 
   test('a cancel that arrives while another process answers the run is recorded after the answer', async () => {

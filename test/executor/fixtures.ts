@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import { memoryData, memoryStorage } from '../../src/adapters/memory.js'
+import { memoryData, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
 import type { MemoryData } from '../../src/adapters/memory.js'
 import type {
   CheckpointStorage,
@@ -120,6 +120,34 @@ export const newProcess = (
     },
     perform: (executor) => patiently(clock, executor(environment)())
   }
+}
+
+interface Asked {
+  readonly runId: string
+  readonly world: World
+  readonly requests: ReturnType<typeof memoryRequests>
+}
+
+/** A process that calls `ask` once, before it releases the run. */
+export const askedBeforeRelease = (
+  ask: (process: Process) => Promise<unknown>,
+  { runId = 'r', world = newWorld(), requests = memoryRequests() }: Partial<Asked> = {}
+): Pick<Asked, 'requests'> & { readonly process: Process } => {
+  let asked = false
+  const process: Process = newProcess(world, {
+    requests,
+    around: (storage) => ({
+      ...storage,
+      release: (claim) => async () => {
+        if (claim.runId === runId && !asked) {
+          asked = true
+          await ask(process)
+        }
+        return storage.release(claim)()
+      }
+    })
+  })
+  return { process, requests }
 }
 
 export const seconds = (count: number): number => count * 1000

@@ -9,7 +9,7 @@ import { status } from '../../src/domain/checkpoint/Checkpoint.js'
 import type { CancelResult, CheckpointStorage, Environment, Executor, PauseResult, Requests } from '../../src/index.js'
 import { answer, cancel, cleanWorkspace, fork, pause, Program, run } from '../../src/index.js'
 import type { Process } from './fixtures.js'
-import { ended, historyOf, newProcess, newWorld, right, stored } from './fixtures.js'
+import { askedBeforeRelease, ended, historyOf, newProcess, newWorld, right, stored } from './fixtures.js'
 
 interface Signal {
   readonly given: Promise<void>
@@ -120,19 +120,9 @@ describe('a request that the owner records after its release', () => {
 
 describe('a request that arrives while the owner releases a run that has ended', () => {
   test.each(['completed', 'cancelled'] as const)('a late pause of a run that was %s leaves no request', async (end) => {
-    const requests = memoryRequests()
-    let asked = false
-    const owner: Process = newProcess(newWorld(), {
-      requests,
-      around: (storage) => ({
-        ...storage,
-        release: (claim) => async () => {
-          if (!asked) assert.equal(right(await pause('r')(owner.environment)())._tag, 'Requested')
-          asked = true
-          return storage.release(claim)()
-        }
-      })
-    })
+    const { process: owner, requests } = askedBeforeRelease(async ({ environment }) =>
+      assert.equal(right(await pause('r')(environment)())._tag, 'Requested')
+    )
     const ending = pipe(
       Program.start('w'),
       Program.step('one', () =>
@@ -199,21 +189,9 @@ describe('a pause that arrives while a process records another pause', () => {
 test.each([false, true])(
   'a cancel that arrives while the owner releases a paused run is in the outcome; wait: %s',
   async (wait) => {
-    const requests = memoryRequests()
-    let asked = false
-    const process: Process = newProcess(newWorld(), {
-      requests,
-      around: (storage) => ({
-        ...storage,
-        release: (claim) => async () => {
-          if (!asked) {
-            asked = true
-            assert.equal(right(await cancel('r')(process.environment)())._tag, 'Requested')
-          }
-          return storage.release(claim)()
-        }
-      })
-    })
+    const { process, requests } = askedBeforeRelease(async ({ environment }) =>
+      assert.equal(right(await cancel('r')(environment)())._tag, 'Requested')
+    )
     const program = pipe(
       Program.start('w'),
       Program.step('one', () => async () => {
@@ -268,21 +246,10 @@ describe('a request to a process that holds a run but does not execute it', () =
   )
 
   test('a cancel that arrives while a process forks a run is recorded', async () => {
-    const requests = memoryRequests()
-    let asked = false
-    const process: Process = newProcess(newWorld(), {
-      requests,
-      around: (storage) => ({
-        ...storage,
-        release: (claim) => async () => {
-          if (claim.runId === 'copy' && !asked) {
-            asked = true
-            assert.equal(right(await cancel('copy')(process.environment)())._tag, 'Requested')
-          }
-          return storage.release(claim)()
-        }
-      })
-    })
+    const { process, requests } = askedBeforeRelease(
+      async ({ environment }) => assert.equal(right(await cancel('copy')(environment)())._tag, 'Requested'),
+      { runId: 'copy' }
+    )
     ended(await process.perform(run(waiting, 'r', {})), 'Pending')
     right(await fork('r', 'copy', { fromStep: 'one' })(process.environment)())
     assert.equal(statusOf(await stored(process.storage, 'copy')), 'cancelled')

@@ -12,6 +12,7 @@ import type * as ProgramType from '../../src/executor/program/Program.js'
 import { cancel, pause, poll, Program, resume, run } from '../../src/index.js'
 import type { LooseSpec, Process, World } from './fixtures.js'
 import {
+  askedBeforeRelease,
   ended,
   group,
   historyOf,
@@ -446,27 +447,19 @@ describe('a pause request', () => {
   })
 
   test('a cancel outweighs a pause if both arrive while the owner releases the run', async () => {
-    const requests = memoryRequests()
     const world = newWorld()
     const waiting = pipe(Program.start('w'), Program.waitFor('ok'))
+    const requests = memoryRequests()
     const another = newProcess(world, { requests })
     ended(await another.perform(run(waiting, 'x', {})), 'Pending')
     assert.equal(right(await pause('x')(another.environment)())._tag, 'Paused')
-    let asked = false
-    const process: Process = newProcess(world, {
-      requests,
-      around: (storage) => ({
-        ...storage,
-        release: (claim) => async () => {
-          if (!asked) {
-            asked = true
-            assert.equal(right(await asking(process))._tag, 'Requested')
-            assert.equal(right(await cancel('r')(process.environment)())._tag, 'Requested')
-          }
-          return storage.release(claim)()
-        }
-      })
-    })
+    const { process } = askedBeforeRelease(
+      async (owner) => {
+        assert.equal(right(await asking(owner))._tag, 'Requested')
+        assert.equal(right(await cancel('r')(owner.environment)())._tag, 'Requested')
+      },
+      { world, requests }
+    )
     assert.equal(ended(await process.perform(run(waiting, 'r', {})), 'Interrupted').reason, 'cancelled')
     assert.equal(status(await stored(process.storage), false), 'cancelled')
     assert.ok(process.events.every(({ _tag }) => _tag !== 'RunPaused'))
@@ -475,18 +468,10 @@ describe('a pause request', () => {
   })
 
   test('a late pause request for an earlier execution does not pause a run that ends pending', async () => {
-    const requests = memoryRequests()
-    const process: Process = newProcess(newWorld(), {
-      requests,
-      around: (storage) => ({
-        ...storage,
-        release: (claim) => async () => {
-          const addressee = { host: 'elsewhere', pid: 1, since: '2026-01-02T03:04:05.000Z' }
-          const requestedAt = '2026-01-02T03:04:06.000Z'
-          right(await requests.leave({ _tag: 'Pause', runId: 'r', addressee, commit: true, requestedAt })())
-          return storage.release(claim)()
-        }
-      })
+    const { process, requests } = askedBeforeRelease(() => {
+      const addressee = { host: 'elsewhere', pid: 1, since: '2026-01-02T03:04:05.000Z' }
+      const requestedAt = '2026-01-02T03:04:06.000Z'
+      return requests.leave({ _tag: 'Pause', runId: 'r', addressee, commit: true, requestedAt })()
     })
     const waiting = pipe(Program.start('w'), Program.waitFor('ok'))
     ended(await process.perform(run(waiting, 'r', {})), 'Pending')
