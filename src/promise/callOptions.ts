@@ -4,20 +4,20 @@ import {
   anything,
   callback,
   fieldsOf,
-  flag,
   having,
   inside,
   kindOf,
   millis,
   optionProblems,
   signal,
-  text,
-  wholeFrom
+  text
 } from '../domain/data/Options.js'
 import { isProgram, isWorkflow, refusal, store, workflows } from '../executor/arguments.js'
 import { answerMap } from '../domain/plan/planOptions.js'
 import type { InvalidOptions } from '../executor/errors/RunError.js'
+import { PAUSE } from '../executor/requests/pause.js'
 import { RESUME, RUN } from '../executor/RunOptions.js'
+import { LIST } from '../executor/storage/runs.js'
 import { FORK } from '../hosts/fork.js'
 import { RESUME_ALL } from '../hosts/ResumeAllOptions.js'
 import type { Environment } from '../ports/Environment.js'
@@ -71,20 +71,12 @@ const KNOWN = {
   oneRun: ONE_RUN,
   answer: { ...ONE_RUN, unit: text, value: present, by: text },
   confirm: { ...ONE_RUN, confirm: answerMap },
-  pause: { ...ONE_RUN, commit: flag },
-  fork: {
-    ...ONE_RUN,
-    newId: text,
-    ...FORK
-  },
-  list: { ...HOST, after: text, limit: wholeFrom(1) },
+  pause: { ...ONE_RUN, ...PAUSE },
+  fork: { ...ONE_RUN, newId: text, ...FORK },
+  list: { ...HOST, ...LIST },
   // The executor checks the values.
   prune: { ...HOST, keep: anything, olderThanMillis: anything, statuses: anything },
-  resumeAll: {
-    ...HOST,
-    workflows,
-    ...RESUME_ALL
-  }
+  resumeAll: { ...HOST, workflows, ...RESUME_ALL }
 } satisfies Readonly<Record<string, OptionTable>>
 
 export type CallName = keyof typeof KNOWN

@@ -3,11 +3,13 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
 import { status } from '../../domain/checkpoint/Checkpoint.js'
+import type { Check } from '../../domain/data/Options.js'
+import { flag } from '../../domain/data/Options.js'
 import type { PauseRequest } from '../../domain/request/Request.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../ExecutorCall.js'
-import { inEnvironment } from '../arguments.js'
+import { callProblems, unless } from '../arguments.js'
 import type { ReadRun } from './inbox.js'
 import { recorderFor, withdraw } from './inbox.js'
 import { deliver } from './deliver.js'
@@ -64,8 +66,16 @@ export type PauseResult =
  *
  * @category running
  */
-export const pause = (runId: string, { commit = true }: PauseOptions = {}): Executor<PauseResult> =>
-  inEnvironment((environment) => async () => {
+export const pause = (runId: string, options: PauseOptions = {}): Executor<PauseResult> =>
+  unless(callProblems(options, PAUSE), () => pauseNow(runId, options))
+
+/** The checks of the options of `pause`. */
+export const PAUSE: Readonly<Record<keyof PauseOptions, Check>> = { commit: flag }
+
+const pauseNow =
+  (runId: string, { commit = true }: PauseOptions): Executor<PauseResult> =>
+  (environment) =>
+  async () => {
     const { requests, clock } = environment
     if (requests === undefined) return E.left({ _tag: 'NoRequests', runId })
     const requestTo = ({ host, pid, since }: Holder): PauseRequest => {
@@ -88,7 +98,7 @@ export const pause = (runId: string, { commit = true }: PauseOptions = {}): Exec
       unclaimed,
       act: (leftRequest) => pauseUnclaimed(environment, runId, commit, leftRequest)
     })
-  })
+  }
 
 /** The run does not wait. An earlier copy of this request may have paused it. */
 const atRest = (checkpoint: Checkpoint, runStatus: Status, leftRequest: O.Option<PauseRequest>): PauseResult => {

@@ -13,8 +13,9 @@ import type {
   Stored
 } from '../../ports/CheckpointStorage.js'
 import type { Executor } from '../ExecutorCall.js'
-import { inEnvironment } from '../arguments.js'
-import { fieldsOf, isText, kindOf } from '../../domain/data/Options.js'
+import { callProblems, inEnvironment, unless } from '../arguments.js'
+import type { Check } from '../../domain/data/Options.js'
+import { fieldsOf, isText, kindOf, text, wholeFrom } from '../../domain/data/Options.js'
 import { callPort, load, readFailed, STORE } from '../callPort.js'
 import { withInboxAnswers } from '../requests/inboxAnswers.js'
 import { restoreStored } from './stored.js'
@@ -101,11 +102,16 @@ export const storedRun =
  * @category looking
  */
 export const listRuns = (page: ListOptions = {}): Executor<ReadonlyArray<ListedRun>> =>
-  inEnvironment(
-    ({ storage }) =>
+  unless(
+    callProblems(page, LIST),
+    () =>
+      ({ storage }) =>
       async () =>
         E.map(({ runs }: Listing) => runs)(await listStored(storage, page))
   )
+
+/** The checks of the options of `listRuns`. */
+export const LIST: Readonly<Record<keyof ListOptions, Check>> = { after: text, limit: wholeFrom(1) }
 
 /** `abandoned`: the ids of runs without a checkpoint, of which a claim left something in the store. */
 interface Listing {
