@@ -1077,10 +1077,15 @@ describe('the text of a plan', () => {
       text(State.beforeStep(0, 'step-0', [{ unit: 'step-0', attempt: 2 }])),
       '  1/1  retry    step-0  was running (attempt 2) when the process ended'
     )
-    assert.equal(
-      text(State.interrupted(0, 'step-0', 'paused', { inProgress: true, inFlight: [{ unit: 'step-0', attempt: 1 }] })),
-      '  1/1  retry    step-0  was stopped (paused)'
-    )
+    for (const [reason, stopped] of [
+      ['signal', 'was stopped (signal)'],
+      ['paused', 'was stopped (paused)'],
+      ['cancelled', 'was stopped']
+    ] as const)
+      assert.equal(
+        text(State.interrupted(0, 'step-0', reason, { inProgress: true, inFlight: [{ unit: 'step-0', attempt: 1 }] })),
+        `  1/1  retry    step-0  ${stopped}`
+      )
   })
 
   test('the text of a refused plan lists five problems of a kind, and counts the rest', () => {

@@ -195,7 +195,8 @@ export const describeReason = (decision: Decision, now?: string): string => {
     case 'InFlight':
       return `was running (attempt ${reason.attempt}) when the process ended`
     case 'Interrupted':
-      return `was stopped (${reason.reason})`
+      // The cancel may have followed what stopped it.
+      return reason.reason === 'cancelled' ? 'was stopped' : `was stopped (${reason.reason})`
     case 'JobPending':
       return `waits for its job, ${describeSubmitted(reason)}`
     case 'TimerPending':
