@@ -118,10 +118,10 @@ test.each([
   ['approv', 'the run has no such unit; these units need an answer: approve. Did you mean "approve"?', []],
   [
     'build',
-    'it needs no answer: completed; these units need an answer: approve',
+    'it needs no answer (completed); these units need an answer: approve',
     ['To run again from "build" on, resume with `fromStep`']
   ],
-  ['publish', 'it needs no answer: a resume runs it (not started); these units need an answer: approve', []]
+  ['publish', 'it needs no answer (not started); these units need an answer: approve', []]
 ])('an answer to %s is refused with the unit that waits', async (unit, why, more) => {
   await resting()
   const { code, stderr } = await place.dogear(['answer', 'r-1', unit, '--value', 'true'])
@@ -139,7 +139,7 @@ test('an answer to a run that waits for none is refused, and the output ends wit
   await place.dogear(['run', 'w.yml', '--id', 'file'])
   const refused = await place.dogear(['answer', 'file', 'only', '--value', 'true'])
   expect(refused.code).toBe(4)
-  expect(refused.stderr).toContain('only of run file: it needs no answer: a resume runs it again (failed')
+  expect(refused.stderr).toContain('only of run file: it needs no answer (failed')
   place.write('go', '')
   expect(await follow(refused)).toMatchObject({ code: 0 })
 })
@@ -328,7 +328,7 @@ test('a missing answer to a step that does not wait is refused, and the example 
   const refused = await place.dogear(['answer', 'r-1', 'publish'])
   expect(refused.code).toBe(4)
   expect(linesOf(refused.stderr)).toEqual([
-    'dogear: Cannot answer publish of run r-1: it needs no answer: a resume runs it (not started); these units need an answer: approve',
+    'dogear: Cannot answer publish of run r-1: it needs no answer (not started); these units need an answer: approve',
     'Answer approve with:',
     '  dogear answer r-1 approve --value JSON'
   ])

@@ -55,6 +55,8 @@ test.each([['resume'], ['plan']])(
       'To resume it anyway:',
       '  dogear resume bad0 --reopen'
     ])
+    const shown = await place.dogear(['show', 'bad0'])
+    expect(shown.stderr).toBe('It is cancelled. To resume it anyway:\n  dogear resume bad0 --reopen\n')
     expect(linesOf((await place.dogear(['verify', 'bad0'])).stdout)).toContain('      dogear resume bad0 --reopen')
     expect((await place.dogear(['plan', 'bad0', '--reopen'])).stdout).toContain('dogear resume bad0 --reopen')
     place.write('fixed', '')

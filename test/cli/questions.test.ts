@@ -53,6 +53,16 @@ test.each([
   }
 )
 
+test('an answer that counts the last step as done says that the run is completed', async () => {
+  place = sandbox({ 'w.yml': 'steps: [{ name: pay, shell: exit 1, idempotent: false }]' })
+  expect((await place.dogear(['run', 'w.yml', '--id', 'p-1'])).code).toBe(1)
+  expect(await place.dogear(['answer', 'p-1', 'pay', 'done'])).toMatchObject({
+    code: 0,
+    stdout: 'Recorded the answer to pay of run p-1, which is completed now\n',
+    stderr: 'Show the run with:\n  dogear show p-1\n'
+  })
+})
+
 test('the answer "done" without the output that a variable needs prints the command that passes the output', async () => {
   await killed()
   const { code, stderr } = await place.dogear(['answer', 'o-1', 'charge', 'done'])
@@ -91,10 +101,10 @@ test.each([
   [
     ['ship', 'again'],
     4,
-    'Cannot answer ship of run o-1: it needs no answer: a resume runs it (not started); units with an open question: charge'
+    'Cannot answer ship of run o-1: it needs no answer (not started); units with an open question: charge'
   ],
-  [['ship', '--value', '1'], 4, 'Cannot answer ship of run o-1: it needs no answer: a resume runs it (not started)'],
-  [['ship'], 4, 'Cannot answer ship of run o-1: it needs no answer: a resume runs it (not started)'],
+  [['ship', '--value', '1'], 4, 'Cannot answer ship of run o-1: it needs no answer (not started)'],
+  [['ship'], 4, 'Cannot answer ship of run o-1: it needs no answer (not started)'],
   [['shop', '--value', '1'], 4, 'Cannot answer shop of run o-1: the run has no such unit; check its path']
 ])('an answer that fits no open question is refused, and nothing is recorded: %j', async (words, code, message) => {
   await killed()
@@ -199,9 +209,7 @@ test.each([
     expect([refused.code, linesOf(refused.stderr)]).toEqual([
       4,
       [
-        expect.stringMatching(
-          /^dogear: Cannot answer b of run f-1: it needs no answer: a resume runs it again \(failed: /
-        ),
+        expect.stringMatching(/^dogear: Cannot answer b of run f-1: it needs no answer \(failed: /),
         'Resume with:',
         '  dogear resume f-1',
         'To count it and all before it as done:',
@@ -213,7 +221,7 @@ test.each([
     expect([over.code, linesOf(over.stderr)]).toEqual([
       4,
       [
-        'dogear: Cannot answer a of run f-1: it needs no answer: completed',
+        'dogear: Cannot answer a of run f-1: it needs no answer (completed)',
         'Show the run with:',
         '  dogear show f-1',
         'To run again from "a" on:',

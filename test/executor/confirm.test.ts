@@ -141,13 +141,10 @@ describe('a step that is not idempotent and may have taken effect', () => {
     const error = refused(await answering(world, 'ship', DONE), 'AnswerRefused')
     assert.equal(
       describeError(error),
-      'Cannot answer ship of run r: it needs no answer: a resume runs it (not started); units with an open question: pay/charge'
+      'Cannot answer ship of run r: it needs no answer (not started); units with an open question: pay/charge'
     )
     const none = { ...error, waiting: [] }
-    assert.equal(
-      describeError(none),
-      'Cannot answer ship of run r: it needs no answer: a resume runs it (not started); resume the run'
-    )
+    assert.equal(describeError(none), 'Cannot answer ship of run r: it needs no answer (not started); resume the run')
     refused(await answering(world, 'pay/charge', KEEP), 'PlanError')
     assert.equal((await storedIn(world)).revision, before)
   })
@@ -474,13 +471,13 @@ describe('the error of a refused answer', () => {
         Program.step('b', boom)
       ),
       'a',
-      /^Cannot answer a of run r: it needs no answer: completed; to run it again, resume with `fromStep` "a"$/
+      /^Cannot answer a of run r: it needs no answer \(completed\); to run it again, resume with `fromStep` "a"$/
     ],
     [
       'a failed step that runs again',
       pipe(Program.start('w'), Program.step('a', boom)),
       'a',
-      /^Cannot answer a of run r: it needs no answer: a resume runs it again \(failed: boom\); resume the run, or, to count it as done, resume with a later step as `fromStep`, if there is one$/
+      /^Cannot answer a of run r: it needs no answer \(failed: boom\); resume the run, or, to count it as done, resume with a later step as `fromStep`, if there is one$/
     ]
   ])('the error says what a resume does with the unit, and which call helps: %s', async (_, program, unit, message) => {
     assert.match(await why(program, unit), message)

@@ -62,9 +62,11 @@ export const answerCommand = async (
       notDone(answered.left, await ofRefusal(context, view.right, unit, answered.left), view.right, 'answer')
     )
   if (answered.right._tag !== 'Requested') {
-    const line = `Recorded the answer to ${unit} of run ${runId}`
     const now = await viewOf(context, runId)
-    const next = E.isLeft(now) ? [] : continuing(context, now.right)
+    const [end, next] = E.isLeft(now)
+      ? ['', []]
+      : [now.right.status === 'completed' ? ', which is completed now' : '', continuing(context, now.right)]
+    const line = `Recorded the answer to ${unit} of run ${runId}${end}`
     return printDone(context, { run_id: runId, unit, requested: false }, line, next)
   }
   const line = `Run ${runId} takes the answer to ${unit} before its next unit (${processText(answered.right.holder)})`

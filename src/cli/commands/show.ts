@@ -27,7 +27,7 @@ import type { Style } from '../terminal/Style.js'
 import type { Context, Flags, Result } from './Context.js'
 import { environmentFor } from './Context.js'
 import { findRun } from './find/find.js'
-import { ofMove, ofPending } from './hints/ofRun.js'
+import { ofMove, ofPending, reopening } from './hints/ofRun.js'
 import { writePage } from './page.js'
 import { firstChange } from './watch.js'
 import { holderText, progressOf } from '../report/text.js'
@@ -59,8 +59,10 @@ export const showCommand = async (context: Context, id: string, flags: Flags): P
   return E.right(ExitCode.done)
 }
 
-const nextOf = (context: Context, { runId, checkpoint }: RunView): ReadonlyArray<Hint> =>
-  checkpoint.moved === undefined ? ofPending(context, checkpoint) : [ofMove(context, runId, checkpoint.moved)]
+const nextOf = (context: Context, { runId, checkpoint, status }: RunView): ReadonlyArray<Hint> => {
+  if (checkpoint.moved !== undefined) return [ofMove(context, runId, checkpoint.moved)]
+  return status === 'cancelled' ? reopening(context, checkpoint) : ofPending(context, checkpoint)
+}
 
 /** A graph has no other form: with --json it is a field of a document. */
 const showGraph = ({ screen, json }: Context, { runId, checkpoint }: RunView): Result => {

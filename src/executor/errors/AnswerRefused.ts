@@ -68,11 +68,9 @@ const whatItIs = (decision: Decision): string => {
   const reason = describeReason(decision)
   switch (decision._tag) {
     case 'Skip':
-      return `it needs no answer: ${reason}`
     case 'Run':
-      return `it needs no answer: a resume runs it (${reason})`
     case 'Retry':
-      return `it needs no answer: a resume runs it again (${reason})`
+      return `it needs no answer (${reason})`
     case 'Poll':
       return 'answered' in decision.reason ? reason : `it ${reason}`
     case 'Confirm':

@@ -64,10 +64,12 @@ export const previewOf = async (context: Context, view: RunView): Promise<Previe
   const secured = await secure(environmentFor(context), program)
   const hints = [resumeHint(context, 'After fixing this:', checkpoint)]
   const secrets = E.isRight(secured) ? [] : [notDone(secured.left, hints)]
-  const planResult = await planForCommand(context, program, view, view.found._tag === 'Exact' ? {} : { yes: true })
-  return E.isLeft(planResult)
-    ? previewFrom(context, checkpoint, [planResult.left, ...secrets])
-    : previewOfPlan(context, planResult.right, secrets)
+  const isExact = view.found._tag === 'Exact'
+  const planResult = await planForCommand(context, program, view, isExact ? {} : { yes: true })
+  if (E.isRight(planResult)) return previewOfPlan(context, planResult.right, secrets)
+  const preview = previewFrom(context, checkpoint, [planResult.left, ...secrets])
+  // The command that accepts the recovered state also reopens the run.
+  return isExact ? preview : { ...preview, obstacles: preview.obstacles.map(withoutNext('RunCancelled')) }
 }
 
 /** `plan`: what the resume does once nothing is in its way. */
@@ -107,7 +109,8 @@ const previewOfPlan = (context: Context, planResult: CommandPlan, secrets: Reado
     ...secrets
   ]
   const preview = previewFrom(context, checkpoint, errors, E.isLeft(likely) ? undefined : likely.right)
-  if (E.isLeft(plan)) return { ...preview, obstacles: preview.obstacles.map(withoutAnswers) }
+  // A question that is only likely has no commands: they would accept the edits.
+  if (E.isLeft(plan)) return { ...preview, obstacles: preview.obstacles.map(withoutNext('Unconfirmed')) }
   const units = nextUnits(program, plan.right)
   const obstacles = [
     ...preview.obstacles,
@@ -116,8 +119,10 @@ const previewOfPlan = (context: Context, planResult: CommandPlan, secrets: Reado
   return { ...preview, obstacles, waits: units.length > 0 && units.every((one) => isWait(one, nowText())) }
 }
 
-/** A question that is only likely has no commands: they would accept the edits. */
-const withoutAnswers = (one: Obstacle): Obstacle => (one.code === 'Unconfirmed' ? { ...one, next: [] } : one)
+const withoutNext =
+  (code: string) =>
+  (one: Obstacle): Obstacle =>
+    one.code === code ? { ...one, next: [] } : one
 
 /** A resume ends a wait that is over without an answer, and fails. */
 const timeouts = (hint: Hint, units: ReadonlyArray<NextUnit>): ReadonlyArray<Obstacle> =>

@@ -36,13 +36,18 @@ export const continuing = (
     }))
   }
   const now = status(checkpoint, false)
-  if (now === 'cancelled' && workflow.path !== undefined)
-    return [resumeHint(place, 'It is cancelled. To resume it anyway:', checkpoint, { reopen: true })]
+  if (now === 'cancelled' && workflow.path !== undefined) return reopening(place, checkpoint)
   if (isFinal(now)) return [showHint(place, runId)]
   const waits = ofPending(place, checkpoint, unit)
   if (now === 'pending' && waits.length > 0 && ![...checkpoint.pending].some(isOver(checkpoint))) return waits
   return [...waits, resumeHint(place, text, checkpoint)]
 }
+
+/** The command that resumes a cancelled run, if its workflow is a file. */
+export const reopening = (place: Place, checkpoint: Checkpoint): ReadonlyArray<Hint> =>
+  checkpoint.workflow.path === undefined
+    ? []
+    : [resumeHint(place, 'It is cancelled. To resume it anyway:', checkpoint, { reopen: true })]
 
 /** The commands that end the waits of a run: a poll of its jobs, an answer to `unit` or else to the first that waits for one, and a later resume. */
 export const ofPending = (place: Place, checkpoint: Checkpoint, unit?: Unit): ReadonlyArray<Hint> => {
