@@ -15,6 +15,7 @@ import {
 import { isProgram, isWorkflow, refusal, store, workflows } from '../executor/arguments.js'
 import { answerMap } from '../domain/plan/planOptions.js'
 import type { InvalidOptions } from '../executor/errors/RunError.js'
+import { ANSWER } from '../executor/requests/answer.js'
 import { PAUSE } from '../executor/requests/pause.js'
 import { RESUME, RUN } from '../executor/RunOptions.js'
 import { LIST } from '../executor/storage/runs.js'
@@ -69,7 +70,7 @@ const KNOWN = {
   resume: { ...ONE_RUN, ...OF_RESUME },
   runOrResume: { ...ONE_RUN, ...OF_RESUME, ...RUN },
   oneRun: ONE_RUN,
-  answer: { ...ONE_RUN, unit: text, value: present, by: text },
+  answer: { ...ONE_RUN, unit: text, value: present, ...ANSWER },
   confirm: { ...ONE_RUN, confirm: answerMap },
   pause: { ...ONE_RUN, ...PAUSE },
   fork: { ...ONE_RUN, newId: text, ...FORK },

@@ -2,6 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Answer } from '../domain/plan/Plan.js'
 import type { AnswerOptions, AnswerResult } from '../executor/requests/answer.js'
+import { defined } from '../domain/data/defined.js'
 import { answer as giveAnswer } from '../executor/requests/answer.js'
 import { confirm as answerQuestions } from '../executor/requests/confirm.js'
 import type { CancelResult } from '../executor/requests/cancel.js'
@@ -141,7 +142,8 @@ export const poll = <Outputs, Input>(
  */
 export const answer = (
   options: Options & AnswerOptions & { readonly unit: string; readonly value: unknown }
-): Promise<AnswerResult> => orThrow('answer', options, (given) => giveAnswer(given.id, given.unit, given.value, given))
+): Promise<AnswerResult> =>
+  orThrow('answer', options, ({ id, unit, value, by }) => giveAnswer(id, unit, value, defined({ by })))
 
 /**
  * Answers all questions that a resume would ask; see `confirm` of `dogear`. Rejects with a {@link RunFailure} if the run does not exist, has
@@ -181,7 +183,7 @@ export const confirm = (options: Options & { readonly confirm: ReadonlyMap<strin
  * @category running
  */
 export const pause = (options: Options & PauseOptions): Promise<PauseResult> =>
-  orThrow('pause', options, (given) => askToPause(given.id, given))
+  orThrow('pause', options, ({ id, commit }) => askToPause(id, defined({ commit })))
 
 /**
  * Cancels a run; see `cancel` of `dogear`. The environment needs `requests`. Rejects with a {@link RunFailure} if the run does not

@@ -6,7 +6,18 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
 import { test } from 'vitest'
 import type { CheckpointStorage, Stored } from '../../src/index.js'
-import { fork, listRuns, pause, planRun, Program, resume, resumeAll, run, runOrResume } from '../../src/index.js'
+import {
+  answer,
+  fork,
+  listRuns,
+  pause,
+  planRun,
+  Program,
+  resume,
+  resumeAll,
+  run,
+  runOrResume
+} from '../../src/index.js'
 import { ended, newProcess, newWorld, refused, right } from './fixtures.js'
 
 const found = { _tag: 'Recovered', from: 'revision 3', lost: 'revision 4' } as const
@@ -112,7 +123,8 @@ test('an option that a call does not have is refused, and nothing is read', asyn
     await run(program, 'r', {}, options)(environment)(),
     await fork('r', 's', { fromStep: 'pay', fromstep: 'pay' } as never)(environment)(),
     await pause('r', options)(environment)(),
-    await listRuns(options)(environment)()
+    await listRuns(options)(environment)(),
+    await answer('r', 'pay', 1, options)(environment)()
   ]) {
     assert.ok(E.isLeft(ended) && ended.left._tag === 'InvalidOptions')
     assert.deepEqual(

@@ -3,6 +3,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { fromUnknown } from '../../domain/data/Json.js'
+import type { Check } from '../../domain/data/Options.js'
+import { text } from '../../domain/data/Options.js'
 import { encodeWithin } from '../../domain/data/Size.js'
 import type { AnswerRequest } from '../../domain/request/Request.js'
 import { isName, VALUE_BYTES } from '../../domain/request/Request.js'
@@ -11,7 +13,7 @@ import { get, has } from '../../domain/checkpoint/Units.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../ExecutorCall.js'
-import { inEnvironment } from '../arguments.js'
+import { argumentProblems, callProblems, unless } from '../arguments.js'
 import { planRecorded, withDecision } from './confirm.js'
 import type { Requested } from './deliver.js'
 import { deliver } from './deliver.js'
@@ -72,7 +74,17 @@ export const answer = (
   value: unknown,
   options: AnswerOptions = {}
 ): Executor<AnswerResult> =>
-  inEnvironment((environment) => async () => {
+  unless([...argumentProblems('unit', unit, text), ...callProblems(options, ANSWER)], () =>
+    answerNow(runId, unit, value, options)
+  )
+
+/** The checks of the options of `answer`. */
+export const ANSWER: Readonly<Record<keyof AnswerOptions, Check>> = { by: text }
+
+const answerNow =
+  (runId: string, unit: Unit, value: unknown, options: AnswerOptions): Executor<AnswerResult> =>
+  (environment) =>
+  async () => {
     const json = fromUnknown(value)
     if (E.isLeft(json)) {
       const expected =
@@ -97,7 +109,7 @@ export const answer = (
     return E.isLeft(answered) && answered.left._tag === 'AnswerRefused' && EXPLAINED.has(answered.left.why)
       ? E.left(await explain(environment, answered.left))
       : answered
-  })
+  }
 
 const EXPLAINED: ReadonlySet<AnswerRefused['why']> = new Set(['AlreadyCompleted', 'NotAWait'])
 
