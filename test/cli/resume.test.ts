@@ -819,6 +819,11 @@ describe('damaged state', () => {
     const plan = await place.dogear(['plan', 'r', '--confirm', 'one=done'])
     expect(linesOf(plan.stdout)).toContain('  dogear resume r --confirm two=again')
     const answered = await place.dogear(['plan', 'r', '--confirm', 'one=done', '--confirm', 'two=again'])
+    expect(answered.stderr).toBe('')
+    const again = await place.dogear(['plan', 'r', '--confirm', 'one=again', '--confirm', 'two=again'])
+    expect(again.stderr).toContain(
+      'warning: --confirm one=again has no effect: one has completed. To run it again, use --from-step one\n'
+    )
     expect(answered.stdout).toMatch(/\n {2}dogear resume r --confirm two=again --plan [0-9a-f]{16}\n/)
   })
 

@@ -46,7 +46,7 @@ export const planCommand = async (
   const planned = usablePlan(context, planResult.right)
   if (E.isLeft(planned)) return planned
   const { plan } = planned.right
-  const shown = { ...planResult.right, flags: withoutIdleAnswers(planResult.right, planned.right) }
+  const shown = { ...planResult.right, flags: withoutIdleAnswers(context, planResult.right, planned.right) }
   const repeats = repeatWarnings(shown.program, planned.right, shown.flags)
   const over = await findOverwrites(context, shown)
   if (E.isLeft(over)) context.screen.warn(over.left)

@@ -62,8 +62,12 @@ export const usablePlan = (context: Context, planResult: CommandPlan): Result<Pl
   return E.left(notDone(error, hints, planResult.checkpoint))
 }
 
-/** Leaves out answers without effect, about completed steps, so that printed commands do not repeat them. */
-export const withoutIdleAnswers = ({ program, flags }: CommandPlan, { checkpoint, options, plan }: Planned): Flags => {
+/** Leaves out answers without effect, about completed steps, so that printed commands do not repeat them. Warns of `again`, which runs nothing. */
+export const withoutIdleAnswers = (
+  { screen }: Context,
+  { program, flags }: CommandPlan,
+  { checkpoint, options, plan }: Planned
+): Flags => {
   if (flags.confirm === undefined) return flags
   const completed = new Set(plan.decisions.flatMap(({ unit, reason }) => (COMPLETED.has(reason._tag) ? [unit] : [])))
   const kept = new Map(options.confirm)
@@ -72,7 +76,14 @@ export const withoutIdleAnswers = ({ program, flags }: CommandPlan, { checkpoint
     const without = planResume(checkpoint, program, { ...options, confirm: others })
     return E.isRight(without) && hashPlan(without.right) === hashPlan(plan)
   }
-  for (const unit of [...kept.keys()]) if (completed.has(unit) && isIdle(unit)) kept.delete(unit)
+  for (const [unit, { _tag }] of [...kept]) {
+    if (!completed.has(unit) || !isIdle(unit)) continue
+    kept.delete(unit)
+    if (_tag === 'Again')
+      screen.warn(
+        `--confirm ${unit}=again has no effect: ${unit} has completed. To run it again, use --from-step ${unit}`
+      )
+  }
   return { ...flags, confirm: flags.confirm.filter((text) => kept.has(text.slice(0, text.indexOf('=')))) }
 }
 

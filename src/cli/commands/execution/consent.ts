@@ -14,13 +14,13 @@ import { consentMissing, DECLINED, notDone, refused } from '../../CliError.js'
 import { choose, confirm } from '../../terminal/Prompt.js'
 import type { AnyProgram } from '../../workflow/toProgram.js'
 import type { Result } from '../Context.js'
-import { showHint, userName } from '../Context.js'
+import { hintTo, showHint, userName } from '../Context.js'
 import { asksForChanges, captures } from '../find/definitions.js'
 import { viewOf } from '../find/find.js'
 import { asking, forcedAnswers, unconfirmed } from '../hints/ofPlan.js'
 import { AGREES_TO_RECOVERY, ofDamage } from '../hints/ofRun.js'
 import { findOverwrites, overwriteWarning, repeatWarnings } from './overwrites.js'
-import { answerFrom, resumeHint } from './planFlags.js'
+import { answerFrom, resumeHint, wordsOf } from './planFlags.js'
 import type { CommandPlan } from './commandPlan.js'
 import { usablePlan, withoutIdleAnswers } from './commandPlan.js'
 import type { PromptContext } from './withPrompt.js'
@@ -35,7 +35,7 @@ export const agreeToPlan = async (
   const planned = usablePlan(context, planResult)
   // There is a plan, but its workspace is missing: refused before the consent to a recovery. Problems of a plan are refused after it.
   if (E.isLeft(planned) && E.isRight(planResult.plan)) return planned
-  const flags = E.isLeft(planned) ? planResult.flags : withoutIdleAnswers(planResult, planned.right)
+  const flags = E.isLeft(planned) ? planResult.flags : withoutIdleAnswers(context, planResult, planned.right)
   const proposal = { ...planResult, flags }
   const agreed = await agreeToRecovery(context, proposal, planned)
   if (E.isLeft(agreed)) return agreed
@@ -69,6 +69,7 @@ const agreeToRecovery = async (
   const withYes = { ...proposal, flags: { ...flags, yes: true } }
   const questions = E.isLeft(planned) ? [] : planned.right.questions
   const refused = notDone({ _tag: 'RecoveryRefused', runId, from, lost, cause: undefined }, [
+    hintTo(context, 'To see what a resume would do:', ['plan', runId, ...wordsOf(flags)]),
     // The same `--yes` agrees to both.
     ...(E.isLeft(planned) ? [] : repeatWarnings(program, planned.right, flags).map((text) => ({ text }))),
     ...(questions.length === 0
