@@ -37,7 +37,7 @@ const eitherOf = (interrupt: Interrupt, other: AbortSignal): Interrupt => {
 const messageOf = (runId: string, error: RunError): string => {
   if (error._tag === 'HeldBy' && isThisProcess(error.holder)) {
     const { host, pid, since } = error.holder
-    return `Run ${error.runId} is already in progress: this process (${pid} on ${host}) has held it since ${since}; await the call that runs it, or pause it`
+    return `Run ${error.runId} is already in progress: this process (${pid} on ${host}) has held it since ${since}; await the call that runs it; to answer, pause or cancel it meanwhile, set \`requests\` in the environment of both calls`
   }
   return runId === '' || 'runId' in error || error._tag === 'InvalidOptions' || isInvalidWorkflow(error)
     ? describe(error)

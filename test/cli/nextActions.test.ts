@@ -257,7 +257,7 @@ describe('an id in use', () => {
     const started = await place.dogear(['run', 'two.yml', '--id', 'other'])
     expect(started.code).toBe(0)
     expect(started.stderr).toMatch(
-      /^An earlier run is unfinished \(failed, 1\/2 steps completed, .*\)\. To resume it instead:\n {2}dogear resume known$/m
+      /^An earlier run of two is unfinished \(failed, 1\/2 steps completed, .*\)\. To resume it instead:\n {2}dogear resume known$/m
     )
   })
 })

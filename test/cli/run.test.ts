@@ -190,7 +190,7 @@ describe('an earlier run', () => {
     const first = await place.process(['run', 'w.yml'])
     const second = await place.process(['run', 'w.yml'], { input: 'y\n' })
     expect(runIdOf(second)).not.toBe(runIdOf(first))
-    expect(second.stderr).toMatch(/^An earlier run is unfinished \(failed, 1\/2 steps completed, started .* UTC\)/)
+    expect(second.stderr).toMatch(/^An earlier run of w is unfinished \(failed, 1\/2 steps completed, started .* UTC\)/)
     expect(linesOf(second.stderr)[1]).toBe(`  dogear resume ${runIdOf(first)}`)
   })
 

@@ -68,7 +68,7 @@ describe.skipIf(!hasTerminal)('a terminal', () => {
     await withFailedRun()
     const { code, stdout } = await onTerminal(['run', 'w.yml'], { CI: 'true' }).ended
     expect(code).toBe(0)
-    expect(stdout).toContain('An earlier run is unfinished')
+    expect(stdout).toContain('An earlier run of w is unfinished')
     expect(stdout).not.toContain('\x1b[2K')
     const asked = await answering(onTerminal(['run', 'w.yml'], { CI: 'false' }), [offer, 'y\n'])
     expect(asked.stdout).toContain('\x1b[2K')

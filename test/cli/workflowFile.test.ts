@@ -338,9 +338,12 @@ test.each([
   ],
   [
     'steps: [{map: pages, forEach: [a], each: {shell: x}}]',
-    'w.yml:1:10: a wave or map has no key "map"; use "wave" in its place'
+    'w.yml:1:10: a wave or map has no key "map"; a map is a "wave" with "forEach" and "each"'
   ],
-  ['steps: [{map: pages, items: [a], shell: x}]', 'w.yml:1:10: a step has no key "map"; use "wave" in its place'],
+  [
+    'steps: [{map: pages, items: [a], shell: x}]',
+    'w.yml:1:10: a step has no key "map"; a map is a "wave" with "forEach" and "each"'
+  ],
   [
     'steps: [{wave: w, forEach: {}, each: {shell: x}}]',
     '"forEach" must be a string (a variable) or a list, not a mapping'

@@ -258,7 +258,7 @@ describe('code of users', () => {
 
   test('a step that returns a promise of a function fails, because a function is not JSON', async () => {
     const { code, message } = errorOf(await only(() => Promise.resolve(TE.right(1))))
-    assert.deepEqual([code, message], ['OUTPUT_NOT_STORABLE', 'the output at $ must be plain JSON, not a function'])
+    assert.deepEqual([code, message], ['OUTPUT_NOT_STORABLE', 'the output must be plain JSON, not a function'])
   })
 
   test('a TaskEither may have an Either as its right value, which is recorded as data', async () => {

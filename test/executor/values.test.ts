@@ -300,7 +300,10 @@ describe('an output that is not storable', () => {
     assert.equal(outcome.retryable, false)
     const { error } = outcome.failures[0] ?? assert.fail()
     assert.equal(error.code, 'OUTPUT_NOT_STORABLE')
-    assert.ok(error.message.startsWith(`the output at ${path} must be `), error.message)
+    assert.ok(
+      error.message.startsWith(path === '$' ? 'the output must be ' : `the output at ${path} must be `),
+      error.message
+    )
     assert.equal((await stored(process.storage)).completedSteps.size, 0)
   })
 

@@ -57,7 +57,7 @@ describe('retryLater of a refusal', () => {
   test('the message for a run that this process itself holds says how to wait for it', async () => {
     const { order, options, goOn, ended } = await held()
     const own = new RegExp(
-      `^Run order-1 is already in progress: this process \\(${process.pid} on .+\\) has held it since .+Z; await the call that runs it, or pause it$`
+      `^Run order-1 is already in progress: this process \\(${process.pid} on .+\\) has held it since .+Z; await the call that runs it; to answer, pause or cancel it meanwhile, set .requests. in the environment of both calls$`
     )
     for (const call of [run, resume, runOrResume]) assert.match((await refusal(call(order, options))).message, own)
     goOn()

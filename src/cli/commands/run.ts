@@ -181,7 +181,9 @@ const startUnless = async (
   if (earlier === undefined) return fresh
   if (resumes) return taken(await viewOf(context, earlier.runId))
   if (asks && nearest !== undefined) return offered(context, nearest, workflow.file, 'start a new run', fresh)
-  context.screen.line(`An earlier run is unfinished (${positionOf(earlier)}). To resume it instead:`)
+  context.screen.line(
+    `An earlier run of ${workflow.file.name} is unfinished (${positionOf(earlier)}). To resume it instead:`
+  )
   context.screen.line(`  ${resumeLine(context, earlier.runId)}`)
   return fresh
 }

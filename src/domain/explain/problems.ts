@@ -138,7 +138,7 @@ const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged
   switch (problem.edit) {
     case 'changed':
       if (problem.otherKind === true)
-        return `"${name}", or a unit in its items, completed as a step of another kind, so its recorded result cannot count`
+        return `"${name}" completed as another kind of step, so its recorded result cannot count`
       return `"${name}" was changed after it ran: fingerprint ${problem.recorded}, now ${problem.present}`
     case 'removed':
       if (problem.movedTo !== undefined)

@@ -147,7 +147,7 @@ export const notAwaited = (left: ReadonlyArray<Unit>): StepFailure =>
 /** The code has run, so it may have taken effect: a permanent failure with an unknown outcome. */
 export const notStorable = (what: string, { path, expected }: OutputMismatch): StepFailure =>
   Failure.permanent(
-    StepError.make('OutputNotStorable', `${what} at ${path} must be ${expected}`, {
+    StepError.make('OutputNotStorable', `${what}${path === '$' ? '' : ` at ${path}`} must be ${expected}`, {
       code: 'OUTPUT_NOT_STORABLE'
     })
   )

@@ -151,7 +151,7 @@ export const field = <A>(schema: Schema<A>, about: string, missing?: string): Fi
   ...defined({ missing })
 })
 
-/** `of`: the owner of the keys in messages; `except`: keys that are not allowed here; `instead`: the keys to use for others; `foreign`: what to do in place of keys of other tools. */
+/** `of`: the owner of the keys in messages; `except`: keys that are not allowed here; `instead`: the keys to use for others; `foreign`: what to do in place of others. */
 export const object = <F extends Fields>(
   of: string,
   fields: F,
@@ -167,7 +167,8 @@ export const object = <F extends Fields>(
   const own = new Map(Object.entries(fields).filter(([key]) => !except.includes(key)))
   const known = [...own.keys()]
   const remedyFor = (key: string, given: ReadonlyArray<Entry>): string | undefined => {
-    if (!Object.hasOwn(instead, key)) return Object.hasOwn(foreign, key) ? foreign[key] : undefined
+    if (Object.hasOwn(foreign, key)) return foreign[key]
+    if (!Object.hasOwn(instead, key)) return undefined
     const right = instead[key]
     return given.some((one) => one.key === right)
       ? `remove it, because "${right}" is there`
@@ -175,8 +176,8 @@ export const object = <F extends Fields>(
   }
   /** The key for which a wrong one stands. It counts as present: each mistake is reported once. */
   const meantBy = (key: string): string | undefined => {
-    if (own.has(key) || Object.hasOwn(foreign, key)) return undefined
-    return Object.hasOwn(instead, key) ? instead[key] : closest(key, known)
+    if (Object.hasOwn(instead, key)) return instead[key]
+    return own.has(key) || Object.hasOwn(foreign, key) ? undefined : closest(key, known)
   }
   return {
     decode: (reading, entry) => {

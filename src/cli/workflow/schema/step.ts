@@ -253,6 +253,8 @@ const waveFields = {
   ...groupFields
 }
 
+const A_MAP = { map: 'a map is a "wave" with "forEach" and "each"' }
+
 const wave = (place: Place): Schema<AnyStep> =>
   mapped(
     object(ofAt(place, 'a wave or map'), waveFields, {
@@ -264,7 +266,7 @@ const wave = (place: Place): Schema<AnyStep> =>
         onlyWith('key', ['forEach', 'each'], '"key" is for the items of "forEach"'),
         atLeastOne(['groups', 'forEach', 'each'], 'a wave needs "groups", or "forEach" and "each"')
       ],
-      ...(place === 'step' ? { instead: { name: 'wave', map: 'wave' } as const } : {})
+      ...(place === 'step' ? { instead: { name: 'wave', map: 'wave' } as const, foreign: A_MAP } : {})
     }),
     (read, { unit }) => {
       const { forEach, key, each, groups, concurrency, onFailure } = read
@@ -338,7 +340,7 @@ const task = (place: Place): Schema<AnyStep> =>
         'timeout-minutes': 'timeout',
         ...(place === 'step' ? ({ map: 'wave' } as const) : {})
       },
-      foreign: place === 'step' ? { ...FOREIGN, needs: IN_ORDER } : FOREIGN
+      foreign: place === 'step' ? { ...FOREIGN, ...A_MAP, needs: IN_ORDER } : FOREIGN
     }),
     (read, reading) => ({
       ...taskOf(read, reading, place !== 'step' || read.name?.value !== undefined),
