@@ -32,8 +32,8 @@ export type AnyProgram = Program<unknown, never, unknown, unknown>
 /**
  * Resumes every run of the storage that was interrupted, whose timer has ended, or whose answer has come. The programs are found by their names. All
  * other runs are left as they are, and reported: cancelled, paused, failed and waiting ones (jobs are not polled), those that are refused or need an
- * answer first, and those that a live process holds. Completed runs are not reported, but for those that their program still has to archive or delete
- * (`onSuccess`), which a resume does. The failure of one run stops no other. Several hosts may call this at once: each run is
+ * answer first, and those that a live process holds. Completed runs are not reported, except those that their program still has to archive or delete
+ * (`onSuccess`): a resume does that. The failure of one run stops no other. Several hosts may call this at once: each run is
  * resumed by one of them, and none waits for another.
  * Returns the last report of each run, in the order of their ids. Fails only if the first listing does.
  *
@@ -136,7 +136,7 @@ const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> 
   const program = host.programs.get(run.workflow.name)
   const what = needsCleanup(run, program) ? 'resume' : byStatus(run.status)
   if (what === 'leave') {
-    // A completed run stays known: if the resume that completed it ended with an error, it is repeated, and reports the run as completed.
+    // Keeps the entry of a completed run: if the resume that completed it returned an error, another resume reports the run as completed.
     if (run.status !== 'completed') host.known.delete(runId)
     const [left, before] = [leftByStatus(run), host.reports.get(runId)]
     // The resume in which the run failed has reported that.
@@ -157,8 +157,9 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
   const { runId, revision } = run
   const before = host.known.get(runId)
   if (before?.revision === revision) {
-    const hasRequest = before.at === Infinity && (await hasRequests(host, runId))
-    return hasRequest ? { ...before, at: 0 } : before
+    // A failed resume is repeated after growing delays, whatever is in the inbox.
+    const isRetried = before.failedAttempts > 0 && before.at < Infinity
+    return !isRetried && (await hasRequests(host, runId)) ? { ...before, at: 0 } : before
   }
   const found = { runId, workflow: run.workflow }
   if (what === 'resume' || (await hasRequests(host, runId))) return { found, revision, at: 0, failedAttempts: 0 }
@@ -358,7 +359,7 @@ const watch = async (host: Host): Promise<void> => {
 
 const MIN_PAUSE_MILLIS = 10
 
-/** The next look at all runs comes at least this many times the duration of the last look later. */
+/** A look at all runs starts no sooner than this many times the duration of the last one after it. */
 const LOOK_GAP_FACTOR = 20
 
 /** Drops what is known of runs that were removed. */

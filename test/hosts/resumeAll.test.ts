@@ -480,6 +480,26 @@ describe('resumeAll with watch', () => {
     await ended
   })
 
+  test('a watch resumes a run that waits until a time for an answer that stayed in the inbox', async () => {
+    const data = memoryData()
+    const [storage, clock, requests] = [memoryStorage(data), virtualClock(), memoryRequests(data)]
+    const waiting = workflow('waiting').waitFor('approve', { timeoutMillis: 86_400_000 })
+    await runOutcome(waiting, { id: 'waits', storage, environment: { clock } })
+    const { seen, ended, stop } = watching({ storage, environment: { clock, requests } }, [waiting])
+    await until(() => seen.includes('waits Waiting'))
+    const requestedAt = new Date(clock.now()).toISOString()
+    const answer = { _tag: 'Answer', runId: 'waits', unit: 'approve', value: 'yes', by: 'ada', requestedAt } as const
+    assert.ok(E.isRight(await requests.leave(answer)()))
+    for (let n = 0; n < 10; n++) {
+      await clock.advance(1_000)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    assert.ok(seen.includes('waits Completed'))
+    stop()
+    await clock.advance(1_000)
+    await ended
+  })
+
   test('a watch does not claim a refused run for a pause that was left for its dead owner', async () => {
     const data = memoryData()
     const [stored, clock, requests] = [memoryStorage(data), virtualClock(), memoryRequests(data)]
