@@ -148,8 +148,8 @@ export type Decision = Skip | Run | Retry | Confirm | Poll
  * recorded sub-steps. The other fields summarize it:
  *
  * - `startIndex`: the first step that is not skipped, or the number of steps;
- * - `retryCurrent`: whether the step at `startIndex` is the one at which the run stands, unless that failed with `retryable: false`. It also
- *   holds for a step that has not started; the decision about the step says what happens;
+ * - `retryCurrent`: true if `startIndex` is the step in the `state` of the checkpoint, and that step did not fail with `retryable: false`.
+ *   Also true if that step has not started: its decision says whether it is retried;
  * - `skipSteps`: the indices of the skipped steps;
  * - `variables`: the variables that the first step to run sees;
  * - `abandons`: the pending jobs that the plan gives up: their units run again, are assumed done, or an edit removed them or made them units
@@ -179,8 +179,8 @@ export type Answer =
 
 /**
  * Which edits of the workflow a plan accepts. `strict`: none. `completed`: steps that did not complete may be changed, added, removed or
- * renamed. `ignore`: all edits, and every recorded completion counts; only code in place of a pending job is refused, because nothing could poll
- * that job.
+ * renamed. `ignore`: all edits, and every recorded completion counts, with two exceptions: a unit that completed as another kind of step,
+ * because its record has no result of the present kind; and code in place of a pending job, because nothing could poll that job.
  *
  * @category model
  */
