@@ -229,13 +229,13 @@ describe('a message', () => {
   test.each([
     ['characters* ', 'characterscha… (37 characters)'],
     ['b***a', 'bb***… (30 characters)']
-  ])('is redacted once, also if the mark at a cut forms a secret: %s', (value, message) => {
+  ])('stays the same when it is redacted again, even if its `***` at a cut forms a secret: %s', (value, message) => {
     const redaction = Redaction.make([value])
     const once = Redaction.text(redaction, message)
     assert.equal(Redaction.text(redaction, once), once)
   })
 
-  law('is redacted once: a second time changes nothing', fc.tuple(secrets, begun), ([values, message]) => {
+  law('stays the same when it is redacted again', fc.tuple(secrets, begun), ([values, message]) => {
     const redaction = Redaction.make(values)
     const once = Redaction.text(redaction, message)
     assert.equal(Redaction.text(redaction, once), once)

@@ -117,7 +117,7 @@ describe('puts of one artifact that fail or hang', () => {
   })
 })
 
-describe('a resume that drops the last record of an artifact', () => {
+describe('what drops the last record of an artifact', () => {
   const puts =
     (ran: Array<string>, name: string) =>
     async ({ artifacts }: Writing) => {
@@ -127,7 +127,7 @@ describe('a resume that drops the last record of an artifact', () => {
 
   const turns = (ran: Array<string>) => workflow('w').step('a', puts(ran, 'a')).step('b', puts(ran, 'b'))
 
-  test('a fork from the later step completes without a question', async () => {
+  test('a fork from the second of two steps that put one artifact completes without a question', async () => {
     const [options, ran] = [newRun(), [] as Array<string>]
     await runOutcome(turns(ran), options)
     await fork({ ...options, newId: 'new', fromStep: 'b' })
@@ -135,7 +135,7 @@ describe('a resume that drops the last record of an artifact', () => {
     assert.deepEqual(ran, ['a', 'b', 'b'])
   })
 
-  test('a fork from the second of two sub-steps completes without a question', async () => {
+  test('a fork from the second of three sub-steps that put one artifact completes without a question', async () => {
     const [options, ran] = [newRun(), [] as Array<number>]
     const agent = workflow('w').step('agent', async ({ step }) => {
       for (let n = 1; n <= 3; n++)
@@ -150,7 +150,7 @@ describe('a resume that drops the last record of an artifact', () => {
   test.each([
     ['fromStep', { fromStep: 's/b' }],
     ['restartWave', { restartWave: 's' }]
-  ])('a resume with %s that is stopped before the later step can be repeated without a question', async (_, how) => {
+  ])('a resume with %s that is stopped before that step can be repeated without a question', async (_, how) => {
     const [options, ran] = [newRun(), [] as Array<string>]
     const flow = workflow('w')
       .step('a', puts(ran, 'a'))

@@ -126,7 +126,7 @@ describe('a store with faults', () => {
     )
   })
 
-  test('a store with faults is called once for each run of a task, and not when the task is created', async () => {
+  test('a store with faults is called each time its TaskEither runs, and not when that is created', async () => {
     const { faulty, claim } = await under([{ call: 'save', nth: 2, fault: { _tag: 'Fail', when: 'before' } }])
     faulty.save(claim, newest(1))
     const save = faulty.save(claim, newest(1))

@@ -144,20 +144,20 @@ describe('the handover of a heartbeat to proper-lockfile', () => {
 
   for (const state of [
     'before the handover',
-    'while the package loads',
-    'while the package locks',
+    'while proper-lockfile loads',
+    'while proper-lockfile takes its lock',
     'after the handover'
   ] as const) {
     test(`a heartbeat that is stopped ${state} leaves no folder and does not touch the next heartbeat at its path`, async () => {
       const path = place()
       const waits = { load: gate(), lock: gate() }
       const { seen, load } = watched({
-        ...(state === 'while the package loads' ? { load: waits.load.opened } : {}),
-        ...(state === 'while the package locks' ? { lock: waits.lock.opened } : {})
+        ...(state === 'while proper-lockfile loads' ? { load: waits.load.opened } : {}),
+        ...(state === 'while proper-lockfile takes its lock' ? { lock: waits.lock.opened } : {})
       })
       const { stop, disturbed } = await begin(path, load)
-      if (state === 'while the package loads') await until(() => seen.loads === 1)
-      if (state === 'while the package locks') await until(() => seen.locks === 1)
+      if (state === 'while proper-lockfile loads') await until(() => seen.loads === 1)
+      if (state === 'while proper-lockfile takes its lock') await until(() => seen.locks === 1)
       if (state === 'after the handover') await until(() => seen.handedOver === 1)
       const stopped = stop()
       await sleep(50)
@@ -165,7 +165,7 @@ describe('the handover of a heartbeat to proper-lockfile', () => {
       waits.lock.open()
       await stopped
       assert.deepEqual(readdirSync(dirname(path)), [])
-      assert.equal(seen.locks, state === 'before the handover' || state === 'while the package loads' ? 0 : 1)
+      assert.equal(seen.locks, state === 'before the handover' || state === 'while proper-lockfile loads' ? 0 : 1)
       const next = await begin(path, MISSING)
       await sleep(1_300)
       assert.deepEqual([existsSync(path), disturbed(), next.disturbed()], [true, 0, 0])

@@ -95,12 +95,12 @@ const sleeperOn = (disk: Disk, flaw: Flaw | undefined, inStatements: boolean | u
 export const sampleSpec: StorageSpec<Disk> = specOf('a sound store')
 
 /**
- * A sound store whose functions are one atomic statement each, as in a database.
+ * A sound store with one atomic statement for each function, as in a database.
  *
  * @internal
  */
 export const statementsSpec: StorageSpec<Disk> = specOf(
-  'a sound store whose functions are one atomic statement each',
+  'a sound store with one atomic statement for each function',
   undefined,
   true
 )

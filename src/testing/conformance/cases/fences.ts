@@ -41,7 +41,7 @@ export const fenceCases = [
 
   law(
     'CS-FENCE-03',
-    "a superseded owner's lost signal fires with the reason, at the latest when one of its saves is refused",
+    'the `lost` signal of a superseded owner fires with the reason, at the latest when one of its saves is refused',
     async ({ storage, reopen }) => {
       const { zombie, successor } = await takeover(storage, reopen)
       await zombie.assertFenced(['first', 'zombie'])
@@ -142,7 +142,7 @@ export const fenceCases = [
 
   lawsOf({ needs: ['watch'] })(
     'CS-FENCE-10',
-    "an idle superseded owner's lost signal fires within two seconds",
+    'the `lost` signal of an idle superseded owner fires within two seconds',
     async ({ storage, reopen }) => {
       const { zombie, successor } = await takeover(storage, reopen)
       await until(() => zombie.lost.aborted, 2_000, 'the lost signal of an idle superseded claim')

@@ -43,7 +43,7 @@ export const stallCases = [
 
   stallLawsOf('load', 'revision')(
     'CS-STALL-02',
-    'a load stalled below the store while its run is removed and recreated never mixes the old and the new run',
+    'a load that stalls in transit while its run is removed and recreated never mixes the old and the new run',
     async ({ former, runId, reopen, hold, meanwhile }, call) => {
       await former.seed(runId, OLD)
       const load = await hold(call === 'load' ? former.raw.load(runId) : former.raw.loadRevision(runId, 1))
@@ -62,7 +62,7 @@ export const stallCases = [
 
   stallLawsOf('released', 'held')(
     'CS-STALL-03',
-    'a claim stalled below the store while another one is granted is refused, granted later, or superseded',
+    'a claim that stalls in transit while another one is granted is refused, granted later, or superseded',
     async ({ former, runId, reopen, hold, meanwhile }, other) => {
       await former.seed(runId, ['first'])
       const waiting = await hold(former.claiming(runId))
@@ -83,7 +83,7 @@ export const stallCases = [
 
   stallLaw(
     'CS-STALL-04',
-    'a removal stalled below the store while its run is claimed affects neither the new claim nor its saves',
+    'a removal that stalls in transit while its run is claimed affects neither the new claim nor its saves',
     async ({ former, runId, reopen, hold, meanwhile }) => {
       await former.seed(runId, ['old'])
       const removal = await hold(former.raw.remove(runId))
