@@ -31,8 +31,8 @@ export interface Moving {
 /**
  * Moves a run. A crash leaves at most one copy that can be resumed: the copy in the target is saved with a mark that refuses a resume; then one
  * save marks the source as moved; then the copy loses its mark; at last the source is removed. Fails with `RunExists` if the target has another
- * run with the id, with `RunMoved` if only the target has the run, and with `RunChanged` if the source has another run with the id once the run
- * has moved; that run stays.
+ * run with the id, with `RunMoved` if only the target has the run, and with `RunChanged` if, after the move, the source has another run with
+ * the id, which stays.
  */
 export const move =
   (runId: string, moving: Moving): Executor<void> =>

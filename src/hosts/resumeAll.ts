@@ -359,7 +359,7 @@ const watch = async (host: Host): Promise<void> => {
 
 const MIN_PAUSE_MILLIS = 10
 
-/** A look at all runs starts no sooner than this many times the duration of the last one after it. */
+/** The pause after a look at all runs takes at least this many times as long as the look. */
 const LOOK_GAP_FACTOR = 20
 
 /** Drops what is known of runs that were removed. */

@@ -89,7 +89,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   const held = new Map<string, Held>()
   const inboxes = new Map<string, boolean>()
   const lateTokens = new Map<string, LateToken>()
-  /** All keys that this process has had. Whether the holder of a row with one of them lives, depends on `held`, not on the lock. */
+  /** All keys that this process has had. For a row with one of them, `held` decides whether its holder is alive, not the lock. */
   const keys = new Set<string>()
   const { checkIntervalMillis, leaseMillis } = options
   const beatMillis = options.liveness === 'lock' ? BEAT_MILLIS : leaseMillis / 4
@@ -207,7 +207,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   const ownState = (row: Fields): 'alive' | 'dead' => (held.has(String(row['token'])) ? 'alive' : 'dead')
 
   let idle: ReturnType<typeof setTimeout> | undefined
-  /** Gives up the key, and with it the rows to clear: if a late statement still writes one, the row has this key, so its holder counts as dead. */
+  /** Gives up the key and the late tokens: a row that a late statement writes now has this key, so its holder counts as dead. */
   const goIdle = (): void => {
     idle = undefined
     if (held.size > 0) return

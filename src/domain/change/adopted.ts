@@ -47,6 +47,7 @@ export const adopted = (
   const remaining = <A extends Units.OfUnit & { readonly _tag?: PendingUnit['_tag'] }>(
     all: Units.Units<A>
   ): Units.Units<A> =>
+    // Submissions have no tag: they are of jobs.
     Units.filter(all, ({ unit, _tag = 'Job' }) => {
       const stays = canWait(unit, _tag)
       if (!stays) dropped.add(unit)
@@ -68,7 +69,7 @@ export const adopted = (
 
 type TaskOf = (subStep: Unit) => ReturnType<typeof taskAround<StepIdentity>>
 
-/** Finds the task of a sub-step, if the edit left it a task with code. A task in place of a composite has no sub-steps yet. */
+/** Finds the task of a sub-step, if the edit left it a task with code. Where a task took the place of a composite, the former parts are not its sub-steps. */
 const tasksIn =
   (
     before: Pick<Fields, 'workflow' | 'items' | 'state'>,

@@ -1,8 +1,8 @@
 /**
  * Computes what a plan demands of each unit before its record is read, on each level from the root. In a sequence, steps before `fromStep`
  * count as done, and a step that runs again makes all later ones run again. In a wave, the groups that `fromStep` needs count as done, and
- * a group that runs again makes the groups that need it run again. A composite to restart before `fromStep` does not count as done: the
- * plan starts with it.
+ * a group that runs again makes the groups that need it run again. If `restartWave` names a composite before `fromStep`, it does not count
+ * as done: the plan starts with it.
  */
 import { indexOfStep } from '../data/indexed.js'
 import type { Items } from '../checkpoint/Items.js'
@@ -28,7 +28,7 @@ export const isRerun = (demand: Demand): demand is RunReason =>
 /**
  * The units that options and evidence name.
  *
- * - `from`: the unit to run from; `restart`: the sequence, wave or map to restart.
+ * - `from`: the unit to run from (`fromStep`); `restart`: the sequence, wave or map to restart (`restartWave`).
  * - `rerun`: composites whose own evidence makes all their parts run again.
  * - `again`: all units whose evidence makes the units after them run again; includes those of `rerun`.
  */
@@ -160,6 +160,7 @@ const inWave = (
   const restarted = toRestart === undefined ? [] : [nameOf(toRestart)]
   const causes = new Set([...again.map(({ name }) => name), ...restarted])
   const [cause = ''] = causes
+  // A reason names one unit: the group that runs again, or, if there are several, the wave.
   const reason = after(parent === undefined || causes.size === 1 ? join(parent, cause) : parent)
   for (const name of needing(groups, [...causes])) demands.set(name, reason)
   // A task whose own evidence is missing or changed keeps that reason.

@@ -149,6 +149,7 @@ const malformedIn = (checkpoint: Checkpoint): string | undefined => {
   }
 }
 
+/** Ignores unknown options: callers may pass the options of a whole run, and TypeScript checks the names. */
 const wrongOptions = (options: unknown): ReadonlyArray<PlanProblem> =>
   optionProblems(options, PLAN_OPTIONS).flatMap((problem) =>
     'expected' in problem ? [{ _tag: 'InvalidOption', ...problem }] : []

@@ -143,7 +143,7 @@ export const handleLateRequests = async (environment: Environment, runId: string
     if (E.isLeft(seen) || O.isSome(seen.right.holder)) break
     const { checkpoint } = seen.right
     if (!late.some((one) => isAccepted(checkpoint, one))) {
-      // The next owner withdraws the pause of a run that failed or was stopped.
+      // A run that is not final has a next owner, which withdraws them.
       if (isFinalRun(checkpoint)) await withdrawAll(environment, late)
       break
     }

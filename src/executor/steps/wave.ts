@@ -200,7 +200,7 @@ const endWave = async (
   if (state.isStopped || isHeldBack) return E.right({ _tag: 'Stopped' })
   if (state.failed.length === 0) return E.right({ _tag: state.pendingCount > 0 ? 'Pending' : 'Stopped' })
   const retryable = state.failed.every((isTransient) => isTransient)
-  // Also in a group that waits: an edit may have put the wait before the attempt.
+  // A group that waits may have an attempt in flight, too: an edit put the wait before a step whose attempt was cut short.
   return await endFailedBy(scope, place, runningFailed(scope, place.unit, NOT_RESUMED), retryable)
 }
 

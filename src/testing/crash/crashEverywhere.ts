@@ -25,13 +25,13 @@ import type { Finding } from './oracle/Oracle.js'
  * Runs a workflow once without faults, then again for every point at which its process can die: each store call
  * (before, during and after it, and delayed until the next claim), each failure that the store can report, each unit
  * and each announced effect. Each run is resumed to its end and checked against the laws of `CrashLaw`. Then it samples
- * pairs of points. With `pauses` it tries a pause at every store call and unit; with `overridden` it samples
- * interventions.
+ * pairs of points. With `pauses` it tries a pause at every store call and unit; with `overridden: n` it samples
+ * n runs in which a user intervenes between crashes: resumes from a step, restarts a wave, removes or edits evidence.
  * The program comes from `dogear` or `dogear/promise`, or from a function that creates it for each process from a
  * {@link ProcessContext}. Pass a function to find steps that depend on the memory of an earlier process: a program
  * object is shared by all processes. Steps reach the outside world through `world`, sleep in virtual time, and announce
  * effects. A killed process has no further effect, except for step code that ignores its `signal`.
- * Never rejects for what steps or the store do, but for invalid options. Errors of `storage.create`, `reopen`, `destroy`, `world` and the
+ * Rejects if an option is invalid, never because of what steps or the store do. Errors of `storage.create`, `reopen`, `destroy`, `world` and the
  * program function are passed on. A step that blocks the thread cannot be stopped.
  *
  * @example

@@ -76,7 +76,7 @@ const editEvidence = (
   return paths
 }
 
-/** The answers to a question of a process, for the unit and for the parts of a map that is declared done. */
+/** The answers to a question that a simulated process asks: for its unit, and, if that is a map that counts as done, for each part. */
 export const answerTo = (
   one: CrashCase,
   life: number,

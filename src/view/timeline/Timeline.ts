@@ -221,7 +221,7 @@ const addChange = (building: Building, change: Change, at: number): void => {
   }
 }
 
-/** A run without an open step has a gap until an edit or missing evidence opens one. */
+/** Starts a gap when all steps are done. It ends if an edit or missing evidence makes a step run again. */
 const noteDone = (building: Building, unit: Unit, at: number): void => {
   const { done, steps } = building
   if (!isTop(unit)) return

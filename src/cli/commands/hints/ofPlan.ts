@@ -33,7 +33,7 @@ export interface Planning extends Pick<PlanResult, 'checkpoint' | 'options'> {
 type Way = Pick<PlanOptions, 'changes' | 'fromStep' | 'restartWave'> & { readonly named?: ReadonlyArray<Unit> }
 
 /**
- * Offers the first way that has a plan. Its command answers `again` to questions about the units that its text names, and asks all others. A restart of a wave is offered only if it raises no question. `what`: the text, or what makes it from the plan and its options.
+ * Offers the first way that has a plan. Its command answers `again` to the questions about units that its text names, and leaves the others open. A restart of a wave is offered only if it raises no question. `what`: the text, or what makes it from the plan and its options.
  */
 export const offer = (
   place: Place,
@@ -236,7 +236,7 @@ const ofEdits = (place: Place, planning: Planning, problems: ReadonlyArray<PlanP
   ]
 }
 
-/** Says which recorded results a plan that accepts edits keeps, whatever its questions are answered, and which ones it drops. */
+/** Says which recorded results a plan that accepts edits keeps under every answer to its questions, and which ones it drops. */
 const accepting =
   ({ checkpoint, program }: Planning, edits: string) =>
   (plan: ResumePlan, options: PlanOptions): string => {
