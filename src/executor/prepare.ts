@@ -18,7 +18,7 @@ import { requireNoQuestions, planStored, tryPlan, requirePlan } from './planRun.
 import type { Program } from './program/Program.js'
 import { recorderFor } from './requests/inbox.js'
 import { readAnswers, recordAnswers } from './requests/inboxAnswers.js'
-import { recordCancelIfAsked } from './requests/record.js'
+import { recordCancelIfAsked } from './requests/recordRequests.js'
 import type { RunError } from './errors/RunError.js'
 import type { ResumeOptions, RunOptions } from './RunOptions.js'
 import type { Failed, Interrupted } from './RunOutcome.js'

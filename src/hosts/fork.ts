@@ -20,7 +20,7 @@ import { argumentProblems, callProblems, unless } from '../executor/arguments.js
 import { optionsWithInput } from '../executor/input.js'
 import { requireNoQuestions } from '../executor/planRun.js'
 import { planRecorded } from '../executor/requests/confirm.js'
-import { handleLateRequests } from '../executor/requests/record.js'
+import { handleLateRequests } from '../executor/requests/recordRequests.js'
 import type { RunError } from '../executor/errors/RunError.js'
 import { timestamp } from '../executor/RunScope.js'
 import { secure, withoutSecrets } from '../executor/secrets.js'

@@ -20,8 +20,8 @@ import { sendRepeatedly, retry, prepareToWrite, refuseNewer, send, writeFailed }
 import type { Fields } from './Driver.js'
 import type { Failure } from './Failure.js'
 import { refused } from './Failure.js'
-import type { Holding, Hub } from './Hub.js'
-import { holderColumns, RELEASED } from './Hub.js'
+import type { Holding, ClaimKeeper } from './ClaimKeeper.js'
+import { holderColumns, RELEASED } from './ClaimKeeper.js'
 import { VERSION } from './Migrations.js'
 import * as Read from './Read.js'
 
@@ -34,20 +34,20 @@ type Attempt = E.Either<Failure<UnsupportedFormat | HeldBy>, { readonly epoch: n
 
 /** Claims a run, then reads it: one statement would see what was stored before it waited for the row. */
 export const claim = async (
-  hub: Hub,
+  keeper: ClaimKeeper,
   runId: string,
   owner: Owner,
   options: ClaimOptions = {}
 ): Promise<E.Either<StorageError, Granted>> => {
-  const { database } = hub
+  const { database } = keeper
   const failed = writeFailed<StorageError>(database, { table: 'runs', operation: 'INSERT runs', runId })
   const token = randomUUID()
-  hub.announce(runId, token)
+  keeper.announce(runId, token)
   const ready = await prepareToWrite(database)
-  const result = E.isLeft(ready) ? ready : await retry(database, () => attempt(hub, runId, token, owner, options))
+  const result = E.isLeft(ready) ? ready : await retry(database, () => attempt(keeper, runId, token, owner, options))
   if (E.isLeft(result)) {
-    hub.forget(token)
-    if (result.left.effect === 'unknown') hub.clearLater(runId, token)
+    keeper.forget(token)
+    if (result.left.effect === 'unknown') keeper.clearLater(runId, token)
     return E.left(failed(result.left))
   }
   const { epoch, key } = result.right
@@ -57,7 +57,7 @@ export const claim = async (
     `EXISTS (SELECT FROM ${database.table('requests')} q WHERE q.run = r.id) AS has_requests`
   )
   if (E.isLeft(found) || O.isNone(found.right)) {
-    await release(hub, runId, token)
+    await release(keeper, runId, token)
     return E.isLeft(found) ? found : E.left({ _tag: 'Fenced', runId, epoch, by: O.none })
   }
   const { run, head, content } = found.right.value
@@ -76,8 +76,8 @@ export const claim = async (
     last: Promise.resolve(),
     failed: undefined
   }
-  hub.inboxes.set(runId, run['has_requests'] === true)
-  await hub.keep(holding)
+  keeper.inboxes.set(runId, run['has_requests'] === true)
+  await keeper.keep(holding)
   const stored = O.map((one: Contents.Content): Stored => ({ ...one, heldBy: O.none }))(content)
   return E.right({ claimed: { claim: granted, stored }, holding })
 }
@@ -93,7 +93,7 @@ const NOW = `to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI
  */
 const take = ({
   database
-}: Hub): string => `WITH tables AS (SELECT max(version) AS version FROM ${database.table('migrations')}),
+}: ClaimKeeper): string => `WITH tables AS (SELECT max(version) AS version FROM ${database.table('migrations')}),
   taken AS (INSERT INTO ${database.table('runs')} AS r (id, format, epoch, token, key, host, pid, since)
   SELECT $1, ${FORMAT}, 1, $2::uuid, $3::bigint, $4, $5::bigint, ${NOW} FROM tables WHERE version <= ${VERSION}
   ON CONFLICT (id) DO UPDATE SET epoch = r.epoch + 1, token = excluded.token, key = excluded.key, host = excluded.host,
@@ -103,30 +103,30 @@ const take = ({
   SELECT version::text AS version, epoch::text AS epoch FROM tables LEFT JOIN taken ON true`
 
 const attempt = async (
-  hub: Hub,
+  keeper: ClaimKeeper,
   runId: string,
   token: string,
   { host, pid }: Owner,
   { takeOver = false }: ClaimOptions
 ): Promise<Attempt> => {
-  const { database } = hub
-  const key = await hub.liveness.key()
+  const { database } = keeper
+  const key = await keeper.liveness.key()
   if (E.isLeft(key)) return key
   let judged: Fields = {}
   for (let round = 0; round < MOST_ROUNDS; round++) {
     const values = [runId, token, key.right, host, pid, judged['token'] ?? null, judged['key'] ?? null]
-    const taken = await send(database, { text: take(hub), values })
+    const taken = await send(database, { text: take(keeper), values })
     if (E.isLeft(taken)) return taken
     const [row = {}] = taken.right
     const newer = refuseNewer(database, Number(row['version']))
     if (E.isLeft(newer)) return newer
     if (typeof row['epoch'] === 'string') return E.right({ epoch: Number(row['epoch']), key: key.right })
-    const current = await readRow(hub, runId)
+    const current = await readRow(keeper, runId)
     if (E.isLeft(current)) return current
     judged = current.right ?? {}
     const checked = Contents.checkFormat(runId, Number(judged['format'] ?? 0), database.where('runs'))
     if (E.isLeft(checked)) return E.left(refused(checked.left))
-    const holder = hub.holderOf({ token: null, ...judged })
+    const holder = keeper.holderOf({ token: null, ...judged })
     if (holder !== undefined && !(takeOver && holder.liveness === 'undecided'))
       return E.left(refused({ _tag: 'HeldBy', runId, holder }))
   }
@@ -144,8 +144,8 @@ const BUSY: Failure<never> = {
 const newestIn = ({ head, at }: Fields): Newest | undefined =>
   Number(head) < 0 ? undefined : { revision: Number(head), at: typeof at === 'string' ? at : undefined }
 
-const readRow = async (hub: Hub, runId: string): Promise<E.Either<Failure<never>, Fields | undefined>> => {
-  const { database } = hub
+const readRow = async (keeper: ClaimKeeper, runId: string): Promise<E.Either<Failure<never>, Fields | undefined>> => {
+  const { database } = keeper
   const text = `SELECT r.format, r.head::text AS head, r.epoch::text AS epoch, ${holderColumns(database)},
     (SELECT v.at FROM ${database.table('revisions')} v WHERE v.run = r.id AND v.revision = r.head) AS at
     FROM ${database.table('runs')} r WHERE r.id = $1`
@@ -153,25 +153,29 @@ const readRow = async (hub: Hub, runId: string): Promise<E.Either<Failure<never>
 }
 
 /** Clears the holder in the row of a run, if it still has the token. Even if that fails, this process counts the run as free. */
-export const release = async (hub: Hub, runId: string, token: string): Promise<E.Either<StorageError, void>> => {
-  const { database } = hub
-  hub.forget(token)
+export const release = async (
+  keeper: ClaimKeeper,
+  runId: string,
+  token: string
+): Promise<E.Either<StorageError, void>> => {
+  const { database } = keeper
+  keeper.forget(token)
   const freed = await sendRepeatedly(database, {
     text: `UPDATE ${database.table('runs')} SET ${RELEASED} WHERE id = $1 AND token = $2::uuid`,
     values: [runId, token]
   })
   if (E.isRight(freed)) return E.right(undefined)
-  hub.clearLater(runId, token)
+  keeper.clearLater(runId, token)
   return E.left(writeFailed(database, { table: 'runs', operation: 'UPDATE runs', runId })(freed.left))
 }
 
 /** Deletes everything that is stored under a run id, if the row of the run is still the one that was judged. */
 export const remove = async (
-  hub: Hub,
+  keeper: ClaimKeeper,
   runId: string,
   options: RemoveOptions = {}
 ): Promise<E.Either<StorageError, void>> => {
-  const { database } = hub
+  const { database } = keeper
   const { table } = database
   const failed = writeFailed<StorageError>(database, { table: 'runs', operation: 'DELETE runs', runId })
   const rest =
@@ -188,10 +192,10 @@ export const remove = async (
   if (E.isLeft(ready)) return E.left(failed(ready.left))
   const result = await retry(database, async (): Promise<E.Either<Failure<StorageError>, void>> => {
     for (let round = 0; round < MOST_ROUNDS; round++) {
-      const current = await readRow(hub, runId)
+      const current = await readRow(keeper, runId)
       if (E.isLeft(current)) return current
       const row = current.right
-      const holder = row === undefined ? undefined : hub.holderOf(row)
+      const holder = row === undefined ? undefined : keeper.holderOf(row)
       if (holder !== undefined) return E.left(refused({ _tag: 'HeldBy', runId, holder }))
       const checked = Contents.checkFormat(runId, Number(row?.['format'] ?? 0), database.where('runs'))
       if (E.isLeft(checked)) return E.left(refused(checked.left))

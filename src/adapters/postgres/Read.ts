@@ -8,8 +8,8 @@ import type { Row } from '../sql/Rows.js'
 import type { Database } from './Database.js'
 import { readRows } from './Database.js'
 import type { Fields } from './Driver.js'
-import type { Hub } from './Hub.js'
-import { holderColumns } from './Hub.js'
+import type { ClaimKeeper } from './ClaimKeeper.js'
+import { holderColumns } from './ClaimKeeper.js'
 
 const COLUMNS = `v.revision::text AS revision, v.epoch::text AS epoch, v.kind, v.at, v.change, v.checkpoint, v.checksum`
 
@@ -92,7 +92,7 @@ export const newest = async (
  * row was read would count as dead, with an old checkpoint.
  */
 const readSettled = async <A>(
-  { holderOf }: Hub,
+  { holderOf }: ClaimKeeper,
   read: (holder: (row: Fields) => O.Option<Holder>) => Promise<E.Either<StorageError, A>>
 ): Promise<E.Either<StorageError, A>> => {
   const dead = new Set<string>()
@@ -110,25 +110,25 @@ const readSettled = async <A>(
 /** Limits the rounds, because a host may end runs all the time. */
 const MAX_ROUNDS = 3
 
-export const load = (hub: Hub, runId: string): Promise<E.Either<StorageError, O.Option<Stored>>> =>
-  readSettled(hub, async (holder) =>
+export const load = (keeper: ClaimKeeper, runId: string): Promise<E.Either<StorageError, O.Option<Stored>>> =>
+  readSettled(keeper, async (holder) =>
     E.map(
       O.chain(({ run, content }: Newest) =>
         O.map((stored: Content): Stored => ({ ...stored, heldBy: holder(run) }))(content)
       )
-    )(await newest(hub.database, runId, holderColumns(hub.database)))
+    )(await newest(keeper.database, runId, holderColumns(keeper.database)))
   )
 
 export const loadRevision = async (
-  hub: Hub,
+  keeper: ClaimKeeper,
   runId: string,
   revision: number
 ): Promise<E.Either<StorageError, O.Option<Stored>>> => {
   if (!Number.isSafeInteger(revision) || revision < 0) return E.right(O.none)
-  const { database } = hub
+  const { database } = keeper
   const base = newestBase(database, 'b.revision < $2::bigint')
   const which = `v.revision <= $2::bigint AND v.revision >= coalesce(${base}, $2::bigint)`
-  return readSettled(hub, async (holder) => {
+  return readSettled(keeper, async (holder) => {
     const result = await find(database, runId, query(database, holderColumns(database), which), revision)
     if (E.isLeft(result)) return result
     if (O.isNone(result.right)) return E.right(O.none)
@@ -139,7 +139,7 @@ export const loadRevision = async (
 }
 
 export const history = async (
-  { database }: Hub,
+  { database }: ClaimKeeper,
   runId: string
 ): Promise<E.Either<StorageError, ReadonlyArray<HistoryEntry>>> => {
   const text = `SELECT v.revision::text AS revision, v.kind, v.at FROM ${database.table('runs')} r JOIN ${database.table('revisions')} v ON v.run = r.id AND v.revision <= r.head
@@ -150,16 +150,16 @@ export const history = async (
 }
 
 export const list = (
-  hub: Hub,
+  keeper: ClaimKeeper,
   { after = '', limit }: ListOptions
 ): Promise<E.Either<StorageError, ReadonlyArray<Listed>>> => {
-  const { database } = hub
+  const { database } = keeper
   // No id has a NUL, which PostgreSQL refuses: all that follow the string follow what stands before it.
   const [start = ''] = after.split('\0')
   const text = `SELECT r.id, r.format, r.head::text AS head, r.summary, ${holderColumns(database)} FROM ${database.table('runs')} r
       WHERE r.head >= 0 AND r.id > $1 ORDER BY r.id LIMIT $2::bigint`
   const most = limit === undefined ? null : Math.max(0, Math.floor(limit))
-  return readSettled(hub, async (holder) =>
+  return readSettled(keeper, async (holder) =>
     E.map((rows: ReadonlyArray<Fields>) =>
       rows.map((row) => {
         const runId = String(row['id'])

@@ -8,8 +8,8 @@ import { durableSettings, retry, send, weakSetting, writeFailed } from './Databa
 import type { Fields } from './Driver.js'
 import type { Failure } from './Failure.js'
 import { refused } from './Failure.js'
-import type { Holding, Hub } from './Hub.js'
-import { fencedBy } from './Hub.js'
+import type { Holding, ClaimKeeper } from './ClaimKeeper.js'
+import { fencedBy } from './ClaimKeeper.js'
 import type { StatementOf } from './Statements.js'
 
 export interface SaveOptions extends Limits {
@@ -21,57 +21,57 @@ const INBOX_MILLIS = 50
 
 /** Saves revisions, after earlier saves of the claim. After a failed save the claim cannot save, unless the save was refused for its revisions. */
 export const save = (
-  hub: Hub,
+  keeper: ClaimKeeper,
   holding: Holding,
   revisions: ReadonlyNonEmptyArray<Revision>,
   options: SaveOptions
 ): Promise<E.Either<StorageError, void>> => {
-  const next = holding.last.then(() => saveNext(hub, holding, revisions, options))
+  const next = holding.last.then(() => saveNext(keeper, holding, revisions, options))
   holding.last = next
   return next
 }
 
 const saveNext = async (
-  hub: Hub,
+  keeper: ClaimKeeper,
   holding: Holding,
   revisions: ReadonlyNonEmptyArray<Revision>,
   options: SaveOptions
 ): Promise<E.Either<StorageError, void>> => {
-  const { database } = hub
+  const { database } = keeper
   const { claim, progress } = holding
   if (holding.failed !== undefined) return E.left(holding.failed)
   const planned = saveOf({ ...claim, where: database.where('revisions') }, progress, revisions, options)
-  if (E.isLeft(planned)) return E.left(await superseded(hub, holding, planned.left))
-  const result = await retry(database, (nth) => attempt(hub, holding, planned.right, options, nth > 0), claim.lost)
+  if (E.isLeft(planned)) return E.left(await superseded(keeper, holding, planned.left))
+  const result = await retry(database, (nth) => attempt(keeper, holding, planned.right, options, nth > 0), claim.lost)
   const failed = writeFailed<StorageError>(database, { table: 'runs', operation: 'UPDATE runs', runId: claim.runId })
   const saved = E.bimap(failed, () => undefined)(result)
   if (E.isRight(saved)) holding.progress = planned.right.progress
-  else fail(hub, holding, saved.left)
+  else fail(keeper, holding, saved.left)
   return saved
 }
 
-const fail = (hub: Hub, holding: Holding, error: StorageError): void => {
+const fail = (keeper: ClaimKeeper, holding: Holding, error: StorageError): void => {
   if (error._tag === 'RevisionConflict') return
   holding.failed = error
-  if (error._tag === 'Fenced') hub.lose(holding, error)
+  if (error._tag === 'Fenced') keeper.lose(holding, error)
 }
 
 /** Returns `Fenced` if the claim was superseded, else the error of the invalid save. */
-const superseded = async (hub: Hub, holding: Holding, error: StorageError): Promise<StorageError> => {
-  const row = await retry(hub.database, () => rowOf(hub, holding.claim.runId), holding.claim.lost)
-  const fenced = E.isRight(row) ? fencedIn(hub, holding, row.right) : undefined
-  if (fenced !== undefined) fail(hub, holding, fenced)
+const superseded = async (keeper: ClaimKeeper, holding: Holding, error: StorageError): Promise<StorageError> => {
+  const row = await retry(keeper.database, () => rowOf(keeper, holding.claim.runId), holding.claim.lost)
+  const fenced = E.isRight(row) ? fencedIn(keeper, holding, row.right) : undefined
+  if (fenced !== undefined) fail(keeper, holding, fenced)
   return fenced ?? error
 }
 
-const fencedIn = ({ database }: Hub, { claim, token }: Holding, row: Fields | undefined): Fenced | undefined =>
+const fencedIn = ({ database }: ClaimKeeper, { claim, token }: Holding, row: Fields | undefined): Fenced | undefined =>
   row?.['token'] === token && Number(row['epoch']) === claim.epoch
     ? undefined
     : fencedBy(claim, row ?? 'removed', database)
 
 /** Reads the row of a run, and as `saved` whether exactly this row of a revision is stored. */
 const rowOf = async (
-  { database: { pool, table } }: Hub,
+  { database: { pool, table } }: ClaimKeeper,
   runId: string,
   { revision, epoch, checksum }: Pick<Row, 'revision' | 'epoch' | 'checksum'> = {
     revision: -1,
@@ -94,17 +94,17 @@ const rowOf = async (
 
 /** Sends a save, unless an earlier attempt, which may still be waiting for the row, has committed it. */
 const attempt = async (
-  hub: Hub,
+  keeper: ClaimKeeper,
   holding: Holding,
   planned: Save,
   options: SaveOptions,
   isRepeated: boolean
 ): Promise<E.Either<Failure<StorageError>, unknown>> => {
   if (isRepeated) {
-    const verdict = await judge(hub, holding, planned)
+    const verdict = await judge(keeper, holding, planned)
     if (E.isLeft(verdict) || verdict.right === 'committed') return verdict
   }
-  const { database } = hub
+  const { database } = keeper
   const { claim, token, progress } = holding
   const now = performance.now()
   const readsInbox = now - holding.inboxReadAt >= INBOX_MILLIS
@@ -124,11 +124,11 @@ const attempt = async (
     const hasRequests = row['has_requests']
     if (typeof hasRequests === 'boolean') {
       holding.inboxReadAt = now
-      if (hub.held.has(token)) hub.inboxes.set(claim.runId, hasRequests)
+      if (keeper.held.has(token)) keeper.inboxes.set(claim.runId, hasRequests)
     }
     return sent
   }
-  const verdict = await judge(hub, holding, planned)
+  const verdict = await judge(keeper, holding, planned)
   return E.isRight(verdict) && verdict.right === 'stands' ? E.left(UNCLEAR) : verdict
 }
 
@@ -141,19 +141,19 @@ const UNCLEAR: Failure<never> = {
 
 /** Returns `stands` if the save may be sent, `committed` if an earlier attempt committed it, and a failure if it can never be saved. */
 const judge = async (
-  hub: Hub,
+  keeper: ClaimKeeper,
   holding: Holding,
   { rows }: Save
 ): Promise<E.Either<Failure<StorageError>, 'stands' | 'committed'>> => {
   const { claim, progress } = holding
-  const current = await rowOf(hub, claim.runId, rows[rows.length - 1])
+  const current = await rowOf(keeper, claim.runId, rows[rows.length - 1])
   if (E.isLeft(current)) return current
   const row = current.right
   if (row?.['saved'] === true) return E.right('committed')
-  const fenced = fencedIn(hub, holding, row)
+  const fenced = fencedIn(keeper, holding, row)
   if (fenced !== undefined) return E.left(refused(fenced))
   const setting = String(row?.['setting'])
-  if (!durableSettings(hub.database).includes(setting)) return E.left(weakSetting(`synchronous_commit=${setting}`))
+  if (!durableSettings(keeper.database).includes(setting)) return E.left(weakSetting(`synchronous_commit=${setting}`))
   const head = Number(row?.['head'])
   if (head === progress.head) return E.right('stands')
   return E.left(refused({ _tag: 'RevisionConflict', runId: claim.runId, expected: head + 1, found: rows[0].revision }))

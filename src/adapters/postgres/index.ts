@@ -18,8 +18,8 @@ import type { PostgresDatabaseOptions } from './Database.js'
 import { databaseOf, invalidOptions } from './Database.js'
 import type { PostgresPool } from './Driver.js'
 import { noPool, poolOf } from './Driver.js'
-import type { Holding, Hub } from './Hub.js'
-import { hubOf } from './Hub.js'
+import type { Holding, ClaimKeeper } from './ClaimKeeper.js'
+import { claimKeeperOf } from './ClaimKeeper.js'
 import * as Read from './Read.js'
 import { requestsIn } from './Requests.js'
 import { save } from './Save.js'
@@ -63,12 +63,12 @@ export interface PostgresStorage extends CheckpointStorage {
 }
 
 /** Stores with the same pool and options share their claims, and the connection that proves that this process lives. */
-const hubs = new WeakMap<PostgresPool, Map<string, Hub>>()
+const keepers = new WeakMap<PostgresPool, Map<string, ClaimKeeper>>()
 
-const sharedHub = (pool: PostgresPool, options: PostgresOptions): Hub => {
+const sharedKeeper = (pool: PostgresPool, options: PostgresOptions): ClaimKeeper => {
   const { liveness = 'lock', leaseMillis = 30_000, checkIntervalMillis = 1_000 } = readable(options)
-  const ofPool = hubs.get(pool) ?? new Map<string, Hub>()
-  hubs.set(pool, ofPool)
+  const ofPool = keepers.get(pool) ?? new Map<string, ClaimKeeper>()
+  keepers.set(pool, ofPool)
   const { schema, migrate, allow, retryMillis, signal } = readable(options)
   const key = JSON.stringify([
     schema,
@@ -82,9 +82,9 @@ const sharedHub = (pool: PostgresPool, options: PostgresOptions): Hub => {
   ])
   const shared = signal === undefined ? ofPool.get(key) : undefined
   if (shared !== undefined) return shared
-  const hub = hubOf(databaseOf(pool, options), { liveness, leaseMillis, checkIntervalMillis })
-  if (signal === undefined) ofPool.set(key, hub)
-  return hub
+  const keeper = claimKeeperOf(databaseOf(pool, options), { liveness, leaseMillis, checkIntervalMillis })
+  if (signal === undefined) ofPool.set(key, keeper)
+  return keeper
 }
 
 const MEBIBYTE = 1_048_576
@@ -95,10 +95,10 @@ const MEBIBYTE = 1_048_576
  * @category constructors
  */
 export const postgresStorage = (pool: PostgresPool, options: PostgresOptions = {}): PostgresStorage => {
-  const hub = sharedHub(poolOf(pool), options)
+  const keeper = sharedKeeper(poolOf(pool), options)
   const { keep = 10, limits } = readable(options)
   const saving = {
-    statementOf: statementsOf(hub.database, Math.max(1, Math.floor(keep)), hub.usesSessions),
+    statementOf: statementsOf(keeper.database, Math.max(1, Math.floor(keep)), keeper.usesSessions),
     checkpointBytes: limits?.checkpointBytes ?? 64 * MEBIBYTE,
     baseBytes: limits?.baseBytes ?? MEBIBYTE
   }
@@ -106,21 +106,21 @@ export const postgresStorage = (pool: PostgresPool, options: PostgresOptions = {
   return {
     claim: (runId, owner, options) =>
       ofRun(runId, async () => {
-        const granted = await Claims.claim(hub, runId, owner, options)
+        const granted = await Claims.claim(keeper, runId, owner, options)
         if (E.isRight(granted)) holdings.set(granted.right.holding.claim.lost, granted.right.holding)
         return E.map(({ claimed }: Claims.Granted) => claimed)(granted)
       }),
-    save: (claim, revisions) => ofClaim(holdings, claim, (holding) => save(hub, holding, revisions, saving)),
-    release: (claim) => ofClaim(holdings, claim, ({ token }) => Claims.release(hub, claim.runId, token)),
-    load: (runId) => ofRun(runId, () => Read.load(hub, runId)),
-    history: (runId) => ofRun(runId, () => Read.history(hub, runId)),
-    loadRevision: (runId, revision) => ofRun(runId, () => Read.loadRevision(hub, runId, revision)),
+    save: (claim, revisions) => ofClaim(holdings, claim, (holding) => save(keeper, holding, revisions, saving)),
+    release: (claim) => ofClaim(holdings, claim, ({ token }) => Claims.release(keeper, claim.runId, token)),
+    load: (runId) => ofRun(runId, () => Read.load(keeper, runId)),
+    history: (runId) => ofRun(runId, () => Read.history(keeper, runId)),
+    loadRevision: (runId, revision) => ofRun(runId, () => Read.loadRevision(keeper, runId, revision)),
     list:
       (options = {}) =>
       () =>
-        Read.list(hub, options),
-    remove: (runId, options) => ofRun(runId, () => Claims.remove(hub, runId, options)),
-    close: hub.close
+        Read.list(keeper, options),
+    remove: (runId, options) => ofRun(runId, () => Claims.remove(keeper, runId, options)),
+    close: keeper.close
   }
 }
 
@@ -132,12 +132,12 @@ export const postgresStorage = (pool: PostgresPool, options: PostgresOptions = {
  */
 export const postgresRequests = (pool: PostgresPool, options: PostgresDatabaseOptions = {}): Requests => {
   const { schema = 'dogear' } = readable(options)
-  const hubsOfSchema = (): ReadonlyArray<Hub> =>
-    [...(hubs.get(pool)?.values() ?? [])].filter(({ database }) => database.schema === schema)
+  const keepersOfSchema = (): ReadonlyArray<ClaimKeeper> =>
+    [...(keepers.get(pool)?.values() ?? [])].filter(({ database }) => database.schema === schema)
   return requestsIn(databaseOf(poolOf(pool), options), {
-    known: (runId) => hubsOfSchema().flatMap(({ inboxes }) => inboxes.get(runId) ?? [])[0],
+    known: (runId) => keepersOfSchema().flatMap(({ inboxes }) => inboxes.get(runId) ?? [])[0],
     learn: (runId, isAny) => {
-      for (const { inboxes } of hubsOfSchema()) if (inboxes.has(runId)) inboxes.set(runId, isAny)
+      for (const { inboxes } of keepersOfSchema()) if (inboxes.has(runId)) inboxes.set(runId, isAny)
     }
   })
 }

@@ -26,7 +26,7 @@ import type { RunView } from '../storage/runs.js'
 import { EXACT, storedRun } from '../storage/runs.js'
 import { withIntactClaim } from '../storage/stored.js'
 import { recorderFor } from './inbox.js'
-import { handleLateRequests, stillPaused } from './record.js'
+import { handleLateRequests, stillPaused } from './recordRequests.js'
 
 /**
  * Answers all questions that a resume would ask, from any process and without the program: about units that are not idempotent and may have

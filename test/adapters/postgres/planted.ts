@@ -63,7 +63,7 @@ export const FAULTS = {
   ],
   'does not take its lock again': [
     { module: 'Liveness.ts', text: '    session = undefined\n    onBroken()', instead: '    session = undefined' },
-    { module: 'Hub.ts', text: '} else if (liveness.current() === undefined) await writeKey()', instead: '}' }
+    { module: 'ClaimKeeper.ts', text: '} else if (liveness.current() === undefined) await writeKey()', instead: '}' }
   ],
   'does not listen for errors of the pool': [
     { module: 'Database.ts', text: "if (!watched.has(pool)) pool.on('error', () => undefined)", instead: '' }

@@ -164,7 +164,7 @@ const PAUSING: ReadonlyArray<Fault> = [
       ],
       atUnit('s0', 'after')
     ),
-    module: 'executor/requests/watch.ts',
+    module: 'executor/requests/watchInbox.ts',
     text: 'await withdraw(environment, pause)',
     instead: 'await environment.requests?.clearPause(pause.runId)()',
     breaks: 'PauseKept'
@@ -204,7 +204,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     what: 'ignores a request that arrived before its end',
     spec: [task(), task()],
     only: told([pause('s0')]),
-    module: 'executor/requests/watch.ts',
+    module: 'executor/requests/watchInbox.ts',
     text: 'isStopSeen: () => seen',
     instead: 'isStopSeen: () => undefined && seen',
     breaks: 'PauseKept'
@@ -235,7 +235,7 @@ const CANCELLING: ReadonlyArray<Fault> = [
     what: 'withdraws a cancel of its predecessor and continues',
     spec: [task(), task()],
     only: told([cancel('s0')], atUnit('s0', 'after')),
-    module: 'executor/requests/record.ts',
+    module: 'executor/requests/recordRequests.ts',
     text: 'const recorded = isFinalRun(checkpoint)',
     instead: `await withdraw(environment, request)
   if (!isFinalRun(checkpoint)) return E.right(O.none)
@@ -246,7 +246,7 @@ const CANCELLING: ReadonlyArray<Fault> = [
     what: 'withdraws a cancel when a step fails',
     spec: [task({ trouble: ['permanent'] }), task()],
     only: told([cancel('s0')]),
-    module: 'executor/requests/record.ts',
+    module: 'executor/requests/recordRequests.ts',
     text: 'if (!late.some(',
     instead: `if (status(checkpoint, false) === 'failed') await withdrawAll(environment, late)
     if (!late.some(`,

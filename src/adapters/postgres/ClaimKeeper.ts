@@ -32,13 +32,13 @@ interface Held {
   readonly holding?: Holding
 }
 
-export interface HubOptions {
+export interface KeeperOptions {
   readonly liveness: 'lock' | 'lease'
   readonly leaseMillis: number
   readonly checkIntervalMillis: number
 }
 
-export interface Hub {
+export interface ClaimKeeper {
   readonly database: Database
   readonly liveness: Liveness
   /** Whether all statements of a connection reach one session of the server. */
@@ -85,7 +85,7 @@ interface LateToken {
 /** How often a process checks that it holds its lock. */
 const BEAT_MILLIS = 10_000
 
-export const hubOf = (database: Database, options: HubOptions): Hub => {
+export const claimKeeperOf = (database: Database, options: KeeperOptions): ClaimKeeper => {
   const held = new Map<string, Held>()
   const inboxes = new Map<string, boolean>()
   const lateTokens = new Map<string, LateToken>()

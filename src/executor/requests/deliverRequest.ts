@@ -10,7 +10,7 @@ import { callPort, INBOX, writeFailed } from '../callPort.js'
 import type { RunError } from '../errors/RunError.js'
 import type { ReadRun } from './inbox.js'
 import { readRun } from './inbox.js'
-import { handleLateRequests, MAX_ATTEMPTS } from './record.js'
+import { handleLateRequests, MAX_ATTEMPTS } from './recordRequests.js'
 
 /** How a request is delivered: its owner finds it, or the caller acts in place of an owner. */
 interface Delivery<R extends Request, A> {
