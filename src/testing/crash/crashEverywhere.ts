@@ -9,7 +9,7 @@ import type { Program } from '../../executor/program/Program.js'
 import type { StorageCall } from '../faults.js'
 import type { AtCall, CrashPoint, CrashSchedule } from './CrashPoint.js'
 import type { CrashCase, CrashReport, Violation } from './CrashReport.js'
-import { HOWS } from './CrashPoint.js'
+import { HOWS, isSamePlace } from './CrashPoint.js'
 import { isUndisturbed } from './CrashReport.js'
 import type { CrashStorage } from './process/CrashStorage.js'
 import type { Result } from './oracle/judge.js'
@@ -197,11 +197,6 @@ const tryOnly = async (test: Test, report: Report, only: CrashCase): Promise<voi
     ...interventions.filter((by) => !happened.has(by))
   )
 }
-
-const isSamePlace = (one: CrashPoint, other: CrashPoint): boolean =>
-  one._tag === other._tag &&
-  one.n === other.n &&
-  ('unit' in one ? one.unit : '') === ('unit' in other ? other.unit : '')
 
 /** Only a call with an effect can be torn. Only a save can arrive late: a claim returns what is stored, and a late release changes nothing for the next owner. */
 const WAYS_AT_CALL: Partial<Readonly<Record<StorageCall, ReadonlyArray<AtCall['how']>>>> = {
