@@ -14,7 +14,7 @@ import type { RunError } from '../../../executor/errors/RunError.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { Claim, Claimed, Revision } from '../../../ports/CheckpointStorage.js'
 import type { TreeData } from '../../memoryTree.js'
-import type { CrashLaw } from '../CrashReport.js'
+import type { CrashLaw, Violation } from '../CrashReport.js'
 import type { AttemptOracle } from './AttemptOracle.js'
 import { makeAttemptOracle } from './AttemptOracle.js'
 import type { Due } from './due.js'
@@ -28,12 +28,7 @@ import type { TraceEntry } from '../Trace.js'
 import type { WaitOracle } from './WaitOracle.js'
 import { makeWaitOracle } from './WaitOracle.js'
 
-export interface Finding {
-  readonly law: CrashLaw
-  readonly what: string
-  readonly unit?: string
-  readonly name?: string
-}
+export type Finding = Omit<Violation, 'only' | 'trace'>
 
 export interface Oracle {
   readonly pauses: PauseOracle
