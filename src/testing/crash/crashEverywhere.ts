@@ -168,28 +168,20 @@ const howsAt = (point: CrashPoint): ReadonlyArray<CrashPoint['how']> => {
   return isPart ? [...HOWS.AtUnit, 'waits'] : HOWS[point._tag]
 }
 
-/** A test in progress. `workflow`: the one that its newest process runs. */
-interface Test {
-  readonly report: Report
-  readonly workflow: () => Workflow
-  readonly tryCase: (one: CrashCase) => Promise<SimulatedCase>
-  /** Tries a schedule with each answer that the options ask for. */
-  readonly tryBoth: (schedule: CrashSchedule, given?: Pick<CrashCase, 'interventions'>) => Promise<SimulatedCase>
-  /** Calls `act` for each element, until there are `stopAfter` violations. */
-  readonly each: <A>(all: ReadonlyArray<A>, act: (one: A) => Promise<unknown>) => Promise<void>
-}
-
 const MEMORY = {
   create: () => Promise.resolve(memoryData()),
   reopen: (data: ReturnType<typeof memoryData>) => Promise.resolve(memoryStorage(data))
 }
 
+type Test = ReturnType<typeof testOf>
+
+/** A test in progress. */
 const testOf = <Outputs, Input, World, Data>(
   program:
     | Program<Outputs, Input, unknown, unknown>
     | ((context: ProcessContext<World>) => Program<Outputs, Input, unknown, unknown>),
   options: CrashOptions<World, Data, Input>
-): Test => {
+) => {
   const { patienceMillis = 1000, maxWaits = 10_000, mayFail = 0, invariants = {} } = options
   const { seed = 1, stopAfter = 10, answers = 'both' } = options
   const mayDiffer = new Set(options.mayDiffer)
@@ -234,14 +226,17 @@ const testOf = <Outputs, Input, World, Data>(
   }
   return {
     report,
-    workflow: () => workflow,
+    /** The workflow that the newest process runs. */
+    workflow: (): Workflow => workflow,
     tryCase,
-    tryBoth: async (schedule, given) => {
+    /** Tries a schedule with each answer that the options ask for. */
+    tryBoth: async (schedule: CrashSchedule, given: Pick<CrashCase, 'interventions'> = {}): Promise<SimulatedCase> => {
       const found = await tryCase({ schedule, answer: answers === 'done' ? 'done' : 'again', ...given })
       if (found.asked && answers === 'both') await tryCase({ schedule, answer: 'done', ...given })
       return found
     },
-    each: async (all, act) => {
+    /** Calls `act` for each element, until there are `stopAfter` violations. */
+    each: async <A>(all: ReadonlyArray<A>, act: (one: A) => Promise<unknown>): Promise<void> => {
       for (const one of all) {
         if (report.violations.length >= stopAfter) return
         await act(one)

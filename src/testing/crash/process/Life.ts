@@ -5,14 +5,6 @@ import type { CheckpointStorage, StorageError } from '../../../ports/CheckpointS
 import type { StorageCall } from '../../faults.js'
 import { aroundEach, failureOf } from '../../faults.js'
 
-/** `signal` fires when the process is killed. */
-export interface Life {
-  readonly alive: () => boolean
-  readonly kill: () => void
-  readonly killed: Promise<'killed'>
-  readonly signal: AbortSignal
-}
-
 /**
  * How a process dies at a store call.
  *
@@ -47,15 +39,18 @@ export interface CallWatch {
   readonly around?: <A>(make: () => Promise<A>) => Promise<A>
 }
 
-export const startLife = (): Life => {
+export type Life = ReturnType<typeof startLife>
+
+/** `signal` fires when the process is killed. */
+export const startLife = () => {
   const controller = new AbortController()
   let resolveKilled: (value: 'killed') => void = () => undefined
   const killed = new Promise<'killed'>((resolve) => (resolveKilled = resolve))
   return {
-    alive: () => !controller.signal.aborted,
+    alive: (): boolean => !controller.signal.aborted,
     killed,
     signal: controller.signal,
-    kill: () => {
+    kill: (): void => {
       controller.abort('the process was killed')
       resolveKilled('killed')
     }
