@@ -44,17 +44,8 @@ export type Life = ReturnType<typeof startLife>
 /** `signal` fires when the process is killed. */
 export const startLife = () => {
   const controller = new AbortController()
-  let resolveKilled: (value: 'killed') => void = () => undefined
-  const killed = new Promise<'killed'>((resolve) => (resolveKilled = resolve))
-  return {
-    alive: (): boolean => !controller.signal.aborted,
-    killed,
-    signal: controller.signal,
-    kill: (): void => {
-      controller.abort('the process was killed')
-      resolveKilled('killed')
-    }
-  }
+  const { signal } = controller
+  return { signal, alive: (): boolean => !signal.aborted, kill: (): void => controller.abort('the process was killed') }
 }
 
 export const never = <A>(): Promise<A> => new Promise<A>(() => undefined)
