@@ -4,7 +4,6 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../../../domain/change/Change.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
-import type { Items } from '../../../domain/checkpoint/Items.js'
 import { none } from '../../../domain/checkpoint/Items.js'
 import type { Json } from '../../../domain/data/Json.js'
 import { ancestors, fromTop, isWithin } from '../../../domain/workflow/Unit.js'
@@ -16,7 +15,6 @@ import type { Claim, Claimed, Revision } from '../../../ports/CheckpointStorage.
 import type { TreeData } from '../../memoryTree.js'
 import type { CrashLaw, Violation } from '../CrashReport.js'
 import { makeAttemptOracle } from './AttemptOracle.js'
-import type { Due } from './due.js'
 import { dueIn, NOTHING_DUE } from './due.js'
 import type { Call, Entry, Report, Recorded } from './ChangeLog.js'
 import { copyOf, follow, isRewound, makeChangeLog } from './ChangeLog.js'
@@ -38,14 +36,17 @@ const isUnplanned = ({ saves }: Execution, outcome: RunOutcome): boolean =>
   saves === 0 && outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
 
 /** `epoch`: of its first claim; under later ones it records late requests. `items`, `given`: the items of maps and the records at the time of the claim. */
-interface Execution extends Call {
-  epoch: number | undefined
-  items: Items
-  given: Recorded | undefined
-  due: Due
-  saves: number
-  readonly endedWell: Set<string>
-}
+const newExecution = (call: Call) => ({
+  ...call,
+  epoch: undefined as number | undefined,
+  items: none,
+  given: undefined as Recorded | undefined,
+  due: NOTHING_DUE,
+  saves: 0,
+  endedWell: new Set<string>()
+})
+
+type Execution = ReturnType<typeof newExecution>
 
 export type Oracle = ReturnType<typeof makeOracle>
 
@@ -78,15 +79,7 @@ export const makeOracle = (
       pauses.begins(call.life)
       attempts.begins(call)
       waits.begins(call.program)
-      current = {
-        ...call,
-        epoch: undefined,
-        items: none,
-        given: undefined,
-        due: NOTHING_DUE,
-        saves: 0,
-        endedWell: new Set()
-      }
+      current = newExecution(call)
     },
     claimed: ({ claim, stored }: Claimed): void => {
       if (current === undefined || (O.isSome(stored) && stored.value.found._tag === 'Recovered')) return
