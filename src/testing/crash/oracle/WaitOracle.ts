@@ -10,10 +10,9 @@ import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
 import { has } from '../../../domain/checkpoint/Units.js'
 import type { Program } from '../../../executor/program/Program.js'
-import { positionIn } from '../../planning/arbitrary/tree.js'
+import { positionIn, tasksOf } from '../../planning/arbitrary/tree.js'
 import type { Entry, Report } from './ChangeLog.js'
 import { forget, isRewound } from './ChangeLog.js'
-import { tasksOf } from '../tasksOf.js'
 
 /** `done`: units with a record. `suspended`: the suspended attempts by task. */
 const nothingKept = () => ({
