@@ -2,6 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as fc from 'fast-check'
+import { readFailed, STORE, writeFailed } from '../executor/callPort.js'
 import type { CheckpointStorage, StorageError } from '../ports/CheckpointStorage.js'
 import type { Clock } from '../ports/Clock.js'
 import type { OptionTable } from '../domain/data/Options.js'
@@ -181,8 +182,8 @@ const RETURN_NOTHING: ReadonlySet<StorageCall> = new Set<StorageCall>(['save', '
 const READS: ReadonlySet<StorageCall> = new Set<StorageCall>(['load', 'history', 'loadRevision', 'list'])
 
 export const failureOf = (call: StorageCall): StorageError => {
-  const facts = { where: 'the store', operation: call, code: 'EIO', cause: 'a planned fault' }
-  return READS.has(call) ? { _tag: 'ReadFailed', ...facts } : { _tag: 'WriteFailed', committed: 'unknown', ...facts }
+  const failed = READS.has(call) ? readFailed : writeFailed
+  return failed(STORE)(call, 'a planned fault', 'EIO')
 }
 
 type StorageTask<A> = TaskEither<StorageError, A>

@@ -28,7 +28,7 @@ export type {
 } from './conformance/Spec.js'
 export { checkpointStorageCases } from './conformance/cases/index.js'
 export type { ArtifactCapability, ArtifactSpec } from './conformance/artifacts/ArtifactCase.js'
-export { artifactStoreCases } from './conformance/artifacts/index.js'
+export { artifactStoreCases } from './conformance/artifacts/cases.js'
 export type { ConformanceOptions, TestOptions } from './conformance/selection.js'
 export type { TestRunner } from './conformance/run.js'
 export {

@@ -23,15 +23,21 @@ import type { RunOutcome } from '../../src/executor/RunOutcome.js'
 import type { VirtualClock as FakeClock } from '../../src/testing/crash/process/VirtualClock.js'
 import { quiet, virtualClock as fakeClock } from '../../src/testing/crash/process/VirtualClock.js'
 import type { DeathAtCall, Life } from '../../src/testing/crash/process/Life.js'
-import { killable } from '../../src/testing/crash/process/Life.js'
+import { killable, startLife } from '../../src/testing/crash/process/Life.js'
 import type { StorageCall } from '../../src/testing/faults.js'
 import type { TreeData } from '../../src/testing/memoryTree.js'
 import { memoryTree, treeData } from '../../src/testing/memoryTree.js'
 import { aroundEach, withFaults } from '../../src/testing/faults.js'
 
 export type { Life } from '../../src/testing/crash/process/Life.js'
-export { startLife as newLife } from '../../src/testing/crash/process/Life.js'
 export { quiet, START, virtualClock as fakeClock } from '../../src/testing/crash/process/VirtualClock.js'
+
+/** `killed`: resolves when the process is killed. */
+export const newLife = () => {
+  const life = startLife()
+  const killed = new Promise<'killed'>((resolve) => life.signal.addEventListener('abort', () => resolve('killed')))
+  return { ...life, killed }
+}
 
 /** Awaits a promise and advances time to the next sleeper whenever nothing else can run. */
 export const patiently = async <A>(clock: FakeClock, promise: Promise<A>): Promise<A> => {

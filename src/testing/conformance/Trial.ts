@@ -2,6 +2,7 @@
 import { strict as assert } from 'node:assert'
 import type { InFlight } from './checkedStore.js'
 import { reasonOf } from './difference.js'
+import type { StorageSpec } from './Spec.js'
 
 /** The default limit of a case. */
 export const LIMIT_MILLIS = 30_000
@@ -30,10 +31,7 @@ export const within = async <A>(
   }
 }
 
-interface Place<Data> {
-  readonly create: () => Promise<Data>
-  readonly destroy?: (data: Data) => Promise<void>
-}
+type Place<Data> = Pick<StorageSpec<Data>, 'create' | 'destroy'>
 
 /** One trial. `ends`: called before its data is deleted. `isOver`: whether its work has ended. */
 export interface Trial {

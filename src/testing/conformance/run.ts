@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert'
 import { fieldsOf } from '../../domain/data/Options.js'
 import type { ArtifactSpec } from './artifacts/ArtifactCase.js'
 import { ARTIFACT_TOOLS } from './artifacts/ArtifactCase.js'
-import { artifactStoreCases } from './artifacts/index.js'
+import { artifactStoreCases } from './artifacts/cases.js'
 import { checkpointStorageCases } from './cases/index.js'
 import type { ConformanceCase } from './Case.js'
 import { reasonOf } from './difference.js'
@@ -12,7 +12,7 @@ import type { CaseResult, Report } from './Report.js'
 import { make, resultOf } from './Report.js'
 import type { ConformanceOptions, TestOptions } from './selection.js'
 import { checkCall, checkRunner, chosenOf } from './selection.js'
-import type { Capability, StorageSpec, ToolTable } from './Spec.js'
+import type { StorageSpec, ToolTable } from './Spec.js'
 import { TOOLS } from './Spec.js'
 import { specProblems } from './specProblems.js'
 
@@ -67,10 +67,7 @@ export const runArtifactConformance = async <Data>(
   options: ConformanceOptions = {}
 ): Promise<Report> => await runAll<ArtifactSpec<Data>>('runArtifactConformance', ARTIFACT_STORES, spec, options)
 
-interface Spec {
-  readonly name: string
-  readonly capabilities: ReadonlyArray<Capability>
-}
+type Spec = Pick<StorageSpec<unknown>, 'name' | 'capabilities'>
 
 /** The cases for a kind of store. */
 interface Kit<S extends Spec> {

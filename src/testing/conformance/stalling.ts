@@ -18,22 +18,6 @@ const PATIENCE_MILLIS = 300
 /** The maximum time that a call may take from one place to the next. */
 const REACH_MILLIS = 5_000
 
-/** A store, with one call held at a place below it. `former`: that store; `reopen` opens another one on the same state. `runId`: a different one at each place. */
-export interface Stall {
-  readonly former: Client
-  readonly runId: string
-  readonly reopen: CaseContext['reopen']
-  /** Starts a call, holds it at the place if it gets there, and returns its outcome, which is not awaited. */
-  readonly hold: <A>(
-    task: TaskEither<StorageError, A>
-  ) => Promise<{ readonly outcome: Promise<E.Either<StorageError, A>> }>
-  /**
-   * Runs other calls while the call is held, then releases it. If the store makes them wait, they end afterwards. `retrying`
-   * repeats a call that fails only because of the stalled one.
-   */
-  readonly meanwhile: <A>(act: (retrying: Retrying) => Promise<A>) => Promise<A>
-}
-
 type Retrying = <A>(task: TaskEither<StorageError, A>) => Promise<A>
 
 /**
@@ -47,21 +31,24 @@ export const atEachPlace = async (
 ): Promise<void> => {
   for (let place = 0; place < PLACES && !isOver(); place++) {
     const stalling = await stall()
-    const { hold, meanwhile, wasHeld } = stallAt(stalling, place)
+    const stalled = stallAt(stalling, place)
     const { storage: former, letGo } = stalling
-    await attempt({ former, runId: `${name}-${place}`, reopen, hold, meanwhile }).finally(letGo)
+    await attempt({ ...stalled, former, runId: `${name}-${place}`, reopen }).finally(letGo)
     assert.ok(
-      wasHeld() || place > 0,
+      stalled.wasHeld() || place > 0,
       'a call while every call below the store is held: expected it to wait, found that it ended; check `stall` of the spec'
     )
-    if (!wasHeld()) return
+    if (!stalled.wasHeld()) return
   }
 }
 
-const stallAt = (
-  stalling: With<Stalling>,
-  place: number
-): Pick<Stall, 'hold' | 'meanwhile'> & { readonly wasHeld: () => boolean } => {
+/** A store, with one call held at a place below it. `former`: that store; `reopen` opens another one on the same state. `runId`: a different one at each place. */
+export interface Stall extends ReturnType<typeof stallAt>, Pick<CaseContext, 'reopen'> {
+  readonly former: Client
+  readonly runId: string
+}
+
+const stallAt = (stalling: With<Stalling>, place: number) => {
   const start = performance.now()
   let isHeld = false
   let wasHeld = false
@@ -70,15 +57,20 @@ const stallAt = (
     await stalling.letGo()
   }
   return {
-    wasHeld: () => wasHeld,
-    hold: async (task) => {
+    wasHeld: (): boolean => wasHeld,
+    /** Starts a call, holds it at the place if it gets there, and returns its outcome, which is not awaited. */
+    hold: async <A>(task: TaskEither<StorageError, A>) => {
       await stalling.hold()
       const outcome = task()
       isHeld = wasHeld = await reaches(stalling, outcome, place)
       if (!isHeld) await stalling.letGo()
       return { outcome }
     },
-    meanwhile: async (act) => {
+    /**
+     * Runs other calls while the call is held, then releases it. If the store makes them wait, they end afterwards. `retrying`
+     * repeats a call that fails only because of the stalled one.
+     */
+    meanwhile: async <A>(act: (retrying: Retrying) => Promise<A>): Promise<A> => {
       const retrying: Retrying = async (task) => {
         for (;;) {
           const wasHeld = isHeld

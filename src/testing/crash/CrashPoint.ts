@@ -110,6 +110,12 @@ export const HOWS = {
   AtRequest: ['before', 'after', 'fails']
 } as const satisfies { readonly [Tag in CrashPoint['_tag']]: ReadonlyArray<Extract<CrashPoint, { _tag: Tag }>['how']> }
 
+/** Returns whether two points are at the same place, however the process dies there. */
+export const isSamePlace = (one: CrashPoint, other: CrashPoint): boolean =>
+  one._tag === other._tag &&
+  one.n === other.n &&
+  ('unit' in one ? one.unit : '') === ('unit' in other ? other.unit : '')
+
 export const describePoint = (point: CrashPoint): string => {
   switch (point._tag) {
     case 'AtCall':

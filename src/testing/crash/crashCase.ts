@@ -8,7 +8,7 @@ import { plainObject } from '../arbitraryObjects.js'
 import { crashSchedule } from './CrashPoint.js'
 import type { CrashCase } from './CrashReport.js'
 import { interventions } from './Intervention.js'
-import { tasksOf } from './tasksOf.js'
+import { tasksOf } from '../planning/arbitrary/tree.js'
 
 /**
  * An arbitrary case for the runs of a workflow: crash points, answers to questions, and interventions. It shrinks

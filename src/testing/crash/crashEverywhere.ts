@@ -8,8 +8,8 @@ import type { Workflow } from '../../domain/workflow/Workflow.js'
 import type { Program } from '../../executor/program/Program.js'
 import type { StorageCall } from '../faults.js'
 import type { AtCall, CrashPoint, CrashSchedule } from './CrashPoint.js'
-import type { CrashCase, CrashReport, Violation } from './CrashReport.js'
-import { HOWS } from './CrashPoint.js'
+import type { CrashCase, CrashReport } from './CrashReport.js'
+import { HOWS, isSamePlace } from './CrashPoint.js'
 import { isUndisturbed } from './CrashReport.js'
 import type { CrashStorage } from './process/CrashStorage.js'
 import type { Result } from './oracle/judge.js'
@@ -17,7 +17,7 @@ import { judge, resultOf } from './oracle/judge.js'
 import { crashCase } from './crashCase.js'
 import type { Pause, PauseAtCall } from './Intervention.js'
 import type { ProcessContext } from './process/Process.js'
-import type { Between, Setting, SimulatedCase } from './simulateRun.js'
+import type { Between, SimulatedCase } from './simulateRun.js'
 import { simulateRun } from './simulateRun.js'
 import type { Finding } from './oracle/Oracle.js'
 
@@ -63,57 +63,36 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
   options: CrashOptions<World, Data, Input> = {}
 ): Promise<CrashReport> => {
   checkCall(program, options)
-  const { seed = 1, twice = 100, overridden = 0, pauses = false, stopAfter = 10, only, answers } = options
+  const { seed = 1, twice = 100, overridden = 0, pauses = false, only, answers = 'both' } = options
   const test = testOf(program, options)
-  const undisturbed = await test.undisturbed()
-  const [first = []] = undisturbed.points
-  const report: Report = {
-    workflow: test.workflow().name,
-    points: [],
-    unreached: [],
-    runs: 1,
-    twice: 0,
-    overridden: 0,
-    paused: 0,
-    seed,
-    violations: [...test.violations(UNDISTURBED, undisturbed)]
-  }
+  const { report, each, tryCase, tryBoth } = test
+  const [first = []] = (await tryCase(UNDISTURBED)).points
   if (report.violations.length > 0) return report
   if (only !== undefined) {
-    await tryOnly(test, report, only)
+    await tryOnly(test, only)
     return report
-  }
-  const each: Each = async (all, act) => {
-    for (const one of all) {
-      if (report.violations.length >= stopAfter) return
-      await act(one)
-    }
   }
   const resumed: Array<Resumed> = []
   await each(first.flatMap(waysToDie), async (point) => {
     report.points.push(point)
-    const found = await tryBoth(test, report, [point], answers)
-    const [, next] = found.points
-    if (next !== undefined && next.length > 0) resumed.push({ point, next })
+    const [, next = []] = (await tryBoth([point])).points
+    if (next.length > 0) resumed.push({ point, next })
   })
   await each(samples(resumed.length, twice, seed), async ([which, where, how]) => {
     const { point, next } = resumed[which] as Resumed
     const second = waysToDie(next[where % next.length] as CrashPoint)
     report.twice += 1
-    await tryBoth(test, report, [point, second[how % second.length] as CrashPoint], answers)
+    await tryBoth([point, second[how % second.length] as CrashPoint])
   })
-  if (pauses) await whilePausing(test, report, first, each, answers)
+  if (pauses) await whilePausing(test, first)
   if (overridden === 0) return report
   const cases = fc.sample(crashCase(test.workflow(), { interventions: 1 }), { numRuns: overridden, seed })
   await each(cases, async (one) => {
     report.overridden += 1
-    await tryCase(test, report, answers === undefined || answers === 'both' ? one : { ...one, answer: answers })
+    await tryCase(answers === 'both' ? one : { ...one, answer: answers })
   })
   return report
 }
-
-/** Calls `act` for each element, until there are `stopAfter` violations. */
-type Each = <A>(all: ReadonlyArray<A>, act: (one: A) => Promise<unknown>) => Promise<void>
 
 const UNDISTURBED: CrashCase = { schedule: [], answer: 'again' }
 
@@ -140,29 +119,11 @@ const samples = (
         seed
       })
 
-const tryBoth = async (
-  test: Test,
-  report: Report,
-  schedule: CrashSchedule,
-  answers: 'again' | 'done' | 'both' = 'both',
-  given: Pick<CrashCase, 'interventions'> = {}
-): Promise<SimulatedCase> => {
-  const found = await tryCase(test, report, { schedule, answer: answers === 'done' ? 'done' : 'again', ...given })
-  if (found.asked && answers === 'both') await tryCase(test, report, { schedule, answer: 'done', ...given })
-  return found
-}
-
 /** Pauses the run before and after each store call, and at the first start of each unit; after a pause at a unit it also crashes at each later point. */
-const whilePausing = async (
-  test: Test,
-  report: Report,
-  points: ReadonlyArray<CrashPoint>,
-  each: Each,
-  answers: 'again' | 'done' | 'both' | undefined
-): Promise<void> => {
+const whilePausing = async ({ report, each, tryBoth }: Test, points: ReadonlyArray<CrashPoint>): Promise<void> => {
   const tryPause = async (by: Pause | PauseAtCall, ...schedule: CrashSchedule): Promise<SimulatedCase> => {
     report.paused += 1
-    return await tryBoth(test, report, schedule, answers, { interventions: [by] })
+    return await tryBoth(schedule, { interventions: [by] })
   }
   await each(points, async (point) => {
     if (point._tag === 'AtCall')
@@ -176,16 +137,9 @@ const whilePausing = async (
   })
 }
 
-const tryCase = async (test: Test, report: Report, one: CrashCase): Promise<SimulatedCase> => {
-  const found = await test.disturbed(one)
-  report.runs += 1
-  report.violations.push(...test.violations(one, found))
-  return found
-}
-
 /** Repeats a case and reports what did not happen, unless a broken law ended the run before that. */
-const tryOnly = async (test: Test, report: Report, only: CrashCase): Promise<void> => {
-  const { points, trace, findings } = await tryCase(test, report, only)
+const tryOnly = async ({ report, tryCase }: Test, only: CrashCase): Promise<void> => {
+  const { points, trace, findings } = await tryCase(only)
   const { schedule, interventions = [] } = only
   const isReached = (point: CrashPoint, index: number): boolean =>
     points[index]?.some((one) => isSamePlace(one, point)) === true
@@ -197,11 +151,6 @@ const tryOnly = async (test: Test, report: Report, only: CrashCase): Promise<voi
     ...interventions.filter((by) => !happened.has(by))
   )
 }
-
-const isSamePlace = (one: CrashPoint, other: CrashPoint): boolean =>
-  one._tag === other._tag &&
-  one.n === other.n &&
-  ('unit' in one ? one.unit : '') === ('unit' in other ? other.unit : '')
 
 /** Only a call with an effect can be torn. Only a save can arrive late: a claim returns what is stored, and a late release changes nothing for the next owner. */
 const WAYS_AT_CALL: Partial<Readonly<Record<StorageCall, ReadonlyArray<AtCall['how']>>>> = {
@@ -219,63 +168,80 @@ const howsAt = (point: CrashPoint): ReadonlyArray<CrashPoint['how']> => {
   return isPart ? [...HOWS.AtUnit, 'waits'] : HOWS[point._tag]
 }
 
-interface Test {
-  readonly workflow: () => Workflow
-  readonly undisturbed: () => Promise<SimulatedCase>
-  readonly disturbed: (one: CrashCase) => Promise<SimulatedCase>
-  readonly violations: (one: CrashCase, run: SimulatedCase) => ReadonlyArray<Violation>
-}
-
 const MEMORY = {
   create: () => Promise.resolve(memoryData()),
   reopen: (data: ReturnType<typeof memoryData>) => Promise.resolve(memoryStorage(data))
 }
 
+type Test = ReturnType<typeof testOf>
+
+/** A test in progress. */
 const testOf = <Outputs, Input, World, Data>(
   program:
     | Program<Outputs, Input, unknown, unknown>
     | ((context: ProcessContext<World>) => Program<Outputs, Input, unknown, unknown>),
   options: CrashOptions<World, Data, Input>
-): Test => {
+) => {
   const { patienceMillis = 1000, maxWaits = 10_000, mayFail = 0, invariants = {} } = options
+  const { seed = 1, stopAfter = 10, answers = 'both' } = options
   const mayDiffer = new Set(options.mayDiffer)
+  const counts = { runs: 0, twice: 0, overridden: 0, paused: 0 }
+  const report: Report = { workflow: '', points: [], unreached: [], ...counts, seed, violations: [] }
   let workflow: Workflow = { name: '', steps: [] }
   let undisturbed: { readonly checkpoint: Checkpoint; readonly result: Result } | undefined
-  const settingOf = (): Setting<World, Data> => ({
-    programOf: (context) => {
-      const made = typeof program === 'function' ? program(context) : program
-      checkMade(made)
-      workflow = made
-      return made as Program<unknown, unknown>
-    },
-    input: 'input' in options ? options.input : {},
-    world: options.world ?? (() => undefined as World),
-    storage: options.storage ?? (MEMORY as unknown as CrashStorage<Data>),
-    limits: { patienceMillis, maxWaits },
-    judge: (between) => [
-      ...judge(undisturbed?.result, mayDiffer)(between),
-      ...brokenInvariants(invariants, between, undisturbed?.checkpoint)
-    ],
-    outputs: undisturbed?.result.outputs ?? new Map(),
-    mayFail,
-    reply: options.reply ?? (() => undefined)
-  })
+  const programOf = (context: ProcessContext<World>): Program<unknown, unknown> => {
+    const made = typeof program === 'function' ? program(context) : program
+    checkMade(made)
+    workflow = made
+    return made as Program<unknown, unknown>
+  }
+  const tryCase = async (only: CrashCase): Promise<SimulatedCase> => {
+    const found = await simulateRun<World, Data>(
+      {
+        programOf,
+        input: 'input' in options ? options.input : {},
+        world: options.world ?? (() => undefined as World),
+        storage: options.storage ?? (MEMORY as unknown as CrashStorage<Data>),
+        limits: { patienceMillis, maxWaits },
+        judge: (between) => [
+          ...judge(undisturbed?.result, mayDiffer)(between),
+          ...brokenInvariants(invariants, between, undisturbed?.checkpoint)
+        ],
+        outputs: undisturbed?.result.outputs ?? new Map(),
+        mayFail,
+        reply: options.reply ?? (() => undefined)
+      },
+      only
+    )
+    const { checkpoint, findings, trace } = found
+    const isFirst = isUndisturbed(only)
+    if (isFirst && checkpoint !== undefined) undisturbed = { checkpoint, result: resultOf(checkpoint) }
+    report.workflow = workflow.name
+    report.runs += 1
+    for (const finding of findings) {
+      const law = isFirst && finding.law !== 'Invariant' ? 'Undisturbed' : finding.law
+      report.violations.push({ ...finding, law, only, trace })
+    }
+    return found
+  }
   return {
-    workflow: () => workflow,
-    undisturbed: async () => {
-      const found = await simulateRun(settingOf(), UNDISTURBED)
-      const { checkpoint } = found
-      if (checkpoint !== undefined) undisturbed = { checkpoint, result: resultOf(checkpoint) }
+    report,
+    /** The workflow that the newest process runs. */
+    workflow: (): Workflow => workflow,
+    tryCase,
+    /** Tries a schedule with each answer that the options ask for. */
+    tryBoth: async (schedule: CrashSchedule, given: Pick<CrashCase, 'interventions'> = {}): Promise<SimulatedCase> => {
+      const found = await tryCase({ schedule, answer: answers === 'done' ? 'done' : 'again', ...given })
+      if (found.asked && answers === 'both') await tryCase({ schedule, answer: 'done', ...given })
       return found
     },
-    disturbed: (one) => simulateRun(settingOf(), one),
-    violations: (only, { findings, trace }) =>
-      findings.map((finding) => ({
-        ...finding,
-        ...(isUndisturbed(only) && finding.law !== 'Invariant' ? { law: 'Undisturbed' as const } : {}),
-        only,
-        trace
-      }))
+    /** Calls `act` for each element, until there are `stopAfter` violations. */
+    each: async <A>(all: ReadonlyArray<A>, act: (one: A) => Promise<unknown>): Promise<void> => {
+      for (const one of all) {
+        if (report.violations.length >= stopAfter) return
+        await act(one)
+      }
+    }
   }
 }
 

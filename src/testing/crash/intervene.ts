@@ -11,10 +11,9 @@ import { isWithin } from '../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../domain/workflow/Workflow.js'
 import type { Program } from '../../executor/program/Program.js'
 import type { TreeData } from '../memoryTree.js'
-import { positionOf, unitsIn } from '../planning/arbitrary/tree.js'
+import { positionOf, tasksOf, unitsIn } from '../planning/arbitrary/tree.js'
 import type { CrashCase } from './CrashReport.js'
 import type { ConcurrentRequest, EditEvidence, Intervention, Override, AnswerWait } from './Intervention.js'
-import { tasksOf } from './tasksOf.js'
 import type { TraceEntry } from './Trace.js'
 
 /** Applies the interventions before a process that finds this checkpoint; returns the override that the process gets. */

@@ -8,11 +8,10 @@ import { runOrResume } from '../../executor/run.js'
 import type { RunError } from '../../executor/errors/RunError.js'
 import { describe } from '../../executor/errors/describe.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
-import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import { treeData } from '../memoryTree.js'
 import type { CrashCase, CrashLaw } from './CrashReport.js'
 import { isUndisturbed } from './CrashReport.js'
-import type { CrashStorage } from './process/CrashStorage.js'
+import type { CrashOptions, Observation } from './crashOptions.js'
 import { requestsOn, RUN_ID } from './process/CrashStorage.js'
 import type { CrashPoint } from './CrashPoint.js'
 import type { Limits } from './process/drive.js'
@@ -29,41 +28,31 @@ import {
 } from './intervene.js'
 import type { Override } from './Intervention.js'
 import { makeDelayedCalls } from './process/DelayedCalls.js'
-import type { Outside, Process, ProcessContext } from './process/Process.js'
+import type { Outside, Process } from './process/Process.js'
 import { startProcess } from './process/Process.js'
 import { loadCheckpoint, withTimeout } from './process/look.js'
-import type { AnswerSource } from './whilePending.js'
 import { answerBefore, whilePending } from './whilePending.js'
-import { tasksOf } from './tasksOf.js'
+import { tasksOf } from '../planning/arbitrary/tree.js'
 import { none } from '../../domain/checkpoint/Items.js'
 import type { Trace, TraceEntry } from './Trace.js'
 import { quiet } from './process/VirtualClock.js'
 import type { Finding } from './oracle/Oracle.js'
 import { makeOracle } from './oracle/Oracle.js'
 
-export interface Setting<World, Data> {
-  readonly programOf: (context: ProcessContext<World>) => Program<unknown, unknown>
-  readonly input: unknown
-  readonly world: () => World
-  readonly storage: CrashStorage<Data>
+export interface Setting<World, Data> extends Required<
+  Pick<CrashOptions<World, Data, unknown>, 'input' | 'world' | 'storage' | 'mayFail' | 'reply'>
+> {
+  readonly programOf: Outside<World>['programOf']
   readonly limits: Limits
-  readonly judge: Judge<World>
+  readonly judge: (between: Between<World>) => ReadonlyArray<Finding>
   /** The outputs of the undisturbed run. */
   readonly outputs: ReadonlyMap<string, Json | undefined>
-  readonly mayFail: number
-  readonly reply: AnswerSource<World>
 }
 
 /** The state between two processes and at the end. */
-export interface Between<World> {
+export interface Between<World> extends Omit<Observation<World>, 'undisturbed'> {
   readonly program: Program<unknown, unknown>
-  readonly world: World
-  readonly trace: Trace
-  readonly checkpoint: Checkpoint | undefined
-  readonly completed: boolean
 }
-
-export type Judge<World> = (between: Between<World>) => ReadonlyArray<Finding>
 
 /** The run of a case. `points`: the points that each process reached. `asked`: whether a question was asked. */
 export interface SimulatedCase {
@@ -80,8 +69,8 @@ interface Simulation<World, Data> extends Outside<World> {
   readonly data: Data
   readonly trace: Array<TraceEntry>
   readonly findings: Array<Finding>
-  readonly points: Array<ReadonlyArray<CrashPoint>>
-  readonly dead: Array<{ readonly process: Process<World>; readonly storage: CheckpointStorage }>
+  /** All processes so far, in order. */
+  readonly processes: Array<Process<World>>
   asked: boolean
   /** How many processes in a row ended with a storage error. */
   storeErrors: number
@@ -109,8 +98,7 @@ export const simulateRun = async <World, Data>(
     requests: requestsOn(setting.storage, data),
     requested: concurrentRequestsIn(one),
     delayed: makeDelayedCalls(oracle, findings, setting.limits),
-    points: [],
-    dead: [],
+    processes: [],
     asked: false,
     storeErrors: 0,
     failures: 0
@@ -118,8 +106,8 @@ export const simulateRun = async <World, Data>(
   const checkpoint = await runProcesses(simulation)
   await cleanUpDead(simulation)
   await setting.storage.destroy?.(data)
-  const { points, asked } = simulation
-  return { findings, trace, points, asked, checkpoint }
+  const { processes, asked } = simulation
+  return { findings, trace, points: processes.map(({ points }) => points), asked, checkpoint }
 }
 
 const runProcesses = async <World, Data>(simulation: Simulation<World, Data>): Promise<Checkpoint | undefined> => {
@@ -134,8 +122,7 @@ const runProcesses = async <World, Data>(simulation: Simulation<World, Data>): P
     const override = intervene(simulation.one, life, before, simulation.tree, simulation.note)
     const process = startProcess({ ...simulation, life, storage, startsAt, point: schedule[life - 1] })
     const over = await runProcess({ simulation, process, override, before })
-    simulation.points.push(process.points)
-    simulation.dead.push({ process, storage })
+    simulation.processes.push(process)
     storage = await reopen(simulation.data)
     const found = await loadCheckpoint(storage, setting.limits)
     if (E.isLeft(found)) {
@@ -160,13 +147,13 @@ const runProcesses = async <World, Data>(simulation: Simulation<World, Data>): P
 }
 
 /** Waits for calls of dead processes, then releases their claims. */
-const cleanUpDead = async <World, Data>({ dead, setting }: Simulation<World, Data>): Promise<void> => {
+const cleanUpDead = async <World, Data>({ processes, setting }: Simulation<World, Data>): Promise<void> => {
   const { limits } = setting
   const until = performance.now() + limits.patienceMillis
-  while (dead.some(({ process }) => process.state.calls > 0) && performance.now() < until) await quiet()
-  for (const { process, storage } of dead) {
+  while (processes.some(({ state }) => state.calls > 0) && performance.now() < until) await quiet()
+  for (const process of processes) {
     process.kill()
-    for (const claim of process.claims) await withTimeout(storage.release(claim), limits)
+    for (const claim of process.claims) await withTimeout(process.storage.release(claim), limits)
   }
 }
 
@@ -250,15 +237,15 @@ const runWithAnswers = async <World, Data>({
   override,
   before
 }: OneProcess<World, Data>): Promise<Ended> => {
-  const { setting, trace, oracle } = simulation
-  const { program } = process
+  const { setting, trace } = simulation
+  const { program, oracle } = process
   const { life } = process.context
   const units = tasksOf(program)
   const confirm = new Map<string, Answer>()
   let due = override
   let reopen = false
   const replies = waitAnswersIn(simulation.one).filter((by) => by.life === life)
-  const actions = { process, oracle, note: simulation.note, replyTo: setting.reply, replies }
+  const actions = { process, replyTo: setting.reply, replies }
   const onPending = whilePending(actions)
   for (let n = 1; ; n++) {
     const given = await answerBefore(actions, n)

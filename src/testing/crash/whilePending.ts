@@ -9,29 +9,23 @@ import type { Pending } from '../../executor/RunOutcome.js'
 import type { AnswerWait } from './Intervention.js'
 import { RUN_ID } from './process/CrashStorage.js'
 import type { Process } from './process/Process.js'
-import type { TraceEntry } from './Trace.js'
-import type { Oracle } from './oracle/Oracle.js'
 
-/** The answer to a wait; undefined if there is none now. */
-export type AnswerSource<World> = (wait: PendingWait, world: World) => unknown
-
-export interface WhilePending<World> {
+/** `replyTo`: the answer to a wait; undefined if there is none now. */
+interface WhilePending<World> {
   readonly process: Process<World>
-  readonly oracle: Oracle
-  readonly replyTo: AnswerSource<World>
+  readonly replyTo: (wait: PendingWait, world: World) => unknown
   readonly replies: ReadonlyArray<AnswerWait>
-  readonly note: (entry: TraceEntry) => void
 }
 
 /** Right: whether the process resumes the run next. */
-export type ResumeNext = E.Either<RunError, boolean>
+type ResumeNext = E.Either<RunError, boolean>
 
 /** Gives the answers that the case has before the `n`-th start or resume. */
 export const answerBefore = async <World>(actions: WhilePending<World>, n: number): Promise<ResumeNext> => {
-  const { process, replies, note, replyTo } = actions
+  const { process, replies, replyTo } = actions
   const { world, life, now } = process.context
   for (const by of replies.filter((one) => one.n === n)) {
-    note({ _tag: 'Intervened', life, by })
+    process.note({ _tag: 'Intervened', life, by })
     const startedAt = new Date(now()).toISOString()
     const value = 'value' in by ? by.value : replyTo({ _tag: 'Answer', unit: by.unit, startedAt }, world)
     const given = value === undefined ? E.right(true) : await answerUnit(actions, by.unit, value)
@@ -82,15 +76,15 @@ export const whilePending = <World>(actions: WhilePending<World>): ((outcome: Pe
   }
 }
 
-const begins = <World>({ oracle, process }: WhilePending<World>, how: 'poll' | 'answer'): void => {
-  const { context, program } = process
+const begins = <World>({ process }: WhilePending<World>, how: 'poll' | 'answer'): void => {
+  const { context, program, oracle } = process
   oracle.begins({ life: context.life, how, program, override: undefined, answers: new Map() })
 }
 
 /** Answers a unit, as another command of the same process does. */
 const answerUnit = async <World>(actions: WhilePending<World>, unit: string, value: unknown): Promise<ResumeNext> => {
-  const { process, oracle } = actions
-  const { environment, context } = process
+  const { process } = actions
+  const { environment, context, oracle } = process
   begins(actions, 'answer')
   const at = new Date(context.now()).toISOString()
   const given = await answer(RUN_ID, unit, value, { by: 'the simulation' })(environment)()

@@ -16,13 +16,6 @@ import { describe } from './Command.js'
 import type { Granted, Instance, Model } from './Model.js'
 import * as M from './Model.js'
 
-/** A store under test, and the model that it is compared with. Each function opens an instance in a new process. */
-interface Comparison {
-  readonly model: Model
-  readonly open: () => Promise<void>
-  readonly openBeside: () => Promise<void>
-}
-
 /** Rejects at the first difference between store and model, or at a timeout. `onCommand` gets the index of each command. */
 export const play = <Data>(
   spec: StorageSpec<Data>,
@@ -48,12 +41,16 @@ export const play = <Data>(
   return inPlace(spec, limitMillis, playAll, (cleanUp, trial) => inTime('`kill` or `destroy`', trial, cleanUp))
 }
 
-const comparisonOf = <Data>(spec: StorageSpec<Data>, data: Data, { ends, inFlight }: Trial): Comparison => {
+type Comparison = ReturnType<typeof comparisonOf>
+
+/** A store under test, and the model that it is compared with. Each function opens an instance in a new process. */
+const comparisonOf = <Data>(spec: StorageSpec<Data>, data: Data, { ends, inFlight }: Trial) => {
   const model = M.make()
   return {
     model,
-    open: async () => M.open(model, { storage: storageFrom('reopen', await spec.reopen(data), inFlight) }),
-    openBeside: async () => {
+    open: async (): Promise<void> =>
+      M.open(model, { storage: storageFrom('reopen', await spec.reopen(data), inFlight) }),
+    openBeside: async (): Promise<void> => {
       const other = otherProcess(await toolOf(spec, 'beside')(data), inFlight)
       ends.push(other.kill)
       M.open(model, other)

@@ -253,6 +253,21 @@ test('a failure states in one line where two values differ, however large they a
   )
 })
 
+test('a store that loses a value of 10 MB in the instance that saved it fails CS-TRIP-15', async () => {
+  let instances = 0
+  const spec: StorageSpec<MemoryData> = {
+    ...sound,
+    reopen: (data) => {
+      const storage = memoryStorage(data)
+      return Promise.resolve(instances++ > 0 ? storage : { ...storage, load: () => TE.right(O.none) })
+    }
+  }
+  const { results } = await runConformance(spec, { only: ['CS-TRIP-15'] })
+  expect(results.map(({ outcome }) => outcome)).toEqual([
+    { _tag: 'Failed', why: 'the run loaded by the instance that saved it: expected a value, found none' }
+  ])
+})
+
 test('if a load finds fewer revisions than were acknowledged, the failure names both numbers', async () => {
   const spec: StorageSpec<MemoryData> = {
     ...sound,

@@ -5,15 +5,9 @@ import { isForced } from '../Intervention.js'
 import type { Call, ChangeLog, Entry, Report } from './ChangeLog.js'
 import { forget, isRewound } from './ChangeLog.js'
 
-export interface AttemptOracle {
-  readonly begins: (call: Call) => void
-  /** `attempt`: of a task; the code of a sub-step does not know it. */
-  readonly starts: (unit: Unit, idempotent: boolean, attempt?: number) => void
-  readonly didNothing: (unit: Unit) => void
-  readonly recorded: (entry: Entry) => void
-}
+export type AttemptOracle = ReturnType<typeof makeAttemptOracle>
 
-export const makeAttemptOracle = (report: Report, changeLog: Pick<ChangeLog, 'recorded'>): AttemptOracle => {
+export const makeAttemptOracle = (report: Report, changeLog: ChangeLog) => {
   const calls = new Map<number, Call>()
   /** The units, not idempotent, that may have taken effect. */
   const acted = new Set<Unit>()
@@ -31,13 +25,14 @@ export const makeAttemptOracle = (report: Report, changeLog: Pick<ChangeLog, 're
   const mayRunAgain = (call: Call | undefined, unit: Unit): boolean =>
     isAnswered(call, unit) || isForced(unit, call?.override)
   return {
-    begins: (call) => {
+    begins: (call: Call): void => {
       calls.set(call.life, call)
       current = call
       started = new Map()
       answered = new Set()
     },
-    starts: (unit, idempotent, attempt) => {
+    /** `attempt`: of a task; the code of a sub-step does not know it. */
+    starts: (unit: Unit, idempotent: boolean, attempt?: number): void => {
       const { records, jobs } = changeLog.recorded()
       if (records.has(unit)) report('NothingTwice', `${unit} was recorded completed, and ran again`, unit)
       if (jobs.has(unit)) report('NothingTwice', `the job of ${unit} is pending, and it was submitted again`, unit)
@@ -54,8 +49,8 @@ export const makeAttemptOracle = (report: Report, changeLog: Pick<ChangeLog, 're
       answered.add(unit)
       acted.add(unit)
     },
-    didNothing: (unit) => void acted.delete(unit),
-    recorded: ({ life, change }) => {
+    didNothing: (unit: Unit): void => void acted.delete(unit),
+    recorded: ({ life, change }: Entry): void => {
       switch (change._tag) {
         case 'AttemptStarted':
           for (const { unit, attempt } of change.attempts) {

@@ -39,30 +39,25 @@ export interface Entry {
   readonly isDue: IsDue
 }
 
-/** `known`: the highest revision known to be durable; -1 if none is. */
-export interface ChangeLog {
-  readonly known: () => number
-  /** The records at the durable revision. */
-  readonly recorded: () => Recorded
-  /** Adds revisions that are not yet known to be durable. */
-  readonly attempt: (life: number, epoch: number, revisions: ReadonlyArray<Revision>, isDue?: IsDue) => void
-  /** Marks revisions as durable and returns the new ones. */
-  readonly advance: (revision: number) => ReadonlyArray<Entry>
-}
+export type ChangeLog = ReturnType<typeof makeChangeLog>
 
-export const makeChangeLog = (): ChangeLog => {
+export const makeChangeLog = () => {
   const entries = new Map<number, Entry>()
   const recorded: Recorded = { records: new Set(), assumed: new Set(), jobs: new Set(), rewound: new Set() }
   let known = -1
   return {
-    known: () => known,
-    recorded: () => recorded,
-    attempt: (life, epoch, revisions, isDue = () => false) => {
+    /** The highest revision known to be durable; -1 if none is. */
+    known: (): number => known,
+    /** The records at the durable revision. */
+    recorded: (): Recorded => recorded,
+    /** Adds revisions that are not yet known to be durable. */
+    attempt: (life: number, epoch: number, revisions: ReadonlyArray<Revision>, isDue: IsDue = () => false): void => {
       // Revisions of a superseded process do not become durable, whenever its save arrives.
       for (const { revision, change } of revisions)
         if ((entries.get(revision)?.epoch ?? 0) <= epoch) entries.set(revision, { life, epoch, change, isDue })
     },
-    advance: (revision) => {
+    /** Marks revisions as durable and returns the new ones. */
+    advance: (revision: number): ReadonlyArray<Entry> => {
       const added: Array<Entry> = []
       for (; known < revision; known++) {
         const entry = entries.get(known + 1)

@@ -4,7 +4,6 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../../../domain/change/Change.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
-import type { Items } from '../../../domain/checkpoint/Items.js'
 import { none } from '../../../domain/checkpoint/Items.js'
 import type { Json } from '../../../domain/data/Json.js'
 import { ancestors, fromTop, isWithin } from '../../../domain/workflow/Unit.js'
@@ -14,47 +13,18 @@ import type { RunError } from '../../../executor/errors/RunError.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { Claim, Claimed, Revision } from '../../../ports/CheckpointStorage.js'
 import type { TreeData } from '../../memoryTree.js'
-import type { CrashLaw } from '../CrashReport.js'
-import type { AttemptOracle } from './AttemptOracle.js'
+import type { CrashLaw, Violation } from '../CrashReport.js'
 import { makeAttemptOracle } from './AttemptOracle.js'
-import type { Due } from './due.js'
 import { dueIn, NOTHING_DUE } from './due.js'
 import type { Call, Entry, Report, Recorded } from './ChangeLog.js'
 import { copyOf, follow, isRewound, makeChangeLog } from './ChangeLog.js'
-import type { PauseOracle } from './PauseOracle.js'
 import { makePauseOracle } from './PauseOracle.js'
-import { tasksOf } from '../tasksOf.js'
+import { tasksOf } from '../../planning/arbitrary/tree.js'
 import type { TraceEntry } from '../Trace.js'
 import type { WaitOracle } from './WaitOracle.js'
 import { makeWaitOracle } from './WaitOracle.js'
 
-export interface Finding {
-  readonly law: CrashLaw
-  readonly what: string
-  readonly unit?: string
-  readonly name?: string
-}
-
-export interface Oracle {
-  readonly pauses: PauseOracle
-  readonly attempts: AttemptOracle
-  readonly waits: WaitOracle
-  readonly begins: (call: Call) => void
-  readonly claimed: (granted: Claimed) => void
-  readonly saves: (life: number, claim: Claim, revisions: ReadonlyArray<Revision>) => void
-  readonly acknowledged: (life: number, claim: Claim, revisions: ReadonlyArray<Revision>) => void
-  /** A process that pauses or cancels the run saved these, in place of what a dead process tried to save. */
-  readonly savedByRequester: (life: number, claim: Claim, revisions: ReadonlyArray<Revision>) => void
-  readonly starts: (unit: string, idempotent: boolean, attempt: number) => void
-  readonly endsWell: (unit: string) => void
-  /** The process reported to an observer that a unit completed. */
-  readonly reportsEnd: (unit: string) => void
-  /** Whether the executor must refuse the override. */
-  readonly mayRefuse: () => boolean
-  readonly ended: (result: E.Either<RunError, RunOutcome>) => void
-  /** The stored checkpoint between two processes. */
-  readonly looked: (checkpoint: Checkpoint | undefined) => void
-}
+export type Finding = Omit<Violation, 'only' | 'trace'>
 
 /** A cancel, an answer to a wait and, under a later claim, a late pause decide about no unit. They may be recorded without a plan. */
 const isRequest = (change: Change, isLate: boolean): boolean =>
@@ -66,22 +36,27 @@ const isUnplanned = ({ saves }: Execution, outcome: RunOutcome): boolean =>
   saves === 0 && outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
 
 /** `epoch`: of its first claim; under later ones it records late requests. `items`, `given`: the items of maps and the records at the time of the claim. */
-interface Execution extends Call {
-  epoch: number | undefined
-  items: Items
-  given: Recorded | undefined
-  due: Due
-  saves: number
-  readonly endedWell: Set<string>
-}
+const newExecution = (call: Call) => ({
+  ...call,
+  epoch: undefined as number | undefined,
+  items: none,
+  given: undefined as Recorded | undefined,
+  due: NOTHING_DUE,
+  saves: 0,
+  endedWell: new Set<string>()
+})
+
+type Execution = ReturnType<typeof newExecution>
+
+export type Oracle = ReturnType<typeof makeOracle>
 
 /** `mayFail`: the store has injected faults. `misfits`: the answers that a wait may reject. */
 export const makeOracle = (
   tree: TreeData,
   findings: Array<Finding>,
   note: (entry: TraceEntry) => void,
-  { mayFail = false, misfits = [] }: { readonly mayFail?: boolean; readonly misfits?: ReadonlyArray<Json> } = {}
-): Oracle => {
+  { mayFail, misfits }: { readonly mayFail: boolean; readonly misfits: ReadonlyArray<Json> }
+) => {
   const changeLog = makeChangeLog()
   const byEpoch = new Map<number, Execution>()
   let current: Execution | undefined
@@ -100,21 +75,13 @@ export const makeOracle = (
     pauses,
     attempts,
     waits,
-    begins: (call) => {
+    begins: (call: Call): void => {
       pauses.begins(call.life)
       attempts.begins(call)
       waits.begins(call.program)
-      current = {
-        ...call,
-        epoch: undefined,
-        items: none,
-        given: undefined,
-        due: NOTHING_DUE,
-        saves: 0,
-        endedWell: new Set()
-      }
+      current = newExecution(call)
     },
-    claimed: ({ claim, stored }) => {
+    claimed: ({ claim, stored }: Claimed): void => {
       if (current === undefined || (O.isSome(stored) && stored.value.found._tag === 'Recovered')) return
       byEpoch.set(claim.epoch, current)
       current.epoch ??= claim.epoch
@@ -131,7 +98,7 @@ export const makeOracle = (
       const { program, override, how, answers } = current
       if (how === 'run') current.due = dueIn(program, restored.right, override, tree, answers)
     },
-    saves: (life, claim, revisions) => {
+    saves: (life: number, claim: Claim, revisions: ReadonlyArray<Revision>): void => {
       const execution = byEpoch.get(claim.epoch)
       changeLog.attempt(life, claim.epoch, revisions, execution?.due.isDue)
       pauses.saves(life, revisions)
@@ -143,29 +110,33 @@ export const makeOracle = (
       if (execution.saves === 1) checkFirstSave(report, execution, changes)
       else checkLaterSave(report, changes)
     },
-    acknowledged: (life, claim, revisions) => {
+    acknowledged: (life: number, claim: Claim, revisions: ReadonlyArray<Revision>): void => {
       changeLog.attempt(life, claim.epoch, revisions, byEpoch.get(claim.epoch)?.due.isDue)
       known(changeLog.advance(Math.max(...revisions.map(({ revision }) => revision))))
       pauses.acknowledged(life, revisions)
       // A pause does not cut off a suspended attempt.
       for (const { change } of revisions) if (change._tag === 'Suspended') pauses.endsWell(change.unit)
     },
-    savedByRequester: (life, { epoch }, revisions) => changeLog.attempt(life, epoch, revisions),
-    starts: (unit, idempotent, attempt) => {
+    /** A process that pauses or cancels the run saved these, in place of what a dead process tried to save. */
+    savedByRequester: (life: number, { epoch }: Claim, revisions: ReadonlyArray<Revision>): void =>
+      changeLog.attempt(life, epoch, revisions),
+    starts: (unit: string, idempotent: boolean, attempt: number): void => {
       pauses.starts(unit)
       waits.starts(unit)
       attempts.starts(unit, idempotent, attempt)
     },
-    endsWell: (unit) => {
+    endsWell: (unit: string): void => {
       pauses.endsWell(unit)
       current?.endedWell.add(unit)
     },
-    reportsEnd: (unit) => {
+    /** The process reported to an observer that a unit completed. */
+    reportsEnd: (unit: string): void => {
       if (!changeLog.recorded().records.has(unit))
         report('NothingLost', `a completion of ${unit} was reported before it was recorded`, unit)
     },
-    mayRefuse: () => current?.due.refused === true,
-    ended: (result) => {
+    /** Whether the executor must refuse the override. */
+    mayRefuse: (): boolean => current?.due.refused === true,
+    ended: (result: E.Either<RunError, RunOutcome>): void => {
       if (current === undefined || current.how !== 'run') return
       pauses.ended(result, changeLog.recorded())
       if (E.isRight(result) && result.right._tag === 'Pending') waits.rests(result.right.units)
@@ -173,7 +144,8 @@ export const makeOracle = (
       else if (result.right._tag !== 'Fenced' && !isUnplanned(current, result.right))
         checkEnd(report, current, result.right, changeLog.recorded())
     },
-    looked: (checkpoint) => {
+    /** The stored checkpoint between two processes. */
+    looked: (checkpoint: Checkpoint | undefined): void => {
       pauses.looked(checkpoint)
       const revision = checkpoint?.revision ?? -1
       if (revision >= changeLog.known()) {

@@ -18,42 +18,7 @@ import type { StorageCall } from '../../faults.js'
 import type { ConcurrentRequest } from '../Intervention.js'
 import type { Report, Recorded } from './ChangeLog.js'
 
-/** `leaves`: the request is stored. `answered`: the requester got a reply. */
-export interface Asked {
-  readonly leaves: () => void
-  readonly answered: (answer: Answer, alive: boolean) => void
-}
-
 type Answer = E.Either<RunError, PauseResult | CancelResult>
-
-export interface PauseOracle {
-  /** An execution or a poll starts. */
-  readonly begins: (life: number) => void
-  readonly claimed: () => void
-  /** `call`: the store call in flight; without it, a unit runs. */
-  readonly asks: (by: ConcurrentRequest, call?: StorageCall) => Asked
-  /** A late request for a dead process replaces the agreed one. */
-  readonly replaced: () => void
-  readonly looked: (checkpoint: Checkpoint | undefined) => void
-  /** A process resumes a cancelled run. */
-  readonly reopens: () => void
-  readonly saves: (life: number, revisions: ReadonlyArray<Revision>) => void
-  readonly acknowledged: (life: number, revisions: ReadonlyArray<Revision>) => void
-  readonly starts: (unit: string) => void
-  readonly endsWell: (unit: string) => void
-  /** A process writes the pointer. */
-  readonly points: () => void
-  /** A store call failed, so the process may not know whom a request addresses. */
-  readonly storeFailed: (call: StorageCall) => void
-  readonly requestFailed: () => void
-  readonly ended: (result: E.Either<RunError, RunOutcome>, recorded: Recorded) => void
-  /** What a process left behind that ended by itself. */
-  readonly left: (
-    requests: Requests,
-    checkpoint: Checkpoint,
-    how: 'paused' | 'completed' | 'cancelled'
-  ) => Promise<void>
-}
 
 /** One execution. `inDoubt`: it may not know whom a request addresses. `agreed`, `looking`: when it agreed to pause, or read its requests. `saving`: composites whose parts start in a save that was in flight then. */
 const newExecution = (life: number) => ({
@@ -73,32 +38,37 @@ const newExecution = (life: number) => ({
 
 type Execution = ReturnType<typeof newExecution>
 
+export type PauseOracle = ReturnType<typeof makePauseOracle>
+
 /** `mayFail`: the store has injected faults, so requesters may get errors. */
-export const makePauseOracle = (report: Report, mayFail: boolean): PauseOracle => {
+export const makePauseOracle = (report: Report, mayFail: boolean) => {
   let current = newExecution(0)
   let asking = 0
   let hasRequestFailed = false
   let tooLate = false
   let cancelled: string | undefined
   return {
-    // Executions of one process are told apart by the millisecond of their claim, which may be equal.
-    begins: (life) => {
+    /** An execution or a poll starts. Executions of one process are told apart by the millisecond of their claim, which may be equal. */
+    begins: (life: number): void => {
       current = { ...newExecution(life), asked: current.life === life && current.asked, inDoubt: mayFail }
     },
-    claimed: () => {
+    claimed: (): void => {
       current.holds = true
     },
-    asks: (by, call) => {
+    /** `call`: the store call in flight; without it, a unit runs. */
+    asks: (by: ConcurrentRequest, call?: StorageCall) => {
       const execution = current
       const isFormer = call !== undefined && !execution.holds
       asking += 1
       return {
-        leaves: () => {
+        /** The request is stored. */
+        leaves: (): void => {
           if (!execution.over) execution.asked = true
           // A process that releases the run withdraws earlier requests.
           if (call === 'release') tooLate = true
         },
-        answered: (answer, alive) => {
+        /** The requester got a reply. */
+        answered: (answer: Answer, alive: boolean): void => {
           asking -= 1
           // The next process takes the request in.
           if (by._tag === 'Cancel' && E.isRight(answer) && execution === current && !execution.over)
@@ -114,41 +84,50 @@ export const makePauseOracle = (report: Report, mayFail: boolean): PauseOracle =
         }
       }
     },
-    replaced: () => {
+    /** A late request for a dead process replaces the agreed one. */
+    replaced: (): void => {
       current.agreed = undefined
       current.looking = undefined
     },
-    // The cancel came too late.
-    looked: (checkpoint) => {
+    looked: (checkpoint: Checkpoint | undefined): void => {
+      // The cancel came too late.
       if (checkpoint !== undefined && status(checkpoint, false) === 'completed') cancelled = undefined
     },
-    reopens: () => {
+    /** A process resumes a cancelled run. */
+    reopens: (): void => {
       cancelled = undefined
       current.agreed = undefined
     },
-    saves: (life, revisions) => {
+    saves: (life: number, revisions: ReadonlyArray<Revision>): void => {
       if (life === current.life) checkStarts(report, current, revisions, cancelled)
     },
-    acknowledged: (life, revisions) => {
+    acknowledged: (life: number, revisions: ReadonlyArray<Revision>): void => {
       if (life === current.life && revisions.some(({ change }) => isPause(change))) current.recorded = true
     },
-    starts: (unit) => void current.open.add(unit),
-    endsWell: (unit) => void current.open.delete(unit),
-    points: () => {
+    starts: (unit: string): void => void current.open.add(unit),
+    endsWell: (unit: string): void => void current.open.delete(unit),
+    /** A process writes the pointer. */
+    points: (): void => {
       if (!current.recorded) report('DurableFirst', 'the pointer was written before the pause was recorded')
     },
-    storeFailed: (call) => {
+    /** A store call failed, so the process may not know whom a request addresses. */
+    storeFailed: (call: StorageCall): void => {
       current.inDoubt = true
       // A run that was not released keeps its requests for the next owner.
       if (call === 'release' || call === 'load') tooLate = true
     },
-    requestFailed: () => (hasRequestFailed = true),
-    ended: (result, recorded) => {
+    requestFailed: (): void => void (hasRequestFailed = true),
+    ended: (result: E.Either<RunError, RunOutcome>, recorded: Recorded): void => {
       current.over = true
       if (E.isLeft(result)) return
       checkEnding(report, current, result.right, recorded, cancelled)
     },
-    left: async (requests, checkpoint, ended) => {
+    /** What a process left behind that ended by itself. */
+    left: async (
+      requests: Requests,
+      checkpoint: Checkpoint,
+      ended: 'paused' | 'completed' | 'cancelled'
+    ): Promise<void> => {
       if (asking > 0 || hasRequestFailed) return
       const { runId, state } = checkpoint
       // A cancel that arrives while a process releases its paused run is recorded after the pause.

@@ -10,23 +10,9 @@ import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
 import { has } from '../../../domain/checkpoint/Units.js'
 import type { Program } from '../../../executor/program/Program.js'
-import { positionIn } from '../../planning/arbitrary/tree.js'
+import { positionIn, tasksOf } from '../../planning/arbitrary/tree.js'
 import type { Entry, Report } from './ChangeLog.js'
 import { forget, isRewound } from './ChangeLog.js'
-import { tasksOf } from '../tasksOf.js'
-
-export interface WaitOracle {
-  readonly begins: (program: Program<unknown, unknown>) => void
-  readonly isOpen: (unit: Unit) => boolean
-  readonly recorded: (entry: Entry) => void
-  readonly starts: (unit: Unit) => void
-  readonly calls: (unit: Unit) => void
-  readonly resolves: (unit: Unit) => void
-  /** An answer was acknowledged, stored for the owner, or refused. `at`: when it was given. */
-  readonly answers: (unit: Unit, how: 'acknowledged' | 'requested' | 'refused', at: string) => void
-  readonly rests: (units: ReadonlyArray<PendingUnit>) => void
-  readonly looked: (checkpoint: Checkpoint) => void
-}
 
 /** `done`: units with a record. `suspended`: the suspended attempts by task. */
 const nothingKept = () => ({
@@ -47,8 +33,10 @@ type Kept = ReturnType<typeof nothingKept>
 
 type ReportWait = (unit: Unit, what: string) => void
 
+export type WaitOracle = ReturnType<typeof makeWaitOracle>
+
 /** `misfits`: the answers that their waits may reject. */
-export const makeWaitOracle = (note: Report, misfits: ReadonlyArray<Json>): WaitOracle => {
+export const makeWaitOracle = (note: Report, misfits: ReadonlyArray<Json>) => {
   let program: Program<unknown, unknown> | undefined
   const kept = nothingKept()
   const report: ReportWait = (unit, what) => note('WaitKept', what, unit)
@@ -56,14 +44,14 @@ export const makeWaitOracle = (note: Report, misfits: ReadonlyArray<Json>): Wait
   const isWait = (unit: Unit): boolean =>
     program !== undefined && tasksOf(program, items).get(unit)?.awaits !== undefined
   return {
-    begins: (of) => void (program = of),
-    isOpen: (unit) => open.has(unit),
-    recorded: ({ change }) => {
+    begins: (of: Program<unknown, unknown>): void => void (program = of),
+    isOpen: (unit: Unit): boolean => open.has(unit),
+    recorded: ({ change }: Entry): void => {
       if (change._tag === 'UnitCompleted' && !open.has(change.unit) && isWait(change.unit))
         report(change.unit, `${change.unit} completed, and its wait is not recorded`)
       follow(kept, report, change, misfits)
     },
-    starts: (unit) => {
+    starts: (unit: Unit): void => {
       if (program === undefined) return
       for (const [other, { awaits }] of tasksOf(program, items))
         if (awaits !== undefined && !done.has(other) && positionIn(program, items, unit, other) === 'after')
@@ -72,14 +60,15 @@ export const makeWaitOracle = (note: Report, misfits: ReadonlyArray<Json>): Wait
         if (positionIn(program, items, unit, other) === 'after')
           report(other, `${unit} started before the wait of ${other} was over`)
     },
-    calls: (unit) => {
+    calls: (unit: Unit): void => {
       for (const task of ancestors(unit))
         if (suspended.has(task)) report(unit, `${unit} was called by code of ${task} that is suspended`)
     },
-    resolves: (unit) => {
+    resolves: (unit: Unit): void => {
       if (!done.has(unit) && !failed.has(unit)) report(unit, `${unit} resolved before its end was recorded`)
     },
-    answers: (unit, how, at) => {
+    /** An answer was acknowledged, stored for the owner, or refused. `at`: when it was given. */
+    answers: (unit: Unit, how: 'acknowledged' | 'requested' | 'refused', at: string): void => {
       const wait = open.get(unit)
       const isAnswered = answers.has(unit)
       if (how === 'requested') asked.add(unit)
@@ -87,12 +76,12 @@ export const makeWaitOracle = (note: Report, misfits: ReadonlyArray<Json>): Wait
       if (how === 'refused' && wait?._tag === 'Answer' && !isOver(wait, at) && !isAnswered && !asked.has(unit))
         report(unit, `${unit} waits for an answer, and one was refused`)
     },
-    rests: (units) => {
+    rests: (units: ReadonlyArray<PendingUnit>): void => {
       for (const one of units)
         if (one._tag !== 'Job' && !open.has(one.unit))
           report(one.unit, `the run rests because ${one.unit} waits, and the wait is not recorded`)
     },
-    looked: (checkpoint) => compare(kept, report, checkpoint)
+    looked: (checkpoint: Checkpoint): void => compare(kept, report, checkpoint)
   }
 }
 

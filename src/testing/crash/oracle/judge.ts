@@ -10,7 +10,7 @@ import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 import type { ProgramTask } from '../../../executor/program/Program.js'
 import type { Between } from '../simulateRun.js'
-import { tasksOf } from '../tasksOf.js'
+import { tasksOf } from '../../planning/arbitrary/tree.js'
 import type { Finding } from './Oracle.js'
 
 /** The outputs and variables of a run. */

@@ -4,17 +4,8 @@ import type { Claimed, StorageError } from '../../../ports/CheckpointStorage.js'
 import type { StorageCall } from '../../faults.js'
 import type { Finding, Oracle } from '../oracle/Oracle.js'
 import type { Limits } from './drive.js'
-import type { CallWatch, Delayed } from './Life.js'
+import type { Delayed } from './Life.js'
 import { withTimeout } from './look.js'
-
-export interface DelayedCalls {
-  readonly add: NonNullable<CallWatch['delayed']>
-  /** Adds a request that arrives once a process after this one has claimed the run. */
-  readonly addRequest: (life: number, arrive: () => Promise<unknown>) => void
-  /** Called before a process claims the run. */
-  readonly claiming: () => Promise<void>
-  readonly claimed: (life: number, granted: Claimed) => Promise<void>
-}
 
 type Made = Promise<E.Either<StorageError, unknown>>
 
@@ -24,7 +15,9 @@ interface DelayedCall {
   readonly make: () => Made
 }
 
-export const makeDelayedCalls = (oracle: Oracle, findings: Array<Finding>, limits: Limits): DelayedCalls => {
+export type DelayedCalls = ReturnType<typeof makeDelayedCalls>
+
+export const makeDelayedCalls = (oracle: Oracle, findings: Array<Finding>, limits: Limits) => {
   let calls: ReadonlyArray<DelayedCall> = []
   let requests: ReadonlyArray<{ readonly life: number; readonly arrive: () => Promise<unknown> }> = []
   /** Calls that were made during the claim in flight, and have no reply yet. */
@@ -35,13 +28,16 @@ export const makeDelayedCalls = (oracle: Oracle, findings: Array<Finding>, limit
     return found
   }
   return {
-    add: (call, how, make) => void (calls = [...calls, { call, how, make }]),
-    addRequest: (life, arrive) => void (requests = [...requests, { life, arrive }]),
-    claiming: async () => {
+    add: (call: StorageCall, how: Delayed, make: () => Made): void => void (calls = [...calls, { call, how, make }]),
+    /** Adds a request that arrives once a process after this one has claimed the run. */
+    addRequest: (life: number, arrive: () => Promise<unknown>): void =>
+      void (requests = [...requests, { life, arrive }]),
+    /** Called before a process claims the run. */
+    claiming: async (): Promise<void> => {
       for (const { make } of due('slow')) await make()
       meanwhile.push(...due('meanwhile').map(({ make }) => make()))
     },
-    claimed: async (life, granted) => {
+    claimed: async (life: number, granted: Claimed): Promise<void> => {
       for (const reply of meanwhile.splice(0)) await withTimeout(() => reply, limits)
       oracle.claimed(granted)
       for (const { call, make } of due('late')) {

@@ -1,11 +1,12 @@
 /** The requests port of a process that can be killed. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import { INBOX, writeFailed } from '../../../executor/callPort.js'
 import type { WriteFailed } from '../../../ports/CheckpointStorage.js'
 import type { Requests } from '../../../ports/Requests.js'
 import type { AtRequest, RequestCall } from '../CrashPoint.js'
 import type { Life } from './Life.js'
-import { whileAlive } from './Life.js'
+import { callWhileAlive, whileAlive } from './Life.js'
 
 /** Decides what goes wrong at the n-th changing call (from 1). */
 export interface RequestCallWatch {
@@ -23,15 +24,12 @@ export const killableRequests = (life: Life, requests: Requests, { at, around }:
   const changing =
     <Problem, A>(call: RequestCall, task: TaskEither<Problem, A>): TaskEither<Problem | WriteFailed, A> =>
     () =>
-      whileAlive<E.Either<Problem | WriteFailed, A>>(life, async () => {
-        count += 1
-        const how = at(call, count)
-        if (how === 'fails') return E.left(failed(call))
-        if (how === 'before') life.kill()
-        const result = await made(task)()
-        if (how === 'after') life.kill()
-        return result
-      })
+      callWhileAlive<E.Either<Problem | WriteFailed, A>>(
+        life,
+        () => at(call, (count += 1)),
+        () => around(task),
+        () => E.left(writeFailed(INBOX)(call, undefined, 'EIO'))
+      )
   return {
     leave: (request) => made(requests.leave(request)),
     isAny: (runId) => life.alive() && requests.isAny(runId),
@@ -43,12 +41,3 @@ export const killableRequests = (life: Life, requests: Requests, { at, around }:
     unpoint: (runId) => changing('unpoint', requests.unpoint(runId))
   }
 }
-
-const failed = (operation: RequestCall): WriteFailed => ({
-  _tag: 'WriteFailed',
-  committed: 'unknown',
-  where: 'the requests',
-  operation,
-  code: 'EIO',
-  cause: undefined
-})

@@ -1,16 +1,9 @@
 /** A process that can be killed; from then on it has no effect. */
 import * as E from 'fp-ts/lib/Either.js'
+import { callPort, STORE, writeFailed } from '../../../executor/callPort.js'
 import type { CheckpointStorage, StorageError } from '../../../ports/CheckpointStorage.js'
 import type { StorageCall } from '../../faults.js'
 import { aroundEach, failureOf } from '../../faults.js'
-
-/** `signal` fires when the process is killed. */
-export interface Life {
-  readonly alive: () => boolean
-  readonly kill: () => void
-  readonly killed: Promise<'killed'>
-  readonly signal: AbortSignal
-}
 
 /**
  * How a process dies at a store call.
@@ -46,19 +39,13 @@ export interface CallWatch {
   readonly around?: <A>(make: () => Promise<A>) => Promise<A>
 }
 
-export const startLife = (): Life => {
+export type Life = ReturnType<typeof startLife>
+
+/** `signal` fires when the process is killed. */
+export const startLife = () => {
   const controller = new AbortController()
-  let resolveKilled: (value: 'killed') => void = () => undefined
-  const killed = new Promise<'killed'>((resolve) => (resolveKilled = resolve))
-  return {
-    alive: () => !controller.signal.aborted,
-    killed,
-    signal: controller.signal,
-    kill: () => {
-      controller.abort('the process was killed')
-      resolveKilled('killed')
-    }
-  }
+  const { signal } = controller
+  return { signal, alive: (): boolean => !signal.aborted, kill: (): void => controller.abort('the process was killed') }
 }
 
 export const never = <A>(): Promise<A> => new Promise<A>(() => undefined)
@@ -70,44 +57,46 @@ export const whileAlive = async <A>({ alive }: Pick<Life, 'alive'>, work: () => 
   return alive() ? result : await never()
 }
 
+/** A call of a port: at it the process may die, or the port may report a failure. `how` runs only if the process is alive. */
+export const callWhileAlive = <A>(
+  life: Life,
+  how: () => 'before' | 'torn' | 'after' | 'fails' | 'failsAfter' | undefined,
+  make: () => Promise<A>,
+  failure: () => A | Promise<A>
+): Promise<A> =>
+  whileAlive(life, async () => {
+    const planned = how()
+    if (planned === 'fails') return failure()
+    if (planned === 'before') {
+      life.kill()
+      return await never()
+    }
+    const made = make()
+    if (planned === 'torn') life.kill()
+    const result = await made
+    if (planned === 'after') life.kill()
+    return planned === 'failsAfter' ? failure() : result
+  })
+
 /** Wraps a store so that a call can fail, or the process can die at it. After that no call takes effect or returns. */
 export const killable = (life: Life, storage: CheckpointStorage, watch: CallWatch): CheckpointStorage => {
   const { at, delayed, around = (make) => make() } = watch
   let count = 0
   return aroundEach(storage, (call, task) => () => {
-    count += 1
-    const n = count
-    return whileAlive(life, async () => {
-      const how = at(call, n)
-      if (how === 'fails') return E.left(failureOf(call))
-      if (how === 'before' || how === 'slow' || how === 'meanwhile' || how === 'late') {
-        if (how !== 'before') delayed?.(call, how, task)
-        life.kill()
-        return await never()
-      }
-      const made = around(() => settle(task))
-      if (how === 'torn') life.kill()
-      const result = await made
-      if (how === 'after') life.kill()
-      return how === 'failsAfter' ? E.left(failureOf(call)) : result
-    })
+    const n = (count += 1)
+    const how = () => {
+      const planned = at(call, n)
+      if (planned !== 'slow' && planned !== 'meanwhile' && planned !== 'late') return planned
+      delayed?.(call, planned, task)
+      return 'before'
+    }
+    return callWhileAlive(
+      life,
+      how,
+      () => around(() => callPort('call', () => task, writeFailed(STORE))),
+      () => E.left(failureOf(call))
+    )
   })
-}
-
-/** A store that throws has failed as well. */
-const settle = async <A>(task: () => Promise<E.Either<StorageError, A>>): Promise<E.Either<StorageError, A>> => {
-  try {
-    return await task()
-  } catch (cause) {
-    return E.left({
-      _tag: 'WriteFailed',
-      committed: 'unknown',
-      where: 'the store',
-      operation: 'call',
-      code: 'THREW',
-      cause
-    })
-  }
 }
 
 /** The work of a process in flight. `progress` changes whenever something observable happens. */

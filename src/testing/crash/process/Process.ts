@@ -6,14 +6,14 @@ import type { Environment } from '../../../ports/Environment.js'
 import type { Requests } from '../../../ports/Requests.js'
 import type { TreeData } from '../../memoryTree.js'
 import { memoryTree } from '../../memoryTree.js'
-import type { CrashPoint } from '../CrashPoint.js'
-import { describePoint } from '../CrashPoint.js'
+import type { AtCall, AtEffect, AtRequest, CrashPoint } from '../CrashPoint.js'
+import { describePoint, isSamePlace } from '../CrashPoint.js'
 import type { DelayedCalls } from './DelayedCalls.js'
 import type { Requester } from './requesting.js'
 import { whileCalled, whileRunning } from './requesting.js'
 import type { ConcurrentRequest } from '../Intervention.js'
 import type { Activity } from './Life.js'
-import { counted, killable, never, startLife, whileAlive } from './Life.js'
+import { callWhileAlive, counted, killable, never, startLife, whileAlive } from './Life.js'
 import { killableRequests } from './KillableRequests.js'
 import type { TraceEntry } from '../Trace.js'
 import type { Oracle } from '../oracle/Oracle.js'
@@ -49,17 +49,10 @@ export interface ProcessContext<World> {
   readonly effect: <A>(name: string, act: () => A | Promise<A>) => Promise<A>
 }
 
-export interface Process<World> {
+export interface Process<World> extends ProcessState<World> {
   readonly context: ProcessContext<World>
-  readonly clock: VirtualClock
-  readonly kill: () => void
-  readonly alive: () => boolean
   readonly environment: Environment
   readonly program: Program<unknown, unknown>
-  /** The crash points that the process reached, in order. */
-  readonly points: ReadonlyArray<CrashPoint>
-  readonly claims: ReadonlyArray<Claim>
-  readonly state: Readonly<State>
 }
 
 /** `failed`: its store reported a planned failure. */
@@ -89,6 +82,8 @@ interface ProcessParts<World> extends Outside<World> {
 
 interface ProcessState<World> extends ProcessParts<World>, HostProcess {
   readonly state: State
+  /** The crash points that the process reached, in order. */
+  readonly points: ReadonlyArray<CrashPoint>
   readonly claims: Array<Claim>
   readonly clock: VirtualClock
 }
@@ -97,14 +92,20 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
   const life = startLife()
   const clock = virtualClock(0, parts.startsAt ?? START)
   const { point } = parts
+  const points: Array<CrashPoint> = []
   const inside: ProcessState<World> = {
     ...parts,
+    ...life,
     whileRunning: (unit) => asks(unit),
     state: { progress: 0, calls: 0, running: 0, asleep: 0, failed: false },
-    points: [],
+    points,
     claims: [],
     clock,
-    lifetime: life,
+    reach: (here) => {
+      // A process that gets no request may die only at its other calls.
+      if (here._tag !== 'AtRequest' || parts.requested.length > 0) points.push(here)
+      return point !== undefined && isSamePlace(point, here) ? point.how : undefined
+    },
     die: () => {
       if (!life.alive()) return
       parts.note({ _tag: 'Died', life: parts.life, where: point === undefined ? 'killed' : describePoint(point) })
@@ -117,20 +118,15 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
   const requester = requesterOf(inside)
   const asks = whileRunning(requester)
   return {
+    ...inside,
     context,
-    clock,
-    kill: life.kill,
-    alive: life.alive,
     environment: {
       ...portsOf(inside),
       storage: storageIn(inside, whileCalled(requester, parts.storage)),
       requests: requestsIn(inside),
       owner: { host: 'simulated', pid: parts.life }
     },
-    program: programIn(inside, parts.programOf(context)),
-    points: inside.points,
-    claims: inside.claims,
-    state: inside.state
+    program: programIn(inside, parts.programOf(context))
   }
 }
 
@@ -141,7 +137,7 @@ const portsOf = <World>(inside: ProcessState<World>): Omit<Environment, 'storage
   interrupt: { signal: new AbortController().signal, reason: () => 'aborted' },
   events: {
     report: (event) => {
-      if (event._tag === 'StepCompleted' && inside.lifetime.alive()) inside.oracle.reportsEnd(event.unit)
+      if (event._tag === 'StepCompleted' && inside.alive()) inside.oracle.reportsEnd(event.unit)
     }
   },
   random: () => 0.5,
@@ -149,17 +145,16 @@ const portsOf = <World>(inside: ProcessState<World>): Omit<Environment, 'storage
 })
 
 const storageIn = <World>(inside: ProcessState<World>, opened: CheckpointStorage): CheckpointStorage => {
-  const { point, state, points, life } = inside
-  const watched = killable({ ...inside.lifetime, kill: inside.die }, noting(inside, opened), {
+  const { state, life } = inside
+  const watched = killable({ ...inside, kill: inside.die }, noting(inside, opened), {
     at: (call, n) => {
-      points.push({ _tag: 'AtCall', n, how: 'before', call })
-      if (point?._tag !== 'AtCall' || point.n !== n) return undefined
-      if (point.how === 'fails' || point.how === 'failsAfter') {
+      const how = inside.reach<AtCall>({ _tag: 'AtCall', n, how: 'before', call })
+      if (how === 'fails' || how === 'failsAfter') {
         state.failed = true
         inside.oracle.pauses.storeFailed(call)
-        inside.note({ _tag: 'Died', life, where: describePoint({ ...point, call }) })
+        inside.note({ _tag: 'Died', life, where: describePoint({ _tag: 'AtCall', n, how, call }) })
       }
-      return point.how
+      return how
     },
     delayed: inside.delayed.add,
     around: (make) => counted(state, 'calls', make)
@@ -190,12 +185,11 @@ const noting = ({ oracle, life }: HostProcess, storage: CheckpointStorage): Chec
 })
 
 const requestsIn = <World>(inside: ProcessState<World>): Requests => {
-  const { point, points, oracle, state } = inside
-  return killableRequests({ ...inside.lifetime, kill: inside.die }, inside.requests(), {
+  const { oracle, state } = inside
+  return killableRequests({ ...inside, kill: inside.die }, inside.requests(), {
     at: (call, n) => {
       if (call === 'point') oracle.pauses.points()
-      if (inside.requested.length > 0) points.push({ _tag: 'AtRequest', n, how: 'before', call })
-      const how = point?._tag === 'AtRequest' && point.n === n ? point.how : undefined
+      const how = inside.reach<AtRequest>({ _tag: 'AtRequest', n, how: 'before', call })
       if (how === 'fails') oracle.pauses.requestFailed()
       return how
     },
@@ -205,7 +199,7 @@ const requestsIn = <World>(inside: ProcessState<World>): Requests => {
 
 /** A requester has its own environment on the same store and outlives the process. */
 const requesterOf = <World>(inside: ProcessState<World>): Requester => {
-  const { storage, requested, life, lifetime, oracle, note } = inside
+  const { storage, requested, life, alive, oracle, note } = inside
   return {
     due: requested.filter((by) => by.life === life),
     environment: {
@@ -221,7 +215,7 @@ const requesterOf = <World>(inside: ProcessState<World>): Requester => {
       requests: inside.requests(),
       owner: { host: 'simulated', pid: 0 }
     },
-    alive: lifetime.alive,
+    alive,
     oracle: oracle.pauses,
     note: (by) => note({ _tag: 'Intervened', life, by }),
     late: (arrive) => inside.delayed.addRequest(life, arrive)
@@ -229,7 +223,7 @@ const requesterOf = <World>(inside: ProcessState<World>): Requester => {
 }
 
 const contextOf = <World>(inside: ProcessState<World>): ProcessContext<World> => {
-  const { state, point, clock, lifetime: life } = inside
+  const { state, clock } = inside
   let effects = 0
   return {
     world: inside.world,
@@ -237,21 +231,21 @@ const contextOf = <World>(inside: ProcessState<World>): ProcessContext<World> =>
     life: inside.life,
     now: clock.now,
     sleep: (millis, signal = new AbortController().signal) =>
-      whileAlive(life, () => counted(state, 'asleep', clock.sleep(millis, signal))),
+      whileAlive(inside, () => counted(state, 'asleep', clock.sleep(millis, signal))),
     effect: (name, act) =>
-      whileAlive(life, async () => {
-        effects += 1
-        state.progress += 1
-        const how = point?._tag === 'AtEffect' && point.n === effects ? point.how : undefined
-        inside.points.push({ _tag: 'AtEffect', n: effects, how: 'before', name })
-        if (how === 'before') {
-          inside.die()
-          return await never()
-        }
-        const given = await act()
-        inside.note({ _tag: 'Effect', life: inside.life, name })
-        if (how === 'after') inside.die()
-        return given
-      })
+      callWhileAlive(
+        { ...inside, kill: inside.die },
+        () => {
+          effects += 1
+          state.progress += 1
+          return inside.reach<AtEffect>({ _tag: 'AtEffect', n: effects, how: 'before', name })
+        },
+        async () => {
+          const given = await act()
+          inside.note({ _tag: 'Effect', life: inside.life, name })
+          return given
+        },
+        () => never<never>()
+      )
   }
 }

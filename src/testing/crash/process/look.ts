@@ -3,9 +3,10 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type * as TE from 'fp-ts/lib/TaskEither.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import { callPort, readFailed, STORE } from '../../../executor/callPort.js'
 import { restoreStored } from '../../../executor/storage/stored.js'
 import type { CheckpointStorage, StorageError } from '../../../ports/CheckpointStorage.js'
-import { isLate, within } from '../../conformance/Trial.js'
+import { within } from '../../conformance/Trial.js'
 import { RUN_ID } from './CrashStorage.js'
 import type { Limits } from './drive.js'
 import { STORE_PATIENCE } from './drive.js'
@@ -25,7 +26,8 @@ export const withTimeout = <A>(
   call: TE.TaskEither<StorageError, A>,
   { patienceMillis }: Limits
 ): Promise<E.Either<StorageError, A>> =>
-  within(call, patienceMillis * STORE_PATIENCE, (late) => `the call ${late}`).catch((cause: unknown) => {
-    const code = isLate(cause) ? 'TIMEOUT' : 'THREW'
-    return E.left({ _tag: 'ReadFailed', where: 'the store', operation: 'call', code, cause })
-  })
+  within(
+    () => callPort('call', () => call, readFailed(STORE)),
+    patienceMillis * STORE_PATIENCE,
+    (late) => `the call ${late}`
+  ).catch((cause: unknown) => E.left(readFailed(STORE)('call', cause, 'TIMEOUT')))

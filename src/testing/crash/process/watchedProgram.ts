@@ -20,11 +20,10 @@ import type { TraceEntry } from '../Trace.js'
 import type { Oracle } from '../oracle/Oracle.js'
 
 /** The state of the process that its program uses. */
-export interface HostProcess {
+export interface HostProcess extends Life {
   readonly life: number
-  readonly lifetime: Life
-  readonly point: CrashPoint | undefined
-  readonly points: Array<CrashPoint>
+  /** Notes that the process has reached this point; returns what is planned for it. */
+  readonly reach: <P extends CrashPoint>(here: P) => P['how'] | undefined
   readonly state: Activity
   readonly note: (entry: TraceEntry) => void
   readonly oracle: Oracle
@@ -72,19 +71,15 @@ const watchedUnits = (inside: HostProcess, task: ProgramTask): ProgramTask['run'
 
 /** Runs a unit's own code; the process may die before, during or after it. A further promise around the code would hide faults of timing. */
 const watchedRun = (inside: HostProcess, unit: string, task: ProgramTask): ProgramTask['run'] => {
-  const { state, point, note, life, lifetime, oracle } = inside
+  const { state, note, life, alive, oracle } = inside
   let n = 0
-  const deathHere = (): AtUnit['how'] | undefined => {
-    n += 1
-    inside.points.push({ _tag: 'AtUnit', unit, n, how: 'before' })
-    return point?._tag === 'AtUnit' && point.unit === unit && point.n === n ? point.how : undefined
-  }
   return (context) => async () => {
-    if (!lifetime.alive()) return await never()
-    const how = deathHere()
+    if (!alive()) return await never()
+    n += 1
+    const how = inside.reach<AtUnit>({ _tag: 'AtUnit', unit, n, how: 'before' })
     if (how === 'before') inside.die()
     if (how === 'waits') await inside.yieldToOthers()
-    if (!lifetime.alive()) return await never()
+    if (!alive()) return await never()
     state.running += 1
     state.progress += 1
     note({ _tag: 'Started', life, unit, attempt: context.attempt, key: context.idempotencyKey })
@@ -98,7 +93,7 @@ const watchedRun = (inside: HostProcess, unit: string, task: ProgramTask): Progr
     if (replied !== undefined) await replied
     state.running -= 1
     state.progress += 1
-    if (!lifetime.alive()) return await never()
+    if (!alive()) return await never()
     if (E.isRight(result)) note({ _tag: 'Done', life, unit })
     else {
       const failure = failureOf(result.left)
@@ -108,18 +103,18 @@ const watchedRun = (inside: HostProcess, unit: string, task: ProgramTask): Progr
     // A result that arrives after an abort is discarded.
     if (E.isRight(result) && !context.signal.aborted) oracle.endsWell(unit)
     if (how === 'after') inside.die()
-    return lifetime.alive() ? result : await never()
+    return alive() ? result : await never()
   }
 }
 
 /** A dead process polls no job. */
-const killableJob = ({ state, lifetime }: HostProcess, { job }: ProgramTask): ProgramTask['job'] => {
+const killableJob = (inside: HostProcess, { job }: ProgramTask): ProgramTask['job'] => {
   if (job === undefined) return undefined
   const killable =
     <A, B>(work: (context: A) => TaskEither<unknown, B>) =>
     (context: A): TaskEither<unknown, B> =>
     () =>
-      whileAlive(lifetime, () => counted(state, 'running', work(context)))
+      whileAlive(inside, () => counted(inside.state, 'running', work(context)))
   return { ...job, poll: killable(job.poll), collect: killable(job.collect) }
 }
 
@@ -133,17 +128,17 @@ const killableContext = <C extends SubStepContext>(inside: HostProcess, context:
   let signal: AbortSignal | undefined
   return Object.defineProperties({} as C, {
     ...Object.getOwnPropertyDescriptors(context),
-    signal: { enumerable: true, get: () => (signal ??= AbortSignal.any([context.signal, inside.lifetime.signal])) },
+    signal: { enumerable: true, get: () => (signal ??= AbortSignal.any([context.signal, inside.signal])) },
     ...watchedCalls(inside, context)
   })
 }
 
 /** Code that awaits a sub-step or a wait does not count as busy. */
 const watchedCalls = (inside: HostProcess, context: SubStepContext): PropertyDescriptorMap => {
-  const { state, lifetime, oracle } = inside
+  const { state, alive, oracle } = inside
   let open = 0
   const during = async <A>(called: () => Promise<A>): Promise<A> => {
-    if (!lifetime.alive()) return await never()
+    if (!alive()) return await never()
     open += 1
     if (open === 1) state.running -= 1
     try {
@@ -170,7 +165,7 @@ const watchedCalls = (inside: HostProcess, context: SubStepContext): PropertyDes
         const number = (counts.get(name) ?? 0) + 1
         counts.set(name, number)
         const given = await ended
-        if (lifetime.alive()) oracle.waits.resolves(nth(join(unit, name), number))
+        if (alive()) oracle.waits.resolves(nth(join(unit, name), number))
         return given
       })
   return { step: value(step), sleep: value(waiting(sleep)), waitFor: value(waiting(waitFor as never)) }
@@ -181,9 +176,9 @@ type SubStepRun = (context: SubStepContext) => unknown
 const watchedSubStep =
   (inside: HostProcess, run: SubStepRun, idempotent: boolean): SubStepRun =>
   async (context) => {
-    const { state, lifetime, oracle } = inside
+    const { state, oracle } = inside
     const { unit } = context
-    const ended = await whileAlive(lifetime, () =>
+    const ended = await whileAlive(inside, () =>
       counted(state, 'running', () => {
         oracle.attempts.starts(unit, idempotent)
         oracle.waits.calls(unit)

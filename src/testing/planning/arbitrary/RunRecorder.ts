@@ -37,19 +37,6 @@ export interface SimulatedRun extends Moment {
 /** A change whose time may be absent. */
 export type Undated<A extends Change> = A extends Change ? Omit<A, 'at'> & Partial<Pick<A, 'at'>> : never
 
-/** Continues a run: applies each change that it is given, and keeps the result. */
-export interface RunRecorder {
-  /** The possible outputs of its units. */
-  readonly samples: Samples
-  readonly now: () => Moment
-  readonly run: () => SimulatedRun
-  /** The time of the next change. */
-  readonly at: () => string
-  readonly adopt: (workflow: Workflow) => void
-  /** Records a change now, unless it has a time. */
-  readonly put: (change: Undated<Change>, within?: true) => void
-}
-
 const timeOf = (revision: number): string => new Date(Date.UTC(2026, 0, 2, 3, 4, 5) + revision * 1000).toISOString()
 
 export const startedRun = (workflow: Workflow, input: Json): SimulatedRun => {
@@ -93,19 +80,24 @@ const withText = <A extends Moment>(moment: A, changes: ReadonlyArray<Change> = 
   return moment
 }
 
-export const recorderOf = (from: SimulatedRun, samples: Samples): RunRecorder => {
+export type RunRecorder = ReturnType<typeof recorderOf>
+
+/** Continues a run: applies each change that it is given, and keeps the result. `samples`: the possible outputs of its units. */
+export const recorderOf = (from: SimulatedRun, samples: Samples) => {
   let { checkpoint, workflow } = from
   const changes = [...from.changes]
   const trail = [...from.trail]
   return {
     samples,
-    now: () => ({ checkpoint, workflow }),
-    run: () => withText({ checkpoint, workflow, changes, trail }),
-    at: () => timeOf(checkpoint.revision + 1),
-    adopt: (edited) => {
+    now: (): Moment => ({ checkpoint, workflow }),
+    run: (): SimulatedRun => withText({ checkpoint, workflow, changes, trail }),
+    /** The time of the next change. */
+    at: (): string => timeOf(checkpoint.revision + 1),
+    adopt: (edited: Workflow): void => {
       workflow = edited
     },
-    put: (undated, within) => {
+    /** Records a change now, unless it has a time. */
+    put: (undated: Undated<Change>, within?: true): void => {
       const change = { at: timeOf(checkpoint.revision + 1), ...undated }
       const next = apply(checkpoint, change)
       if (E.isLeft(next))

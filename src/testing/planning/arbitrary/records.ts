@@ -1,8 +1,6 @@
 /** The ends of attempts, as a simulated executor records them. */
 import type { UnitCompleted } from '../../../domain/change/Change.js'
-import type { Outcome } from '../../../domain/data/StepFailure.js'
 import type { Evidence } from '../../../domain/checkpoint/CompletedStep.js'
-import type { StepError } from '../../../domain/data/StepError.js'
 import * as Err from '../../../domain/data/StepError.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import type { Task } from '../../../domain/workflow/Workflow.js'
@@ -10,14 +8,7 @@ import type { Choices } from './Choices.js'
 import type { RunRecorder, Undated } from './RunRecorder.js'
 import { chooseOutput } from './Samples.js'
 
-interface EndedAttempt {
-  readonly attempt: number
-  readonly startedAt: string
-  readonly error: StepError
-  readonly outcome: Outcome
-}
-
-export const failedAttempt = (recorder: RunRecorder, choices: Choices, attempt: number): EndedAttempt => ({
+export const failedAttempt = (recorder: RunRecorder, choices: Choices, attempt: number) => ({
   attempt,
   startedAt: recorder.at(),
   error: Err.make(
@@ -25,7 +16,7 @@ export const failedAttempt = (recorder: RunRecorder, choices: Choices, attempt: 
     `trouble ${choices.below(5)}`,
     choices.below(2) === 0 ? {} : { code: '503', data: { at: [attempt] } }
   ),
-  outcome: choices.below(2) === 0 ? 'unknown' : 'notApplied'
+  outcome: choices.below(2) === 0 ? ('unknown' as const) : ('notApplied' as const)
 })
 
 const EVIDENCE: ReadonlyArray<Evidence> = [

@@ -58,6 +58,17 @@ export const taskUnits = (workflow: Workflow, items: Items = none): ReadonlyMap<
     })
   )
 
+/** The tasks of a tree, without those of unexpanded maps. */
+export const tasksOf = <S extends Step>(
+  { steps }: { readonly steps: ReadonlyArray<S> },
+  items: Items = none
+): ReadonlyMap<Unit, Extract<S, Task>> => {
+  const found = new Map<Unit, Extract<S, Task>>()
+  for (const { unit, step } of unitsIn({ steps }, items))
+    if (step._tag === 'Task') found.set(unit, step as Extract<S, Task>)
+  return found
+}
+
 const nothing: Task['accepts'] = (output) =>
   output === undefined ? E.right(undefined) : E.left({ path: '$', expected: 'nothing' })
 
