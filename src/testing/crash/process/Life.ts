@@ -39,13 +39,17 @@ export interface CallWatch {
   readonly around?: <A>(make: () => Promise<A>) => Promise<A>
 }
 
-export type Life = ReturnType<typeof startLife>
-
 /** `signal` fires when the process is killed. */
-export const startLife = () => {
+export interface Life {
+  readonly signal: AbortSignal
+  readonly alive: () => boolean
+  readonly kill: () => void
+}
+
+export const startLife = (): Life => {
   const controller = new AbortController()
   const { signal } = controller
-  return { signal, alive: (): boolean => !signal.aborted, kill: (): void => controller.abort('the process was killed') }
+  return { signal, alive: () => !signal.aborted, kill: () => controller.abort('the process was killed') }
 }
 
 export const never = <A>(): Promise<A> => new Promise<A>(() => undefined)
