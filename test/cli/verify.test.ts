@@ -186,6 +186,17 @@ describe('verify of a killed run', () => {
     })
   })
 
+  test('verify of a killed run whose newest save is damaged prints only commands that accept the recovered state', async () => {
+    await killed('')
+    const journal = '.dogear/runs/r/history/e000001.jsonl'
+    place.write(journal, place.read(journal).replace('"kind":"save"', '"kind":"SAVE"'))
+    const { code, stdout } = await place.dogear(['verify', 'r'])
+    expect(code).toBe(5)
+    expect(stdout).toContain('    one (attempt 1): a resume runs it again\n')
+    const resumes = stdout.split('\n').filter((line) => line.includes('dogear resume'))
+    expect(resumes).toEqual(['      dogear resume r --yes', '    dogear resume r --yes'])
+  })
+
   test.each([
     ['failed', 'exit 1'],
     ['interrupted', 'kill -INT $PPID; sleep 60'],
