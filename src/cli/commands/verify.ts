@@ -93,7 +93,7 @@ const findingLines = (context: Context, finding: Finding, style: Style): Readonl
   const flags = status === 'cancelled' ? { reopen: true } : {}
   const held = O.isNone(heldBy) ? '' : `, held by ${holderText(heldBy.value)}`
   const gaps = finding.gaps.map((gap) => `  history: ${describeGap(gap)}`)
-  const more = [...gaps, ...previewLines(context, runId, finding.preview)]
+  const more = [...gaps, ...previewLines(context, finding.run, finding.preview)]
   const isClear = found._tag === 'Exact' && more.length === 0
   const mark = isClear ? style.green(style.symbols.completed) : style.yellow('!')
   const state = found._tag === 'Exact' ? `newest state intact, revision ${revision}` : `recovered from ${found.from}`
@@ -107,7 +107,7 @@ const findingLines = (context: Context, finding: Finding, style: Style): Readonl
 
 const previewLines = (
   context: Context,
-  runId: string,
+  run: RunSummary,
   { obstacles, again, unrecorded }: Preview
 ): ReadonlyArray<string> => [
   ...under('Obstacles to a resume:', obstacles.flatMap(obstacleLines)),
@@ -123,10 +123,14 @@ const previewLines = (
           unrecorded.map(unrecordedLine)
         ),
         ...(obstacles.length === 0
-          ? under('Check their effects, then resume:', [resumeLine(context, runId)])
+          ? under('Check their effects, then resume:', [resumeCommand(context, run)])
           : ['  Check their effects first'])
       ])
 ]
+
+/** A recovered state needs consent. */
+const resumeCommand = (context: Context, { runId, found }: RunSummary): string =>
+  resumeLine(context, runId, found._tag === 'Exact' ? {} : { yes: true })
 
 const obstacleLines = ({ message, next }: Obstacle): ReadonlyArray<string> =>
   [message, ...linesOf(next)].flatMap((text) => text.split('\n'))
@@ -162,8 +166,7 @@ const findingJson = (context: Context, finding: Finding): Json => {
     obstacles: obstacles.map(obstacleJson),
     runs_again: again.map(runAgainJson),
     unrecorded: unrecorded.map(unrecordedJson),
-    resume_command:
-      obstacles.length > 0 ? null : resumeLine(context, runId, found._tag === 'Exact' ? {} : { yes: true })
+    resume_command: obstacles.length > 0 ? null : resumeCommand(context, finding.run)
   }
 }
 

@@ -5,7 +5,8 @@ import type { JsonObject } from '../../domain/data/Json.js'
 import { describeReason } from '../../domain/explain/Explain.js'
 import { printable } from '../../domain/explain/printable.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
-import type { Decision, RetryReason } from '../../domain/plan/Plan.js'
+import type { Decision } from '../../domain/plan/Plan.js'
+import { openReason } from '../../domain/plan/decideTask.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import { waitText } from './pending.js'
 import { duration, grouped } from '../../view/text.js'
@@ -29,14 +30,11 @@ export const describe = (run: RunView, view: UnitView, now: string): string => {
 /** Why a unit that is recorded as in flight does not run any more, in the words of the plan. */
 const stopOf = (
   { checkpoint: { state }, heldBy }: RunView,
-  { status, attempts, parts }: UnitView
+  { unit, status, attempts, parts }: UnitView
 ): string | undefined => {
   if (status !== 'in flight' || O.isSome(heldBy)) return undefined
-  const reason: RetryReason =
-    state._tag === 'Interrupted'
-      ? { _tag: 'Interrupted', reason: state.reason }
-      : { _tag: 'InFlight', attempt: Math.max(1, attempts) }
-  return parts === undefined || state._tag === 'Interrupted' ? describeReason({ reason } as Decision) : 'interrupted'
+  const reason = openReason(state, { unit, attempt: Math.max(1, attempts) })
+  return parts === undefined || reason._tag === 'Interrupted' ? describeReason({ reason } as Decision) : 'interrupted'
 }
 
 export const toJson = ({ index, unit, status, assumed, attempts, durationMillis, output }: UnitView): JsonObject => ({

@@ -2,6 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { EvidenceChanged, Kept } from './changedEvidence.js'
 import { evidenceWith } from './changedEvidence.js'
+import type { CheckpointState, InFlight } from '../checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import type { Demand } from './demands.js'
 import { isRerun } from './demands.js'
@@ -30,7 +31,7 @@ import { fromUnknown as fromThrown } from '../data/StepError.js'
 import { find } from '../checkpoint/Tree.js'
 import { IN_DOUBT } from './subSteps.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors } from '../workflow/Unit.js'
+import { ancestors, isWithin } from '../workflow/Unit.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Task } from '../workflow/Workflow.js'
 import { isIdempotent } from '../workflow/Node.js'
@@ -363,6 +364,12 @@ const mayRunTwice = ({ checkpoint }: PlanContext, { unit, stepIndex, step: task 
   return task.idempotent && !(isLeaf && !isIdempotent(before))
 }
 
+/** Returns why an attempt is repeated: it was stopped, or its process ended. An interruption stops only attempts of the step that the run stands at. */
+export const openReason = (state: CheckpointState, { unit, attempt }: InFlight): RetryReason =>
+  state._tag === 'Interrupted' && isWithin(unit, state.step)
+    ? { _tag: 'Interrupted', reason: state.reason }
+    : { _tag: 'InFlight', attempt }
+
 /** Returns the number of a unit's next attempt and how its last one ended, from the state; undefined if the unit has neither started nor failed. */
 export const nextAttempt = (
   context: PlanContext,
@@ -372,11 +379,7 @@ export const nextAttempt = (
   const mayHaveActed = context.inDoubt.has(placed.unit)
   const running = Units.get(context.inFlight, placed.unit)
   if (running !== undefined) {
-    const reason: RetryReason =
-      state._tag === 'Interrupted'
-        ? { _tag: 'Interrupted', reason: state.reason }
-        : { _tag: 'InFlight', attempt: running.attempt }
-    return { reason, attempt: running.attempt, mayHaveActed }
+    return { reason: openReason(state, running), attempt: running.attempt, mayHaveActed }
   }
   const failure = Units.get(context.failures, placed.unit)
   if (failure !== undefined) {

@@ -1,7 +1,9 @@
 /** Predicts what a resume would refuse, ask or run again, without running or writing anything. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import { inFlight } from '../../../domain/checkpoint/CheckpointState.js'
 import { describeOver, describeQuestion } from '../../../domain/explain/Explain.js'
+import { openReason } from '../../../domain/plan/decideTask.js'
 import { isWait, nextUnits, overOf } from '../../../domain/plan/nextUnits.js'
 import { describeProblem } from '../../../domain/explain/problems.js'
 import type { Decision, ResumePlan, Run } from '../../../domain/plan/Plan.js'
@@ -140,9 +142,11 @@ const timeouts = (hint: Hint, units: ReadonlyArray<NextUnit>): ReadonlyArray<Obs
   )
 
 const unrecordedOf = ({ state }: Checkpoint, plan?: ResumePlan): ReadonlyArray<Unrecorded> => {
-  if (state._tag !== 'BeforeStep') return []
   const decisions = new Map(plan?.decisions.map((one) => [one.unit, one._tag]))
-  return Array.from(state.inFlight, ({ unit, attempt }) => ({ unit, attempt, decision: decisions.get(unit) }))
+  // The code of a suspended attempt only waited.
+  return [...inFlight(state)]
+    .filter((one) => one.suspended !== true && openReason(state, one)._tag === 'InFlight')
+    .map(({ unit, attempt }) => ({ unit, attempt, decision: decisions.get(unit) }))
 }
 
 /** An obstacle for each part of an error; the last one has the commands to type next, as the refused command would print them. */
