@@ -1,7 +1,7 @@
 /** Finds unset variables in `run:` commands, checks, evidence and `forEach`, before anything runs. The scripts of `shell:` are not searched. */
 import { listed } from '../../domain/data/listed.js'
 import { didYouMean } from '../../domain/data/Suggestion.js'
-import { ancestry } from './ancestry.js'
+import { allNeeds } from '../../domain/workflow/needs.js'
 import { ITEM } from './items.js'
 import type { Position, Problem } from './Problem.js'
 import { MAX_SHOWN } from './Problem.js'
@@ -47,9 +47,9 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
     }
   }
   const inParallel = (groups: ReadonlyArray<GroupEntry>, scope: Scope): void => {
-    const isAfter = ancestry(groups)
     const setter = new Map(groups.flatMap((group) => capturedIn(group).map((name) => [name, group.name] as const)))
-    for (const group of groups) visit(group, (name) => scope(name) || isAfter(group.name, setter.get(name)))
+    const needs = allNeeds(groups)
+    for (const group of groups) visit(group, (name) => scope(name) || needs(group.name, setter.get(name) ?? ''))
   }
   inOrder(file.steps, (name) => given.has(name))
   return problems
