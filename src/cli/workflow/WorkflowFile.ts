@@ -21,9 +21,10 @@ export type CommandAction =
   | { readonly _tag: 'Shell'; readonly script: string }
   | { readonly _tag: 'Argv'; readonly argv: ReadonlyNonEmptyArray<Argument> }
 
-export type Action = CommandAction | (Reuse & { readonly _tag: 'Reuse' })
+export type Action = CommandAction | JobAction | (Reuse & { readonly _tag: 'Reuse' })
 
-export interface JobEntry {
+export interface JobAction {
+  readonly _tag: 'Job'
   readonly submit: CommandAction
   readonly poll: CommandAction
   readonly collect?: CommandAction
@@ -40,13 +41,12 @@ export interface ChecksEntry {
   readonly onCheckFailure?: OnCheckFailure
 }
 
-/** `retry` is absent for one attempt. `fresh`: each attempt has an empty folder. `action` submits the `job`. */
+/** `retry` is absent for one attempt. `fresh`: each attempt has an empty folder. */
 export interface TaskEntry {
   readonly _tag: 'Task'
   readonly at: Position
   readonly name: string
   readonly action: Action
-  readonly job?: JobEntry
   readonly summary: string
   readonly capture?: string
   readonly retry?: RetryPolicy
@@ -125,16 +125,8 @@ export const MAX_STEPS = 10_000
 export const numberedName = (index: number): string => `step-${index + 1}`
 
 /** The definition that a task's fingerprint covers, besides `name`, `idempotent` and `capture`. */
-export const definitionOf = ({ action, job, version, fresh, checks }: TaskEntry): Json => ({
-  ...(job === undefined
-    ? actionJson(action)
-    : {
-        job: {
-          submit: actionJson(job.submit),
-          poll: actionJson(job.poll),
-          ...defined({ collect: job.collect && actionJson(job.collect) })
-        }
-      }),
+export const definitionOf = ({ action, version, fresh, checks }: TaskEntry): Json => ({
+  ...actionJson(action),
   ...defined({ version, workspace: fresh && 'fresh', checks: checks && checksJson(checks) })
 })
 
@@ -146,6 +138,11 @@ const actionJson = (action: Action): JsonObject => {
       return { run: texts(action.argv) }
     case 'Reuse':
       return { reuse: { fromRun: action.fromRun, artifact: action.artifact } }
+    case 'Job': {
+      const { submit, poll, collect } = action
+      const optional = defined({ collect: collect && actionJson(collect) })
+      return { job: { submit: actionJson(submit), poll: actionJson(poll), ...optional } }
+    }
   }
 }
 
@@ -196,10 +193,8 @@ export const placed = (
   return found
 }
 
-export const actionsOf = ({ action, job }: TaskEntry): ReadonlyArray<Action> =>
-  job === undefined ? [action] : [job.submit, job.poll, ...(job.collect === undefined ? [] : [job.collect])]
-
 export const commandLine = (action: Action): string => {
+  if (action._tag === 'Job') return commandLine(action.submit)
   if (action._tag === 'Reuse') return `reuse:${action.fromRun}/${action.artifact}`
   if (action._tag === 'Argv')
     return action.argv.map(({ text }) => (/[\s"'\\]/.test(text) || text === '' ? JSON.stringify(text) : text)).join(' ')

@@ -7,7 +7,7 @@ import type { Position, Problem } from './Problem.js'
 import { MAX_SHOWN } from './Problem.js'
 import * as Template from './Template.js'
 import type { Action, Argument, ChecksEntry, GroupEntry, StepEntry, WorkflowFile } from './WorkflowFile.js'
-import { actionsOf, isLeaf, partsOf } from './WorkflowFile.js'
+import { isLeaf, partsOf } from './WorkflowFile.js'
 
 interface Named {
   readonly at: Position
@@ -69,7 +69,7 @@ const checksIn = (step: StepEntry): ChecksEntry | undefined => (step._tag === 'W
 /** What a step uses before it ends: its items, its commands, and the checks `before`. */
 const atStart = (step: StepEntry): ReadonlyArray<Named> => [
   ...(step._tag === 'Map' && step.forEach._tag === 'Variable' ? [step.forEach] : []),
-  ...(step._tag === 'Task' ? actionsOf(step).flatMap(inAction) : []),
+  ...(step._tag === 'Task' ? inAction(step.action) : []),
   ...(checksIn(step)?.before.flatMap(inAction) ?? [])
 ]
 
@@ -79,8 +79,11 @@ const atEnd = (step: StepEntry): ReadonlyArray<Named> => {
   return [...[...artifacts, ...commits, ...files].flatMap(inArgument), ...after.flatMap(inAction)]
 }
 
-const inAction = (action: Action): ReadonlyArray<Named> =>
-  action._tag === 'Argv' ? action.argv.flatMap(inArgument) : []
+const inAction = (action: Action): ReadonlyArray<Named> => {
+  if (action._tag === 'Job')
+    return [action.submit, action.poll, action.collect].flatMap((one) => (one === undefined ? [] : inAction(one)))
+  return action._tag === 'Argv' ? action.argv.flatMap(inArgument) : []
+}
 
 const inArgument = ({ at, text }: Argument): ReadonlyArray<Named> =>
   Template.variablesIn(text).map((name) => ({ at, name }))
