@@ -4,6 +4,7 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Json, JsonObject } from '../../domain/data/Json.js'
 import type { OnSuccess } from '../../domain/checkpoint/Retention.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
+import { partsOf } from '../../domain/workflow/Node.js'
 import { join } from '../../domain/workflow/Unit.js'
 import type { Workspace } from '../../domain/workflow/Workspace.js'
 import type { Expectation, OnCheckFailure } from '../../executor/program/UnitChecks.js'
@@ -164,21 +165,7 @@ export const mapJson = ({ forEach, key, checks }: MapEntry): Json => ({
   ...defined({ key, checks: checks && checksJson(checks) })
 })
 
-export const isLeaf = (step: StepEntry): step is TaskEntry | WaitEntry => step._tag === 'Task' || step._tag === 'Wait'
-
-export const partsOf = (step: StepEntry): ReadonlyArray<StepEntry> => {
-  switch (step._tag) {
-    case 'Task':
-    case 'Wait':
-      return []
-    case 'Sequence':
-      return step.steps
-    case 'Wave':
-      return step.groups
-    case 'Map':
-      return [step.each]
-  }
-}
+export const captureOf = (step: StepEntry): string | undefined => ('capture' in step ? step.capture : undefined)
 
 /** Parents come first. In a `place`, `*` stands for the key of an item. */
 export const placed = (
@@ -187,7 +174,8 @@ export const placed = (
   const found: Array<{ readonly step: StepEntry; readonly place: string }> = []
   const visit = (step: StepEntry, place: string): void => {
     found.push({ step, place })
-    for (const part of partsOf(step)) visit(part, step._tag === 'Map' ? `${place}/*` : join(place, part.name))
+    for (const part of partsOf<StepEntry>(step))
+      visit(part, step._tag === 'Map' ? `${place}/*` : join(place, part.name))
   }
   for (const step of steps) visit(step, join(undefined, step.name))
   return found

@@ -1,13 +1,14 @@
 /** Finds unset variables in `run:` commands, checks, evidence and `forEach`, before anything runs. The scripts of `shell:` are not searched. */
 import { listed } from '../../domain/data/listed.js'
 import { didYouMean } from '../../domain/data/Suggestion.js'
+import { listedParts } from '../../domain/workflow/Node.js'
 import { allNeeds } from '../../domain/workflow/needs.js'
 import { ITEM } from './items.js'
 import type { Position, Problem } from './Problem.js'
 import { MAX_SHOWN } from './Problem.js'
 import * as Template from './Template.js'
 import type { Action, Argument, ChecksEntry, GroupEntry, StepEntry, WorkflowFile } from './WorkflowFile.js'
-import { isLeaf, partsOf } from './WorkflowFile.js'
+import { captureOf, placed } from './WorkflowFile.js'
 
 interface Named {
   readonly at: Position
@@ -21,7 +22,8 @@ type Scope = (name: string) => boolean
 export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): ReadonlyArray<Problem> => {
   const problems: Array<Problem> = []
   const given = new Set(input)
-  const all = new Set([...given, ...everyCapture(file.steps), ITEM])
+  const captured = placed(file.steps).flatMap(({ step }) => captureOf(step) ?? [])
+  const all = new Set([...given, ...captured, ITEM])
   const look = (names: ReadonlyArray<Named>, scope: Scope): void => {
     for (const { at, name } of names) {
       if (scope(name)) continue
@@ -55,13 +57,10 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
   return problems
 }
 
-const everyCapture = (steps: ReadonlyArray<StepEntry>): ReadonlyArray<string> =>
-  steps.flatMap((step) => (isLeaf(step) ? capturedIn(step) : everyCapture(partsOf(step))))
-
 /** Captures in the items of a map stay there. */
 const capturedIn = (step: StepEntry): ReadonlyArray<string> => {
-  if (isLeaf(step)) return step.capture === undefined ? [] : [step.capture]
-  return step._tag === 'Map' ? [] : partsOf(step).flatMap(capturedIn)
+  const own = captureOf(step)
+  return own === undefined ? listedParts<StepEntry>(step).flatMap(capturedIn) : [own]
 }
 
 const checksIn = (step: StepEntry): ChecksEntry | undefined => (step._tag === 'Wait' ? undefined : step.checks)
