@@ -226,7 +226,8 @@ const nameOf = ({ unit, summary }: Of<'StepStarted'>): string =>
 
 /** The first group that starts stands for its wave. */
 const startedWave = (run: LiveRun, wave: Wave, event: EventUnit): Lines => {
-  if (!Waves.markReported(wave)) return []
+  if (wave.isReported) return []
+  wave.isReported = true
   const { total = 0, done, unit } = wave
   const some = done === 0 ? '' : `${grouped(total - done)} of `
   return [starting(run, event, run.decisions.get(unit), `${unit} (${some}${grouped(total)} groups)`)]
