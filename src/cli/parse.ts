@@ -5,7 +5,7 @@ import { didYouMean, likeliest } from '../domain/data/Suggestion.js'
 import type { CliError } from './CliError.js'
 import { wrongUse } from './CliError.js'
 import type { Flags, Place } from './commands/Context.js'
-import { hintTo } from './commands/Context.js'
+import { hintTo, listHint } from './commands/Context.js'
 import type { Command, Word } from './commands/commandTable.js'
 import { commandNamed, COMMANDS, GLOBAL, namesOf } from './commands/commandTable.js'
 import { withoutValues } from './commands/hints/ofError.js'
@@ -157,7 +157,7 @@ const runHints = (name: string, words: ReadonlyArray<string>): ReadonlyArray<Hin
 }
 
 const listHints = (place: Place, missing: string, [runId = '']: ReadonlyArray<string>): ReadonlyArray<Hint> => {
-  if (missing === 'id') return [hintTo(place, 'List the runs with:', ['runs'])]
+  if (missing === 'id') return [listHint(place)]
   return missing === 'unit' ? [hintTo(place, 'List the units with:', ['show', runId])] : []
 }
 

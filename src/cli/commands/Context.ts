@@ -262,6 +262,8 @@ export const hintTo = (place: Place, text: string, words: ReadonlyArray<string>)
 export const showHint = (place: Place, runId: string, text = 'Show the run with:'): Required<Hint> =>
   hintTo(place, text, ['show', runId])
 
+export const listHint = (place: Place): Required<Hint> => hintTo(place, 'List the runs with:', ['runs'])
+
 /** The name of the user, for records of consent. A process may run under an id that has no name. */
 export const userName = (): string => {
   try {

@@ -1,6 +1,7 @@
 /** Finds the spec of a store in a module. */
 import { existsSync, statSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
 import type { StorageSpec } from '../../testing/conformance/Spec.js'
@@ -51,18 +52,11 @@ export const withoutOurs = (text: string): ReadonlyArray<string> =>
   text.split('\n').filter((line) => !(/^\s+at /.test(line) && (line.includes(OURS) || /\(?node:internal\//.test(line))))
 
 /** Left if it rejects or exceeds the limit. */
-const settled = async <A>({ limitMillis }: Wanted, start: () => A | Promise<A>): Promise<E.Either<unknown, A>> => {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<E.Either<unknown, A>>((done) => {
-    timer = setTimeout(() => done(E.left(`loading did not end within ${duration(limitMillis)}`)), limitMillis)
-  })
-  const ended = Promise.resolve()
-    .then(start)
-    .then(E.right, (error: unknown) => E.left(error))
-  const first = await Promise.race([ended, late])
-  clearTimeout(timer)
-  return first
-}
+const settled = <A>({ limitMillis }: Wanted, start: () => A | Promise<A>): Promise<E.Either<unknown, A>> =>
+  Promise.race([
+    Promise.resolve().then(start).then(E.right, E.left),
+    sleep(limitMillis, E.left(`loading did not end within ${duration(limitMillis)}`), { ref: false })
+  ])
 
 const notLoaded = ({ module }: Wanted, error: unknown): CliError => {
   const { code } = Object(error) as { readonly code?: unknown }

@@ -119,14 +119,18 @@ const runRest = async (progress: Progress): Promise<Ending> => {
   const ids = cases.slice(results.length).map(({ id }) => id)
   // If the message cannot be sent, the end of the process is reported.
   child.send({ ...wanted, ids } satisfies Start, () => undefined)
-  const ending = await endingOf(progress, child)
-  if (ending._tag === 'Blocked') child.kill('SIGKILL')
-  await ended(child)
+  const exit = exitOf(child)
+  const ending = await endingOf(progress, child, exit)
+  // A process ends when its channel closes, unless it is blocked.
+  const timer = setTimeout(() => child.kill('SIGKILL'), ending._tag === 'Blocked' ? 0 : ENDING_MILLIS)
+  if (child.connected) child.disconnect()
+  await exit
+  clearTimeout(timer)
   undo()
   return ending
 }
 
-const endingOf = (progress: Progress, child: ChildProcess): Promise<Ending> =>
+const endingOf = (progress: Progress, child: ChildProcess, exit: Promise<string>): Promise<Ending> =>
   new Promise((resolve) => {
     let heardAt = performance.now()
     let isLoaded = false
@@ -149,7 +153,7 @@ const endingOf = (progress: Progress, child: ChildProcess): Promise<Ending> =>
       if (ending !== undefined) end(ending)
     }
     child.on('message', hear)
-    void exitOf(child).then((how) => end({ _tag: 'Ended', how }))
+    void exit.then((how) => end({ _tag: 'Ended', how }))
   })
 
 /** The longest silence allowed: the limit of the case, or of loading the spec. */
@@ -176,16 +180,6 @@ const receive = (progress: Progress, message: Message): Ending | undefined => {
       take(progress, message.result)
       return progress.results.length === progress.cases.length ? { _tag: 'Done' } : undefined
   }
-}
-
-/** A process ends when its channel closes, unless it is blocked. */
-const ended = async (child: ChildProcess): Promise<void> => {
-  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
-  const exited = new Promise((resolve) => child.once('exit', resolve))
-  const timer = setTimeout(() => child.kill('SIGKILL'), ENDING_MILLIS)
-  if (child.connected) child.disconnect()
-  await exited
-  clearTimeout(timer)
 }
 
 const SIGNALS: ReadonlyArray<NodeJS.Signals> = ['SIGINT', 'SIGTERM', 'SIGHUP']

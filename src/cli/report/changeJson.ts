@@ -3,6 +3,7 @@ import type { Change } from '../../domain/change/Change.js'
 import type { JsonObject } from '../../domain/data/Json.js'
 import { defined } from '../../domain/data/defined.js'
 import type { Of } from './LiveRun.js'
+import { waitJson } from './pending.js'
 import { errorJson } from './runJson.js'
 import { skippedBy } from './skipped.js'
 
@@ -55,14 +56,7 @@ const fieldsOf = (change: Change): JsonObject => {
     case 'JobEnded':
       return { error: errorJson(change.error) }
     case 'WaitStarted':
-      return change.wait._tag === 'Timer'
-        ? { for: 'timer', wake_at: change.wait.wakeAt }
-        : {
-            for: 'answer',
-            question: change.wait.question ?? null,
-            until: change.wait.until ?? null,
-            ...(change.wait.rejected === undefined ? {} : { rejected: { ...change.wait.rejected } })
-          }
+      return waitJson(change.wait)
     case 'Answered':
       return { by: change.by }
     case 'Interrupted':

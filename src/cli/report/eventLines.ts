@@ -56,10 +56,8 @@ export const linesOf = (run: LiveRun, event: Event): Lines => {
       const job = event.job === undefined ? '' : `: ${describeJob(event.job)}`
       return unlessWide(run, event, `${position(run, event)} ${event.unit} has submitted its job${job}`)
     }
-    case 'StepWaiting': {
-      const wait = waitText({ ...event.wait, unit: event.unit, startedAt: '' })
-      return unlessWide(run, event, `${position(run, event)} ${event.unit} ${wait}`)
-    }
+    case 'StepWaiting':
+      return unlessWide(run, event, `${position(run, event)} ${event.unit} ${waitText(event.wait)}`)
     case 'AnswerRejected': {
       const { unit, by, path, expected } = event
       return [warning(`the answer to ${unit} by ${by} was rejected: at ${path} expected ${expected}`)]
@@ -228,7 +226,8 @@ const nameOf = ({ unit, summary }: Of<'StepStarted'>): string =>
 
 /** The first group that starts stands for its wave. */
 const startedWave = (run: LiveRun, wave: Wave, event: EventUnit): Lines => {
-  if (!Waves.markReported(wave)) return []
+  if (wave.isReported) return []
+  wave.isReported = true
   const { total = 0, done, unit } = wave
   const some = done === 0 ? '' : `${grouped(total - done)} of `
   return [starting(run, event, run.decisions.get(unit), `${unit} (${some}${grouped(total)} groups)`)]

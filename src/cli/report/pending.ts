@@ -1,11 +1,11 @@
 /** Describes what pending units wait for. */
 import { describeJob, describeRejected } from '../../domain/explain/Explain.js'
 import type { JsonObject } from '../../domain/data/Json.js'
-import type { PendingUnit } from '../../domain/checkpoint/Pending.js'
+import type { PendingJob, PendingUnit, Wait } from '../../domain/checkpoint/Pending.js'
 import { firstLine } from '../../view/text.js'
 
 /** For a line that names the unit already. */
-export const waitText = (pending: PendingUnit): string => {
+export const waitText = (pending: PendingJob | Wait): string => {
   switch (pending._tag) {
     case 'Job': {
       const given = pending.job === undefined ? '' : ` ${describeJob(pending.job)}`
@@ -32,34 +32,35 @@ export const waitingFor = (pending: PendingUnit): string => {
   }
 }
 
-const questionOf = ({ question }: PendingUnit & { readonly _tag: 'Answer' }): string =>
+const questionOf = ({ question }: Wait & { readonly _tag: 'Answer' }): string =>
   question === undefined ? '' : `: ${firstLine(question)}`
 
-const rejectionOf = ({ rejected }: PendingUnit & { readonly _tag: 'Answer' }): string =>
+const rejectionOf = ({ rejected }: Wait & { readonly _tag: 'Answer' }): string =>
   rejected === undefined ? '' : `; the last answer was rejected: ${describeRejected(rejected)}`
 
 /** Leaves out a kind without units. */
 export const pendingJson = (all: ReadonlyArray<PendingUnit>): JsonObject => {
   const jobs = all.flatMap((one) => (one._tag === 'Job' ? [jobJson(one)] : []))
-  const waits = all.flatMap((one) => (one._tag === 'Job' ? [] : [waitJson(one)]))
+  const waits = all.flatMap((one) =>
+    one._tag === 'Job' ? [] : [{ unit: one.unit, ...waitJson(one), started_at: one.startedAt }]
+  )
   return { ...(jobs.length === 0 ? {} : { jobs }), ...(waits.length === 0 ? {} : { waits }) }
 }
 
-export const jobJson = ({ unit, job, key, submittedAt }: PendingUnit & { readonly _tag: 'Job' }): JsonObject => ({
+export const jobJson = ({ unit, job, key, submittedAt }: PendingJob): JsonObject => ({
   unit,
   job: job ?? null,
   idempotency_key: key,
   submitted_at: submittedAt
 })
 
-const waitJson = (wait: Exclude<PendingUnit, { readonly _tag: 'Job' }>): JsonObject =>
+/** What a wait waits for. */
+export const waitJson = (wait: Wait): JsonObject =>
   wait._tag === 'Timer'
-    ? { unit: wait.unit, for: 'timer', wake_at: wait.wakeAt, started_at: wait.startedAt }
+    ? { for: 'timer', wake_at: wait.wakeAt }
     : {
-        unit: wait.unit,
         for: 'answer',
         question: wait.question ?? null,
         until: wait.until ?? null,
-        ...(wait.rejected === undefined ? {} : { rejected: { ...wait.rejected } }),
-        started_at: wait.startedAt
+        ...(wait.rejected === undefined ? {} : { rejected: { ...wait.rejected } })
       }

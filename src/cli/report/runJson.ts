@@ -5,6 +5,7 @@ import { progress } from '../../domain/checkpoint/Checkpoint.js'
 import * as State from '../../domain/checkpoint/CheckpointState.js'
 import { top } from '../../domain/workflow/Unit.js'
 import { describeQuestion, describeReason } from '../../domain/explain/Explain.js'
+import { defined } from '../../domain/data/defined.js'
 import type { Json, JsonObject } from '../../domain/data/Json.js'
 import { printable } from '../../domain/explain/printable.js'
 import type { Confirm, Run } from '../../domain/plan/Plan.js'
@@ -71,21 +72,13 @@ export const failuresJson = ({ state, workflow }: Checkpoint): ReadonlyArray<Jso
     error: errorJson(error)
   }))
 
-export const errorJson = ({ name, message, code }: StepError): JsonObject => ({
-  name,
-  message,
-  ...(code === undefined ? {} : { code })
-})
+export const errorJson = ({ name, message, code }: StepError): JsonObject => ({ name, message, ...defined({ code }) })
 
-export const holderJson = ({ heldBy }: RunSummary): Json =>
-  O.isNone(heldBy)
-    ? null
-    : {
-        host: heldBy.value.host,
-        pid: heldBy.value.pid,
-        since: heldBy.value.since,
-        liveness: heldBy.value.liveness
-      }
+export const holderJson = ({ heldBy }: RunSummary): Json => {
+  if (O.isNone(heldBy)) return null
+  const { host, pid, since, liveness } = heldBy.value
+  return { host, pid, since, liveness }
+}
 
 export const cliErrorJson = (error: CliError, next: ReadonlyArray<Hint> = []): JsonObject => ({
   error: {
@@ -97,12 +90,7 @@ export const cliErrorJson = (error: CliError, next: ReadonlyArray<Hint> = []): J
     ...(error._tag === 'InvalidWorkflow'
       ? {
           file: error.file,
-          problems: error.problems.slice(0, MAX_SHOWN).map(({ at: { file, line, column }, message }) => ({
-            ...(file === undefined ? {} : { file }),
-            line,
-            column,
-            message
-          })),
+          problems: error.problems.slice(0, MAX_SHOWN).map(({ at, message }) => ({ ...at, message })),
           problems_total: error.problems.length
         }
       : {})

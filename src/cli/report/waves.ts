@@ -71,13 +71,6 @@ export const make = (steps: ReadonlyArray<StepEntry>, now: () => number): Waves 
   }
 }
 
-/** Marks a wave as reported; true for the first call only. */
-export const markReported = (wave: Wave): boolean => {
-  const isFirst = !wave.isReported
-  wave.isReported = true
-  return isFirst
-}
-
 /** Marks progress as reported; true at most once for each tenth of the groups, and not in quick succession. */
 export const markProgress = (wave: Wave, time: number): boolean => {
   const tenth = tenthOf(wave)

@@ -7,7 +7,7 @@ import * as Failure from '../../domain/data/StepFailure.js'
 import type { Job, JobStatus, StepContext } from '../../executor/program/Program.js'
 import type { Ended } from '../../adapters/node/subprocess.js'
 import type { Runner } from '../workflow/toProgram.js'
-import type { JobEntry, TaskEntry } from '../workflow/WorkflowFile.js'
+import type { JobAction, TaskEntry } from '../workflow/WorkflowFile.js'
 import type { CommandSettings } from './commandStep.js'
 import { commandStep, runCommand, unsuccessful } from './commandStep.js'
 
@@ -24,7 +24,7 @@ const JOB = 'DOGEAR_JOB'
 const jobStep = (
   settings: CommandSettings,
   entry: TaskEntry,
-  job: JobEntry
+  job: JobAction
 ): Job<StepContext<unknown, unknown>, unknown> => {
   const captured: TaskEntry = { ...entry, capture: JOB }
   return {

@@ -4,6 +4,7 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Json, JsonObject } from '../../domain/data/Json.js'
 import type { OnSuccess } from '../../domain/checkpoint/Retention.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
+import { partsOf } from '../../domain/workflow/Node.js'
 import { join } from '../../domain/workflow/Unit.js'
 import type { Workspace } from '../../domain/workflow/Workspace.js'
 import type { Expectation, OnCheckFailure } from '../../executor/program/UnitChecks.js'
@@ -21,9 +22,10 @@ export type CommandAction =
   | { readonly _tag: 'Shell'; readonly script: string }
   | { readonly _tag: 'Argv'; readonly argv: ReadonlyNonEmptyArray<Argument> }
 
-export type Action = CommandAction | (Reuse & { readonly _tag: 'Reuse' })
+export type Action = CommandAction | JobAction | (Reuse & { readonly _tag: 'Reuse' })
 
-export interface JobEntry {
+export interface JobAction {
+  readonly _tag: 'Job'
   readonly submit: CommandAction
   readonly poll: CommandAction
   readonly collect?: CommandAction
@@ -40,13 +42,12 @@ export interface ChecksEntry {
   readonly onCheckFailure?: OnCheckFailure
 }
 
-/** `retry` is absent for one attempt. `fresh`: each attempt has an empty folder. `action` submits the `job`. */
+/** `retry` is absent for one attempt. `fresh`: each attempt has an empty folder. */
 export interface TaskEntry {
   readonly _tag: 'Task'
   readonly at: Position
   readonly name: string
   readonly action: Action
-  readonly job?: JobEntry
   readonly summary: string
   readonly capture?: string
   readonly retry?: RetryPolicy
@@ -125,16 +126,8 @@ export const MAX_STEPS = 10_000
 export const numberedName = (index: number): string => `step-${index + 1}`
 
 /** The definition that a task's fingerprint covers, besides `name`, `idempotent` and `capture`. */
-export const definitionOf = ({ action, job, version, fresh, checks }: TaskEntry): Json => ({
-  ...(job === undefined
-    ? actionJson(action)
-    : {
-        job: {
-          submit: actionJson(job.submit),
-          poll: actionJson(job.poll),
-          ...defined({ collect: job.collect && actionJson(job.collect) })
-        }
-      }),
+export const definitionOf = ({ action, version, fresh, checks }: TaskEntry): Json => ({
+  ...actionJson(action),
   ...defined({ version, workspace: fresh && 'fresh', checks: checks && checksJson(checks) })
 })
 
@@ -146,6 +139,11 @@ const actionJson = (action: Action): JsonObject => {
       return { run: texts(action.argv) }
     case 'Reuse':
       return { reuse: { fromRun: action.fromRun, artifact: action.artifact } }
+    case 'Job': {
+      const { submit, poll, collect } = action
+      const optional = defined({ collect: collect && actionJson(collect) })
+      return { job: { submit: actionJson(submit), poll: actionJson(poll), ...optional } }
+    }
   }
 }
 
@@ -167,21 +165,7 @@ export const mapJson = ({ forEach, key, checks }: MapEntry): Json => ({
   ...defined({ key, checks: checks && checksJson(checks) })
 })
 
-export const isLeaf = (step: StepEntry): step is TaskEntry | WaitEntry => step._tag === 'Task' || step._tag === 'Wait'
-
-export const partsOf = (step: StepEntry): ReadonlyArray<StepEntry> => {
-  switch (step._tag) {
-    case 'Task':
-    case 'Wait':
-      return []
-    case 'Sequence':
-      return step.steps
-    case 'Wave':
-      return step.groups
-    case 'Map':
-      return [step.each]
-  }
-}
+export const captureOf = (step: StepEntry): string | undefined => ('capture' in step ? step.capture : undefined)
 
 /** Parents come first. In a `place`, `*` stands for the key of an item. */
 export const placed = (
@@ -190,16 +174,15 @@ export const placed = (
   const found: Array<{ readonly step: StepEntry; readonly place: string }> = []
   const visit = (step: StepEntry, place: string): void => {
     found.push({ step, place })
-    for (const part of partsOf(step)) visit(part, step._tag === 'Map' ? `${place}/*` : join(place, part.name))
+    for (const part of partsOf<StepEntry>(step))
+      visit(part, step._tag === 'Map' ? `${place}/*` : join(place, part.name))
   }
   for (const step of steps) visit(step, join(undefined, step.name))
   return found
 }
 
-export const actionsOf = ({ action, job }: TaskEntry): ReadonlyArray<Action> =>
-  job === undefined ? [action] : [job.submit, job.poll, ...(job.collect === undefined ? [] : [job.collect])]
-
 export const commandLine = (action: Action): string => {
+  if (action._tag === 'Job') return commandLine(action.submit)
   if (action._tag === 'Reuse') return `reuse:${action.fromRun}/${action.artifact}`
   if (action._tag === 'Argv')
     return action.argv.map(({ text }) => (/[\s"'\\]/.test(text) || text === '' ? JSON.stringify(text) : text)).join(' ')

@@ -27,7 +27,7 @@ import type {
   ChecksEntry,
   CommandAction,
   CompositeEntry,
-  JobEntry,
+  JobAction,
   ParallelEntry,
   StepEntry,
   TaskEntry,
@@ -38,7 +38,7 @@ import { checksJson, commandLine, definitionOf, mapJson, numberedName } from './
 /** How tasks run. */
 export interface Runner {
   readonly run: (entry: TaskEntry, action: CommandAction) => ProgramTask['run']
-  readonly job: (entry: TaskEntry, job: JobEntry) => Job<Context, unknown>
+  readonly job: (entry: TaskEntry, job: JobAction) => Job<Context, unknown>
 }
 
 type Context = StepContext<unknown, unknown>
@@ -99,8 +99,8 @@ const workOf = (
   runner: Runner,
   entry: TaskEntry
 ): { readonly run: (context: Context) => unknown } | { readonly job: Job<Context, unknown> } => {
-  const { action, job } = entry
-  if (job !== undefined) return { job: runner.job(entry, job) }
+  const { action } = entry
+  if (action._tag === 'Job') return { job: runner.job(entry, action) }
   if (action._tag !== 'Reuse') return { run: runner.run(entry, action) }
   const { fromRun, artifact } = action
   return { run: reuse({ fromRun, artifact }).run }

@@ -1,7 +1,7 @@
 /** Finds input names that a workflow does not know, which are probably mistyped. */
 import { didYouMean } from '../../domain/data/Suggestion.js'
-import type { StepEntry, WorkflowFile } from './WorkflowFile.js'
-import { placed } from './WorkflowFile.js'
+import type { WorkflowFile } from './WorkflowFile.js'
+import { captureOf, placed } from './WorkflowFile.js'
 
 /** A file without input takes any name; a name that a step mentions needs no default. A secret is refused with another reason. */
 export const unknownInputs = (
@@ -39,5 +39,3 @@ export const capturedInputs = (
       : [`--input "${name}" has no effect: step "${by.place}" captures it, and its value wins`]
   })
 }
-
-const captureOf = (step: StepEntry): string | undefined => ('capture' in step ? step.capture : undefined)

@@ -1,13 +1,14 @@
 /** Finds unset variables in `run:` commands, checks, evidence and `forEach`, before anything runs. The scripts of `shell:` are not searched. */
 import { listed } from '../../domain/data/listed.js'
 import { didYouMean } from '../../domain/data/Suggestion.js'
-import { ancestry } from './ancestry.js'
+import { listedParts } from '../../domain/workflow/Node.js'
+import { allNeeds } from '../../domain/workflow/needs.js'
 import { ITEM } from './items.js'
 import type { Position, Problem } from './Problem.js'
 import { MAX_SHOWN } from './Problem.js'
 import * as Template from './Template.js'
 import type { Action, Argument, ChecksEntry, GroupEntry, StepEntry, WorkflowFile } from './WorkflowFile.js'
-import { actionsOf, isLeaf, partsOf } from './WorkflowFile.js'
+import { captureOf, placed } from './WorkflowFile.js'
 
 interface Named {
   readonly at: Position
@@ -21,7 +22,8 @@ type Scope = (name: string) => boolean
 export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): ReadonlyArray<Problem> => {
   const problems: Array<Problem> = []
   const given = new Set(input)
-  const all = new Set([...given, ...everyCapture(file.steps), ITEM])
+  const captured = placed(file.steps).flatMap(({ step }) => captureOf(step) ?? [])
+  const all = new Set([...given, ...captured, ITEM])
   const look = (names: ReadonlyArray<Named>, scope: Scope): void => {
     for (const { at, name } of names) {
       if (scope(name)) continue
@@ -47,21 +49,18 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
     }
   }
   const inParallel = (groups: ReadonlyArray<GroupEntry>, scope: Scope): void => {
-    const isAfter = ancestry(groups)
     const setter = new Map(groups.flatMap((group) => capturedIn(group).map((name) => [name, group.name] as const)))
-    for (const group of groups) visit(group, (name) => scope(name) || isAfter(group.name, setter.get(name)))
+    const needs = allNeeds(groups)
+    for (const group of groups) visit(group, (name) => scope(name) || needs(group.name, setter.get(name) ?? ''))
   }
   inOrder(file.steps, (name) => given.has(name))
   return problems
 }
 
-const everyCapture = (steps: ReadonlyArray<StepEntry>): ReadonlyArray<string> =>
-  steps.flatMap((step) => (isLeaf(step) ? capturedIn(step) : everyCapture(partsOf(step))))
-
 /** Captures in the items of a map stay there. */
 const capturedIn = (step: StepEntry): ReadonlyArray<string> => {
-  if (isLeaf(step)) return step.capture === undefined ? [] : [step.capture]
-  return step._tag === 'Map' ? [] : partsOf(step).flatMap(capturedIn)
+  const own = captureOf(step)
+  return own === undefined ? listedParts<StepEntry>(step).flatMap(capturedIn) : [own]
 }
 
 const checksIn = (step: StepEntry): ChecksEntry | undefined => (step._tag === 'Wait' ? undefined : step.checks)
@@ -69,7 +68,7 @@ const checksIn = (step: StepEntry): ChecksEntry | undefined => (step._tag === 'W
 /** What a step uses before it ends: its items, its commands, and the checks `before`. */
 const atStart = (step: StepEntry): ReadonlyArray<Named> => [
   ...(step._tag === 'Map' && step.forEach._tag === 'Variable' ? [step.forEach] : []),
-  ...(step._tag === 'Task' ? actionsOf(step).flatMap(inAction) : []),
+  ...(step._tag === 'Task' ? inAction(step.action) : []),
   ...(checksIn(step)?.before.flatMap(inAction) ?? [])
 ]
 
@@ -79,8 +78,11 @@ const atEnd = (step: StepEntry): ReadonlyArray<Named> => {
   return [...[...artifacts, ...commits, ...files].flatMap(inArgument), ...after.flatMap(inAction)]
 }
 
-const inAction = (action: Action): ReadonlyArray<Named> =>
-  action._tag === 'Argv' ? action.argv.flatMap(inArgument) : []
+const inAction = (action: Action): ReadonlyArray<Named> => {
+  if (action._tag === 'Job')
+    return [action.submit, action.poll, action.collect].flatMap((one) => (one === undefined ? [] : inAction(one)))
+  return action._tag === 'Argv' ? action.argv.flatMap(inArgument) : []
+}
 
 const inArgument = ({ at, text }: Argument): ReadonlyArray<Named> =>
   Template.variablesIn(text).map((name) => ({ at, name }))

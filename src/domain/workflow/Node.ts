@@ -1,6 +1,6 @@
 /** What the definitions of steps and their recorded identities have in common. */
 import type { Unit } from './Unit.js'
-import { join, names } from './Unit.js'
+import { join, names, parent } from './Unit.js'
 
 /** A unit as it is defined, with its parts: the steps of a sequence, the groups of a wave, or the body of a map. A task has none. */
 export interface Node {
@@ -16,6 +16,10 @@ export const listedParts = <N extends Node>({ steps, groups }: N): ReadonlyArray
   (steps ?? groups ?? NO_PARTS) as ReadonlyArray<N>
 
 const NO_PARTS: ReadonlyArray<never> = []
+
+/** Returns the steps or groups of a definition, or the body of a map. */
+export const partsOf = <N extends Node>(node: N): ReadonlyArray<N> =>
+  node.each === undefined ? listedParts(node) : [node.each as N]
 
 /** Detects a sequence, wave or map. */
 export const isComposite = ({ steps, groups, each }: Node): boolean => (steps ?? groups ?? each) !== undefined
@@ -44,8 +48,7 @@ interface Kinded {
 }
 
 /** Returns whether all tasks of a step are idempotent. */
-export const isIdempotent = (node: Node): boolean =>
-  node.idempotent ?? (node.each === undefined ? listedParts<Node>(node).every(isIdempotent) : isIdempotent(node.each))
+export const isIdempotent = (node: Node): boolean => node.idempotent ?? partsOf(node).every(isIdempotent)
 
 /** Returns the units that are not idempotent, in the order of the workflow. A map counts as one unit. */
 export const nonIdempotent = ({ steps }: { readonly steps: ReadonlyArray<Node> }): ReadonlyArray<Unit> => {
@@ -67,4 +70,21 @@ export const definitionAt = <N extends Node>(
   for (const name of inner)
     found = found && ((found.each as N | undefined) ?? listedParts(found).find((part) => part.name === name))
   return found
+}
+
+/** Returns the steps of the sequence around a step, the step included; none for a group or the body of a map. */
+export const stepsAround = (workflow: { readonly steps: ReadonlyArray<Node> }, unit: Unit): ReadonlyArray<Unit> => {
+  const above = parent(unit)
+  const { steps = [] } = above === undefined ? workflow : (definitionAt(workflow, above) ?? {})
+  return steps.map(({ name }) => join(above, name))
+}
+
+/** Returns the wave or map before a step in its sequence. */
+export const waveBefore = (workflow: { readonly steps: ReadonlyArray<Node> }, unit: Unit): Unit | undefined => {
+  const around = stepsAround(workflow, unit)
+  const isWave = (one: Unit): boolean => {
+    const { groups, each } = definitionAt(workflow, one) ?? {}
+    return (groups ?? each) !== undefined
+  }
+  return around.slice(0, Math.max(0, around.indexOf(unit))).findLast(isWave)
 }

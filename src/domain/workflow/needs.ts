@@ -9,9 +9,9 @@ interface GroupNeeds {
 
 /** Returns the groups on one dependency cycle, each followed by one that it needs; none without a cycle. Ignores unknown needs. Linear time. */
 export const cycleIn = (groups: ReadonlyArray<GroupNeeds>): ReadonlyArray<string> => {
-  const known = new Set(groups.map(({ name }) => name))
-  const needs = new Map(groups.map(({ name, needs }) => [name, new Set(needs.filter((need) => known.has(need)))]))
-  const stuck = leftOver(needs)
+  const graph = graphOf(groups)
+  const ordered = new Set(orderOf(graph))
+  const stuck = new Map([...graph].filter(([name]) => !ordered.has(name)))
   const seen = new Set<string>()
   let [name] = stuck.keys()
   while (name !== undefined && !seen.has(name)) {
@@ -24,20 +24,24 @@ export const cycleIn = (groups: ReadonlyArray<GroupNeeds>): ReadonlyArray<string
 
 type Graph = ReadonlyMap<string, ReadonlySet<string>>
 
-/** Returns the nodes that Kahn's algorithm cannot order. */
-const leftOver = (graph: Graph): Graph => {
+const graphOf = (groups: ReadonlyArray<GroupNeeds>): Graph => {
+  const known = new Set(groups.map(({ name }) => name))
+  return new Map(groups.map(({ name, needs }) => [name, new Set(needs.filter((need) => known.has(need)))]))
+}
+
+/** Orders the nodes by Kahn's algorithm, each after its targets. Leaves out cycles, and what points to them. */
+const orderOf = (graph: Graph): ReadonlyArray<string> => {
   const pointing = reversed(graph)
   const open = new Map([...graph].map(([name, targets]) => [name, targets.size]))
   const ready = [...open].filter(([, count]) => count === 0).map(([name]) => name)
-  for (let name = ready.pop(); name !== undefined; name = ready.pop()) {
-    open.delete(name)
+  for (const name of ready) {
     for (const other of pointing.get(name) ?? []) {
       const left = (open.get(other) ?? 0) - 1
       open.set(other, left)
       if (left === 0) ready.push(other)
     }
   }
-  return new Map([...graph].filter(([name]) => open.has(name)))
+  return ready
 }
 
 const reversed = (graph: Graph): Graph => {
@@ -51,6 +55,21 @@ export const neededBy = (groups: ReadonlyArray<GroupNeeds>, names: ReadonlyArray
   if (names.length === 0) return new Set()
   const byName = indexed(groups, ({ name }) => name)
   return closure(names, (one) => byName.get(one)?.needs ?? [])
+}
+
+/** Computes for all groups at once which others each needs, directly or through others: 12 MB for 10,000 groups. */
+export const allNeeds = (groups: ReadonlyArray<GroupNeeds>): ((group: string, other: string) => boolean) => {
+  const graph = graphOf(groups)
+  const bits = new Map([...graph.keys()].map((name, place) => [name, 1n << BigInt(place)]))
+  const bitOf = (name: string): bigint => bits.get(name) ?? 0n
+  const needed = new Map<string, bigint>()
+  const neededBy = (name: string): bigint => needed.get(name) ?? 0n
+  for (const name of orderOf(graph))
+    needed.set(
+      name,
+      [...(graph.get(name) ?? [])].reduce((all, need) => all | neededBy(need) | bitOf(need), 0n)
+    )
+  return (group, other) => (neededBy(group) & bitOf(other)) !== 0n
 }
 
 /** Returns the groups that need a named one, directly or through others. */

@@ -7,8 +7,9 @@ import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Units from '../../domain/checkpoint/Units.js'
 import type { DecisionTree } from '../../domain/plan/Plan.js'
 import { find } from '../../domain/checkpoint/Tree.js'
-import { ancestors, join, parent } from '../../domain/workflow/Unit.js'
-import { isIdempotent } from '../../domain/workflow/Node.js'
+import { ancestors, top } from '../../domain/workflow/Unit.js'
+import { isIdempotent, waveBefore } from '../../domain/workflow/Node.js'
+import { indexOfStep } from '../../domain/data/indexed.js'
 import { noAttempt } from './Attempt.js'
 import { runningFailed, stageCompleted, unitFailed, unitCompleted } from '../storage/changes.js'
 import type { Choice, CheckRefusal } from './unitChecks.js'
@@ -65,18 +66,12 @@ export const openComposite = async (
 /** Finds the wave or map before a composite in its sequence, to which a user may go back. Nothing may be pending: going back would abandon it. */
 const previousWave = (scope: RunScope, place: Place): { readonly choice: Choice; readonly place: Place } => {
   const { program, recorder } = scope
-  const { items, pending } = recorder.checkpoint()
-  const above = parent(place.unit)
-  const sequence = above === undefined ? program : find<ProgramStep>(program, items, above)?.definition
-  const steps = sequence !== undefined && 'steps' in sequence ? sequence.steps : []
-  const own = steps.findIndex(({ name }) => join(above, name) === place.unit)
-  const index = steps.findLastIndex(({ _tag }, at) => at < own && (_tag === 'Wave' || _tag === 'Map'))
-  const previous = steps[index]?.name
-  if (previous === undefined || pending.size > 0 || !isAlone(scope, place)) return { choice: WITHOUT_RETRY, place }
-  const unit = join(above, previous)
+  const unit = waveBefore(program, place.unit)
+  if (unit === undefined || recorder.checkpoint().pending.size > 0 || !isAlone(scope, place))
+    return { choice: WITHOUT_RETRY, place }
   return {
     choice: { answers: ['lookAgain', 'previousWave', 'continue', 'abort'], previousWave: unit },
-    place: { unit, stepIndex: above === undefined ? index : place.stepIndex }
+    place: { unit, stepIndex: indexOfStep(program.steps, top(unit)) ?? place.stepIndex }
   }
 }
 

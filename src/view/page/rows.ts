@@ -1,4 +1,5 @@
 /** Renders the units of a run as a tree in a table: one row for each, with its bars on the axis. */
+import { pushTo } from '../../domain/data/indexed.js'
 import { presentOf } from '../../domain/checkpoint/Due.js'
 import { nameOf, parent } from '../../domain/workflow/Unit.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
@@ -51,30 +52,19 @@ const TOOLS = `<div class="tools" hidden><input type="search" aria-label="Search
 
 const arrange = (units: ReadonlyArray<UnitView>, { bars }: Timeline, now: string | undefined): ReadonlyArray<Row> => {
   const levels = new Map<Unit, number>()
-  const spans = spansOf(units, bars)
+  const inside = barsInside(units, bars)
   return units.map((view) => {
     const above = parent(view.unit)
     const level = above === undefined ? 1 : (levels.get(above) ?? 0) + 1
     levels.set(view.unit, level)
     const { unit, durationMillis } = view
-    const { shown, soFar } = view.parts === undefined ? attemptsOf(view, bars, now) : partsOf(spans.get(unit))
-    return { view, level, bars: shown, millis: view.assumed ? soFar : (durationMillis ?? soFar) }
+    const isComposite = view.parts !== undefined
+    const own = (isComposite ? inside : bars).get(unit) ?? []
+    const soFar = isComposite ? partsMillis(own) : millisOf(view, own, now)
+    const millis = view.assumed ? soFar : (durationMillis ?? soFar)
+    return { view, level, bars: isComposite ? spanOf(own) : own, millis }
   })
 }
-
-/** The bars of a row, and the milliseconds that its unit took so far. */
-interface Shown {
-  readonly shown: ReadonlyArray<Bar>
-  readonly soFar: number | undefined
-}
-
-const attemptsOf = (view: UnitView, bars: Timeline['bars'], now: string | undefined): Shown => {
-  const shown = bars.get(view.unit) ?? []
-  return { shown, soFar: millisOf(view, shown, now) }
-}
-
-const partsOf = (within: Within | undefined): Shown =>
-  within === undefined ? { shown: [], soFar: undefined } : { shown: [within.bar], soFar: partsMillis(within.parts) }
 
 /** The time of the last attempt or wait. */
 const millisOf = ({ status }: UnitView, bars: ReadonlyArray<Bar>, now: string | undefined): number | undefined => {
@@ -89,31 +79,23 @@ const partsMillis = (parts: ReadonlyArray<Bar>): number | undefined => {
   return millis === 0 ? undefined : millis
 }
 
-/** The bar of a composite, and those of its parts. */
-interface Within {
-  readonly bar: Bar
-  readonly parts: ReadonlyArray<Bar>
+/** Collects the bars of all parts of each composite. */
+const barsInside = (units: ReadonlyArray<UnitView>, bars: Timeline['bars']): ReadonlyMap<Unit, ReadonlyArray<Bar>> => {
+  const inside = new Map<Unit, Array<Bar>>()
+  for (const { unit, parts } of units) {
+    if (parts !== undefined) continue
+    for (const bar of bars.get(unit) ?? [])
+      for (let above = parent(unit); above !== undefined; above = parent(above)) pushTo(inside, above, bar)
+  }
+  return inside
 }
 
-/** Computes the bar of each composite, which spans those of its parts. */
-const spansOf = (units: ReadonlyArray<UnitView>, bars: Timeline['bars']): ReadonlyMap<Unit, Within> => {
-  const spans = new Map<Unit, { from: number; to: number; readonly parts: Array<Bar> }>()
-  for (const view of units) {
-    if (view.parts !== undefined) continue
-    for (const bar of bars.get(view.unit) ?? []) {
-      for (let above = parent(view.unit); above !== undefined; above = parent(above)) {
-        const span = spans.get(above)
-        if (span === undefined) spans.set(above, { from: bar.from, to: bar.to, parts: [bar] })
-        else {
-          span.from = Math.min(span.from, bar.from)
-          span.to = Math.max(span.to, bar.to)
-          span.parts.push(bar)
-        }
-      }
-    }
-  }
-  const plain = { attempt: 0, end: 'completed', isWait: false, isRewound: false } as const
-  return new Map(Array.from(spans, ([unit, { from, to, parts }]) => [unit, { bar: { ...plain, from, to }, parts }]))
+/** The bar of a composite, which spans those of its parts. */
+const spanOf = (parts: ReadonlyArray<Bar>): ReadonlyArray<Bar> => {
+  if (parts.length === 0) return []
+  const from = parts.reduce((first, bar) => Math.min(first, bar.from), Infinity)
+  const to = parts.reduce((last, bar) => Math.max(last, bar.to), from)
+  return [{ from, to, attempt: 0, end: 'completed', isWait: false, isRewound: false }]
 }
 
 /** The class of a row, for which the style shows a mark. */

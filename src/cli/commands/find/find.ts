@@ -17,7 +17,7 @@ import type { CliError } from '../../CliError.js'
 import { indented, notDone, refused } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Context, Result } from '../Context.js'
-import { environmentFor, hintTo, sameCommand, showHint } from '../Context.js'
+import { environmentFor, hintTo, listHint, sameCommand, showHint } from '../Context.js'
 import { withoutValues } from '../hints/ofError.js'
 import { ofNoRun } from '../hints/ofRun.js'
 import { minute } from '../../report/text.js'
@@ -183,8 +183,6 @@ const nothingToResume = (context: Context, { runs, damaged }: Runs): CliError =>
     ...(active.length === 0 && isAll ? defined({ completed: newest?.runId }) : {})
   }
 }
-
-const listHint = (context: Context): Hint => hintTo(context, 'List the runs with:', ['runs'])
 
 /** `what`: such a run, in words. */
 export interface Purpose {

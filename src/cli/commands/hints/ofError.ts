@@ -7,7 +7,7 @@ import type { RunError } from '../../../executor/errors/RunError.js'
 import type { CliError, StoredRun } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Flags, Typed } from '../Context.js'
-import { hintTo, showHint, sameCommand } from '../Context.js'
+import { hintTo, listHint, showHint, sameCommand } from '../Context.js'
 import { resumeHint } from '../execution/planFlags.js'
 import { answerHint, ofHeld, ofMove } from './ofRun.js'
 
@@ -40,8 +40,6 @@ export const answeringToo = (typed: Typed, questions: ReadonlyArray<Confirm>): H
     questions.flatMap(({ unit }) => ['--confirm', `${unit}=again`])
   )
 })
-
-const listHint = (typed: Typed): Hint => hintTo(typed, 'List the runs with:', ['runs'])
 
 const again = (typed: Typed, text = 'After fixing this:'): Hint => ({ text, command: sameCommand(typed) })
 

@@ -8,7 +8,7 @@ import type { Confirm, Decision, FoundEvidence, PlanOptions, ResumePlan } from '
 import { answersTo, openQuestions } from '../../../domain/plan/Plan.js'
 import type { PlanProblem } from '../../../domain/plan/PlanProblem.js'
 import { planResume } from '../../../domain/plan/planResume.js'
-import { definitionAt } from '../../../domain/workflow/Node.js'
+import { definitionAt, waveBefore } from '../../../domain/workflow/Node.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, fromTop, isWithin, top } from '../../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
@@ -21,7 +21,7 @@ import { notDone } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Flags, Place } from '../Context.js'
 import { resumeHint, resumeLine } from '../execution/planFlags.js'
-import { waveBefore, nonIdempotentFrom, asksForChanges, captures } from '../find/definitions.js'
+import { nonIdempotentFrom, asksForChanges, captures } from '../find/definitions.js'
 
 /** What a plan was made from. `flags`: as typed, without secrets. */
 export interface Planning extends Pick<PlanResult, 'checkpoint' | 'options'> {

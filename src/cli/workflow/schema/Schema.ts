@@ -14,8 +14,19 @@ export interface Schema<A> {
   readonly json: (definitions: Map<string, JsonObject>) => JsonObject
 }
 
+/** Words the problem of a value of another kind. */
+type Otherwise = (kind: string, key: string) => string
+
+const mustBe =
+  (expected: string): Otherwise =>
+  (kind, key) =>
+    `"${key}" must be ${expected}, not ${kind}`
+
 export const wrong = ({ report }: Reading, { key, value }: Entry, expected: string, hint = ''): undefined =>
-  void report(value.at, `"${key}" must be ${expected}, not ${kindOf(value)}${hint}`)
+  void report(value.at, `${mustBe(expected)(kindOf(value), key)}${hint}`)
+
+const valid = <A>(all: ReadonlyArray<A | undefined>): ReadonlyArray<A> =>
+  all.flatMap((one) => (one === undefined ? [] : [one]))
 
 // ---------------------------------------------------------------------------------------------------------------------
 // schemas from schemas
@@ -86,20 +97,11 @@ export const named = <A>(name: string, make: () => Schema<A>): Schema<A> => {
 }
 
 /** Omits invalid items. `otherwise`: the message for other kinds. */
-export const list = <A>(
-  item: Schema<A>,
-  otherwise?: (kind: string, key: string) => string
-): Schema<ReadonlyArray<A>> => ({
+export const list = <A>(item: Schema<A>, otherwise = mustBe('a list')): Schema<ReadonlyArray<A>> => ({
   decode: (reading, entry) => {
     const { value } = entry
-    if (value._tag !== 'List')
-      return otherwise === undefined
-        ? wrong(reading, entry, 'a list')
-        : void reading.report(value.at, otherwise(kindOf(value), entry.key))
-    return value.items.flatMap((one) => {
-      const read = item.decode(reading, { ...entry, at: one.at, value: one })
-      return read === undefined ? [] : [read]
-    })
+    if (value._tag !== 'List') return void reading.report(value.at, otherwise(kindOf(value), entry.key))
+    return valid(value.items.map((one) => item.decode(reading, { ...entry, at: one.at, value: one })))
   },
   json: (definitions) => ({ type: 'array', items: item.json(definitions) })
 })
@@ -109,10 +111,7 @@ export const mapOf = <A>(names: JsonObject, item: Schema<A>): Schema<ReadonlyArr
   decode: (reading, entry) => {
     const { value } = entry
     if (value._tag !== 'Mapping') return wrong(reading, entry, 'a mapping')
-    return value.entries.flatMap((one) => {
-      const read = item.decode(reading, one)
-      return read === undefined ? [] : [read]
-    })
+    return valid(value.entries.map((one) => item.decode(reading, one)))
   },
   json: (definitions) => ({ type: 'object', propertyNames: names, additionalProperties: item.json(definitions) })
 })
@@ -158,12 +157,12 @@ export const object = <F extends Fields>(
   options: {
     readonly except?: ReadonlyArray<string>
     readonly rules?: ReadonlyArray<Rule<Read<F>>>
-    readonly otherwise?: (kind: string) => string
+    readonly otherwise?: Otherwise
     readonly instead?: Readonly<Record<string, keyof F & string>>
     readonly foreign?: Readonly<Record<string, string>>
   } = {}
 ): Schema<Read<F>> => {
-  const { except = [], rules = [], otherwise, instead = {}, foreign = {} } = options
+  const { except = [], rules = [], otherwise = mustBe('a mapping'), instead = {}, foreign = {} } = options
   const own = new Map(Object.entries(fields).filter(([key]) => !except.includes(key)))
   const known = [...own.keys()]
   const remedyFor = (key: string, given: ReadonlyArray<Entry>): string | undefined => {
@@ -183,10 +182,7 @@ export const object = <F extends Fields>(
     decode: (reading, entry) => {
       const { report } = reading
       const { value: node } = entry
-      if (node._tag !== 'Mapping')
-        return otherwise === undefined
-          ? wrong(reading, entry, 'a mapping')
-          : void report(node.at, otherwise(kindOf(node)))
+      if (node._tag !== 'Mapping') return void report(node.at, otherwise(kindOf(node), entry.key))
       const found = new Map<string, Found<unknown>>()
       for (const one of node.entries) {
         const schema = own.get(one.key)?.schema

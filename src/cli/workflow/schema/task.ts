@@ -7,7 +7,7 @@ import type { RetryPolicy } from '../../../domain/workflow/RetryPolicy.js'
 import { MAX_ATTEMPTS, policyOf, standard } from '../../../domain/workflow/RetryPolicy.js'
 import * as Duration from '../Duration.js'
 import { didYouMean } from '../../../domain/data/Suggestion.js'
-import type { Action, CommandAction, JobEntry, TaskEntry } from '../WorkflowFile.js'
+import type { Action, CommandAction, JobAction, TaskEntry } from '../WorkflowFile.js'
 import { commandLine, DEFAULT_TIMEOUT_MILLIS } from '../WorkflowFile.js'
 import { argv, checked, checksOf, command, script, taskChecks } from './checks.js'
 import type { Reading } from './Reading.js'
@@ -31,7 +31,7 @@ export const standIn = ({ at, name }: Reading['unit']): TaskEntry => ({
 // what a task does
 // ---------------------------------------------------------------------------------------------------------------------
 
-const job: Schema<JobEntry> = mapped(
+const job: Schema<JobAction> = mapped(
   object(
     '"job"',
     {
@@ -50,6 +50,7 @@ const job: Schema<JobEntry> = mapped(
     { otherwise: (kind) => `"job" is a mapping of "submit", "poll" and "collect", not ${kind}` }
   ),
   ({ submit, poll, collect }) => ({
+    _tag: 'Job',
     submit: submit?.value ?? NOTHING,
     poll: poll?.value ?? NOTHING,
     ...(collect === undefined ? {} : { collect: collect.value ?? NOTHING })
@@ -250,9 +251,8 @@ export const taskRules: ReadonlyArray<Rule<Task>> = [oneWork, jobOutput, jobComm
 
 /** `isNamed`: the name is the default summary; the body of a map has that of its map, and an item its key. */
 export const taskOf = (read: Task, { warn, unit: { at, name } }: Reading, isNamed: boolean): TaskEntry => {
-  const { shell, run, reuse, retry, timeout, workspace } = read
-  const job = read.job?.value
-  const action: Action = job?.submit ?? reuse?.value ?? run?.value ?? shell?.value ?? NOTHING
+  const { shell, run, reuse, job, retry, timeout, workspace } = read
+  const action: Action = job?.value ?? reuse?.value ?? run?.value ?? shell?.value ?? NOTHING
   const policy = retry?.value === false ? undefined : retry?.value
   const idempotent = read.idempotent?.value ?? true
   if (retry !== undefined && policy !== undefined && !idempotent)
@@ -266,7 +266,6 @@ export const taskOf = (read: Task, { warn, unit: { at, name } }: Reading, isName
     summary: (read.summary?.value ?? (isNamed ? name : commandLine(action))).replace(/\s+/g, ' ').trim(),
     idempotent,
     ...defined({
-      job,
       capture: read.capture?.value,
       retry: policy,
       timeoutMillis: limit === false ? undefined : limit,
