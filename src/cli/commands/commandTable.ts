@@ -140,7 +140,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'poll',
     args: [ANY_RUN],
     summary: 'poll the jobs that a run waits for',
-    text: 'Polls the [jobs](#jobs) that a run waits for, and records their results; without an id, of the only run that waits for one. Submits and runs nothing. Exits with 75 while a job is unfinished, with 1 if one failed, and with 0 if none is pending any more.',
+    text: 'Polls the [jobs](#jobs) that a run waits for, and records their results; without an id, of the only run that waits for a job. Submits and runs nothing. Exits with 75 while a job is unfinished, with 1 if one failed, and with 0 if none is pending any more.',
     flags: [JSON_FLAG],
     example: 'dogear poll 3f2a81c0'
   },
@@ -200,7 +200,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     args: [],
     alias: 'list',
     summary: 'list runs',
-    text: 'Lists runs, newest first, from the end of what is stored of each: only "dogear verify" finds all damage. "dogear list" and "dogear list runs" do the same.',
+    text: 'Lists runs, newest first. Reads only the newest state of each: "dogear verify" finds damage in earlier records. "dogear list" and "dogear list runs" do the same.',
     flags: [
       {
         syntax: '--status <status>',
