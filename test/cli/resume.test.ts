@@ -1072,6 +1072,19 @@ test('a resume with two removed steps in doubt and one other edit names that edi
   expect(linesOf(stderr)).toContain('After that, undo the other edit, or accept it with --changes ignore')
 })
 
+test('beside a removed step in doubt, a completed step of another kind is to be undone, not accepted', async () => {
+  const was = `steps:
+  - { name: a, shell: 'true' }
+  - { name: pay, shell: exit 1, idempotent: false }
+`
+  within({ 'w.yml': was })
+  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  place.write('w.yml', "steps: [{ wave: a, groups: { x: { shell: 'true' } } }]")
+  const { code, stderr } = await place.dogear(['resume', 'r'])
+  expect(code).toBe(4)
+  expect(linesOf(stderr)).toContain('After that, undo the other edit')
+})
+
 test('the command that accepts an edit answers no question, and keeps the flags that were typed', async () => {
   const was = `steps:
   - { name: a, shell: echo made > out, artifacts: [out] }

@@ -5,13 +5,19 @@ import { exitCode, type StopSignal } from 'dogear/node'
 import type { CliError } from '../../src/cli/CliError.js'
 import { ExitCode, ofError, ofOutcome } from '../../src/cli/ExitCode.js'
 import { codes, column, read, table, tables } from './markdown.js'
-import { errorTags, literals, stepErrors } from './source.js'
+import { errorTags, fieldsOf, literals, stepErrors } from './source.js'
 
 const page = read('docs/errors.md')
 
 const listed = (under: string, first = '`_tag`'): readonly string[] => column(table(page, under), first).flatMap(codes)
 
 const sorted = (all: Iterable<string>): readonly string[] => [...new Set(all)].sort()
+
+/** The fields in a cell: of `holder {host, pid}` holder, and nothing of what stands in parentheses. */
+const fieldsIn = (cell: string): readonly string[] => {
+  const plain = cell.replace(/\]\([^()]*\)/g, ']').replace(/\([^()]*\)/g, '')
+  return sorted(codes(plain).flatMap((code) => /^\w+\??/.exec(code) ?? []))
+}
 
 const storage = literals('ports/CheckpointStorage.ts', 'StorageError')
 
@@ -54,6 +60,21 @@ describe('docs/errors.md', () => {
       ...literals('adapters/node/subprocess.ts', 'NotStarted')
     ]
     expect(sorted(listed('Values that are refused'))).toEqual(sorted(refused))
+  })
+
+  test.each([
+    ['StorageError', 'ports/CheckpointStorage.ts'],
+    ['ArtifactError', 'ports/ArtifactStore.ts'],
+    ['RunError', 'executor/errors/RunError.ts'],
+    ['PlanProblem', 'domain/plan/PlanProblem.ts'],
+    ['WorkflowProblem', 'domain/workflow/WorkflowProblem.ts']
+  ])('docs/errors.md lists the fields of each member of %s', (name, file) => {
+    const carried = column(table(page, name), 'carries').map(fieldsIn)
+    const tags = listed(name)
+    const fields = fieldsOf(file, name)
+    expect(tags.map((tag, index) => [tag, carried[index]])).toEqual(
+      tags.map((tag) => [tag, sorted(fields.get(tag) ?? [])])
+    )
   })
 
   test('docs/errors.md omits no type in the category errors', () => {

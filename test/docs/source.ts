@@ -37,16 +37,16 @@ const literalsOf = (type: ts.Type, property: string): readonly string[] =>
     return membersOf(checker.getTypeOfSymbol(symbol)).flatMap((value) => (value.isStringLiteral() ? [value.value] : []))
   })
 
-/** The members of a type that `src/<file>` exports, by tag, with their other fields; `group?` is optional. */
+/** The members of a type that `src/<file>` exports, by tag, with their other fields; `group?` is optional. Two members with one tag count as one. */
 export function fieldsOf(file: string, name: string): ReadonlyMap<string, readonly string[]> {
-  const members = membersOf(checker.getDeclaredTypeOfSymbol(exportedAs(file, name)))
-  return new Map(
-    members.map((member) => {
-      const [tag = ''] = literalsOf(member, '_tag')
-      const fields = member.getProperties().filter((one) => one.name !== '_tag')
-      return [tag, fields.map((one) => ((one.flags & ts.SymbolFlags.Optional) === 0 ? one.name : `${one.name}?`))]
-    })
-  )
+  const found = new Map<string, readonly string[]>()
+  for (const member of membersOf(checker.getDeclaredTypeOfSymbol(exportedAs(file, name)))) {
+    const [tag = ''] = literalsOf(member, '_tag')
+    const fields = member.getProperties().filter((one) => one.name !== '_tag')
+    const names = fields.map((one) => ((one.flags & ts.SymbolFlags.Optional) === 0 ? one.name : `${one.name}?`))
+    found.set(tag, [...(found.get(tag) ?? []), ...names])
+  }
+  return found
 }
 
 /** The tags of every exported type in the category errors. */

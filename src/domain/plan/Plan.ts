@@ -179,8 +179,8 @@ export type Answer =
 
 /**
  * Which edits of the workflow a plan accepts. `strict`: none. `completed`: steps that did not complete may be changed, added, removed or
- * renamed. `ignore`: all edits, and every recorded completion counts, with two exceptions: a unit that completed as another kind of step,
- * because its record has no result of the present kind; and code in place of a pending job, because nothing could poll that job.
+ * renamed. `ignore`: all edits but two: another kind of step in place of a completed one, because the record holds no result of that kind;
+ * and code in place of a pending job, because nothing could poll that job. No policy accepts another name of the workflow.
  *
  * @category model
  */

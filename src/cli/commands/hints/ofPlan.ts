@@ -221,7 +221,8 @@ const ofEdits = (place: Place, planning: Planning, problems: ReadonlyArray<PlanP
   if (edits.some(({ inDoubt }) => inDoubt === true)) {
     const others = editsToUndo(problems).length
     const [edit, them] = others === 1 ? ['edit', 'it'] : ['edits', 'them']
-    return others === 0 ? [] : [{ text: `After that, undo the other ${edit}, or accept ${them} with --changes ignore` }]
+    const accept = edits.some(({ otherKind }) => otherKind === true) ? '' : `, or accept ${them} with --changes ignore`
+    return others === 0 ? [] : [{ text: `After that, undo the other ${edit}${accept}` }]
   }
   const { program } = planning
   const edited = new Set(edits.map(({ unit }) => top(unit)))
