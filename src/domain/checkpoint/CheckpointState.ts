@@ -68,7 +68,7 @@ export interface OpenUnits {
   readonly failures: Units<Failure>
 }
 
-/** The step that a run stands at. */
+/** The step that a run stands at: the one that it runs or runs next, or, in `Completed`, the last one that completed. */
 interface Standing {
   readonly stepIndex: number
   readonly step: string

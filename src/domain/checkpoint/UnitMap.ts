@@ -1,4 +1,4 @@
-/** Values by unit, in insertion order: an immutable map. */
+/** Values by unit, in insertion order: an immutable `ReadonlyMap`, built on the list of records in `Units.ts`. */
 import type { Unit } from '../workflow/Unit.js'
 import type { OfUnit, Units } from './Units.js'
 import * as List from './Units.js'

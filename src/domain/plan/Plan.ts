@@ -148,8 +148,8 @@ export type Decision = Skip | Run | Retry | Confirm | Poll
  * recorded sub-steps. The other fields summarize it:
  *
  * - `startIndex`: the first step that is not skipped, or the number of steps;
- * - `retryCurrent`: true if `startIndex` is the step in the `state` of the checkpoint, and that step did not fail with `retryable: false`.
- *   Also true if that step has not started: its decision says whether it is retried;
+ * - `retryCurrent`: true if `startIndex` is the step in the `state` of the checkpoint, and that state is `BeforeStep`, `Failed` with
+ *   `retryable`, or `Interrupted` with `inProgress`. With `BeforeStep` the step may not have started: its decision says whether it is retried;
  * - `skipSteps`: the indices of the skipped steps;
  * - `variables`: the variables that the first step to run sees;
  * - `abandons`: the pending jobs that the plan gives up: their units run again, are assumed done, or an edit removed them or made them units

@@ -26,7 +26,7 @@ import type { Finding } from './oracle/Oracle.js'
  * (before, during and after it, and delayed until the next claim), each failure that the store can report, each unit
  * and each announced effect. Each run is resumed to its end and checked against the laws of `CrashLaw`. Then it samples
  * pairs of points. With `pauses` it tries a pause at every store call and unit; with `overridden: n` it samples
- * n runs in which a user intervenes between crashes: resumes from a step, restarts a wave, removes or edits evidence.
+ * n runs in which a user intervenes: starts from a step, restarts a wave, deletes or edits evidence, pauses or cancels.
  * The program comes from `dogear` or `dogear/promise`, or from a function that creates it for each process from a
  * {@link ProcessContext}. Pass a function to find steps that depend on the memory of an earlier process: a program
  * object is shared by all processes. Steps reach the outside world through `world`, sleep in virtual time, and announce

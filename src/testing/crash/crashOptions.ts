@@ -62,7 +62,8 @@ export type Invariant<World> = (seen: Observation<World>) => unknown
  * - `mayDiffer`: paths of units whose outputs may differ from the undisturbed run.
  * - `mayFail`: how many processes of a run may end because a step failed, default 0. The next one continues.
  * - `twice`: the number of sampled runs with two crashes, default 100.
- * - `overridden`: the number of sampled runs with interventions and crashes between them, default 0.
+ * - `overridden`: the number of sampled runs in which a user starts from a step, restarts a wave, deletes or edits evidence, pauses or
+ *   cancels, default 0.
  * - `pauses`: also requests a pause before and after each store call, and when a unit first starts; after a pause at a
  *   unit it also crashes the process at each later point. Default false.
  * - `seed`: the seed of the samples, default 1.
