@@ -126,7 +126,9 @@ describe('the examples of the guide', () => {
 
   test('the guide distinguishes the pause pointer from the state', () => {
     const [, pausing = ''] = guide.split('## Pausing')
-    expect(pausing).toMatch(/`continue-here\.json` is a pointer\s+to the paused run and no state: only the id in it is used\./)
+    expect(pausing).toMatch(
+      /`continue-here\.json` is a pointer\s+to the paused run and no state: only the id in it is used\./
+    )
   })
 
   test('the JSON output has the fields that the guide names', async () => {
