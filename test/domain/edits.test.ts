@@ -557,7 +557,7 @@ describe('pending jobs that a plan abandons', () => {
     assert.notEqual(hashPlan(others), hashPlan(plan.right))
   })
 
-  test('a plan does not name a job as abandoned that it still polls or that was never submitted', () => {
+  test('a plan names a job as abandoned only if the job was submitted and the plan no longer polls it', () => {
     const run = replay(having(flow(task('a'), task('z')), []), submitting('a'))
     assert.ok(E.isRight(run))
     for (const edited of [flow(task('a'), task('y')), flow(task('a', 2), task('z'))]) {

@@ -152,7 +152,7 @@ describe('an interrupted wave with groups in flight', () => {
       )
     )
 
-  test('an interrupted wave whose check fails on a resume continues once the check passes, and needs no second answer', async () => {
+  test('if the check of an interrupted wave fails on a resume, the wave continues when the check passes, and needs no second answer', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const hanging = pipe(

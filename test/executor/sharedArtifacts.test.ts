@@ -117,7 +117,7 @@ describe('puts of one artifact that fail or hang', () => {
   })
 })
 
-describe('what drops the last record of an artifact', () => {
+describe('dropping the last record of an artifact', () => {
   const puts =
     (ran: Array<string>, name: string) =>
     async ({ artifacts }: Writing) => {
@@ -162,7 +162,7 @@ describe('what drops the last record of an artifact', () => {
     assert.deepEqual(ran, ['a', 'b', 'b'])
   })
 
-  test('what a later step left is recorded as that, not as accepted by a user', async () => {
+  test('an artifact that a later step replaced is recorded as replaced, not as accepted by a user', async () => {
     const [options, ran, kept] = [newRun(), [] as Array<string>, [] as Array<string>]
     await runOutcome(turns(ran), options)
     const events = { report: (event: Event) => void (event._tag === 'EvidenceKept' && kept.push(event.unit)) }
@@ -220,7 +220,7 @@ describe('what drops the last record of an artifact', () => {
   })
 })
 
-describe('a wave that was stopped after a group of it put an artifact of an earlier step', () => {
+describe('a wave that was stopped after one of its groups put an artifact of an earlier step', () => {
   const signing = (isStopped: AbortController) => async (context: Writing) => {
     await context.artifacts.put('log', 'signed')
     isStopped.abort()

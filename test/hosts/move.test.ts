@@ -168,7 +168,7 @@ describe('move', () => {
     assert.deepEqual(outputs, { make: 'made', approve: true, use: 'weights' })
   })
 
-  test('a move that is killed at any call leaves at most one copy that can be resumed, and a repeated move leaves one', async () => {
+  test('a move that is killed at any call leaves at most one copy that can be resumed, and a repeated move leaves exactly one', async () => {
     const count = await calls()
     assert.ok(count > 12, String(count))
     const none: Array<string> = []
@@ -246,7 +246,7 @@ describe('move', () => {
     assert.ok(requested > 3, String(requested))
   })
 
-  test('a repeated move finishes a broken one even if it reaches the source store under another name', async () => {
+  test('a repeated move finishes a broken move even if the two moves name the source store differently', async () => {
     const count = await calls()
     for (let at = 1; at <= count; at++) {
       const [source, target] = [memoryData(), memoryData()]
@@ -439,7 +439,7 @@ describe('move', () => {
     assert.deepEqual(await resumable(stores), [])
   })
 
-  test('a move whose store fails at any call leaves at most one copy that can be resumed, and a repeated move leaves one', async () => {
+  test('a move whose store fails at any call leaves at most one copy that can be resumed, and a repeated move leaves exactly one', async () => {
     const count = await calls()
     for (let at = 1; at <= count; at++)
       for (const when of ['before', 'after'] as const) {
