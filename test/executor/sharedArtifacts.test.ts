@@ -150,17 +150,20 @@ describe('dropping the last record of an artifact', () => {
   test.each([
     ['fromStep', { fromStep: 's/b' }],
     ['restartWave', { restartWave: 's' }]
-  ])('a resume with %s that is stopped before that step can be repeated without a question', async (_, how) => {
-    const [options, ran] = [newRun(), [] as Array<string>]
-    const flow = workflow('w')
-      .step('a', puts(ran, 'a'))
-      .sequence('s', (part) => part.step('b', puts(ran, 'b')))
-    await runOutcome(flow, options)
-    const stopped = await runOutcome(flow, { ...options, ...how, signal: AbortSignal.abort() })
-    assert.equal(stopped._tag, 'Interrupted')
-    assert.equal((await runOutcome(flow, options))._tag, 'Completed')
-    assert.deepEqual(ran, ['a', 'b', 'b'])
-  })
+  ])(
+    'if a resume with %s is stopped before its first step, the run can be resumed again without a question',
+    async (_, how) => {
+      const [options, ran] = [newRun(), [] as Array<string>]
+      const flow = workflow('w')
+        .step('a', puts(ran, 'a'))
+        .sequence('s', (part) => part.step('b', puts(ran, 'b')))
+      await runOutcome(flow, options)
+      const stopped = await runOutcome(flow, { ...options, ...how, signal: AbortSignal.abort() })
+      assert.equal(stopped._tag, 'Interrupted')
+      assert.equal((await runOutcome(flow, options))._tag, 'Completed')
+      assert.deepEqual(ran, ['a', 'b', 'b'])
+    }
+  )
 
   test('an artifact that a later step replaced is recorded as replaced, not as accepted by a user', async () => {
     const [options, ran, kept] = [newRun(), [] as Array<string>, [] as Array<string>]
@@ -314,7 +317,7 @@ test.each([
     'a step without a name',
     ({ step }: { step: (name: string, run: () => number) => Promise<number> }) => step('', () => 1)
   ]
-])('a step that is not idempotent and calls %s after its effect is in doubt', async (_, call) => {
+])('a non-idempotent step that has had its effect and then calls %s is in doubt', async (_, call) => {
   const options = newRun()
   let charged = 0
   const flow = workflow('w').step('charge', {
