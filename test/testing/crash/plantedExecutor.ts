@@ -427,7 +427,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'OverrideKept'
   },
   {
-    what: 'assumes a step done whose evidence is missing',
+    what: 'assumes a step done although its evidence is missing',
     spec: [task(LEAVES), task()],
     only: told([gone('s0'), from('s1')]),
     module: 'domain/plan/decideTask.ts',
